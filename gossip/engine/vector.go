@@ -14,7 +14,8 @@ const (
 	unheard = wire.Unheard
 )
 
-// The vector is worked on eight entries at a time: a word of eight lanes.
+// The functions below work on eight ages at a time, one in each byte of a word. These bytes are
+// called lanes.
 const (
 	lanes = 8
 	ones  = 0x0101010101010101

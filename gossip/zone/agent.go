@@ -15,13 +15,13 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// Agent lets a node be a member of a zone: it steps a machine, posts buffers for
-// incoming messages, and sends what the machine wants sent. It has no goroutine of its
-// own, and one timer.
+// Agent lets a node be a member of a zone: it steps a machine, posts buffers for incoming
+// messages, and sends the messages that the machine puts out. It has no goroutine of its own,
+// and one timer.
 //
-// Attributes are sequentially consistent per owner (MS-74): a node that sees one write of
-// an owner sees all earlier writes of that owner too, or later ones that replaced them.
-// There is no order between the writes of different owners, and no bound on the delay.
+// Attributes are sequentially consistent per owner (MS-74): a node that sees one write of an
+// owner sees all earlier writes of that owner too, or later ones that replaced them. There is
+// no order between the writes of different owners, and no bound on the delay.
 //
 // Methods are safe for concurrent use.
 type Agent struct {
@@ -29,8 +29,8 @@ type Agent struct {
 	cfg     Config
 	self    ID
 	clock   machine.Clock
-	pid     nid.PID         // of all nodes
-	m       *engine.Machine // stepped by stepper, and that by runner
+	pid     nid.PID         // the PID that all nodes use
+	m       *engine.Machine // stepped by stepper, which runner steps
 	stepper *engine.Addressed
 	runner  *machine.Runner[engine.AddressedInput, engine.AddressedOutput]
 	log     *slog.Logger
@@ -39,7 +39,7 @@ type Agent struct {
 	outbox   portals.Outbox[sending]
 	watchers watchers
 	queries  queries
-	watched  map[ID]func() // connections; used by apply, and by Close after that
+	watched  map[ID]func() // functions that end watching a connection; used by apply, and by Close afterwards
 
 	changing sync.Mutex // held while the node joins, leaves or writes
 	closed   atomic.Bool
@@ -48,10 +48,9 @@ type Agent struct {
 	otherPID  atomic.Uint64
 }
 
-// New makes a node ready for a zone, in which it takes no part before [Agent.Join]. The
-// error is an *[Error], what the table of ids says, [portals.ErrNoLoopback] or
-// [portals.ErrNoDiscovery] for a node that lacks one of these, or what portals says of the
-// buffers.
+// New makes a node ready for a zone; the node becomes a member by [Agent.Join]. The error is an
+// *[Error], an error of the table of ids, [portals.ErrNoLoopback] or [portals.ErrNoDiscovery]
+// for a node that lacks one of these, or the error of posting the buffers.
 func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err := table.Ready(); err != nil {
 		return nil, err
@@ -110,9 +109,9 @@ func addresses(table *portals.Table, self ID) (here bool, nets []nid.Net) {
 	return here, nets
 }
 
-// Join begins to take part, as an incarnation with an incarnation above all before: 0 stands
-// for the node's own, or the next one if that is above it. Errors: [ErrJoined],
-// [ErrOldIncarnation], [ErrClosed].
+// Join makes the node a member, in an incarnation with the given number. The number must be
+// higher than those of all earlier incarnations; 0 means the node's own, or the next one above
+// the latest. Errors: [ErrJoined], [ErrOldIncarnation], [ErrClosed].
 func (a *Agent) Join(incarnation uint64) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()
@@ -145,8 +144,9 @@ func (a *Agent) keep(incarnation uint64) {
 	}
 }
 
-// Leave says goodbye to the neighbours, with an exit code that all listeners are
-// told, and ends taking part until the next [Agent.Join]. Attributes are gone then.
+// Leave says goodbye to the neighbours, with an exit code that listeners at all members
+// receive, and ends the node's membership until the next [Agent.Join]. The node's attributes
+// are gone then.
 func (a *Agent) Leave(code int32) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()
@@ -157,9 +157,9 @@ func (a *Agent) Leave(code int32) error {
 	return nil
 }
 
-// Remove removes a member from the views of the whole zone, as one that exists there only:
-// listeners are told that it said goodbye with [CodeRemoved]. A node that runs is back at
-// once. Errors: [ErrNotJoined], [ErrSelf], [ErrNoMember].
+// Remove removes a member from the views of the whole zone: one that exists only there, since
+// its node is gone for good. Listeners see a goodbye with [CodeRemoved]. A node that still runs
+// refutes the removal and is back at once. Errors: [ErrNotJoined], [ErrSelf], [ErrNoMember].
 func (a *Agent) Remove(id ID) (err error) {
 	a.changing.Lock()
 	defer a.changing.Unlock()
@@ -180,7 +180,7 @@ func (a *Agent) Remove(id ID) (err error) {
 	return err
 }
 
-// Set writes an attribute of this node. It says nothing of when others see it.
+// Set writes an attribute of this node. Set does not wait until other nodes see it.
 // Errors: [ErrNotJoined], [ErrKey], [ErrTable], [ErrKeys]; Stats.NotWritten counts them.
 func (a *Agent) Set(key string, value []byte) error { return a.write(engine.Set, key, value) }
 
@@ -202,27 +202,28 @@ func (a *Agent) write(kind engine.InputKind, key string, value []byte) error {
 	return err
 }
 
-// SetKeys changes the keys from now on, as when the cluster is given new ones in steps.
+// SetKeys replaces the keys from now on; docs/keys.md has the steps for changing the keys of a
+// cluster.
 func (a *Agent) SetKeys(keys keyring.Keys) { a.runner.Inspect(func() { a.m.SetKeys(keys) }) }
 
-// Close ends taking part without a word: to the others the node is dead, unless it said
-// goodbye with [Agent.Leave]. It waits for functions given to [Agent.Watch] that are being
-// called; when ctx ends before them, the error says why. In such a function it waits for
-// itself. Neither Config.Keep nor what [Agent.Query] calls may call it.
+// Close ends the node's membership without a goodbye: unless [Agent.Leave] said one before, the
+// others detect it as dead. Close waits for running calls of functions given to [Agent.Watch];
+// if ctx ends before they return, the error says so. Such a function must not call Close, which
+// would wait for it, nor may Config.Keep or a function given to [Agent.Query].
 func (a *Agent) Close(ctx context.Context) error {
 	if !a.closed.Swap(true) {
 		a.runner.Close()
 		a.inbox.Close()
 		a.queries.close()
 		a.watchers.close()
-		for _, stop := range a.watched { // any order: each is of its own
+		for _, stop := range a.watched { // any order: the functions are independent
 			stop()
 		}
 	}
 	return a.watchers.wait(ctx)
 }
 
-// apply does what a step wants done.
+// apply sends the messages and reports the events of a step.
 func (a *Agent) apply(out *engine.AddressedOutput) {
 	if out.Incarnation > 0 {
 		a.keep(out.Incarnation)

@@ -13,28 +13,31 @@ import (
 type Config struct {
 	// Zone names the zone. Messages of others are refused. Required.
 	Zone string
-	// Self is this node, with a NID of it. Default the name of the host with all NIDs of
-	// the node, of which there may be no second one on the host.
+	// Self is this node, with a NID of it. Default the host's name with all NIDs of the node; then
+	// the host must have only one such node.
 	Self ID
-	// Bootstrap are nodes to begin with; none for the first node (MS-11). Self
-	// among them does not matter.
+	// Bootstrap are the nodes that discovery asks first; none for the first node (MS-11). Self
+	// among them is ignored.
 	Bootstrap []ID
-	// Management are members of the management zone, to begin with: this is a base
-	// zone, and its delegates register there (MS-95). Without any it stands alone.
+	// Management are some members of the management zone: this is a base zone, and its delegates
+	// register there (MS-95). Without any the zone stands alone.
 	Management []ID
-	// Delegates is how many a base zone has. Default 3.
+	// Delegates is how many delegates a base zone has. Default 3.
 	Delegates int
-	// Supervisor has this node guard base zones: it is a member of the management zone.
+	// Supervisor makes this node guard base zones: it is a member of the management zone.
 	Supervisor bool
 
 	// Threshold is Θ: how many nodes must suspect one before it is removed. Default
 	// 2.
 	Threshold int
-	// Successors is K_s, at least Θ (MS-39). Default 2.
+	// Successors is K_s, the number of successors on the ring that the node keeps links to; at
+	// least Θ (MS-39). Default 2.
 	Successors int
-	// Random is K_r. Default 3, at least 2.
+	// Random is K_r, the number of random members that the node keeps links to. Default 3, at
+	// least 2.
 	Random int
-	// Aggregation is τ. Default 200 ms.
+	// Aggregation is τ: a node collects changes for this time before it sends them to its
+	// neighbours. Default 200 ms.
 	Aggregation time.Duration
 	// Heartbeat is how often neighbours hear of each other, give or take a tenth.
 	// Default 1 s.
@@ -43,15 +46,15 @@ type Config struct {
 	Timeout time.Duration
 	// Retry is how soon discovery tries again at first. Default 200 ms.
 	Retry time.Duration
-	// MaxMembers bounds the view. Default 16384.
+	// MaxMembers bounds the number of members in the view. Default 16384.
 	MaxMembers int
 	// MaxAttributes bounds the attributes of a node, as [Attribute.Size] counts.
 	// Default 256 KiB, at most 512 KiB.
 	MaxAttributes int
-	// MaxKeys bounds how many attributes a node has, those included of which the deletion
-	// is still to be remembered. Default 8192, at most 16384.
+	// MaxKeys bounds how many attributes a node has, including deleted ones whose death
+	// certificates are still kept. Default 8192, at most 16384.
 	MaxKeys int
-	// MaxMessage bounds messages, in bytes. Default and at most 1 MiB, what LNet
+	// MaxMessage bounds the size of a message, in bytes. Default and at most 1 MiB, what LNet
 	// carries.
 	MaxMessage int
 
@@ -59,11 +62,11 @@ type Config struct {
 	// those with a key can make, and others are refused (MS-A33). [Agent.SetKeys] changes
 	// them.
 	Keys keyring.Keys
-	// Seed is for all choices, together with Self.
+	// Seed seeds all random choices, combined with Self.
 	Seed uint64
-	// Wall is the wall clock now, in the unit of incarnations. Default the node's
-	// incarnation, which is the wall clock in nanoseconds. Versions further ahead of it, and
-	// of those known, than Ahead are refused, because their owners could not refute them (MS-A2).
+	// Wall is the time of the wall clock now, in the unit of incarnations. Default the node's
+	// incarnation, which is the wall clock in nanoseconds. Versions whose incarnation is further
+	// ahead than Ahead are refused, because their owners could not refute them (MS-A2).
 	Wall uint64
 	// Ahead is how far incarnations may be ahead of the clock. Default 2^44: with
 	// incarnations in nanoseconds clocks may differ by some hours.
@@ -77,8 +80,8 @@ type Config struct {
 	Keep func(incarnation uint64)
 
 	Log *slog.Logger // nil discards
-	// Clock shows by its jumps that the node stood still. Default the node's; in
-	// real time machine.BootClock notices more.
+	// Clock is the clock by whose jumps the agent notices that the node was paused. Default the
+	// node's clock; machine.BootClock, in real time, notices more pauses.
 	Clock machine.Clock
 }
 
@@ -86,7 +89,7 @@ type Config struct {
 // τ=200 ms.
 var Paper = Config{Threshold: 1, Successors: 1, Random: 3, Aggregation: 200 * time.Millisecond}
 
-// Engine returns the configuration of the machine that an agent with this one steps.
+// Engine returns the configuration of the machine that an agent with this configuration steps.
 func (c Config) Engine() engine.Config {
 	return engine.Config{
 		Zone: c.Zone, Self: c.Self, Bootstrap: c.Bootstrap,

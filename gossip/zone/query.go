@@ -13,7 +13,7 @@ import (
 const (
 	queryTimeout = 5 * time.Second
 	maxQueries   = 64
-	maxListed    = 1 << 20 // members of a zone, as Config.MaxMembers: what goes on after that is no answer
+	maxListed    = 1 << 20 // members of a zone, as Config.MaxMembers: more are not accepted as an answer
 )
 
 // queries are the pending queries for members of base zones.
@@ -31,17 +31,17 @@ type query struct {
 	timer   machine.Timer
 }
 
-// init begins with a number that no other node knows, and no earlier agent had.
+// init begins with a number that other nodes cannot guess, and that no earlier agent used.
 func (q *queries) init(clock machine.Clock, secret uint64) {
 	q.clock, q.open, q.last = clock, make(map[uint64]*query), secret
 }
 
-// Query asks for the members of a base zone; only members of the management zone can
+// Query asks for the members of a base zone; only members of the management zone can do that
 // (MS-99). done is called once, perhaps before Query returns. Its error is [ErrNotJoined],
 // [ErrUnguarded], or [ErrNoAnswer]: after 5 s, or at once if very many queries are pending.
-// It must not block, nor call [Agent.Close].
+// done must not block, nor call [Agent.Close].
 func (a *Agent) Query(zone string, done func(members []Named, err error)) {
-	if !a.Joined() { // no answer would come
+	if !a.Joined() { // there would be no answer
 		done(nil, ErrNotJoined)
 		return
 	}
@@ -53,7 +53,7 @@ func (a *Agent) Query(zone string, done func(members []Named, err error)) {
 	a.runner.Do(engine.AddressedInput{Input: engine.Input{Kind: engine.QueryZone, Key: zone, Number: n}})
 }
 
-// begin returns the number of a new question, 0 if there are too many.
+// begin returns the number of a new query, 0 if too many are pending.
 func (q *queries) begin(done func([]Named, error)) uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -66,7 +66,7 @@ func (q *queries) begin(done func([]Named, error)) uint64 {
 	return n
 }
 
-// listed takes an answer, or a part of one.
+// listed processes an answer to a query, or a part of one.
 func (q *queries) listed(e *Event) {
 	q.mu.Lock()
 	one, endless := q.open[e.Number], false

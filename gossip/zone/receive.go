@@ -8,9 +8,9 @@ import (
 	"ulnet/portals"
 )
 
-// arrived gives the machine a message.
+// arrived passes a message to the machine.
 func (a *Agent) arrived(e *portals.Event, data []byte) {
-	if e.Initiator.PID != a.pid { // a program on the host of a member is none
+	if e.Initiator.PID != a.pid { // another program on a member's host is not a member
 		a.otherPID.Add(1)
 		return
 	}
@@ -21,9 +21,9 @@ func (a *Agent) arrived(e *portals.Event, data []byte) {
 	a.runner.Do(engine.AddressedInput{Input: engine.Input{Kind: engine.Arrived, Peer: e.Source.NID, At: a.stamp(e.ReceivedAt), Data: data}})
 }
 
-// stamp turns an instant on the node's clock into one on the agent's: they differ
-// where the agent's goes on while the system is suspended. It is 0 for a driver that
-// does not say when it had the message: that is now.
+// stamp converts an instant on the node's clock to one on the agent's clock. The clocks differ
+// if only the agent's goes on while the system is suspended. The result is 0, which means now,
+// if the driver does not report when it received the message.
 func (a *Agent) stamp(at time.Duration) time.Duration {
 	if at == 0 {
 		return 0

@@ -8,8 +8,8 @@ import (
 	"ulnet/portals"
 )
 
-// selfOf returns the id of a node whose configuration names none: the name of the host,
-// and all NIDs of the node.
+// selfOf returns the id of a node whose configuration has none: the host's name, with all NIDs
+// of the node.
 func selfOf(table *portals.Table) (ID, error) {
 	name, err := os.Hostname()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"ulnet/portals"
 )
 
-// Bounds in bytes of the messages that are being sent, to one peer and to all, and of the memory
-// that is kept for later ones (local policy). A message beyond the bounds is dropped as if the
+// Bounds in bytes of the messages in flight, to one peer and to all, and of the memory that is
+// kept for later messages (local policy). A message beyond the bounds is dropped as if the
 // network had lost it: the protocol repeats what matters.
 const (
 	maxToPeer  = 16 << 20
@@ -18,12 +18,12 @@ const (
 	keptSpare  = 4 << 20
 )
 
-// urgentSize is the size up to which a message always has priority, in bytes (local policy). Small
-// messages are signs of liveness. Without priority they would wait behind bulk that a peer does not
-// read: for its credits, until the peer counts as dead.
+// urgentSize is the size up to which a message always has priority, in bytes (local policy).
+// Small messages are signs of liveness. Without priority they would wait for credits behind
+// bulk messages that a peer does not read, until the peer counts as dead.
 const urgentSize = 1 << 10
 
-// sending is what is known of a message on its way.
+// sending is a message that is being sent.
 type sending struct {
 	to   engine.Target
 	step uint64
@@ -35,8 +35,8 @@ func (a *Agent) openOutbox() {
 	})
 }
 
-// send puts a message without asking for an acknowledgement. Notices to monitors go ahead
-// of others (MS-A32), and so do small messages.
+// send sends a message as a PUT without acknowledgement. Notices to monitors go ahead of other
+// messages (MS-A32), and so do small ones.
 func (a *Agent) send(to *engine.Target, data []byte, priority bool, step uint64) {
 	m := a.outbox.New()
 	m.Note, m.Data = sending{*to, step}, append(m.Data, data...)
@@ -44,8 +44,8 @@ func (a *Agent) send(to *engine.Target, data []byte, priority bool, step uint64)
 	a.outbox.Put(m, portals.PutRequest{Target: nid.ProcessID{NID: to.NID, PID: a.pid}, Portal: wire.Portal, MatchBits: wire.Bits})
 }
 
-// sent tells the machine that a message could not be sent, unless that was because of a bound of
-// this node. If the sending did not even begin, the cause is not the peer.
+// sent reports to the machine that a message could not be sent, unless a bound of this node was
+// the reason. If sending did not even begin, the cause is not the peer.
 func (a *Agent) sent(s sending, err error) {
 	if err == nil || errors.Is(err, portals.ErrOutboxFull) || !s.to.ID.IsValid() {
 		return
@@ -53,7 +53,7 @@ func (a *Agent) sent(s sending, err error) {
 	var call *portals.OpError
 	local := errors.As(err, &call) || portals.LocalFault(err)
 	switch {
-	case s.to.Across && local: // it counts nothing
+	case s.to.Across && local: // such a failure does not count
 	case s.to.Across:
 		a.runner.Do(engine.AddressedInput{Input: engine.Input{Kind: engine.DispatchFailed}, About: s.to.ID, Sent: s.step})
 	default:

@@ -7,14 +7,14 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// Joined reports whether the node takes part.
+// Joined reports whether the node is a member.
 func (a *Agent) Joined() (is bool) {
 	a.runner.Inspect(func() { is = a.m.Joined() })
 	return is && !a.closed.Load()
 }
 
-// joined calls f with the machine, if the node takes part: a node that left has an empty
-// view, whatever its machine remembers.
+// joined calls f with the machine if the node is a member: for a node that has left, the view
+// is empty, even if its machine remembers members.
 func (a *Agent) joined(f func(*engine.Machine)) {
 	a.runner.Inspect(func() {
 		if a.m.Joined() {
@@ -37,7 +37,7 @@ func (a *Agent) Attributes(id ID) (list []Attribute, u uint64) {
 	return list, u
 }
 
-// Find returns the members with a name: usually one.
+// Find returns the members with a name: usually there is one.
 func (a *Agent) Find(name string) (ids []ID) {
 	a.joined(func(m *engine.Machine) {
 		m.Each(func(p wire.Ref, _ Version) {
@@ -67,14 +67,14 @@ func (a *Agent) Census() (list []CensusEntry) {
 	return list
 }
 
-// History returns those that went, the first first.
+// History returns the former members, in the order in which they left.
 func (a *Agent) History() (list []GoneStatus) {
 	a.runner.Inspect(func() { list = a.m.History() })
 	return list
 }
 
-// Roster returns the members, as [Agent.Members] does, and those that were some and are
-// known by more than their goodbye, the last to go first.
+// Roster returns the members, as [Agent.Members] does, and the former members of which more is
+// known than a goodbye, in the reverse order in which they left.
 func (a *Agent) Roster() (members []MemberStatus, gone []GoneStatus) {
 	a.joined(func(m *engine.Machine) {
 		members, gone = m.Members(), m.History()
@@ -84,13 +84,13 @@ func (a *Agent) Roster() (members []MemberStatus, gone []GoneStatus) {
 	return members, gone
 }
 
-// Explain returns all that is known of a node, or was when this one left.
+// Explain returns all that is known of a node or, if this node has left, that was known then.
 func (a *Agent) Explain(id ID) (x Explanation) {
 	a.runner.Inspect(func() { x = a.m.Explain(id) })
 	return x
 }
 
-// Status is the state of an agent in numbers.
+// Status is a summary of an agent's state.
 type Status struct {
 	engine.Status
 	Zone       string           `json:"zone"`              // name of the zone
@@ -98,19 +98,19 @@ type Status struct {
 	Threshold  int              `json:"threshold"`         // Θ: how many reporters remove a member
 	Successors int              `json:"successors"`        // K_s: ring successors that a node keeps links to
 	Random     int              `json:"random"`            // K_r: random members that a node keeps links to
-	Bootstrap  int              `json:"bootstrap"`         // other nodes with which it was told to begin
-	Supervises bool             `json:"supervises"`        // a supervisor, in the management zone
+	Bootstrap  int              `json:"bootstrap"`         // number of bootstrap nodes, without this one
+	Supervises bool             `json:"supervises"`        // this node is a supervisor, in the management zone
 	Delegation DelegationStatus `json:"delegation"`        // the part of this node in the hierarchy
-	Guarded    []string         `json:"guarded,omitempty"` // base zones
+	Guarded    []string         `json:"guarded,omitempty"` // base zones that this supervisor guards
 	NotSent    uint64           `json:"not_sent"`          // messages that LNet did not take or send
-	Keys       int              `json:"keys"`              // 0: messages are not signed
-	Verified   [2]uint64        `json:"verified"`          // messages by each key
+	Keys       int              `json:"keys"`              // number of keys; 0: messages are not signed
+	Verified   [2]uint64        `json:"verified"`          // messages that each key has verified
 	OtherPID   uint64           `json:"other_pid"`         // messages of programs that are no lnetd
 	StrayBits  uint64           `json:"stray_bits"`        // messages with match bits that are not those of zones
 	NotPosted  uint64           `json:"not_posted"`        // buffers that could not be posted at once
 }
 
-// Status returns the state in numbers.
+// Status returns a summary of the state.
 func (a *Agent) Status() Status {
 	s := Status{NotSent: a.outbox.NotSent(), StrayBits: a.strayBits.Load(), OtherPID: a.otherPID.Load(), NotPosted: a.inbox.NotPosted()}
 	a.runner.Inspect(func() {
@@ -118,7 +118,7 @@ func (a *Agent) Status() Status {
 		s.Keys, s.Verified = c.Keys.Len(), a.m.Verified()
 		s.Status, s.Zone, s.Self, s.Supervises = a.m.Status(), c.Zone, c.Self, c.Supervisor
 		s.Threshold, s.Successors, s.Random, s.Bootstrap = c.Threshold, c.Successors, c.Random, a.m.Bootstrap()
-		if !a.m.Joined() { // what the machine remembers is over
+		if !a.m.Joined() { // the machine still has the state of the last incarnation
 			s.Members, s.Links, s.Suspects, s.Monitors = 0, 0, 0, 0
 			return
 		}

@@ -42,18 +42,18 @@ func MustParseID(s string) ID { return wire.MustParseID(s) }
 
 // What an agent knows of nodes.
 type (
-	// Version says how recent the knowledge of a node is: by the node's incarnation, which
-	// rises at each restart, then by a number that the node alone raises.
+	// Version says how recent news of a node is: by the node's incarnation, which rises at each
+	// restart, then by a number that only the node itself raises.
 	Version = wire.Version
 	// Named is a node of another zone and a version of it.
 	Named = wire.Named
-	// Attribute is what a node says of itself: a key and a value.
+	// Attribute is a key and a value that a node publishes of itself.
 	Attribute = wire.Attribute
 	// MemberStatus is what is known of a member.
 	MemberStatus = engine.MemberStatus
-	// GoneStatus is what is known of one that went.
+	// GoneStatus is what is known of a former member.
 	GoneStatus = engine.GoneStatus
-	// Witness is a node that reported one which was removed.
+	// Witness is a node that reported a member which was then removed.
 	Witness = engine.Witness
 	// LinkStatus is what is known of a neighbour.
 	LinkStatus = engine.LinkStatus
@@ -61,24 +61,24 @@ type (
 	SuspicionStatus = engine.SuspicionStatus
 	// Explanation is all that is known of a node.
 	Explanation = engine.Explanation
-	// DelegationStatus is what a node of a base zone is in the hierarchy.
+	// DelegationStatus is the role of a node of a base zone in the hierarchy.
 	DelegationStatus = engine.DelegationStatus
 	// CensusEntry is what the management zone knows of a base zone.
 	CensusEntry = engine.CensusEntry
 )
 
-// CensusState is how far an entry of the census is to be believed.
+// CensusState says whether an entry of the census is up to date.
 type CensusState = engine.CensusState
 
 // The states of entries of the census.
 const (
 	Current = engine.Current // a supervisor hears the active delegate
-	Stale   = engine.Stale   // none does, but another delegate or supervisor may yet take over
-	Lost    = engine.Lost    // that is over: the zone is dead, or cut off from all supervisors
+	Stale   = engine.Stale   // no supervisor hears it, but another delegate or supervisor may still take over
+	Lost    = engine.Lost    // no supervisor is expected to hear it again: the zone is dead, or cut off from all supervisors
 )
 
-// Event is something to tell. Joined and Left come in turn for each node and
-// incarnation; replaying them gives the view.
+// Event is an event of a zone. Joined and Left alternate for each node and incarnation;
+// replaying them gives the view.
 type Event = engine.Event
 
 // EventKind tells events apart.
@@ -86,20 +86,20 @@ type EventKind = engine.EventKind
 
 // The kinds of events, with the fields of [Event] that they use besides ID.
 const (
-	Joined            = engine.Joined            // Version: it is in the view now
-	Left              = engine.Left              // Version, Cause, Code: it is not any more
-	AttributesChanged = engine.AttributesChanged // Keys, Attributes: those of the node changed
+	Joined            = engine.Joined            // Version: the node is in the view now
+	Left              = engine.Left              // Version, Cause, Code: the node is no longer in the view
+	AttributesChanged = engine.AttributesChanged // Keys, Attributes: attributes of the node have changed
 	Suspected         = engine.Suspected         // Version: this node filed a suspicion
-	Doubted           = engine.Doubted           // Version: enough nodes report its silence; it is removed soon unless it refutes that
+	Doubted           = engine.Doubted           // Version: enough nodes report that the node is silent; it is removed soon unless it refutes that
 	Refuted           = engine.Refuted           // Version: this node's new version
-	Clash             = engine.Clash             // another node says that it is this one, or has its name
+	Clash             = engine.Clash             // another node claims this node's id, or has the same name
 	Refused           = engine.Refused           // Keys: an attribute of this node is not written
-	FarAhead          = engine.FarAhead          // Version: of a node, too far ahead of the clock to be believed; told once a minute
+	FarAhead          = engine.FarAhead          // Version: of a node, too far ahead of the clock to be accepted; reported at most once a minute
 	Alarmed           = engine.Alarmed           // Zone, Suspect, Reporters: a member of a base zone is suspected
 	Contested         = engine.Contested         // Zone, Members: two active delegates of a base zone, of which the first counts
-	SupervisorLost    = engine.SupervisorLost    // Zone, Suspect, Trouble: this delegate gave a supervisor up; told once until it answers
-	SupervisorFound   = engine.SupervisorFound   // Zone, Suspect: it answers again
-	ZoneRefused       = engine.ZoneRefused       // Zone, Size: this supervisor guards so many zones, and has no room for another; told once a minute
+	SupervisorLost    = engine.SupervisorLost    // Zone, Suspect, Trouble: this delegate gave up a supervisor; reported once until the supervisor answers
+	SupervisorFound   = engine.SupervisorFound   // Zone, Suspect: a supervisor that was given up answers again
+	ZoneRefused       = engine.ZoneRefused       // Zone, Size: this supervisor guards Size zones, and has no room for another; reported at most once a minute
 )
 
 // Cause is why a node left the view.
@@ -107,16 +107,16 @@ type Cause = engine.Cause
 
 // The causes.
 const (
-	Said      = engine.Said      // it said goodbye, with Code
+	Said      = engine.Said      // the node said goodbye, with Code
 	Dead      = engine.Dead      // enough nodes suspect it
 	Restarted = engine.Restarted // a newer incarnation of it joins at once
 	Corrected = engine.Corrected // a neighbour had removed it
-	Parted    = engine.Parted    // this node itself left, and its view is empty: see [Agent.Leave]
+	Parted    = engine.Parted    // this node itself has left by [Agent.Leave], and its view is empty
 )
 
 // CodeRemoved is the exit code of a node that an administrator removed.
 const CodeRemoved = engine.CodeRemoved
 
-// MonitorKey is the attribute by which a node declares itself a monitor, with any value:
-// it is told of suspicions at once.
+// MonitorKey is the attribute by which a node declares itself a monitor, with any value: a
+// monitor is notified of suspicions at once.
 const MonitorKey = engine.MonitorKey

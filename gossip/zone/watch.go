@@ -13,7 +13,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// watchers tell users of events, each at its own speed.
+// watchers call functions of users for events, each at the speed of its user.
 type watchers struct {
 	clock  machine.Clock
 	idle   chan struct{} // closed when the last call after close has returned
@@ -29,29 +29,29 @@ func (w *watchers) init(clock machine.Clock) { w.clock, w.idle = clock, make(cha
 type watcher struct {
 	f     func(Event)
 	w     *watchers
-	since uint64 // events of this step and those before are in what it was told first
+	since uint64 // the first events that it was sent include the changes up to this step
 
 	mu      sync.Mutex
 	queue   []Event // guarded by mu, like all below
 	weight  int     // of the queue
-	most    int     // weight of the queue, before it is shortened
+	most    int     // weight above which the queue is shortened
 	running bool
 	stopped bool
 }
 
-// queueWeight is how many events wait for a slow user, with the attributes that they
-// show, before what does not matter any more is left out.
+// queueWeight is how many events, with their attributes, may wait for a slow user before events
+// that no longer matter are dropped.
 const queueWeight = 1 << 16
 
-// weight is what an event takes of it.
+// weight returns what an event adds to the weight of a queue.
 func weight(e *Event) int { return 1 + len(e.Attributes) + len(e.Keys) + len(e.Members) }
 
-// Watch calls f for each event: nodes that join and leave, in turn for each node and each
-// of its incarnations, and changed attributes of others. It begins with a Joined event for
-// each current member; this node itself has no events. While f is slow events are merged:
-// a node that joined and left meanwhile has none, attributes are those at the time of the
-// call, and events that this node alone noticed are dropped, so that the size of the zone
-// bounds the queue. f may block, and may call the agent. After stop f is not called any
+// Watch calls f for each event: nodes that join and leave, in turn for each node and each of
+// its incarnations, and changed attributes of others. It begins with a Joined event for each
+// current member; this node itself has no events. If f is slow, waiting events are merged:
+// those of a node that has joined and left again are dropped, attributes are those at the time
+// of the call, and events about this node's own observations are dropped. So the size of the
+// zone bounds the queue. f may block, and may call the agent. After stop f is not called any
 // more, but a call may still run; after [Agent.Close] none does.
 func (a *Agent) Watch(f func(Event)) (stop func()) {
 	u := &watcher{f: f, w: &a.watchers, most: queueWeight}
@@ -66,7 +66,7 @@ func (a *Agent) Watch(f func(Event)) (stop func()) {
 	return func() { w.remove(u) }
 }
 
-// present tells of all that is there. The runner is held.
+// present queues a Joined event for each present member. The caller holds the runner.
 func (a *Agent) present(u *watcher) {
 	u.since = a.stepper.Steps()
 	if !a.m.Joined() {
@@ -77,7 +77,7 @@ func (a *Agent) present(u *watcher) {
 			return
 		}
 		id := a.m.Table().ID(p)
-		v = a.m.LastAnnounced(p, v) // the one with which it will leave
+		v = a.m.LastAnnounced(p, v) // the version with which Left will report the node
 		u.tell(Event{Kind: Joined, ID: id, Version: v})
 		if list, _ := a.m.Attributes(p); len(list) > 0 {
 			e := Event{Kind: AttributesChanged, ID: id, Version: v, Attributes: list}
@@ -125,7 +125,7 @@ func (w *watchers) close() {
 	}
 }
 
-// wait returns once no function is being called, or when ctx ends.
+// wait returns when no call of a function runs, or when ctx ends.
 func (w *watchers) wait(ctx context.Context) error {
 	select {
 	case <-w.idle:
@@ -140,7 +140,7 @@ func (w *watchers) wait(ctx context.Context) error {
 	}
 }
 
-// begin counts a call, unless there are no more.
+// begin counts a call, and reports false after close.
 func (w *watchers) begin() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,14 +158,14 @@ func (w *watchers) end() {
 	w.rest()
 }
 
-// rest says when the last call after close has returned. The caller holds w.mu.
+// rest closes idle when no call runs any more after close. The caller holds w.mu.
 func (w *watchers) rest() {
 	if w.closed && w.calls == 0 {
 		close(w.idle)
 	}
 }
 
-// tell queues an event, and has a goroutine started that calls f, unless one runs already.
+// tell queues an event, and starts the goroutine that calls f unless it is running already.
 func (u *watcher) tell(e Event) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -186,7 +186,7 @@ func (u *watcher) tell(e Event) {
 	}
 }
 
-// run calls f for what is to be told.
+// run calls f for the queued events.
 func (u *watcher) run() {
 	u.mu.Lock()
 	for len(u.queue) > 0 && !u.stopped {
@@ -205,11 +205,11 @@ func (u *watcher) run() {
 	u.mu.Unlock()
 }
 
-// shorten drops the events of nodes that joined and left again, all but the latest
-// attributes of a node, and what this node alone noticed.
+// shorten drops the events of nodes that joined and left again, all but the latest attributes
+// of a node, and this node's own observations.
 func shorten(queue []Event) []Event {
 	type pending struct {
-		joined  int // where, from 1
+		joined  int // index of the Joined event, from 1
 		changes []int
 	}
 	of := make(map[ID]pending)
@@ -232,7 +232,7 @@ func shorten(queue []Event) []Event {
 		}
 		of[e.ID] = p
 	}
-	for _, p := range of { // any order: each is of its own
+	for _, p := range of { // any order: the nodes are independent
 		if n := len(p.changes); n > 0 {
 			last := p.changes[n-1]
 			queue[last].Keys, gone[last] = unite(queue, p.changes), false
@@ -247,12 +247,12 @@ func shorten(queue []Event) []Event {
 	return kept
 }
 
-// maxUnited bounds the keys of what many events say.
+// maxUnited bounds the number of keys of merged events.
 const maxUnited = 1 << 12
 
-// unite returns the keys of some events, each where it appears the last time. Of very many
-// it keeps the latest: a node that deletes all that it writes would make them grow without
-// bound.
+// unite returns the keys of several events, each at the place of its last appearance. If there
+// are very many it keeps the latest ones: a node that deletes each attribute that it writes
+// would make them grow without bound.
 func unite(queue []Event, events []int) (keys []string) {
 	seen := make(map[string]bool)
 	for _, at := range slices.Backward(events) {
@@ -270,7 +270,7 @@ func unite(queue []Event, events []int) (keys []string) {
 	return keys
 }
 
-// happened is told of an event.
+// happened passes an event to the watchers.
 func (a *Agent) happened(e *Event, step uint64) {
 	switch e.Kind {
 	case Joined:

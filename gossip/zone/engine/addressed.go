@@ -13,23 +13,23 @@ import (
 type AddressedInput struct {
 	Input
 	About wire.ID // the node of Down, Failed and Remove; a Ref could mean another node by then
-	Sent  uint64  // AddressedOutput.Step of the message that failed; 0: of none
+	Sent  uint64  // Step of the output that contained the failed message; 0: the input is not about a message
 }
 
 // AddressedOutput is the output of a step, with addresses instead of refs.
 type AddressedOutput struct {
 	Output
-	Step        uint64       // number of the step
-	To          []Target     // of Sends
-	Across      []Target     // of Dispatches
+	Step        uint64       // number of the step, from 1
+	To          []Target     // receivers of Sends
+	Across      []Target     // receivers of Dispatches
 	Connections []Connection // to watch or to ignore from now on, in order
 }
 
 // Target is where a message goes.
 type Target struct {
-	ID     wire.ID // invalid: no more than the NID is known
+	ID     wire.ID // invalid: only the NID is known
 	NID    nid.NID // the endpoint to send to
-	Across bool    // to another zone
+	Across bool    // the receiver is in another zone
 }
 
 // Connection says whether the connection with a node matters from now on.
@@ -44,15 +44,15 @@ func (e *AddressedOutput) Reset() {
 	e.To, e.Across, e.Connections = e.To[:0], e.Across[:0], e.Connections[:0]
 }
 
-// Addressed steps a [Machine] that has a table to itself, by ids and addresses instead of
-// refs: only the owner of the table can tell what stands for what.
+// Addressed steps a [Machine] by ids and addresses instead of refs. The machine has a table to
+// itself: only the owner of the table can translate refs.
 type Addressed struct {
 	m          *Machine
-	nets       []nid.Net // of this node
+	nets       []nid.Net // networks that this node is on
 	step       uint64
-	targets    []Target // by Ref
+	targets    []Target // where each node is reached, by Ref
 	told       map[wire.ID]uint64
-	supervisor wire.ID // whose connection matters
+	supervisor wire.ID // the supervisor with which the connection matters
 }
 
 // NewAddressed returns a machine with addresses, for a node on some networks.
@@ -102,12 +102,12 @@ func (s *Addressed) forget(out *AddressedOutput) {
 	})
 }
 
-// maxTold bounds the failures that are remembered.
+// maxTold bounds the number of nodes whose latest failure is remembered.
 const maxTold = 4096
 
-// old reports whether an input is a failure of a message that was sent before the latest
-// known failure. When a connection ends all its queued messages fail, but that is one loss,
-// after which a new connection has to fail as well (MS-A30).
+// old reports whether an input is a failure of a message that was sent before the latest known
+// failure. When a connection ends, all its queued messages fail, and that counts once; the next
+// failure that counts is of a message on a new connection (MS-A30).
 func (s *Addressed) old(in *AddressedInput) bool {
 	switch {
 	case in.Kind != Down && in.Kind != Failed && in.Kind != DispatchFailed || in.Local:
@@ -118,7 +118,7 @@ func (s *Addressed) old(in *AddressedInput) bool {
 	if len(s.told) >= maxTold {
 		clear(s.told)
 	}
-	s.told[in.About] = s.step - 1 // what is sent by this step comes after it
+	s.told[in.About] = s.step - 1 // messages of this step are sent after the failure
 	return false
 }
 

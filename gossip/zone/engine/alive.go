@@ -12,7 +12,7 @@ import (
 // processAlive handles a version of a node (Alg. 1, line 1).
 func (m *Machine) processAlive(p wire.Ref, v wire.Version) {
 	if p == m.self {
-		if m.ver.Less(v) { // no other node raises it (MS-7): an echo of another incarnation, or forged
+		if m.ver.Less(v) { // only this node raises its version (MS-7): v is of another incarnation, or forged
 			m.stats.Clashes++
 			m.tell(Event{Kind: Clash, Node: m.self, Version: v})
 			m.refute(v)
@@ -71,7 +71,7 @@ func (m *Machine) enter(p wire.Ref, e entry, v wire.Version) {
 	}
 	if e.state == inHistory {
 		delete(m.history.of, p)
-		m.attributes.want(m, p) // its attributes went with it (MS-A18)
+		m.attributes.want(m, p) // its attributes were dropped with it (MS-A18)
 	}
 	m.view.set(p, entry{inc: v.Inc, minor: v.Minor, state: inView})
 	m.delta.alive(m, p)
@@ -81,7 +81,7 @@ func (m *Machine) enter(p wire.Ref, e entry, v wire.Version) {
 // joins reports a node that is new in the view (NOTIFY-JOIN).
 func (m *Machine) joins(p wire.Ref, v wire.Version) {
 	m.tell(Event{Kind: Joined, Node: p, Version: v})
-	if twin := m.cfg.Table.ids[p].twin; twin != 0 && m.view.has(twin) { // a name with two sets of endpoints
+	if twin := m.cfg.Table.ids[p].twin; twin != 0 && m.view.has(twin) { // the same name with other endpoints
 		m.stats.Clashes++
 		m.tell(Event{Kind: Clash, Node: p, Version: v})
 	}
@@ -116,7 +116,7 @@ func (m *Machine) renew(p wire.Ref, e entry, v wire.Version) {
 	m.raise(p, e, v)
 }
 
-// raise is renew without telling others.
+// raise is renew without sending the change to the neighbours.
 func (m *Machine) raise(p wire.Ref, e entry, v wire.Version) {
 	if e.inc == v.Inc { // no notification (MS-44, MS-A6)
 		m.announce(p, e.minor)
@@ -129,8 +129,8 @@ func (m *Machine) raise(p wire.Ref, e entry, v wire.Version) {
 	m.joins(p, v)
 }
 
-// announce remembers which minor number listeners know of a node, now that the
-// view has another one.
+// announce remembers which minor number listeners know of a node whose entry in the view is
+// about to get a newer one.
 func (m *Machine) announce(p wire.Ref, minor uint32) {
 	if _, ok := m.announced[p]; ok {
 		return
@@ -149,10 +149,10 @@ func (m *Machine) LastAnnounced(p wire.Ref, v wire.Version) wire.Version {
 	return v
 }
 
-// processLeave takes note of a goodbye (Alg. 1, line 10).
+// processLeave processes a goodbye (Alg. 1, line 10).
 func (m *Machine) processLeave(d *wire.Departure) {
 	p, v := d.Node, d.Version
-	if p == m.self { // it is not ours (MS-A3)
+	if p == m.self { // a goodbye that this node did not say (MS-A3)
 		m.accused(v)
 		return
 	}
@@ -167,7 +167,7 @@ func (m *Machine) processLeave(d *wire.Departure) {
 	case e.state == inHistory && e.version().Less(v): // out-of-view leave
 		m.bury(p, v, farewell{cause: Said, code: d.Code})
 		m.delta.leave(m, d)
-	case e.state == unknown: // it overtook the Alive: there must be no ghost (MS-A4)
+	case e.state == unknown: // the goodbye arrived before the Alive, which must not add the node later (MS-A4)
 		m.stranger(p, v, d.Code)
 		m.delta.leave(m, d)
 	}
@@ -176,7 +176,7 @@ func (m *Machine) processLeave(d *wire.Departure) {
 // CodeRemoved is the exit code of a node that an administrator removed.
 const CodeRemoved = math.MinInt32
 
-// removeMember says goodbye in the name of a member. If it runs it refutes that, and is
+// removeMember says goodbye in the name of a member. A member that runs refutes that, and is
 // back at once (MS-A3).
 func (m *Machine) removeMember(p wire.Ref) {
 	if e := m.view.at(p); p != m.self && e.state == inView {
@@ -199,9 +199,9 @@ func (m *Machine) remove(p wire.Ref, v wire.Version, cause Cause, code int32) {
 	m.topology.changed(m)
 }
 
-// accused is what a node does about a suspicion on itself, or a goodbye in its
-// name: it says that it is alive in a newer version (Alg. 1, line 17). What is older
-// than its version was refuted already (MS-A2).
+// accused handles a suspicion on this node, or a goodbye in its name: this node announces that
+// it is alive in a newer version (Alg. 1, line 17). It has refuted suspicions on older versions
+// already (MS-A2).
 func (m *Machine) accused(v wire.Version) {
 	if v.Less(m.ver) {
 		m.stats.Refuted++
@@ -210,8 +210,8 @@ func (m *Machine) accused(v wire.Version) {
 	m.refute(v)
 }
 
-// refute raises the own version above another one, also above what others believe whose
-// clocks are a little ahead.
+// refute raises this node's version above another one, and above versions that nodes with
+// clocks a little ahead accept.
 func (m *Machine) refute(v wire.Version) {
 	if v.Inc > m.ver.Inc && !m.within(v, maxSkew) {
 		m.tooFarAhead(m.self, v)
@@ -226,7 +226,7 @@ func (m *Machine) refute(v wire.Version) {
 	m.tell(Event{Kind: Refuted, Node: m.self, Version: m.ver})
 }
 
-// setVersion raises the own version and has all hear of it.
+// setVersion raises this node's version and sends it to all neighbours.
 func (m *Machine) setVersion(v wire.Version) {
 	if v.Inc != m.ver.Inc {
 		m.attributes.renumber(m, v.Inc)
@@ -237,11 +237,11 @@ func (m *Machine) setVersion(v wire.Version) {
 	m.delta.alive(m, m.self)
 }
 
-// bump raises the own minor number (MS-19, MS-A7).
+// bump raises this node's minor number (MS-19, MS-A7).
 func (m *Machine) bump() {
 	was := m.ver
 	m.setVersion(was.Next())
-	if m.ver.Inc != was.Inc { // there were no more minor numbers
+	if m.ver.Inc != was.Inc { // there was no higher minor number
 		m.tell(Event{Kind: Refuted, Node: m.self, Version: m.ver})
 	}
 }

@@ -12,28 +12,28 @@ import (
 // attributes are the attribute tables of all nodes (MS-70 to MS-91).
 type attributes struct {
 	of       map[wire.Ref]*replica
-	order    []wire.Ref // of all that are in the map, for walks
+	order    []wire.Ref // owners of all tables in the map, for iteration in a fixed order
 	hash     uint64
-	dirty    []wire.Ref // with versions that neighbours were not told
-	pushes   []wire.Ref // to be asked of all neighbours (MS-84)
+	dirty    []wire.Ref // tables with versions that were not sent to the neighbours yet
+	pushes   []wire.Ref // tables to request from all neighbours (MS-84)
 	pushed   bitmap
-	answered bitmap    // by the message that is made
+	answered bitmap    // tables that are in the answer being built
 	waiting  []waiting // offers of nodes that are not in the view yet (MS-A18)
 	open     int       // requests without an answer
 	monitors []wire.Ref
-	merged   []wire.Ref // tables that changed by the message that is being merged
+	merged   []wire.Ref // tables that the message being processed has changed
 	at       time.Duration
 	phase    time.Duration
 }
 
-// waiting is an offer that outran the news that its owner is alive.
+// waiting is an offer of attributes that arrived before the news that their owner is alive.
 type waiting struct {
 	wire.TableVersion
 	from wire.Ref
 }
 
 const (
-	maxWaiting = 1024 // the oldest make room
+	maxWaiting = 1024 // above this number the oldest are dropped
 	// deathAge is how long death certificates stay after all neighbours have them.
 	deathAge = 10 * time.Minute
 )
@@ -43,7 +43,7 @@ func (a *attributes) init(m *Machine) {
 	a.phase = time.Duration(m.rand(int(m.cfg.Aggregation))) // MS-A31
 }
 
-// replica returns the table of a node, made if need be.
+// replica returns the table of a node, and creates it if there is none.
 func (a *attributes) replica(m *Machine, p wire.Ref) *replica {
 	r := a.of[p]
 	if r == nil {
@@ -54,8 +54,8 @@ func (a *attributes) replica(m *Machine, p wire.Ref) *replica {
 	return r
 }
 
-// arm has the next round made: rounds are periodic, with a random phase, but only
-// made when there is something to say (MS-76, MS-77).
+// arm schedules the next round. Rounds are periodic, with a random phase, but take place only
+// when there is something to send (MS-76, MS-77).
 func (a *attributes) arm(m *Machine) {
 	if a.at == machine.Never {
 		period := m.cfg.Aggregation
@@ -70,7 +70,8 @@ func (m *Machine) hashOf(r *replica) uint64 {
 	return mix(m.cfg.Table.Short(r.owner)^r.inc*0x9E3779B97F4A7C15, r.u)
 }
 
-// changing takes a table out of the hash; changed puts it back and has others told.
+// changing takes a table out of the hash before a change; changed puts it back and schedules
+// the update of neighbours.
 func (a *attributes) changing(m *Machine, r *replica) { a.hash ^= m.hashOf(r) }
 
 func (a *attributes) changed(m *Machine, r *replica) {
@@ -114,8 +115,8 @@ func (m *Machine) Fits(key string, value []byte) error {
 	return nil
 }
 
-// Admit is Fits for a write or a deletion, and counts what is refused. Deleting what is not
-// there is always possible.
+// Admit is Fits for a write or a deletion, and counts refused ones. Deleting an attribute that
+// does not exist is always possible.
 func (m *Machine) Admit(a *wire.Attribute) error {
 	if r := m.attributes.of[m.self]; a.Deleted && len(a.Key) > 0 && (r == nil || r.find(a.Key) < 0) {
 		return nil
@@ -127,7 +128,8 @@ func (m *Machine) Admit(a *wire.Attribute) error {
 	return err
 }
 
-// write writes an own attribute (MS-70, MS-73); a deletion is one, too (MS-89).
+// write writes an attribute of this node (MS-70, MS-73), or deletes it: a deletion is a write,
+// too (MS-89).
 func (m *Machine) write(a wire.Attribute) {
 	if err := m.Admit(&a); err != nil {
 		m.tell(Event{Kind: Refused, Node: m.self, Keys: []string{a.Key}})
@@ -144,7 +146,8 @@ func (m *Machine) write(a wire.Attribute) {
 	m.attributes.changed(m, r)
 }
 
-// renumber moves the own table to a new incarnation, which a refutation took.
+// renumber moves this node's table to a new incarnation, which the node took to refute a
+// suspicion.
 func (a *attributes) renumber(m *Machine, inc uint64) {
 	if r := a.of[m.self]; r != nil {
 		a.changing(m, r)
@@ -187,7 +190,7 @@ func (a *attributes) joined(m *Machine, p wire.Ref) {
 	}
 }
 
-// changedKeys tells the user of changes, once for a table (MS-85, MS-A23).
+// changedKeys reports changed keys to the user, in one event for a table (MS-85, MS-A23).
 func (a *attributes) changedKeys(m *Machine, r *replica, keys []string) {
 	if slices.Contains(keys, MonitorKey) {
 		i := r.find(MonitorKey)
@@ -211,8 +214,7 @@ func (a *attributes) changedKeys(m *Machine, r *replica, keys []string) {
 	}
 }
 
-// compact throws death certificates away that all neighbours have had for long
-// (MS-A22).
+// compact drops death certificates that all neighbours have had for a long time (MS-A22).
 func (a *attributes) compact(m *Machine) {
 	for _, p := range a.order {
 		r := a.of[p]
@@ -229,7 +231,8 @@ func (a *attributes) compact(m *Machine) {
 	}
 }
 
-// agreed reports whether all neighbours said last that they have the same tables.
+// agreed reports whether the last heartbeats of all neighbours had the same hash of tables as
+// this node.
 func (a *attributes) agreed(m *Machine) bool {
 	for i := range m.links.list {
 		if l := &m.links.list[i]; l.state != up || !l.same {

@@ -6,11 +6,11 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// maxGoodbyes bounds the goodbyes that a repair repeats.
+// maxGoodbyes bounds the number of goodbyes that a repair repeats.
 const maxGoodbyes = 64
 
-// sendBase sends the whole view and all suspicions (MS-53), for a repair with the
-// history and the latest goodbyes, whose codes are not in it.
+// sendBase sends the whole view and all suspicions (MS-53). For a repair it adds the history
+// and the latest goodbyes, since the history does not contain their exit codes.
 func (m *Machine) sendBase(l *link, flags wire.Flags) {
 	failures, silences := m.suspicions.all()
 	lists := &wire.Lists{View: m.view.snapshot(), Suspicions: failures, Silences: silences}
@@ -20,7 +20,7 @@ func (m *Machine) sendBase(l *link, flags wire.Flags) {
 	m.send(l.node, wire.Message{Kind: wire.Base, Flags: flags, Lists: lists})
 }
 
-// goodbyes returns those who said goodbye and did not come back, the latest first.
+// goodbyes returns the goodbyes of nodes that have not come back, the latest first.
 func (m *Machine) goodbyes() []wire.Departure {
 	var list []wire.Departure
 	for _, d := range slices.Backward(m.history.list) {
@@ -36,9 +36,9 @@ func (m *Machine) goodbyes() []wire.Departure {
 	return list
 }
 
-// learn processes what a message says of nodes: goodbyes, then the living, then
-// suspicions, which avoids needless notifications (MS-57). What was removed elsewhere
-// comes before the living: it is older (MS-A9).
+// learn processes the news of nodes in a message: goodbyes, then live nodes, then suspicions,
+// which avoids needless notifications (MS-57). Removals by other nodes are processed before the
+// live nodes, because they are older (MS-A9).
 func (m *Machine) learn(msg *wire.Message, held func(wire.Ref)) {
 	l := msg.Lists
 	if l == nil {
@@ -64,7 +64,7 @@ func (m *Machine) learn(msg *wire.Message, held func(wire.Ref)) {
 // the reporter: they are echoes.
 func (m *Machine) accusations(list []wire.Suspicion, silent bool) {
 	for i := range list {
-		if s := &list[i]; s.Reporter != m.self { // an echo at best
+		if s := &list[i]; s.Reporter != m.self { // others are echoes of this node's own reports
 			m.processSuspicion(s, silent)
 		}
 	}
@@ -98,9 +98,9 @@ func (m *Machine) merge(s *Snapshot, held func(wire.Ref)) {
 	m.view.adopt(s)
 }
 
-// correct removes members that a neighbour removed before (MS-A9, R), unless they refute
-// that: the neighbour may be of the other side of a partition that has ended. It does not
-// know why: that one said goodbye is never learned of this way (MS-A33).
+// correct removes members that a neighbour removed before (MS-A9, R), unless they refute that:
+// the neighbour may have been on the other side of a partition that has ended. The removals
+// carry no cause, so a goodbye is never learned this way (MS-A33).
 func (m *Machine) correct(l *wire.Lists) {
 	each := func(p wire.Ref, v wire.Version) {
 		switch e := m.view.at(p); {

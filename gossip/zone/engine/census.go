@@ -19,26 +19,26 @@ const CensusKey = "zone.census/"
 // CensusEntry is what the management zone knows of a base zone.
 type CensusEntry struct {
 	Zone         string       `json:"zone"`         // name of the base zone
-	Activation   uint64       `json:"activation"`   // of the active delegate: of two entries the higher one counts
-	Registration uint64       `json:"registration"` // how often the delegate has chosen a supervisor; then this
-	Delegates    int          `json:"delegates"`    // that the supervisor knows
-	Delegate     wire.ID      `json:"delegate"`     // the active one
-	Version      wire.Version `json:"version"`      // of it
+	Activation   uint64       `json:"activation"`   // number of the delegate's activation; of two entries the one with the higher number takes precedence
+	Registration uint64       `json:"registration"` // how often the delegate has chosen a supervisor; compared if the activations are equal
+	Delegates    int          `json:"delegates"`    // number of delegates that the supervisor knows
+	Delegate     wire.ID      `json:"delegate"`     // the active delegate
+	Version      wire.Version `json:"version"`      // version of the active delegate
 	Size         int          `json:"size"`         // members of the zone
-	Supervisor   wire.ID      `json:"supervisor"`   // not in the attribute: whose it is, or was
+	Supervisor   wire.ID      `json:"supervisor"`   // the supervisor that wrote the entry; not part of the attribute's value
 
 	State CensusState   `json:"state"` // whether a supervisor hears the zone's active delegate
 	Age   time.Duration `json:"age"`   // since a supervisor heard the active delegate, as far as this node knows; 0: lately
 }
 
-// CensusState is how recent an entry is.
+// CensusState says whether an entry is up to date.
 type CensusState uint8
 
 // The states.
 const (
 	Current CensusState = iota // a supervisor hears the active delegate
-	Stale                      // none does, but another delegate or supervisor may yet take over
-	Lost                       // for so long that this is over: the zone is dead, or cut off from all supervisors
+	Stale                      // no supervisor hears it, but another delegate or supervisor may still take over
+	Lost                       // no supervisor has heard it for so long that none is expected to: the zone is dead, or cut off from all supervisors
 	censusStates
 )
 
@@ -58,9 +58,9 @@ func (s *CensusState) UnmarshalText(text []byte) error {
 // staleSize is by how many bytes the value of an entry is longer if the entry is not current.
 const staleSize = 5
 
-// appendBinary appends the value of the attribute: u64 activation, u64 registration,
-// u32 delegates, u32 size, id, version; and of an entry that is not current u8 state,
-// u32 age in milliseconds when it was written. More may follow one day.
+// appendBinary appends the value of the attribute: u64 activation, u64 registration, u32
+// delegates, u32 size, id, version; and of an entry that is not current u8 state, u32 age in
+// milliseconds when it was written. Readers ignore bytes after these, for later versions.
 func (e *CensusEntry) appendBinary(b []byte) []byte {
 	le := binary.LittleEndian
 	b = le.AppendUint64(le.AppendUint64(b, e.Activation), e.Registration)
@@ -92,8 +92,7 @@ func parseCensus(zone string, b []byte) (e CensusEntry, ok bool) {
 	return e, err == nil
 }
 
-// Census returns what the management zone knows of all base zones, in the order of
-// their names (MS-98).
+// Census returns what the management zone knows of all base zones, sorted by name (MS-98).
 func (m *Machine) Census() []CensusEntry {
 	best := make(map[string]CensusEntry)
 	add := func(e CensusEntry) {
@@ -109,7 +108,7 @@ func (m *Machine) Census() []CensusEntry {
 			}
 		}
 	}
-	for _, o := range m.supervisor.orphans { // any order: before is a total one
+	for _, o := range m.supervisor.orphans { // any order: before is a total order
 		if e := o.CensusEntry; m.now-o.since < forgetAfter {
 			e.grow(m, m.now-o.since)
 			add(e)
@@ -118,7 +117,7 @@ func (m *Machine) Census() []CensusEntry {
 	return slices.SortedFunc(maps.Values(best), func(a, b CensusEntry) int { return strings.Compare(a.Zone, b.Zone) })
 }
 
-// censusEntry returns the entry that an attribute of a supervisor is.
+// censusEntry parses an attribute of a supervisor as an entry of the census.
 func (m *Machine) censusEntry(r *replica, i int) (e CensusEntry, ok bool) {
 	a := &r.entries[i]
 	zone, found := strings.CutPrefix(a.Key, CensusKey)
@@ -132,7 +131,7 @@ func (m *Machine) censusEntry(r *replica, i int) (e CensusEntry, ok bool) {
 	return e, ok
 }
 
-// grow sets the age of an entry that is not current.
+// grow sets the age of an entry that is not current: it is stale, and lost above a certain age.
 func (e *CensusEntry) grow(m *Machine, age time.Duration) {
 	if e.State, e.Age = Stale, age; age >= lostAfter*m.cfg.Timeout {
 		e.State = Lost
@@ -150,7 +149,7 @@ func (e *CensusEntry) before(other *CensusEntry) bool {
 	) < 0
 }
 
-// query asks the supervisor of a base zone for its members (MS-99).
+// query asks the supervisor of a base zone for the zone's members (MS-99).
 func (m *Machine) query(zone string, number uint64) {
 	for _, e := range m.Census() {
 		if e.Zone != zone {
@@ -168,7 +167,7 @@ func (m *Machine) query(zone string, number uint64) {
 	m.answered(&wire.Dispatch{Zone: zone, Number: number, Flags: wire.Unknown})
 }
 
-// answered reports the members of a zone.
+// answered reports the members of a zone, which a supervisor has sent.
 func (m *Machine) answered(d *wire.Dispatch) {
 	m.tell(Event{
 		Kind: Listed, Zone: d.Zone, Number: d.Number, Size: int(d.Size), Members: d.Joined,

@@ -17,14 +17,14 @@ type Config struct {
 	// Bootstrap are the nodes that discovery asks first; none for the first node (MS-11).
 	// Self among them is ignored.
 	Bootstrap []wire.ID
-	// Wall is the wall clock when the machine is first stepped, in the unit of
-	// incarnations. Versions further ahead of it, and of those known, than Ahead
-	// are refused, because their owners could not refute them (MS-A2).
+	// Wall is the wall clock when the machine is first stepped, in the unit of incarnations.
+	// Versions whose incarnation is further ahead than Ahead are refused, because their owners
+	// could not refute them (MS-A2).
 	Wall uint64
 	// Ahead is how far incarnations may be ahead of the clock. Default 2^44: with
 	// incarnations in nanoseconds clocks may differ by some hours.
 	Ahead uint64
-	// Table keeps the ids. Nil: one of its own.
+	// Table keeps the ids. Nil: the machine makes a table of its own.
 	Table *Table
 	// Wire makes the machine encode messages into Output.Buf. Without it messages are passed
 	// as structs, between machines with one Table.
@@ -35,21 +35,24 @@ type Config struct {
 	// Management are some members of the management zone: this is a base zone, and its
 	// delegates register there (MS-95). Without any the zone stands alone.
 	Management []wire.ID
-	// Delegates is how many a base zone has. Default 3.
+	// Delegates is how many delegates a base zone has. Default 3.
 	Delegates int
 	// Supervisor makes this node guard base zones: it is a member of the management zone.
 	Supervisor bool
-	// Seed is for all choices, together with Self.
+	// Seed seeds all random choices, combined with Self.
 	Seed uint64
 
 	// Threshold is Θ: how many nodes must suspect one before it is removed. Default
 	// 2.
 	Threshold int
-	// Successors is K_s, at least Θ (MS-39). Default 2.
+	// Successors is K_s, the number of successors on the ring that the node keeps links to; at
+	// least Θ (MS-39). Default 2.
 	Successors int
-	// Random is K_r. Default 3, at least 2.
+	// Random is K_r, the number of random members that the node keeps links to. Default 3, at
+	// least 2.
 	Random int
-	// Aggregation is τ. Default 200 ms.
+	// Aggregation is τ: a node collects changes for this time before it sends them to its
+	// neighbours. Default 200 ms.
 	Aggregation time.Duration
 	// Heartbeat is how often neighbours hear of each other, give or take a tenth.
 	// Default 1 s.
@@ -58,7 +61,7 @@ type Config struct {
 	Timeout time.Duration
 	// Retry is how soon discovery tries again at first. Default 200 ms.
 	Retry time.Duration
-	// MaxMembers bounds the view. Default 16384.
+	// MaxMembers bounds the number of members in the view. Default 16384.
 	MaxMembers int
 	// MaxAttributes bounds the attributes of a node, as [Attribute.Size] counts.
 	// Default 256 KiB, at most maxTable.
@@ -66,12 +69,13 @@ type Config struct {
 	// MaxKeys bounds how many attributes a node has, including deleted ones whose death
 	// certificates are still kept. Default 8192, at most MaxTableKeys.
 	MaxKeys int
-	// MaxMessage bounds messages, in bytes. Default and at most 1 MiB, what LNet
+	// MaxMessage bounds the size of a message, in bytes. Default and at most 1 MiB, what LNet
 	// carries.
 	MaxMessage int
 }
 
-// Error says what is wrong with a configuration, or cannot be done, and what to do.
+// Error says what is wrong with a configuration, or why something cannot be done, and what to
+// do.
 type Error struct {
 	Why string // the text of the error
 }

@@ -13,30 +13,31 @@ import (
 // zone; the value is its activation, 0 if it is not the active one (MS-96, MS-A24).
 const delegateKey = "zone.delegate"
 
-// delegation is how a base zone is represented in the hierarchy (membership design, Sec. 2).
-// The first members by a hash are delegates. One of them is active: if there is none, the
-// first one becomes it, and stays so for the rest of its incarnation. Activations are
-// numbered, so that of two active delegates the later one counts.
+// delegation is the part of a node that represents its base zone in the hierarchy (membership
+// design, Sec. 2). The members that come first by a hash are delegates. If no delegate is
+// active, the first one becomes active, and stays so for the rest of its incarnation.
+// Activations are numbered: of two active delegates the one with the later number takes
+// precedence.
 type delegation struct {
-	claims  []claim // of other members
-	stale   bool    // view or claims changed
+	claims  []claim // claims of other members
+	stale   bool    // the view or the claims have changed
 	quiet   time.Duration
-	own     uint64 // activation, if active
+	own     uint64 // number of this node's activation; 0: it is not active
 	highest uint64 // activation ever seen
-	claimed bool   // the attribute is written
-	serving bool   // is one, active or not
+	claimed bool   // the attribute delegateKey is written
+	serving bool   // this node is a delegate, active or not
 
 	search
 	registration uint64
 	marks        []mark        // of other members: whether they reach a supervisor
-	mark         string        // the own one, as it was written
+	mark         string        // this node's own mark, as it was written
 	told         string        // supervisors, as this node published them
-	due          time.Duration // the next message to it; Never without one
-	changes      time.Duration // when changes of the zone may be told again
-	whole        bool          // it wants all of the zone
-	joined, left []wire.Named  // not told yet
-	untold       bool          // something changed that it was not told
-	contested    bool          // the supervisor said last that another node is the active one
+	due          time.Duration // when the next message to the supervisor is sent; Never without a supervisor
+	changes      time.Duration // when changes of the zone may be reported again
+	whole        bool          // the supervisor wants all members of the zone
+	joined, left []wire.Named  // changes that the supervisor was not told yet
+	untold       bool          // something changed that the supervisor was not told yet
+	contested    bool          // in its last answer the supervisor named another node as the active one
 }
 
 // maxActivation is above all activations. Attributes with more are not understood.
@@ -54,11 +55,11 @@ func newDelegation(m *Machine) *delegation {
 	return d
 }
 
-// patience bounds, in units of τ, how long a zone that forms may take to be at rest.
+// patience bounds how long a zone that forms may take to come to rest, in units of τ.
 const patience = 25
 
-// memberJoined notes that a member joined. While the zone forms its members do not know yet
-// which of them is first.
+// memberJoined notes that a member joined. While the zone forms, its members do not know yet
+// which of them comes first.
 func (d *delegation) memberJoined(m *Machine, p wire.Ref, v wire.Version) {
 	d.stale = true
 	if m.now < m.began+patience*m.cfg.Aggregation {
@@ -84,7 +85,7 @@ func (d *delegation) tell(m *Machine, list *[]wire.Named, p wire.Ref, v wire.Ver
 	}
 }
 
-// claim stores the delegateKey of a member.
+// claim stores the value of a member's attribute delegateKey.
 func (d *delegation) claim(p wire.Ref, value []byte, there bool) {
 	d.stale = true
 	d.claims = slices.DeleteFunc(d.claims, func(c claim) bool { return c.node == p })
@@ -133,11 +134,11 @@ func (d *delegation) elect(m *Machine) {
 		}
 	}
 	switch {
-	case d.own > 0 && active != m.self: // after a partition there can be two
+	case d.own > 0 && active != m.self: // after a partition there can be two active delegates
 		d.own = 0
 		d.publish(m)
 	case !d.serving && m.now < d.quiet:
-		return // still stale: a member may yet join that is first, or active
+		return // still stale: a member that comes first, or is active, may yet join
 	case activation == 0 && rank == 0, d.succeeds(m, active):
 		d.activate()
 		d.whole, d.untold = true, true
@@ -147,13 +148,14 @@ func (d *delegation) elect(m *Machine) {
 	d.serve(m, d.own > 0 || rank < m.cfg.Delegates)
 }
 
-// activate takes an activation above all others, or the highest that there can be.
+// activate takes a number above those of all known activations, or the highest possible one.
 func (d *delegation) activate() {
 	d.highest = min(d.highest+1, maxActivation-1)
 	d.own = d.highest
 }
 
-// rankOfDelegate returns how many members come before a node, at most some.
+// rankOfDelegate returns how many members come before a node in the order of delegates, at most
+// the given number.
 func (m *Machine) rankOfDelegate(p wire.Ref, most int) (rank int) {
 	for _, q := range m.cfg.Table.ballot {
 		if q == p || rank == most {
@@ -166,12 +168,12 @@ func (m *Machine) rankOfDelegate(p wire.Ref, most int) (rank int) {
 	return rank
 }
 
-// serve begins or ends to be a delegate.
+// serve makes this node a delegate, or ends that.
 func (d *delegation) serve(m *Machine, serving bool) {
 	switch {
 	case serving && !d.serving:
 		d.serving = true
-		d.widen(m) // with those that delegates before this one knew
+		d.widen(m) // with the supervisors that earlier delegates have published
 		if !d.claimed {
 			d.publish(m)
 		}
@@ -184,8 +186,8 @@ func (d *delegation) serve(m *Machine, serving bool) {
 	}
 }
 
-// publish writes the attributes by which all members know the delegates, and the monitors
-// to notify of suspicions at once (MS-101).
+// publish writes the attributes by which all members learn who the delegates and monitors are.
+// Monitors are notified of suspicions at once (MS-101).
 func (d *delegation) publish(m *Machine) {
 	d.claimed = d.own > 0 || d.serving
 	if d.claimed {
@@ -200,6 +202,6 @@ func (d *delegation) publish(m *Machine) {
 	}
 	d.announce(m)
 	if d.serving {
-		d.due = m.now // the supervisor has to know
+		d.due = m.now // the supervisor must learn of this
 	}
 }

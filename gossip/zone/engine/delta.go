@@ -12,11 +12,11 @@ import (
 // design, Membership Updates).
 type delta struct {
 	nodes      bitmap // Δ.A; their versions are those at the time of sending
-	count      int    // of them
+	count      int    // number of nodes in the bitmap
 	leaves     []wire.Departure
 	suspicions []wire.Suspicion
 	silences   []wire.Suspicion // see Lists.Silences
-	at         time.Duration    // when it is sent: τ after the first event (MS-56)
+	at         time.Duration    // when Δ is sent: τ after its first change (MS-56)
 }
 
 func (d *delta) arm(m *Machine) {
@@ -32,14 +32,15 @@ func (d *delta) alive(m *Machine, p wire.Ref) {
 	}
 }
 
-// urgentParts is in which part of a round reports of silence and refutations go on: to
-// the suspect and back, over a diameter of 12 links each, within the grace.
+// urgentParts is the number of parts of a round: reports of silence, and refutations, are
+// forwarded after one part. So a report reaches the suspect and the refutation comes back, over
+// a diameter of 12 links each, within the grace period.
 const urgentParts = 8
 
 func (d *delta) urgent(m *Machine) { d.at = min(d.at, m.now+m.cfg.Aggregation/urgentParts) }
 
-// refutation adds that a node which was suspected is alive, and sends that early, so that the node
-// is not removed before.
+// refutation adds the news that a suspected node is alive, and sends it early, before the node
+// is removed.
 func (d *delta) refutation(m *Machine, p wire.Ref) {
 	d.alive(m, p)
 	d.urgent(m)
@@ -69,10 +70,11 @@ func (m *Machine) flush() {
 		m.links.each(up, func(l *link) { m.send(l.node, wire.Message{Kind: wire.Update, Lists: lists}) })
 	}
 	clear(d.nodes)
-	d.leaves, d.suspicions, d.silences, d.count = nil, nil, nil, 0 // a neighbour to come gets the whole view
+	d.leaves, d.suspicions, d.silences, d.count = nil, nil, nil, 0 // a neighbour that joins later gets the whole view
 }
 
-// fresh returns the nodes of Δ.A with their versions, in the view or when they went.
+// fresh returns the nodes of Δ.A with their versions: those in the view, or those with which
+// they left it.
 func (m *Machine) fresh() []wire.Member {
 	if m.delta.count == 0 {
 		return nil

@@ -8,14 +8,14 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// discovery finds nodes, at first among the bootstraps, later those that went (membership
-// design, Discovery).
+// discovery finds nodes: at first it asks the bootstrap nodes, later nodes that have left
+// (membership design, Discovery).
 type discovery struct {
 	at       time.Duration
 	interval time.Duration
 	asked    []question
-	healing  []wire.Ref // to be asked at once: the other side of a partition (MS-A7)
-	toHeal   bitmap     // of these
+	healing  []wire.Ref // nodes to ask at once: the other side of a partition (MS-A7)
+	toHeal   bitmap     // the same nodes, as a set
 }
 
 type question struct {
@@ -55,14 +55,14 @@ func (m *Machine) permutation(n int) []int {
 	return list
 }
 
-// arm makes discovery go on: there is a node to ask again.
+// arm schedules the next request, because there is a node to ask again.
 func (d *discovery) arm(m *Machine) {
 	if d.at == machine.Never {
 		d.at = m.now + d.interval
 	}
 }
 
-// discover asks a random target, more and more rarely (MS-23).
+// discover asks a random target, at longer and longer intervals (MS-23).
 func (m *Machine) discover() {
 	d := &m.discovery
 	d.expire(m.now)
@@ -78,7 +78,7 @@ func (m *Machine) discover() {
 	case p != 0 && len(d.asked) < maxQuestions:
 		m.ask(p, 0)
 	case p == 0 && len(d.asked) == 0:
-		d.at = machine.Never // arm wakes it
+		d.at = machine.Never // until arm is called
 	}
 }
 
@@ -87,7 +87,7 @@ func (m *Machine) discover() {
 func (m *Machine) target() wire.Ref {
 	var missing []wire.Ref
 	for _, p := range m.bootstrap {
-		if e := m.view.at(p); e.state == unknown || e.state == inHistory && e.orderly { // others are in H
+		if e := m.view.at(p); e.state == unknown || e.state == inHistory && e.orderly { // the others are in H
 			missing = append(missing, p)
 		}
 	}
@@ -102,13 +102,13 @@ func (m *Machine) target() wire.Ref {
 	return missing[m.rand(len(missing))]
 }
 
-// wanted reports whether a node of the history is to be asked.
+// wanted reports whether discovery should ask a node of the history.
 func (m *Machine) wanted(p wire.Ref) bool {
 	e := m.view.at(p)
 	return e.state == inHistory && !e.orderly && m.cfg.Table.ID(p).IsValid()
 }
 
-// ask sends a request, which says whether its target was in the history (¬boot).
+// ask sends a discovery request. A flag says whether its target was in the history (¬boot).
 func (m *Machine) ask(p wire.Ref, flags wire.Flags) {
 	d := &m.discovery
 	healing := m.view.at(p).state == inHistory
@@ -119,12 +119,12 @@ func (m *Machine) ask(p wire.Ref, flags wire.Flags) {
 	m.send(p, wire.Message{Kind: wire.DiscoveryRequest, Flags: flags})
 }
 
-// expire gives up questions without an answer.
+// expire gives up requests that were not answered in time.
 func (d *discovery) expire(now time.Duration) {
 	d.asked = slices.DeleteFunc(d.asked, func(q question) bool { return now >= q.until })
 }
 
-// failed gives up the question to a node.
+// failed gives up the request to a node.
 func (d *discovery) failed(p wire.Ref) {
 	d.asked = slices.DeleteFunc(d.asked, func(q question) bool { return q.node == p })
 }
@@ -133,7 +133,7 @@ func (d *discovery) failed(p wire.Ref) {
 func (m *Machine) asked() {
 	p, healing := m.in.From, m.in.Flags&wire.Healing
 	if healing != 0 {
-		m.bump() // so that the other side adds this node again (MS-19)
+		m.bump() // so that the sender adds this node again (MS-19)
 	}
 	m.processAlive(p, m.in.Version)
 	if !m.view.has(p) {
@@ -150,10 +150,10 @@ func (m *Machine) sendView(p wire.Ref, flags wire.Flags) {
 	m.send(p, wire.Message{Kind: wire.DiscoveryReply, Flags: flags, Lists: &wire.Lists{View: m.view.snapshot()}})
 }
 
-// told handles the answer to a request. After a partition each side has removed the other:
-// both nodes raise their versions, and this node asks those that are still removed at once
-// (MS-20, MS-A7). It asks each about that node alone: by then one node of each side knows
-// the whole other side, and if all exchanged views a zone of n would send n² of them.
+// told handles the answer to a request. After a partition each side has removed the other: both
+// nodes raise their versions, and this node asks those that are still removed at once (MS-20,
+// MS-A7). It asks each of them about itself alone: one node of each side knows the whole other
+// side by then, and if every pair exchanged views, a zone of n nodes would send n² of them.
 func (m *Machine) told() {
 	p, healing := m.in.From, m.in.Flags&wire.Healing != 0
 	var held func(wire.Ref)
@@ -170,14 +170,14 @@ func (m *Machine) told() {
 	if m.in.Flags&wire.More != 0 {
 		return
 	}
-	m.discovery.failed(p) // it is answered
+	m.discovery.failed(p) // the request is answered
 	if healing && m.in.Flags&(wire.Third|wire.Brief) == 0 {
 		m.sendView(p, wire.Healing|wire.Third)
 	}
 	m.heal()
 }
 
-// healLater notes a removed node that is a member elsewhere, to be asked.
+// healLater remembers to ask a removed node that is a member elsewhere.
 func (m *Machine) healLater(p wire.Ref) {
 	d := &m.discovery
 	if !d.toHeal.set(p) {
@@ -188,13 +188,13 @@ func (m *Machine) healLater(p wire.Ref) {
 		d.at = min(d.at, m.now+d.interval)
 	}
 	d.healing = append(d.healing, p)
-	// In any order: others may have met the other side, too, and what they find out is
-	// not asked again.
+	// In random order: other nodes may heal the same partition, and this node does not ask again
+	// about nodes that they have brought back.
 	i, last := m.rand(len(d.healing)), len(d.healing)-1
 	d.healing[i], d.healing[last] = d.healing[last], d.healing[i]
 }
 
-// heal asks nodes of the other side that are not back yet.
+// heal asks the nodes of the other side that are not back yet.
 func (m *Machine) heal() {
 	d := &m.discovery
 	for len(d.healing) > 0 && len(d.asked) < maxQuestions {

@@ -5,13 +5,13 @@ import "ulnet/gossip/zone/wire"
 // DispatchSend is a message to another zone.
 type DispatchSend struct {
 	To         wire.ID        // id of the receiver
-	Priority   bool           // ahead of other messages (MS-A32)
+	Priority   bool           // sent before other messages (MS-A32)
 	Dispatch   *wire.Dispatch // without Config.Wire
-	Begin, End int            // with Config.Wire: it is Output.Buf[Begin:End]
+	Begin, End int            // with Config.Wire: the message is Output.Buf[Begin:End]
 	Size       int            // in bytes
 }
 
-// dispatch sends a message to another zone, in parts if it has to be.
+// dispatch sends a message to another zone, in several parts if it is too large for one.
 func (m *Machine) dispatch(to wire.ID, d *wire.Dispatch, priority bool) {
 	d.From, d.Version = m.cfg.Self, m.ver
 	m.stats.Dispatched[d.Kind]++

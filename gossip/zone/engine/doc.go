@@ -1,26 +1,26 @@
-// Package engine is the machine of a zone: what a node sends, believes and tells, as a
-// function of the time and of what arrives (paper "Design and Implementation of a Scalable
-// Membership Service for Supercomputer Resiliency-Aware Runtime", here called the design).
-// Programs use package gossip/zone, whose agent steps a machine for them; simulators and
-// research on the protocol step it themselves.
+// Package engine is the machine of a zone: which messages a node sends and which events it
+// reports, as a function of the time and of the messages that arrive (paper "Design and
+// Implementation of a Scalable Membership Service for Supercomputer Resiliency-Aware Runtime",
+// here called the design). Programs use package gossip/zone, whose agent steps a machine for
+// them; simulators and research on the protocol step it themselves.
 //
-// This package is unstable: names and fields change with the protocol's needs, without
-// notice. The messages do not.
+// This package is unstable: names and fields change with the protocol's needs, without notice.
+// The messages do not.
 //
-// Every node has a full view: a map of ids to versions. It keeps links to its K_s
-// successors on a ring and to K_r random members; the ends of a link monitor each other
-// by heartbeats and exchange updates, τ after a change. A member is removed when Θ nodes
-// suspect it and it does not refute that with a newer version. Views are eventually
-// equal: some time after the last change. Attributes of nodes travel on the same links,
-// in the order in which their owner wrote them.
+// Every node has a full view: a map of ids to versions. It keeps links to its K_s successors on
+// a ring and to K_r random members; the ends of a link monitor each other by heartbeats and
+// exchange updates, τ after a change. A member is removed when Θ nodes suspect it and it does
+// not refute that with a newer version. Views are eventually equal: some time after the last
+// change. Attributes of nodes travel on the same links, in the order in which their owner wrote
+// them.
 //
 // A [Machine] names nodes by refs of a [Table], which machines of one process may share;
-// [Addressed] steps one that has a table to itself by ids and addresses.
+// [Addressed] steps a machine that has a table to itself, by ids and addresses.
 //
 //	m, err := engine.New(cfg)
-//	wake := m.Step(now, engine.Input{Kind: engine.Join, Inc: 1}, &out) // then send out.Sends, tell out.Events
+//	wake := m.Step(now, engine.Input{Kind: engine.Join, Inc: 1}, &out) // then send out.Sends, report out.Events
 //	wake = m.Step(now, engine.Input{Kind: engine.Arrived, Data: b}, &out)
-//	wake = m.Step(wake, engine.Input{}, &out) // when it is time
+//	wake = m.Step(wake, engine.Input{}, &out) // when the clock reaches wake
 //
 // # Where this is not the letter of the design
 //
@@ -48,14 +48,13 @@
 //
 // # Messages
 //
-// Package gossip/zone/wire has the messages and their bytes. A [Table] keeps the ids of
-// nodes, which messages name by their refs.
+// Package gossip/zone/wire has the messages and their bytes. A [Table] keeps the ids of nodes,
+// which messages name by their refs.
 //
 // # Bounds
 //
-// An entry of a view takes 16 bytes, in pages that machines with one table share
-// while they are equal; ids are kept once, in the table. The view has
-// Config.MaxMembers entries, the history 8 for each and 4096 more, the table as many as
-// both. The owner of attributes and all receivers enforce their bounds. [Stats] counts
-// all that is refused.
+// An entry of a view takes 16 bytes, in pages that machines with one table share while they are
+// equal; ids are kept once, in the table. The view has Config.MaxMembers entries, the history 8
+// for each and 4096 more, the table as many as both. The owner of attributes and all receivers
+// enforce their bounds. [Stats] counts all that is refused.
 package engine

@@ -12,30 +12,30 @@ type EventKind uint8
 
 // The kinds of events, with the fields of [Event] that they use besides Node and ID.
 const (
-	Joined            EventKind = iota // Version: it is in the view now (NOTIFY-JOIN, MS-9)
-	Left                               // Version, Cause, Code: it is not any more (NOTIFY-LEAVE)
-	AttributesChanged                  // Keys, Attributes: those of the node changed (MS-85, MS-A23)
+	Joined            EventKind = iota // Version: the node is in the view now (NOTIFY-JOIN, MS-9)
+	Left                               // Version, Cause, Code: the node is no longer in the view (NOTIFY-LEAVE)
+	AttributesChanged                  // Keys, Attributes: attributes of the node have changed (MS-85, MS-A23)
 	Suspected                          // Version: this node filed a suspicion
 	Refuted                            // Version: this node's new version (MS-A2): see Output.Incarnation
-	Clash                              // another node says that it is this one, or has its name
+	Clash                              // another node claims this node's id, or has the same name
 	Refused                            // Keys: an attribute of this node is not written: see Machine.Fits
 	Alarmed                            // Zone, Suspect, Reporters: a member of a base zone is suspected (MS-101)
 	Contested                          // Zone, Members: two active delegates of a base zone, of which the first counts: two zones have that name, and one must get another, or one is parted
-	FarAhead                           // Version: of a node, too far ahead of the clock to be believed (MS-A2); told once a minute
+	FarAhead                           // Version: of a node, too far ahead of the clock to be accepted (MS-A2); reported at most once a minute
 	Listed                             // Zone, Number, Size, Members, Unknown, More: answers QueryZone
-	SupervisorLost                     // Zone, Suspect, Trouble: this delegate gave a supervisor up; told once until it answers (MS-100)
-	SupervisorFound                    // Zone, Suspect: it answers again
-	ZoneRefused                        // Zone, Size: this supervisor guards so many zones, and has no room for another; told once a minute
-	Doubted                            // Version: enough nodes report its silence; it is removed soon unless it refutes that
+	SupervisorLost                     // Zone, Suspect, Trouble: this delegate gave up a supervisor; reported once until the supervisor answers (MS-100)
+	SupervisorFound                    // Zone, Suspect: a supervisor that was given up answers again
+	ZoneRefused                        // Zone, Size: this supervisor guards Size zones, and has no room for another; reported at most once a minute
+	Doubted                            // Version: enough nodes report that the node is silent; it is removed soon unless it refutes that
 	eventKinds
 )
 
 var eventNames = [eventKinds]string{"joined", "left", "attributes", "suspected", "refuted", "clash", "refused", "alarmed", "contested", "far-ahead", "listed", "supervisor-lost", "supervisor-found", "zone-refused", "doubted"}
 
-// EventNames returns the names of the events of listeners.
+// EventNames returns the names of the kinds of events that listeners receive.
 func EventNames() []string {
 	names := slices.Clone(eventNames[:])
-	return slices.Delete(names, int(Listed), int(Listed)+1) // an answer to a query, which has no listeners
+	return slices.Delete(names, int(Listed), int(Listed)+1) // Listed answers a query and goes to no listener
 }
 
 // CauseNames returns the names of the causes of Left.
@@ -74,11 +74,11 @@ type Cause uint8
 
 // The causes.
 const (
-	Said      Cause = iota // it said goodbye, with Code
+	Said      Cause = iota // the node said goodbye, with Code
 	Dead                   // enough nodes suspect it
 	Restarted              // a newer incarnation of it joins at once
 	Corrected              // a neighbour had removed it (MS-A9)
-	Parted                 // this node itself left, and its view is empty: Agent.Leave
+	Parted                 // this node itself has left by Agent.Leave, and its view is empty
 	causes
 )
 
@@ -95,7 +95,7 @@ func (c *Cause) UnmarshalText(text []byte) error {
 	return unmarshalName(causeNames[:], "cause", text, (*uint8)(c))
 }
 
-// Event is something that happened. Joined and Left alternate for each node and
+// Event is an event that the machine reports. Joined and Left alternate for each node and
 // incarnation; replaying them gives the view (MS-10).
 type Event struct {
 	Kind       EventKind        `json:"event"`                // decides which fields are set
@@ -104,19 +104,19 @@ type Event struct {
 	ID         wire.ID          `json:"id,omitzero"`          // of Node
 	Version    wire.Version     `json:"version,omitzero"`     // of Node
 	Code       int32            `json:"code,omitempty"`       // exit code of a goodbye
-	Keys       []string         `json:"keys,omitempty"`       // that were written or deleted, in order
-	Attributes []wire.Attribute `json:"attributes,omitempty"` // all that are there, in the order in which they were written
+	Keys       []string         `json:"keys,omitempty"`       // keys that were written or deleted, in order
+	Attributes []wire.Attribute `json:"attributes,omitempty"` // all attributes of the node, in the order in which they were written
 
 	// Of a base zone, in the management zone.
 	Zone      string       `json:"zone,omitempty"`
 	Suspect   wire.Named   `json:"suspect,omitzero"`    // the member, delegate or supervisor that the event is about
 	Trouble   Trouble      `json:"trouble,omitzero"`    // of SupervisorLost
-	Reporters int          `json:"reporters,omitempty"` // how many suspect it, as its active delegate knows
-	Number    uint64       `json:"number,omitempty"`    // of the question
+	Reporters int          `json:"reporters,omitempty"` // how many members suspect it, as its active delegate knows
+	Number    uint64       `json:"number,omitempty"`    // number of the query
 	Size      int          `json:"size,omitempty"`      // number of members or zones
 	Members   []wire.Named `json:"members,omitempty"`   // answer of Listed, or the delegates of Contested
 	Unknown   bool         `json:"unknown,omitempty"`   // no supervisor guards the zone
-	More      bool         `json:"more,omitempty"`      // another event goes on with Members
+	More      bool         `json:"more,omitempty"`      // another event continues Members
 }
 
 // tell appends an event.

@@ -24,8 +24,8 @@ func (m *Machine) heardFrom(l *link, v wire.Version) {
 	}
 }
 
-// down handles a connection that the transport lost. It counts as a failure only if it
-// cannot be made again at once (MS-A30).
+// down handles a connection that the transport lost. The loss counts as a failure only if the
+// connection cannot be made again at once (MS-A30).
 func (m *Machine) down(p wire.Ref) {
 	if l := m.links.get(p); l != nil && l.state == up {
 		m.probe(l, m.cfg.Timeout)
@@ -52,7 +52,7 @@ func (m *Machine) failed(p wire.Ref, local bool) {
 	case l.state == up && !l.probing:
 		m.probe(l, m.cfg.Timeout)
 	case l.state == up, l.state == connecting, l.state == held && l.probing:
-		if l.state != held { // what it was held for counts
+		if l.state != held { // otherwise the failure for which it is held counts
 			l.quiet = l.since(m) >= maxPrompt*m.cfg.Heartbeat
 		}
 		m.lost(l)
@@ -64,8 +64,8 @@ func (m *Machine) failed(p wire.Ref, local bool) {
 // closed the connection because of the silence itself (local policy).
 const maxPrompt = 2
 
-// since returns the time since this node heard the peer or, if it has not yet, since it asked for
-// the link.
+// since returns the time since this node last heard the peer or, if it has not heard it yet,
+// since it asked for the link.
 func (l *link) since(m *Machine) time.Duration {
 	if l.state == connecting {
 		return m.now - (l.due - m.cfg.Timeout)
@@ -73,9 +73,9 @@ func (l *link) since(m *Machine) time.Duration {
 	return m.now - l.heard
 }
 
-// maxTries is how often this node tries a link to a peer that it never heard on it, as long as each
-// try fails for a reason of this host. The failure after that counts as any other: the peer may
-// exist in views only, with an address that no host can reach (local policy).
+// maxTries is how often this node tries a link on which it never heard the peer, as long as
+// each try fails for a reason of this host. The failure after that counts as any other: the
+// peer may exist in views only, with an address that no host can reach (local policy).
 const maxTries = 3
 
 // lost handles a link that failed. A peer that never answered is suspected only if it is a
@@ -86,14 +86,14 @@ func (m *Machine) lost(l *link) {
 		m.retry(l)
 	case l.local && l.state == up:
 		m.request(l)
-	case m.now < m.pauses.until: // this node was paused: its state is old (MS-A29)
+	case m.now < m.pauses.until: // this node was paused: its knowledge of others is old (MS-A29)
 		m.excuse(l)
 	case l.state == connecting && l.mine&wire.Successor == 0 && !m.blind.muted:
 		m.cut(l.node)
 		m.topology.later(m) // not at once: perhaps no node can be reached
 	case !l.doubted && m.blind.note(m):
 		l.state, l.probing, l.local = held, false, false
-		m.topology.later(m) // another node may confirm
+		m.topology.later(m) // another link may confirm that this node is not at fault
 		if m.alone() {
 			m.fileHeld()
 		}
@@ -119,7 +119,7 @@ func (m *Machine) excuse(l *link) {
 func (m *Machine) file(l *link) {
 	p, heard, e := l.node, l.version, m.view.at(l.node)
 	switch {
-	case e.state != inView || heard.Inc != 0 && e.inc > heard.Inc: // of an incarnation that is over (MS-A30)
+	case e.state != inView || heard.Inc != 0 && e.inc > heard.Inc: // the failure is of an incarnation that has ended (MS-A30)
 		m.stats.OtherIncarnation++
 	case m.filings.early(m.now, p, e.inc):
 		m.stats.Withheld++
@@ -128,7 +128,7 @@ func (m *Machine) file(l *link) {
 		m.judge()
 	}
 	switch l = m.links.get(p); {
-	case l == nil: // it was removed
+	case l == nil: // the node was removed
 	case l.mine&wire.Successor == 0:
 		m.cut(p)
 		m.topology.soon(m)
@@ -139,13 +139,14 @@ func (m *Machine) file(l *link) {
 	}
 }
 
-// suspect files a report: for all members with the next update, for monitors at once (MS-60).
+// suspect files a report, which goes to all members with the next update and to monitors at
+// once (MS-60).
 func (m *Machine) suspect(p wire.Ref, v wire.Version, silent bool) {
 	s := wire.Suspicion{Reporter: m.self, Suspect: p, Version: v}
 	known := len(m.delta.suspicions) + len(m.delta.silences)
 	m.processSuspicion(&s, silent)
 	if len(m.delta.suspicions)+len(m.delta.silences) == known {
-		return // nothing new
+		return // the same report was filed before
 	}
 	m.stats.Filed++
 	m.filings.note(m, p, v.Inc)
@@ -156,16 +157,16 @@ func (m *Machine) suspect(p wire.Ref, v wire.Version, silent bool) {
 	}
 }
 
-// blind detects that this node itself may be at fault: over half of its links failed
-// within a heartbeat (MS-A1). It then reports no suspicion before a link is confirmed.
+// blind detects that this node itself may be at fault: over half of its links failed within a
+// heartbeat (MS-A1). This node then reports no suspicion until a link proves alive.
 type blind struct {
-	from   time.Duration // failures are counted since
-	links  int           // up by then
+	from   time.Duration // start of the period in which failures are counted
+	links  int           // links that were up at the start of the period
 	failed int
-	muted  bool // nothing is reported before one link is confirmed
+	muted  bool // this node reports no suspicion before one link proves alive
 }
 
-// note counts a failure and reports whether nothing is to be reported.
+// note counts a failure, and reports whether this node must not report suspicions.
 func (b *blind) note(m *Machine) bool {
 	if b.muted {
 		return true

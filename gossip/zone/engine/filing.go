@@ -6,14 +6,14 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// filings records when this node suspected others, so that it suspects those more and more rarely
-// that refute it each time (MS-A2). Otherwise a link that works in one direction only would cause
-// a suspicion in the whole zone every few seconds.
+// filings records when this node suspected others, so that it suspects a node that refutes each
+// suspicion at longer and longer intervals (MS-A2). Otherwise a link that works in one
+// direction only would cause a suspicion in the whole zone every few seconds.
 type filings map[wire.Ref]filing
 
 type filing struct {
 	inc     uint64        // the suspect's incarnation
-	until   time.Duration // not again before
+	until   time.Duration // no new suspicion is filed before
 	backoff time.Duration
 }
 

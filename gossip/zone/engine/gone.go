@@ -6,27 +6,27 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// GoneStatus is a node of the history: it was a member and is none any more. A node that
-// comes back leaves the history. Its length depends on the number of members (MS-A10); the
-// oldest entries are dropped first.
+// GoneStatus is a node of the history: a former member. A node that comes back leaves the
+// history. The length of the history depends on the number of members (MS-A10); the oldest
+// entries are dropped first.
 type GoneStatus struct {
-	ID      wire.ID       `json:"id,omitzero"`  // invalid: it left before it was known
+	ID      wire.ID       `json:"id,omitzero"`  // invalid: the node left before its id was known
 	Version wire.Version  `json:"version"`      // the last one known
 	Ago     time.Duration `json:"ago"`          // since this node removed it
-	Orderly bool          `json:"orderly"`      // it said goodbye, or was removed in its name
+	Orderly bool          `json:"orderly"`      // the node said goodbye, or was removed in its name
 	Cause   Cause         `json:"cause"`        // Said, Dead or Corrected
-	Code    int32         `json:"code"`         // Said: its exit code, CodeRemoved if an administrator removed it
-	By      []Witness     `json:"by,omitempty"` // the reporters, of a member that was removed as dead
+	Code    int32         `json:"code"`         // with Said: the exit code, CodeRemoved if an administrator removed the node
+	By      []Witness     `json:"by,omitempty"` // the reporters of a member that was removed as dead
 }
 
 // Witness is a node that reported another one as failed.
 type Witness struct {
 	ID     wire.ID `json:"id"`     // of the reporter
-	Silent bool    `json:"silent"` // it heard nothing of the node; false: its connections to it broke or were refused
+	Silent bool    `json:"silent"` // the reporter heard nothing of the node; false: its connections to the node broke or were refused
 }
 
-// maxWitnesses bounds the reporters that are kept of a node that went. Θ of them are
-// enough to remove one, and many more may have missed it.
+// maxWitnesses bounds the reporters that are kept of a former member. Θ reporters are enough to
+// remove a member, and there may be many more.
 const maxWitnesses = 8
 
 // witnesses returns the nodes that reported a member, in the order of their reports.
@@ -39,7 +39,7 @@ func (m *Machine) witnesses(p wire.Ref) (list []Witness) {
 	return list
 }
 
-// History returns the former members, the first to go first.
+// History returns the former members, in the order in which they left.
 func (m *Machine) History() (list []GoneStatus) {
 	for _, d := range m.history.list {
 		if m.history.current(d) {

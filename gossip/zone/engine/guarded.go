@@ -8,21 +8,21 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// guarded is a base zone.
+// guarded is a base zone that this supervisor guards.
 type guarded struct {
 	name      string
-	delegates []registered // the best claim first
+	delegates []registered // registered delegates, the one that takes precedence first
 	members   map[wire.ID]wire.Version
-	hash      uint64 // of the members
+	hash      uint64 // hash of the members
 	published CensusEntry
-	highest   uint64        // activation that any delegate had
-	holder    wire.ID       // the first delegate that had it
-	due       time.Duration // when the first delegate is given up
+	highest   uint64        // highest activation that any delegate had
+	holder    wire.ID       // the first delegate that had the highest activation
+	due       time.Duration // when the next silent delegate is given up
 	active    time.Duration // when an active delegate was heard last
 	rival     rival
 }
 
-// registered is a delegate.
+// registered is a delegate that has registered.
 type registered struct {
 	wire.Named
 	activation, registration uint64
@@ -31,8 +31,8 @@ type registered struct {
 	heard                    time.Duration
 }
 
-// admit enters a delegate that registers, or takes out one that says goodbye. There may
-// be no room for it; and what comes late, of an earlier incarnation, changes nothing.
+// admit adds a delegate that registers, or removes one that says goodbye. ok is false if there
+// is no room; late is true for a message of an earlier incarnation, which changes nothing.
 func (g *guarded) admit(d *wire.Dispatch, now time.Duration) (ok, late bool) {
 	i := slices.IndexFunc(g.delegates, func(r registered) bool { return r.ID == d.From })
 	switch {
@@ -87,7 +87,7 @@ func (g *guarded) change(m *Machine, d *wire.Dispatch) {
 	}
 }
 
-// set sets the version of a member; none removes it.
+// set sets the version of a member; the zero version removes the member.
 func (g *guarded) set(id wire.ID, v wire.Version) {
 	if old, ok := g.members[id]; ok {
 		g.hash ^= mix(id.Short(), old.Inc)
@@ -115,12 +115,12 @@ func (g *guarded) own() (n int) {
 	return n
 }
 
-// drop takes a delegate out.
+// drop removes a delegate.
 func (g *guarded) drop(id wire.ID) {
 	g.delegates = slices.DeleteFunc(g.delegates, func(r registered) bool { return r.ID == id })
 }
 
-// list returns the members in the order of their ids.
+// list returns the members, sorted by id.
 func (g *guarded) list() []wire.Named {
 	list := make([]wire.Named, 0, len(g.members))
 	for id, v := range g.members { // any order: sorted below

@@ -32,7 +32,7 @@ func (m *Machine) establish(l *link, v wire.Version) {
 func (m *Machine) requested() {
 	p, l := m.in.From, m.links.get(m.in.From)
 	switch e := m.view.at(p); {
-	case e.state == unknown: // the view is full, or it is from the future
+	case e.state == unknown: // the view is full, or its version is too far ahead
 		m.answer(wire.Message{Kind: wire.LinkRefuse, Reason: wire.Busy})
 		return
 	case e.state == inHistory:
@@ -52,15 +52,15 @@ func (m *Machine) requested() {
 	m.establish(l, m.in.Version)
 }
 
-// refuseStranger tells the sender of a message that it was removed, if so.
+// refuseStranger tells the sender of a message that it was removed, if it is in the history.
 func (m *Machine) refuseStranger(p wire.Ref) {
 	if e := m.view.at(p); e.state == inHistory {
 		m.answer(wire.Message{Kind: wire.LinkRefuse, Reason: wire.Removed, About: p, AboutVersion: e.version()})
 	}
 }
 
-// crowded refuses a link if there are too many that others drew (MS-A12), and makes room
-// for, or refuses, a peer that considers this node its successor.
+// crowded refuses a link if too many other nodes have drawn this one (MS-A12). For a peer that
+// considers this node its successor it makes room, or refuses it.
 func (m *Machine) crowded(roles wire.Roles) bool {
 	var drawn, before int
 	for i := range m.links.list {
@@ -95,8 +95,8 @@ func (m *Machine) crowded(roles wire.Roles) bool {
 	return false
 }
 
-// maxPredecessors is how many peers may consider a node their successor: while views are
-// incomplete there are more than K_s.
+// maxPredecessors is how many peers may consider a node their successor: more than K_s, because
+// while views are incomplete too many do.
 func maxPredecessors(successors int) int { return 8*successors + 8 }
 
 // farthest returns the peer that is farthest behind on the ring, of those that consider this
@@ -140,7 +140,7 @@ func (m *Machine) refused() {
 		case l.mine == 0:
 			m.cut(l.node)
 			m.topology.soon(m)
-		case l.state == connecting && l.said == m.ver: // it has heard this version, and that does not help
+		case l.state == connecting && l.said == m.ver: // it knows this version already, so a higher one is needed
 			m.retry(l)
 		case l.state != retrying:
 			m.request(l)
@@ -161,7 +161,7 @@ func (m *Machine) refused() {
 	}
 }
 
-// maxHops bounds how often a request is passed on.
+// maxHops bounds how often a request is redirected.
 const maxHops = 4
 
 func (m *Machine) redirected(l *link) {
@@ -180,7 +180,8 @@ func (m *Machine) redirected(l *link) {
 	}
 }
 
-// dropped handles a peer that has no link, or does not want it any more.
+// dropped handles the message of a peer that has no link with this node, or does not want it
+// any more.
 func (m *Machine) dropped() {
 	l := m.links.get(m.in.From)
 	switch {

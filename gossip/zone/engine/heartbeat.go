@@ -9,8 +9,8 @@ import (
 // beat has the deadline of the next heartbeat. Heartbeats are sent on all links at once.
 type beat struct{ at time.Duration }
 
-// beatInterval is the heartbeat give or take a tenth, so that nodes that start
-// together do not stay together.
+// beatInterval returns the heartbeat interval give or take a tenth, so that nodes that start at
+// the same time do not send at the same time for ever.
 func (m *Machine) beatInterval() time.Duration {
 	h := m.cfg.Heartbeat
 	return h - h/10 + time.Duration(m.rand(int(h/5)+1))
@@ -32,11 +32,11 @@ func (m *Machine) heartbeat() {
 			l.said = m.ver
 			m.send(l.node, wire.Message{Kind: wire.LinkRequest, Roles: l.mine})
 			if l.mine&wire.Successor != 0 && l.silent(m) {
-				m.topology.later(m) // others have to be monitored besides
+				m.topology.later(m) // the node must monitor other members as well
 			}
 		}
 	}
-	if m.delta.at > m.now+m.cfg.Heartbeat { // at rest
+	if m.delta.at > m.now+m.cfg.Heartbeat { // no change is about to be sent
 		m.view.share()
 	}
 	m.attributes.compact(m)
@@ -48,10 +48,10 @@ func (m *Machine) beaten(l *link) {
 	case l == nil && m.view.at(m.in.From).state == inHistory:
 		m.refuseStranger(m.in.From)
 		return
-	case l == nil: // if it wants a link, it has to send its id
+	case l == nil: // a node that wants a link must send its id
 		m.answer(wire.Message{Kind: wire.LinkDrop, Reason: wire.NoLink})
 		return
-	case l.state == retrying: // it is reached the other way at least
+	case l.state == retrying: // this node hears the peer at least
 		m.request(l)
 		return
 	case l.state == connecting:
@@ -74,9 +74,9 @@ func (m *Machine) beaten(l *link) {
 // agreement compares what both ends of a link know, by hashes (MS-A9).
 type agreement struct {
 	mine, theirs uint64
-	since        time.Duration // when these were first compared; they differ
-	count        int           // how often they were compared since
-	next         time.Duration // not before then
+	since        time.Duration // when this pair of hashes was first compared; they differ
+	count        int           // how often the pair was compared since then
+	next         time.Duration // no exchange before this time
 	backoff      time.Duration
 }
 
@@ -93,7 +93,7 @@ func (a *agreement) differ(m *Machine, mine, theirs uint64, peer wire.Ref) bool 
 	case m.now-a.since < 2*m.cfg.Aggregation || m.now < a.next:
 		return false
 	}
-	// One end begins; if that does not do it, the other.
+	// One end begins; if that does not help, the other one does.
 	if a.count++; a.count < 4 && m.cfg.Table.Short(m.self) > m.cfg.Table.Short(peer) {
 		return false
 	}

@@ -7,22 +7,22 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// history keeps of nodes in the history what the view does not: when they went,
-// in order (membership design, Bootstrap & History).
+// history has what the view does not have of former members: when they left, in order
+// (membership design, Bootstrap & History).
 type history struct {
-	list      []departed // the oldest first; some may have come back or gone again
+	list      []departed // the oldest first; entries of nodes that came back, or left again, are outdated
 	of        map[wire.Ref]farewell
 	count     uint64
-	strangers []wire.Ref // that left and were never in the view, the oldest first (MS-A4)
+	strangers []wire.Ref // nodes that left and were never in the view, the oldest first (MS-A4)
 }
 
 type departed struct {
 	ref    wire.Ref
-	number uint64 // of the farewell
+	number uint64 // the farewell of the same number is the one of this departure
 	at     time.Duration
 }
 
-// farewell is when and why a node went.
+// farewell is when and why a node left.
 type farewell struct {
 	number uint64
 	at     time.Duration
@@ -56,14 +56,14 @@ func (m *Machine) bury(r wire.Ref, v wire.Version, f farewell) {
 	m.discovery.arm(m)
 }
 
-// unbury removes a node from the history. e is its new entry in the view: that of a member, or
-// none.
+// unbury removes a node from the history. e is the node's new entry in the view: that of a
+// member, or the zero entry.
 func (m *Machine) unbury(r wire.Ref, e entry) {
 	delete(m.history.of, r)
 	m.view.set(r, e)
 }
 
-// current reports whether a record of the list is the latest of its node.
+// current reports whether an entry of the list is the latest of its node.
 func (h *history) current(d departed) bool {
 	f, ok := h.of[d.ref]
 	return ok && f.number == d.number
@@ -95,12 +95,13 @@ func (m *Machine) prune() {
 	}
 }
 
-// historyAge is how long a node stays in the history at least.
+// historyAge returns how long a node stays in the history at least.
 func (m *Machine) historyAge() time.Duration {
 	return max(minHistoryAge, 10*time.Duration(m.diameter()+2)*m.cfg.Aggregation)
 }
 
-// diameter is an upper bound for the overlay's: ⌈log N⌉ + 1 to the base K_r (MS-25).
+// diameter returns an upper bound of the overlay's diameter: ⌈log N⌉ + 1 to the base K_r
+// (MS-25).
 func (m *Machine) diameter() int {
 	base := uint64(max(m.cfg.Random, 2))
 	hops := 1
@@ -110,7 +111,7 @@ func (m *Machine) diameter() int {
 	return hops
 }
 
-// stranger remembers that a node left of which nothing was known (MS-52).
+// stranger remembers that a node has left of which nothing was known (MS-52).
 func (m *Machine) stranger(r wire.Ref, v wire.Version, code int32) {
 	h := &m.history
 	m.bury(r, v, farewell{cause: Said, code: code})
@@ -120,8 +121,8 @@ func (m *Machine) stranger(r wire.Ref, v wire.Version, code int32) {
 	}
 	oldest := h.strangers[0]
 	h.strangers = h.strangers[1:]
-	// A stranger that was in the view since is one no more, but is not missed here:
-	// its id is known.
+	// A stranger that was in the view meanwhile keeps its entry in the history, because its id is
+	// known now.
 	if m.view.at(oldest).state == inHistory && !m.cfg.Table.ID(oldest).IsValid() {
 		m.unbury(oldest, entry{})
 	}

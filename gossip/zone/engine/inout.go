@@ -18,14 +18,14 @@ const (
 	Arrived             // Data, Peer, At: a message arrived as bytes
 	Delivered           // Message, At: a message of a machine with the same table
 	Down                // Node: the transport lost its connection to a node in Output.Watch
-	Failed              // Node, Local: a send to it failed; Local: for a reason of this host alone
+	Failed              // Node, Local: a send to the node failed
 	Set                 // Key, Value: write an attribute
 	Delete              // Key: delete an attribute
-	Remove              // Node: say goodbye in the name of a member, as an administrator wants
+	Remove              // Node: say goodbye in the name of a member, at an administrator's request
 
 	DispatchDelivered // Dispatch: a message of another zone, handed over as it is
-	DispatchFailed    // To: a dispatch to it failed, or the connection was lost
-	QueryZone         // Key, Number: in the management zone: ask for the members of the base zone of that name; Listed answers
+	DispatchFailed    // To: a dispatch to a node failed, or the connection to the node was lost
+	QueryZone         // Key, Number: in the management zone: ask for the members of the base zone named Key; the event Listed is the answer
 )
 
 // Input is what a [Machine] steps on; the zero value is the timer. Data and Value
@@ -38,32 +38,32 @@ type Input struct {
 	Inc     uint64        // number of the incarnation
 	Peer    nid.NID       // the sender of Data, as the transport says
 	At      time.Duration // when the transport had a message; 0: now
-	Data    []byte        // one message; signed if there is a key
-	Message *wire.Message // must not be changed later
+	Data    []byte        // one message; signed if the machine has a key
+	Message *wire.Message // the message, which must not be changed later
 	Key     string        // of an attribute, or the name of a zone
 	Value   []byte        // of an attribute
 
-	Dispatch *wire.Dispatch // must not be changed later
+	Dispatch *wire.Dispatch // the dispatch, which must not be changed later
 	To       wire.ID        // DispatchFailed: the receiver of the dispatch
-	Number   uint64         // QueryZone: comes back with the answer
+	Number   uint64         // QueryZone: the answer has the same number
 }
 
 // Send is a message to send.
 type Send struct {
-	To         wire.Ref     // 0: to NID, of which no more is known
-	NID        nid.NID      // with To 0
-	Priority   bool         // no acknowledgement, ahead of others (MS-A32)
+	To         wire.Ref     // the receiver; 0: only its NID is known
+	NID        nid.NID      // the receiver if To is 0
+	Priority   bool         // sent without acknowledgement, before other messages (MS-A32)
 	Message    wire.Message // without Config.Wire
-	Begin, End int          // with Config.Wire: it is Output.Buf[Begin:End]
-	short      uint64       // of the receiver
+	Begin, End int          // with Config.Wire: the message is Output.Buf[Begin:End]
+	short      uint64       // short form of the receiver's id
 }
 
-// Output is what a [Machine] wants done, in order.
+// Output has what a step of a [Machine] asks its caller to do, in order.
 type Output struct {
 	Sends  []Send     // messages within the zone
 	Events []Event    // in the order in which they happened
-	Watch  []wire.Ref // from now on Down tells when the connection to them is lost
-	Ignore []wire.Ref // no longer
+	Watch  []wire.Ref // nodes for which the caller reports a lost connection by Down from now on
+	Ignore []wire.Ref // nodes for which it no longer does
 	// Dispatches are messages to other zones. The caller reports a failure, or the loss of a
 	// connection, by DispatchFailed.
 	Dispatches []DispatchSend

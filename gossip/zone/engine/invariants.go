@@ -7,11 +7,11 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// Check returns what is wrong with the machine's own state, which would be a mistake of
-// this package: for simulations. It takes as long as the view is large.
+// Check returns an error if the machine's state breaks an invariant, which would be a defect of
+// this package: for simulations. It takes time in proportion to the size of the view.
 func (m *Machine) Check() error { return m.invariants() }
 
-// invariants returns what is wrong with the machine's own state.
+// invariants returns an error if the machine's state breaks an invariant.
 func (m *Machine) invariants() error {
 	if m.phase != joined {
 		return nil
@@ -77,7 +77,7 @@ func (m *Machine) checkSuspicions() error {
 			}
 		}
 	}
-	for r, n := range m.suspicions.open { // any order: each by itself
+	for r, n := range m.suspicions.open { // any order: the counts are independent
 		if open[r] != n {
 			return fmt.Errorf("%d reports of %v, counted %d", n, m.cfg.Table.ID(r), open[r])
 		}

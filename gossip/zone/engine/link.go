@@ -8,21 +8,21 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// linkState is what a link is. Transitions:
+// linkState is the state of a link. Transitions:
 //
 //	connecting -- accepted, or requested by the peer --> up
 //	connecting, up -- failed --> reported, and retrying (a successor) or gone
 //	connecting, up -- failed, while this node is muted --> held
 //	held -- a message came on it --> up
 //	held -- a message came on another link --> probed; silent --> reported
-//	retrying -- in its time --> connecting
+//	retrying -- its deadline has passed --> connecting
 type linkState uint8
 
 const (
 	connecting linkState = iota
 	up
-	held     // it failed, but so did many others: perhaps it is this node (MS-A1)
-	retrying // it failed and was reported
+	held     // the link failed, but so did many others: perhaps this node is at fault (MS-A1)
+	retrying // the link failed, the peer was reported, and the link is to be tried again
 )
 
 var linkStateNames = [...]string{"connecting", "up", "held", "retrying"}
@@ -30,36 +30,37 @@ var linkStateNames = [...]string{"connecting", "up", "held", "retrying"}
 // String returns the name of the state.
 func (s linkState) String() string { return name(linkStateNames[:], int(s)) }
 
-// link is a long-term neighbour, or one to be. Both ends send heartbeats (MS-A12).
+// link is a link to a long-term neighbour, or one that is being set up. Both ends send
+// heartbeats (MS-A12).
 type link struct {
 	node   wire.Ref
 	state  linkState
-	mine   wire.Roles // what this node wants of it
-	theirs wire.Roles // and the peer
-	// probing: the neighbour was asked for an answer, which has to come before due, because
-	// the transport lost the connection (MS-A30) or the link was held.
+	mine   wire.Roles // roles for which this node wants the link
+	theirs wire.Roles // roles for which the peer wants it
+	// probing: the peer must answer a heartbeat before due, because the transport lost the
+	// connection (MS-A30) or the link was held.
 	probing bool
-	// doubted: it was held, and is not held again.
+	// doubted: the link was held, and is not held a second time.
 	doubted bool
-	quiet   bool          // it failed by silence, not because a connection broke
-	same    bool          // it said last that it has the same attributes
+	quiet   bool          // it failed because the peer was silent, not because a connection broke
+	same    bool          // the peer's last heartbeat had the same hash of attributes as this node
 	local   bool          // the last attempt failed for a reason of this host
-	met     bool          // something came from it
-	tries   uint8         // since then
+	met     bool          // a message arrived on it
+	tries   uint8         // attempts since the last message
 	hops    uint8         // redirections so far
-	drawn   uint32        // how large the view was when it was drawn
-	heard   time.Duration // when anything came from it, or it was excused
-	last    time.Duration // when anything came from it
-	due     time.Duration // connecting: until then; retrying: then
+	drawn   uint32        // size of the view when the peer was drawn
+	heard   time.Duration // when the last message arrived, or the link got another timeout
+	last    time.Duration // when the last message arrived
+	due     time.Duration // connecting: when it fails; retrying: when it is tried again
 	backoff time.Duration // of retries
-	version wire.Version  // newest heard on it
-	said    wire.Version  // this node's when it asked for the link last
-	replied time.Duration // when all there is was sent as an answer
-	repair  agreement     // on views
-	tables  agreement     // on attributes
+	version wire.Version  // newest version of the peer that arrived on it
+	said    wire.Version  // this node's version when it last asked for the link
+	replied time.Duration // when this node last answered with its whole view
+	repair  agreement     // comparison of the views
+	tables  agreement     // comparison of the attribute tables
 }
 
-// links are all links of a node, few enough to look through.
+// links are all links of a node: so few that a linear search is fast.
 type links struct {
 	list []link
 }
@@ -92,7 +93,7 @@ func (ls *links) count(s linkState) (n int) {
 	return n
 }
 
-// next returns the first deadline of all links.
+// next returns the earliest deadline of all links.
 func (ls *links) next(m *Machine) time.Duration {
 	at := machine.Never
 	for i := range ls.list {
@@ -101,7 +102,7 @@ func (ls *links) next(m *Machine) time.Duration {
 	return at
 }
 
-// deadline is when a link has failed, or has to be tried again.
+// deadline returns when a link has failed or, with state retrying, when it is tried again.
 func (l *link) deadline(m *Machine) time.Duration {
 	switch {
 	case l.state == held && !l.probing:
@@ -127,11 +128,11 @@ func (m *Machine) expireLinks() {
 		}
 		l.quiet = true
 		m.lost(l)
-		i = -1 // the list may be another one; what was lost is not due any more
+		i = -1 // lost may have changed the list; the deadline of the lost link is a later one now
 	}
 }
 
-// open begins a link.
+// open adds a link and sends the request for it.
 func (m *Machine) open(p wire.Ref, role wire.Roles, hops uint8) {
 	m.links.list = append(m.links.list, link{
 		node: p, mine: role, hops: hops, drawn: uint32(m.view.members), backoff: m.cfg.Heartbeat,
@@ -140,7 +141,7 @@ func (m *Machine) open(p wire.Ref, role wire.Roles, hops uint8) {
 	m.request(m.links.get(p))
 }
 
-// cut ends a link without a message.
+// cut ends a link without sending a message.
 func (m *Machine) cut(p wire.Ref) {
 	i := slices.IndexFunc(m.links.list, func(l link) bool { return l.node == p })
 	if i < 0 {
@@ -163,7 +164,7 @@ func (m *Machine) unlink(p wire.Ref, cause Cause) {
 	}
 }
 
-// retry asks again after a back-off (MS-A2).
+// retry asks for a link again after a back-off (MS-A2).
 func (m *Machine) retry(l *link) {
 	l.state, l.probing, l.doubted, l.theirs = retrying, false, false, 0
 	l.due = m.now + l.backoff

@@ -10,7 +10,7 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// phase is whether a machine takes part. Transitions:
+// phase says whether a machine takes part in the zone. Transitions:
 //
 //	idle -- Join --> joined -- Leave --> left -- Join, with a higher incarnation --> joined
 type phase uint8
@@ -29,16 +29,16 @@ type Machine struct {
 	codec wire.Codec
 	self  wire.Ref
 	phase phase
-	ver   wire.Version // own
-	born  uint64       // number with which this incarnation began; refutations may raise it
+	ver   wire.Version // version of this node
+	born  uint64       // incarnation number that Join gave; refutations may raise the number
 	began time.Duration
-	// farAhead is when the next version that is too far ahead is told.
+	// farAhead is when a version that is too far ahead may be reported again.
 	farAhead time.Duration
 	rng      rand.PCG
 
 	bootstrap  []wire.Ref
 	view       view
-	announced  map[wire.Ref]uint32 // minor numbers that listeners were told, where newer ones came since
+	announced  map[wire.Ref]uint32 // minor numbers that listeners know, of nodes whose minor number is higher now
 	history    history
 	suspicions suspicions
 	filings    filings
@@ -51,24 +51,24 @@ type Machine struct {
 	blind      blind
 	pauses     pauses
 	attributes attributes
-	delegate   *delegation // of a base zone with a management zone
+	delegate   *delegation // nil unless this node is in a base zone with a management zone
 	supervisor supervision
 	stats      Stats
 
-	in    wire.Message // of the step that is made
+	in    wire.Message // the message that the step processes
 	lists wire.Lists
-	// The sender of the current message, where no more of it is known.
+	// NID of the current message's sender, if no more of it is known.
 	peer    nid.NID
 	inShort uint64
 
 	out *Output
-	now time.Duration // active time
+	now time.Duration // active time: see pauses
 }
 
 var _ machine.Machine[Input, Output] = (*Machine)(nil)
 
-// New returns a machine, which is no member before Join. The error is a
-// *[Error] or says that the ids do not fit the table.
+// New returns a machine, which is not a member before Join. The error is an *[Error], or says
+// that the ids do not fit the table.
 func New(cfg Config) (*Machine, error) {
 	cfg, err := cfg.Filled()
 	if err != nil {
@@ -101,18 +101,18 @@ func New(cfg Config) (*Machine, error) {
 // Config returns the configuration with all defaults filled in, but without Bootstrap.
 func (m *Machine) Config() Config { return m.cfg }
 
-// Bootstrap is the number of bootstrap nodes, without this one.
+// Bootstrap returns the number of bootstrap nodes, without this one.
 func (m *Machine) Bootstrap() int { return len(m.bootstrap) }
 
-// Joined reports whether the machine takes part.
+// Joined reports whether the node is a member.
 func (m *Machine) Joined() bool { return m.phase == joined }
 
-// SetKeys changes the keys from now on.
+// SetKeys replaces the keys from now on.
 func (m *Machine) SetKeys(keys keyring.Keys) {
-	m.cfg.Keys, m.codec.Ring = keys, keys.Ring("") // the key itself: see package keyring
+	m.cfg.Keys, m.codec.Ring = keys, keys.Ring("") // zones sign with the key itself, see docs/keys.md
 }
 
-// Verified is how many messages each of the keys has verified since it was set.
+// Verified returns how many messages each key has verified since it was set.
 func (m *Machine) Verified() [2]uint64 {
 	if !m.codec.Ring.On() {
 		return [2]uint64{}
@@ -129,7 +129,7 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	if m.now, missed = m.pauses.enter(now); missed > 0 && m.phase == joined {
 		m.paused(missed)
 	}
-	if late || in.At > 0 && now-in.At > m.cfg.Heartbeat/2 { // it was queued here, and so are later messages of others
+	if late || in.At > 0 && now-in.At > m.cfg.Heartbeat/2 { // the message was queued here, and so are later messages of other nodes
 		m.stats.Late++
 		m.pauses.until = m.now + m.cfg.Timeout
 	}
@@ -140,7 +140,7 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	if m.cfg.Wire {
 		m.encode(begin)
 	}
-	m.out, m.in = nil, wire.Message{} // nothing of others is kept
+	m.out, m.in = nil, wire.Message{} // the machine keeps no memory of its caller
 	return m.pauses.leave(now, m.next())
 }
 
@@ -175,7 +175,7 @@ func (m *Machine) apply(in *Input) {
 	}
 }
 
-// applyHierarchy is apply for what comes of other zones.
+// applyHierarchy is apply for messages between zones.
 func (m *Machine) applyHierarchy(in *Input) {
 	switch in.Kind {
 	case DispatchDelivered:
@@ -219,7 +219,7 @@ func (m *Machine) expire() {
 	}
 }
 
-// next returns the active time of the next thing to do.
+// next returns the active time of the next deadline.
 func (m *Machine) next() time.Duration {
 	if m.phase != joined {
 		return machine.Never

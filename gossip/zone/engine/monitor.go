@@ -6,7 +6,8 @@ import "ulnet/gossip/zone/wire"
 // monitor, with any value (MS-59).
 const MonitorKey = "zone.monitor"
 
-// notice tells all monitors of a suspicion at once, besides all others (MS-60).
+// notice sends a suspicion to all monitors at once, in addition to the next update to all
+// (MS-60).
 func (m *Machine) notice(s *wire.Suspicion, silent bool) {
 	var lists *wire.Lists
 	for _, p := range m.attributes.monitors {

@@ -7,17 +7,17 @@ import (
 )
 
 // pauses measures pauses of this node, such as those of a suspended machine. It detects a pause
-// when it is stepped much later than it asked for, or when a later step arrives before (MS-A29).
-// The machine counts in active time, which is the caller's time less all pauses, so that a pause
-// defers every deadline by its length.
+// when a step, for a timer or a message, comes after the instant that the machine asked for and
+// long after the last step (MS-A29). The machine counts in active time, which is the caller's time
+// less all pauses, so that a pause defers every deadline by its length.
 type pauses struct {
 	limit time.Duration
 	skew  time.Duration // all pauses so far
-	last  time.Duration // when the machine was stepped last, in the shell's time
-	wake  time.Duration // when it wanted to be
+	last  time.Duration // when the machine was stepped last, in the caller's time
+	wake  time.Duration // when it asked to be stepped next, in the caller's time
 	began bool
-	owed  time.Duration // by how much steps in a row were late, together
-	until time.Duration // no suspicion is filed before, in active time; also of a node that is slow
+	owed  time.Duration // sum of the delays of consecutive late steps
+	until time.Duration // active time before which this node files no suspicion, because it was paused or slow
 }
 
 func (p *pauses) init(limit time.Duration) { p.limit, p.wake = limit, machine.Never }

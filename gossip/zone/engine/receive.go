@@ -83,7 +83,7 @@ func (m *Machine) presumeAlive() {
 	}
 }
 
-// based takes note of a whole view.
+// based processes a message with a whole view.
 func (m *Machine) based() {
 	m.learn(&m.in, nil)
 	if m.in.Flags&wire.Ask != 0 && m.in.Flags&wire.More == 0 {
@@ -94,8 +94,8 @@ func (m *Machine) based() {
 	}
 }
 
-// collect forgets ids that are not used any more, and reports whether there is room
-// then. A table with other users is left alone: they count on it.
+// collect removes ids that are not used any more from the table, and reports whether there is
+// room then. It does not change a table with other users, which rely on the ids.
 func (m *Machine) collect() bool {
 	t := m.cfg.Table
 	if !m.cfg.Wire {

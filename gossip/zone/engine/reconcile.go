@@ -10,7 +10,7 @@ import (
 
 // What follows is Algorithm 2 of the design, with the decisions MS-A15 to MS-A21.
 
-// reconcile is a round: it sends the versions of changed tables to the neighbours (MS-76),
+// reconcile makes a round: it sends the versions of changed tables to the neighbours (MS-76),
 // and repeats requests without an answer.
 func (m *Machine) reconcile() {
 	a := &m.attributes
@@ -54,7 +54,7 @@ func (m *Machine) broadcastTables(kind wire.Kind, flags wire.Flags, tables []wir
 	m.links.each(up, func(l *link) { m.send(l.node, wire.Message{Kind: kind, Flags: flags, Lists: lists}) })
 }
 
-// greet tells a new neighbour of all tables (MS-86).
+// greet sends a new neighbour the versions of all tables (MS-86).
 func (a *attributes) greet(m *Machine, l *link) {
 	var tables []wire.TableVersion
 	for _, p := range a.order {
@@ -82,9 +82,9 @@ func (a *attributes) offered(m *Machine) {
 	}
 }
 
-// wants reports whether a table that was offered is newer than what there is and what
-// was asked for (MS-78). Versions of another incarnation of the owner are not (MS-A17); those
-// of an incarnation still unknown wait for it (MS-A18).
+// wants reports whether a table that was offered is newer than this node's copy and than the
+// version that it has requested (MS-78). Tables of an earlier incarnation of the owner are not
+// wanted (MS-A17); those of an incarnation that is not in the view yet wait for it (MS-A18).
 func (a *attributes) wants(m *Machine, v *wire.TableVersion, from wire.Ref) bool {
 	if v.Owner == m.self || v.U == 0 {
 		m.disown(v)
@@ -103,8 +103,8 @@ func (a *attributes) wants(m *Machine, v *wire.TableVersion, from wire.Ref) bool
 	return r == nil || v.U > r.u && v.U > r.pending
 }
 
-// disown takes a new incarnation if others have newer attributes of this node than it
-// has itself: nothing that it writes would reach them.
+// disown takes a new incarnation if others have newer attributes of this node than it has
+// itself: otherwise they would ignore what it writes.
 func (m *Machine) disown(v *wire.TableVersion) {
 	r := m.attributes.of[m.self]
 	if v.Owner == m.self && v.Inc == m.ver.Inc && v.U > 0 && (r == nil || v.U > r.u) {
@@ -122,14 +122,14 @@ func (a *attributes) wait(m *Machine, v *wire.TableVersion, from wire.Ref) {
 		a.waiting[i].TableVersion = *v
 	case len(a.waiting) < maxWaiting:
 		a.waiting = append(a.waiting, waiting{*v, from})
-	default: // the oldest may be of a node that never comes
+	default: // drop the oldest, which may be of a node that never joins
 		m.stats.WaitingFull++
 		copy(a.waiting, a.waiting[1:])
 		a.waiting[len(a.waiting)-1] = waiting{*v, from}
 	}
 }
 
-// expect notes that a table was asked for.
+// expect records that a table was requested.
 func (a *attributes) expect(m *Machine, v *wire.TableVersion, from wire.Ref) {
 	r := a.replica(m, v.Owner)
 	if r.target == 0 {
@@ -139,7 +139,7 @@ func (a *attributes) expect(m *Machine, v *wire.TableVersion, from wire.Ref) {
 	a.arm(m)
 }
 
-// ask asks for a table that was offered earlier.
+// ask requests a table that was offered earlier.
 func (a *attributes) ask(m *Machine, v *wire.TableVersion, from wire.Ref) {
 	switch {
 	case !a.wants(m, v, from):
@@ -152,7 +152,7 @@ func (a *attributes) ask(m *Machine, v *wire.TableVersion, from wire.Ref) {
 	}
 }
 
-// want makes the next round ask all neighbours for a table, once (MS-A20).
+// want makes the next round request a table from all neighbours, once (MS-A20).
 func (a *attributes) want(m *Machine, p wire.Ref) {
 	if a.pushed.set(p) {
 		a.pushes = append(a.pushes, p)
@@ -235,7 +235,8 @@ func (a *attributes) merge(m *Machine, r *replica, d *wire.TableData) {
 	}
 }
 
-// acceptable reports whether a table stays within the bounds with data of others.
+// acceptable reports whether a table stays within the bounds once data of another node is
+// merged.
 func (m *Machine) acceptable(r *replica, d *wire.TableData) bool {
 	b, ok := r.after(d)
 	switch {
@@ -251,7 +252,7 @@ func (m *Machine) acceptable(r *replica, d *wire.TableData) bool {
 	return false
 }
 
-// settle notes that nothing is pending.
+// settle records that no request for a table is pending.
 func (a *attributes) settle(r *replica) {
 	if r.target != 0 {
 		a.open--
@@ -259,7 +260,8 @@ func (a *attributes) settle(r *replica) {
 	r.pending, r.target = r.u, 0
 }
 
-// lost asks all others for what a neighbour will not answer any more (MS-87, MS-A21).
+// lost requests from all other neighbours what a lost neighbour will not answer any more
+// (MS-87, MS-A21).
 func (a *attributes) lost(m *Machine, peer wire.Ref) {
 	if a.open == 0 {
 		return
@@ -272,7 +274,7 @@ func (a *attributes) lost(m *Machine, peer wire.Ref) {
 	}
 }
 
-// unanswered asks all for what was not answered in 2τ (MS-A18).
+// unanswered requests from all neighbours what was not answered within 2τ (MS-A18).
 func (a *attributes) unanswered(m *Machine) {
 	if a.open == 0 {
 		return

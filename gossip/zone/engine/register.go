@@ -23,7 +23,7 @@ func (d *delegation) register(m *Machine) {
 	}
 	d.joined, d.left, d.whole, d.untold = nil, nil, false, false
 	d.due, d.changes = m.now+m.cfg.Heartbeat, m.now+m.cfg.Aggregation
-	m.dispatch(d.chosen, r, d.own > 0 && r.Flags&wire.Whole == 0) // a whole zone would hold up alarms
+	m.dispatch(d.chosen, r, d.own > 0 && r.Flags&wire.Whole == 0) // a message with a whole zone has no priority, which would delay alarms
 }
 
 // unregister ends the registration with the supervisor. A delegate that moves to another supervisor
@@ -41,14 +41,14 @@ func (d *delegation) unregister(m *Machine, moves bool) {
 	d.take(m, wire.ID{})
 }
 
-// members returns the view for another zone.
+// members returns the members of the view in the form for other zones.
 func (m *Machine) members() []wire.Named {
 	list := make([]wire.Named, 0, m.view.members)
 	m.Each(func(p wire.Ref, v wire.Version) { list = append(list, wire.Named{ID: m.cfg.Table.ID(p), Version: v}) })
 	return list
 }
 
-// registered takes note of a supervisor's answer.
+// registered processes a supervisor's answer.
 func (d *delegation) registered(m *Machine, r *wire.Dispatch) {
 	switch {
 	case r.From != d.chosen && r.From != d.candidate: // of an earlier supervisor, or forged
@@ -81,9 +81,9 @@ func (d *delegation) registered(m *Machine, r *wire.Dispatch) {
 	}
 }
 
-// outnumber makes sure that this delegate's activation is above one that the supervisor knows of a
-// former delegate. That one may have died before its zone learned of its activation, so that this
-// one has a number which is not later.
+// outnumber makes sure that this delegate's activation is above the highest one that the
+// supervisor knows. A former delegate may have died before its zone learned of its activation,
+// so that this delegate has chosen a number that is not higher.
 func (d *delegation) outnumber(m *Machine, activation uint64) {
 	if activation == 0 || activation >= maxActivation {
 		return
@@ -95,8 +95,8 @@ func (d *delegation) outnumber(m *Machine, activation uint64) {
 	}
 }
 
-// lost is told that a message to a supervisor failed, or its connection: the second
-// time another one is chosen (MS-100).
+// lost handles a failed message or connection to a supervisor. After the second failure in a
+// row the delegate chooses another supervisor (MS-100).
 func (d *delegation) lost(m *Machine, peer wire.ID) {
 	switch {
 	case !peer.IsValid():
@@ -110,7 +110,8 @@ func (d *delegation) lost(m *Machine, peer wire.ID) {
 	}
 }
 
-// alarm lets the active delegate pass suspicions on (MS-101, MS-A32).
+// alarm passes a suspicion on to the supervisor, if this node is the active delegate (MS-101,
+// MS-A32).
 func (d *delegation) alarm(m *Machine, s *wire.Suspicion) {
 	if d.own == 0 || !d.chosen.IsValid() {
 		return

@@ -10,37 +10,37 @@ import (
 // replica is a copy of a node's attribute table, or the node's own (MS-75). Nodes without attributes have none.
 type replica struct {
 	owner    wire.Ref
-	inc      uint64   // of the owner's incarnation (MS-A17)
-	u        uint64   // newest version
-	sent     uint64   // that neighbours were told
-	notified uint64   // that the user was told
-	pending  uint64   // version that was asked for
-	target   wire.Ref // the neighbour that was asked for it
-	asked    int64    // when, as nanoseconds of active time
-	floor    uint64   // newest death certificate that was thrown away (MS-A22)
+	inc      uint64   // incarnation of the owner (MS-A17)
+	u        uint64   // newest version of the table
+	sent     uint64   // newest version that neighbours were sent
+	notified uint64   // newest version that the user was notified of
+	pending  uint64   // version that was requested
+	target   wire.Ref // the neighbour that the request went to
+	asked    int64    // when it was requested, in nanoseconds of active time
+	floor    uint64   // version of the newest death certificate that was dropped (MS-A22)
 	deaths   int
 	bytes    int
-	dirty    bool     // in attributes.dirty
-	changed  []string // keys, in the message that is being merged
-	keys     int      // of entries: all but the holes
+	dirty    bool     // the table is in attributes.dirty
+	changed  []string // keys that the message being merged has changed
+	keys     int      // number of entries without the holes
 	entries  []stored
-	// index has the version of each key, from which follows its place. Small tables have none.
+	// index has the version of each key, by which the entry is found. Small tables have no index.
 	index map[string]uint64
 }
 
-// stored is an attribute with the time from which on its death certificate can be
-// thrown away. Without a key it is a hole, where an attribute was before it was written
-// again: until sweep, since closing each hole alone would take quadratic time.
+// stored is an attribute with the time from which on its death certificate can be dropped. An
+// entry without a key is a hole, left by an attribute that was written again. Holes stay until
+// sweep: closing each of them alone would take quadratic time.
 type stored struct {
 	wire.Attribute
 	since int64
-	named bool // by the data that is being looked at
+	named bool // the data being merged names the key
 }
 
-// indexFrom is how many entries a table has that is searched by an index.
+// indexFrom is the number of entries from which on a table has an index.
 const indexFrom = 16
 
-// find returns the place of a key, or -1.
+// find returns the index of a key's entry in the list, or -1.
 func (r *replica) find(key string) int {
 	if r.index == nil && len(r.entries) < indexFrom {
 		return slices.IndexFunc(r.entries, func(s stored) bool { return s.Key == key })
@@ -111,16 +111,16 @@ func (r *replica) sweep() {
 	}
 }
 
-// sweepMost is sweep where there are more holes than entries, so that its time is in
-// proportion to what made the holes.
+// sweepMost is sweep if there are more holes than entries, so that its time is in proportion to
+// the number of writes that left holes.
 func (r *replica) sweepMost() {
 	if 2*r.keys < len(r.entries) {
 		r.sweep()
 	}
 }
 
-// above returns the entries above a version: those that are missing where no more is
-// known, or all, if death certificates in between are lost.
+// above returns the entries above a version. If death certificates above that version were
+// dropped, it returns all entries.
 func (r *replica) above(u uint64) wire.TableData {
 	if u < r.floor {
 		u = 0
@@ -133,14 +133,13 @@ func (r *replica) above(u uint64) wire.TableData {
 	return d
 }
 
-// merge takes over entries, and returns the keys that changed. They are complete
-// between two versions, so that a part with a gap before it is not taken (MS-A19). It
-// may leave holes.
+// merge adds the entries of d, and returns the keys that changed. d has all entries between two
+// versions; merge refuses it if entries before it are missing (MS-A19). It may leave holes.
 func (r *replica) merge(d *wire.TableData, now int64) (keys []string, ok bool) {
 	if d.From > r.u || d.To <= r.u {
 		return nil, d.To <= r.u
 	}
-	if whole(d) && r.u > 0 { // what it lacks was deleted
+	if whole(d) && r.u > 0 { // attributes that d does not have were deleted
 		keys = r.keepNamed(d)
 	}
 	for i := range d.Entries {
@@ -154,11 +153,11 @@ func (r *replica) merge(d *wire.TableData, now int64) (keys []string, ok bool) {
 	return keys, true
 }
 
-// whole reports whether data is all that there is of a table.
+// whole reports whether data has all entries of a table.
 func whole(d *wire.TableData) bool { return d.From == 0 && d.Last }
 
-// keepNamed takes out what is not in data, and returns the keys of what was not deleted
-// before, the newest first.
+// keepNamed removes the entries that data does not name, and returns those of their keys that
+// were not deleted before, the newest first.
 func (r *replica) keepNamed(d *wire.TableData) (keys []string) {
 	r.name(d, true)
 	for i := len(r.entries) - 1; i >= 0; i-- {
@@ -174,8 +173,8 @@ func (r *replica) keepNamed(d *wire.TableData) (keys []string) {
 	return keys
 }
 
-// name marks entries that data names, or takes the marks away, and reports whether an
-// entry is named twice.
+// name marks the entries that data names, or removes the marks, and reports whether data names
+// an entry twice.
 func (r *replica) name(d *wire.TableData, named bool) (twice bool) {
 	for i := range d.Entries {
 		if j := r.find(d.Entries[i].Key); j >= 0 {
@@ -197,7 +196,7 @@ func (r *replica) live() (list []wire.Attribute) {
 	return list
 }
 
-// bound is how large a table may be.
+// bound is the size of a table.
 type bound struct{ bytes, keys int }
 
 // after returns how large the table will be when data is merged. It returns false if data names
@@ -221,7 +220,7 @@ func (r *replica) after(d *wire.TableData) (b bound, ok bool) {
 				b.bytes -= r.entries[j].Size()
 				b.keys--
 			}
-		case j >= 0 && whole(d): // it stays as it is
+		case j >= 0 && whole(d): // the entry stays as it is
 			b.bytes += r.entries[j].Size()
 			b.keys++
 		}

@@ -6,9 +6,9 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// rival is an active delegate of which another one takes precedence. That may be so for a
-// moment, while one takes over from the other. If it lasts, either two base zones have the
-// same name, or a zone is partitioned. The supervisor cannot tell these apart, and an
+// rival is an active delegate of a zone in which another active delegate takes precedence. That
+// may be so for a moment, while the other one takes over. If it lasts, either two base zones
+// have the same name, or a zone is partitioned. The supervisor cannot tell these apart, and an
 // administrator has to act in both cases.
 type rival struct {
 	wire.Named
@@ -36,14 +36,13 @@ func (g *guarded) contest(m *Machine, d *wire.Dispatch) bool {
 	return true
 }
 
-// contested tells the user that two active delegates speak for a zone, the one that
-// counts first.
+// contested reports to the user that a zone has two active delegates. counts is the one that
+// takes precedence.
 func (m *Machine) contested(zone string, counts, other wire.Named) {
 	m.tell(Event{Kind: Contested, Zone: zone, Members: []wire.Named{counts, other}})
 }
 
-// taken takes note of whether the supervisor has another active delegate of a zone with
-// this name.
+// taken records whether the supervisor knows another active delegate of a zone with this name.
 func (d *delegation) taken(m *Machine, r *wire.Dispatch) {
 	was := d.contested
 	if d.contested = r.Flags&wire.Taken != 0; d.contested {

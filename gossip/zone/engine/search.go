@@ -9,35 +9,35 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// search finds a supervisor that answers this delegate (MS-100). Supervisors are
-// asked one after the other in the order of a hash of zone and supervisor, which is the
-// same for all delegates of the zone (MS-A24), and each has a timeout to answer. The
-// delegate stays with the first one that does. A supervisor that comes before it in the
-// order is asked now and then, and replaces it once it answers.
+// search finds a supervisor that answers this delegate (MS-100). The delegate asks supervisors
+// one after the other in the order of a hash of zone and supervisor, which is the same for all
+// delegates of the zone (MS-A24). It stays with the first one that answers within a timeout.
+// From time to time it asks a supervisor that comes earlier in the order, and changes to that
+// one once it answers.
 type search struct {
-	supervisors []wire.Named // each once, the best first
-	known       uint64       // hash of them, as a supervisor told it
-	learned     []wire.Named // that other members published
+	supervisors []wire.Named // each supervisor once, in the order of preference
+	known       uint64       // hash of the supervisors, as a supervisor told it
+	learned     []wire.Named // supervisors that other members published
 	troubles    []trouble
-	failures    int // supervisors given up in a row, since one answered
+	failures    int // number of supervisors given up in a row since one answered
 
 	chosen   wire.ID
-	heard    time.Duration // when it answered last, or was chosen
-	answered bool          // it did answer
-	probing  bool          // a message to it failed, the next failure counts
-	pause    time.Duration // no message is sent before: all supervisors failed a moment ago
+	heard    time.Duration // when the chosen supervisor last answered, or was chosen
+	answered bool          // the chosen supervisor has answered
+	probing  bool          // a message to the chosen supervisor failed; the next failure counts
+	pause    time.Duration // no message is sent before, because all supervisors failed recently
 
-	candidate wire.ID       // that comes before the chosen one, and was asked
-	deadline  time.Duration // for its answer
+	candidate wire.ID       // a supervisor that comes before the chosen one and was asked
+	deadline  time.Duration // when the candidate must have answered
 }
 
 // Trouble is why a delegate can not register with a supervisor.
 type Trouble uint8
 
-// The troubles.
+// The reasons.
 const (
 	Untroubled  Trouble = iota
-	NotHeard            // no answer came for a timeout
+	NotHeard            // the supervisor did not answer within a timeout
 	Unreachable         // messages to it, or the connection, failed twice in a row
 	Full                // it has no room for the zone
 	troubles
@@ -60,7 +60,7 @@ func (t *Trouble) UnmarshalText(text []byte) error {
 type trouble struct {
 	wire.Named
 	why         Trouble
-	since, last time.Duration // when it was given up first, and last
+	since, last time.Duration // when it was first and last given up
 	tries       int
 }
 
@@ -68,13 +68,13 @@ type trouble struct {
 // answers. It asks earlier if it learns of a later incarnation of that supervisor.
 const avoidance = time.Minute
 
-// mostFailures is the number of supervisors that have to be tried in vain before a delegate
-// considers itself cut off; all of them, if there are fewer.
+// mostFailures is the number of supervisors that must fail in a row before a delegate considers
+// itself cut off; all of them, if there are fewer.
 const mostFailures = 3
 
-// know replaces the list of supervisors. Each is on the new list once, in its latest incarnation.
-// know also forgets the troubles with supervisors that are not on it, except those of the
-// configuration, which the status shows to users.
+// know replaces the list of supervisors. Each supervisor is on the new list once, in its latest
+// incarnation. know also forgets the troubles with supervisors that are not on it, except those
+// of the configuration, which the status shows to users.
 func (d *search) know(m *Machine, list []wire.Named) {
 	type ranked struct {
 		wire.Named
@@ -98,8 +98,8 @@ func (d *search) know(m *Machine, list []wire.Named) {
 	})
 }
 
-// widen adds the supervisors that were configured, and those that other members
-// published: a supervisor's own list names only those that it reaches itself.
+// widen adds the configured supervisors, and those that other members published: a supervisor's
+// own list has only the supervisors that it reaches itself.
 func (d *delegation) widen(m *Machine) {
 	list := slices.Clone(d.supervisors)
 	add := func(n wire.Named) {
@@ -118,7 +118,7 @@ func (d *delegation) widen(m *Machine) {
 	}
 }
 
-// rank returns the index of a supervisor in their order, or -1.
+// rank returns the index of a supervisor in the order of preference, or -1.
 func (d *search) rank(id wire.ID) int {
 	return slices.IndexFunc(d.supervisors, func(n wire.Named) bool { return n.ID == id })
 }
@@ -133,8 +133,8 @@ func (d *search) trouble(n *wire.Named) *trouble {
 	return nil
 }
 
-// best returns the first supervisor of the list that was never given up, or not within the last
-// age; the invalid id if there is none.
+// best returns the first supervisor of the list that was not given up within the last age; the
+// invalid id if there is none.
 func (d *search) best(m *Machine, age time.Duration) wire.ID {
 	for i := range d.supervisors {
 		if t := d.trouble(&d.supervisors[i]); t == nil || t.last <= m.now-age {
@@ -144,8 +144,8 @@ func (d *search) best(m *Machine, age time.Duration) wire.ID {
 	return wire.ID{}
 }
 
-// choose takes a supervisor if there is none, gives up one that does not answer, and
-// asks a better one.
+// choose chooses a supervisor if there is none, gives up one that does not answer, and asks one
+// that comes before the chosen one.
 func (d *delegation) choose(m *Machine) {
 	if d.chosen.IsValid() && m.now >= d.heard+m.cfg.Timeout {
 		d.giveUp(m, d.chosen, NotHeard)
@@ -161,8 +161,8 @@ func (d *delegation) choose(m *Machine) {
 	}
 }
 
-// following returns the supervisor to try next: one that was not given up, or else the
-// one of which that is longest ago, not sooner than a heartbeat after it.
+// following returns the supervisor to try next: one that was not given up or, if there is none,
+// the one that was given up longest ago, at least a heartbeat ago.
 func (d *delegation) following(m *Machine) wire.ID {
 	if best := d.best(m, machine.Never); best.IsValid() {
 		return best
@@ -193,9 +193,8 @@ func (d *delegation) take(m *Machine, id wire.ID) {
 	}
 }
 
-// probe asks a supervisor that comes before the chosen one whether it answers: this
-// delegate registers there, but not as the active one, so that the census stays as it
-// is.
+// probe asks a supervisor that comes before the chosen one whether it answers. The delegate
+// registers there, but not as the active one, so that the census does not change.
 func (d *delegation) probe(m *Machine) {
 	better := d.best(m, avoidance)
 	if better == d.chosen || !better.IsValid() || d.rank(better) > d.rank(d.chosen) && d.rank(d.chosen) >= 0 {
@@ -226,8 +225,8 @@ func (d *search) next(m *Machine) time.Duration {
 	return max(at, m.now+1)
 }
 
-// giveUp notes that a supervisor does not answer. A delegate that registers chooses another
-// one next.
+// giveUp records that a supervisor does not answer. A delegate that was registered with it
+// chooses another one next.
 func (d *delegation) giveUp(m *Machine, id wire.ID, why Trouble) {
 	m.stats.SupervisorsLost++
 	i := slices.IndexFunc(d.troubles, func(t trouble) bool { return t.ID == id })
@@ -252,7 +251,7 @@ func (d *delegation) giveUp(m *Machine, id wire.ID, why Trouble) {
 	}
 }
 
-// reached notes that a supervisor answers.
+// reached records that a supervisor answers.
 func (d *delegation) reached(m *Machine, id wire.ID) {
 	if i := slices.IndexFunc(d.troubles, func(t trouble) bool { return t.ID == id }); i >= 0 {
 		d.troubles = slices.Delete(d.troubles, i, i+1)

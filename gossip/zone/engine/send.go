@@ -2,10 +2,10 @@ package engine
 
 import "ulnet/gossip/zone/wire"
 
-// rand returns a number below n.
+// rand returns a random number below n.
 func (m *Machine) rand(n int) int { return int(m.rng.Uint64() % uint64(n)) }
 
-// send sends a message to a node, unless no more than its short form is known.
+// send sends a message to a node, unless only the short form of the node's id is known.
 func (m *Machine) send(to wire.Ref, msg wire.Message) {
 	if to != 0 && m.cfg.Wire && !m.cfg.Table.ID(to).IsValid() {
 		return
@@ -15,7 +15,7 @@ func (m *Machine) send(to wire.Ref, msg wire.Message) {
 	m.stats.Sent[msg.Kind]++
 }
 
-// answer sends a message to the sender of the one that is processed.
+// answer sends a message to the sender of the message that is being processed.
 func (m *Machine) answer(msg wire.Message) {
 	if m.in.From != 0 && (!m.cfg.Wire || m.cfg.Table.ID(m.in.From).IsValid()) {
 		m.send(m.in.From, msg)
@@ -29,13 +29,13 @@ func (m *Machine) answer(msg wire.Message) {
 	s.NID, s.short = m.peer, m.inShort
 }
 
-// encode replaces the messages of a step by their bytes.
+// encode replaces the messages of a step by their encoded bytes.
 func (m *Machine) encode(begin int) {
 	sends := m.out.Sends[begin:]
 	for i, n := 0, len(sends); i < n; i++ {
 		s := &m.out.Sends[begin+i]
 		if s.Message.Kind.HasLists() {
-			msg := s.Message // here, so that only these are allocated
+			msg := s.Message // declared here, so that only these messages are allocated
 			m.encodeLists(begin+i, &msg)
 			continue
 		}
@@ -45,8 +45,8 @@ func (m *Machine) encode(begin int) {
 	}
 }
 
-// encodeLists encodes a message with lists: the first part in its place, others at
-// the end of all sends.
+// encodeLists encodes a message with lists: the first part takes the message's place, the
+// others go to the end of all sends.
 func (m *Machine) encodeLists(at int, msg *wire.Message) {
 	first := true
 	m.out.Buf = m.codec.AppendParts(m.out.Buf, msg, m.out.Sends[at].short, func(begin, end int) {

@@ -12,18 +12,19 @@ import (
 // for a live zone.
 
 const (
-	// staleAfter is how many τ more than a timeout an active delegate may be silent before its
-	// zone's entry is stale. In this time another delegate of the zone takes over.
+	// staleAfter is a time in units of τ: an active delegate may be silent for a timeout and this
+	// time before its zone's entry becomes stale. In this time another delegate of the zone takes
+	// over.
 	staleAfter = 5
 	// lostAfter is how many timeouts without an active delegate make a zone lost. A delegate's
-	// search for a supervisor takes mostFailures timeouts; the other half is for a delegate whose
-	// search began later.
+	// search for a supervisor takes mostFailures timeouts; the other half of lostAfter is for a
+	// delegate whose search began later.
 	lostAfter = 2 * mostFailures
 	// forgetAfter is how long a zone that is lost stays in the census.
 	forgetAfter = 24 * time.Hour
 )
 
-// orphan is a census entry whose supervisor left the management zone at the time since.
+// orphan is a census entry whose supervisor left the management zone, at the instant since.
 type orphan struct {
 	CensusEntry
 	since time.Duration
@@ -44,7 +45,7 @@ func (s *supervision) age(m *Machine, g *guarded) {
 		s.yield(m, g)
 		return
 	}
-	g.due = min(g.due, m.now+m.cfg.Timeout) // to look elsewhere
+	g.due = min(g.due, m.now+m.cfg.Timeout) // to look for other supervisors' entries again
 	if e := g.published; e.State == Current {
 		e.State, e.Age, e.Delegates = Stale, silent, g.own()
 		s.publish(m, g, &e)
@@ -64,8 +65,8 @@ func (s *supervision) elsewhere(m *Machine, g *guarded) bool {
 	return false
 }
 
-// yield leaves the census entry of a zone to another supervisor, and keeps delegates
-// that are registered here.
+// yield leaves the census entry of a zone to another supervisor, and keeps the delegates that
+// are registered here.
 func (s *supervision) yield(m *Machine, g *guarded) {
 	if len(g.delegates) == 0 {
 		s.forget(m, g)
@@ -76,7 +77,7 @@ func (s *supervision) yield(m *Machine, g *guarded) {
 	clear(g.members)
 }
 
-// evict forgets the zone that is lost for the longest time.
+// evict forgets the zone that has been lost for the longest time.
 func (s *supervision) evict(m *Machine) bool {
 	var oldest *guarded
 	for _, name := range s.names {
@@ -104,7 +105,7 @@ func (s *supervision) memberLeft(m *Machine, p wire.Ref) {
 }
 
 // adopt keeps the entry of a supervisor that left. If another entry of the same zone is kept
-// already, the one that counts more stays.
+// already, the one that takes precedence stays.
 func (s *supervision) adopt(m *Machine, o *orphan) {
 	old, dup := s.orphans[o.Zone]
 	switch {
@@ -121,7 +122,7 @@ func (s *supervision) adopt(m *Machine, o *orphan) {
 
 func (s *supervision) evictOrphan() {
 	var first string
-	for zone, o := range s.orphans { // any order: the oldest, and of those the first by name
+	for zone, o := range s.orphans { // any order: it finds the oldest one, and of several oldest the first by name
 		if old := s.orphans[first]; first == "" || o.since < old.since || o.since == old.since && zone < first {
 			first = zone
 		}
@@ -129,8 +130,8 @@ func (s *supervision) evictOrphan() {
 	delete(s.orphans, first)
 }
 
-// attributes takes note of what another supervisor wrote: of a zone that has an entry
-// again, or said goodbye, none is kept.
+// attributes processes what another supervisor wrote: it drops the orphan of a zone that has an
+// entry again, or that said goodbye.
 func (s *supervision) attributes(m *Machine, r *replica, keys []string) {
 	if len(s.orphans) == 0 {
 		return

@@ -11,19 +11,19 @@ type MemberStatus struct {
 	ID         wire.ID      `json:"id"`                   // of the member
 	Version    wire.Version `json:"version"`              // the newest one known
 	Self       bool         `json:"self,omitempty"`       // the member is this node
-	Reports    int          `json:"reports,omitempty"`    // suspicions that were not refuted
-	Attributes int          `json:"attributes,omitempty"` // how many it has
+	Reports    int          `json:"reports,omitempty"`    // reports by nodes that suspect the member, without refuted ones
+	Attributes int          `json:"attributes,omitempty"` // number of its attributes
 }
 
 // LinkStatus is what is known of a neighbour.
 type LinkStatus struct {
 	ID        wire.ID       `json:"id"`                  // of the neighbour
 	State     string        `json:"state"`               // connecting, up or another state of the link
-	Successor bool          `json:"successor,omitempty"` // this node wants it as one
-	Random    bool          `json:"random,omitempty"`    // this node drew it
+	Successor bool          `json:"successor,omitempty"` // this node wants the link because the neighbour is its successor
+	Random    bool          `json:"random,omitempty"`    // this node wants the link because it drew the neighbour
 	Theirs    bool          `json:"theirs,omitempty"`    // the neighbour wants the link
-	Heard     time.Duration `json:"heard"`               // so long ago
-	// NeverHeard: nothing came from it on this link, and Heard is 0.
+	Heard     time.Duration `json:"heard"`               // time since the last message of the neighbour
+	// NeverHeard is set if no message has arrived on this link; then Heard is 0.
 	NeverHeard bool          `json:"never_heard,omitempty"`
 	Backoff    time.Duration `json:"backoff,omitempty"` // time between attempts to connect, in nanoseconds
 }
@@ -33,29 +33,29 @@ type SuspicionStatus struct {
 	Suspect  wire.ID      `json:"suspect"`  // the member that is suspected
 	Reporter wire.ID      `json:"reporter"` // the node that reported it
 	Version  wire.Version `json:"version"`  // of the suspect, as the reporter knew it
-	Counts   bool         `json:"counts"`   // false: the reporter suspects too many
-	Silent   bool         `json:"silent"`   // nothing was heard of it; false: connections to it fail
-	Needed   int          `json:"needed"`   // reports that remove the suspect (Θ_eff)
+	Counts   bool         `json:"counts"`   // false: the reporter suspects too many nodes for its report to count
+	Silent   bool         `json:"silent"`   // the reporter heard nothing of the suspect; false: connections to it failed
+	Needed   int          `json:"needed"`   // number of reports that remove the suspect (Θ_eff)
 }
 
-// Status is the state of a machine in numbers.
+// Status is a summary of a machine's state.
 type Status struct {
 	State     string        `json:"state"`     // of this node, such as joined
 	Version   wire.Version  `json:"version"`   // of this node
 	Members   int           `json:"members"`   // this node included
 	Gone      int           `json:"gone"`      // nodes in the history
-	Links     int           `json:"links"`     // that are up
+	Links     int           `json:"links"`     // links that are up
 	Suspects  int           `json:"suspects"`  // members with reports that were not refuted
 	Monitors  int           `json:"monitors"`  // members that are notified of suspicions at once
-	Hash      uint64        `json:"hash"`      // of the view: equal where views are equal
+	Hash      uint64        `json:"hash"`      // hash of the view: equal views have equal hashes
 	Tables    uint64        `json:"tables"`    // hash of the versions of all attribute tables
-	Discovery time.Duration `json:"discovery"` // how rarely it asks
-	Muted     bool          `json:"muted"`     // it distrusts itself
-	Paused    bool          `json:"paused"`    // it stood still lately
+	Discovery time.Duration `json:"discovery"` // time between requests of discovery
+	Muted     bool          `json:"muted"`     // so many links failed that this node files no suspicions for now
+	Paused    bool          `json:"paused"`    // this node was paused recently
 	Stats     Stats         `json:"stats"`     // counters since the start
 }
 
-// Status returns the state in numbers.
+// Status returns a summary of the state.
 func (m *Machine) Status() Status {
 	return Status{
 		State: phaseNames[m.phase], Version: m.ver, Members: m.view.members, Gone: m.view.gone,
@@ -154,35 +154,36 @@ func (m *Machine) Attributes(p wire.Ref) (list []wire.Attribute, u uint64) {
 	return nil, 0
 }
 
-// DelegationStatus is what a node of a base zone is in the hierarchy.
+// DelegationStatus is the role of a node of a base zone in the hierarchy.
 type DelegationStatus struct {
 	Delegate     bool    `json:"delegate"`            // this node is a delegate of its zone
-	Activation   uint64  `json:"activation"`          // 0: not the active one
-	Supervisor   wire.ID `json:"supervisor,omitzero"` // that it registered with
-	Answered     bool    `json:"answered"`            // by that one
+	Activation   uint64  `json:"activation"`          // number of this node's activation; 0: it is not the active delegate
+	Supervisor   wire.ID `json:"supervisor,omitzero"` // the supervisor that it registered with
+	Answered     bool    `json:"answered"`            // whether that supervisor answered
 	Registration uint64  `json:"registration"`        // number of the active delegate's latest registration
-	Supervisors  int     `json:"supervisors"`         // that it knows
-	Avoided      int     `json:"avoided"`             // of them did not answer lately
+	Supervisors  int     `json:"supervisors"`         // number of supervisors that it knows
+	Avoided      int     `json:"avoided"`             // number of those that did not answer lately
 	// Unreached are the avoided supervisors, in the order in which this delegate gave them up.
 	Unreached []UnreachedStatus `json:"unreached,omitempty"`
-	// CutOff is set after none of the supervisors that this delegate tried has answered. If it is
-	// the active delegate, another registered delegate replaces it then.
+	// CutOff is set after none of the supervisors that this delegate tried has answered. If this
+	// is the active delegate, another registered delegate then replaces it.
 	CutOff bool `json:"cut_off,omitempty"`
-	// Contested is set if the supervisor has another node as the active delegate of a zone of this
-	// name.
+	// Contested is set if the supervisor considers another node the active delegate of a zone of
+	// this name.
 	Contested bool `json:"contested,omitempty"`
 }
 
 // UnreachedStatus is a supervisor that a delegate can not register with.
 type UnreachedStatus struct {
-	Supervisor wire.ID       `json:"supervisor"` // that does not answer
+	Supervisor wire.ID       `json:"supervisor"` // the supervisor that does not answer
 	Why        Trouble       `json:"why"`        // how the last attempt failed
-	For        time.Duration `json:"for"`        // since it was given up first
-	Last       time.Duration `json:"last"`       // so long ago it was given up last
+	For        time.Duration `json:"for"`        // time since it was first given up
+	Last       time.Duration `json:"last"`       // time since it was last given up
 	Tries      int           `json:"tries"`      // attempts so far
 }
 
-// Delegation returns what this node is in the hierarchy, if there is one.
+// Delegation returns the role of this node in the hierarchy, the zero value without a
+// hierarchy.
 func (m *Machine) Delegation() DelegationStatus {
 	d := m.delegate
 	if d == nil {
@@ -199,8 +200,7 @@ func (m *Machine) Delegation() DelegationStatus {
 	return s
 }
 
-// Guarded returns the base zones of which delegates are registered here, in the order
-// of their names.
+// Guarded returns the names of the base zones whose delegates are registered here, sorted.
 func (m *Machine) Guarded() (list []string) {
 	for _, name := range m.supervisor.names {
 		if len(m.supervisor.zones[name].delegates) > 0 {

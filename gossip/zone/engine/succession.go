@@ -25,16 +25,16 @@ const unreached = "-"
 // maxPublished bounds the supervisors that are published.
 const maxPublished = 16
 
-// mark is the supervisorKey of a member.
+// mark is the value of a member's attribute supervisorKey.
 type mark struct {
 	node wire.Ref
-	cut  bool // it reaches no supervisor
+	cut  bool // the member reaches no supervisor
 }
 
-// succeeds reports whether this delegate replaces an active one that reaches no supervisor.
-// The first delegate in rank that is registered does. The active one then sees the higher
-// activation and resigns. If no delegate is registered the active one stays active for its
-// own zone.
+// succeeds reports whether this delegate replaces an active one that reaches no supervisor. It
+// does if it is the first in rank of the delegates that are registered. The former active one
+// sees the higher activation and resigns. If no delegate is registered, the active one stays
+// active in its own zone.
 func (d *delegation) succeeds(m *Machine, active wire.Ref) bool {
 	if d.own > 0 || !d.serving || !d.answered || !slices.Contains(d.marks, mark{active, true}) {
 		return false
@@ -54,7 +54,7 @@ func (d *delegation) succeeds(m *Machine, active wire.Ref) bool {
 	return true
 }
 
-// attributes handles writes of another member.
+// attributes processes attributes that another member wrote.
 func (d *delegation) attributes(m *Machine, r *replica, keys []string) {
 	for _, key := range keys {
 		i := r.find(key)
@@ -78,7 +78,7 @@ func (d *delegation) attributes(m *Machine, r *replica, keys []string) {
 	}
 }
 
-// learn takes note of supervisors that another member published.
+// learn adds supervisors that another member published.
 func (d *delegation) learn(value []byte) {
 	var list []wire.Named
 	for word := range strings.FieldsSeq(string(value)) {
@@ -91,8 +91,8 @@ func (d *delegation) learn(value []byte) {
 	}
 }
 
-// announce publishes the supervisors that the active delegate knows; those that are
-// none publish nothing.
+// announce publishes the supervisors that the active delegate knows; other nodes delete the
+// attribute.
 func (d *delegation) announce(m *Machine) {
 	var text []string
 	for i := 0; d.own > 0 && d.known != 0 && i < min(len(d.supervisors), maxPublished); i++ {
@@ -101,7 +101,7 @@ func (d *delegation) announce(m *Machine) {
 	d.say(m, &d.told, supervisorsKey, strings.Join(text, " "))
 }
 
-// say writes an attribute unless it is there; none deletes it.
+// say writes an attribute unless it has that value already; an empty value deletes it.
 func (d *delegation) say(m *Machine, was *string, key, value string) {
 	if *was == value {
 		return

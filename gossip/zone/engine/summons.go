@@ -9,11 +9,11 @@ import (
 )
 
 // summonses are the nodes that this node notifies directly that they are suspected, or were
-// removed elsewhere, so that they can refute it in time. Updates may need the whole grace
+// removed elsewhere, so that they can refute it in time. Updates may take the whole grace
 // period to reach the suspect, and do not reach it during a partition.
 type summonses struct {
 	list   []summons
-	marked [2]bitmap     // the nodes in list: suspects, and those to be removed
+	marked [2]bitmap     // the nodes in list: those that are suspected, and those to be removed
 	at     time.Duration // deadline of the first entry
 }
 
@@ -21,21 +21,21 @@ type summonses struct {
 type summons struct {
 	node    wire.Ref
 	version wire.Version
-	next    time.Duration // when it is sent
-	until   time.Duration // when it is over, 0: it was not sent yet
-	remove  bool          // when it is over the node is removed, as a neighbour has done (MS-A9)
+	next    time.Duration // when the next notification is sent
+	until   time.Duration // when the notifications end; 0: none was sent yet
+	remove  bool          // the node is removed at the end, as a neighbour has removed it (MS-A9)
 }
 
 const (
-	// summonRounds is for how many rounds of updates the reporter of a silent node notifies
-	// it: the time that the report needs to reach all, and the grace period of the last ones.
+	// summonRounds is for how many rounds of updates the reporter of a silent node notifies the
+	// node: until all nodes have the report, and the grace period of the last ones has ended.
 	summonRounds = 8
-	// maxSummons bounds what is sent of them in a round: others wait.
+	// maxSummons bounds the notifications of a round; the rest is sent in later rounds.
 	maxSummons = 256
 )
 
-// summon begins to notify a node that one of its versions is suspected, or with remove that
-// it was removed.
+// summon begins to notify a node that a version of it is suspected or, with remove, that it was
+// removed.
 func (m *Machine) summon(p wire.Ref, v wire.Version, remove bool) {
 	if ss := &m.summonses; ss.marked[index(remove)].set(p) {
 		ss.list = append(ss.list, summons{node: p, version: v, next: m.now, remove: remove})
@@ -50,7 +50,7 @@ func index(b bool) int {
 	return 0
 }
 
-// summonAll sends what is due, and removes those whose time is over.
+// summonAll sends the notifications that are due, and removes the nodes whose time is over.
 func (m *Machine) summonAll() {
 	ss := &m.summonses
 	list := ss.list
@@ -84,7 +84,7 @@ func (m *Machine) summonAll() {
 	}
 }
 
-// overFor reports whether the node has refuted the suspicion, or is gone.
+// overFor reports whether the notified node has refuted the suspicion, or is gone.
 func (m *Machine) overFor(s *summons) bool {
 	e := m.view.at(s.node)
 	return e.state == unknown || s.version.Less(e.version()) || e.state == inHistory && (s.remove || e.orderly)

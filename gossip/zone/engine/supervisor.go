@@ -8,28 +8,28 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// supervision is what a member of the management zone knows of the base zones that it
-// guards (membership design, Sec. 2).
+// supervision is what a supervisor, a member of the management zone, knows of the base zones
+// that it guards (membership design, Sec. 2).
 type supervision struct {
 	zones   map[string]*guarded
-	names   []string      // in order
-	due     time.Duration // when the first delegate is given up, or a zone is stale; 0 without zones
-	most    int           // members of all zones that are kept
+	names   []string      // names of the zones, sorted
+	due     time.Duration // when the next silent delegate is given up, or a zone becomes stale; 0 without zones
+	most    int           // bound of the members of all zones together
 	orphans map[string]orphan
-	refused time.Duration // from when on it is told again that there is no room
+	refused time.Duration // when the event ZoneRefused may be reported again
 }
 
 // Bounds of what delegates can make a supervisor remember.
 const (
 	maxGuarded        = 4096
-	maxGuardedMembers = 1 << 21 // of all zones
+	maxGuardedMembers = 1 << 21 // members of all zones together
 	maxDelegates      = 16
 )
 
 // refusalInterval is the least time between ZoneRefused events.
 const refusalInterval = time.Minute
 
-// next returns when a delegate is given up.
+// next returns the next deadline.
 func (s *supervision) next() time.Duration {
 	if len(s.names) == 0 {
 		return machine.Never
@@ -37,7 +37,7 @@ func (s *supervision) next() time.Duration {
 	return s.due
 }
 
-// expire gives up delegates that are silent, and zones without any.
+// expire gives up silent delegates, and zones without delegates.
 func (s *supervision) expire(m *Machine) {
 	for i := 0; i < len(s.names); {
 		name := s.names[i]
@@ -82,15 +82,15 @@ func (s *supervision) register(m *Machine, d *wire.Dispatch) {
 	}
 	switch s.settle(m, g, d.Kind == wire.Unregister && d.Registration == 0); {
 	case d.Kind != wire.Register:
-	case s.zones[d.Zone] != g: // its entry does not fit any more
+	case s.zones[d.Zone] != g: // the zone's entry does not fit the census any more
 		s.refuse(m, d)
 	case d.Flags&wire.Continued == 0:
 		s.welcome(m, g, d, taken)
 	}
 }
 
-// guard begins to guard a zone, if there is room for its entry in the census and
-// those of all zones once they are stale.
+// guard begins to guard a zone, if the census has room for its entry once the entries of all zones
+// are stale, which makes them longer.
 func (s *supervision) guard(m *Machine, d *wire.Dispatch) *guarded {
 	if len(s.names) >= maxGuarded && !s.evict(m) {
 		return nil
@@ -111,7 +111,8 @@ func (s *supervision) guard(m *Machine, d *wire.Dispatch) *guarded {
 	return g
 }
 
-// refuse answers a delegate that there is no room for it, and reports that now and then.
+// refuse answers a delegate that there is no room for it, and reports that once per
+// refusalInterval.
 func (s *supervision) refuse(m *Machine, d *wire.Dispatch) {
 	m.stats.TooManyZones++
 	if d.Kind != wire.Register || d.Flags&wire.Continued != 0 {
@@ -124,7 +125,7 @@ func (s *supervision) refuse(m *Machine, d *wire.Dispatch) {
 	}
 }
 
-// members returns how many members all zones but one have.
+// members returns the number of members of all zones except one.
 func (s *supervision) members(but *guarded) (n int) {
 	for _, name := range s.names {
 		if g := s.zones[name]; g != but {
@@ -134,7 +135,7 @@ func (s *supervision) members(but *guarded) (n int) {
 	return n
 }
 
-// welcome answers a delegate.
+// welcome answers the registration of a delegate.
 func (s *supervision) welcome(m *Machine, g *guarded, d *wire.Dispatch, taken bool) {
 	answer := &wire.Dispatch{Kind: wire.Registered, Zone: d.Zone, Registration: d.Registration, Known: m.view.hash}
 	if d.Known != m.view.hash {
@@ -153,8 +154,8 @@ func (s *supervision) welcome(m *Machine, g *guarded, d *wire.Dispatch, taken bo
 	m.dispatch(d.From, answer, false)
 }
 
-// settle publishes what changed. A zone that said goodbye, or never had an active
-// delegate, ends with its last delegate; another one becomes stale.
+// settle publishes changes of a zone. A zone that said goodbye, or never had an active
+// delegate, ends with its last delegate; any other zone becomes stale.
 func (s *supervision) settle(m *Machine, g *guarded, bye bool) {
 	defer s.rearm()
 	g.due = machine.Never
@@ -176,8 +177,8 @@ func (s *supervision) settle(m *Machine, g *guarded, bye bool) {
 	}
 }
 
-// publish writes the entry of a zone into the census (MS-98). If it has become too
-// large the zone is not guarded any more.
+// publish writes the entry of a zone into the census (MS-98). A zone whose entry has become too
+// large is no longer guarded.
 func (s *supervision) publish(m *Machine, g *guarded, e *CensusEntry) {
 	if *e == g.published {
 		return
@@ -192,7 +193,7 @@ func (s *supervision) publish(m *Machine, g *guarded, e *CensusEntry) {
 	m.write(wire.Attribute{Key: CensusKey + g.name, Value: value})
 }
 
-// forget ends guarding a zone.
+// forget stops guarding a zone.
 func (s *supervision) forget(m *Machine, g *guarded) {
 	m.write(wire.Attribute{Key: CensusKey + g.name, Deleted: true})
 	delete(s.orphans, g.name)
@@ -230,7 +231,7 @@ func (m *Machine) alarmed(d *wire.Dispatch) {
 	}
 	m.tell(Event{Kind: Alarmed, Zone: d.Zone, Suspect: wire.Named{ID: d.About, Version: d.AboutVersion}, Reporters: int(d.Reporters)})
 	if !delegate {
-		return // it was passed on: the way ends here
+		return // another supervisor passed it on: it is not passed on again
 	}
 	for _, p := range m.attributes.monitors {
 		if id := m.cfg.Table.ID(p); p != m.self && id != d.From {

@@ -8,30 +8,30 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// suspicions is the repository S: the suspected members, each with its reporters (membership
-// design, Failure Detection).
+// suspicions is the repository S of the design: the suspected members, each with its reporters
+// (membership design, Failure Detection).
 type suspicions struct {
 	list  []suspect
 	index map[wire.Ref]int // index in list
-	open  map[wire.Ref]int // how many reports of a reporter there are
-	total int              // reports
-	fresh bool             // something changed since all suspects were judged
-	due   time.Duration    // when the grace of the next suspect ends
+	open  map[wire.Ref]int // number of reports by each reporter
+	total int              // number of all reports
+	fresh bool             // reports have changed since all suspects were judged
+	due   time.Duration    // when the next grace period of a suspect ends
 }
 
 type suspect struct {
 	node    wire.Ref
 	reports []report
-	grace   time.Duration // until then it can refute that it is silent; 0: there is not enough evidence
+	grace   time.Duration // end of the grace period, in which the suspect can refute that it is silent; 0: there is not enough evidence
 }
 
 type report struct {
 	by      wire.Ref
 	version wire.Version
-	silent  bool // only silence was noticed, see Lists.Silences
+	silent  bool // the reporter noticed only silence, see Lists.Silences
 }
 
-// on returns the reports on a node.
+// on returns the reports about a node.
 func (s *suspicions) on(p wire.Ref) []report {
 	if i, ok := s.index[p]; ok {
 		return s.list[i].reports
@@ -39,14 +39,14 @@ func (s *suspicions) on(p wire.Ref) []report {
 	return nil
 }
 
-// graced reports whether enough nodes suspect a node, and its grace period lasts.
+// graced reports whether enough nodes suspect a node, and its grace period has not ended.
 func (s *suspicions) graced(p wire.Ref) bool {
 	i, ok := s.index[p]
 	return ok && s.list[i].grace > 0
 }
 
-// add stores a report and reports whether it is new: of a new reporter, of a newer
-// version than before (Alg. 1, line 20), or of a failure where it was of silence.
+// add stores a report, and reports whether it is new: by a new reporter, about a newer version
+// (Alg. 1, line 20), or of a failure after one of silence.
 func (s *suspicions) add(by, p wire.Ref, v wire.Version, silent bool) bool {
 	if s.index == nil {
 		s.index, s.open = make(map[wire.Ref]int), make(map[wire.Ref]int)
@@ -73,12 +73,12 @@ func (s *suspicions) add(by, p wire.Ref, v wire.Version, silent bool) bool {
 	return true
 }
 
-// refuted drops the reports on a node that are older than a version of it (MS-43).
+// refuted drops the reports about a node that name older versions of it (MS-43).
 func (s *suspicions) refuted(p wire.Ref, v wire.Version) {
 	s.keep(p, func(r report) bool { return !r.version.Less(v) })
 }
 
-// keep keeps some of the reports on a node.
+// keep drops the reports about a node for which keep returns false.
 func (s *suspicions) keep(p wire.Ref, keep func(report) bool) {
 	i, ok := s.index[p]
 	if !ok {
@@ -107,18 +107,18 @@ func (s *suspicions) keep(p wire.Ref, keep func(report) bool) {
 	s.list = s.list[:last]
 }
 
-// forget drops the reports on a node that left the view, and those by it (MS-A29).
+// forget drops the reports about a node that left the view, and those by it (MS-A29).
 func (s *suspicions) forget(p wire.Ref) {
 	s.keep(p, func(report) bool { return false })
 	if s.open[p] == 0 {
 		return
 	}
-	for i := len(s.list) - 1; i >= 0; i-- { // from the end: the last takes the place of one that goes
+	for i := len(s.list) - 1; i >= 0; i-- { // from the end, because the last element replaces a removed one
 		s.keep(s.list[i].node, func(r report) bool { return r.by != p })
 	}
 }
 
-// processSuspicion stores a report (Alg. 1, line 16). judge decides when all reports of a
+// processSuspicion stores a report (Alg. 1, line 16). judge decides once all reports of a
 // message are stored.
 func (m *Machine) processSuspicion(s *wire.Suspicion, silent bool) {
 	switch {
@@ -144,11 +144,11 @@ func (m *Machine) processSuspicion(s *wire.Suspicion, silent bool) {
 	switch { // the report is newer than the view (MS-A5)
 	case s.Version.Inc > e.inc:
 		m.processAlive(s.Suspect, s.Version)
-	case s.Version.Minor > e.minor: // the suspect has refuted older reports by that version
+	case s.Version.Minor > e.minor: // by raising its version the suspect has refuted older reports
 		m.suspicions.refuted(s.Suspect, s.Version)
 		m.raise(s.Suspect, e, s.Version)
 	}
-	known := silent && m.suspicions.graced(s.Suspect) // to the neighbours, too
+	known := silent && m.suspicions.graced(s.Suspect) // then the neighbours know it, too
 	if m.suspicions.add(s.Reporter, s.Suspect, s.Version, silent) && !known {
 		m.delta.suspicion(m, s, silent)
 		if m.delegate != nil {
@@ -166,7 +166,7 @@ func (m *Machine) judge() {
 			s := &m.suspicions.list[i]
 			if newest, guilty := m.guilty(s, m.enough(s, suspected)); guilty {
 				m.remove(s.node, newest, Dead, 0)
-				m.suspicions.fresh = true // the others are judged anew (MS-A1)
+				m.suspicions.fresh = true // with one suspect fewer, fewer reports may be enough (MS-A1)
 				break
 			}
 		}
@@ -176,9 +176,9 @@ func (m *Machine) judge() {
 // graceRounds is the grace period of a silent node, in rounds of updates.
 const graceRounds = 3
 
-// guilty reports whether enough nodes suspect a node to remove it now, and the newest
-// version that they name. If they noticed no more than silence the node has a grace period
-// first: a partition may have ended that was shorter than the timeout.
+// guilty reports whether enough nodes suspect a node to remove it now, and the newest version
+// that they name. If all reports are of silence the node has a grace period first: there may
+// have been a partition shorter than the timeout.
 func (m *Machine) guilty(s *suspect, enough int) (wire.Version, bool) {
 	all, failures, newest := m.evidence(s)
 	switch {
@@ -195,9 +195,9 @@ func (m *Machine) guilty(s *suspect, enough int) (wire.Version, bool) {
 	return newest, m.now >= s.grace
 }
 
-// evidence returns how many reports on a suspect count, how many of these are of more
-// than silence, and the newest version that they name. This node's own counts besides
-// another one, however many it suspects.
+// evidence returns how many reports about a suspect count, how many of these are of failures,
+// and the newest version that they name. This node's own report counts besides a report by
+// another node, however many nodes it suspects.
 func (m *Machine) evidence(s *suspect) (all, failures int, newest wire.Version) {
 	own, ownFailure := 0, 0
 	for _, r := range s.reports {
@@ -218,9 +218,9 @@ func (m *Machine) evidence(s *suspect) (all, failures int, newest wire.Version) 
 	return all, failures, newest
 }
 
-// counts reports whether reports of a node count. Those of a node that suspects nearly all
-// others do not, because it is probably at fault itself (MS-A1). A node that suspects nearly
-// all others itself accepts the reports of others that do: they may be the few survivors.
+// counts reports whether reports by a node count. Reports by a node that suspects nearly all
+// others do not count, because it is probably at fault itself (MS-A1). But a node that suspects
+// nearly all others itself accepts reports of such nodes: they and it may be the few survivors.
 func (m *Machine) counts(by wire.Ref) bool {
 	most := m.mostReports()
 	return m.suspicions.open[by] <= most || by != m.self && m.suspicions.open[m.self] > most
@@ -230,24 +230,24 @@ func (m *Machine) counts(by wire.Ref) bool {
 // neighbours.
 func (m *Machine) mostReports() int { return 2*(m.cfg.Successors+m.cfg.Random) + 4 }
 
-// Bounds of the reports by nodes with more than mostReports: all reports of all nodes on all
-// others would not fit.
+// Bounds of the reports by nodes with more than mostReports: if all nodes reported all others,
+// the reports would not fit in memory.
 const (
 	reportsPerMember = 16
 	minReports       = 1024
 )
 
-// enough returns Θ_eff: how many reports it takes to remove a suspect. Members that
-// are suspected themselves can not be waited for (MS-A1).
+// enough returns Θ_eff: the number of reports that remove a suspect. Members that are suspected
+// themselves are not expected to report (MS-A1).
 func (m *Machine) enough(s *suspect, suspected int) int {
 	if m.credible(s) {
-		suspected-- // it is not one of the others
+		suspected-- // the suspect is not one of the other members
 	}
 	others := m.view.members - 1
 	return max(1, min(m.cfg.Threshold, others-suspected))
 }
 
-// suspected returns how many members are suspected, if that matters.
+// suspected returns the number of suspected members, or 0 if the number does not matter.
 func (m *Machine) suspected() (n int) {
 	if m.view.members-1-len(m.suspicions.list) >= m.cfg.Threshold {
 		return 0
@@ -260,8 +260,8 @@ func (m *Machine) suspected() (n int) {
 	return n
 }
 
-// credible reports whether a node that is not suspected itself suspects this one: of two
-// nodes that suspect each other neither counts as suspected.
+// credible reports whether a node that is not suspected itself suspects this one: if two nodes
+// suspect each other, neither counts as suspected.
 func (m *Machine) credible(s *suspect) bool {
 	return slices.ContainsFunc(s.reports, func(r report) bool {
 		return m.counts(r.by) && !slices.ContainsFunc(m.suspicions.on(r.by), func(q report) bool { return m.counts(q.by) })

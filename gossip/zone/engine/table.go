@@ -11,7 +11,7 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// Why an id has no place in a table.
+// Why an id cannot be added to a table.
 var (
 	errTableFull = errors.New("zone: more nodes are known than fit the table")
 	errCollision = errors.New("zone: two ids with the same short form")
@@ -22,19 +22,18 @@ var (
 // then stepped by one goroutine. A machine that has a table to itself forgets ids
 // that it does not need any more.
 type Table struct {
-	ids     []known // by Ref; the first stands for none
+	ids     []known // known nodes by Ref; element 0 stands for no node
 	byShort map[uint64]wire.Ref
 	byName  map[string]wire.Ref
-	ring    []wire.Ref // of those whose id is known, in the order of the ring (MS-24)
-	ballot  []wire.Ref // the same, in the order in which they become delegates (MS-A24)
+	ring    []wire.Ref // nodes whose id is known, in the order of the ring (MS-24)
+	ballot  []wire.Ref // the same nodes, in the order in which they become delegates (MS-A24)
 	zone    string
 	free    []wire.Ref
 	limit   int
-	canon   []*page // the latest frozen page of each place, to be shared
+	canon   []*page // the latest frozen page of each index, to be shared by views
 }
 
-// known is what there is to know of a node besides its version. Of some only the
-// short form has been heard yet.
+// known is what a table has of a node. Of some nodes only the short form of the id is known.
 type known struct {
 	id    wire.ID
 	pos   wire.Position
@@ -43,7 +42,7 @@ type known struct {
 	twin  wire.Ref // another id with the same name
 }
 
-// NewTable returns a table for at most so many ids.
+// NewTable returns a table for at most limit ids.
 func NewTable(limit int) *Table {
 	return &Table{ids: make([]known, 1), byShort: make(map[uint64]wire.Ref), byName: make(map[string]wire.Ref), limit: limit}
 }
@@ -59,13 +58,13 @@ func (t *Table) ID(r wire.Ref) wire.ID {
 	return t.ids[r].id
 }
 
-// Short returns the short form of a node's id, 0 of none.
+// Short returns the short form of a node's id, 0 for Ref 0.
 func (t *Table) Short(r wire.Ref) uint64 { return t.ids[r].short }
 
-// Find returns what stands for the node with a short form; none if it is not known.
+// Find returns the Ref of the node with a short form; 0 if the node is not known.
 func (t *Table) Find(short uint64) wire.Ref { return t.byShort[short] }
 
-// Lookup returns what stands for a node; none if it is not known.
+// Lookup returns the Ref of a node; 0 if the node is not known.
 func (t *Table) Lookup(id wire.ID) wire.Ref {
 	r := t.byShort[id.Short()]
 	if t.ids[r].id != id {
@@ -74,8 +73,8 @@ func (t *Table) Lookup(id wire.ID) wire.Ref {
 	return r
 }
 
-// Add returns what stands for a node from now on. The error is [errTableFull] or
-// [errCollision].
+// Add returns the Ref of a node, and adds the node if it is not known. The error is
+// [errTableFull] or [errCollision].
 func (t *Table) Add(id wire.ID) (wire.Ref, error) {
 	r, err := t.AddShort(id.Short())
 	if err != nil {
@@ -101,7 +100,7 @@ func (t *Table) Add(id wire.ID) (wire.Ref, error) {
 	return r, nil
 }
 
-// vote decides which members are delegates of their zone.
+// vote returns the hash that decides which members are delegates of their zone.
 func vote(id wire.ID, zone string) uint64 {
 	sum := sha1.Sum(append(id.AppendCanonical(nil), zone...))
 	return binary.BigEndian.Uint64(sum[:])
@@ -114,7 +113,7 @@ func (t *Table) compareVotes(a, b wire.Ref) int {
 	return t.compare(a, b)
 }
 
-// use says for which zone the table is, before anything is added.
+// use sets the zone of the table, before any node is added.
 func (t *Table) use(zone string) error {
 	if t.zone == zone {
 		return nil
@@ -133,8 +132,8 @@ func (t *Table) use(zone string) error {
 	return nil
 }
 
-// AddShort returns what stands for a node of which the short form is known. The error is
-// [errTableFull].
+// AddShort returns the Ref of the node with a short form, and adds the node if it is not known.
+// The error is [errTableFull].
 func (t *Table) AddShort(short uint64) (wire.Ref, error) {
 	if r, ok := t.byShort[short]; ok {
 		return r, nil
@@ -154,7 +153,7 @@ func (t *Table) AddShort(short uint64) (wire.Ref, error) {
 	return r, nil
 }
 
-// compare orders by position, then by the bytes of the id (MS-A25).
+// compare orders nodes by position on the ring, then by the bytes of the id (MS-A25).
 func (t *Table) compare(a, b wire.Ref) int {
 	x, y := &t.ids[a], &t.ids[b]
 	if c := bytes.Compare(x.pos[:], y.pos[:]); c != 0 {
@@ -163,13 +162,13 @@ func (t *Table) compare(a, b wire.Ref) int {
 	return x.id.Compare(y.id)
 }
 
-// rank returns the place of a node on the ring.
+// rank returns the index of a node in the order of the ring.
 func (t *Table) rank(r wire.Ref) int {
 	at, _ := slices.BinarySearchFunc(t.ring, r, t.compare)
 	return at
 }
 
-// forget frees all nodes but those to be kept, which are marked in a bitmap.
+// forget removes all nodes except those in keep.
 func (t *Table) forget(keep bitmap) {
 	t.ring = slices.DeleteFunc(t.ring, func(r wire.Ref) bool { return !keep.has(r) })
 	t.ballot = slices.DeleteFunc(t.ballot, func(r wire.Ref) bool { return !keep.has(r) })

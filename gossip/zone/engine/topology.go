@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// topology says when this node chooses its neighbours again (membership design, Topology).
+// topology schedules when this node chooses its neighbours again (membership design, Topology).
 type topology struct {
 	at      time.Duration
 	settled bool // the view has not changed since the last choice
@@ -26,18 +26,18 @@ func (t *topology) later(m *Machine) { t.at = min(t.at, m.now+m.cfg.Aggregation)
 // soon schedules the choice of neighbours for this step, because a neighbour was lost. In the first
 // τ after the start it does nothing: other neighbours are about to come.
 func (t *topology) soon(m *Machine) {
-	if m.now >= m.began+m.cfg.Aggregation { // at first there are others to come
+	if m.now >= m.began+m.cfg.Aggregation { // within the first τ other neighbours are still to come
 		t.at = min(t.at, m.now)
 	}
 }
 
-// chooseNeighbours makes links to the K_s successors on the ring and to K_r random
-// members, and ends those that are not needed any more.
+// chooseNeighbours opens links to the K_s successors on the ring and to K_r random members, and
+// ends links that are no longer needed.
 func (m *Machine) chooseNeighbours() {
 	settled := m.topology.settled
 	m.topology = topology{at: machine.Never, settled: true}
 	if !settled {
-		m.topology.at = m.now + m.cfg.Aggregation // once more, when it is at rest
+		m.topology.at = m.now + m.cfg.Aggregation // choose once more, τ after the last change
 	}
 	m.chooseSuccessors()
 	if settled {
@@ -54,11 +54,11 @@ func (m *Machine) chooseNeighbours() {
 	}
 }
 
-// chooseSuccessors is a function of the view (MS-24, MS-27), but for successors that
-// do not answer: while those are in the view, the node also monitors the ones after them.
-// Otherwise two dead nodes could each be the only one to report the other (MS-26). After
-// many successors in a row that do not answer it asks as many more at once, so that the few
-// survivors of many deaths find all dead nodes in some rounds.
+// chooseSuccessors chooses successors as a function of the view (MS-24, MS-27), and of which of
+// them do not answer: while those are in the view, the node also monitors the ones after them.
+// Otherwise two dead nodes could each be the only one to report the other (MS-26). After many
+// successors in a row that do not answer, the node asks as many more at once, so that the few
+// survivors of many deaths find all dead nodes in a few rounds.
 func (m *Machine) chooseSuccessors() {
 	t := m.cfg.Table
 	var silent, want bitmap
@@ -91,8 +91,8 @@ func (m *Machine) chooseSuccessors() {
 	}
 }
 
-// silent reports whether a peer does not answer: by now it should have, or it did not
-// the last time.
+// silent reports whether a peer does not answer: its answer is overdue, or was missing the last
+// time.
 func (l *link) silent(m *Machine) bool {
 	switch l.state {
 	case up:
@@ -103,7 +103,8 @@ func (l *link) silent(m *Machine) bool {
 	return true
 }
 
-// wantLink wants a link for a reason.
+// wantLink adds a role for which this node wants the link to a node, and opens the link if
+// there is none.
 func (m *Machine) wantLink(p wire.Ref, role wire.Roles) {
 	l := m.links.get(p)
 	switch {
@@ -118,7 +119,8 @@ func (m *Machine) wantLink(p wire.Ref, role wire.Roles) {
 	}
 }
 
-// unwant takes a reason back. The peer may have its own.
+// unwant removes a role for which this node wants a link. The link stays if another role is
+// left, or the peer wants it.
 func (m *Machine) unwant(l *link, role wire.Roles) {
 	l.mine &^= role
 	if l.mine == 0 && l.theirs != 0 {
@@ -126,8 +128,8 @@ func (m *Machine) unwant(l *link, role wire.Roles) {
 	}
 }
 
-// redraw gives up random neighbours that were drawn from a much smaller view: the
-// overlay would have clusters (MS-25).
+// redraw gives up random neighbours that were drawn while the view was much smaller: with them
+// the overlay would consist of clusters (MS-25).
 func (m *Machine) redraw() {
 	for i := range m.links.list {
 		if l := &m.links.list[i]; l.mine&wire.Random != 0 && m.view.members*2 >= int(l.drawn)*3 {
@@ -153,8 +155,8 @@ func (m *Machine) drawMissing() {
 	}
 }
 
-// draw returns a random member that this node has no link to, other than except; 0 if
-// there is none.
+// draw returns a random member other than except to which this node has no link; 0 if there is
+// none.
 func (m *Machine) draw(except wire.Ref) wire.Ref {
 	ring := m.cfg.Table.ring
 	free := func(p wire.Ref) bool {

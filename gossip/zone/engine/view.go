@@ -14,7 +14,7 @@ const (
 
 var stateNames = [...]string{"unknown", "member", "gone"}
 
-// entry is what is known of a node, 16 bytes.
+// entry is what the view has of a node, in 16 bytes.
 type entry struct {
 	inc     uint64
 	minor   uint32
@@ -24,28 +24,27 @@ type entry struct {
 
 func (e entry) version() wire.Version { return wire.Version{Inc: e.inc, Minor: e.minor} }
 
-// pageSize is how many entries a page has. Machines share pages that are equal,
-// and so do messages: a zone at rest needs one view for all its machines.
+// pageSize is the number of entries of a page. Machines and messages share pages that are
+// equal: a zone at rest needs the memory of one view for all its machines.
 const pageSize = 64
 
 type page struct {
 	entries [pageSize]entry
-	frozen  bool // it has more than one user, and is copied on write
+	frozen  bool // the page has more than one user, and is copied on write
 }
 
-// view is the map of nodes to their newest known versions (MS-8), and
-// of those in the history to the versions with which they went. A node is in one
-// of them at most (MS-13).
+// view is the map from nodes to their newest known versions (MS-8), and from nodes of the
+// history to the versions with which they left. A node is in at most one of the two (MS-13).
 type view struct {
 	table   *Table
 	pages   []*page // by Ref / pageSize; nil: all unknown
 	members int
-	gone    int    // in the history
-	bytes   int    // of the canonical forms of all members' ids
-	hash    uint64 // over the ids and incarnations of all members, in any order (MS-A9)
+	gone    int    // number of nodes in the history
+	bytes   int    // size of the canonical forms of all members' ids
+	hash    uint64 // hash of the ids and incarnations of all members, which does not depend on their order (MS-A9)
 }
 
-// at returns what is known of a node.
+// at returns the entry of a node.
 func (v *view) at(r wire.Ref) entry {
 	if i := int(r / pageSize); i < len(v.pages) && v.pages[i] != nil {
 		return v.pages[i].entries[r%pageSize]
@@ -56,7 +55,7 @@ func (v *view) at(r wire.Ref) entry {
 // has reports whether a node is in the view.
 func (v *view) has(r wire.Ref) bool { return v.at(r).state == inView }
 
-// set replaces what is known of a node.
+// set replaces the entry of a node.
 func (v *view) set(r wire.Ref, e entry) {
 	old := v.at(r)
 	if old == e {
@@ -86,7 +85,7 @@ func mix(a, b uint64) uint64 {
 	return x ^ x>>32
 }
 
-// writable returns a page that no other view has.
+// writable returns a page that no other view uses; it copies a frozen one.
 func (v *view) writable(i int) *page {
 	for len(v.pages) <= i {
 		v.pages = append(v.pages, nil)
@@ -101,7 +100,7 @@ func (v *view) writable(i int) *page {
 	return v.pages[i]
 }
 
-// share replaces own pages by equal ones of other machines with the same table.
+// share replaces this view's pages by equal pages of other machines with the same table.
 func (v *view) share() {
 	t := v.table
 	for len(t.canon) < len(v.pages) {
@@ -119,14 +118,14 @@ func (v *view) share() {
 	}
 }
 
-// Snapshot is a view and a history at an instant. It does not change.
+// Snapshot is a view with its history at one instant. It does not change.
 type Snapshot struct {
 	pages          []*page
 	members, bytes int
 	gone           int
 }
 
-// snapshot returns the present state, which costs a pointer for 64 nodes.
+// snapshot returns the present view. It copies one pointer for each 64 nodes.
 func (v *view) snapshot() *Snapshot {
 	s := &Snapshot{pages: append([]*page(nil), v.pages...), members: v.members, bytes: v.bytes, gone: v.gone}
 	for _, p := range s.pages {
@@ -137,8 +136,8 @@ func (v *view) snapshot() *Snapshot {
 	return s
 }
 
-// adopt takes the pages of a snapshot that are equal to own ones, after all that
-// it says was processed.
+// adopt replaces this view's pages by equal ones of a snapshot, after the snapshot was
+// processed.
 func (v *view) adopt(s *Snapshot) {
 	for i, p := range s.pages {
 		if own := v.pageAt(i); p != nil && own != nil && p != own && p.entries == own.entries {

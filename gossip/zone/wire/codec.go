@@ -6,21 +6,21 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// Names are the nodes that a sender or receiver of messages knows, each by its Ref.
+// Names is the table of the nodes that a sender or receiver of messages knows, each by its Ref.
 type Names interface {
-	ID(Ref) ID                          // the invalid one if no more than the short form is known
-	Short(Ref) uint64                   // the short form of a node's id, 0 of none
+	ID(Ref) ID                          // the invalid id if only the short form is known
+	Short(Ref) uint64                   // the short form of a node's id, 0 for Ref 0
 	Find(short uint64) Ref              // 0 if the node is not known
 	Add(ID) (Ref, error)                // makes a node known
-	AddShort(short uint64) (Ref, error) // makes a node known of which messages say no more than the short form
+	AddShort(short uint64) (Ref, error) // makes a node known of which only the short form is known
 }
 
 // View is a view of a zone's members, with the history, at an instant.
 type View interface {
 	// Each calls f for all members, or with gone for all nodes in the history.
 	Each(gone bool, f func(Ref, Version))
-	// Size returns how many members there are, the bytes of their ids in the canonical
-	// form, and how many nodes are in the history.
+	// Size returns the number of members, the size of their ids in the canonical form, and the
+	// number of nodes in the history.
 	Size() (members, bytes, gone int)
 }
 
@@ -30,8 +30,8 @@ type Codec struct {
 	Zone     uint64        // see [ZoneNumber]
 	Ring     *keyring.Ring // nil without a key
 	Self     Ref           // this node
-	MaxBytes int           // of a message with lists, which is cut into parts
-	observes bool          // it parses messages to other nodes, of any zone, and checks no code
+	MaxBytes int           // limit of a message; lists that exceed it are sent in parts
+	observes bool          // it is an observer's, which parses messages to any node of any zone, and checks no code
 }
 
 // appendHeader appends the beginning of every message, little-endian:
@@ -46,7 +46,7 @@ type Codec struct {
 //	32  4  minor
 //	36     body
 //
-// Then follows, by kind:
+// The body, by kind:
 //
 //	heartbeat                u64 hash, u64 tables
 //	link-request             u8 roles, id
@@ -60,8 +60,8 @@ type Codec struct {
 //	attribute-data           u32 count; {u64 owner, u64 inc, u64 from, u64 to,
 //	                         u32 entries, entries}
 //
-// and, if it is signed, 12 bytes of HMAC-SHA-256 over the receiver's short form
-// and all before. The parts:
+// and, if it is signed, 12 bytes of HMAC-SHA-256 over the receiver's short form and all before.
+// The parts:
 //
 //	id         u16 length, canonical form: name, 0, endpoints in order
 //	version    u64 inc, u32 minor
@@ -139,8 +139,8 @@ func (c *Codec) sign(b []byte, begin int, to uint64) []byte {
 	return c.Ring.Append(b, begin, boundTo(to))
 }
 
-// boundTo is what a code is bound to: the short form of the receiver. The sender's
-// is in the message.
+// boundTo returns what an authentication code covers besides the message: the short form of the
+// receiver. The sender's is part of the message.
 func boundTo(short uint64) keyring.Binding { return keyring.Binding{}.Number(short) }
 
 // signed checks the code of a message to this node and cuts it off.

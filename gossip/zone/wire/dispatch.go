@@ -8,9 +8,9 @@ type DispatchKind uint8
 // The kinds of messages of the hierarchy, and which fields of [Dispatch] they use
 // besides Kind, Flags, From, Version and Zone.
 const (
-	Register   DispatchKind = 1 + iota // delegate → supervisor: Activation, Registration, Size, Hash, Known; Joined, Left: changes of the zone, or with Whole all of it
-	Registered                         // answer: Registration; Activation: the highest, of one that is no delegate any more; Want: send all; Joined: all supervisors, unless Known is theirs; Known; Taken: About; NoRoom: it is not registered
-	Unregister                         // delegate → supervisor: it is no delegate any more, or has another supervisor: Registration
+	Register   DispatchKind = 1 + iota // delegate → supervisor: Activation, Registration, Size, Hash, Known; Joined, Left: changes of the zone, or with Whole all its members
+	Registered                         // answer: Registration; Activation: the highest known, if its delegate is not registered any more; Want: send all members; Joined: all supervisors, unless their hash is Known; Known; Taken: About; NoRoom: not registered
+	Unregister                         // delegate → supervisor: the sender is no delegate any more, or has another supervisor: Registration
 	Alarm                              // delegate → supervisor → monitors: About, AboutVersion, Reporters: a member is suspected (MS-101, MS-A32)
 	Query                              // member of the management zone → supervisor: Number: asks for the members of the zone (MS-99)
 	Answer                             // answer: Number, Size, Joined; Unknown: the zone is not guarded here
@@ -31,12 +31,12 @@ type DispatchFlags uint16
 
 // The flags; the first is [Signed].
 const (
-	Whole     DispatchFlags = 2 << iota // Register: Joined is all of the zone
-	Want                                // Registered: send all
+	Whole     DispatchFlags = 2 << iota // Register: Joined has all members of the zone
+	Want                                // Registered: send all members
 	Unknown                             // Answer: the zone is not guarded here
-	Continued                           // another message goes on with Joined
-	Continues                           // this goes on
-	Taken                               // Registered: About, another active delegate of a zone with this name, counts
+	Continued                           // another message continues Joined
+	Continues                           // this message continues another one
+	Taken                               // Registered: another active delegate of a zone with this name, About, takes precedence
 	NoRoom                              // Registered: the supervisor has no room for the zone, or for one more delegate of it
 	dispatchFlagsEnd
 )
@@ -47,9 +47,9 @@ type Named struct {
 	Version Version `json:"version"` // of the node
 }
 
-// Dispatch is a message between zones: between the delegates of a base zone and the
-// supervisors in the management zone. It names nodes by their ids, because those have
-// other tables. It is not changed once it was sent.
+// Dispatch is a message between zones: between the delegates of a base zone and the supervisors
+// in the management zone. It names nodes by their ids, because sender and receiver have
+// different tables. It must not be changed after it was sent.
 //
 //	0  4  magic         "HIER"
 //	4  1  version
@@ -75,16 +75,16 @@ type Dispatch struct {
 	From         ID            // the sender
 	Version      Version       // of the sender
 	Zone         string        // the base zone
-	Activation   uint64        // number of the delegate's activation; the highest counts
-	Registration uint64        // number of the registration, which rises with each
+	Activation   uint64        // number of the delegate's activation; the highest takes precedence
+	Registration uint64        // number of the registration, higher in each
 	Hash         uint64        // of the base zone's view
 	Known        uint64        // hash of the supervisors that the delegate knows
 	Number       uint64        // of a query; its answer has the same
 	Size         uint32        // members of the base zone
 	Reporters    uint32        // how many members suspect About
-	About        ID            // the suspect, or the delegate that counts
+	About        ID            // the suspect, or the delegate that takes precedence
 	AboutVersion Version       // of About
-	Joined, Left []Named       // since the last registration
+	Joined, Left []Named       // changes since the last registration
 }
 
 const (
@@ -106,8 +106,8 @@ func (c *Codec) DispatchSize(d *Dispatch) int {
 	return n
 }
 
-// DispatchRoom is how many nodes fit a dispatch of so many bytes, however long all its
-// names are.
+// DispatchRoom returns how many nodes fit a dispatch of maxBytes bytes, even if all their names
+// are of the maximum length.
 func DispatchRoom(maxBytes int) int {
 	return max(1, (maxBytes-dispatchFixed-codeSize-2*maxID-MaxZone)/(memberOverhead+maxID))
 }

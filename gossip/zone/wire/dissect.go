@@ -8,15 +8,15 @@ import (
 // Seen is a message of a zone as a capture shows it: the observer is no member of the zone, and
 // knows only those ids that the message itself has.
 type Seen struct {
-	Message        // its Refs are those of Name, ID and Short
+	Message        // Name, ID and Short translate its Refs
 	Zone    uint64 // the number of the zone, see [ZoneNumber]
 	Sender  uint64 // the short form of the sender's id
 	names   *seenNames
 }
 
-// ParseMessage parses a message. With [ErrShort], [ErrMagic] and [ErrVersion] of the
-// header there is none; with other errors its header is valid all the same. Codes are
-// not checked.
+// ParseMessage parses a message. With the errors [ErrShort], [ErrMagic] and [ErrVersion] it
+// returns nil; with other errors the header of the result is valid nevertheless. It does not
+// check the authentication code.
 func ParseMessage(b []byte) (*Seen, error) {
 	if len(b) < HeaderSize {
 		return nil, ErrShort
@@ -31,7 +31,7 @@ func ParseMessage(b []byte) (*Seen, error) {
 	return s, err
 }
 
-// Name returns the name of a node, or its short form if the message does not say more.
+// Name returns the name of a node, or its short form if the message has only that.
 func (s *Seen) Name(r Ref) string {
 	if id := s.ID(r); id.IsValid() {
 		return id.Name()
@@ -42,10 +42,10 @@ func (s *Seen) Name(r Ref) string {
 	return "?"
 }
 
-// ID returns the id of a node, the invalid one if the message does not say it.
+// ID returns the id of a node, the invalid one if the message does not have it.
 func (s *Seen) ID(r Ref) ID { return s.names.ID(r) }
 
-// IDs returns the ids that the message says.
+// IDs returns the ids that the message has.
 func (s *Seen) IDs() (list []ID) {
 	for _, n := range s.names.nodes {
 		if n.id.IsValid() {
@@ -55,15 +55,15 @@ func (s *Seen) IDs() (list []ID) {
 	return list
 }
 
-// Short returns the short form of a node, 0 of none.
+// Short returns the short form of a node's id, 0 for Ref 0.
 func (s *Seen) Short(r Ref) uint64 { return s.names.Short(r) }
 
-// ShortName is the text of a short form.
+// ShortName returns the text of a short form.
 func ShortName(short uint64) string { return fmt.Sprintf("#%016x", short) }
 
 // seenNames are the nodes that one message names.
 type seenNames struct {
-	nodes   []seenNode // by Ref; the first stands for none
+	nodes   []seenNode // nodes by Ref; element 0 stands for no node
 	byShort map[uint64]Ref
 }
 
@@ -76,7 +76,7 @@ func newSeenNames() *seenNames {
 	return &seenNames{nodes: make([]seenNode, 1), byShort: make(map[uint64]Ref)}
 }
 
-// node returns what is known of a node, the zero value of none.
+// node returns what is known of a node, the zero value for Ref 0.
 func (n *seenNames) node(r Ref) seenNode {
 	if int(r) >= len(n.nodes) {
 		return seenNode{}

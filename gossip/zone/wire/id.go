@@ -21,7 +21,7 @@ const (
 	maxID        = maxName + 1 + maxEndpoints*nid.ExtendedSize // bytes of the canonical form
 )
 
-// Why something is no id.
+// Why a text or bytes are not an id.
 var (
 	ErrName      = errors.New("zone: a node's name has 1 to 255 printable bytes and no space, '=' or ','")
 	ErrEndpoints = fmt.Errorf("zone: a node has 1 to %d endpoints, each once, sorted in the canonical form", maxEndpoints)
@@ -63,7 +63,7 @@ func parseCanonical(b []byte) (ID, error) {
 		if err != nil || !id.IsValid() || id.IsAny() || i > 0 && before.Compare(id) >= 0 {
 			return ID{}, ErrEndpoints
 		}
-		// What is not written as we would write it would be another id.
+		// A NID in another encoding than ours would give a different id for the same node.
 		if again := id.AppendExtended(make([]byte, 0, nid.ExtendedSize)); !bytes.Equal(again, rest[:nid.ExtendedSize]) {
 			return ID{}, ErrEndpoints
 		}
@@ -130,7 +130,7 @@ func (id ID) Endpoints() []nid.NID {
 	for b := []byte(rest); len(b) > 0; {
 		e, after, err := nid.ParseExtended(b)
 		if err != nil {
-			return list // cannot be: checked when the id was made
+			return list // impossible: the endpoints were checked when the id was made
 		}
 		list, b = append(list, e), after
 	}
@@ -171,11 +171,11 @@ func (id *ID) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Position is where a node stands on the ring: the SHA-1 digest of its id's
-// canonical form (MS-A25).
+// Position is the position of a node on the ring: the SHA-1 digest of its id's canonical form
+// (MS-A25).
 type Position [sha1.Size]byte
 
-// Position returns the node's place on the ring.
+// Position returns the node's position on the ring.
 func (id ID) Position() Position { return sha1.Sum([]byte(id.canonical)) }
 
 // Short returns the short form of an id, by which messages name a node that the

@@ -6,15 +6,15 @@ type Kind uint8
 // The kinds of messages, and which fields of [Message] they use besides From and
 // Version.
 const (
-	Heartbeat        Kind = 1 + iota // to neighbours: Hash, Tables; Echo asks for one back
-	LinkRequest                      // be my neighbour: Roles; has the sender's id in full
-	LinkAccept                       // answer: Roles: what the sender wants of the link itself
+	Heartbeat        Kind = 1 + iota // to neighbours: Hash, Tables; Echo asks for a heartbeat in return
+	LinkRequest                      // asks the receiver to be a neighbour: Roles; has the sender's id in full
+	LinkAccept                       // answer: Roles: for which the sender itself wants the link
 	LinkRefuse                       // answer: Reason; Removed: About is the receiver, with the version that was removed; Redirect: ask About
 	LinkDrop                         // Reason: NoLink or Unwanted
 	Base                             // the whole view and all suspicions, to a new neighbour; Repair: with the history; Ask: send yours
-	Update                           // what changed
+	Update                           // changes since the last update
 	DiscoveryRequest                 // asks for the members; has the sender's id in full
-	DiscoveryReply                   // the whole view; Third: it answers a reply
+	DiscoveryReply                   // the whole view; Third: an answer to a reply
 	AttributeDigest                  // Lists.Tables: versions of attribute tables
 	AttributeRequest                 // Lists.Tables: what the sender has; Push: the receiver answers only if it has more
 	AttributeData                    // Lists.Data
@@ -60,14 +60,14 @@ type Flags uint16
 const (
 	Signed  Flags = 1 << iota // a code made with the cluster's key ends the message
 	Echo                      // Heartbeat: answer at once
-	Healing                   // discovery: the target was in the history, not a bootstrap (¬boot, MS-17)
-	Third                     // DiscoveryReply: no request was made for it
+	Healing                   // discovery: the target was in the history, it is not a bootstrap node (¬boot, MS-17)
+	Third                     // DiscoveryReply: it answers a reply, not a request
 	Repair                    // Base: the history is part of it (MS-A9)
-	Ask                       // Base: answer with yours
-	Push                      // AttributeRequest: nothing newer needs no answer (MS-A20)
-	More                      // another message goes on with this
-	Later                     // this goes on with another message
-	Brief                     // discovery: of the target alone, not of its view
+	Ask                       // Base: answer with your own view
+	Push                      // AttributeRequest: answer only if you have newer entries (MS-A20)
+	More                      // another message continues this one
+	Later                     // this message continues another one
+	Brief                     // discovery: about the target alone, without its view
 	flagsEnd
 )
 
@@ -92,8 +92,8 @@ type Roles uint8
 
 // The roles.
 const (
-	Successor Roles = 1 << iota // the peer is one of its successors on the ring
-	Random                      // the peer was drawn
+	Successor Roles = 1 << iota // the peer is one of the node's successors on the ring
+	Random                      // the node drew the peer at random
 	rolesEnd
 )
 
@@ -103,10 +103,10 @@ type Reason uint8
 // The reasons.
 const (
 	NoReason Reason = iota
-	Removed         // the peer was removed from the view: it may refute that and come back
-	Redirect        // too many were drawn to this node: ask another one
-	Busy            // too many neighbours
-	NoLink          // there is none
+	Removed         // the receiver was removed from the view: it may refute that and come back
+	Redirect        // too many nodes have drawn this one: ask another one
+	Busy            // the sender has too many neighbours
+	NoLink          // the sender has no such link
 	Unwanted        // the sender does not want the link; it stays if the peer does
 	reasons
 )
@@ -119,30 +119,30 @@ func (r Reason) String() string { return name(reasonNames[:], int(r)) }
 // Ref stands for a node in a table of ids, see [Names]. The zero value stands for none.
 type Ref uint32
 
-// Message is a message between nodes of a zone. It is not changed once it was
-// sent, and its parts may be shared.
+// Message is a message between nodes of a zone. It must not be changed after it was sent; its
+// parts may be shared.
 type Message struct {
 	Kind         Kind    // decides which fields are used
 	Flags        Flags   // see Flags
-	Roles        Roles   // of the link that is asked for or accepted
-	Reason       Reason  // of a refusal or a drop
+	Roles        Roles   // roles of the link that is requested or accepted
+	Reason       Reason  // reason of a refusal or a drop
 	From         Ref     // the sender
-	About        Ref     // another node
+	About        Ref     // the node that the message is about, if it is about another one
 	Version      Version // the sender's
 	AboutVersion Version // of About
-	Hash         uint64  // over the members' ids and incarnations
-	Tables       uint64  // over the versions of attribute tables
-	Lists        *Lists  // nil where there are none
+	Hash         uint64  // hash of the members' ids and incarnations
+	Tables       uint64  // hash of the versions of attribute tables
+	Lists        *Lists  // nil if the message has no lists
 }
 
-// Lists are the variable parts of a message. All may be empty.
+// Lists are the variable parts of a message. Any of them may be empty.
 type Lists struct {
 	Leaves     []Departure    // processed first (MS-57)
 	Alive      []Member       // members with their versions
-	Suspicions []Suspicion    // of failures
-	Silences   []Suspicion    // of nodes that were silent only: they have a grace to refute that
+	Suspicions []Suspicion    // reports of failures
+	Silences   []Suspicion    // reports of nodes that were only silent: these have a grace period to refute that
 	Removed    []Member       // Repair: the history
-	View       View           // instead of Alive, and with Repair of Removed; not in what arrives as bytes
+	View       View           // replaces Alive, and with Repair also Removed; nil in a message parsed from bytes
 	Tables     []TableVersion // versions of attribute tables
 	Data       []TableData    // entries of attribute tables
 }
@@ -155,33 +155,33 @@ type Member struct {
 
 // Departure is a goodbye (MS-40).
 type Departure struct {
-	Node    Ref     // that said goodbye
-	Version Version // its last one
+	Node    Ref     // the node that said goodbye
+	Version Version // the node's last version
 	Code    int32   // exit code
 }
 
 // Suspicion is a report ⟨reporter, suspect, version⟩ (MS-A11).
 type Suspicion struct {
 	Reporter, Suspect Ref     // in the table of names
-	Version           Version // the suspect's, as the reporter knows it
+	Version           Version // the version of the suspect that the reporter knows
 }
 
-// TableVersion says how recent a copy of the attributes of a node is.
+// TableVersion is the version of a copy of a node's attribute table.
 type TableVersion struct {
 	Owner Ref    // the node whose attributes they are
 	Inc   uint64 // the owner's incarnation (MS-A17)
 	U     uint64 // version of the table, 0 if it is empty
 }
 
-// TableData are entries of an attribute table: all that are above From and not
-// above To, in the order in which they were written (MS-A19). To 0 says that the
-// sender has nothing newer than what was asked for (⟨p, ⊥⟩, MS-80).
+// TableData are entries of an attribute table: all entries above From and not above To, in the
+// order in which they were written (MS-A19). To 0 means that the sender has nothing newer than
+// the requested version (⟨p, ⊥⟩, MS-80).
 type TableData struct {
 	Owner    Ref         // the node whose attributes they are
 	Inc      uint64      // the owner's incarnation
 	From, To uint64      // versions of the table
-	Last     bool        // what was asked for ends here
-	Entries  []Attribute // in rising order of their versions
+	Last     bool        // the requested entries end here
+	Entries  []Attribute // in ascending order of their versions
 }
 
 // Attribute is an entry of an attribute table.
@@ -189,7 +189,7 @@ type Attribute struct {
 	Key     string // 1 to 255 bytes
 	Value   []byte // nil with Deleted
 	Deleted bool   // a death certificate (MS-89)
-	U       uint64 // version of the table when it was written
+	U       uint64 // version of the table after the attribute was written
 }
 
 // Size is what an attribute counts against Config.MaxAttributes, in bytes.

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Parse parses a message into m and its lists into l, which it empties first. It adds
-// to Names the nodes whose ids the message has in full, and those of which it has the
-// short form and which left or have attributes; other nodes must be known.
+// Parse parses a message into m and its lists into l, which it empties first. It adds to Names
+// the nodes whose ids the message has in full. It also adds the short forms of nodes that left
+// or have attributes; all other nodes must be known.
 func (c *Codec) Parse(b []byte, m *Message, l *Lists) error {
 	le := binary.LittleEndian
 	switch {
@@ -63,7 +63,7 @@ func (c *Codec) verify(b []byte, flags Flags) ([]byte, error) {
 	return b, nil
 }
 
-// sender determines the sender of a message; From stays 0 if it is not known.
+// sender sets the sender of a message; From stays 0 if the sender is not known.
 func (c *Codec) sender(b []byte, p *parser, m *Message) error {
 	short := binary.LittleEndian.Uint64(b[16:])
 	m.From = c.Names.Find(short)
@@ -100,7 +100,7 @@ type parser struct {
 
 var zeros [tableDataSize]byte
 
-// take returns the next n bytes, at most so many as zeros has; zeros after an error.
+// take returns the next n bytes, at most len(zeros); it returns zeros after an error.
 func (p *parser) take(n int) []byte {
 	if p.err != nil || len(p.b) < n {
 		p.fail(ErrShort)
@@ -134,7 +134,7 @@ func (p *parser) roles() Roles {
 	return r
 }
 
-// id reads an id in full and gives it a place in the table.
+// id reads an id in full and adds it to the table.
 func (p *parser) id() Ref {
 	n := int(binary.LittleEndian.Uint16(p.take(2)))
 	if p.err != nil || n > maxID || n > len(p.b) {
@@ -150,8 +150,7 @@ func (p *parser) id() Ref {
 	return r
 }
 
-// add makes the node known whose id has a canonical form, which is checked and copied
-// if the node is new.
+// add adds the node whose id has a canonical form. It checks and copies the form of a new node.
 func (p *parser) add(canonical []byte) (Ref, error) {
 	if r := p.Names.Find(shortOf(canonical)); p.Names.ID(r).canonical == string(canonical) && r != 0 {
 		return r, nil
@@ -163,7 +162,7 @@ func (p *parser) add(canonical []byte) (Ref, error) {
 	return p.Names.Add(id)
 }
 
-// named reads a short form; 0 if it is not known.
+// named reads a short form, and returns 0 if the node is not known.
 func (p *parser) named() Ref {
 	if p.observes {
 		return p.placed()
@@ -171,7 +170,7 @@ func (p *parser) named() Ref {
 	return p.Names.Find(binary.LittleEndian.Uint64(p.take(8)))
 }
 
-// placed reads a short form and gives it a place in the table.
+// placed reads a short form and adds it to the table.
 func (p *parser) placed() Ref {
 	short := binary.LittleEndian.Uint64(p.take(8))
 	if p.err != nil {
@@ -236,7 +235,7 @@ func (p *parser) lists() {
 	}
 }
 
-// suspicions parses n suspicions. Some may be reports of silence, see noReporter.
+// suspicions parses n suspicions. Some may be reports of silence: see noReporter.
 func (p *parser) suspicions(n int) {
 	into := &p.l.Suspicions
 	for ; n > 0 && p.err == nil; n-- {
@@ -247,7 +246,7 @@ func (p *parser) suspicions(n int) {
 			continue
 		}
 		s := Suspicion{p.named(), p.named(), p.version()}
-		if s.Reporter != 0 && s.Suspect != 0 { // others are ignored anyway
+		if s.Reporter != 0 && s.Suspect != 0 { // suspicions with unknown nodes would be ignored anyway
 			*into = append(*into, s)
 		}
 	}

@@ -2,27 +2,27 @@ package wire
 
 import "encoding/binary"
 
-// AppendParts appends a message with lists to the node whose id has a short form, as so
-// many messages of at most MaxBytes as it takes, and calls part with the beginning and end
-// of each in the slice that it returns. Each part is complete by itself: receivers process
-// it when it comes.
+// AppendParts appends a message with lists to the node whose id has the short form to, as
+// several messages of at most MaxBytes if necessary. It calls part with the beginning and end
+// of each in the slice that it returns. Each part is complete by itself: receivers process it
+// as soon as it arrives.
 func (c *Codec) AppendParts(b []byte, m *Message, to uint64, part func(begin, end int)) []byte {
 	e := encoder{Codec: c, m: m, to: to, b: b, emit: part}
 	e.encode()
 	return e.b
 }
 
-// An encoder cuts the lists of one message into parts.
+// An encoder divides the lists of one message into parts.
 type encoder struct {
 	*Codec
 	m     *Message
 	to    uint64 // short form of the receiver
 	b     []byte
-	begin int // of the message that is made
+	begin int // offset of the message that is being built
 	count [4]uint32
-	// silences: the suspicions of this message that follow are of silence.
+	// silences: the suspicions that follow in this message are of silence.
 	silences bool
-	emit     func(begin, end int) // part of b is a message
+	emit     func(begin, end int) // called for each finished message, with its part of b
 }
 
 // The lists, in the order in which they stand in a message.
@@ -46,7 +46,7 @@ func (e *encoder) open() {
 	}
 }
 
-// close ends a message; more says that another one goes on with it.
+// close ends a message; more says that another message continues it.
 func (e *encoder) close(more bool) {
 	le := binary.LittleEndian
 	if more {
@@ -63,7 +63,7 @@ func (e *encoder) close(more bool) {
 	e.emit(e.begin, len(e.b))
 }
 
-// room makes sure that so many bytes fit the message.
+// room makes sure that n more bytes fit the message: if they do not, it begins a new one.
 func (e *encoder) room(n int) {
 	if len(e.b)-e.begin+n+codeSize <= e.MaxBytes || e.empty() {
 		return
@@ -73,7 +73,7 @@ func (e *encoder) room(n int) {
 	e.flag(Later)
 }
 
-// flag sets a flag of the message that is made.
+// flag sets a flag of the message that is being built.
 func (e *encoder) flag(f Flags) {
 	flags := e.b[e.begin+flagsAt:]
 	binary.LittleEndian.PutUint16(flags, binary.LittleEndian.Uint16(flags)|uint16(f))
@@ -81,7 +81,7 @@ func (e *encoder) flag(f Flags) {
 
 func (e *encoder) empty() bool { return e.count == [4]uint32{} }
 
-// encode makes the messages.
+// encode builds the messages.
 func (e *encoder) encode() {
 	e.open()
 	switch l := e.m.Lists; {
@@ -136,9 +136,9 @@ func (e *encoder) members(l *Lists) {
 	}
 }
 
-// noReporter and silenceMark make a suspicion that says of those behind it that they are
-// of silence. Nodes that do not know it take it for one by a node that they do not know,
-// which they ignore.
+// noReporter and silenceMark make a suspicion that marks the suspicions after it as reports of
+// silence. Nodes that do not know the mark take it for a suspicion by an unknown node, which
+// they ignore.
 const noReporter = 0
 
 var silenceMark = Version{1, 1}
@@ -152,7 +152,7 @@ func (e *encoder) suspicion(reporter, suspect uint64, v Version) {
 func (e *encoder) alive(r Ref, v Version) {
 	id := e.Names.ID(r)
 	if !id.IsValid() {
-		return // of a stranger that left only its short form is known
+		return // the id of a node that left before it was in the view is not known
 	}
 	e.room(memberOverhead + len(id.canonical))
 	e.b = appendVersion(e.appendID(e.b, r), v)
@@ -172,7 +172,7 @@ func (e *encoder) tableVersion(v *TableVersion) {
 	e.count[0]++
 }
 
-// tableData appends entries of a table, which fit one message always: see MaxTable.
+// tableData appends entries of a table, which always fit one message: see MaxTable.
 func (e *encoder) tableData(d *TableData) {
 	le := binary.LittleEndian
 	e.room(dataSize(d))
@@ -193,7 +193,7 @@ func (e *encoder) tableData(d *TableData) {
 	e.count[0]++
 }
 
-// lastBit of the number of entries says that what was asked for ends here.
+// lastBit of the number of entries says that the requested entries end here.
 const lastBit = 1 << 31
 
 func boolByte(b bool) byte {

@@ -1,7 +1,7 @@
 package wire
 
-// Size returns how many bytes a message has when it is sent without a key, in all its
-// parts but for the headers of the second and later ones.
+// Size returns the number of bytes of a message that is sent without a key, with all its parts
+// except the headers of the second and later ones.
 func Size(names Names, m *Message) int {
 	n := HeaderSize
 	switch {
@@ -37,7 +37,7 @@ func listsSize(names Names, m *Message) int {
 	}
 	silences := len(l.Silences)
 	if silences > 0 {
-		silences++ // what says that they are
+		silences++ // the mark in front of them
 	}
 	n := len(l.Leaves)*departureSize + silences*suspicionSize + len(l.Suspicions)*suspicionSize + len(l.Removed)*removedSize
 	for i := range l.Alive {

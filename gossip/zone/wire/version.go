@@ -2,14 +2,15 @@ package wire
 
 import "fmt"
 
-// MaxIncarnation is the highest number of an incarnation. Higher ones are refused, because
-// a node could not refute suspicions of them by an even higher one.
+// MaxIncarnation is the highest valid incarnation. Higher ones are refused, because a node
+// could not refute suspicions of them with an even higher one.
 const MaxIncarnation = 1<<63 - 1
 
-// Version says how recent the knowledge of a node is (MS-5): versions are ordered by Inc, then by Minor. The zero value is no version.
+// Version says how recent news of a node is (MS-5): versions are ordered by Inc, then by Minor.
+// The zero value is not a valid version.
 type Version struct {
 	Inc   uint64 `json:"inc"`   // the node's incarnation, which rises at each restart
-	Minor uint32 `json:"minor"` // begins at 1 in each incarnation; the node alone raises it
+	Minor uint32 `json:"minor"` // begins at 1 in each incarnation; only the node itself raises it
 }
 
 // IsValid reports whether a node can have this version.
@@ -21,8 +22,8 @@ func (v Version) Less(w Version) bool { return v.Inc < w.Inc || v.Inc == w.Inc &
 // String returns the incarnation and the minor number with a dot between.
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Inc, v.Minor) }
 
-// Next returns the version after v, in a new incarnation if there are no more minor
-// numbers.
+// Next returns the version after v; after the highest minor number that is the first of a new
+// incarnation.
 func (v Version) Next() Version {
 	if v.Minor == 1<<32-1 {
 		return Version{v.Inc + 1, 1}

@@ -8,13 +8,13 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// Portal is the portal of zones, behind those of client health.
+// Portal is the portal of zones.
 const Portal = 59
 
-// Bits are the match bits of all messages.
+// Bits are the match bits of all messages of zones.
 const Bits = 0x7A6F6E65_00000001
 
-// ProtocolVersion is that of the messages.
+// ProtocolVersion is the version of the protocol, which each message has.
 const ProtocolVersion = 1
 
 // Sizes in bytes.
@@ -33,12 +33,12 @@ const (
 	memberOverhead = 2 + versionLen
 
 	attributeOverhead = 14
-	// MaxKey and MaxTable bound the key of an attribute and the attributes of a node: a
-	// whole table fits one message.
+	// MaxKey and MaxTable bound the size of an attribute's key and of a node's attributes: a whole
+	// table fits one message.
 	MaxKey   = 255
 	MaxTable = 512 << 10
-	// MaxTableKeys bounds the keys of a table that is taken from others: more than fit the
-	// default size, if key and value have two bytes together.
+	// MaxTableKeys bounds the number of keys in a table of another node. It is above what fits a
+	// table of the default size, even if key and value together have two bytes.
 	MaxTableKeys = 16 << 10
 
 	// MaxZone bounds the name of a zone, in bytes: the attribute by which supervisors publish a
@@ -52,7 +52,7 @@ const (
 
 const magic = "ZONE"
 
-// Why a message is not understood.
+// Why a message is not valid.
 var (
 	ErrShort   = errors.New("zone: message shorter than it says")
 	ErrMagic   = errors.New("zone: no message of a zone")
@@ -65,8 +65,8 @@ var (
 	ErrSender  = errors.New("zone: the sender is this node, or unknown where it must be known")
 )
 
-// ZoneNumber is how messages name a zone: the beginning of the SHA-1 digest of its
-// name.
+// ZoneNumber returns the number by which messages name a zone: the beginning of the SHA-1
+// digest of its name.
 func ZoneNumber(name string) uint64 {
 	sum := sha1.Sum([]byte(name))
 	return binary.BigEndian.Uint64(sum[:])
