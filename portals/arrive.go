@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// upper is the Table as lnet sees it.
+// upper is the Table, with the methods of lnet.Upper.
 type upper Table
 
 func (u *upper) table() *Table { return (*Table)(u) }
@@ -82,7 +82,7 @@ func (t *Table) arriveRequest(ni *lnet.NI, d *lnd.Delivery, index uint32, kind E
 	return lnd.Accept, lnet.NotDropped
 }
 
-// requestOf is a PUT or GET as matching sees it.
+// requestOf returns a PUT or GET in the form that matching takes.
 func requestOf(d *lnd.Delivery) request {
 	r := request{id: nid.ProcessID{NID: d.Primary, PID: d.Header.SrcPID}, source: d.Header.SrcNID}
 	if d.Header.Type == wire.Put {
@@ -95,8 +95,8 @@ func requestOf(d *lnd.Delivery) request {
 	return r
 }
 
-// accept ties a matched request to its MD and lets the payload in. It is
-// entered with the MD locked and releases it.
+// accept connects a matched request with its MD and lets the driver receive the payload. It
+// is entered with the MD locked and releases it.
 func (o *operation) accept(d *lnd.Delivery, md *md, offset, mlength int) {
 	o.md = md
 	md.describe(&o.event)
@@ -128,8 +128,7 @@ func (u *upper) Delivered(_ *lnet.NI, d *lnd.Delivery, err error) {
 	t.complete(o, err)
 }
 
-// reply sends the data that a GET asked for; the GET event follows when it
-// has left.
+// reply sends the data that a GET asked for; the GET event follows when the REPLY has left.
 func (t *Table) reply(o *operation, d *lnd.Delivery) {
 	get := d.Header.Get()
 	o.Header.DestNID, o.Header.DestPID = d.Header.SrcNID, d.Header.SrcPID

@@ -13,20 +13,20 @@ import (
 type asked struct {
 	all   answers // of first and more together
 	first nid.ProcessID
-	of    answers // of first
+	of    answers // answers of first
 	more  map[nid.ProcessID]answers
 	grown bool // more has had many entries
 
-	hop nid.NID // where the latest message that has no call went, if LNet chose its path
+	hop nid.NID // the NID that the latest message without a call went to, if LNet chose its path
 
-	calls   *call // operations whose answers name them; all counts none of these
-	tracked int   // calls that are, as the MD is
+	calls   *call // operations with a call, whose answers name the call; all does not count these
+	tracked int   // how many of the calls are tracked, as the MD is
 }
 
 // answers counts answers by their kind.
 type answers struct{ acks, replies int32 }
 
-// manyAsked is how many entries of more are worth keeping their memory for.
+// manyAsked is the most entries of more for which their memory is kept.
 const manyAsked = 32
 
 // to returns the counter of ACKs for a PUT, and that of REPLYs for a GET.
@@ -37,10 +37,10 @@ func (a *answers) to(typ wire.MsgType) *int32 {
 	return &a.acks
 }
 
-// awaits reports whether there is an answer to a PUT or GET to come.
+// awaits reports whether an answer to a PUT or GET is still awaited.
 func (a *asked) awaits(typ wire.MsgType) bool { return a != nil && *a.all.to(typ) > 0 }
 
-// add notes that a process is asked by a PUT or GET.
+// add notes that an answer of a process to a PUT or GET is awaited.
 func (a *asked) add(id *nid.ProcessID, typ wire.MsgType) {
 	*a.all.to(typ)++
 	if a.of == (answers{}) {
@@ -59,7 +59,7 @@ func (a *asked) add(id *nid.ProcessID, typ wire.MsgType) {
 	a.grown = a.grown || len(a.more) > manyAsked
 }
 
-// take removes an answer of exactly this process. False: none is to come from it.
+// take notes an answer of exactly this process. It returns false if none is awaited from it.
 func (a *asked) take(id *nid.ProcessID, typ wire.MsgType) bool {
 	if a == nil {
 		return false

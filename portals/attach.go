@@ -4,8 +4,8 @@ import (
 	"syscall"
 )
 
-// MDAttach attaches an MD to an ME that has none. Messages that wait on a lazy
-// portal are tried against it before the call returns.
+// MDAttach attaches an MD to an ME that has none. Messages that wait on a lazy portal are
+// matched against it before the call returns.
 //
 //	EINVAL  neither OpPut nor OpGet, more than 256 segments, bad MaxSize
 //	ENOENT  no such ME, or the EQ was freed
@@ -32,8 +32,8 @@ func (t *Table) MDAttach(h MEHandle, conf MD, unlink UnlinkOption) (MDHandle, er
 	return handle, opError("MDAttach", err)
 }
 
-// attach returns, with the MD, the held messages that it decided about. If there are
-// any, what comes for the MD waits until resume. The caller holds p.mu.
+// attach returns the MD, and the held messages that it accepts or refuses. If there are any,
+// messages for the MD that arrive now are held until resume. The caller holds p.mu.
 func (t *Table) attach(p *portal, index int, ref meRef, conf MD, length int, unlink UnlinkOption) (
 	handle MDHandle, d *md, ready operationList, err error,
 ) {
@@ -54,11 +54,10 @@ func (t *Table) attach(p *portal, index int, ref meRef, conf MD, length int, unl
 	return handle, d, ready, nil
 }
 
-// MDUnlink ends an MD (LNetMDUnlink). Its handle dies at once. Without
-// operations under way an UNLINK event is delivered before the call returns
-// (right after, if the MD's handler is running); otherwise the event of the
-// last operation to complete has Unlinked set. What still waits for credits
-// fails with ECANCELED. ENOENT: no such MD.
+// MDUnlink ends an MD (LNetMDUnlink). Its handle becomes invalid at once. Without operations
+// under way an UNLINK event is delivered before the call returns (right after, if the MD's
+// handler is running); otherwise the event of the last operation to complete has Unlinked
+// set. Messages that still wait for credits fail with ECANCELED. ENOENT: no such MD.
 func (t *Table) MDUnlink(h MDHandle) error {
 	d := t.lockMD(h)
 	if d == nil {
@@ -68,7 +67,7 @@ func (t *Table) MDUnlink(h MDHandle) error {
 		t.unlink(d)
 		return nil
 	}
-	// The portal's lock comes before the MD's: take both anew.
+	// The portal's lock comes before the MD's: unlock the MD and take both in this order.
 	p := &t.portals[d.portal]
 	d.mu.Unlock()
 	p.mu.Lock()
@@ -122,8 +121,8 @@ func (t *Table) unlink(d *md) {
 	t.deliver(d, o)
 }
 
-// detach takes an attached MD from its ME, which goes away too if it was made
-// so, and makes it a zombie. The caller holds p.mu and d.mu.
+// detach takes an attached MD from its ME and makes it a zombie. The ME ends too if it was
+// attached with Unlink. The caller holds p.mu and d.mu.
 func (p *portal) detach(d *md) {
 	ref := d.me
 	e := p.me(ref)
@@ -138,7 +137,7 @@ func (p *portal) detach(d *md) {
 // awaited any more. The caller holds d.mu.
 func (d *md) die() { d.handle, d.zombie, d.awaited = 0, true, 0 }
 
-// describe fills in what every event says about its MD.
+// describe fills in the fields of an event that describe its MD.
 func (d *md) describe(e *Event) {
 	e.MD, e.Segments, e.Options, e.UserPtr = d.was, d.segments, d.options, d.userPtr
 }

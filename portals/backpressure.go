@@ -6,18 +6,18 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// MaxPending bounds the events that wait for the handler of an MD that is attached
-// to an ME; local policy. When so many messages have come while the handler ran, the
-// MD is crowded: the driver holds further ones, unmatched, as those of a lazy portal,
-// until the handler has seen all events. Releasing them earlier would keep the goroutine
-// that happens to run the handler from its own connection.
+// MaxPending bounds the events that wait for the handler of an MD that is attached to an ME;
+// local policy. When that many messages have come while the handler ran, the MD is crowded:
+// the driver holds further ones, unmatched, as those of a lazy portal, until the handler has
+// seen all events. If they were released earlier, the goroutine that happens to run the
+// handler would not get back to reading its own connection.
 //
-// A held message waits in order for the MD that it has found, and is matched again when
-// its turn comes: the MD may be gone by then, and another entry or none may take it. It
-// occupies a connection and a few hundred bytes.
+// A held message waits in order for the MD that it was matched to, and is matched again when
+// its turn comes: the MD may be gone by then, and another entry or none may take the message.
+// Until then it occupies a connection and a few hundred bytes.
 const MaxPending = 1024
 
-// crowd has what comes for d wait until resume.
+// crowd holds the messages that arrive for d until resume.
 func (d *md) crowd() {
 	d.mu.Lock()
 	d.crowded, d.releasing = true, true
@@ -33,15 +33,15 @@ func (d *md) count() {
 	}
 }
 
-// hold keeps a message for waits, or a PUT that nothing matches yet if that is nil.
-// The caller holds p.mu.
+// hold keeps a message: for the MD waits, or, if that is nil, a PUT that no entry matches
+// yet. The caller holds p.mu.
 func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery, waits *md) (lnd.Answer, lnet.DropReason) {
 	full, group := lnet.LazyFull, lnet.LazyMulticast
 	if waits != nil {
 		full, group = lnet.HandlerBusy, lnet.HandlerBusy
 	}
 	switch {
-	case d.Group != 0: // the sender of a datagram expects some to be lost
+	case d.Group != 0: // the sender of a datagram expects that some are lost
 		return lnd.Accept, group
 	case ni.Stopping(): // Detach may have passed this portal
 		return lnd.Accept, lnet.NIShutdown
@@ -58,10 +58,10 @@ func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery, waits *md) (lnd.An
 	return lnd.Hold, lnet.NotDropped
 }
 
-// resume releases all messages that wait for d: on TCP one for each connection. Releasing
-// only some, until their events are handled, would make all wait for a peer that does not
-// send its payload. It is entered with d.releasing set, which keeps messages that come
-// meanwhile behind those that wait, and without locks.
+// resume releases all messages that wait for d: on TCP one for each connection. If it
+// released only some until their events are handled, a peer that does not send its payload
+// would make all others wait. It is entered with d.releasing set, which keeps messages that
+// arrive meanwhile behind those that wait, and without locks.
 func (t *Table) resume(d *md) {
 	p := &t.portals[d.portal]
 	for {

@@ -10,9 +10,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// call is a Put or Get whose answer must be told apart from other answers to the same
-// MD: it has an OpPtr or a Timeout, or it gets into a part of the MD. The peer is given
-// the call's handle instead of the MD's and sends it back. Other operations have none.
+// call is a Put or Get whose answer must be told apart from other answers to the same MD: it
+// has an OpPtr or a Timeout, or it uses a part of the MD. The peer is given the call's handle
+// instead of the MD's and sends it back. Other operations have no call.
 type call struct {
 	md         atomic.Pointer[md]      // nil: the slot is free; changes under the md's mu
 	handle     atomic.Uint64           // likewise
@@ -22,8 +22,8 @@ type call struct {
 	offset     int                     // of the part of the MD
 	length     int                     // likewise
 	ptr        any                     // PutRequest.OpPtr
-	hop        nid.NID                 // where the message went, if LNet chose its path
-	tracked    bool                    // as its MD is
+	hop        nid.NID                 // the NID that the message went to, if LNet chose its path
+	tracked    bool                    // its answer is tracked, as the MD says
 	before     *call                   // in the list of the MD's calls
 	after      *call                   // likewise
 	timeout    machine.Deadline[*call] // guarded by deadlines.mu
@@ -32,7 +32,7 @@ type call struct {
 // part is the bytes of an MD that an operation moves.
 type part struct{ offset, length int }
 
-// part returns what a request names. The caller holds d.mu.
+// part returns the part of the MD that a request names. The caller holds d.mu.
 func (d *md) part(r *PutRequest) (p part, err error) {
 	rest := d.length - r.LocalOffset
 	if r.LocalOffset < 0 || rest < 0 || r.Length < 0 || r.Length > rest {
@@ -49,7 +49,7 @@ func (p part) payload(segments []lnd.Segment) lnd.Payload {
 	return lnd.Payload{Segments: segments, Offset: p.offset, Length: p.length}
 }
 
-// needsCall reports whether the answer to an operation is told from others.
+// needsCall reports whether the answer to an operation must be told apart from others.
 func (r *PutRequest) needsCall(typ wire.MsgType, p part, d *md) bool {
 	return r.OpPtr != nil || r.Timeout > 0 || typ == wire.Get && p.length != d.length
 }
@@ -93,7 +93,7 @@ func (t *Table) lockCall(handle uint64) (*call, *md) {
 	return c, d
 }
 
-// is reports whether c is still the call of a handle, to an MD. The caller holds d.mu.
+// is reports whether c is still the call with a handle, on the MD d. The caller holds d.mu.
 func (c *call) is(handle uint64, d *md) bool { return c.md.Load() == d && c.handle.Load() == handle }
 
 // end ends a call: no answer to it is awaited any more. The caller holds d.mu.
@@ -125,8 +125,8 @@ func (t *Table) endCalls(d *md) {
 	}
 }
 
-// isAsked reports whether a process is that which was asked: a node may answer from
-// another NID.
+// isAsked reports whether id is the process that the call asked, or another NID of its node:
+// a node may answer from any.
 func (t *Table) isAsked(c *call, id *nid.ProcessID) bool {
 	if c.id == *id {
 		return true

@@ -2,17 +2,16 @@ package portals
 
 import "sync"
 
-// Close ends the waiting for events: EQ.Wait, EQ.Poll and PollEQs return ESHUTDOWN at
-// once, when the events that are there have been read, and so do those that are
-// called later. It is for a node that goes down, after lnet.Node.Shutdown, which has
-// brought the last events. It may be called again, and then does nothing.
+// Close ends the waiting for events: EQ.Wait, EQ.Poll and PollEQs return ESHUTDOWN, now and
+// in later calls, when the events that are there have been read. A node that shuts down calls
+// it after lnet.Node.Shutdown, which has brought the last events. Further calls do nothing.
 func (t *Table) Close() {
 	for _, q := range t.queues.close() {
 		q.close()
 	}
 }
 
-// close has waiters return when nothing is left to be read.
+// close makes waiting calls return when no event is left to be read.
 func (q *EQ) close() {
 	q.mu.Lock()
 	q.closed = true
@@ -32,7 +31,7 @@ type queues struct {
 	closed bool             // guarded by mu
 }
 
-// add adds a queue; false: the table is closed.
+// add adds a queue; it returns false if the table is closed.
 func (s *queues) add(q *EQ) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +51,7 @@ func (s *queues) remove(q *EQ) {
 	delete(s.list, q)
 }
 
-// close returns the queues that there were.
+// close closes the list and returns the queues that were in it.
 func (s *queues) close() (left []*EQ) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,13 +7,13 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// deadlines are the deadlines of calls. One timer serves them all: it is set to the
-// earliest, again when an earlier one is added and when it has fired.
+// deadlines are the deadlines of calls. One timer serves them all: it is set to the earliest,
+// and set again when an earlier one is added or when it has fired.
 type deadlines struct {
 	mu    sync.Mutex               // after md.mu
 	calls machine.Deadlines[*call] // guarded by mu, like all below
 	timer machine.Timer
-	at    time.Duration // when timer fires
+	at    time.Duration // when the timer fires
 }
 
 // add has a call time out at an instant.
@@ -24,7 +24,7 @@ func (l *deadlines) add(c *call, at time.Duration) {
 	l.calls.Set(&c.timeout, at)
 }
 
-// remove is for any call, with a deadline or without.
+// remove takes any call out, with a deadline or without.
 func (l *deadlines) remove(c *call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,7 +39,7 @@ func (l *deadlines) due(now time.Duration) (c *call, handle uint64) {
 	if due == nil {
 		return nil, 0
 	}
-	return due.Of, due.Of.handle.Load() // end takes it out before it forgets the handle
+	return due.Of, due.Of.handle.Load() // end removes the call from the queue before it clears the handle
 }
 
 // watchDeadlines sets the timer for the nearest deadline. It holds no lock of an MD.

@@ -4,9 +4,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// complete ends an operation on its MD: it drops the operation's reference
-// and delivers its event. If another goroutine delivers an event of this MD,
-// or this one does further up its stack, the event is left to it.
+// complete ends an operation on its MD: it drops the operation's reference and delivers its
+// event. If another goroutine is delivering an event of this MD, or this one is, further up
+// its stack, complete leaves the event to that delivery.
 func (t *Table) complete(o *operation, err error) {
 	d := o.md
 	d.mu.Lock()
@@ -80,9 +80,9 @@ func (t *Table) freeEnded(d *md) {
 	}
 }
 
-// afterEvent does what follows the event: a PUT that asked for it gets its
-// ACK (LNet lib-msg.c lnet_complete_msg_locked). The data is in the MD and
-// has been reported, nothing more.
+// afterEvent sends the ACK of a PUT that asked for one, after its event (LNet lib-msg.c
+// lnet_complete_msg_locked). The ACK means that the data is in the MD and its event was
+// delivered, nothing more.
 func (t *Table) afterEvent(o *operation) {
 	if !o.ack || o.event.Err != nil {
 		t.freeOperation(o)

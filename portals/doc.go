@@ -1,6 +1,6 @@
-// Package portals is LNet's programming interface: the portal table with its
-// match entries (MEs) and memory descriptors (MDs), Put, Get, and events. It is
-// what gossip, collectives, health and selftest are written against.
+// Package portals is LNet's programming interface: the portal table with its match entries
+// (MEs) and memory descriptors (MDs), Put, Get, and events. Gossip, collectives, client
+// health and other protocols are written against it.
 //
 // # Model
 //
@@ -17,8 +17,8 @@
 //	Get   SEND event        GET ->
 //	      REPLY event    <- REPLY     GET event when the REPLY has left
 //
-// SEND and ACK or REPLY events come in either order. LNet's sources for all of
-// this are lib-ptl.c, lib-md.c and lib-move.c.
+// SEND and ACK or REPLY events come in either order. The corresponding sources of LNet are
+// lib-ptl.c, lib-md.c and lib-move.c.
 //
 // [Table.PutMulticast] is a Put to all members of a group in one datagram, which
 // may get lost.
@@ -39,40 +39,39 @@
 //
 // # Back-pressure
 //
-// At most [MaxPending] PUT and GET events wait for the handler of an MD, and one more
-// for each connection that was held or read when the bound was reached. The table holds
-// further messages, unmatched, until the handler has seen all events: the driver
-// reads nothing else from the connection (TCP), or keeps the message and gives the
-// peer fewer credits (RDMA). A held message is tried against no other ME. If its
-// connection or NI ends first it is dropped and counted; a datagram is dropped at
-// once. Other connections are read on, those of the same peer included.
+// At most [MaxPending] PUT and GET events wait for the handler of an MD, and one more for
+// each connection on which a message was held or being read when the bound was reached. The
+// table holds further messages, unmatched, until the handler has seen all events: the driver
+// reads nothing else from the connection (TCP), or keeps the message and gives the peer fewer
+// credits (RDMA). A held message is tried against no other ME. If its connection or NI ends
+// first it is dropped and counted; a datagram is dropped at once. Other connections are read
+// on, those of the same peer included.
 //
 // Urgent messages are not held up: they have a connection of their own on TCP, and a
 // credit of their own with RDMA. But a handler that blocks without MayBlock stops the
 // goroutine that runs it, which reads a connection (TCP) or the socket of all peers
 // (softroce); those peers then consider this node dead.
 //
-// An MD that takes one message, as the buffers of an [Inbox] do, never has several
-// events, so nothing is ever held for its handler: gossip, zones and client health
-// receive in this way. Memory is bounded by one buffer for each goroutine that runs
-// the handler, and the handler must be quick, or keep the message and hand it to
-// another goroutine.
+// An MD that takes one message, as the buffers of an [Inbox] do, never has several events, so
+// no message is ever held for its handler: gossip, zones and client health receive in this
+// way. Memory is then bounded by one buffer for each goroutine that runs the handler, and the
+// handler must be quick, or keep the message and hand it to another goroutine.
 //
 // SEND, ACK and REPLY events are never held: the operations that this node has begun
 // bound their number.
 //
 // # Failures
 //
-// A message that no ME takes is dropped and counted (see lnet.DropReason);
-// its sender is not told. So is an ACK or REPLY that no operation awaits. A PUT with
-// Ack awaits one ACK and a GET one REPLY, from the process that the message went to,
-// under any NID of its node. After a failed SEND event nothing follows; the remaining
-// threshold then keeps the MD until it is unlinked.
+// A message that no ME takes is dropped and counted (see lnet.DropReason); its sender is not
+// told. An ACK or REPLY that no operation awaits is dropped as well. A PUT with Ack awaits
+// one ACK and a GET one REPLY, from the process that the message went to, under any NID of
+// its node. After a failed SEND event no other event follows; if the MD has threshold left,
+// it stays until it is unlinked.
 //
-// An ACK or REPLY that does not come within one to one and a half transaction
-// timeouts (lnet.Config) of the MD's latest Put or Get unlinks the MD: its last
-// event is an UNLINK event that no call asked for or, if something was still
-// under way and ends well, has the error ETIMEDOUT. This is LNet's response
+// An ACK or REPLY that does not come within one to one and a half transaction timeouts
+// (lnet.Config) of the MD's latest Put or Get unlinks the MD. Its last event is then an
+// UNLINK event without a call of MDUnlink or, if another operation was still under way and
+// ends well, the event of that operation, with the error ETIMEDOUT. This is LNet's response
 // tracking; the options TrackResponse and NoTrackResponse of an MD choose.
 //
 // Errors of calls carry Linux's errno values
@@ -80,26 +79,25 @@
 //
 // # Operations of their own
 //
-// By default a Put or Get moves the whole MD, the MD identifies its events, and a
-// missing answer ends the MD, as in LNet. LocalOffset and Length choose a part of the
-// MD. OpPtr comes back in the SEND, ACK and REPLY events of the operation. With a
-// Timeout a missing answer ends the operation alone, with an ACK or REPLY event that
-// has ETIMEDOUT. A later answer is dropped, but the SEND event may still come, and until
-// then the network may use the memory. An UNLINK event ends all operations on its MD,
-// whatever their OpPtr.
+// By default a Put or Get moves the whole MD, events are told apart by their MD, and a
+// missing answer ends the MD, as in LNet. LocalOffset and Length choose a part of the MD.
+// OpPtr comes back in the SEND, ACK and REPLY events of the operation. With a Timeout a
+// missing answer ends the operation alone, with an ACK or REPLY event that has ETIMEDOUT. A
+// later answer is dropped, but the SEND event may still come, and until then the network may
+// use the memory. An UNLINK event ends all operations on its MD, whatever their OpPtr.
 //
 // To tell such operations apart the table gives the peer a handle of the operation
 // instead of the MD's; every LNet sends the handle back unchanged.
 //
 // # Liveness
 //
-// [Table.LastHeard] and [Table.LastSent] return when the latest message from a
-// process arrived and when the latest one to it left, for any portal of this node;
-// [Event].ReceivedAt is when the message of an event arrived. All are times at which
-// the driver read or wrote, on the node's clock, so time in a queue of this process
-// does not count. Time in the socket does, if this process stood still meanwhile: a
-// failure detector that uses these times must detect its own pauses (CH-A16).
-// [Table.WatchPeer] reports when connections come and go. The rows are CH-8 and CH-35.
+// [Table.LastHeard] and [Table.LastSent] return when the latest message from a process
+// arrived and when the latest one to it left, for any portal of this node; [Event].ReceivedAt
+// is when the message of an event arrived. All are times at which the driver read or wrote,
+// on the node's clock, so time that a message spends in a queue of this process does not
+// count. Time in the socket does count if this process was suspended meanwhile: a failure
+// detector that uses these times must detect its own pauses (CH-A16). [Table.WatchPeer]
+// reports when connections come and go. The rows of docs/spec are CH-8 and CH-35.
 //
 // # Concurrency
 //

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// ErrOverflow comes with an event before which older events, not read in time, were
-// overwritten (EOVERFLOW).
+// ErrOverflow comes with an event if older events before it were overwritten because they
+// were not read in time (EOVERFLOW).
 var ErrOverflow = errors.New("event queue overflow: events were lost; read faster or make the queue larger")
 
 // EQ is an event queue: a ring that keeps the latest events of the MDs that
@@ -27,16 +27,16 @@ type EQ struct {
 	ring   []Event // guarded by mu; length a power of two
 	wrote  uint64  // sequence of the latest event; guarded by mu
 	read   uint64  // sequence of the latest event read; guarded by mu
-	users  int     // MDs that name the EQ; guarded by mu
+	users  int     // number of MDs that name the EQ; guarded by mu
 	freed  bool    // guarded by mu
-	closed bool    // the table is; guarded by mu
+	closed bool    // the table is closed; guarded by mu
 
 	follower follower
 }
 
-// NewEQ makes an event queue for at least size events (LNetEQAlloc); size is
-// rounded up to a power of two. What LNet calls a queue with a callback is an MD
-// with a Handler, with or without a queue. The table keeps it until [EQ.Free].
+// NewEQ makes an event queue for at least size events (LNetEQAlloc); size is rounded up to a
+// power of two. For what LNet calls a queue with a callback, use an MD with a Handler, with
+// or without a queue. The table keeps the queue until [EQ.Free].
 //
 //	EINVAL     size is not positive
 //	ESHUTDOWN  the table is closed
@@ -84,7 +84,7 @@ func (q *EQ) free() (reading lnd.ReadLoop, err error) {
 	return q.follower.wake(), nil
 }
 
-// join counts an MD that names the queue; false: the queue is gone.
+// join counts an MD that names the queue; it returns false if the queue was freed.
 func (q *EQ) join() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -130,14 +130,14 @@ func (q *EQ) notify() {
 	}
 }
 
-// take reads the next event. After an overflow that is the oldest one left,
-// where LNet's lnet_eq_dequeue_event takes the latest in the reader's slot and
-// skips all between. ok is false when there is none.
+// take reads the next event. After an overflow that is the oldest one left; LNet's
+// lnet_eq_dequeue_event skips more, and takes the latest event that was written to the
+// reader's slot. ok is false when there is none.
 func (q *EQ) take(e *Event) (ok bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.freed {
-		q.notify() // the next waiter shall see it too
+		q.notify() // the next waiting call must see the error too
 		return false, opError("EQ", syscall.ENOENT)
 	}
 	if q.read == q.wrote {
@@ -153,7 +153,7 @@ func (q *EQ) take(e *Event) (ok bool, err error) {
 	}
 	slot := &q.ring[q.read&uint64(len(q.ring)-1)]
 	*e = *slot
-	*slot = Event{} // the ring shall not keep the user's memory alive
+	*slot = Event{} // so that the ring does not keep the user's memory alive
 	if q.read != q.wrote {
 		q.notify()
 	}
@@ -188,8 +188,8 @@ func (q *EQ) Wait(ctx context.Context) (e Event, err error) {
 	}
 }
 
-// Poll is Wait for at most timeout, by the node's clock; ok is false when the
-// time passed. A negative timeout waits for ever.
+// Poll is Wait for at most timeout, by the node's clock; ok is false if no event came in that
+// time. A negative timeout waits for ever.
 func (q *EQ) Poll(timeout time.Duration) (e Event, ok bool, err error) {
 	switch {
 	case timeout == 0:

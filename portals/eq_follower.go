@@ -10,10 +10,10 @@ import (
 // connection (lnd.Follower): it requests the loop of the connection that brought the
 // latest event, and can run it from the next event on. All guarded by EQ.mu.
 type follower struct {
-	latest    lnd.ReadLoop // brought the latest event
-	requested lnd.ReadLoop // requested, and perhaps handed over
+	latest    lnd.ReadLoop // the connection's loop that brought the latest event
+	requested lnd.ReadLoop // was requested, and has perhaps been handed over
 	inside    bool         // a goroutine is in requested.Receive
-	waits     bool         // and was told to wait there
+	waits     bool         // that goroutine has been told to wait in Receive
 
 	ctx       context.Context // of that goroutine
 	watched   <-chan struct{} // Done of the context whose end interrupts Receive; nil: none
@@ -37,8 +37,8 @@ func (q *EQ) Waiting() bool {
 	return true
 }
 
-// wake returns the read loop whose Receive has to be interrupted, if any. The caller
-// holds EQ.mu.
+// wake returns the read loop whose Receive has to be interrupted because there is something
+// to do, if any. The caller holds EQ.mu.
 func (b *follower) wake() lnd.ReadLoop {
 	if !b.waits {
 		return nil
@@ -48,7 +48,8 @@ func (b *follower) wake() lnd.ReadLoop {
 }
 
 // receive runs the read loop that was handed over until there may be an event or ctx has
-// ended. Without one it requests the latest connection's and returns false.
+// ended. If none was handed over, it requests the loop of the latest connection and returns
+// false.
 func (q *EQ) receive(ctx context.Context) bool {
 	q.mu.Lock()
 	b := &q.follower
@@ -76,7 +77,7 @@ func (q *EQ) receive(ctx context.Context) bool {
 	return kept
 }
 
-// returnLoop returns the read loop until the next Wait.
+// returnLoop returns the read loop to the connection until the next Wait.
 func (q *EQ) returnLoop() {
 	q.mu.Lock()
 	b := &q.follower
@@ -96,8 +97,8 @@ func (q *EQ) returnLoop() {
 	}
 }
 
-// watch makes the end of ctx interrupt Receive. It is cheap for the context of the call
-// before. The caller holds q.mu.
+// watch makes the end of ctx interrupt Receive. It is cheap if ctx has the same Done channel
+// as in the call before. The caller holds q.mu.
 func (q *EQ) watch(ctx context.Context) {
 	b := &q.follower
 	done := ctx.Done()

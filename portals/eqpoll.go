@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// PollEQs reads the next event of the first of several queues that has one,
-// and waits for one if need be, for at most timeout by the node's clock
-// (LNetEQPoll). A negative timeout waits for ever. which is the index of the
-// queue that the event, or the error, is of; ok is false when there is no
-// event. ErrOverflow comes with a valid one.
+// PollEQs reads an event of the first queue in the list that has one, and waits for one if
+// need be, for at most timeout by the node's clock (LNetEQPoll). A negative timeout waits for
+// ever. which is the index of the queue of the event or the error; ok is false when there is
+// no event. ErrOverflow comes with a valid event.
 //
 //	ENOENT  no queues, or one of them was freed
 func (t *Table) PollEQs(queues []*EQ, timeout time.Duration) (e Event, which int, ok bool, err error) {
@@ -35,7 +34,7 @@ func (t *Table) PollEQs(queues []*EQ, timeout time.Duration) (e Event, which int
 		case !ok && err == nil && timeout != 0:
 			continue
 		case woken >= 0 && woken != which:
-			queues[woken].notify() // it may have an event, and others wait for it
+			queues[woken].notify() // it may have an event, and other calls may be waiting for that
 		}
 		return e, which, ok, err
 	}

@@ -49,7 +49,7 @@ type Event struct {
 	MsgType     wire.MsgType // of the message: tells a PUT's SEND from a GET's
 	Portal      int          // portal index of the target; 0 in ACK and REPLY events
 	MatchBits   uint64       // match bits of the message
-	RLength     uint32       // bytes requested; 0 at the target of a GET
+	RLength     uint32       // bytes asked for; 0 at the target of a GET
 	MLength     uint32       // bytes moved
 	Offset      uint32       // of the first byte moved in the MD; SEND: the offset asked for
 	HdrData     uint64       // 64 bits that came with a PUT

@@ -5,14 +5,14 @@ import (
 	"syscall"
 )
 
-// localErrors have their reason at this host alone.
+// localErrors are the errors whose reason lies at this host alone.
 var localErrors = []error{
 	syscall.ENETDOWN, syscall.ENETUNREACH, syscall.EADDRNOTAVAIL, syscall.ENOMEM, syscall.ENOBUFS, syscall.EMFILE, syscall.ENFILE,
 	syscall.EACCES, syscall.EPERM, syscall.ECANCELED, syscall.ESHUTDOWN,
 }
 
-// LocalFault reports whether the error of an event says something of this host alone,
-// as want of memory does, and nothing of the peer.
+// LocalFault reports whether the error of an event says something about this host alone, such
+// as lack of memory, and nothing about the peer.
 func LocalFault(err error) bool {
 	for _, local := range localErrors {
 		if errors.Is(err, local) {

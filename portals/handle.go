@@ -23,7 +23,7 @@ const (
 	cookieSlotBits = 24
 	cookieGenShift = cookieTypeBits + cookieSlotBits
 	maxSlots       = 1 << cookieSlotBits
-	maxGeneration  = 1<<(64-cookieGenShift-portalBits) - 1 // an ME's shares its bits with the portal
+	maxGeneration  = 1<<(64-cookieGenShift-portalBits) - 1 // an ME's generation shares its bits with the portal
 )
 
 func makeCookie(kind uint64, slot uint32, generation uint64) uint64 {
@@ -36,13 +36,13 @@ func cookieSlot(cookie uint64) uint32 {
 
 func cookieKind(cookie uint64) uint64 { return cookie & (1<<cookieTypeBits - 1) }
 
-// chunkSize is small for the sake of simulations of very many nodes, most of
-// which have a handful of objects.
+// chunkSize is small for the sake of simulations with very many nodes, most of which have a
+// handful of objects.
 const chunkSize = 16
 
-// slab holds objects in slots that never move, so that a handle finds its
-// object without a lock; whether the object is still the one that the handle
-// meant is for the caller to compare, under the object's own lock.
+// slab holds objects in slots that never move, so that a handle finds its object without a
+// lock. The caller must check, under the object's own lock, that the slot still holds the
+// object of the handle.
 type slab[T any] struct {
 	chunks atomic.Pointer[[]*[chunkSize]T]
 
@@ -60,7 +60,7 @@ func (s *slab[T]) at(slot uint32) *T {
 	return &(*chunks)[slot/chunkSize][slot%chunkSize]
 }
 
-// size is the number of slots that at can be asked for.
+// size is the number of slots that exist.
 func (s *slab[T]) size() uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,8 +96,8 @@ func (s *slab[T]) grow() {
 	s.chunks.Store(&next)
 }
 
-// put gives a slot back. A slot whose generations are used up is not: that is
-// what makes handles unique.
+// put gives a slot back. A slot whose generations are used up is never used again, so that
+// handles stay unique.
 func (s *slab[T]) put(slot uint32, generation uint64) {
 	if generation >= maxGeneration {
 		return

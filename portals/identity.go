@@ -17,8 +17,8 @@ func (t *Table) ID(index int) (nid.ProcessID, error) {
 	return ids[index], nil
 }
 
-// Distance says how far away a NID is and from which NID of this node one
-// gets there (LNetDist). EHOSTUNREACH: one does not.
+// Distance says how far away a NID is and from which NID of this node it is reached
+// (LNetDist). EHOSTUNREACH: it is not reached.
 func (t *Table) Distance(dst nid.NID) (lnet.Distance, error) {
 	d, err := t.node.Dist(dst)
 	if err != nil {

@@ -13,16 +13,16 @@ import (
 // InboxConfig says what an inbox receives.
 type InboxConfig struct {
 	Portal  int // portal index, 0 to Portals-1
-	Buffers int // posted at any time, and the most that are cached; 0: 4
+	Buffers int // number of buffers posted at any time, and the most that are cached; 0: 4
 	Size    int // of each in bytes: the largest message; 0: MaxPayload
-	// MaxKept bounds the buffers that handlers keep, see [Inbox.Keep]: while so many are
-	// kept, no further buffer is posted, and messages wait. Buffers posted before can
-	// still be kept. 0: Buffers.
+	// MaxKept bounds the buffers that handlers keep, see [Inbox.Keep]: while that many are
+	// kept, no further buffer is posted, and messages wait. Messages in buffers that were
+	// posted before can still be kept. 0: Buffers.
 	MaxKept int
 	// Ack sends an ACK when Handle has returned, to senders that ask for one.
 	Ack bool
-	// Truncate takes a message that is longer than a buffer, cut to the buffer's length:
-	// see Event.RLength. Otherwise it is dropped.
+	// Truncate takes a message that is longer than a buffer, cut to the buffer's length: see
+	// Event.RLength. Without it such a message is dropped.
 	Truncate bool
 	// HandleFirst posts the next buffer when Handle has returned, not before: messages
 	// that waited for a buffer are then handled in order.
@@ -55,8 +55,8 @@ type Inbox struct {
 type inboxBuffer struct {
 	segments [1]Segment
 	entry    MEHandle
-	handled  bool   // Handle is running with it
-	kept     bool   // a handler keeps it
+	handled  bool   // Handle is running with this buffer
+	kept     bool   // a handler keeps this buffer
 	turn     uint64 // how often it was kept
 }
 
@@ -96,7 +96,7 @@ func (in *Inbox) Open(t *Table, cfg InboxConfig) error {
 	return nil
 }
 
-// claim makes in the inbox of the portal, unless the portal has another one.
+// claim makes in the inbox of the portal. It returns false if the portal has another one.
 func (p *portal) claim(in *Inbox) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +106,7 @@ func (p *portal) claim(in *Inbox) bool {
 	return p.inbox == in
 }
 
-// disclaim takes claim back.
+// disclaim undoes claim.
 func (p *portal) disclaim(in *Inbox) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,9 +133,9 @@ func (in *Inbox) Posted() int {
 	return len(in.posted)
 }
 
-// Close takes the buffers back; a handler that runs goes on. The portal stops being
-// lazy first, because messages that wait there stop the reading of their connections.
-// It may be called twice.
+// Close withdraws the buffers; handlers that are running go on. The portal stops being lazy
+// first, because messages that wait there stop the reading of their connections. Close may be
+// called twice.
 func (in *Inbox) Close() {
 	_ = in.table.ClearLazy(in.cfg.Portal) // it exists
 	in.mu.Lock()
@@ -148,9 +148,9 @@ func (in *Inbox) Close() {
 	in.table.portal(in.cfg.Portal).disclaim(in)
 }
 
-// refill posts buffers up to the configured number. Messages that waited fill them one
-// after the other before it returns; their events call refill, too, which then does
-// nothing, because the goroutine in the loop posts the next buffer.
+// refill posts buffers up to the configured number. Messages that waited fill the buffers one
+// after the other before refill returns; their events call refill, too, but that call does
+// nothing, because the goroutine that is already in the loop posts the next buffer.
 func (in *Inbox) refill() error {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -8,15 +8,16 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// PutRequest says what to put where. Without LocalOffset and Length the whole MD is sent.
+// PutRequest says which data to put, and where. Without LocalOffset and Length the whole MD
+// is sent.
 type PutRequest struct {
-	Self      nid.NID       // the local NID to send from; zero or Any: LNet chooses
+	Self      nid.NID       // the MD with the data, made by MDBind
 	MD        MDHandle      // of a bound MD
 	Ack       bool          // ask for an ACK
 	Target    nid.ProcessID // the process to send to
 	Portal    int           // portal index at the target
 	MatchBits uint64        // match bits of the PUT
-	Offset    uint32        // in the target's MD, if that is ManageRemote
+	Offset    uint32        // in the target's MD, if that has the option ManageRemote
 	HdrData   uint64        // delivered in the target's PUT event
 
 	LocalOffset int           // where in the MD the bytes begin
@@ -44,18 +45,18 @@ func (t *Table) Put(r PutRequest) error {
 // can take.
 type GetRequest struct {
 	Self      nid.NID       // the local NID to send from; zero or Any: LNet chooses
-	MD        MDHandle      // of a bound MD, which receives the data
+	MD        MDHandle      // the MD that receives the data, made by MDBind
 	Target    nid.ProcessID // the process to get from
 	Portal    int           // portal index at the target
 	MatchBits uint64        // match bits of the GET
-	Offset    uint32        // in the target's MD, if that is ManageRemote
+	Offset    uint32        // in the target's MD, if that has the option ManageRemote
 
 	LocalOffset int           // where in the MD the bytes go
 	Length      int           // how many are asked for; 0: all from LocalOffset on
 	OpPtr       any           // handed back in the events of this operation
 	Timeout     time.Duration // how long the REPLY may take; 0: as the MD says
-	// Recovery says that the Get is a ping of just the NID of Target, of which LNet knows
-	// that it is not well: it takes no other path, and nothing is blamed if it fails.
+	// Recovery says that the Get is a recovery ping of just the NID of Target, whose health
+	// is low: it takes no other path, and its failure lowers no health.
 	Recovery bool
 }
 
@@ -88,8 +89,8 @@ func (t *Table) initiate(op string, typ wire.MsgType, r *PutRequest) error {
 	return nil
 }
 
-// begin starts an operation on the MD that r names, which moves no more bytes than limit,
-// and returns which these are.
+// begin starts an operation on the MD that r names. The operation moves at most limit bytes;
+// begin returns which bytes of the MD these are.
 func (t *Table) begin(typ wire.MsgType, r *PutRequest, limit int) (o *operation, p part, err error) {
 	asks := typ == wire.Get || r.Ack
 	switch {
@@ -137,7 +138,7 @@ func (t *Table) begin(typ wire.MsgType, r *PutRequest, limit int) (o *operation,
 	return o, p, nil
 }
 
-// admit returns the part of an MD that an operation on it moves. The caller holds d.mu.
+// admit returns the part of an MD that an operation may move. The caller holds d.mu.
 func (d *md) admit(r *PutRequest, limit int) (part, error) {
 	if d.threshold == 0 || d.me != 0 {
 		return part{}, syscall.ENOENT
@@ -149,7 +150,7 @@ func (d *md) admit(r *PutRequest, limit int) (part, error) {
 	return p, err
 }
 
-// sendEvent fills in the SEND event, which speaks of what was asked for.
+// sendEvent fills in the SEND event, with the lengths and offsets that were asked for.
 func (t *Table) sendEvent(o *operation, r *PutRequest, length int) {
 	self := nid.ProcessID{NID: nid.Any(), PID: t.node.PID()}
 	e := &o.event
@@ -181,7 +182,8 @@ func (t *Table) getHeader(o *operation, r *PutRequest, p part) {
 	o.Sink = p.payload(o.event.Segments)
 }
 
-// wireHandle names what the answer is for: an MD, or a call.
+// wireHandle returns the wire form of the handle that the answer is to name, of an MD or a
+// call.
 func (t *Table) wireHandle(h uint64) wire.MDHandle {
 	return wire.MDHandle{Interface: t.node.Incarnation(), Object: h}
 }

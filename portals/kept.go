@@ -7,8 +7,8 @@ type Kept struct {
 	turn   uint64
 }
 
-// Keep lets a handler use the message of its event after it has returned, without a copy,
-// until [Kept.Release]. Handle calls it, with the event that it was given.
+// Keep lets a handler use the message of its event after Handle has returned, without a copy,
+// until [Kept.Release]. Handle calls Keep with the event that it was given.
 func (in *Inbox) Keep(e *Event) Kept {
 	b := e.UserPtr.(*inboxBuffer)
 	in.mu.Lock()

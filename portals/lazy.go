@@ -8,13 +8,13 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// MaxHeld bounds the PUTs that wait on one lazy portal. A network driver
-// holds at most one per connection, and gives it up when that ends.
+// MaxHeld bounds the PUTs that wait on one lazy portal. A network driver holds at most one
+// per connection, and gives it up when the connection ends.
 const MaxHeld = 1 << 16
 
-// SetLazy makes a portal keep PUTs that no ME takes until one does
-// (LNetSetLazyPortal). Their payload stays with the driver; on TCP it blocks
-// the connection it came by. EINVAL: no such portal.
+// SetLazy makes a portal hold PUTs that no ME takes, until an ME does (LNetSetLazyPortal).
+// Their payload stays with the driver; on TCP a held PUT blocks the connection that brought
+// it. EINVAL: no such portal.
 func (t *Table) SetLazy(index int) error {
 	p := t.portal(index)
 	if p == nil {
@@ -26,7 +26,7 @@ func (t *Table) SetLazy(index int) error {
 	return nil
 }
 
-// ClearLazy makes a portal drop what no ME takes, and what it has kept so far
+// ClearLazy makes a portal drop PUTs that no ME takes, also those that it holds
 // (LNetClearLazyPortal). EINVAL: no such portal.
 func (t *Table) ClearLazy(index int) error {
 	p := t.portal(index)
@@ -41,9 +41,10 @@ func (t *Table) ClearLazy(index int) error {
 	return nil
 }
 
-// tryHeld tries the held PUTs that wait for any MD, oldest first, against the MD that was
-// just attached to e, until that is exhausted. It returns those that are accepted or, with
-// a nil md, too long (lnet_ptl_attach_md). The caller holds p.mu.
+// tryHeld matches the held PUTs that wait for any MD, oldest first, against the MD that was
+// just attached to e, until that MD is exhausted. It returns the PUTs that the MD accepts
+// and, with a nil md, those that are too long for it (lnet_ptl_attach_md). The caller holds
+// p.mu.
 func (t *Table) tryHeld(p *portal, e *me) (ready operationList) {
 	var kept operationList
 	for p.held.n > 0 && t.takesMore(e) {
@@ -82,7 +83,7 @@ func (t *Table) takesMore(e *me) bool {
 	return !d.exhausted()
 }
 
-// release has the driver receive or discard messages that are no longer held.
+// release makes the driver receive or discard messages that are no longer held.
 func (t *Table) release(ready operationList) {
 	for o := ready.pop(); o != nil; o = ready.pop() {
 		d, ni := o.d, o.ni

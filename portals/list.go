@@ -7,12 +7,11 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// The MEs of a portal that a message could match in one order of trial form a
-// ring, which begins where its head is kept: the MEs with ignore bits are one
-// ring; the others have a ring for each value of what they match, which the
-// portal's index finds. LNet hashes the latter by the low match bits; only
-// those with equal bits can compete for a message, so that a ring per value
-// keeps its order.
+// The MEs of a portal that a message could match form a ring in the order in which they are
+// tried. The variable that holds the first one is called the ring's head. The MEs with ignore
+// bits are one ring; the others have a ring for each value that they match, which the
+// portal's index finds. LNet hashes the latter by the low match bits; only MEs with equal
+// bits compete for a message, so a ring per value keeps LNet's order.
 //
 // All links are slot numbers: an ME has no pointers, and the garbage collector
 // does not look at a million of them.
@@ -88,15 +87,15 @@ func (p *portal) linkBefore(at, ref meRef) {
 	p.me(e.prev).next, next.prev = ref, ref
 }
 
-// replaceHead makes another ME of a ring its head.
+// replaceHead makes another ME of a ring its first.
 func (p *portal) replaceHead(head *meRef, ref meRef) {
 	old, e := p.me(*head), p.me(ref)
 	e.chain, old.chain = old.chain, 0
 	*head = ref
 }
 
-// head returns where the head of the ring of MEs like e is kept; it is 0 if
-// there is none.
+// head returns the variable with the first ME of the ring that e belongs to; its value is 0
+// if the ring is empty.
 func (p *portal) head(e *me) *meRef {
 	if e.match.Ignore != 0 {
 		return &p.ignoring
@@ -104,8 +103,8 @@ func (p *portal) head(e *me) *meRef {
 	return p.lookUp(p.keyOf(e))
 }
 
-// matchKey is what the MEs without ignore bits are found by: the match bits,
-// and on a unique portal the initiator as well.
+// matchKey is what the index finds MEs without ignore bits by: the match bits, and on a
+// unique portal the initiator as well.
 type matchKey struct {
 	bits uint64
 	id   nid.ProcessID
@@ -136,8 +135,8 @@ func (x *index) hash(k matchKey) uint64 {
 	return maphash.Comparable(x.seed, k)
 }
 
-// bucket is where the rings with a hash are: the low bits of the hash say so,
-// one bit less where that bucket is yet to come.
+// bucket returns the bucket of rings with this hash. It is given by the low bits of the hash,
+// one bit less if that bucket has not been added yet.
 func (x *index) bucket(hash uint64) uint64 {
 	n := uint64(len(x.buckets))
 	mask := uint64(1)<<bits.Len64(n-1) - 1
@@ -156,7 +155,7 @@ func (p *portal) find(bits uint64, id nid.ProcessID) meRef {
 	return *p.lookUp(p.key(bits, id))
 }
 
-// lookUp returns where the head of a ring is kept, or would be.
+// lookUp returns the variable that holds, or would hold, the first ME of the ring for a key.
 func (p *portal) lookUp(k matchKey) *meRef {
 	hash := p.exact.hash(k)
 	link := &p.exact.buckets[p.exact.bucket(hash)]
@@ -170,8 +169,8 @@ func (p *portal) lookUp(k matchKey) *meRef {
 	return link
 }
 
-// grow counts a new ring and, if there are more than buckets, adds one, which
-// takes its rings from the bucket that they were in.
+// grow counts a new ring. If there are more rings than buckets, it adds a bucket, and moves
+// the rings that belong there from the bucket that was split.
 func (p *portal) grow() {
 	x := &p.exact
 	if x.rings++; x.rings <= len(x.buckets) {

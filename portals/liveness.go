@@ -7,28 +7,29 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// LastHeard returns when the driver had the latest message from a process, on
-// the node's clock (CH-8); ok is false if none came. It is kept for every peer,
-// asked for or not. All that [ulnet/lnet.Node.LastHeard] says holds: any NID of a
-// node stands for the node, processes of one NID are told apart by their PID, and
-// a peer that the table of peers has forgotten was never heard.
+// LastHeard returns when the driver had the latest message from a process, on the node's
+// clock (CH-8); ok is false if none came. It is kept for every peer, whether or not LastHeard
+// is ever called. The rules of [ulnet/lnet.Node.LastHeard] hold: any NID of a node stands for
+// the node, processes of one NID are told apart by their PID, and a peer that was evicted
+// from the table of peers counts as never heard.
 func (t *Table) LastHeard(id nid.ProcessID) (at time.Duration, ok bool) {
 	return t.node.LastHeard(id)
 }
 
-// LastHeardFrom is LastHeard for messages of one incarnation of the process's NI, as
-// [Event] Incarnation tells it: that of another incarnation is none.
+// LastHeardFrom is LastHeard for messages of one incarnation of the process's NI
+// (Event.Incarnation). Messages of other incarnations do not count.
 func (t *Table) LastHeardFrom(id nid.ProcessID, incarnation uint64) (at time.Duration, ok bool) {
 	return t.node.LastHeardFrom(id, incarnation)
 }
 
-// LastSent returns when the latest message to a process left, as LastHeard does:
-// when its SEND event was due, or for an ACK or REPLY would have been.
+// LastSent returns when the latest message to a process left, with the same rules as
+// LastHeard. For a PUT or GET that is the time of its SEND event; ACKs and REPLYs, which have
+// no such event, count as well.
 func (t *Table) LastSent(id nid.ProcessID) (at time.Duration, ok bool) {
 	return t.node.LastSent(id)
 }
 
-// PeerChange is what a watcher is told of a process.
+// PeerChange is a change that WatchPeer reports.
 type PeerChange = lnet.PeerChange
 
 // WatchPeer calls f when the first connection to a process is made (up) and when the
@@ -44,9 +45,9 @@ type PeerChange = lnet.PeerChange
 // it may call every method, including stop, and the caller of WatchPeer must not hold a
 // lock that f takes. A call that has begun may outlast stop.
 //
-// NIDs and PIDs are as in LastHeard; a node with several NIDs is down when no
-// process with this PID is connected at any. That the table of peers forgets a
-// peer does not end its watch.
+// NIDs and PIDs are as in LastHeard; a node with several NIDs is down when no process with
+// this PID is connected at any of them. The watch goes on when the peer is evicted from the
+// table of peers.
 func (t *Table) WatchPeer(id nid.ProcessID, f func(PeerChange)) (stop func()) {
 	return t.node.WatchPeer(id, f)
 }

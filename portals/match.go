@@ -14,10 +14,10 @@ type request struct {
 	source nid.NID       // the NID that it sent from
 	bits   uint64
 	length uint32
-	offset uint32 // asked for; counts with ManageRemote
+	offset uint32 // the offset in the MD that was asked for; used with ManageRemote
 
-	nids   []wire.NIStatus // all NIDs of the initiator's node, once they were needed
-	looked bool            // they were
+	nids   []wire.NIStatus // all NIDs of the initiator's node, once looked is set
+	looked bool            // nids has been looked up
 
 	released *md // the MD that r was held for and is now offered to, although it is crowded
 }
@@ -42,9 +42,9 @@ type outcome uint8
 const (
 	noMatch  outcome = iota
 	matched          // the md is returned locked, with the operation begun
-	tooLong          // the first ME that fits has too little room: drop
-	mismatch         // of a single ME: try the next
-	busy             // the handler of the md is too far behind: hold
+	tooLong          // the first ME that fits has too little room: the message is dropped
+	mismatch         // this ME does not fit: the next one is tried
+	busy             // the handler of the MD is too far behind: the message is held
 )
 
 // match finds the ME that takes r (lnet_ptl_match_md): MEs with ignore bits
@@ -90,9 +90,9 @@ func (t *Table) matchRing(p *portal, head meRef, r *request) (d *md, offset, mle
 	return nil, 0, 0, noMatch
 }
 
-// try tests one ME and, if it takes r, begins the operation on its MD
-// (lnet_try_match_md). A message whose MD is crowded has found its ME and tries no
-// other. The caller holds p.mu.
+// try tests one ME and, if it takes r, begins the operation on its MD (lnet_try_match_md). A
+// message that fits an ME whose MD is crowded waits for that MD and is not tried against
+// other MEs. The caller holds p.mu.
 func (t *Table) try(p *portal, e *me, r *request) (d *md, offset, mlength int, o outcome) {
 	d = t.mdOf(e)
 	if d == nil || !t.admits(&e.match, r) {
@@ -120,7 +120,7 @@ func (t *Table) try(p *portal, e *me, r *request) (d *md, offset, mlength int, o
 	return d, offset, mlength, matched
 }
 
-// room decides where in the MD r goes and how much of it. A GET may ask for
+// room returns at which offset of the MD r goes and how many bytes of it. A GET may ask for
 // more than a REPLY can carry.
 func (d *md) room(r *request) (offset, mlength int, fits bool) {
 	offset = d.offset

@@ -17,19 +17,18 @@ const (
 	OpPut        MDOption = 1 << 0 // accepts PUT
 	OpGet        MDOption = 1 << 1 // accepts GET
 	ManageRemote MDOption = 1 << 2 // the initiator's offset counts, not the MD's own
-	Truncate     MDOption = 1 << 4 // what is too long is cut, not dropped
+	Truncate     MDOption = 1 << 4 // a message that is too long is cut, not dropped
 	AckDisable   MDOption = 1 << 5 // never sends an ACK
 	HasMaxSize   MDOption = 1 << 7 // MaxSize is valid
-	// TrackResponse gives the MD up when the answer to a Get or Put does not
-	// come in time, NoTrackResponse does not; with neither it is as the node
-	// is configured (lnet.Config.ResponseTracking).
+	// TrackResponse ends the MD when the answer to a Get or Put does not come in time,
+	// NoTrackResponse does not; without either lnet.Config.ResponseTracking decides.
 	TrackResponse   MDOption = 1 << 10
 	NoTrackResponse MDOption = 1 << 11
-	// MayBlock says that the Handler may take its time: it runs in a goroutine that
-	// serves this MD alone, so that it stops neither a driver nor the goroutine that
-	// called Table. That costs each event a switch of goroutines. Not an LNet option.
+	// MayBlock says that the Handler may block: it runs in a goroutine that serves this MD
+	// alone, so that it stops neither a driver nor a goroutine that called a method of Table.
+	// Each event then costs a switch of goroutines. Not an LNet option.
 	MayBlock MDOption = 1 << 30
-	Priority MDOption = 1 << 31 // what is sent from it passes queued messages; not an LNet option
+	Priority MDOption = 1 << 31 // messages sent from the MD pass queued ones; not an LNet option
 )
 
 // UnlinkOption says whether an object goes away by itself (lnet_unlink).
@@ -51,9 +50,9 @@ const MaxSegments = 256
 // the memory until the MD's last event.
 type MD struct {
 	Segments []lnd.Segment // at most 256; the MD's bytes in order
-	// Threshold is the number of operations the MD is good for, or
-	// ThresholdInfinite. A Put takes one, its ACK another, likewise a Get and
-	// its REPLY; at a target each matched message takes one.
+	// Threshold is the number of operations that the MD allows, or ThresholdInfinite. A Put
+	// takes one and its ACK another, likewise a Get and its REPLY; at a target each matched
+	// message takes one.
 	Threshold int
 	MaxSize   int          // with HasMaxSize: largest single request in bytes
 	Options   MDOption     // which operations it accepts, and how
@@ -79,15 +78,15 @@ type md struct {
 	zombie    bool
 	last      bool // its Unlinked event is on the way
 	handling  bool // a goroutine delivers events
-	late      bool // given up: no answer came in time
-	crowded   bool // what comes for it is held, see backpressure.go
-	releasing bool // a goroutine lets go what was held
+	late      bool // an answer did not come in time, so the MD was ended
+	crowded   bool // messages for it are held, see backpressure.go
+	releasing bool // a goroutine is releasing held messages
 
 	generation uint64
 	handle     MDHandle // 0: free, or a zombie
-	was        MDHandle // handle, still known to the events of a zombie
-	asked      *asked   // whose ACKs and REPLYs may come; nil: none ever in this slot
-	awaited    uint64   // round in which the latest of them that is tracked began, or 0
+	was        MDHandle // its last handle, which the events of a zombie still show
+	asked      *asked   // processes whose ACKs and REPLYs are awaited; nil: there were none in this slot so far
+	awaited    uint64   // round in which the latest tracked operation began, or 0
 	pending    operationList
 
 	segments []lnd.Segment
@@ -95,7 +94,7 @@ type md struct {
 	handler  func(*Event)
 	eq       *EQ
 	taken    int32       // events that came while the handler ran, since it last had none; guarded by mu
-	aborted  atomic.Bool // tells lnet to give up what still waits for credits
+	aborted  atomic.Bool // tells lnet to give up messages that still wait for credits
 }
 
 // check validates what MDAttach and MDBind have in common.

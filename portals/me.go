@@ -6,8 +6,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Match says which messages a match entry takes: those from ID whose match
-// bits equal Bits in every bit that is 0 in Ignore.
+// Match says which messages a match entry takes: those from ID whose match bits equal Bits,
+// except for the bits that are 1 in Ignore.
 type Match struct {
 	// ID is the initiator. A zero or Any NID matches every node, a zero or Any PID every
 	// process; any NID of a node stands for the node.
@@ -16,7 +16,7 @@ type Match struct {
 	Ignore uint64 // 1: the bit of Bits is not compared
 }
 
-// normal returns m with "any" in one form, the zero value.
+// normal returns m with the zero value for each form of "any".
 func (m Match) normal() Match {
 	if m.ID.NID.IsAny() {
 		m.ID.NID = nid.NID{}
@@ -33,7 +33,7 @@ func (m Match) unique() bool {
 	return m.Ignore == 0 && m.ID.NID.IsValid() && m.ID.PID != 0
 }
 
-// admits tests everything but the operation. The NID may be any of the
+// admits tests everything but the kind of operation. The NID in m may be any NID of the
 // initiator's node.
 func (t *Table) admits(m *Match, r *request) bool {
 	return (m.Bits^r.bits)&^m.Ignore == 0 &&
@@ -56,8 +56,8 @@ const (
 // until an MD is attached to it.
 //
 //	EINVAL  no such portal
-//	EPERM   the portal's first ME was fully specified (one initiator, one
-//	        value) and this one is not, or the other way round
+//	EPERM   the portal's first ME was fully specified (one initiator, one value of the
+//	        match bits) and this one is not, or the other way round
 //	ENOMEM  no more handles
 func (t *Table) MEAttach(portal int, match Match, unlink UnlinkOption, pos InsertPosition) (MEHandle, error) {
 	p := t.portal(portal)
@@ -83,16 +83,16 @@ func (t *Table) MEAttach(portal int, match Match, unlink UnlinkOption, pos Inser
 	return p.handle(portal, ref), nil
 }
 
-// MEInsert adds a match entry to the portal of another one and has it tried
-// just before or after that (LNetMEInsert).
+// MEInsert adds a match entry next to another one: messages try it just before or just after
+// that (LNetMEInsert).
 //
 //	ENOENT  no such ME
 //	EPERM   the portal is for fully specified MEs, or this is one; pos is
 //	        Local; or one of the two MEs has ignore bits and the other has not
 //	ENOMEM  no more handles
 //
-// The order of MEs without ignore bits that differ in their match bits does not
-// matter: there is none.
+// MEs without ignore bits that differ in their match bits have no order, because no message
+// matches both.
 func (t *Table) MEInsert(at MEHandle, match Match, unlink UnlinkOption, pos InsertPosition) (MEHandle, error) {
 	p, current := t.lockME(at)
 	if p == nil {

@@ -20,17 +20,16 @@ type PutMulticastRequest struct {
 	Group     Group    // not 0
 	Portal    int      // portal index at the targets
 	MatchBits uint64   // match bits of the PUT
-	Offset    uint32   // in the targets' MDs, if these are ManageRemote
+	Offset    uint32   // in the targets' MDs, if these have the option ManageRemote
 	HdrData   uint64   // delivered in the targets' PUT events
 }
 
-// PutMulticast sends an MD's data to all members of a group in one datagram
-// (RM-A22). At each of them it is a PUT like any other, which
-// asks for no ACK: the same match entries, the same checks, the same event, whose
-// Target is the group's NID. But it may be lost, or come twice, and a lazy portal
-// drops it where no ME takes it. This node does not get it.
+// PutMulticast sends an MD's data to all members of a group in one datagram (RM-A22). Each
+// member gets an ordinary PUT that asks for no ACK: the same match entries, the same checks,
+// and the same event, whose Target is the group's NID. But it may be lost, or come twice, and
+// a lazy portal drops it if no ME takes it. This node does not get it.
 //
-// A nil error means that a SEND event will follow: the datagram has left, or why
+// A nil error means that a SEND event will follow: it says that the datagram has left, or why
 // it could not.
 //
 //	EOPNOTSUPP  the NI has no multicast, or none has: errors.ErrUnsupported
@@ -66,14 +65,14 @@ func (t *Table) multicastNI(self nid.NID, g lnd.Group) (*lnet.NI, error) {
 	return t.node.MulticastNI(self)
 }
 
-// JoinGroup has this node receive what others put to a group by PutMulticast,
-// at the NI that PutMulticast with the same self would use. As many LeaveGroup
-// end it; an NI that goes down takes its groups along.
+// JoinGroup makes this node receive PUTs of other nodes to a group, at the NI that
+// PutMulticast with the same self would use. It needs as many calls of LeaveGroup to leave;
+// an NI that goes down leaves its groups.
 //
 //	EOPNOTSUPP  the NI has no multicast, or none has: errors.ErrUnsupported
 //	EINVAL      no such group, or self is no NID of this node
 //
-// and what the driver reports.
+// Other errors are those of the driver.
 func (t *Table) JoinGroup(self nid.NID, g lnd.Group) error {
 	ni, err := t.multicastNI(self, g)
 	if err == nil {
@@ -82,7 +81,7 @@ func (t *Table) JoinGroup(self nid.NID, g lnd.Group) error {
 	return opError("JoinGroup", err)
 }
 
-// LeaveGroup takes a JoinGroup back. What has arrived already is still delivered.
+// LeaveGroup undoes one JoinGroup. Messages that have arrived already are still delivered.
 // ENOENT: there was none, or the NI was replaced since. Other errors as JoinGroup.
 func (t *Table) LeaveGroup(self nid.NID, g lnd.Group) error {
 	ni, err := t.multicastNI(self, g)
@@ -92,8 +91,8 @@ func (t *Table) LeaveGroup(self nid.NID, g lnd.Group) error {
 	return opError("LeaveGroup", err)
 }
 
-// MulticastLimits returns what a datagram from this NID may have as payload, and
-// how much may wait here to be read. Errors as JoinGroup.
+// MulticastLimits returns the largest payload of a datagram from this NID, and how many bytes
+// of arrived datagrams may wait here to be read. Errors as JoinGroup.
 func (t *Table) MulticastLimits(self nid.NID) (lnd.MulticastLimits, error) {
 	ni, err := t.node.MulticastNI(self)
 	if err != nil {

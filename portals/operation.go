@@ -20,7 +20,7 @@ type operation struct {
 	ni       *lnet.NI        // the NI that d came by
 	d        *lnd.Delivery   // the message that came in, while it is held
 	waits    *md             // while it is held: the MD that it waits for; nil: any that takes it
-	why      lnet.DropReason // of what was held and is dropped
+	why      lnet.DropReason // the reason to drop the message that was held
 	ack      bool            // the PUT that came in wants an ACK
 	from     lnd.ReadLoop    // the connection that the message came by
 	next     *operation      // in an operationList
@@ -53,7 +53,7 @@ func (l *operationList) push(o *operation) {
 	l.n++
 }
 
-// append moves all of m, which the caller then forgets, behind l.
+// append moves all operations of m to the end of l. The caller must not use m any more.
 func (l *operationList) append(m operationList) {
 	switch {
 	case m.n == 0:

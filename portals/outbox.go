@@ -33,8 +33,8 @@ var (
 // not sent. A message to a dead peer is on its way until the transaction timeout, so a
 // bound for each peer keeps dead peers from using up the bound of all.
 //
-// A Note is what Done gets to identify a message. The outbox is a value with an Open, like
-// an [Inbox]. Methods are safe for concurrent use.
+// Done gets the Note of a message to identify it. Outbox is a value with a method Open, like
+// [Inbox]. Methods are safe for concurrent use.
 type Outbox[Note any] struct {
 	table   *Table
 	cfg     OutboxConfig[Note]
@@ -43,9 +43,9 @@ type Outbox[Note any] struct {
 
 	mu     sync.Mutex
 	closed bool              // guarded by mu, like all below
-	free   []*Outgoing[Note] // used last, used first
+	free   []*Outgoing[Note] // spare messages; the one used last is used first
 	spare  int               // bytes in free
-	bytes  int               // on their way
+	bytes  int               // bytes of messages on their way
 	peers  map[nid.NID]traffic
 }
 
@@ -60,9 +60,9 @@ func (o *Outbox[Note]) Open(t *Table, cfg OutboxConfig[Note]) {
 	}
 }
 
-// Put sends a message to r.Target. The MD of r is set by the outbox. With r.Ack the
-// message is on its way until the target acknowledges it, or has not done so for as
-// long as [Table.Put] waits: ETIMEDOUT.
+// Put sends a message to r.Target. The outbox sets the MD of r. With r.Ack the message is on
+// its way until the target acknowledges it; if no ACK comes for as long as [Table.Put] waits,
+// it ends with ETIMEDOUT.
 func (o *Outbox[Note]) Put(m *Outgoing[Note], r PutRequest) {
 	if md, ok := o.bind(m, r.Target.NID, r.Ack); ok {
 		r.MD = md
@@ -70,8 +70,8 @@ func (o *Outbox[Note]) Put(m *Outgoing[Note], r PutRequest) {
 	}
 }
 
-// PutMulticast sends a message to all members of a group. The MD of r is set by the
-// outbox. Messages to groups count as those to one NID.
+// PutMulticast sends a message to all members of a group. The outbox sets the MD of r. All
+// messages to groups count as messages to one NID.
 func (o *Outbox[Note]) PutMulticast(m *Outgoing[Note], r PutMulticastRequest) {
 	if md, ok := o.bind(m, nid.Any(), false); ok {
 		r.MD = md
@@ -125,11 +125,11 @@ func (o *Outbox[Note]) bind(m *Outgoing[Note], peer nid.NID, ack bool) (MDHandle
 	return handle, err == nil
 }
 
-// began ends a message that could not begin.
+// began ends a message if its Put or PutMulticast returned an error.
 func (o *Outbox[Note]) began(m *Outgoing[Note], md MDHandle, err error) {
 	if err != nil {
 		m.err = err
-		_ = o.table.MDUnlink(md) // its event is the last
+		_ = o.table.MDUnlink(md) // the UNLINK event is its last
 	}
 }
 
@@ -140,17 +140,17 @@ func (o *Outbox[Note]) happened(e *Event) {
 	case m.err != nil:
 	case e.Err != nil:
 		m.err = e.Err
-	case e.Kind == EventUnlink: // no call of this outbox: there was no answer in time
+	case e.Kind == EventUnlink: // the outbox did not unlink it: no answer came in time
 		m.err = syscall.ETIMEDOUT
 	}
 	if e.Unlinked {
 		o.finish(m, m.err)
 	} else if e.Err != nil {
-		_ = o.table.MDUnlink(e.MD) // nothing follows
+		_ = o.table.MDUnlink(e.MD) // no other event follows
 	}
 }
 
-// finish takes a message back and tells of its end.
+// finish ends a message: it takes its memory back and calls Done.
 func (o *Outbox[Note]) finish(m *Outgoing[Note], err error) {
 	note := m.Note
 	o.give(m)

@@ -7,19 +7,20 @@ import "ulnet/lnet/nid"
 type Outgoing[Note any] struct {
 	Data     []byte // memory of the message, empty at first: append to it
 	Payload  []byte // the caller's; it must not change before Done is called
-	Trailer  []byte // as Data
+	Trailer  []byte // memory of the message, as Data
 	Note     Note   // handed to OutboxConfig.Done
 	Priority bool   // it passes queued messages
 
 	peer     nid.NID
-	size     int   // on its way; -1: it is not
-	err      error // the first one
+	size     int   // bytes that count as on their way; -1: the message is not on its way
+	err      error // the first error
 	segments [3]Segment
 }
 
 const (
 	defaultSpare = 1 << 20
-	// messageCost stands for what a message needs beside the bytes in it.
+	// messageCost is the memory in bytes that a message is assumed to need besides the bytes
+	// in it.
 	messageCost = 256
 )
 
@@ -40,7 +41,7 @@ func (o *Outbox[Note]) New() *Outgoing[Note] {
 // traffic is what is on its way to a peer.
 type traffic struct{ messages, bytes int }
 
-// admit takes a message up among those on their way.
+// admit counts a message as on its way, or returns an error if it exceeds a bound.
 func (o *Outbox[Note]) admit(m *Outgoing[Note], peer nid.NID) error {
 	size := len(m.Data) + len(m.Payload) + len(m.Trailer)
 	o.mu.Lock()
@@ -64,7 +65,7 @@ func (o *Outbox[Note]) admit(m *Outgoing[Note], peer nid.NID) error {
 
 func exceeds(n, bound int) bool { return bound > 0 && n > bound }
 
-// lay puts the parts of a message in order.
+// lay returns the parts of a message in order.
 func (m *Outgoing[Note]) lay() []Segment {
 	segments := m.segments[:0]
 	for _, part := range [...]Segment{m.Data, m.Payload, m.Trailer} {
@@ -91,7 +92,7 @@ func (o *Outbox[Note]) give(m *Outgoing[Note]) {
 	o.free = append(o.free, m)
 }
 
-// left takes a message from those on their way. The caller holds o.mu.
+// left no longer counts a message as on its way. The caller holds o.mu.
 func (o *Outbox[Note]) left(m *Outgoing[Note]) {
 	o.bytes -= m.size
 	if o.peers == nil {

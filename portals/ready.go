@@ -18,10 +18,10 @@ var (
 // discoveryPortal takes pings and pushes (LNET_RESERVED_PORTAL).
 const discoveryPortal = 0
 
-// Ready reports whether the node has the parts without which it starts all right and then
-// fails without a word: [ErrNoLoopback] if it does not reach its own NIDs, [ErrNoDiscovery]
-// if it hears nothing from peers that ping it before their first message to it.
-// Protocols call it when they start. A node whose discovery is turned off
+// Ready returns an error if the node lacks a part without which a protocol starts but then
+// fails silently: [ErrNoLoopback] if the node does not reach its own NIDs, [ErrNoDiscovery]
+// if it does not answer the pings that peers send before their first message to it. Protocols
+// call Ready when they start. A node whose discovery is turned off
 // (lnet_peer_discovery_disabled) answers pings and is ready.
 func (t *Table) Ready() error {
 	if !slices.ContainsFunc(t.node.NIs(), func(ni *lnet.NI) bool { return ni.NID().IsLo() }) {

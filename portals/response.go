@@ -9,11 +9,10 @@ import (
 
 // arriveReply finds the MD that a GET named for its answer (lnet_parse_reply).
 // The data goes to the start of the MD, or to the part of it that a call names.
-//
-// LNet takes an ACK or REPLY for any active MD. Here the MD must await one from this
-// process: a REPLY would otherwise overwrite memory that is being sent, a second REPLY
-// what the first one brought, and a handle, which is no secret, would let any peer
-// answer for another. An ACK of more bytes than were sent is no ACK either.
+// LNet takes an ACK or REPLY for any active MD. Here the MD must await one from this process.
+// Otherwise a REPLY could overwrite memory that is being sent, a second REPLY could overwrite
+// the data of the first, and any peer could answer for another, because a handle is no
+// secret. An ACK of more bytes than were sent is dropped, too.
 func (t *Table) arriveReply(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
 	r, why := t.responseTo(d.Header.Reply().DstMD, wire.Get)
 	if r.md == nil {
@@ -60,8 +59,8 @@ func (t *Table) arriveAck(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropRe
 	return lnd.Accept, lnet.NotDropped
 }
 
-// unanswered notes that a PUT or GET did not leave, so that nothing may answer
-// it, unless something has. The caller holds d.mu.
+// unanswered notes that a PUT or GET did not leave. No answer to it is awaited any more,
+// unless one has come already. The caller holds d.mu.
 func (t *Table) unanswered(d *md, o *operation) {
 	typ := o.event.MsgType
 	if typ == wire.Put && o.Header.Put().AckMD.IsNone() {
@@ -81,7 +80,7 @@ func (t *Table) unanswered(d *md, o *operation) {
 type response struct {
 	md   *md
 	call *call
-	typ  wire.MsgType // of what it answers
+	typ  wire.MsgType // type of the message that it answers
 	part
 	ptr any
 }
@@ -113,7 +112,7 @@ func (t *Table) responseTo(h wire.MDHandle, typ wire.MsgType) (r response, why l
 	return r, lnet.NotDropped
 }
 
-// take notes that a process answers. It reports whether this one was asked. The MD is
+// take notes the answer of a process. It reports whether this process was asked. The MD is
 // locked.
 func (t *Table) take(r *response, id *nid.ProcessID) bool {
 	if r.call == nil {

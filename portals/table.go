@@ -65,5 +65,5 @@ type portal struct {
 	ignoring meRef         // ring of the MEs with ignore bits, first to try
 	exact    index         // rings of the others
 	held     operationList // PUTs on a lazy portal that wait for an MD
-	inbox    *Inbox        // that is open
+	inbox    *Inbox        // the inbox that is open on the portal
 }

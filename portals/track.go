@@ -20,7 +20,7 @@ import (
 type tracker struct {
 	gets, puts bool          // lnet_response_tracking
 	round      atomic.Uint64 // current one; 0 is none
-	running    atomic.Bool   // the timer is, or is about to be
+	running    atomic.Bool   // the timer is running, or about to be set
 }
 
 // patience is the number of rounds that an answer may take.
@@ -117,9 +117,9 @@ func (t *Table) startSweeping() {
 }
 
 // sweep begins a new round and gives up MDs that have waited for too long. It
-// looks at all MDs, which costs less than a list that every operation enters
-// and leaves. An operation that begins meanwhile is seen here, or sees that
-// the timer does not run.
+// looks at all MDs, which costs less than a list that every operation enters and leaves. An
+// operation that begins meanwhile is either seen by this sweep, or sees that the timer does
+// not run and sets it.
 func (t *Table) sweep() {
 	t.tracker.running.Store(false)
 	round := t.tracker.round.Add(1)
@@ -130,7 +130,7 @@ func (t *Table) sweep() {
 		switch since := d.awaited; {
 		case since == 0:
 			d.mu.Unlock()
-		case round < since+patience: // since may be later: of the next sweep, while this one is slow
+		case round < since+patience: // since may be the round of the next sweep, if this one is slow
 			more = true
 			d.mu.Unlock()
 		default:
@@ -142,10 +142,11 @@ func (t *Table) sweep() {
 	}
 }
 
-// noteHop notes where the PUT or GET of an operation went, to be blamed if no answer comes.
+// noteHop notes the next hop of an operation's PUT or GET, whose health falls if no answer
+// comes.
 func (t *Table) noteHop(o *operation, hop nid.NID) {
 	if o.event.MsgType == wire.Put && o.Header.Put().AckMD.IsNone() {
-		return // none is to come
+		return // no answer is awaited
 	}
 	d := o.md
 	d.mu.Lock()
@@ -160,8 +161,8 @@ func (t *Table) noteHop(o *operation, hop nid.NID) {
 	}
 }
 
-// hop is where the latest PUT or GET went that awaits an answer, if LNet chose its path. The
-// caller holds d.mu.
+// hop returns the next hop of the latest PUT or GET that awaits an answer, if LNet chose its
+// path. The caller holds d.mu.
 func (d *md) hop() nid.NID {
 	switch {
 	case d.asked == nil:

@@ -32,7 +32,7 @@ func (d *Dissector) release() {
 	d.assembler = nil
 }
 
-// streams hands assemblers the stream of a packet (reassembly.StreamFactory).
+// streams gives the assembler the flow of a packet (reassembly.StreamFactory).
 type streams struct{}
 
 // New returns the flow of the packet.
@@ -48,9 +48,9 @@ func (a *assembly) GetCaptureInfo() gopacket.CaptureInfo {
 	return gopacket.CaptureInfo{Timestamp: a.flow.d.at.Time}
 }
 
-// guard calls into the assembler, which panics on some overlapping segments
-// around sequence number 0. A panic of our own, from inside the decoder or the
-// caller's emit, goes on.
+// guard runs call, which uses the assembler. It recovers from panics of the assembler, which
+// panics on some overlapping segments around sequence number 0, but not from panics of the
+// decoder or of the caller's emit inside the assembler.
 func (d *Dissector) guard(f *flow, call func()) {
 	defer func() {
 		why := recover()

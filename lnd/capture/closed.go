@@ -17,7 +17,7 @@ type closedFlows struct {
 type closedFlow struct {
 	id   int
 	key  tuple
-	next [2]uint32 // by the place of the end in key
+	next [2]uint32 // sequence number after the last byte of each end, as in key
 	syn  [2]bool
 	isn  [2]uint32
 }

@@ -12,10 +12,9 @@ import (
 )
 
 // concealer replaces the payload of the messages of one side of a connection by zeros,
-// for viewers that may see headers alone. Lengths and positions stay, so that
-// decoders follow the connection as before; checksums become "none". Bytes that it
-// cannot follow become zeros as well. The zero value stands at the beginning of a
-// connection.
+// for viewers that may see headers alone. Lengths and positions stay, so that decoders follow
+// the connection as before; checksums become "none". Bytes that it cannot interpret become
+// zeros as well. The zero value is ready for the beginning of a connection.
 type concealer struct {
 	opening tapHalf // the handshake
 	header  []byte  // of the message in progress, as far as it has come
@@ -23,8 +22,8 @@ type concealer struct {
 	out     []byte  // what conceal returned last
 }
 
-// conceal returns b, which follows what it was given before, without payload. The
-// result is valid until the next call.
+// conceal returns b, the next bytes of a side, with zeros in place of payload. The result is
+// valid until the next call.
 func (c *concealer) conceal(side Side, b []byte) []byte {
 	c.out = append(c.out[:0], b...)
 	rest := c.out
@@ -83,8 +82,8 @@ func (h *half) concealHeader(b []byte) int {
 	return h.headerSize()
 }
 
-// payloadLength returns how many bytes follow the headers b of a message; all there
-// will ever be if b are none.
+// payloadLength returns how many bytes follow the headers b of a message. If b has no valid
+// headers it returns the largest number, so that all further bytes count as payload.
 func (h *half) payloadLength(b []byte) uint64 {
 	if h.framed() {
 		k, _, err := ksock.ParseMsgHeader(b, h.bigEndian)
@@ -129,8 +128,9 @@ func datagramHeaders(b []byte) int {
 	return ksock.DatagramPrefixSize + size
 }
 
-// concealPacket returns a packet of RoCEv2 without payload of LNet and without the
-// keys of memory, with an ICRC that is right. What the connection manager says stays.
+// concealPacket returns a packet of RoCEv2 without the payload of LNet and the keys of
+// memory, and with a correct ICRC. Messages of the connection manager stay, except for the
+// private data that o2iblnd has in them.
 func concealPacket(p lnd.Packet) []byte {
 	b := append([]byte(nil), p.Bytes...)
 	bth, _, err := ibta.ParseBTH(b)

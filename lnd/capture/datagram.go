@@ -30,7 +30,7 @@ func (w *Writer) Datagram(from, to netip.AddrPort, _ bool, pieces [][]byte) {
 	}
 }
 
-// datagramHeader is what is below a UDP datagram.
+// datagramHeader has the fields of the headers of a UDP packet.
 type datagramHeader struct {
 	from, to netip.AddrPort
 	tos, ttl uint8
@@ -81,7 +81,7 @@ func (r *recorder) serializeUDP(h datagramHeader, pieces [][]byte, size int) err
 	if err := udp.SerializeTo(r.buf, options); err != nil {
 		return err
 	}
-	if udp.Checksum == 0 { // it would mean that there is none (RFC 768)
+	if udp.Checksum == 0 { // a checksum of 0 would mean that there is none (RFC 768)
 		b := r.buf.Bytes()
 		b[6], b[7] = 0xFF, 0xFF
 	}

@@ -12,11 +12,12 @@ import (
 	"ulnet/lnd/socklnd/ksock"
 )
 
-// readDatagramPrefix reads what a multicast datagram begins with, before its LNet header.
+// readDatagramPrefix reads the prefix of a multicast datagram, which precedes its LNet
+// header.
 func readDatagramPrefix(b []byte) (any, []byte, gopacket.LayerType, error) {
 	var d ksock.Datagram
 	err := ksock.ParseDatagram(b, &d)
-	if errors.Is(err, ksock.ErrDatagramMagic) { // or that of o2iblnd, which begins as long and has no large header
+	if errors.Is(err, ksock.ErrDatagramMagic) { // it may have the prefix of o2iblnd, which is as long and never has a large header
 		err = kib.ParseDatagram(b, new(kib.Datagram))
 	}
 	if err != nil && !errors.Is(err, ksock.ErrDatagramLength) && !errors.Is(err, kib.ErrDatagramLength) {
@@ -25,8 +26,8 @@ func readDatagramPrefix(b []byte) (any, []byte, gopacket.LayerType, error) {
 	return nil, b[ksock.DatagramPrefixSize:], headerLayer(d.Large), nil
 }
 
-// datagram makes a Record of a packet that is a multicast datagram of LNet,
-// whatever its port; false if it is none.
+// datagram makes a Record of a packet that is a multicast datagram of LNet, whatever its
+// port. It returns false for other packets.
 func (d *Dissector) datagram(p gopacket.Packet) bool {
 	udp, ok := p.Layer(layers.LayerTypeUDP).(*layers.UDP)
 	if !ok || p.ErrorLayer() != nil {
@@ -54,7 +55,7 @@ func (r *Record) parseDatagram(b []byte, keep int) {
 	err := ksock.ParseDatagram(b, &g)
 	switch {
 	case errors.Is(err, ksock.ErrDatagramLength) && len(g.Payload) < int(g.Header.PayloadLength) && r.Length > uint64(len(b)):
-		err = nil // the capture has cut it
+		err = nil // the capture lacks the end of the datagram
 	case err == nil, errors.Is(err, ksock.ErrDatagramLength):
 	default:
 		r.Kind, r.Datagram, r.Err = Unknown, false, err
@@ -64,7 +65,7 @@ func (r *Record) parseDatagram(b []byte, keep int) {
 	r.Payload = g.Payload[:min(len(g.Payload), int(g.Header.PayloadLength))]
 	r.Missing = g.Header.PayloadLength - uint32(len(r.Payload))
 	r.Payload = r.Payload[:min(len(r.Payload), keep)]
-	r.Raw = b[:len(b)-len(g.Payload)+len(r.Payload)] // without what may follow
+	r.Raw = b[:len(b)-len(g.Payload)+len(r.Payload)] // without bytes that may follow the payload
 }
 
 // appendDatagram encodes a datagram as it was decoded.

@@ -4,10 +4,10 @@ package capture
 // machine: no clock, no I/O, no goroutine, and no more memory than one record
 // for each side. Not safe for concurrent use.
 //
-// It never fails. Bytes that make no sense become an Unknown record with
-// their place in the stream. Behind bytes of the handshake that make no sense
-// nothing can be understood; behind anything else it looks for the next bytes
-// that can be the beginning of a message.
+// It never fails. Bytes that make no sense become an Unknown record with their position in
+// the stream. After such bytes in the handshake the rest of the stream cannot be understood;
+// after such bytes elsewhere the decoder looks for the next bytes that can be the beginning
+// of a message.
 type Decoder struct {
 	conn  *Conn
 	keep  int
@@ -27,8 +27,8 @@ func NewDecoder(conn *Conn, keep int, emit func(*Record)) *Decoder {
 	return d
 }
 
-// Begin says that the next byte of a side is the first one it sent. Without
-// it the decoder finds out by itself whether that is so.
+// Begin says that the next byte of a side is the first one that it sent. Without this call
+// the decoder finds out by itself whether that is so.
 func (d *Decoder) Begin(side Side) {
 	h := &d.halfs[side]
 	if h.next == 0 {
@@ -89,8 +89,7 @@ func (d *Decoder) Gap(side Side, at Stamp, n uint64) {
 	h.start = h.next
 }
 
-// End says that a side sends nothing more: what it left unfinished is
-// reported.
+// End says that a side sends nothing more: the decoder reports an unfinished record.
 func (d *Decoder) End(side Side, at Stamp) {
 	d.at = at
 	h := &d.halfs[side]

@@ -93,8 +93,8 @@ func NewDissector(opt Options, emit func(*Record)) *Dissector {
 // Counts returns the counters.
 func (d *Dissector) Counts() Counts { return d.counts }
 
-// Packet takes the next packet of a capture. It keeps no reference to data.
-// The result tells whether the packet belongs to one of the ports, or to RoCE.
+// Packet takes the next packet of a capture. It keeps no reference to data. It returns true
+// if the packet belongs to one of the ports, or to RoCE.
 func (d *Dissector) Packet(at time.Time, link LinkType, data []byte) bool {
 	d.at = Stamp{Time: at, Frame: d.at.Frame + 1}
 	d.counts.Packets++
@@ -120,7 +120,7 @@ func (d *Dissector) Packet(at time.Time, link LinkType, data []byte) bool {
 	return true
 }
 
-// Close reports what is unfinished. The Dissector must not be used after it.
+// Close reports unfinished records. The Dissector must not be used after it.
 func (d *Dissector) Close() {
 	d.flush(d.at.Time.Add(time.Hour))
 	open := make([]*flow, 0, len(d.flows))
@@ -180,9 +180,9 @@ func (d *Dissector) flushOld() {
 	d.endFinished()
 }
 
-// flush counts as lost what later packets, taken before the instant t, are
-// waiting for. The assembler goes through its connections in no particular
-// order; Records leave in the order of connections.
+// flush counts bytes as lost for which packets captured before the instant t are waiting. The
+// assembler goes through its connections in no particular order; the Records are sorted by
+// connection.
 func (d *Dissector) flush(t time.Time) {
 	d.flushed, d.holding = d.at.Time, true
 	d.guard(nil, func() { d.assembler.FlushWithOptions(reassembly.FlushOptions{T: t}) })

@@ -28,7 +28,7 @@ type flow struct {
 	conn    *Conn
 	decoder *Decoder
 	key     tuple
-	keys    [2]gopacket.Flow // what the assembler knows each direction by
+	keys    [2]gopacket.Flow // the keys of the two directions in the assembler
 	first   Side             // of the first packet: the assembler's "client"
 	age     *list.Element
 
@@ -39,7 +39,7 @@ type flow struct {
 	closed [2]bool   // FIN or RST has been processed
 	seen   time.Time // when the last packet was taken
 	lossy  bool      // a packet has come out of order
-	ending bool      // the packets are ours, to make the assembler let go
+	ending bool      // the Dissector passes packets of its own, so that the assembler releases the flow
 	broken bool
 }
 
@@ -160,7 +160,7 @@ func (d *Dissector) end(f *flow, cause error) {
 	d.forget(f, cause)
 }
 
-// reset makes a RST of one side. Accept gives it its place in the stream.
+// reset makes a RST of one side. Accept sets its sequence number.
 func (f *flow) reset(side Side) *layers.TCP {
 	const flags, rst = 13, 0x04
 	header := [20]byte{12: 5 << 4, flags: rst}
@@ -171,8 +171,8 @@ func (f *flow) reset(side Side) *layers.TCP {
 	return &tcp
 }
 
-// endFinished ends the flows in which packets before a FIN were lost: the
-// assembler does not remember it.
+// endFinished ends the flows in which packets before a FIN were lost, because the assembler
+// does not remember such a FIN.
 func (d *Dissector) endFinished() {
 	waiting := d.ending[:0]
 	for _, f := range d.ending {
@@ -204,7 +204,7 @@ func (d *Dissector) forget(f *flow, cause error) {
 	d.deliver(&Record{Kind: Closed, Stamp: d.at, Conn: f.conn, Err: cause})
 }
 
-// side translates the assembler's direction.
+// side converts the assembler's direction to a Side.
 func (f *flow) side(dir reassembly.TCPFlowDirection) Side {
 	if dir == reassembly.TCPDirClientToServer {
 		return f.first
@@ -224,7 +224,7 @@ func (f *flow) Accept(tcp *layers.TCP, _ gopacket.CaptureInfo, _ reassembly.TCPF
 	case f.ending:
 		tcp.Seq = uint32(nextSeq)
 	case unknown && !tcp.SYN:
-		*start = true // in mid-stream; the decoder finds its way
+		*start = true // the capture begins in mid-stream; the decoder looks for a message
 		return len(tcp.Payload) > 0 || tcp.FIN || tcp.RST
 	case !unknown && !tcp.SYN:
 		old := int32(uint32(nextSeq) - tcp.Seq)

@@ -31,14 +31,14 @@ type half struct {
 	side  Side
 	phase phase
 
-	start uint64 // offset of the record in progress: of junk, then of buf
+	start uint64 // offset of the first byte of the record in progress: of junk, or else of buf
 	next  uint64 // offset of the next byte to come
 	buf   []byte // the record in progress: headers and kept payload
 	need  int    // collect until buf has so many bytes, then step
 
 	junk    []byte // the first bytes of a run without meaning
 	junkLen uint64
-	cause   error // why it has none
+	cause   error // why junk makes no sense
 
 	version   ksock.Version // 0 while unknown
 	bigEndian bool
@@ -109,7 +109,7 @@ func (d *Decoder) collect(h *half, b []byte) (rest []byte) {
 	return b[n:]
 }
 
-// step looks at a record of which need bytes are there.
+// step processes a record when need bytes of it are in buf.
 func (d *Decoder) step(h *half) {
 	switch h.phase {
 	case phaseOpening:

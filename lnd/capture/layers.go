@@ -90,7 +90,7 @@ func (r *Record) Layer() gopacket.LayerType {
 	return gopacket.LayerTypeZero
 }
 
-// readAcceptor: an initiator sends its HELLO next.
+// readAcceptor decodes an acceptor request. The initiator's next layer is its HELLO.
 func readAcceptor(b []byte) (any, []byte, gopacket.LayerType, error) {
 	r, rest, err := wire.ParseAcceptorRequest(b)
 	return &r, rest, LayerTypeHello, err
@@ -130,7 +130,8 @@ func headerLayer(large bool) gopacket.LayerType {
 	return LayerTypeLNet
 }
 
-// readHeader: a ping info follows where only that can be, else a payload.
+// readHeader decodes an LNet header. The next layer is a ping info if the message can carry
+// nothing else, otherwise a payload.
 func readHeader(parse func([]byte) (wire.Header, []byte, error)) layerReader {
 	return func(b []byte) (any, []byte, gopacket.LayerType, error) {
 		h, rest, err := parse(b)

@@ -35,7 +35,7 @@ func (d *Decoder) header(h *half) {
 	}
 	h.invalid = h.header.Validate()
 	if h.header.Type > wire.Hello || h.header.PayloadLength > wire.MaxPayload {
-		d.rescan(h, h.invalid) // its length cannot be believed
+		d.rescan(h, h.invalid) // an invalid header's length is not trusted
 		return
 	}
 	h.left, h.missing = h.header.PayloadLength, 0

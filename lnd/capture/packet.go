@@ -8,13 +8,13 @@ import (
 
 var _ lnd.PacketTap = (*Writer)(nil)
 
-// roceTTL is the TTL of captured packets: what senders set (rocev2 §13). What
-// is left of it on arrival a driver does not learn, and the ICRC does not cover it.
+// roceTTL is the TTL of captured packets: the one that senders set (rocev2 §13). A driver
+// does not learn the TTL with which a packet arrives, and the ICRC does not cover it.
 const roceTTL = 64
 
-// Packet records a packet of RoCEv2 as a UDP packet (lnd.PacketTap). All that the
-// ICRC covers is as on the wire: addresses, ports, identification, DF. The UDP
-// checksum is right, also where the sender had sent none.
+// Packet records a packet of RoCEv2 as a UDP packet (lnd.PacketTap). Everything that the ICRC
+// covers is as on the wire: addresses, ports, identification, DF. The UDP checksum is
+// correct, even if the sender sent none.
 func (w *Writer) Packet(p lnd.Packet) {
 	if w.sinks.Load() == 0 {
 		return

@@ -20,8 +20,8 @@ type PortalDissector struct {
 	Read     func(put wire.PutCmd, payload []byte) (Understood, error) // decodes the payload of a PUT
 }
 
-// Portals are the dissectors of a program by portal. This package has none: it
-// knows LNet, not its users.
+// Portals are the dissectors of a program by portal. This package has none, because it does
+// not know the protocols above LNet.
 type Portals map[uint32]PortalDissector
 
 // ErrPartOfPayload says that a payload is not all in the capture, or was not
@@ -32,11 +32,12 @@ var ErrPartOfPayload = errors.New("only part of the payload is there")
 type Payload struct {
 	Protocol string     // name of the dissector's protocol
 	Is       Understood // nil if nothing of it was understood
-	Err      error      // what was not
+	Err      error      // why the rest, or all of it, was not understood
 }
 
-// Read has the payload of a message read by the dissector of its portal; false
-// if there is none, or the payload goes by RDMA: then Moved has it.
+// Read decodes the payload of a message with the dissector of its portal. It returns false if
+// there is no dissector, or if the payload goes by RDMA: the record that [Record.Moved]
+// returns has it.
 func (p Portals) Read(r *Record) (Payload, bool) {
 	if r.Kind != Message || r.Header.Type != wire.Put || r.ByRDMA() {
 		return Payload{}, false

@@ -98,8 +98,8 @@ func (r *Reader) discard(n int64) ([]byte, error) {
 	return r.read(4)
 }
 
-// section reads what tells the byte order of a section, which a section
-// header begins, and forgets the interfaces of the last one.
+// section reads the part of a section header that tells the byte order of the new section,
+// and forgets the interfaces of the last section.
 func (r *Reader) section() error {
 	b, err := r.read(4)
 	if err != nil {

@@ -46,8 +46,8 @@ type Stamp struct {
 // Kind tells what a Record is about.
 type Kind uint8
 
-// The kinds of records. Request to Message are on the wire as they stand,
-// Unknown are bytes without meaning, the others are about the connection.
+// The kinds of records. Request to Message are messages on the wire, Unknown are bytes
+// without meaning, the others are about the connection.
 const (
 	Opened    Kind = iota + 1 // the first packet of a connection
 	Request                   // an acceptor request
@@ -60,9 +60,9 @@ const (
 	MidStream                 // the beginning of the connection is missing
 	Closed                    // the connection ended; Err is nil after FIN or DREP
 
-	// Of RoCE alone. What a RocePacket completes comes right after it. Of a Lost,
-	// Length counts packets.
-	RocePacket // one packet as it is; with an Err it has no meaning
+	// The kinds of RoCE alone. The record of a message follows the RocePacket that completes
+	// the message. In a Lost of RoCE, Length counts packets.
+	RocePacket // one packet as it is; if Err is set it could not be understood
 	CMMessage  // a message of the connection manager
 	Exchange   // a message of o2iblnd without an LNet header
 )
@@ -85,17 +85,17 @@ type ChecksumState uint8
 // The outcomes.
 const (
 	ChecksumNone      ChecksumState = iota // the sender sent none
-	ChecksumGood                           // equals the bytes
-	ChecksumBad                            // does not, on a v2 connection
-	ChecksumUnchecked                      // bytes are missing, or not v2
+	ChecksumGood                           // the checksum is correct
+	ChecksumBad                            // the checksum is wrong, on a v2 connection
+	ChecksumUnchecked                      // not checked: bytes are missing, or the connection is not v2
 )
 
-// Record is one thing that a capture shows. It and all it points to belong to
-// the decoder and are valid during the call that hands it out.
+// Record is one thing that a capture shows. It and everything that it points to belong to the
+// decoder and are valid during the call of emit.
 type Record struct {
 	Kind Kind // says which of the other fields are set
 	Stamp
-	Conn *Conn // that it belongs to
+	Conn *Conn // the connection that the record is about
 	From Side  // the side that sent it
 
 	Offset uint64 // of the first byte in the stream of its side
@@ -114,7 +114,7 @@ type Record struct {
 
 	Checksum ChecksumState // Noop, Message and Exchange
 
-	RoCE *RoCE // what RoCE says besides; nil over TCP
+	RoCE *RoCE // further fields of RoCE; nil over TCP
 
 	// Datagram says that a Message is a multicast datagram. Its Conn is no
 	// connection, without an ID: Ends[Acceptor] is the group's address.
@@ -127,8 +127,8 @@ func (r *Record) Src() netip.AddrPort { return r.Conn.Ends[r.From] }
 // Dst returns the address of the receiving side.
 func (r *Record) Dst() netip.AddrPort { return r.Conn.Ends[r.From.Other()] }
 
-// Type returns what goes by on the wire in one word: ACCEPTOR, HELLO, NOOP,
-// ACK, PUT, GET or REPLY; empty for all other records.
+// Type returns the kind of a message on the wire in one word: ACCEPTOR, HELLO, NOOP, ACK,
+// PUT, GET or REPLY; empty for all other records.
 func (r *Record) Type() string {
 	switch r.Kind {
 	case Request, Refusal:
@@ -147,7 +147,8 @@ func (r *Record) Type() string {
 	return ""
 }
 
-// Portal returns the portal of a PUT or GET, and of what moves its payload.
+// Portal returns the portal of a PUT or GET, also for a message of o2iblnd that moves its
+// payload.
 func (r *Record) Portal() (uint32, bool) {
 	if r.Kind != Message && (r.Kind != Exchange || r.RoCE.Transfer == nil) {
 		return 0, false
@@ -161,8 +162,8 @@ func (r *Record) Portal() (uint32, bool) {
 	return 0, false
 }
 
-// PingInfo returns the ping info that r carries: a push, or a REPLY whose
-// payload begins like one. If the payload was cut, that is all it still says.
+// PingInfo returns the ping info that r carries: a push, or a REPLY whose payload begins like
+// one. If the payload was cut off, the result has the part that is there.
 func (r *Record) PingInfo() (wire.PingInfo, bool) {
 	if r.Kind != Message || r.Missing > 0 || len(r.Payload) < 4 {
 		return wire.PingInfo{}, false
@@ -175,8 +176,8 @@ func (r *Record) PingInfo() (wire.PingInfo, bool) {
 	return p, err == nil || errors.Is(err, wire.ErrShort) && p.PID != 0
 }
 
-// AppendBinary encodes what was decoded: for a complete record of a sender
-// that keeps to the format, exactly Raw.
+// AppendBinary encodes the decoded fields. For a complete record of a sender that keeps to
+// the format the result equals Raw.
 func (r *Record) AppendBinary(b []byte) ([]byte, error) {
 	var err error
 	if r.RoCE != nil {
@@ -196,7 +197,7 @@ func (r *Record) AppendBinary(b []byte) ([]byte, error) {
 			return r.appendDatagram(b)
 		}
 		if r.Framed {
-			b, _ = r.Ksock.AppendBinary(b) // no error exists
+			b, _ = r.Ksock.AppendBinary(b) // the error is always nil
 		}
 		if r.Large {
 			b, err = r.Header.AppendLarge(b)

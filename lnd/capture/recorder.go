@@ -11,9 +11,9 @@ import (
 	"github.com/google/gopacket/pcapgo"
 )
 
-// maxSegment is the longest piece of payload in one recorded packet: it leaves
-// room for headers below the 64 KiB of an IP packet, and many tools allocate
-// by it.
+// maxSegment is the longest piece of payload in one recorded packet. It leaves room for
+// headers below the 64 KiB of an IP packet, and keeps the buffers small that many tools
+// allocate for the longest packet.
 const maxSegment = 32 << 10
 
 // recorder writes connections as packets. Its Writer's mutex guards it.
@@ -61,8 +61,8 @@ func newRecorder(out io.Writer) (*recorder, error) {
 	}, nil
 }
 
-// announce shows the beginning of a connection: the TCP handshake, and what
-// has gone by of LNet's. The mutex of f is held unless f is new.
+// announce shows the beginning of a connection: the TCP handshake, and the part of LNet's
+// handshake that has been sent so far. The mutex of f is held unless f is new.
 func (r *recorder) announce(f *tapFlow, at time.Time) {
 	const spread = 1_000_003 // consecutive connections have distinct numbers
 	isn := uint32(f.id) * spread
@@ -78,7 +78,7 @@ func (r *recorder) announce(f *tapFlow, at time.Time) {
 	}
 }
 
-// data shows bytes of a side.
+// data records bytes of a side.
 func (r *recorder) data(f *tapFlow, side Side, b []byte, at time.Time) {
 	c := r.flows[f]
 	if c == nil {
@@ -104,7 +104,7 @@ func (r *recorder) bytes(f *tapFlow, c *recorded, side Side, b []byte, at time.T
 	}
 }
 
-// close shows the end of a connection, as if this side had begun it.
+// close records the end of a connection, as if this side had begun it.
 func (r *recorder) close(f *tapFlow, at time.Time) {
 	c := r.flows[f]
 	if c == nil {
@@ -123,7 +123,7 @@ func (r *recorder) finish(at time.Time) {
 			LastUpdate: at, PacketsReceived: r.packets + r.dropped, PacketsDropped: r.dropped,
 		})
 	}
-	_ = r.flush() // r.err keeps it
+	_ = r.flush() // r.err keeps the error
 }
 
 func (r *recorder) flush() error {

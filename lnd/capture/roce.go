@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// Why packets of RoCE and what they carry are not understood, besides the
+// The reasons why packets of RoCE and the messages in them are not understood, besides the
 // errors of the packages that parse them.
 var (
 	ErrICRC     = errors.New("ICRC is wrong")
@@ -16,11 +16,10 @@ var (
 	ErrSame     = errors.New("is the other direction of a connection that was found")
 )
 
-// RoCE is what a Record of RoCEv2 says besides. It belongs to the decoder like
-// the Record.
+// RoCE has the further fields of a Record of RoCEv2. It belongs to the decoder like the
+// Record.
 type RoCE struct {
-	// Packet is the packet that was captured, of a message in several SENDs the
-	// last one.
+	// Packet is the captured packet; for a message in several SEND packets, the last one.
 	Packet ibta.Packet
 	// CM is the message of the connection manager, if Kind is CM.
 	CM CM
@@ -93,19 +92,19 @@ func (c *CM) AppendTo(b []byte) []byte {
 // or GET_REQ to its DONE or NAK.
 type Transfer struct {
 	Request kib.MsgType // PUT_REQ or GET_REQ
-	From    Side        // that sent it
+	From    Side        // the side that sent the request
 	Header  wire.Header // of the message
 	Writes  int         // RDMA WRITEs so far
 	Bytes   uint64      // that they moved
-	Payload []byte      // their data from the beginning, as far as it was kept
+	Payload []byte      // their data from the beginning, as far as the decoder keeps it
 
-	cookie    uint64 // by which its DONE will name it
+	cookie    uint64 // the cookie by which its DONE will name it
 	requested uint64 // cookie of the request
 	key       uint32
 	frags     []kib.Frag
 }
 
-// writer returns the side that writes.
+// writer returns the side that sends the RDMA WRITEs.
 func (t *Transfer) writer() Side {
 	if t.Request == kib.PutReq {
 		return t.From

@@ -28,7 +28,7 @@ func (r *roce) cm(f *roceFrame) {
 	case ibta.AttrREQ:
 		var user []byte
 		if rec.RoCE.CM.IP, user, rec.Err = ibta.ParseIPCM(m.REQ.Private); rec.Err != nil {
-			user = m.REQ.Private[ibta.IPCMSize:] // for all that
+			user = m.REQ.Private[ibta.IPCMSize:] // o2iblnd's part is at its usual offset even so
 		}
 		rec.private(user)
 	case ibta.AttrREP:
@@ -76,8 +76,8 @@ func parseCM(b []byte) (m CM, err error) {
 	return m, nil
 }
 
-// private takes what o2iblnd says in the private data of a REQ or REP. Others
-// may connect too, and say nothing of the kind.
+// private parses o2iblnd's message in the private data of a REQ or REP. Other programs
+// connect, too, whose private data is something else.
 func (r *Record) private(b []byte) {
 	m, err := kib.ParseMsg(b)
 	if errors.Is(err, kib.ErrMagic) || errors.Is(err, kib.ErrShort) {
@@ -135,7 +135,7 @@ func (r *roce) learn(c *roceConn, side Side, f *roceFrame, m *CM) {
 	}
 	end := qpEnd{f.dst, f.src, qp}
 	if c.qps[side] == end {
-		return // it is sent again
+		return // a repeated message
 	}
 	r.name(c, side, end)
 	if fl := c.flows[side.Other()]; !fl.known {
@@ -143,7 +143,7 @@ func (r *roce) learn(c *roceConn, side Side, f *roceFrame, m *CM) {
 	}
 }
 
-// learnNIDs takes what the sides call themselves.
+// learnNIDs notes the NIDs that the sides give themselves.
 func (c *roceConn) learnNIDs(r *Record) {
 	if n := r.RoCE.Msg.SrcNID; r.RoCE.HasMsg && n.IsValid() && !n.IsAny() {
 		c.NIDs[r.From] = n

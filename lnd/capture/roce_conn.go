@@ -18,8 +18,8 @@ type roceConn struct {
 	r      *roce
 	age    *list.Element
 	flows  [2]*roceFlow // by the sending side
-	qps    [2]qpEnd     // that each side is sent to at; zero: not known
-	ids    [2]commEnd   // that the CM names each side by
+	qps    [2]qpEnd     // the queue pair at which each side receives; zero: not known
+	ids    [2]commEnd   // the communication id of each side
 	closed bool         // Closed has been emitted
 	moving []*Transfer  // transfers that are not done, the oldest first
 }
@@ -123,9 +123,9 @@ func (r *roce) forget(c *roceConn, cause error) {
 	r.conns.Remove(c.age)
 }
 
-// pair finds the connection whose queue pair gets its acknowledgements at end:
-// the one that asked for one with this PSN. half is the connection that end
-// belonged to so far, or nil.
+// pair finds the connection that an acknowledgement to end belongs to: the one in which a
+// packet with this PSN asked for an acknowledgement. half is the connection that end belonged
+// to so far, or nil.
 func (r *roce) pair(half *roceConn, end qpEnd, psn ibta.PSN) *roceConn {
 	for e := r.conns.Back(); e != nil; e = e.Prev() {
 		c := e.Value.(*roceConn)

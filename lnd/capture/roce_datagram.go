@@ -39,7 +39,7 @@ func (r *Record) parseKibDatagram(b []byte, keep int) {
 	err := kib.ParseDatagram(b, &g)
 	switch {
 	case errors.Is(err, kib.ErrDatagramLength) && len(g.Payload) < int(g.Header.PayloadLength) && r.Length > uint64(len(b)):
-		err = nil // the capture has cut it
+		err = nil // the capture lacks the end of the datagram
 	case err == nil, errors.Is(err, kib.ErrDatagramLength):
 	default:
 		r.Kind, r.Datagram, r.Err = Unknown, false, err
@@ -49,5 +49,5 @@ func (r *Record) parseKibDatagram(b []byte, keep int) {
 	r.Payload = g.Payload[:min(len(g.Payload), int(g.Header.PayloadLength))]
 	r.Missing = g.Header.PayloadLength - uint32(len(r.Payload))
 	r.Payload = r.Payload[:min(len(r.Payload), keep)]
-	r.Raw = b[:len(b)-len(g.Payload)+len(r.Payload)] // without what may follow
+	r.Raw = b[:len(b)-len(g.Payload)+len(r.Payload)] // without bytes that may follow the payload
 }

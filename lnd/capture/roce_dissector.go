@@ -35,13 +35,15 @@ type roce struct {
 	extra RoCE
 }
 
-// qpEnd is a queue pair as those who send to it see it.
+// qpEnd identifies a queue pair by its number and the addresses of packets that are sent to
+// it.
 type qpEnd struct {
 	from, at netip.Addr
 	qp       ibta.QPN
 }
 
-// commEnd is an end of a connection as its CM names it.
+// commEnd identifies an end of a connection by the addresses and the communication id of its
+// connection manager.
 type commEnd struct {
 	at, peer netip.Addr
 	id       ibta.CommID
@@ -99,8 +101,8 @@ func (r *roce) take(f *roceFrame) {
 	r.frame(f)
 }
 
-// parse takes the packet apart. What was cut off is taken for zero, and cannot
-// be checked.
+// parse decodes the packet. Bytes that the capture lacks are taken as zeros, and the ICRC is
+// then not checked.
 func (f *roceFrame) parse(ip, udp []byte) {
 	whole := f.raw
 	if f.cut > 0 {

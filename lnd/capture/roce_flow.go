@@ -17,18 +17,18 @@ type roceFlow struct {
 	c    *roceConn
 	side Side
 
-	known bool // next is
+	known bool // next is known
 	next  ibta.PSN
 	ahead []roceFrame // sorted, each behind next
 
-	recent [64]ibta.PSN // that asked for an acknowledgement
+	recent [64]ibta.PSN // PSNs of packets that asked for an acknowledgement
 	count  int
 
 	buf     []byte // the SEND in progress
 	sending bool
-	broken  error // of the SEND in progress: part of it is not there
+	broken  error // why the SEND in progress cannot be completed, or nil
 	write   *Transfer
-	address uint64 // where the WRITE in progress goes on
+	address uint64 // the address at which the WRITE in progress continues
 	writing bool   // a WRITE is in progress, of a known transfer or not
 }
 
@@ -52,7 +52,7 @@ func (fl *roceFlow) arrive(f *roceFrame) {
 	}
 }
 
-// pass takes note of a packet of which nothing is known but its PSN.
+// pass notes a packet of which only the PSN is known.
 func (fl *roceFlow) pass(f *roceFrame) {
 	if fl.known && f.PSN == fl.next {
 		fl.abandon(f.err)
@@ -96,7 +96,7 @@ func (fl *roceFlow) catchUp() {
 	}
 }
 
-// skip gives up what is missing before the first packet that waits.
+// skip gives up the packets that are missing before the first packet that waits.
 func (fl *roceFlow) skip() {
 	n := fl.ahead[0].PSN.Sub(fl.next)
 	fl.c.r.note(fl.c, fl.side, Lost, uint64(n), nil)
@@ -122,7 +122,7 @@ func (fl *roceFlow) asked(psn ibta.PSN) bool {
 	return false
 }
 
-// end takes all that waits and reports what is unfinished.
+// end processes all packets that wait and reports an unfinished message.
 func (fl *roceFlow) end() {
 	for len(fl.ahead) > 0 {
 		fl.skip()
@@ -189,12 +189,12 @@ func (fl *roceFlow) takeWrite(f *roceFrame) {
 	}
 }
 
-// acknowledged takes an ACK or NAK that side sends: it is about what the other
-// side sent.
+// acknowledged processes an ACK or NAK that side sent, which is about packets of the other
+// side.
 func (c *roceConn) acknowledged(f *roceFrame, side Side) {
 	psn := f.PSN
 	if s := f.AETH.Syndrome; !s.IsAck() {
-		psn = psn.Add(-1) // a NAK acknowledges what is before it
+		psn = psn.Add(-1) // a NAK acknowledges the packets before its PSN
 	}
 	c.flows[side.Other()].acknowledged(psn)
 }

@@ -39,12 +39,12 @@ func kibChecksum(m *kib.Msg, b []byte) ChecksumState {
 	case m.VerifyChecksum(b) == nil:
 		return ChecksumGood
 	case len(m.Payload) > 0:
-		return ChecksumUnchecked // kernels do not count it
+		return ChecksumUnchecked // kernels do not include the payload in the checksum
 	}
 	return ChecksumBad
 }
 
-// transfer follows the transfer that a message begins, goes on with or ends.
+// transfer follows the RDMA transfer that a message begins, continues or ends.
 func (c *roceConn) transfer(r *Record) {
 	m := &r.RoCE.Msg
 	switch m.Type {
@@ -78,7 +78,7 @@ func (c *roceConn) transfer(r *Record) {
 	}
 }
 
-// describe notes where the data is to go.
+// describe notes the memory that the data is to be written to.
 func (t *Transfer) describe(d *kib.Desc) {
 	t.key, t.frags = d.Key, make([]kib.Frag, d.Len())
 	for i := range t.frags {
@@ -138,7 +138,7 @@ func (c *roceConn) target(side Side, h ibta.RETH) *Transfer {
 	return nil
 }
 
-// offset returns the place in the payload of an address.
+// offset returns the offset in the payload that an address stands for.
 func (t *Transfer) offset(address uint64) (n uint64, ok bool) {
 	for _, f := range t.frags {
 		if at := address - f.Address; at < uint64(f.Length) {

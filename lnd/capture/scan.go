@@ -30,10 +30,10 @@ func (d *Decoder) rescan(h *half, cause error) {
 	}
 }
 
-// scan looks for the beginning of a message in buf and b. It returns what is
-// to be decoded as one; what may become one stays in buf. A NOOP, which many
-// bytes look like, is believed only where a segment begins: boundary tells
-// whether b begins one.
+// scan looks for the beginning of a message in buf and b. It returns the bytes to decode as a
+// message; bytes that may still turn out to be a message stay in buf. Many byte sequences
+// look like a NOOP, so a NOOP is accepted only where a segment begins: boundary tells whether
+// b begins one.
 func (d *Decoder) scan(h *half, b []byte, boundary bool) (rest []byte) {
 	fresh := len(h.buf)
 	h.buf = append(h.buf, b...)
@@ -111,8 +111,8 @@ func (h *half) guess(v ksock.Version) ksock.Version {
 	return v
 }
 
-// plausibleNoop tells whether b begins with a NOOP as kernels send it: without
-// a checksum and with cookies that have not been counted up for centuries.
+// plausibleNoop tells whether b begins with a NOOP as kernels send it: without a checksum,
+// and with cookies that are small enough to be counters.
 func (h *half) plausibleNoop(b []byte) bool {
 	k, _, err := ksock.ParseMsgHeader(b, h.bigEndian)
 	return err == nil && k.Type == ksock.Noop && k.Checksum == 0 &&

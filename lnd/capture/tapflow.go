@@ -27,8 +27,8 @@ type tapFlow struct {
 	ended bool
 }
 
-// tapHalf is what one side of a connection has sent. Once its handshake is
-// over only bytes changes, so that nothing is locked without a viewer.
+// tapHalf is what one side of a connection has sent. After the handshake only bytes changes,
+// so that no lock is needed while nothing records the connection.
 type tapHalf struct {
 	bytes atomic.Uint64
 	over  atomic.Bool // the handshake: state is not handshakeOpen
@@ -83,8 +83,8 @@ func (f *tapFlow) data(side Side, b []byte) {
 	h := &f.halves[side]
 	over := h.over.Load()
 	if over {
-		// Counted before sinks is read: attach does the reverse, and one of
-		// the two sees what the other has done.
+		// The bytes are counted before sinks is read, and attach does the reverse, so that at
+		// least one of the two sees what the other has done.
 		h.bytes.Add(uint64(len(b)))
 		if f.w.sinks.Load() == 0 {
 			return

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// maxPending bounds what waits for one viewer.
+// maxPending bounds the bytes that wait for one viewer.
 const maxPending = 8 << 20
 
 // viewer is a recorder that writes into memory, from where a goroutine of its

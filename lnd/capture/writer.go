@@ -92,11 +92,11 @@ func (w *Writer) Flow(local, remote netip.AddrPort, dialled bool) lnd.Flow {
 	return f
 }
 
-// Rotate completes the file and goes on in another one, which begins as what a
-// viewer is shown does: with the connections that are open. A message that is on its
-// way meanwhile may be cut off in both. The caller closes the old file when Rotate
-// has returned, whatever it returned but ErrClosed, which also means that there was
-// no file: then nothing has changed. Other errors are the first one of either file.
+// Rotate completes the file and continues in another one, which begins like the capture of a
+// viewer, with the connections that are open. A message that is being sent meanwhile may be
+// cut off in both files. The caller closes the old file when Rotate has returned, unless the
+// error is ErrClosed: then nothing has changed, and there may have been no file at all. Other
+// errors are the first one of either file.
 func (w *Writer) Rotate(file io.Writer) error {
 	r, err := newRecorder(file)
 	if err != nil {
@@ -122,16 +122,16 @@ func (w *Writer) Rotate(file io.Writer) error {
 	return errors.Join(old.err, r.err)
 }
 
-// View writes the capture from now on to out, in pcapng, until ctx ends, the
-// Writer is closed (both return nil) or out fails. Connections that are open
-// already appear with their handshake, stamped with the present time, and then
-// from the next message on that begins a run of bytes.
+// View writes the capture from now on to out, in pcapng, until ctx ends, the Writer is closed
+// (both return nil) or out fails. Connections that are open already appear with their
+// handshake, stamped with the present time, and then from the next bytes on that begin with a
+// message.
 //
-// If out is too slow, packets are dropped, because drivers must not wait; gaps in the
-// sequence numbers show them, and they are counted in the interface statistics that end
-// the capture when the Writer is closed. When ctx ends it
-// first, there are none. If out has a method Flush(), it is called after each
-// write. Besides the errors of out there are ErrClosed and ErrViewers.
+// If out is too slow, packets are dropped, because drivers must not wait. Gaps in the
+// sequence numbers show that. The interface statistics at the end of the capture count the
+// dropped packets; they are written when the Writer is closed, but not when ctx ends. If out
+// has a method Flush(), it is called after each write. Besides the errors of out there are
+// ErrClosed and ErrViewers.
 func (w *Writer) View(ctx context.Context, out io.Writer) error { return w.view(ctx, out, false) }
 
 // ViewHeaders is View for viewers that may see headers alone: payload, checksums and

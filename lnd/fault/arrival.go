@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// upward is an NI as the driver below sees it.
+// upward is a netIf with the methods of lnd.Upcalls, for the driver below.
 type upward netIf
 
 // arrival is a message that has arrived and does not reach lnet at once. It is
@@ -45,8 +45,8 @@ func (u *upward) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	return ni.up.Parse(d)
 }
 
-// catch returns the arrival of a message that is spoiled; nil if it is not.
-// Messages of this node were spoiled when they were sent: LNet's rules are asked alone.
+// catch returns the arrival of a message to which a fault applies, or nil. Rules applied to
+// messages of this node when they were sent, so that on arrival only LNet's rules do.
 func (ni *netIf) catch(d *lnd.Delivery) *arrival {
 	p := ni.plan
 	p.mu.Lock()
@@ -80,8 +80,8 @@ func (ni *netIf) catch(d *lnd.Delivery) *arrival {
 	return a
 }
 
-// store makes an arrival and its copy; nil if the message may do without. The
-// caller holds plan.mu.
+// store makes the arrival of a message and of its copy. If there is no room, it returns nil
+// for a message that may be passed on at once, and lost otherwise. The caller holds plan.mu.
 func (ni *netIf) store(d *lnd.Delivery, f *link.Outcome, now time.Duration) *arrival {
 	p := ni.plan
 	size := int(d.Header.PayloadLength)
@@ -109,7 +109,7 @@ func newArrival(ni *netIf, d *lnd.Delivery, memory []byte, due time.Duration) *a
 	return a
 }
 
-// sink is where the driver reads the payload to.
+// sink returns the memory into which the driver reads the payload.
 func (a *arrival) sink() lnd.Payload {
 	if len(a.memory) == 0 {
 		return lnd.Payload{}
@@ -193,10 +193,11 @@ func (u *upward) Finalize(m *lnd.Message, err error) {
 	p.release(c.bytes)
 }
 
-// Abandon implements lnd.Upcalls. What lnet holds of ours needs no connection.
+// Abandon implements lnd.Upcalls. A delivery that this package made needs no connection, so
+// it is never abandoned.
 func (u *upward) Abandon(d *lnd.Delivery) bool { return u.up.Abandon(d) }
 
-// Waits implements lnd.Upcalls. A copy is not lnet's.
+// Waits implements lnd.Upcalls. lnet does not know the copies that this package makes.
 func (u *upward) Waits(m *lnd.Message) {
 	if _, ours := m.Owner.(*copied); !ours {
 		u.up.Waits(m)

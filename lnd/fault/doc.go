@@ -32,9 +32,8 @@
 //
 // # LNet's rules
 //
-// Beside these rules there are the drop and delay rules of LNet (package faultrule),
-// which [Plan.AddRule] adds. They act where the kernel's do, after what a Rule has left of
-// a message:
+// Beside these rules there are the drop and delay rules of LNet (package faultrule), which
+// [Plan.AddRule] adds. They act where the kernel's do, on messages that no Rule has lost:
 //
 //	drop    an arrived message is discarded, also one of this node to itself; lnet counts
 //	        it as a drop, with the NI and the peer

@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Wrap returns a driver that does to the messages of the NIs of d what the plan
-// says. One plan is for all drivers of a node.
+// Wrap returns a driver that applies a plan to the messages of the NIs of d. All drivers of a
+// node share one plan.
 func Wrap(d lnd.Driver, p *Plan) lnd.Driver { return driver{d, p} }
 
 // Unwrap returns the NI of the driver below, for its snapshot, or ni itself if
@@ -45,11 +45,11 @@ func (d driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 		ni.caster = m
 	}
 	p.nis = append(p.nis, ni)
-	ni.arm() // for what has arrived meanwhile
+	ni.arm() // for messages that have arrived meanwhile
 	return ni, nil
 }
 
-// netIf is an NI as lnet sees it.
+// netIf is an NI of a wrapped driver, with the methods that lnet calls.
 type netIf struct {
 	plan   *Plan
 	up     lnd.Upcalls
@@ -60,7 +60,7 @@ type netIf struct {
 	rules  ruleDropper // up, if that counts what a drop rule discards, else nil
 
 	closed   bool          // guarded by plan.mu, and all below
-	kept     kept          // what is not due yet
+	kept     kept          // messages that are not due yet
 	timer    machine.Timer // for the first of kept; nil: none is set
 	draining bool          // a goroutine is in drain
 	ends     []outcome     // of messages to finalize

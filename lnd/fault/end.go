@@ -7,19 +7,18 @@ import (
 	"ulnet/lnd"
 )
 
-// Close prepares the end of an NI of a wrapped driver, as [Plan.Stop] does that
-// of all: what is kept fails with ESHUTDOWN, and so does what would have to be
-// kept from now on, so that lnet need not wait for it. Other NIs are not
-// concerned. It must not be called from a handler.
+// Close prepares an NI of a wrapped driver for its end, as [Plan.Stop] does all NIs: kept
+// messages fail with ESHUTDOWN, and so do messages that would have to be kept from now on, so
+// that lnet need not wait for them. Other NIs are not affected. Close must not be called from
+// a handler.
 func Close(ni lnd.NI) {
 	if f, ok := ni.(*netIf); ok {
 		f.close()
 	}
 }
 
-// Shutdown implements lnd.NI. What is kept does not leave any more, so that a
-// node that is paused can end. Deliveries that lnet holds are its own to give up
-// before.
+// Shutdown implements lnd.NI. Kept messages are not sent any more, so that a node can end
+// while it is paused. lnet must have given up the deliveries that it holds.
 func (ni *netIf) Shutdown(ctx context.Context) error {
 	ni.close()
 	err := ni.lower.Shutdown(ctx)
@@ -46,7 +45,8 @@ func (ni *netIf) close() {
 	}
 }
 
-// ending reports whether nothing is kept any more. The caller holds plan.mu.
+// ending reports whether no message is kept any more, because the NI or the node ends. The
+// caller holds plan.mu.
 func (ni *netIf) ending() bool { return ni.closed || ni.plan.stopped }
 
 // outcome is a message that goes nowhere, and the error that it ends with.

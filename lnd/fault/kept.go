@@ -9,8 +9,7 @@ import (
 	"ulnet/lnet/faultrule"
 )
 
-// item is a message that waits for its time: m on its way out, or a on its way
-// in.
+// item is a message that waits for its time: m if it is being sent, a if it has arrived.
 type item struct {
 	due time.Duration
 	seq uint64
@@ -26,7 +25,7 @@ type item struct {
 // messages on their way out go first.
 type kept struct{ urgent, normal items }
 
-// class is where i belongs.
+// class returns the class of i.
 func (k *kept) class(i *item) *items {
 	if i.m != nil && i.m.Priority {
 		return &k.urgent
@@ -82,8 +81,8 @@ func (s *items) Pop() any {
 	return x
 }
 
-// mustKeep reports whether a message with that delay waits: it does not pass
-// those that are due. The caller holds plan.mu.
+// mustKeep reports whether a message with this delay has to be kept: because of the delay or
+// a pause, or because it must not pass messages that are due. The caller holds plan.mu.
 func (ni *netIf) mustKeep(now, delay time.Duration) bool {
 	return delay > 0 || ni.plan.paused || ni.draining || ni.kept.due(now) != nil
 }
@@ -112,7 +111,7 @@ func (ni *netIf) arm() {
 		ni.timer = nil
 	}
 	at, any := ni.kept.first()
-	// Before Startup has returned there is nothing to send by.
+	// Before Startup has returned there is no NI to send by.
 	if !any || ni.plan.paused || ni.draining || ni.lower == nil {
 		return
 	}
@@ -168,8 +167,8 @@ func (ni *netIf) takeKept() []item {
 	return left
 }
 
-// leave gives back the room of a message that lnet owns. That of a copy and of
-// an arrival is their memory, which is still needed. The caller holds plan.mu.
+// leave gives back the room of a message that lnet owns. A copy or an arrival keeps its room
+// until its memory is no longer needed. The caller holds plan.mu.
 func (i *item) leave() {
 	if i.m == nil {
 		return

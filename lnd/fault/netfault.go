@@ -87,7 +87,7 @@ func (i *item) cancel() {
 	}
 	i.a.free()
 	if i.ni.rules != nil {
-		_ = i.ni.rules.DropByRule(&i.a.d) // the NI ends: it is not counted
+		_ = i.ni.rules.DropByRule(&i.a.d) // an error says that the NI ends and does not count it
 	}
 }
 
@@ -97,10 +97,10 @@ type ruleDropper interface {
 	DropByRule(*lnd.Delivery) error
 }
 
-// ruleLeaving asks LNet's rules about a message that leaves: how long it has to wait,
-// which it adds to f, because of which rule, and what it has to end with. As in the
-// kernel, lo fails nothing, and a datagram has no peer whose health it could lower. The
-// caller holds plan.mu.
+// ruleLeaving asks LNet's rules about a message that leaves. It adds the time that the
+// message has to wait to f, and returns the delay rule and the error that the message has to
+// end with. As in the kernel, messages by lo do not fail, and neither do datagrams, which
+// have no peer whose health could fall. The caller holds plan.mu.
 func (ni *netIf) ruleLeaving(m *lnd.Message, f *link.Outcome, now time.Duration) (rule faultrule.ID, failure error) {
 	if f.Lost {
 		return 0, nil

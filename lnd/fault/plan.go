@@ -48,16 +48,16 @@ type Plan struct {
 	lnet      *faultrule.Set
 	lastID    int
 	partition Partition
-	cut       uint64 // by partitions, also by those that have ended
+	cut       uint64 // messages stopped by partitions, also by those that have ended
 	paused    bool
 	resume    machine.Timer // of a pause with an end
 	resumesAt time.Duration // instant; 0: never by itself
 	stopped   bool
-	held      int // messages
-	heldBytes int // of payload
+	held      int // messages that are kept
+	heldBytes int // bytes of their payload
 	overflow  uint64
 	refused   uint64
-	seq       uint64 // of kept messages
+	seq       uint64 // number of the latest kept message
 	nis       []*netIf
 	quiet     sync.Cond // signalled when an NI has ended what it was doing
 }
@@ -120,7 +120,7 @@ func (p *Plan) RemoveAll() int {
 	return n
 }
 
-// Separate replaces the partition. The zero Partition heals.
+// Separate replaces the partition. The zero Partition ends it.
 func (p *Plan) Separate(to Partition) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

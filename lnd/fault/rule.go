@@ -25,8 +25,8 @@ type Rule struct {
 	Types    Types   // types of message
 	Portals  Portals // portals of PUTs and GETs
 
-	Cut    bool        // none of them passes; else:
-	Change link.Change // of a link that was perfect; without a rate
+	Cut    bool        // none of the messages passes; otherwise Change applies
+	Change link.Change // the change of a perfect link; it has no rate
 }
 
 // matches reports whether the rule applies to a message. Its destination is the one in the header
@@ -35,8 +35,8 @@ func (r *Rule) matches(h *wire.Header, to nid.NID) bool {
 	return r.Types.Has(h.Type) && r.Portals.Has(h) && r.From.Has(h.SrcNID) && (r.To.Has(h.DestNID) || to.IsValid() && r.To.Has(to))
 }
 
-// Match is the text of the messages that r is about: without what stands for
-// all of them, and empty if that is all.
+// Match is the text of the messages that r is about. It omits the fields that stand for all
+// messages, so that it is empty for a rule about all messages.
 func (r *Rule) Match() string {
 	var words []string
 	for _, w := range []struct{ key, value string }{

@@ -45,7 +45,7 @@ func (p *Plan) Snapshot() Snapshot {
 		Paused: p.paused, Held: p.held, HeldBytes: p.heldBytes, Overflowed: p.overflow, Refused: p.refused,
 	}
 	if p.resumesAt > 0 {
-		s.PauseLeft = max(p.resumesAt-p.cfg.Clock.Now(), 1) // late, but not without end
+		s.PauseLeft = max(p.resumesAt-p.cfg.Clock.Now(), 1) // the timer is late; 0 would mean that the pause has no end
 	}
 	for _, r := range p.rules {
 		s.Rules = append(s.Rules, RuleState{r.id, r.rule.Match(), r.rule.Effect(), r.counts})

@@ -67,7 +67,7 @@ func (q *Quality) copyTo(to *Quality, f Field) {
 	}
 }
 
-// Words is what can be changed, for error messages.
+// Words lists the words of a change, for error messages.
 func Words() string {
 	names := make([]string, len(words))
 	for i, w := range words {

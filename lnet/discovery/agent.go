@@ -54,12 +54,12 @@ type Agent struct {
 	mu        sync.Mutex
 	machine   *engine.Machine // guarded by mu, like all below
 	inbox     []engine.Input
-	batch     []engine.Input // being stepped, then the memory of the next inbox
+	batch     []engine.Input // the inputs that are being stepped; its memory is used again for the next inbox
 	stepping  bool           // a goroutine is in input
 	out       engine.Output
 	timer     machine.Timer
 	exchanges map[uint64]portals.MDHandle
-	asked     map[nid.NID][]func(error) // that wait for the end of a discovery; they do not block
+	asked     map[nid.NID][]func(error) // called when the discovery of their NID ends; they do not block
 	closed    bool
 }
 
@@ -92,7 +92,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	return a, nil
 }
 
-// published tells the machine what the node is now.
+// published passes the node's new ping info to the machine.
 func (a *Agent) published(info wire.PingInfo) {
 	self := engine.Self{Sequence: info.Sequence, Discovery: info.Features.Has(wire.FeatureDiscovery)}
 	for _, ni := range info.NIs {
@@ -137,17 +137,17 @@ func (a *Agent) Stats() Stats {
 	return a.machine.Stats()
 }
 
-// Discover asks the node with a NID for its NIDs and returns what is known of
-// it then; force pings and pushes even if it is being discovered anyway. One
-// of the node's own NIDs needs no question. Errors wrap an errno:
+// Discover asks the node with a NID for its NIDs and returns what is known of that node then;
+// force pings and pushes even if discovery of it is under way anyway. For one of this node's
+// own NIDs no message is sent. Errors wrap an errno:
 //
 //	EINVAL     id is no NID of a node
-//	ENOENT     its node answered that it has this NID no more
+//	ENOENT     the node answered that it no longer has this NID
 //	ENOBUFS    there is no room for another peer
 //	ESHUTDOWN  discovery was closed
 //
-// the cause of ctx, ETIMEDOUT or EPROTO as Ping, and why a ping or push could not
-// be sent.
+// It also returns the cause of ctx, ETIMEDOUT or EPROTO as [Ping] does, or the error with
+// which a ping or push could not be sent.
 func (a *Agent) Discover(ctx context.Context, id nid.NID, force bool) (lnet.Peer, error) {
 	if !id.IsValid() || id.IsAny() {
 		return lnet.Peer{}, fmt.Errorf("discover %v: %w", id, syscall.EINVAL)
@@ -169,13 +169,14 @@ func (a *Agent) Discover(ctx context.Context, id nid.NID, force bool) (lnet.Peer
 		return lnet.Peer{}, fmt.Errorf("discover %v: %w", id, context.Cause(ctx))
 	}
 	p := a.node.Peer(id)
-	if !p.Primary.IsValid() { // its node turned out to have it no more
+	if !p.Primary.IsValid() { // the node answered that it no longer has this NID
 		return p, fmt.Errorf("discover %v: %w", id, syscall.ENOENT)
 	}
 	return p, nil
 }
 
-// await notes that done is to be told how the discovery of a NID ends; false: never.
+// await registers done, which is called when the discovery of a NID ends. It returns false,
+// and done is never called, after Close.
 func (a *Agent) await(id nid.NID, done func(error)) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -233,13 +234,13 @@ func (a *Agent) Close(context.Context) error {
 	return nil
 }
 
-// keptInputs is how much of the inbox's memory stays for later.
+// keptInputs bounds the memory of the inbox that is kept for its next use, in inputs.
 const keptInputs = 1024
 
-// input steps the machine on in and whatever arises from it. One goroutine at a time
-// does so. The inbox holds the end of what is under way, the pushes that were taken, a Discover
-// for each peer NI with messages that wait, and a Forget for each node that lnet has
-// just forgotten: all are bounded by the tables of peers.
+// input steps the machine on in and on the inputs that result from it. One goroutine at a
+// time does so. The inbox holds the end of each exchange under way, the pushes that were
+// taken, a Discover for each peer NI with messages that wait, and a Forget for each node that
+// lnet has just forgotten: all are bounded by the tables of peers.
 func (a *Agent) input(in engine.Input) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -261,8 +262,8 @@ func (a *Agent) input(in engine.Input) {
 	}
 }
 
-// step steps the machine on one input and does what it wants done. It is
-// entered with a.mu held, releases it for that, and returns with it held.
+// step steps the machine on one input and carries out its output. It is entered with a.mu
+// held, releases it while it does the latter, and returns with it held.
 func (a *Agent) step(in engine.Input) {
 	a.out.Reset()
 	a.setTimer(a.machine.Step(a.node.Clock().Now(), in, &a.out))
@@ -287,7 +288,7 @@ func (a *Agent) setTimer(wake time.Duration) {
 	a.timer = clock.AfterFunc(wake-clock.Now(), func() { a.input(engine.Input{}) })
 }
 
-// apply does what the machine wants done.
+// apply carries out an output of the machine.
 func (a *Agent) apply(out *engine.Output) {
 	for _, id := range out.Cancelled {
 		a.unlink(id)

@@ -62,19 +62,19 @@ func (a *Agent) sendPush(s engine.Send, target nid.ProcessID) error {
 	})
 }
 
-// came notes in an input where the message of an event came from: the connection says
-// so, not the header, unless that is a router's.
+// came adds to an input from which NID the message of an event came: that of the connection
+// which brought it, whatever the header says, unless a router brought the message.
 func came(e *portals.Event, in engine.Input) engine.Input {
 	in.Local, in.Remote, in.Incarnation = e.Target.NID, e.Sender, e.Incarnation
-	if e.Source.NID.IsValid() && e.Source.NID.Net() != e.Sender.Net() { // through a router, which answers for the source
+	if e.Source.NID.IsValid() && e.Source.NID.Net() != e.Sender.Net() { // the message came through a router, which has checked the source
 		in.Remote = e.Source.NID
 	}
 	in.User = e.Source.PID&nid.UserPID != 0
 	return in
 }
 
-// bind makes the MD of an exchange: for the message and its answer. Failures
-// are reported to the machine, all else to event.
+// bind makes the MD of an exchange, for the message and its answer. It reports failures to
+// the machine and passes all other events to event.
 func (a *Agent) bind(exchange uint64, buffer []byte, event func(*portals.Event)) (portals.MDHandle, error) {
 	md, err := a.table.MDBind(portals.MD{
 		Segments: []lnd.Segment{buffer}, Threshold: 2, Options: portals.Truncate | portals.TrackResponse,

@@ -6,8 +6,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// mayPublish reports whether a change is to be published now: there is one, and it is not
-// only that of links whose rate is used up. Then a timer publishes what is true later.
+// mayPublish reports whether to publish now: something has changed, and not only links whose
+// rate of publications is used up. In the latter case a timer publishes the state of the
+// links later.
 func (t *Target) mayPublish() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

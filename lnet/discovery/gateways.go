@@ -23,7 +23,8 @@ type gateways struct {
 	closed  bool
 }
 
-// start begins to check the gateways that there are, and will be.
+// start begins to check the gateways of the node's routes, also of routes that are added
+// later.
 func (g *gateways) start(a *Agent, cfg Config) {
 	g.agent, g.node = a, a.node
 	g.config = route.CheckerConfig{Interval: cfg.CheckInterval, Timeout: cfg.CheckTimeout}

@@ -34,9 +34,8 @@ const (
 )
 
 // Ping asks a node for its ping info, and once more if it turns out that the node has
-// restarted. Errors wrap an errno: ETIMEDOUT when no
-// answer came, EPROTO when it was none, otherwise why the GET could not be
-// sent.
+// restarted. Errors wrap an errno: ETIMEDOUT when no answer came, EPROTO when the answer was
+// no ping info, otherwise why the GET could not be sent.
 func Ping(ctx context.Context, table *portals.Table, dst nid.ProcessID, o PingOptions) (wire.PingInfo, error) {
 	type result struct {
 		info wire.PingInfo

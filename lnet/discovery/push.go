@@ -16,8 +16,8 @@ import (
 // begins a push and does not send all of its bytes blocks the pushes of all others.
 const pushesAtOnce = 10
 
-// pushTarget takes pushes (ln_push_target): MDs on portal 0 for one PUT each. The portal
-// is lazy, so that a push waits while none is posted.
+// pushTarget takes pushes (ln_push_target): MDs on portal 0 for one PUT each. The portal is
+// lazy, so that a push waits while no MD is posted.
 type pushTarget struct {
 	table   *portals.Table
 	maxSize int
@@ -51,7 +51,7 @@ func (t *pushTarget) start() error {
 	return nil
 }
 
-// post waits for a push with b.
+// post attaches an MD with the memory of b, for one push.
 func (t *pushTarget) post(b *pushBuffer) error {
 	t.mu.Lock()
 	if t.closed {
@@ -81,7 +81,7 @@ func (t *pushTarget) post(b *pushBuffer) error {
 	return nil
 }
 
-// event hands a push on.
+// event passes a push that has arrived to the agent.
 func (b *pushBuffer) event(e *portals.Event) {
 	if e.Kind != portals.EventPut {
 		return
@@ -92,15 +92,15 @@ func (b *pushBuffer) event(e *portals.Event) {
 	if e.Err == nil {
 		in.Info, in.Need, in.Err = parseInfo(e.Bytes(), len(e.Segments[0]))
 	}
-	t.mu.Lock() // b has been read: from now on the end of any push may post it again
+	t.mu.Lock() // b has been parsed: the next call of again, for any push, may post it
 	t.posted = slices.DeleteFunc(t.posted, func(o *pushBuffer) bool { return o == b })
 	t.taken = append(t.taken, b)
 	t.mu.Unlock()
 	t.push(in)
 }
 
-// again makes room for another push when one has been handled; that one needed size
-// bytes, if it did not fit.
+// again posts a buffer again after a push has been handled, in which that push needed size
+// bytes. If that is more than buffers have, all of them grow.
 func (t *pushTarget) again(size int) {
 	t.mu.Lock()
 	free := []*pushBuffer{t.taken[0]}
@@ -131,7 +131,7 @@ func (t *pushTarget) withdraw(b *pushBuffer) bool {
 	return true
 }
 
-// close takes no more pushes. They are dropped then.
+// close withdraws the buffers; pushes that arrive later are dropped.
 func (t *pushTarget) close() {
 	t.mu.Lock()
 	t.closed = true

@@ -61,8 +61,8 @@ func (r *recoverer) input(in recovery.Input) {
 	r.inbox, r.stepping = nil, false
 }
 
-// step steps the machine once. It is entered with r.mu held, releases it for what lnet
-// is asked and told, and returns with it held.
+// step steps the machine once. It is entered with r.mu held, releases it while it calls lnet,
+// and returns with it held.
 func (r *recoverer) step(in recovery.Input) {
 	r.mu.Unlock()
 	in = r.complete(in)
@@ -80,7 +80,7 @@ func (r *recoverer) step(in recovery.Input) {
 	r.mu.Lock()
 }
 
-// complete fills in how the target is now.
+// complete adds the present health of the target to an input.
 func (r *recoverer) complete(in recovery.Input) recovery.Input {
 	switch in.Kind {
 	case recovery.Hurt, recovery.Heard, recovery.Ended:
@@ -162,7 +162,7 @@ func (r *recoverer) close() {
 	}
 }
 
-// Recovery is what an agent does to have NIs recover that are not well.
+// Recovery is the state of an agent's recovery: the NIs that are not well, and what was done.
 type Recovery struct {
 	Local []recovery.Status `json:"local"`      // of this node, by NID
 	Peers []recovery.Status `json:"peers"`      // of others, by NID

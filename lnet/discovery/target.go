@@ -31,11 +31,11 @@ type Target struct {
 
 	mu       sync.Mutex // held across the swap of entries, so that they stay in order
 	features wire.Features
-	info     wire.PingInfo // that entry answers with
+	info     wire.PingInfo // the info that entry answers with
 	spent    time.Duration // when the rate of changes of links allows a full burst again
 	later    bool          // a timer is to publish a change of a link
 	entry    portals.MEHandle
-	retired  []portals.MEHandle // earlier ones, the first one first
+	retired  []portals.MEHandle // earlier entries, the oldest first
 }
 
 // A link that flaps causes a burst of publications, and then one in each interval: each
@@ -92,7 +92,7 @@ func (t *Target) Info() wire.PingInfo {
 	return info
 }
 
-// next returns the info of what the node is now. The caller holds t.mu.
+// next returns the ping info for the present state of the node. The caller holds t.mu.
 func (t *Target) next() wire.PingInfo {
 	info := wire.PingInfo{Features: t.allFeatures(), PID: t.table.Node().PID(), Sequence: t.info.Sequence + 1}
 	for _, ni := range t.table.Node().NIs() {
@@ -103,8 +103,8 @@ func (t *Target) next() wire.PingInfo {
 	return info
 }
 
-// allFeatures are the feature bits: a router lacks that of nodes which do not route. The caller
-// holds t.mu.
+// allFeatures returns the feature bits; a router's are without wire.FeatureRoutingDisabled.
+// The caller holds t.mu.
 func (t *Target) allFeatures() wire.Features {
 	if t.table.Node().RoutingMode() == router.On {
 		return t.features &^ wire.FeatureRoutingDisabled

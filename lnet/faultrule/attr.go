@@ -52,13 +52,13 @@ type Attr struct {
 	// Local is the NID of the NI by which the message arrives or leaves. Zero: any. For
 	// drop rules alone.
 	Local   nid.NID `json:"local_nid,omitzero"`
-	Portals Portals `json:"portals"` // of PUTs and GETs, and then the rule is about these alone
+	Portals Portals `json:"portals"` // portals of PUTs and GETs; if there are any, the rule is about PUTs and GETs alone
 	Types   Types   `json:"types"`   // of messages
 
-	Rate     uint32        `json:"rate"`         // one of so many messages; 0: there is an Interval
-	Interval time.Duration `json:"interval"`     // one message in so many whole seconds; 0: there is a Rate
-	Random   bool          `json:"random"`       // drop rules: by a coin
-	All      bool          `json:"drop_all"`     // drop rules: each message
+	Rate     uint32        `json:"rate"`         // one message in each Rate messages is hit; 0: there is an Interval
+	Interval time.Duration `json:"interval"`     // one message in each Interval of whole seconds is hit; 0: there is a Rate
+	Random   bool          `json:"random"`       // drop rules: each message is hit with probability 1/2
+	All      bool          `json:"drop_all"`     // drop rules: each message is hit
 	Classes  Classes       `json:"health_error"` // drop rules: what a message fails with when it is sent; empty: it is discarded on arrival
 	Latency  time.Duration `json:"latency"`      // delay rules: how long a message waits
 }

@@ -4,11 +4,10 @@
 //
 // A [Set] is pure: the instant and the random source are given to it, so that the same
 // messages in the same order have the same outcome. It drops, fails and delays nothing
-// itself. Package lnd/fault asks it about each message and does what it answers; there, a
-// rule stands beside the rules of that package, whose language has other effects and other
-// rates. The rules of this package are a package of their own because they are LNet's: they
-// need headers and NIDs alone, and the same ones serve each driver, the simulator, and the
-// commands that parse and print them.
+// itself: package lnd/fault asks it about each message and carries out the answer, beside
+// rules of its own that have other effects and other rates. LNet's rules are a package of
+// their own because they need headers and NIDs alone, and the same ones serve each driver,
+// the simulator, and the commands that parse and print them.
 //
 // # Which rule acts
 //
@@ -28,7 +27,8 @@
 //	random      by a coin, for each message
 //	drop all    each
 //
-// A rule has either a rate or an interval, also if it drops at random, or all.
+// Each rule must have either a rate or an interval, even one that drops at random or drops
+// all.
 //
 // A Set is not safe for concurrent use.
 package faultrule

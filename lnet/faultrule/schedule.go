@@ -10,7 +10,7 @@ import (
 type schedule struct {
 	index uint64        // rate: the number, from 0, of the message that is hit
 	at    time.Duration // interval: the first message from this instant on is hit
-	ends  time.Duration // interval: when the window of at ends
+	ends  time.Duration // interval: the end of the window that at lies in
 }
 
 // begin draws the first message that is hit.
@@ -30,7 +30,7 @@ func (n *schedule) draw(now time.Duration, a *Attr, random *rand.Rand) {
 	n.ends = later(begins, a.Interval)
 }
 
-// later is t+d, or the end of time.
+// later returns t+d, or the largest Duration if that overflows.
 func later(t, d time.Duration) time.Duration {
 	if t > math.MaxInt64-d {
 		return math.MaxInt64
@@ -56,8 +56,8 @@ func (n *schedule) hits(now time.Duration, a *Attr, s *Stats, random *rand.Rand)
 	return true
 }
 
-// hitsIndex reports whether message i is hit. The last one of a window draws which of the
-// next window is.
+// hitsIndex reports whether message i is hit. The last message of a window draws the index of
+// the message that is hit in the next window.
 func (n *schedule) hitsIndex(i, rate uint64, random *rand.Rand) bool {
 	hit := i == n.index
 	if (i+1)%rate == 0 {

@@ -20,7 +20,7 @@ type ID uint64
 
 // Stats are what a rule has counted (struct lnet_fault_stat), in messages.
 type Stats struct {
-	Matched uint64 `json:"matched"` // that the rule is about and was asked about
+	Matched uint64 `json:"matched"` // messages that the rule is about, unless a newer rule has hit them
 	Hit     uint64 `json:"hit"`     // dropped, failed or delayed; the following by type
 	Put     uint64 `json:"put"`     // PUTs of Hit
 	Ack     uint64 `json:"ack"`     // ACKs of Hit

@@ -6,13 +6,14 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// errNoCarrier is why the link of an NI is down whose rail was unplugged.
+// errNoCarrier is the reason that an NI is told when its rail is unplugged.
 var errNoCarrier = errors.New("no carrier")
 
-// cables is the state of a node's rails, by bits. It outlives the incarnations of the node.
+// cables is the state of a node's rails, a bit for each. It outlives the incarnations of the
+// node.
 type cables struct {
-	unplugged uint32 // without carrier: the node knows
-	severed   uint32 // loses everything, and the node does not know
+	unplugged uint32 // rails without carrier, which the node sees
+	severed   uint32 // rails on which all messages are lost, which the node does not see
 }
 
 // tell tells the NIs of a stack whether their links are up.
@@ -26,7 +27,7 @@ func (c *cables) tell(s *Stack) {
 	}
 }
 
-// cable does to a rail of a node what a verb says.
+// cable applies a verb of a scenario (unplug, plug, sever, mend) to a rail of a node.
 func (n *network) cable(m *member, verb string, rail simlnd.Rail) {
 	if int(rail) >= n.layout.rails {
 		return

@@ -27,7 +27,7 @@ type member struct {
 	marks []uint8 // state of each operation, see mark
 	busy  int     // operations in flight
 
-	probing int // round of the probes that begin; 0: the operations are none
+	probing int // round of the probes that are being started; 0: operations that start are no probes
 	free    *operation
 }
 
@@ -83,8 +83,8 @@ func (m *member) tick() {
 	}
 }
 
-// goOn starts operations up to the limit of operations in flight, in the mode that makes a
-// number of them as fast as possible.
+// goOn starts operations up to the limit of operations in flight, if config.Operations says
+// that each node does a number of them as fast as it can.
 func (m *member) goOn() {
 	cfg := &m.net.cfg
 	for m.ops < uint64(cfg.Operations) && m.busy < cfg.Outstanding {
@@ -171,7 +171,7 @@ func (p *probes) begin(now time.Duration) int {
 	return p.round
 }
 
-// probe puts to every other node.
+// probe sends a PUT to every other node.
 func (m *member) probe() {
 	m.probing = m.net.probes.begin(m.net.Now())
 	for id := range sim.NodeID(m.net.cfg.Nodes) {

@@ -62,8 +62,8 @@ var (
 	countArg = scenario.Arg{Name: "count", Kind: scenario.Count, Least: 1, Most: 1 << 20, Optional: true}
 )
 
-// bytesPerNode estimates the memory of a stack: idle, for talking at all, and for each partner
-// at both ends of a connection.
+// bytesPerNode estimates the memory of a node's stack: idle, what the first message adds, and
+// what each partner adds at both ends of a connection.
 func bytesPerNode(_ scenario.Level, nodes int, o scenario.Values) int64 {
 	const idle, talking, partner = 22 << 10, 8 << 10, 3800
 	partners := o.Int("partners")

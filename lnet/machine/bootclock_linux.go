@@ -8,13 +8,13 @@ import (
 
 const clockBoottime = 7 // CLOCK_BOOTTIME of linux/time.h, which package syscall lacks
 
-// BootClock returns a clock that begins at zero and, unlike [RealClock], goes on
-// while the system is suspended, so that a machine sees the gap. Its timers do
-// not: what was left of one at suspension is waited for afterwards. Systems
-// other than Linux get a RealClock, which is also the clock for testing/synctest.
+// BootClock returns a clock that begins at zero and, unlike [RealClock], goes on while the
+// system is suspended, so that a machine sees the gap. Its timers stop meanwhile: after the
+// suspension a timer still waits for the time that it had left. Systems other than Linux get
+// a RealClock, which is also the clock for testing/synctest.
 func BootClock() Clock {
 	if sinceBoot() == 0 {
-		return RealClock() // a sandbox without it
+		return RealClock() // the system refuses CLOCK_BOOTTIME, as some sandboxes do
 	}
 	return &bootClock{start: sinceBoot()}
 }

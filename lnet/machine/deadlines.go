@@ -7,7 +7,7 @@ import "time"
 // concurrent use.
 type Deadlines[T any] struct {
 	heap []*Deadline[T]
-	turn uint64 // of the latest Set
+	turn uint64 // number of the latest Set
 }
 
 // Deadline is an instant at which something is due. The zero value is not set. A

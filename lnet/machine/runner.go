@@ -58,7 +58,7 @@ type Runner[In, Out any] struct {
 	changed  sync.Cond // applying, closed or n; all below is guarded by mu
 	queue    []In      // ring of cfg.Queue places
 	head, n  int
-	pending  []*Out // effects of steps, to be applied in order
+	pending  []*Out // effects of the steps that are being applied; its memory is used again for the next pending
 	batch    []*Out // being applied, then the memory of the next pending
 	free     []*Out
 	applying bool
@@ -109,9 +109,9 @@ func (r *Runner[In, Out]) Offer(in In) bool {
 	return true
 }
 
-// Run steps the machine on what is offered until ctx is done, then closes the
-// Runner and returns. It takes an input when the effects of earlier steps are
-// applied, so that the queue's bound bounds all that waits.
+// Run steps the machine on offered inputs until ctx is done, then closes the Runner and
+// returns. It takes an input only when the effects of earlier steps are applied, so that the
+// bound of the queue bounds everything that waits.
 func (r *Runner[In, Out]) Run(ctx context.Context) {
 	defer context.AfterFunc(ctx, r.Close)()
 	r.mu.Lock()
@@ -140,9 +140,9 @@ func (r *Runner[In, Out]) Close() {
 	r.mu.Unlock()
 }
 
-// CloseWithin is Close that waits for at most d, and not at all with 0, as Apply may
-// call it. It reports whether the effects of all steps are applied: if not, the
-// goroutine that applies them goes on.
+// CloseWithin is Close with a time limit: it waits for at most d. With 0 it does not wait at
+// all, so that Apply may call it. It reports whether the effects of all steps are applied: if
+// not, another goroutine is still applying them.
 func (r *Runner[In, Out]) CloseWithin(d time.Duration) (applied bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -235,15 +235,15 @@ func (r *Runner[In, Out]) apply() {
 	r.changed.Broadcast()
 }
 
-// setTimer sees to it that the machine is woken. A timer that is due earlier
-// stays and is set again then: most inputs move the wake, few timers run.
+// setTimer sees to it that the machine is woken. A timer that fires before the wake is left
+// alone and set again when it fires: most inputs move the wake, and few timers run.
 func (r *Runner[In, Out]) setTimer(now time.Duration) {
 	if r.closed || r.wake == Never || now < r.timerAt && r.timerAt <= r.wake {
 		return
 	}
 	r.timerAt = r.wake
 	if t, ok := r.timer.(interface{ Reset(time.Duration) bool }); ok {
-		t.Reset(r.wake - now) // as a new one, without its memory
+		t.Reset(r.wake - now) // this costs no memory, unlike a new timer
 		return
 	}
 	if r.timer != nil {
@@ -252,8 +252,8 @@ func (r *Runner[In, Out]) setTimer(now time.Duration) {
 	r.timer = r.cfg.Clock.AfterFunc(r.wake-now, r.fire)
 }
 
-// fire is called by a timer: the one that is set, or one that was replaced when
-// it could no more be stopped.
+// fire is called by a timer: the present one, or one that was replaced too late to be
+// stopped.
 func (r *Runner[In, Out]) fire() {
 	r.mu.Lock()
 	now := r.cfg.Clock.Now()

@@ -21,9 +21,10 @@ const patternNet = "@tcp"
 //	pattern   = four numbers, *, or ranges such as [1-4,8-20/2], separated by dots
 //
 // An entry matches if one of its patterns matches one of the addresses. All that match
-// contribute their nets, in order, as LNet does since 2.10; what two of them name in the
-// same way is there once. A pattern may also be an address prefix such as 10.1.0.0/16 or
-// fd88::/64. An error is a *EntryError; none matching is one, too.
+// contribute their nets, in order, as LNet does since 2.10; an interface of a net that
+// several entries name is in the result once. A pattern may also be an address prefix such as
+// 10.1.0.0/16 or fd88::/64. An error is a *EntryError; it is an error, too, that no entry
+// matches.
 func ForAddresses(ip2nets string, addrs []netip.Addr) (string, error) {
 	if err := CheckLength("ip2nets", ip2nets); err != nil {
 		return "", err

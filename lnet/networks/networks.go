@@ -19,7 +19,7 @@ type Interface struct {
 	Name string
 }
 
-// String returns the entry of a networks string that means i alone.
+// String returns the entry of a networks string that has i alone.
 func (i Interface) String() string {
 	if i.Name == "" {
 		return i.Net.String()
@@ -34,7 +34,7 @@ const maxText = 4096
 type Error struct {
 	Text   string // as it was given
 	Offset int    // in bytes
-	Reason string // for people
+	Reason string // what is wrong, and what would be right
 }
 
 func (e *Error) Error() string {

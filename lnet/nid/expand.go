@@ -13,8 +13,8 @@ import (
 // network, or every NID.
 var errUnbounded = errors.New("names a whole network: list its NIDs, or ranges of them")
 
-// Expand returns the NIDs of the set in the order of its text; what stands
-// there twice comes twice. There may be at most limit of them.
+// Expand returns the NIDs of the set in the order of its text, those that the text names
+// twice also twice. There may be at most limit of them.
 func (s Set) Expand(limit int) ([]NID, error) {
 	if s.ranges == nil {
 		return nil, errUnbounded
@@ -48,8 +48,8 @@ func (r *setRange) expand(ids []NID, limit int) ([]NID, error) {
 	return expandParts(r.net, r.parts, 0, ids), nil
 }
 
-// expandParts appends the NIDs whose number begins with what was chosen for
-// the parts before these.
+// expandParts appends the NIDs whose address begins with the parts in chosen, followed by
+// each combination of the numbers in parts.
 func expandParts(net Net, parts []numbers, chosen uint32, ids []NID) []NID {
 	if len(parts) == 0 {
 		return append(ids, FromNumber(net, chosen))
@@ -72,7 +72,7 @@ func expandPrefix(net Net, p netip.Prefix, ids []NID, limit int) ([]NID, error) 
 	return ids, nil
 }
 
-// count returns how many numbers there are, but no more than most.
+// count returns how many numbers n has, or most if it has more.
 func (n numbers) count(most int) int {
 	count := 0
 	for _, s := range n {
@@ -84,10 +84,10 @@ func (n numbers) count(most int) int {
 	return count
 }
 
-// ExpandText returns the texts that s stands for, of which each pair of brackets encloses
-// numbers and ranges, as in tcp[1-3] or 10.0.[0-1].[2-20/2,30]@o2ib (LNet config.c
-// lnet_str2tbs_expand): one for each combination, the last brackets counting fastest. There
-// may be at most limit.
+// ExpandText expands the brackets in s, each pair of which encloses numbers and ranges, as in
+// tcp[1-3] or 10.0.[0-1].[2-20/2,30]@o2ib (LNet config.c lnet_str2tbs_expand). It returns a
+// text for each combination of numbers, the last brackets counting fastest. There may be at
+// most limit texts.
 func ExpandText(s string, limit int) ([]string, error) {
 	texts := []string{""}
 	for {
@@ -115,7 +115,7 @@ func ExpandText(s string, limit int) ([]string, error) {
 	return texts, nil
 }
 
-// multiply appends text and each number to each of the texts.
+// multiply returns each of the texts followed by text and each number of n.
 func multiply(texts []string, text string, n numbers) []string {
 	var longer []string
 	for _, t := range texts {

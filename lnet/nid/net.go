@@ -57,9 +57,9 @@ func (n Net) Compare(m Net) int {
 	return 0
 }
 
-// ParseNet parses a network such as "tcp" or "o2ib3", or by the number of its
-// type, as "<17:0>". ParseNet(n.String()) is n for every n: one of type 0 is
-// parsed, too, and is not valid. The error wraps errNet or errNetNumber.
+// ParseNet parses a network such as "tcp" or "o2ib3", or by the number of its type, as
+// "<17:0>". ParseNet(n.String()) is n for every n: a network of type 0 can be parsed, too,
+// but is not valid. The error wraps errNet or errNetNumber.
 func ParseNet(s string) (Net, error) {
 	n, err := parseNet(s)
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"net/netip"
 )
 
-// Errors of parsing bytes and text. They come wrapped, with the text at fault.
+// Errors of parsing bytes and text. They are returned wrapped in an error that has the
+// invalid text.
 var (
 	errShort     = errors.New("fewer bytes than a NID has")
 	ErrSize      = errors.New("NID claims more than 16 address bytes")
@@ -87,8 +88,8 @@ func FromNumber(net Net, number uint32) NID {
 	return NID{head: net.value, addr: [4]uint32{number}}
 }
 
-// Value4 returns n as a nid4, all ones for the wildcard, and 0, which no NID
-// has, if n does not fit: see Is4.
+// Value4 returns n as a nid4: all ones for the wildcard, and 0, which stands for no NID, if n
+// does not fit, see Is4.
 func (n NID) Value4() uint64 {
 	if n.Is4() {
 		return uint64(n.head)<<32 | uint64(n.addr[0])

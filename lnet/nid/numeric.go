@@ -48,7 +48,7 @@ func (n NID) appendWords(b []byte) []byte {
 	return b
 }
 
-// words is how many words an address of so many bytes takes.
+// words returns how many 32-bit words an address of addrLen bytes takes.
 func words(addrLen int) int { return (addrLen + 3) / 4 }
 
 // parseWords parses the address of a numeric NID in network net.
@@ -77,7 +77,7 @@ func parseWords(net Net, s string) (NID, error) {
 	n.head |= uint32(addrLen-4) << 24
 	cleared := n
 	if cleared.clearFrom(addrLen); cleared != n {
-		return NID{}, errAddress // more bytes than it says
+		return NID{}, errAddress // more bytes than the length that the text states
 	}
 	if net.IsAny() {
 		return Any(), nil

@@ -12,7 +12,7 @@ type PID uint32
 
 // Process ids with a meaning.
 const (
-	LustrePID PID = 12345      // of every node of LNet (LNET_PID_LUSTRE)
+	LustrePID PID = 12345      // of kernels and daemons (LNET_PID_LUSTRE)
 	PIDAny    PID = 0xFFFFFFFF // wildcard (LNET_PID_ANY)
 	UserPID   PID = 0x80000000 // flag: peer from an unprivileged port (LNET_PID_USERFLAG)
 )

@@ -16,8 +16,8 @@ const allWord = "all"
 // value has all of them.
 type Set struct{ ranges []setRange }
 
-// setRange is one entry of a NID list (struct nidrange): a network, and those
-// of its addresses that the first of the following says.
+// setRange is one entry of a NID list (struct nidrange): a network, and which of its
+// addresses are in the set. The first of the fields below that is set says so.
 type setRange struct {
 	net    Net
 	any    bool         // all of them
@@ -104,7 +104,7 @@ func parsePrefix(net Net, s string) (netip.Prefix, error) {
 		s += "/128"
 	}
 	p, err := netip.ParsePrefix(s)
-	if p.Addr().Is4In6() && p.Bits() > 96 { // as a NID, which is an IPv4 one
+	if p.Addr().Is4In6() && p.Bits() > 96 { // an IPv4-mapped prefix is one of IPv4 addresses, as an IPv4-mapped NID is an IPv4 NID
 		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
 	}
 	if err != nil || p.Bits() == 0 || !FromAddr(net, p.Addr()).IsValid() {

@@ -13,9 +13,9 @@ const anyText = "<?>"
 // Parse parses the text of a NID (libcfs_strnid): "10.0.0.1@tcp3", the same
 // without "@tcp3" for network tcp, "fe80::1@tcp", "31@gni", "0x1f@gni", "0@lo",
 // "<?>" for the wildcard, or the numeric text of any other, "c0a80101@<17:0>".
-// Any address in network lo is 0@lo. Parse(n.String()) is n for every n: a NID
-// whose numeric text has type 0 is parsed, too, and is not valid. The error
-// wraps errNet, errNetNumber or errAddress.
+// Any address in network lo is 0@lo. Parse(n.String()) is n for every n: a NID whose numeric
+// text has type 0 can be parsed, too, but is not valid. The error wraps errNet, errNetNumber
+// or errAddress.
 func Parse(s string) (NID, error) {
 	n, err := parse(s)
 	if err != nil {
@@ -95,10 +95,11 @@ func parseNumber(net Net, s string) (NID, error) {
 }
 
 // String returns the text of n as LNet prints it (libcfs_nidstr), "<?>" for the
-// wildcard. A NID that its network's form of text cannot hold has the numeric
-// text: one of a type without a name, as "c0a80101@<17:0>" or "0@<0:0>" for the
-// zero NID; one whose address is longer than those of its type, of which LNet
-// prints the first four bytes as if they were all; one of lo but 0@lo.
+// String returns the text of n as LNet prints it (libcfs_nidstr), "<?>" for the wildcard.
+// NIDs that the textual form of their network cannot express have the numeric text: those of
+// a type without a name, as "c0a80101@<17:0>", or "0@<0:0>" for the zero NID; those with an
+// address longer than their type has, of which LNet prints the first four bytes alone; and
+// those of network lo other than 0@lo.
 func (n NID) String() string { return string(n.AppendTo(make([]byte, 0, 64))) }
 
 // AppendTo appends what String returns.

@@ -6,7 +6,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Kind is what the choice depends on beside source and destination.
+// Kind is the kind of a message. The choice of its path depends on that, beside source and
+// destination.
 type Kind uint8
 
 // The kinds of messages.
@@ -14,17 +15,17 @@ const (
 	Request  Kind = iota // a PUT or GET of a user
 	Reserved             // a PUT or GET for portal 0: pings and pushes
 	Response             // an ACK or REPLY
-	Recovery             // a ping of one NI, to see whether that is well
+	Recovery             // a ping of one NI, to find out whether that NI is well
 	Forward              // another node's message, which this node routes
 )
 
 // Query is a message whose path is wanted.
 type Query struct {
-	Source nid.NID // the local NI; zero or Any: free
+	Source nid.NID // not one of this node's NIDs
 	Dest   nid.NID // none of this node's
 	To     *Remote // the state of Dest; nil: nothing is known of it
 	Kind   Kind    // zero: Request
-	Router nid.NID // of a Response: by which its request came; zero: directly
+	Router nid.NID // of a Response: the gateway by which its request came; zero: it came directly
 }
 
 // Choice is a path.
@@ -84,14 +85,14 @@ func Choose(t *Table, q *Query) (Choice, error) {
 	return t.asGiven(q)
 }
 
-// fixed reports whether the message names its local NI.
+// fixed reports whether the query names the local NI.
 func (q *Query) fixed() bool {
 	src := &q.Source
 	return src.IsValid() && !src.IsAny()
 }
 
-// multiRail reports whether the NIDs of the destination's node stand for each other. A
-// ping of recovery is for one of them.
+// multiRail reports whether the message may go to any NID of the destination's node. A
+// recovery ping may not: it tests one NID.
 func (q *Query) multiRail() bool {
 	if q.To == nil || q.Kind == Recovery {
 		return false
@@ -100,7 +101,8 @@ func (q *Query) multiRail() bool {
 	return p != nil && p.MultiRail
 }
 
-// rails returns the node all of whose NIDs may get the message, or nil.
+// rails returns the destination's node if the message may go to any of its NIDs, otherwise
+// nil.
 func (q *Query) rails() *Peer {
 	if (q.Kind == Request || q.Kind == Reserved) && q.multiRail() && !q.fixed() {
 		return q.To.Peer()
@@ -108,7 +110,8 @@ func (q *Query) rails() *Peer {
 	return nil
 }
 
-// source returns the NI that the peer knows, if the message should leave by that.
+// source returns the NI from which the peer expects messages, if this message should leave by
+// that NI.
 func (q *Query) source() *Local {
 	if q.To == nil || q.multiRail() {
 		return nil
@@ -124,7 +127,7 @@ func (t *Table) asGiven(q *Query) (c Choice, err error) {
 	source := q.source()
 	if source != nil {
 		if l, _ := t.local(source.NID); l != source {
-			source = nil // it has left the node
+			source = nil // the NI has been removed from the node
 		}
 	}
 	if n := t.net(keyOf(q.Dest)); n != nil {
@@ -159,8 +162,8 @@ func (t *Table) overRails(q *Query, peer *Peer) (Choice, error) {
 	return c, err
 }
 
-// asWell reports whether a NID can be reached as well as another one, r, by l. A ping
-// should tell how the NID is that it was sent to.
+// asWell reports whether l reaches the NID to as well as it reaches r. A ping should go to
+// exactly the NID that it is for, to tell whether that NID is well.
 func (t *Table) asWell(to *Remote, l *Local, r *Remote) bool {
 	n := t.net(keyOf(to.NID))
 	return n != nil && to.harm.Load() <= r.harm.Load() && bestLocal(n).harm.Load() <= l.harm.Load()

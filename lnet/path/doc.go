@@ -12,19 +12,19 @@
 //
 // # Order of preference
 //
-// A local NI: link up, higher health, lower priority value, more credits available, used
-// longest ago. A peer NI: not said to be down by its node, higher health, lower priority
-// value, preferred for the local NI, fewer messages under way, used longest ago. LNet
-// compares credits there; all NIs of a net grant each peer NI the same number. A net:
-// higher health of the peer's best NI on it and of ours, lower priority value, used
-// longest ago. A route: alive, preferred, lower priority value, fewer hops, fewer queued
-// bytes and messages at its gateway's NI, used longest ago.
+// A local NI: link up, higher health, lower priority value, more credits available, least
+// recently used. A peer NI: not said to be down by its node, higher health, lower priority
+// value, preferred for the local NI, fewer messages under way, least recently used. (LNet
+// compares credits instead of messages under way; all NIs of a net grant each peer NI the
+// same number.) A net: higher health of the peer's best NI on it and then of ours, lower
+// priority value, least recently used. A route: alive, preferred, lower priority value, fewer
+// hops, fewer queued bytes and messages at its gateway's NI, least recently used.
 //
 // LNet compares the distance of an NI to GPU and memory (NUMA) before its
 // credits. Here all distances are equal.
 //
-// What is down is chosen if nothing else is left: that a link is up again may be told too
-// late.
+// NIs and routes that are down are chosen if nothing else is left, because the news that a
+// link is up again may come late.
 //
 // # Order of messages
 //

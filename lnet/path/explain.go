@@ -2,8 +2,8 @@ package path
 
 import "ulnet/lnet/nid"
 
-// Candidate is an NI or a route that a message could use, and why it does not. One of the
-// pointers is set.
+// Candidate is an NI or a route that a message could use, and the reason why it is not
+// chosen. One of the pointers is set.
 type Candidate struct {
 	Local   *Local   // of this node
 	Remote  *Remote  // of the destination's node
@@ -13,12 +13,12 @@ type Candidate struct {
 
 // Explanation is a choice with its candidates.
 type Explanation struct {
-	Choice     Choice      // if Err is nil
-	Err        error       // as of Choose
-	Candidates []Candidate // NIs of this node, NIs of the other, routes
+	Choice     Choice      // the chosen path, if Err is nil
+	Err        error       // the error that Choose returned
+	Candidates []Candidate // NIs of this node, NIs of the destination's node, routes
 }
 
-// Explain chooses as [Choose] does and tells why the others lost.
+// Explain chooses as [Choose] does and tells why the other candidates lost.
 func Explain(t *Table, q *Query) Explanation {
 	e := explainer{t: t, q: q, peer: q.rails()}
 	e.Choice, e.Err = Choose(t, q)
@@ -38,7 +38,7 @@ func Explain(t *Table, q *Query) Explanation {
 	return e.Explanation
 }
 
-// nis are the NIs of a node of which r is one.
+// nis returns the NIs of the node that r belongs to.
 func (r *Remote) nis() (list []*Remote) {
 	if r == nil {
 		return nil
@@ -58,12 +58,12 @@ type explainer struct {
 
 	t    *Table
 	q    *Query
-	peer *Peer // that may get the message at any NID, or nil
+	peer *Peer // the destination's node, if the message may go to any NID of it, or nil
 }
 
 func (e *explainer) add(c Candidate) { e.Candidates = append(e.Candidates, c) }
 
-// dest is the NID that the message is for in the end.
+// dest returns the NID of the final destination.
 func (e *explainer) dest() nid.NID {
 	if e.Err != nil {
 		return e.q.Dest
@@ -97,8 +97,8 @@ func (e *explainer) whyLocal(n *Net[*Local], l *Local) Reason {
 	return lostNet(c.nets.score(), nets{n, there}.score())
 }
 
-// netBeside is the net of the next hop's node which one of our NIDs is on too, if the
-// message may take it.
+// netBeside returns the net of the next hop's node that this node is on too, if the message
+// may take that net.
 func (e *explainer) netBeside(id nid.NID) *Net[*Remote] {
 	if g := e.Choice.Gateway; g != nil {
 		if p := g.NI.Peer(); p != nil && p.MultiRail {
@@ -138,7 +138,7 @@ func (e *explainer) whyRemote(r *Remote) Reason {
 	return lostNet(c.nets.score(), nets{here, n}.score())
 }
 
-// whyBeyond is whyRemote where no net is common.
+// whyBeyond is whyRemote for a destination with which this node shares no net.
 func (e *explainer) whyBeyond(n *Net[*Remote], r *Remote) Reason {
 	switch {
 	case !e.t.routed(n.ID()):

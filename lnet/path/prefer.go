@@ -1,7 +1,7 @@
 package path
 
-// score is what NIs, and nets, are compared by, the most significant field first. Less is
-// better. It has few words so that it stays in registers.
+// score is what NIs, or nets, are compared by: the most significant field comes first, and
+// less is better. It has few words so that it stays in registers.
 type score struct {
 	first   uint64 // of an NI: harm, priority, and a bit without preference; of a net: harm
 	second  uint64 // of an NI: lack of credits; of a net: priority
@@ -19,7 +19,7 @@ func (a score) beats(b score) bool {
 	return a.lastUse < b.lastUse
 }
 
-// lack is smaller for more credits.
+// lack converts credits for a score: the result is smaller for more credits.
 func lack(credits int64) uint64 { return uint64(-credits) ^ 1<<63 }
 
 // Where the fields of score.first begin.
@@ -89,8 +89,8 @@ type nets struct {
 	there *Net[*Remote]
 }
 
-// score returns the score by which nets are compared: by their best NIs, first the peer's and then
-// those of this node.
+// score returns the score by which two nets are compared: the health of their best NIs, first
+// the peer's and then this node's, and then the net's priority.
 func (n nets) score() score {
 	theirs, ours := n.there.NIs[0].harm.Load(), uint32(0)
 	for _, r := range n.there.NIs[1:] {
@@ -108,8 +108,8 @@ func (n nets) score() score {
 	return s
 }
 
-// bestNets chooses the net on which this node speaks to another one; there is nil if
-// they have none in common.
+// bestNets chooses the net on which this node sends to another one. The field there of the
+// result is nil if the nodes have no net in common.
 func (t *Table) bestNets(p *Peer) (best nets) {
 	var most score
 	known := false
@@ -147,8 +147,9 @@ func (t *Table) bestBeyond(p *Peer) (best *Net[*Remote]) {
 	return best
 }
 
-// compareRoutes tells which of two routes is better, with the next hops that were chosen
-// for them: a if positive; and in what. routers are those that a rule prefers.
+// compareRoutes compares two routes, with the next hops that were chosen for them. order is
+// positive if a is better, and why says by what. routers are the gateways that a rule
+// prefers.
 func compareRoutes(a, b *Choice, routers NIDs) (order int64, why Reason) {
 	g, h := a.Gateway, b.Gateway
 	if order = g.in(routers) - h.in(routers); order != 0 {
@@ -169,7 +170,7 @@ func compareRoutes(a, b *Choice, routers NIDs) (order int64, why Reason) {
 	return int64(h.lastUse.Load()) - int64(g.lastUse.Load()), UsedLater
 }
 
-// in returns 1 if one of the gateway's NIDs is in the sets, otherwise 0.
+// in returns 1 if one of the gateway's NIDs is in routers, otherwise 0.
 func (g *Gateway) in(routers NIDs) int64 {
 	if len(routers) == 0 {
 		return 0

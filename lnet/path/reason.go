@@ -15,14 +15,14 @@ const (
 	WorsePriority                  // a higher priority value
 	NotPreferred                   // a rule prefers the chosen one
 	MoreHops                       // than the chosen route
-	MoreBytes                      // are on their way to it
-	FewerCredits                   // are available
-	MoreMessages                   // are on their way to it
-	UsedLater                      // than the chosen one
+	MoreBytes                      // more bytes are on their way to it
+	FewerCredits                   // it has fewer credits available
+	MoreMessages                   // more messages are on their way to it
+	UsedLater                      // it was used more recently than the chosen one
 	ComesLater                     // equal in everything, and later in the list
 	NetWorseHealth                 // the best NI of its net is worse than that of the chosen net
 	NetWorsePriority               // its net has a higher priority value
-	NetUsedLater                   // its net was used later
+	NetUsedLater                   // its net was used more recently
 )
 
 var reasons = [...]string{
@@ -39,7 +39,8 @@ func (r Reason) String() string { return reasons[r] }
 // MarshalText returns what String does.
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// lost is the reason why the NI b lost against a; room is the one for fewer credits.
+// lost returns the reason why the NI b lost against a; room is the reason to give for fewer
+// credits.
 func lost(a, b score, room Reason) Reason {
 	const priority = 1<<priorityBits - 1
 	switch {
@@ -60,7 +61,7 @@ func lost(a, b score, room Reason) Reason {
 	return ComesLater
 }
 
-// lostNet is the reason why the net b lost against a.
+// lostNet returns the reason why the net b lost against a.
 func lostNet(a, b score) Reason {
 	switch {
 	case a.first != b.first:

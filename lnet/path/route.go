@@ -31,8 +31,8 @@ func (t *Table) route(q *Query, l *Local) (Choice, error) {
 	return best, nil
 }
 
-// sameWay chooses the router by which a request came for its answer, if that is still
-// configured, down or not.
+// sameWay returns a path for an answer by the router that brought its request, if that router
+// is still configured, even if it is down.
 func (t *Table) sameWay(q *Query, l *Local) (Choice, bool) {
 	if l == nil || q.Kind != Response || !q.Router.IsValid() || !l.fits(q.Router) {
 		return Choice{}, false
@@ -45,7 +45,7 @@ func (t *Table) sameWay(q *Query, l *Local) (Choice, bool) {
 	return Choice{}, false
 }
 
-// routers are the gateways that a rule prefers for the destination.
+// routers returns the gateways that a rule prefers for the destination.
 func (q *Query) routers() NIDs {
 	if q.To != nil {
 		if p := q.To.prefers.Load(); p != nil {
@@ -55,8 +55,8 @@ func (q *Query) routers() NIDs {
 	return nil
 }
 
-// hopTo chooses the NI of a gateway, and ours, by which a message gets there; ours is l
-// unless that is nil.
+// hopTo chooses the NI of a gateway that is the next hop, and the local NI by which messages
+// reach it, which is l unless that is nil.
 func (t *Table) hopTo(g *Gateway, l *Local) (Choice, bool) {
 	c := Choice{Local: l, Gateway: g, hop: g.NI}
 	if p := g.NI.Peer(); p != nil && p.MultiRail {

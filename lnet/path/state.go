@@ -15,9 +15,9 @@ type Priority uint32
 // NoPriority is the priority of an NI or a net that no selection rule names. It is the worst.
 const NoPriority = Priority(1<<32 - 1)
 
-// standing is what NIs and nets have in common. The zero value is without priority.
+// standing is what NIs and nets have in common. The zero value has no priority.
 type standing struct {
-	rank    atomic.Uint32 // ^Priority, so that zero is none
+	rank    atomic.Uint32 // the complement of the Priority, so that the zero value means NoPriority
 	lastUse atomic.Uint64
 }
 
@@ -27,14 +27,14 @@ func (s *standing) Priority() Priority { return Priority(^s.rank.Load()) }
 // SetPriority sets what Priority returns.
 func (s *standing) SetPriority(p Priority) { s.rank.Store(^uint32(p)) }
 
-// condition is what local and remote NIs have in common. The zero value is whole.
+// condition is what local and remote NIs have in common. The zero value is in full health.
 type condition struct {
 	standing
 
-	harm atomic.Uint32 // health below MaxHealth, and isDown
+	harm atomic.Uint32 // MaxHealth less the health, and isDown
 }
 
-// isDown is the bit of harm for an NI without a link, or one that is down as its node says.
+// isDown is the bit of harm for an NI without a link, or one that its node says is down.
 const isDown = 1 << 10
 
 // Health is between 0 and MaxHealth.
@@ -57,8 +57,8 @@ func (c *condition) AddHealth(delta int) int {
 // Down reports whether SetDown said so last.
 func (c *condition) Down() bool { return c.harm.Load()&isDown != 0 }
 
-// SetDown notes that nothing can pass, or that it can again, and reports whether that
-// is new.
+// SetDown notes that the NI can carry nothing, or that it can again, and reports whether that
+// is a change.
 func (c *condition) SetDown(down bool) bool {
 	if down {
 		return c.harm.Or(isDown)&isDown == 0
@@ -72,7 +72,7 @@ type Local struct {
 	condition
 
 	NID   nid.NID // of the NI
-	Owner any     // whose state it is
+	Owner any     // the object that the Local is the state of
 
 	credits atomic.Int64
 }
@@ -92,7 +92,7 @@ type Remote struct {
 
 	node    atomic.Pointer[Peer]
 	prefers atomic.Pointer[Preference]
-	source  atomic.Pointer[Local] // by which messages go to a node that is not multi-rail
+	source  atomic.Pointer[Local] // the NI by which messages go to a node that is not multi-rail
 	busy    atomic.Int64          // messages that hold or want a credit
 	queued  atomic.Int64          // their bytes
 }
@@ -116,7 +116,8 @@ func (n NIDs) Has(id nid.NID) bool {
 	return false
 }
 
-// SetPreference installs what rules say; nil: nothing. It must not change afterwards.
+// SetPreference installs the preference of selection rules; nil means none. p must not change
+// afterwards.
 func (r *Remote) SetPreference(p *Preference) { r.prefers.Store(p) }
 
 // Peer is the node that the NI is known to belong to, or nil.
@@ -125,7 +126,7 @@ func (r *Remote) Peer() *Peer { return r.node.Load() }
 // SetPeer notes which node the NI belongs to; nil: nothing is known.
 func (r *Remote) SetPeer(p *Peer) { r.node.Store(p) }
 
-// Begin counts a message that is on its way to the NI, and End takes it back.
+// Begin counts a message that is on its way to the NI.
 func (r *Remote) Begin(bytes int) {
 	r.busy.Add(1)
 	r.queued.Add(int64(bytes))
@@ -134,14 +135,14 @@ func (r *Remote) Begin(bytes int) {
 // UnderWay is how many messages have begun and not ended.
 func (r *Remote) UnderWay() int { return int(r.busy.Load()) }
 
-// End follows Begin.
+// End takes back what Begin counted.
 func (r *Remote) End(bytes int) {
 	r.busy.Add(-1)
 	r.queued.Add(int64(-bytes))
 }
 
-// Net is a net with the NIs that a node has on it: of IPv4-sized NIDs, or of larger
-// ones, which do not fit the same headers.
+// Net is a net with the NIs that a node has on it, either those with IPv4-sized NIDs or those
+// with larger ones: a header cannot hold both.
 type Net[NI any] struct {
 	standing
 
@@ -160,15 +161,15 @@ type key struct {
 
 func keyOf(id nid.NID) key { return key{id.Net(), !id.Is4()} }
 
-// Peer is another node. It does not change, but for the state of its NIs and nets.
+// Peer is another node. It does not change, except for the state of its NIs and nets.
 type Peer struct {
-	MultiRail bool            // its NIDs stand for each other
+	MultiRail bool            // a message may go to any of its NIDs
 	Nets      []*Net[*Remote] // in the order in which it lists them
 
 	rails bool
 }
 
-// NewPeer returns a node with some NIs.
+// NewPeer returns a node with these NIs.
 func NewPeer(multiRail bool, nis ...*Remote) *Peer {
 	nets := group(nis, func(r *Remote) nid.NID { return r.NID })
 	for _, n := range nets {
@@ -193,7 +194,7 @@ next:
 	return nets
 }
 
-// Rails reports whether there may be a choice of NIDs; a nil Peer has none.
+// Rails reports whether the node may offer a choice of NIDs; a nil Peer does not.
 func (p *Peer) Rails() bool { return p != nil && p.rails }
 
 func (p *Peer) net(k key) *Net[*Remote] {
@@ -207,7 +208,7 @@ func (p *Peer) net(k key) *Net[*Remote] {
 
 // Gateway is a route: a node by which a net can be reached.
 type Gateway struct {
-	Net      nid.Net // that is beyond it
+	Net      nid.Net // the net beyond the gateway
 	Router   nid.NID // the gateway as it is configured; its node may have other NIDs
 	NI       *Remote // the state of Router, which lnet fills in
 	Hops     int     // 1 to 255; 0: undefined, which counts as 1
@@ -220,11 +221,11 @@ type Gateway struct {
 // Alive reports whether messages may go by the route.
 func (g *Gateway) Alive() bool { return !g.down.Load() }
 
-// SetAlive sets what Alive returns, and reports whether that is new.
+// SetAlive sets what Alive returns, and reports whether that is a change.
 func (g *Gateway) SetAlive(alive bool) bool { return g.down.Swap(!alive) == alive }
 
-// Table is what a node has to choose from. It does not change, but for the state of
-// what it points to.
+// Table is what the choice of a path reads. It does not change, except for the state of the
+// objects that it points to.
 type Table struct {
 	Nets   []*Net[*Local]         // without loopback
 	Routes map[nid.Net][]*Gateway // by the net beyond them

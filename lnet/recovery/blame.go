@@ -10,20 +10,20 @@ type Case struct {
 	PeerRails bool        // the peer has two or more
 	Router    bool        // the peer is a router
 	Own       bool        // the peer is this node
-	Recovery  bool        // it is a ping of recovery, which shows what is known already
+	Recovery  bool        // it is a recovery ping, which goes to an NI that is known to fail
 	Late      bool        // its deadline is over
 }
 
-// Consequence says whose health falls, and whether the message may be sent again: whether
-// there are tries left is for the caller to know.
+// Consequence says whose health falls, and whether the message may be sent again. The caller
+// counts how many tries are left.
 type Consequence struct {
-	Local, Remote bool // the health of that NI falls
+	Local, Remote bool // whether the health of that NI falls
 	Resend        bool // another try is allowed
 }
 
-// Judge decides about a message that failed (lnet_health_check). A node with one NI, and
-// a peer with one, are not blamed: there is no other to prefer. Routers are, because their
-// health decides about routes.
+// Judge decides about a message that failed (lnet_health_check). The only NI of a node is not
+// blamed, because there is no other to prefer. Routers are blamed even with one NI, because
+// their health decides about routes.
 func Judge(c Case) Consequence {
 	v := consequences[c.Failure%lnd.NumFailures]
 	if c.Late {
@@ -41,7 +41,8 @@ func Judge(c Case) Consequence {
 	return v
 }
 
-// consequences are those of the classes in themselves.
+// consequences are those of each class of failure, before Judge looks at the rest of the
+// case.
 var consequences = [lnd.NumFailures]Consequence{
 	lnd.LocalInterrupt: {Local: true, Resend: true},
 	lnd.LocalDropped:   {Local: true, Resend: true},

@@ -6,16 +6,17 @@
 //
 // # Health
 //
-// A value from 0 to 1000 for each NI of this node and each NID of other nodes, which
-// begins at 1000. A failure takes the sensitivity (100) from the NI that it blames;
-// a message that left gives as much to the local NI, one that arrived to both. The choice
-// of paths prefers what is healthier.
+// Health is a value from 0 to 1000 for each NI of this node and each NID of other nodes,
+// which begins at 1000. A failure subtracts the sensitivity (100) from the NI that is to
+// blame; a message that was sent adds as much to the local NI, one that arrived adds it to
+// both NIs. The choice of paths prefers NIs with more health.
 //
 // # Recovery
 //
-// An NI that is preferred to none sends and receives nothing, and would stay as it is. So
-// what is below 1000 is pinged, 1 s after it fell, then after 2, 4, 8, … s. An answer
-// heals like any message that arrives, and the back-off begins anew.
+// The choice of paths avoids an NI with low health, so that it carries no messages and could
+// not recover by itself. So every NI below 1000 is pinged, 1 s after its health fell, then
+// after 2, 4, 8, … s. An answer raises health like any message that arrives, and the back-off
+// begins anew.
 //
 // A peer NI is pinged itself, by whichever local NI is best. A local NI pings a peer
 // that was heard through it. LNet has the NI ping its own NID; on Linux such a message

@@ -10,8 +10,8 @@ import (
 
 // Settings are those that an operator changes at run time. The zero value is the default.
 type Settings struct {
-	// Limit is how long after the last message from it a peer NI is pinged
-	// (lnet_recovery_limit); 0: without end.
+	// Limit is for how long after its last message a peer NI is pinged (lnet_recovery_limit);
+	// 0: without end.
 	Limit time.Duration
 	// MaxInterval bounds the time between two pings (lnet_max_recovery_ping_interval);
 	// 0 means 900 s.
@@ -44,17 +44,17 @@ func (a Target) Compare(b Target) int {
 	return a.NID.Compare(b.NID)
 }
 
-// Kind is what an Input tells.
+// Kind says what an Input is about.
 type Kind uint8
 
 // The kinds of inputs.
 const (
 	Timer Kind = iota // the zero input
 	Hurt              // the health of Target has fallen
-	Heard             // it has risen, because of a message
+	Heard             // its health has risen, because a message arrived or was sent
 	Ended             // the ping of Target has ended, answered or not
-	Gone              // Target is no more
-	Set               // Settings are others
+	Gone              // Target does not exist any more
+	Set               // the Settings have changed
 )
 
 // Input is what happened.
@@ -79,10 +79,10 @@ func (o *Output) Reset() { o.Pings = o.Pings[:0] }
 
 // Stats counts what the machine did and did not do.
 type Stats struct {
-	Pings   uint64 `json:"pings"`    // that were sent
-	Unheard uint64 `json:"unheard"`  // peer NIs that are not pinged: nothing ever came from them
+	Pings   uint64 `json:"pings"`    // pings sent
+	Unheard uint64 `json:"unheard"`  // peer NIs that are not pinged because nothing ever came from them
 	GivenUp uint64 `json:"given_up"` // peer NIs from which nothing has come for recovery_limit
-	Full    uint64 `json:"full"`     // NIs that are not pinged: too many are
+	Full    uint64 `json:"full"`     // NIs that are not pinged because too many others are
 }
 
 // Status is an NI that is being recovered.
@@ -134,8 +134,8 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	return m.due.Next()
 }
 
-// changed notes that the health of a target has fallen or risen. A message from it has
-// the back-off begin anew, and one from a peer NI that was given up has it pinged again.
+// changed notes that the health of a target has fallen or risen. A message from the target
+// restarts the back-off, and if it is a peer NI that was given up, the pings begin again.
 func (m *Machine) changed(now time.Duration, in Input) {
 	e := m.entries[in.Target]
 	switch {
@@ -190,7 +190,7 @@ func (m *Machine) ping(now time.Duration, e *entry, out *Output) {
 	}
 }
 
-// interval is the time to the next ping after so many (lnet_get_next_recovery_ping).
+// interval returns the time to the next ping after count pings (lnet_get_next_recovery_ping).
 func (m *Machine) interval(count int) time.Duration {
 	most := m.settings.MaxInterval
 	if most == 0 {
@@ -220,7 +220,7 @@ func (m *Machine) Targets(local bool) (list []Status) {
 	return list
 }
 
-// Of returns what is known of one target; the zero value if it is well.
+// Of returns the status of one target; the zero value if it is not being recovered.
 func (m *Machine) Of(t Target) Status {
 	if e := m.entries[t]; e != nil {
 		return Status{e.Target, e.count, e.due.At()}

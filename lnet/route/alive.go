@@ -11,13 +11,13 @@ const maxHealth = 1000
 
 // Settings are the tunables of routes. The zero value is not the default.
 type Settings struct {
-	// AvoidAsymmetric (avoid_asym_router_failure) has a route to the next net count as
-	// alive only while the gateway says that its NI on that net is up.
+	// AvoidAsymmetric (avoid_asym_router_failure): a route to the next net counts as alive
+	// only while the gateway says that its NI on that net is up.
 	AvoidAsymmetric bool
 	// Sensitivity (router_sensitivity_percentage) is how healthy an NI of a gateway must be
 	// to count as alive, in percent of the full health.
 	Sensitivity int
-	// CheckFirst (check_routers_before_use) has routes begin down.
+	// CheckFirst (check_routers_before_use): routes are down until the first check.
 	CheckFirst bool
 }
 
@@ -27,7 +27,7 @@ func DefaultSettings() Settings { return Settings{AvoidAsymmetric: true, Sensiti
 // NI is an NI of a gateway.
 type NI struct {
 	NID    nid.NID // of the gateway's node
-	Down   bool    // it said so in its latest ping info, or is thought to be
+	Down   bool    // the gateway said so in its latest ping info, or this node takes the NI for down
 	Health int     // 0 to 1000
 }
 
@@ -39,7 +39,7 @@ func (ni *NI) alive(s *Settings) bool {
 // Gateway is the state of a gateway.
 type Gateway struct {
 	Alive     bool // its last check succeeded, or a message from behind it came since
-	Checked   bool // a check of it has ended, or its ping info is known
+	Checked   bool // its last check succeeded, or a message from behind the gateway has come since
 	Discovery bool // discovery is on, here and there, so that the rest is up to date
 	Routes    bool // its ping info says that it forwards
 	NIs       []NI // of its latest ping info, or those of which this node knows
@@ -47,15 +47,15 @@ type Gateway struct {
 
 // State says whether messages may go by a route.
 type State struct {
-	Alive     bool   // they may
+	Alive     bool   // messages may go by the route
 	SingleHop bool   // the gateway is on the net, or the route says 1 hop
 	Reason    string // why it is down
 }
 
-// Judge says whether a route by the gateway is alive (lnet_is_route_alive). A gateway that was
-// not asked yet counts as alive, unless Settings.CheckFirst. Where discovery is off kernels
-// rely on a flag that they computed from the last answer to a ping; here the answer is kept,
-// and the health of the gateway's NIs does not count.
+// Judge says whether a route by the gateway is alive (lnet_is_route_alive). A gateway that
+// was not checked yet counts as alive, unless Settings.CheckFirst is set. Where discovery is
+// off, kernels use a flag that they computed from the last answer to a ping; here the answer
+// itself is kept, and the health of the gateway's NIs does not count.
 func (g *Gateway) Judge(r Route, s Settings) State {
 	v := State{SingleHop: r.Hops == 1 || g.isOn(r.Net)}
 	switch {
@@ -101,8 +101,8 @@ func (g *Gateway) anyAlive(net nid.Net, s *Settings) bool {
 }
 
 // Revive notes that a message from a node on the net beyond has come by the gateway's NI via:
-// the gateway is alive, and so are its NIs on that net (lnet_parse). It reports whether that is
-// news.
+// the gateway is alive, and so are its NIs on that net (lnet_parse). It reports whether that
+// is a change.
 func (g *Gateway) Revive(via nid.NID, beyond nid.Net) bool {
 	if g.Alive {
 		return false

@@ -18,13 +18,13 @@ const (
 // CheckerConfig configures a [Checker].
 type CheckerConfig struct {
 	Interval time.Duration // alive_router_check_interval, between checks; not positive: none
-	Timeout  time.Duration // router_ping_timeout, of one; positive
+	Timeout  time.Duration // router_ping_timeout, of one check; positive
 }
 
 // Target is a gateway to check.
 type Target struct {
-	Gateway nid.NID   // the NID by which it is known
-	NIDs    []nid.NID // on which to ask it: one on each net that this node shares with it
+	Gateway nid.NID   // the NID by which the gateway is known
+	NIDs    []nid.NID // the NIDs at which to ask it: one on each net that it shares with this node
 }
 
 // CheckKind tells the inputs of a Checker apart.
@@ -37,7 +37,7 @@ const (
 	Answered                    // Exchange, Err: how a check has ended
 )
 
-// CheckInput is what a [Checker] steps on. The zero value is the timer.
+// CheckInput is one input of a [Checker]. The zero value says that its timer is due.
 type CheckInput struct {
 	Kind     CheckKind     // says which of the other fields are set
 	Config   CheckerConfig // from now on
@@ -48,7 +48,7 @@ type CheckInput struct {
 
 // CheckOutput is what a [Checker] wants done.
 type CheckOutput struct {
-	Changes []Change // first
+	Changes []Change // to carry out before Checks
 	Checks  []Check  // to send
 }
 
@@ -62,25 +62,26 @@ type Change struct {
 	Err     error   // why it is not alive
 }
 
-// Check wants a gateway pinged and pushed to. An Answered follows, unless the gateway is not
-// a target any more; one that comes after the time-out changes nothing but a success.
+// Check wants a gateway pinged and pushed to. An Answered input follows, unless the gateway
+// is not a target any more. After the time-out a late success still counts; a late failure
+// changes nothing.
 type Check struct {
 	Exchange uint64  // ID, which Answered names
 	Gateway  nid.NID // as in Target
-	NID      nid.NID // to ask: one of Target.NIDs
+	NID      nid.NID // the NID to ask: one of Target.NIDs
 }
 
 var _ machine.Machine[CheckInput, CheckOutput] = (*Checker)(nil)
 
-// Checker says when to check which gateway (lnet_check_routers): each once in an interval, on
-// each net that it shares with this node, one check of a gateway at a time.
+// Checker decides when to check which gateway (lnet_check_routers): each once in an interval,
+// on each net that the gateway shares with this node, with one check of a gateway at a time.
 //
 //	state     entered by                        left by
 //	waiting   a check has ended                 its next check is due: checking
 //	checking  a check was sent                  its answer or the time-out: waiting
 type Checker struct {
 	config  CheckerConfig
-	last    uint64     // exchange
+	last    uint64     // ID of the latest exchange
 	targets []*checked // in the order of Watch
 	agenda  machine.Deadlines[*checked]
 }
@@ -90,14 +91,14 @@ type checked struct {
 	gateway  nid.NID
 	nets     []checkedNet
 	exchange uint64                     // of the check under way, or else 0
-	expired  uint64                     // of the latest one that timed out
-	due      machine.Deadline[*checked] // of the next check, or the time-out of this one
+	expired  uint64                     // ID of the latest check that timed out
+	due      machine.Deadline[*checked] // when the next check is due, or the present one times out
 }
 
 // checkedNet is a net on which a gateway is asked.
 type checkedNet struct {
 	nid nid.NID
-	at  time.Duration // next check
+	at  time.Duration // when the next check is due
 }
 
 // Step implements machine.Machine.
@@ -114,7 +115,7 @@ func (c *Checker) Step(now time.Duration, in CheckInput, out *CheckOutput) (wake
 	return c.agenda.Next()
 }
 
-// watch makes these the gateways to check. Those that are known keep their times.
+// watch makes these the gateways to check. Known gateways keep the times of their checks.
 func (c *Checker) watch(now time.Duration, in CheckInput) {
 	faster := in.Config.Interval < c.config.Interval || c.config.Interval <= 0
 	c.config = in.Config
@@ -180,7 +181,8 @@ func (t *checked) next() *checkedNet {
 	return next
 }
 
-// isDue sends the check of a gateway that is due, or ends one that was not answered.
+// isDue handles a gateway whose deadline has come: it sends the check that is due, or ends
+// one that was not answered.
 func (c *Checker) isDue(now time.Duration, t *checked, out *CheckOutput) {
 	if t.exchange != 0 {
 		t.expired = t.exchange
@@ -208,7 +210,7 @@ func (c *Checker) answered(in CheckInput, out *CheckOutput) {
 		case in.Exchange == 0:
 		case t.exchange == in.Exchange:
 			c.end(t, out, in.Err)
-		case t.expired == in.Exchange && in.Err == nil: // late is better than never
+		case t.expired == in.Exchange && in.Err == nil: // a late success still counts
 			t.expired = 0
 			out.Changes = append(out.Changes, Change{Gateway: t.gateway, Alive: true})
 		}

@@ -22,17 +22,17 @@ type Route struct {
 	Net         nid.Net // that the gateway leads to
 	Gateway     nid.NID // on a net of this node
 	Hops        int     // routers between here and the net, 1 to MaxHops, or UndefinedHops
-	Priority    int     // 0 is best
+	Priority    int     // what a failure subtracts from the health of the gateway, from 1
 	Sensitivity int     // by how much a failure lowers the health of the gateway, from 1
 }
 
-// New returns a route by a gateway with the default values that the tunable routes has for all
-// else.
+// New returns a route by a gateway. All other fields have the values that the tunable routes
+// gives an entry which does not name them.
 func New(net nid.Net, gateway nid.NID) Route {
 	return Route{Net: net, Gateway: gateway, Hops: UndefinedHops, Sensitivity: 1}
 }
 
-// Distance is the number of hops that counts for a choice.
+// Distance is the number of hops by which routes are compared.
 func (r Route) Distance() int { return max(r.Hops, 1) }
 
 // String returns the route as an entry of the tunable routes.

@@ -19,7 +19,7 @@ type Table struct {
 	size int
 }
 
-// routes are the ways to one net (struct lnet_remotenet). The list is replaced, never
+// routes are the routes to one net (struct lnet_remotenet). The list is replaced, never
 // changed.
 type routes struct {
 	net  nid.Net
@@ -35,6 +35,7 @@ type routes struct {
 //	EHOSTUNREACH  this node is not on the net of the gateway
 //	ENOSPC        the table has MaxRoutes
 //
+// A kernel accepts one of its own NIDs as a gateway, although no message can leave by it.
 // A kernel takes a NID of its own as gateway, by which nothing can leave.
 func (t *Table) Add(r Route, own []nid.NID, random *rand.Rand) error {
 	if err := r.check(own); err != nil {

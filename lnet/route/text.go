@@ -13,7 +13,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// tunable is the name that errors give the text.
+// tunable is the name of the text in errors.
 const tunable = "routes"
 
 // Parse parses the tunable routes (LNet config.c lnet_parse_route):
@@ -71,7 +71,7 @@ func (p *parser) entry(words []networks.Word) {
 	}
 }
 
-// add appends the routes to all nets by one gateway.
+// add appends a route by one gateway to each of the nets.
 func (p *parser) add(w networks.Word, nets []nid.Net, by Route) {
 	if len(p.found)+len(nets) > MaxRoutes {
 		p.fail(w.Offset, "more than %d routes", MaxRoutes)
@@ -146,10 +146,10 @@ func (p *parser) gateways(w networks.Word) (by []Route) {
 	return by
 }
 
-// Apply adds what [Parse] has made of the tunable to the table of a node with these NIDs, as
-// kernels do at their start: a route that is there already, one by a gateway that this node
-// does not reach, and one by this node itself are passed over. The last ones make the node a
-// router.
+// Apply adds routes that [Parse] returned to the table of a node with these NIDs. Like
+// kernels at their start it skips a route that is there already, one by a gateway that this
+// node does not reach, and one by this node itself. A route by this node itself makes the
+// node a router.
 func (t *Table) Apply(list []Route, own []nid.NID, random *rand.Rand) (a Applied, err error) {
 	for _, r := range list {
 		if slices.Contains(own, r.Gateway) {

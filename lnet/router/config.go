@@ -12,10 +12,10 @@ import (
 // and none of them has been sent.
 const StallTime = time.Second
 
-// Page is what a small buffer holds, and the unit of memory.
+// Page is the capacity of a small buffer, and the unit of memory.
 const Page = 4096
 
-// MaxPayload is what a large buffer holds (LNET_MTU).
+// MaxPayload is the capacity of a large buffer (LNET_MTU).
 const MaxPayload = 1 << 20
 
 // Class is the kind of buffer that a message needs.
@@ -31,7 +31,7 @@ const (
 
 func (c Class) String() string { return [...]string{"tiny", "small", "large", "none"}[min(c, Classes)] }
 
-// ClassOf returns the class of a message with so many bytes of payload.
+// ClassOf returns the class of a message with this length of payload in bytes.
 func ClassOf(payload int) Class {
 	switch {
 	case payload <= 0:
@@ -42,7 +42,7 @@ func ClassOf(payload int) Class {
 	return Large
 }
 
-// memoryOf is what the buffer for a payload takes: a power of two of pages.
+// memoryOf returns the memory of the buffer for a payload in bytes: a power of two of pages.
 func memoryOf(payload int) int {
 	if payload <= 0 {
 		return 0
@@ -86,8 +86,8 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// rooms returns what each class may have. The memory of small buffers is set apart, so that
-// large messages never keep small ones waiting.
+// rooms returns the limits of each class. The memory of small buffers is set apart, so that
+// large messages never make small ones wait.
 func (c Config) rooms() (rooms [Classes]room) {
 	small := min(c.Small, c.Memory/4/Page) * Page
 	rooms[Tiny] = room{buffers: c.Tiny}

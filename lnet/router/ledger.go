@@ -2,40 +2,40 @@ package router
 
 import "time"
 
-// Outcome is what becomes of a message that is to be forwarded.
+// Outcome says what happens to a message that is to be forwarded.
 type Outcome uint8
 
 // The outcomes.
 const (
 	Waits   Outcome = iota // Next returns its ticket later
 	Granted                // it has a credit and a buffer
-	Refused                // its next hop takes nothing, and has enough already
+	Refused                // its next hop has stalled, and no extra credit or no buffer is left for it
 )
 
-// Ledger has the accounts of a router. Every ticket that was granted is given back with End.
+// Ledger has the accounts of a router. The caller gives every granted ticket back with End.
 // Ask, End, Cancel, Check, Resize and RefuseAll may grant or refuse tickets that waited: the caller
 // then calls Next until there is none.
 type Ledger struct {
 	rooms    [Classes]room
 	rings    [Classes]ring
 	settled  list         // tickets whose wait has ended, for Next
-	busy     []*Neighbour // next hops to which something is under way, in any order
+	busy     []*Neighbour // next hops to which messages are under way, in any order
 	memory   int
-	stalls   uint64 // next hops that have stalled, so far
+	stalls   uint64 // how often a next hop has stalled
 	waiting  int
 	tickets  int // granted or waiting
-	scanning int // most neighbours that End looks at
+	scanning int // the most neighbours that one End looks at
 }
 
-// room is what a class has.
+// room is the limits of a class, and what is used of them.
 type room struct {
-	buffers, bytes int // limits
-	used, taken    int // of these
-	waiting        int // messages
+	buffers, bytes int // limits: number, and memory in bytes
+	used, taken    int // what is used of the limits
+	waiting        int // messages that wait for a buffer
 	lowest         int // lowest credits ever
 }
 
-// credits are the buffers that are free; negative: so many messages wait.
+// credits returns the number of free buffers; if it is negative, that many messages wait.
 func (r *room) credits() int { return r.buffers - r.used - r.waiting }
 
 // Ticket is a message that is to be forwarded, for as long as it waits for a buffer or has one.
@@ -47,8 +47,8 @@ type Ticket struct {
 	class      Class
 	memory     int
 	granted    bool
-	extra      bool  // its credit is one of those for stalled next hops
-	in         *list // that it is in, or nil
+	extra      bool  // its credit is one of the extra ones, for next hops that have stalled
+	in         *list // the list that it is in, or nil
 	prev, next *Ticket
 }
 
@@ -57,8 +57,8 @@ type Ticket struct {
 type Neighbour struct {
 	limit   int // router credits
 	used    int // of limit
-	extra   int // as many again, for messages to next hops that have stalled
-	lowest  int // lowest credits ever; negative: so many messages waited
+	extra   int // extra credits in use, for messages to next hops that have stalled; at most limit
+	lowest  int // lowest credits ever; negative: that many messages waited
 	waiting list
 	wants   [Classes]want
 	outlet
@@ -73,15 +73,16 @@ type want struct {
 
 // outlet is a neighbour as a next hop.
 type outlet struct {
-	held    [Classes]int  // buffers with messages for it
+	held    [Classes]int  // buffers that hold messages for it
 	taken   int           // memory of the large ones
 	out     list          // messages that are under way to it
-	movedAt time.Duration // when the latest one left, or the first one came
+	movedAt time.Duration // when the latest message left for it, or the first of out came
 	stalled bool
 	index   int // in Ledger.busy, while out is not empty
 }
 
-// scanWidth bounds the work of one End; what it does not reach is next at the next one.
+// scanWidth bounds the neighbours that one End looks at; the next End goes on with the
+// others.
 const scanWidth = 256
 
 // New returns a ledger.
@@ -97,13 +98,13 @@ func New(cfg Config) *Ledger {
 	return l
 }
 
-// NewNeighbour returns the account of a neighbour with so many router credits.
+// NewNeighbour returns the account of a neighbour with this number of router credits.
 func NewNeighbour(credits int) *Neighbour {
 	credits = max(1, credits)
 	return &Neighbour{limit: credits, lowest: credits}
 }
 
-// Idle reports whether no ticket has to do with n.
+// Idle reports whether n neither sends nor receives the message of any ticket.
 func (n *Neighbour) Idle() bool {
 	return n.used == 0 && n.extra == 0 && n.waiting.n == 0 && n.held == [Classes]int{}
 }
@@ -127,8 +128,8 @@ func (l *Ledger) Ask(t *Ticket, from, to *Neighbour, payload int) Outcome {
 	return Waits
 }
 
-// askExtra takes a credit that is for stalled next hops. A message that gets none, or no
-// buffer, does not wait.
+// askExtra takes an extra credit, which is for messages to stalled next hops. A message that
+// gets no credit or no buffer is refused.
 func (l *Ledger) askExtra(t *Ticket) Outcome {
 	if t.from.extra >= t.from.limit || l.reserved(t.class) || !l.fits(t) {
 		l.tickets--
@@ -176,8 +177,9 @@ func (l *Ledger) hasShare(t *Ticket) bool {
 	return to.held[t.class] < r.buffers-r.used && (t.class != Large || to.taken+t.memory <= r.bytes-r.taken)
 }
 
-// reserved reports whether the next buffers of a class are for a message that waits already:
-// there is less memory than it needs, and it would wait for ever if smaller messages took that.
+// reserved reports whether the next buffers of a class are reserved for a message that waits
+// already, because there is less memory than it needs: it would wait for ever if smaller
+// messages took the memory that becomes free.
 func (l *Ledger) reserved(class Class) bool {
 	n := l.first(class)
 	return n != nil && !l.hasRoom(n.wants[class].list.head)
@@ -212,8 +214,8 @@ func (l *Ledger) hold(t *Ticket, to *Neighbour, sign int) {
 // noteLowest updates the lowest credits ever.
 func (n *Neighbour) noteLowest() { n.lowest = min(n.lowest, n.limit-n.used-n.waiting.n) }
 
-// Depart notes that t, which has its payload, is under way to its next hop, which
-// may be another one than Ask was told, or than that of a try before.
+// Depart notes that t, whose payload has arrived, is under way to its next hop, which may
+// differ from the one given to Ask, or from that of an earlier try.
 func (l *Ledger) Depart(t *Ticket, to *Neighbour, now time.Duration) {
 	if t.in != nil {
 		t.in.remove(t)
@@ -267,8 +269,8 @@ func (l *Ledger) rest(to *Neighbour) {
 	to.stalled = false
 }
 
-// Cancel ends the wait of a ticket; false: it does not wait any more, and either Next has returned
-// it or Ask has granted it.
+// Cancel ends the wait of a ticket. It returns false if the ticket does not wait any more,
+// because Next has returned it or Ask has granted it.
 func (l *Ledger) Cancel(t *Ticket) bool {
 	if t.in == nil || t.granted || t.in == &l.settled {
 		return false
@@ -296,7 +298,7 @@ func (l *Ledger) unqueue(t *Ticket) (credit bool) {
 }
 
 // Next returns a ticket whose wait has ended, and whether it was granted; nil if there is
-// none. One that was refused has ended.
+// none. A refused ticket has ended.
 func (l *Ledger) Next() (t *Ticket, granted bool) {
 	t = l.settled.pop()
 	if t == nil {

@@ -1,7 +1,7 @@
 package router
 
-// list is a queue of tickets through Ticket.next and prev, from which each can be taken.
-// A ticket is in one list at most.
+// list is a queue of tickets, linked by Ticket.next and prev, so that any ticket can be
+// removed. A ticket is in one list at most.
 type list struct {
 	head, tail *Ticket
 	n          int
@@ -41,8 +41,8 @@ func (l *list) pop() *Ticket {
 	return t
 }
 
-// ring is the neighbours that wait for a buffer of one class, the next one first. One whose
-// messages have gone meanwhile is passed over when its turn comes.
+// ring is the neighbours that wait for a buffer of one class, in the order of their turns. A
+// neighbour whose messages are gone when its turn comes is skipped.
 type ring struct {
 	class      Class
 	head, tail *Neighbour
@@ -75,7 +75,7 @@ func (r *ring) pop() *Neighbour {
 	return n
 }
 
-// remove takes n, which stands behind prev or is the first one, off the ring.
+// remove takes n, which follows prev or is the first one, off the ring.
 func (r *ring) remove(prev, n *Neighbour) {
 	w := &n.wants[r.class]
 	if prev == nil {

@@ -8,7 +8,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// Mode is what a node does about messages for others, by the numbers that lnetctl shows.
+// Mode says what a node does with messages for other nodes, by the numbers that lnetctl
+// shows.
 type Mode uint8
 
 // The modes.

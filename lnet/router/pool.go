@@ -5,11 +5,12 @@ import (
 	"sync"
 )
 
-// sizes is how many sizes buffers may have: the powers of two from a page to MaxPayload.
+// sizes is the number of sizes of buffers: the powers of two from a page to MaxPayload.
 const sizes = 9
 
-// Pool has the memory of buffers. It keeps what is given back for the next message, within the
-// limit, and Trim gives up what has not been needed. All methods are safe for concurrent use.
+// Pool has the memory of buffers. It keeps returned buffers for the next messages, within the
+// limit, and Trim frees those that have not been needed. All methods are safe for concurrent
+// use.
 type Pool struct {
 	mu    sync.Mutex
 	limit int          // bytes; guarded by mu, like all below
@@ -34,8 +35,8 @@ func (p *Pool) SetLimit(bytes int) {
 
 func sizeIndex(memory int) int { return bits.Len(uint(memory)) - bits.Len(uint(Page)) }
 
-// Get returns a buffer for a payload of so many bytes, or nil for none. Its
-// contents are those of an earlier message.
+// Get returns a buffer for a payload in bytes, or nil for none. Its contents are those of an
+// earlier message.
 func (p *Pool) Get(payload int) []byte {
 	memory := memoryOf(payload)
 	if memory == 0 {
@@ -74,8 +75,8 @@ func (p *Pool) Put(b []byte) {
 	s.list = append(s.list, b)
 }
 
-// makeRoom gives up free buffers, the largest first, until so many bytes more are within the
-// limit. The caller holds mu.
+// makeRoom frees unused buffers, the largest first, until more bytes can be allocated within
+// the limit. The caller holds mu.
 func (p *Pool) makeRoom(more int) {
 	for i := sizes - 1; i >= 0; i-- {
 		for len(p.free[i].list) > 0 && p.total+more > p.limit {
@@ -84,7 +85,7 @@ func (p *Pool) makeRoom(more int) {
 	}
 }
 
-// drop gives up one free buffer. The caller holds mu.
+// drop frees one unused buffer. The caller holds mu.
 func (p *Pool) drop(i int) {
 	s := &p.free[i]
 	last := len(s.list) - 1
@@ -94,8 +95,8 @@ func (p *Pool) drop(i int) {
 	s.unused = min(s.unused, last)
 }
 
-// Trim gives up the buffers that were free all the time since the last call, and reports
-// whether any is left to look at again.
+// Trim frees the buffers that were unused all the time since the last call, and reports
+// whether any unused one is left, for which Trim should be called again.
 func (p *Pool) Trim() (again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -4,10 +4,10 @@ package router
 type Buffers struct {
 	Pages      int `json:"npages"`     // of one buffer
 	Buffers    int `json:"nbuffers"`   // configured
-	Credits    int `json:"credits"`    // free; negative: so many messages wait
+	Credits    int `json:"credits"`    // free; negative: that many messages wait
 	MinCredits int `json:"mincredits"` // lowest Credits so far
 	Memory     int `json:"memory"`     // bytes in use
-	MaxMemory  int `json:"max_memory"` // bytes that may be
+	MaxMemory  int `json:"max_memory"` // the most bytes that may be in use
 }
 
 // Snapshot is a copy of a ledger's state.

@@ -2,7 +2,7 @@ package router
 
 import "time"
 
-// advance gives credits of a neighbour to its messages that wait for one.
+// advance gives the free credits of a neighbour to its messages that wait for a credit.
 func (l *Ledger) advance(n *Neighbour) {
 	for t := n.waiting.head; t != nil; t = n.waiting.head {
 		if !t.to.stalled && n.used >= n.limit {
@@ -26,12 +26,13 @@ func (l *Ledger) advance(n *Neighbour) {
 	}
 }
 
-// scan gives buffers of a class to the neighbours that wait for one, in turn, of which it looks
-// at so many. A message whose next hop has its share keeps its place, and one whose next hop
-// has stalled waits no longer.
+// scan gives buffers of a class to the neighbours that wait for one, in turn, and looks at as
+// many of them as tries says. A message whose next hop has its full share of buffers keeps
+// its position, and one whose next hop has stalled is refused.
 //
-// A neighbour that is not reached is no worse off: if none of those before it may have a
-// free buffer, their next hops have buffers, and each End of one looks at the next ones.
+// It is no harm that scan does not reach every neighbour: if none of the messages before may
+// take a free buffer, their next hops have buffers, and each End that gives one of those back
+// looks at the next neighbours.
 func (l *Ledger) scan(class Class, tries int) {
 	ring := &l.rings[class]
 	var prev *Neighbour
@@ -62,9 +63,9 @@ func (l *Ledger) scan(class Class, tries int) {
 			l.advance(n)
 			prev, next = nil, l.first(class)
 		case !room:
-			return // the next buffers are for it
+			return // the next free buffers are for its message
 		default:
-			prev = n // it keeps its place
+			prev = n // n keeps its position
 		}
 		n = next
 	}
@@ -97,8 +98,8 @@ func (l *Ledger) Check(now time.Duration) (again bool) {
 	return len(l.busy) > 0
 }
 
-// moveCredits gives the credits of the messages under way to a next hop that has stalled back to
-// their senders, as far as those have no other messages that do without.
+// moveCredits gives credits back to the senders of messages under way to a next hop that has
+// stalled: such a message takes an extra credit instead, as far as its sender has some left.
 func (l *Ledger) moveCredits(to *Neighbour) {
 	for t := to.out.head; t != nil; t = t.next {
 		if from := t.from; !t.extra && from.extra < from.limit {
@@ -112,7 +113,7 @@ func (l *Ledger) moveCredits(to *Neighbour) {
 	}
 }
 
-// Resize changes the number of buffers and the memory. Those in use are not taken away.
+// Resize changes the number of buffers and the memory. Buffers in use stay in use.
 func (l *Ledger) Resize(cfg Config) {
 	cfg = cfg.WithDefaults()
 	l.memory = cfg.Memory
@@ -124,8 +125,8 @@ func (l *Ledger) Resize(cfg Config) {
 	}
 }
 
-// RefuseAll refuses every ticket that waits, and returns their number. It is for a router that
-// stops.
+// RefuseAll refuses every ticket that waits, and returns their number. A router that stops
+// calls it.
 func (l *Ledger) RefuseAll(senders []*Neighbour) (refused int) {
 	for _, n := range senders {
 		for t := n.waiting.head; t != nil; t = n.waiting.head {

@@ -47,7 +47,7 @@ func (r *Rule) Validate() error {
 	return fmt.Errorf("%s: %w", wrong, syscall.EINVAL)
 }
 
-// like reports whether two rules have the same patterns.
+// like reports whether two rules have equal patterns.
 func (r *Rule) like(o *Rule) bool {
 	return r.Src.Equal(o.Src) && r.Dst.Equal(o.Dst) && r.Rte.Equal(o.Rte)
 }
@@ -132,7 +132,7 @@ func (l List) Remote(id nid.NID) (ni, net path.Priority, prefers *path.Preferenc
 	return ni, net, prefers
 }
 
-// settle sets the priority that a rule gives, unless an earlier one has.
+// settle sets the priority that a rule gives, unless an earlier rule has set it.
 func settle(r *Rule, by Pattern, ni, net *path.Priority) {
 	to := ni
 	if by.IsNet() {

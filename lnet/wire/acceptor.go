@@ -34,9 +34,9 @@ var (
 	ErrVersion      = errors.New("unknown version")
 )
 
-// AcceptorRequest is what the dialling side of a TCP connection sends first
-// (struct lnet_acceptor_connreq): the NID that it wants to reach. There is no
-// answer to a request that is granted.
+// AcceptorRequest is the first message of the dialling side of a TCP connection (struct
+// lnet_acceptor_connreq): the NID that it wants to reach. The acceptor does not answer a
+// request that it grants.
 type AcceptorRequest struct {
 	Version   uint32  // 1, or 2 with a large NID
 	NID       nid.NID // that the dialling side wants to reach
@@ -76,9 +76,9 @@ func (r AcceptorRequest) AppendBinary(b []byte) ([]byte, error) {
 	return r.NID.AppendExtended(b), nil // acr_nid
 }
 
-// AcceptorRequestSize returns how many bytes a request that begins with b has,
-// as far as b tells: AcceptorPrefixSize first, then the size of its version.
-// The request is complete when len(b) has reached the result. The errors are
+// AcceptorRequestSize returns the size of a request that begins with b, as far as b tells it:
+// AcceptorPrefixSize as long as b is shorter than that, then the size of the request's
+// version. The request is complete when len(b) has reached the result. The errors are
 // ErrMagic, known from 4 bytes on, ErrGenericMagic, and ErrVersion.
 func AcceptorRequestSize(b []byte) (int, error) {
 	if len(b) < 4 {
@@ -110,7 +110,7 @@ func ParseAcceptorRequest(b []byte) (r AcceptorRequest, rest []byte, err error) 
 	if len(b) < AcceptorPrefixSize || len(b) < size {
 		return AcceptorRequest{}, b, ErrShort
 	}
-	r.BigEndian, _ = acceptorOrder(b) // acr_magic, known to be good
+	r.BigEndian, _ = acceptorOrder(b) // acr_magic, which AcceptorRequestSize has checked
 	o := order(r.BigEndian)
 	r.Version = o.Uint32(b[4:]) // acr_version
 	if r.Version == AcceptorVersion1 {

@@ -19,8 +19,8 @@ const (
 // lnet_handle_wire). To every other node it is opaque. The zero MDHandle is no
 // special value: see NoHandle.
 type MDHandle struct {
-	Interface uint64 // tells lives of the node apart
-	Object    uint64 // tells objects of the node apart
+	Interface uint64 // distinguishes incarnations of the node
+	Object    uint64 // distinguishes objects of the node
 }
 
 // NoHandle returns the handle that stands for none (LNET_WIRE_HANDLE_COOKIE_NONE).
@@ -80,7 +80,7 @@ type PutCmd struct {
 	MatchBits uint64   // compared with the target's match entries
 	HdrData   uint64   // delivered with the event, not interpreted
 	Portal    uint32   // portal index at the target
-	Offset    uint32   // in the target's MD, if that is managed remotely
+	Offset    uint32   // in the target's MD, if that has the option ManageRemote
 }
 
 // AppendBinary appends p. The error is always nil.
@@ -111,7 +111,7 @@ type GetCmd struct {
 	ReturnMD   MDHandle // the initiator's MD that awaits the REPLY
 	MatchBits  uint64   // compared with the target's match entries
 	Portal     uint32   // portal index at the target
-	SrcOffset  uint32   // in the target's MD, if that is managed remotely
+	SrcOffset  uint32   // in the target's MD, if that has the option ManageRemote
 	SinkLength uint32   // bytes wanted
 }
 

@@ -37,8 +37,8 @@
 //
 // # Parsing
 //
-// Each Parse function checks lengths once, returns what follows the bytes it
-// consumed, never panics and never keeps its argument. It accepts all that a
-// peer may send; what a node refuses to act upon is the business of
-// [Header.Validate]. All of the package is safe for concurrent use.
+// Each Parse function checks lengths once, returns the rest of its argument after the bytes
+// that it consumed, never panics and never keeps its argument. It accepts everything that a
+// peer may send; [Header.Validate] refuses what a node must not act upon. All of the package
+// is safe for concurrent use.
 package wire

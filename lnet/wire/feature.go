@@ -11,7 +11,7 @@ type Features uint32
 
 // The feature bits.
 const (
-	FeatureBase            Features = 1 << 0 // of nodes that know no other
+	FeatureBase            Features = 1 << 0 // set by nodes that know no other feature
 	FeatureNIStatus        Features = 1 << 1 // statuses are valid; required
 	FeatureRoutingDisabled Features = 1 << 2 // not a router
 	FeatureMultiRail       Features = 1 << 3

@@ -128,9 +128,9 @@ func (h *Header) appendCommon(b []byte) []byte {
 
 func fits4(n nid.NID) bool { return n.Is4() || n.IsAny() }
 
-// Validate reports what makes LNet end the connection (LNet lib-move.c
-// lnet_parse): ErrType for all but ACK, PUT, GET and REPLY, errPayload for an
-// ACK or GET with payload, errPayloadSize for more than MaxPayload.
+// Validate returns an error for a header on which LNet closes the connection (LNet lib-move.c
+// lnet_parse): ErrType for all types but ACK, PUT, GET and REPLY, errPayload for an ACK or
+// GET with payload, errPayloadSize for more than MaxPayload.
 func (h *Header) Validate() error {
 	switch h.Type {
 	case Ack, Get:

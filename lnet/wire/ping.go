@@ -24,8 +24,8 @@ const (
 	largeEntryHead = 12 // status and the first 8 bytes of the NID
 )
 
-// MinPingEntries is the least number of entries, 0@lo included, that a node
-// provides room for before it knows how many a peer has (LNET_INTERFACES_MIN).
+// MinPingEntries is the least number of entries, 0@lo included, that a node's buffer for a
+// ping info has before the node knows how many the peer has (LNET_INTERFACES_MIN).
 const MinPingEntries = 16
 
 // MaxPingNIs is the largest number of NIs that a ping info may list.
@@ -40,10 +40,10 @@ var (
 	errAnyNID   = errors.New("wildcard NID in ping info")
 )
 
-// TruncatedError reports a ping info that was cut, as a node does with an info
-// larger than the buffer offered to it. It is an ErrShort.
+// TruncatedError reports a ping info that was cut off: a node sends only the beginning of an
+// info that is larger than the buffer offered to it. It is an ErrShort.
 type TruncatedError struct {
-	Size int // bytes of the whole info as far as known
+	Size int // length of the whole info in bytes, as far as known
 }
 
 func (e *TruncatedError) Error() string {
@@ -83,8 +83,8 @@ type NIStatus struct {
 	Status Status  `json:"status"` // up or down
 }
 
-// PingInfo is what a node tells about itself (struct lnet_ping_info): the
-// payload of the REPLY to a ping and of a push.
+// PingInfo is the list of a node's NIs and features (struct lnet_ping_info): the payload of
+// the REPLY to a ping and of a push.
 //
 //	off  size  field
 //	0    4     magic
@@ -97,8 +97,8 @@ type NIStatus struct {
 //	..         large entries: status (4), size byte and NID (8 + size), padding
 //	           to a multiple of 4
 type PingInfo struct {
-	// Features as received. On sending, FeatureLargeAddr, FeaturePrimaryLarge
-	// and FeatureMetadata follow from the rest and are not looked at.
+	// Features as received. On sending, FeatureLargeAddr, FeaturePrimaryLarge and
+	// FeatureMetadata are derived from the other fields, and their bits here are ignored.
 	Features Features
 	PID      nid.PID // the node's
 	Sequence uint32  // of the list of NIs; grows with each change
@@ -156,8 +156,8 @@ func (p PingInfo) AppendBinary(b []byte) ([]byte, error) {
 	return p.appendLarge(p.append4(b)), nil
 }
 
-// layout returns the features with the bits that depend on NIs, and the size
-// that the first entry announces.
+// layout returns the features with the bits that depend on NIs, and the size that is written
+// into the first entry.
 func (p PingInfo) layout() (f Features, msgSize uint32) {
 	f = p.Features &^ (FeatureLargeAddr | FeaturePrimaryLarge | FeatureMetadata)
 	if !slices.ContainsFunc(p.NIs, func(ni NIStatus) bool { return !ni.NID.Is4() }) {
@@ -188,7 +188,7 @@ func (p PingInfo) appendLarge(b []byte) []byte {
 		if !ni.NID.Is4() {
 			end := len(b) + largeEntrySize(ni.NID.AddrLen())
 			b = o.AppendUint32(b, uint32(ni.Status)) // ns_status
-			b = ni.NID.AppendExtended(b)[:end]       // ns_nid; what is cut or kept as padding is zero
+			b = ni.NID.AppendExtended(b)[:end]       // ns_nid; padding after the address is zero
 		}
 	}
 	return b

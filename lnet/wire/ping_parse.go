@@ -13,14 +13,13 @@ import (
 // (ErrMagic), missing statuses (ErrNIStatus), an impossible number of entries
 // (ErrNICount), a first entry that is not 0@lo (ErrNoLo), and a size that no
 // message can have (errPingSize).
-//
-// If b ends early the error is a *TruncatedError, which tells how many bytes
-// to ask for; if b holds at least the first entry, the result has all else
+// If b ends early the error is a *TruncatedError, which tells how many bytes to ask for; if b
+// holds at least the first entry, the result has everything that b contains.
 // that b contains.
 //
-// Large entries that cannot be a NID are skipped, as LNet does. If the data of
-// LNDs follow (FeatureMetadata), they are not looked at and large entries,
-// which would stand in the same place, are not either.
+// Large entries that cannot be a NID are skipped, as LNet does. If data of LNDs follow
+// (FeatureMetadata), they are ignored, and so are large entries, whose position they would
+// take.
 func ParsePingInfo(b []byte) (p PingInfo, rest []byte, err error) {
 	h, err := parsePingHeader(b)
 	if err != nil {
@@ -101,8 +100,8 @@ func (h *pingHeader) parseFirst(b []byte) error {
 	return nil
 }
 
-// parse4 parses n entries of 16 bytes, or as many as b has, and returns what
-// follows all n.
+// parse4 parses n entries of 16 bytes, or as many as b has, and returns the bytes after all
+// n.
 func (p *PingInfo) parse4(b []byte, n int) (rest []byte) {
 	o := order(p.BigEndian)
 	for ; n > 0 && len(b) >= niStatusSize; n-- {
@@ -121,8 +120,8 @@ func (p *PingInfo) parse4(b []byte, n int) (rest []byte) {
 	return b
 }
 
-// parseLarge parses large entries up to the end of b and moves the primary NID
-// to its place.
+// parseLarge parses large entries up to the end of b and moves the primary NID to the front
+// of the list.
 func (p *PingInfo) parseLarge(b []byte) {
 	o := order(p.BigEndian)
 	first := len(p.NIs)

@@ -50,7 +50,7 @@ type Ring struct {
 	bound Binding
 	sum   [sha256.Size]byte
 
-	// Verified counts the codes that each key has verified: a key that verifies none any more
+	// Verified counts the codes that each key has verified: a key whose count no longer grows
 	// can be removed.
 	Verified [2]uint64
 }

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Signer signs and verifies the messages of one protocol, while its keys change. [Keys.Signer]
-// decides for good whether there are keys. Methods are safe for concurrent use.
+// Signer signs and verifies the messages of one protocol, while its keys change. Whether
+// there are keys at all is fixed by [Keys.Signer]. Methods are safe for concurrent use.
 type Signer struct {
 	label string
 	now   atomic.Pointer[keysInUse] // nil without keys
@@ -23,8 +23,8 @@ type keysInUse struct {
 type Stats struct {
 	Keys     int       // number of keys; 0 if messages are not signed
 	Verified [2]uint64 // messages that each key has verified since it was set
-	// NotSigned counts dropped messages: without a code where there are keys, with one where
-	// there are none, or with a wrong one. The protocol counts them.
+	// NotSigned counts messages that were dropped: without a code where there are keys, with
+	// a code where there are none, or with a wrong code. The protocol counts them.
 	NotSigned uint64
 }
 
@@ -66,7 +66,8 @@ func (s *Signer) CodeSize() int {
 	return 0
 }
 
-// Append appends the code of a message in parts to b. The code does not depend on the boundaries between parts.
+// Append appends the code of a message in parts to b. The code does not depend on the
+// boundaries between parts.
 func (s *Signer) Append(b []byte, to Binding, parts ...[]byte) []byte {
 	k := s.now.Load()
 	if k == nil {
@@ -77,7 +78,7 @@ func (s *Signer) Append(b []byte, to Binding, parts ...[]byte) []byte {
 	return append(b, ring.code(0, to, parts...)...)
 }
 
-// Verify reports whether a code is that of a message in parts; never without keys.
+// Verify reports whether a code is that of a message in parts. Without keys it returns false.
 func (s *Signer) Verify(code []byte, to Binding, parts ...[]byte) bool {
 	k := s.now.Load()
 	if k == nil {

@@ -13,16 +13,16 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// driver is an LND of a node, with what the start of its NIs depends on.
+// driver is an LND of a node, with what is particular to its type when an NI starts.
 type driver struct {
 	lnd.Driver
 	// stamp converts the time at which an NI starts to the incarnation that it tells its
 	// peers, in the unit that kernels use on this type of network.
 	stamp func(time.Time) uint64
-	// advice returns what helps if an NI could not be started. If it returns "" or is nil,
-	// the advice for all types is given.
+	// advice returns what a user can do if an NI could not be started. If advice is nil or
+	// returns "", the advice for all types is given.
 	advice func(error) string
-	// watched says that the links of its NIs are those of the interfaces with their addresses.
+	// watched says that the link of an NI is that of the interface which has its address.
 	watched bool
 }
 
@@ -59,7 +59,7 @@ func (n *Node) driverOf(net nid.Net) *driver {
 	return &n.drivers[i]
 }
 
-// types lists what there are drivers for.
+// types lists the network types that have drivers, for errors.
 func (n *Node) types() string {
 	var names []string
 	for _, d := range n.drivers {

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet"
 )
 
-// links tells the NIs of a node about their links: of those drivers that use an interface of
-// the system. The watcher begins with the first such NI.
+// links tells the NIs of a node when their links change: those whose drivers use an interface
+// of the system. The watcher starts with the first such NI.
 type links struct {
 	node *Node
 
@@ -43,7 +43,7 @@ func (l *links) follow(ni *lnet.NI) {
 func (l *links) changed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || l.watcher == nil { // the first state is for follow
+	if l.closed || l.watcher == nil { // follow itself passes on the first state
 		return
 	}
 	if err := l.watcher.Err(); err != nil {
@@ -60,7 +60,7 @@ func (l *links) changed() {
 	l.watcher.Keep(func(a netip.Addr) bool { return used[a] })
 }
 
-// close ends the watch. NIs keep the state that they have.
+// close ends the watch. NIs keep their last state.
 func (l *links) close() error {
 	l.mu.Lock()
 	l.closed = true

@@ -25,7 +25,7 @@ func (e *StartError) Error() string {
 	return fmt.Sprintf("node: %v: %v: %s", e.Interface, e.Err, e.Advice)
 }
 
-// Unwrap returns what the driver or the message layer said.
+// Unwrap returns the error of the driver or the message layer.
 func (e *StartError) Unwrap() error { return e.Err }
 
 // DriverError says that there is no driver for the type of a network. It unwraps to EINVAL,
@@ -53,10 +53,11 @@ func (e *DownError) Error() string {
 // Unwrap returns the errno.
 func (*DownError) Unwrap() error { return syscall.ENETDOWN }
 
-// AddNI starts an NI on a network of type tcp, o2ib or one of Config.Drivers and adds it to the node. Tunables and
-// Tap are by default those of [Config], the incarnation is when the NI starts, in the unit of
-// its type, and the rest is the node's. Peers that discovery knows are told. The error is a
-// *[StartError] with what lnet.Node.AddNI says, a *[DriverError] or a *[DownError].
+// AddNI starts an NI on a network of type tcp, o2ib or one of Config.Drivers and adds it to
+// the node. Tunables and Tap are by default those of [Config], the incarnation is by default
+// the time at which the NI starts, in the unit of its network type, and all else comes from
+// the node. Peers that discovery knows are told. The error is a *[StartError], which wraps
+// the error of lnet.Node.AddNI, a *[DriverError] or a *[DownError].
 func (n *Node) AddNI(cfg lnd.Config) (*lnet.NI, error) {
 	ni, err := n.addNI(cfg)
 	if err != nil {
@@ -98,7 +99,7 @@ func checkUp(name string) error {
 	return &DownError{name}
 }
 
-// advice is what helps against the usual failures of an NI.
+// advice returns what a user can do about the usual failures of an NI.
 func (n *Node) advice(i networks.Interface, err error) string {
 	if _, ok := errors.AsType[*DriverError](err); ok {
 		return "there are drivers for " + n.types()

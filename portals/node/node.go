@@ -44,8 +44,8 @@ type Config struct {
 	// the driver chooses; lo starts a node that reaches only itself.
 	Networks string
 	// AcceptPort is the TCP port to listen at and to dial, the same on all nodes. Default
-	// 988, which needs privileges here, and which other nodes believe for that reason.
-	// Above 1023 any user of a host can pose as its node.
+	// 988: a program needs privileges to use it, so other nodes trust the NID of a node that
+	// does. Above 1023 any user of a host can pose as its node.
 	AcceptPort uint16
 	// DialOnly starts NIs on TCP without a listener. Such a node needs no privileges for a
 	// port; peers reach it on the connections that it has opened.
@@ -72,7 +72,7 @@ type Config struct {
 	Wrap func(lnd.Driver) lnd.Driver
 }
 
-// withDefaults returns cfg with what it leaves open.
+// withDefaults returns cfg with defaults in the fields that are zero.
 func (cfg Config) withDefaults() Config {
 	cfg.Networks = cmp.Or(cfg.Networks, "tcp")
 	cfg.LNet.Incarnation = cmp.Or(cfg.LNet.Incarnation, uint64(time.Now().UnixNano()))
@@ -105,13 +105,13 @@ type Node struct {
 	lnet      *lnet.Node
 	table     *portals.Table
 	discovery *discovery.Agent
-	drivers   []driver // one for all NIs of a type: two on one address share its listener
+	drivers   []driver // one for each network type: two NIs on one address share its listener
 	links     links
 }
 
 // Start starts a node. The error is a *networks.Error for Networks that cannot be read, a
-// *[StartError] for an NI that cannot start, which says what to do, or what a driver says
-// of its configuration. After an error nothing of the node is left.
+// *[StartError] for an NI that cannot start, which says what to do, or a driver's error about
+// its configuration. After an error nothing of the node is left running.
 func Start(cfg Config) (*Node, error) {
 	cfg = cfg.withDefaults()
 	list, err := networks.Parse(cfg.Networks)
@@ -153,7 +153,7 @@ func (n *Node) Table() *portals.Table { return n.table }
 // LNet returns the message layer below the table: NIs, peers and counters.
 func (n *Node) LNet() *lnet.Node { return n.lnet }
 
-// Discovery returns what finds out about peers, and answers when they ask.
+// Discovery returns the agent that finds out about peers and answers their pings.
 func (n *Node) Discovery() *discovery.Agent { return n.discovery }
 
 // NIDs returns the NIDs of the node but 0@lo, in the order of its NIs.
@@ -167,17 +167,18 @@ func (n *Node) NIDs() []nid.NID {
 	return nids
 }
 
-// Close stops the node; stop the agents on it before. Messages that wait to be sent leave
-// until ctx ends, and the error says how many could not: give ctx a deadline if a peer may
-// be gone, for which they would wait as long as the driver tries. Waits for events of the
-// table end.
+// Close stops the node; close the agents on it before. Messages that wait can still be sent
+// until ctx ends, and the error says how many were not. Give ctx a deadline: a message to a
+// peer that is gone waits for as long as the driver tries to reach it. Calls that wait for
+// events of the table return.
 //
-// A ctx that cannot end counts as one that ends after two minutes. Handlers of events that
-// run are waited for, but no longer than five seconds after the end of ctx: the error says
-// so, and the handler goes on in its goroutine. So it is with a handler that calls Close.
+// A ctx that cannot end counts as one that ends after two minutes. Close waits for event
+// handlers that run, but no longer than five seconds after the end of ctx: then the error
+// says so, and the handler goes on in its goroutine. The same happens if a handler calls
+// Close.
 func (n *Node) Close(ctx context.Context) error {
 	if n.discovery != nil {
-		_ = n.discovery.Close(ctx) // or every NI that goes would be told to all peers
+		_ = n.discovery.Close(ctx) // first, because otherwise each NI that goes would be told to all peers
 	}
 	defer n.table.Close()
 	if ctx.Done() == nil {

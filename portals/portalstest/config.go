@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// ConfigReaches checks that the configuration of a machine, which engine makes of that of
-// an agent, has each field of the agent's with the same name, and no other fields but those
-// that a program cannot set. Odd has values for fields that are neither numbers nor true.
+// ConfigReaches checks that the machine's configuration, which engine makes from the agent's,
+// has the value of the agent's field of the same name in each field. Only the fields in unset
+// have none. odd has values for the fields that are neither numbers, strings nor booleans.
 func ConfigReaches[A, M any](t *testing.T, engine func(A) M, odd map[string]any, unset ...string) {
 	t.Helper()
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[M]()) {

@@ -17,7 +17,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Message is what both sides tell of a NOOP or an LNet message.
+// Message is what this project and tshark both report of a NOOP or an LNet message.
 type Message struct {
 	Frame         uint64    // number of the packet that completes it
 	Type          string    // NOOP, ACK, PUT, GET, REPLY
@@ -174,7 +174,7 @@ func parseLine(line string) ([]Message, error) {
 	return list, nil
 }
 
-// parse takes what an LNet message has and a NOOP has not.
+// parse takes the fields that an LNet message has and a NOOP lacks.
 func (m *Message) parse(p packet) error {
 	names := []string{"ACK", "PUT", "GET", "REPLY"}
 	typ, err := strconv.ParseUint(p.pop(4), 0, 32)

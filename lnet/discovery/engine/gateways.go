@@ -7,8 +7,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// routesAre takes over the routes of this node. NIDs beyond gateways can be probed now that
-// could not be before.
+// routesAre takes over the routes of this node. With a new route it may be possible to probe
+// NIDs that were out of reach before.
 func (m *Machine) routesAre(in Input) {
 	m.gateways, m.beyond = in.Gateways, in.Beyond
 	for _, p := range m.peers.inOrder() {
@@ -21,9 +21,9 @@ func (m *Machine) isGateway(p *peer) bool {
 	return slices.ContainsFunc(m.gateways, func(id nid.NID) bool { return m.peers.of(id) == p })
 }
 
-// vouches reports whether a NID that p lists is p's own because p is a gateway: this node
-// reaches the NID by gateways alone if at all, so that no answer could prove more than their
-// word, and no other peer has it.
+// vouches reports whether a NID that p lists is taken for p's own without a probe because p
+// is a gateway: no NI of this node is on the NID's net, so a probe would go through a gateway
+// and prove no more than the gateway's own list, and no other peer has the NID.
 func (m *Machine) vouches(p *peer, id nid.NID) bool {
 	if of := m.peers.of(id); of != nil && of != p {
 		return false
@@ -32,7 +32,8 @@ func (m *Machine) vouches(p *peer, id nid.NID) bool {
 	return !near && m.isGateway(p)
 }
 
-// vouched returns those NIDs of a list that are p's own, or for which it vouches.
+// vouched returns the entries of a list that are p's own already, or for which p vouches as a
+// gateway.
 func (m *Machine) vouched(p *peer, list []wire.NIStatus) (good []wire.NIStatus) {
 	for _, ni := range list {
 		if m.peers.of(ni.NID) == p || m.vouches(p, ni.NID) {

@@ -57,7 +57,7 @@ func (m *Machine) replied(now time.Duration, p *peer, in Input, out *Output) {
 	}
 	p.from, p.to = in.Local, in.Remote
 	if !m.isNews(now, p, in, out) {
-		p.flags |= lnet.PeerNIDsUpToDate // what is known is newer
+		p.flags |= lnet.PeerNIDsUpToDate // the info known already is newer
 		return
 	}
 	m.believe(p, in.Info.Features)
@@ -99,7 +99,7 @@ func (m *Machine) pushed(now time.Duration, in Input, out *Output) {
 	}
 }
 
-// tell takes over the info of a push; false: it changes nothing.
+// tell takes over the info of a push. It returns false if the push changes nothing.
 func (m *Machine) tell(now time.Duration, p *peer, in Input, out *Output) bool {
 	if err := m.check(in); err != nil {
 		m.stats.BadPushes++

@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// maxBadInfos is how many pings in a row may bring back no valid info before
-// discovery fails. Kernels go on for ever; local policy.
+// maxBadInfos is how many pings in a row may bring back no valid info before discovery fails.
+// Kernels have no such limit; local policy.
 const maxBadInfos = 3
 
 // start queues a peer for discovery (lnet_peer_queue_for_discovery).
@@ -110,8 +110,9 @@ func (m *Machine) sendPing(now time.Duration, p *peer, out *Output) bool {
 	return true
 }
 
-// sendPush pushes along the path on which the peer last answered, once; then
-// the path is free again. It is from the start if the peer calls that NID down.
+// sendPush sends a push. It goes by the path on which the peer last answered, which is used
+// once: without such a path, or if the peer says that its NID there is down, LNet chooses the
+// path to the primary NID.
 func (m *Machine) sendPush(now time.Duration, p *peer, out *Output) bool {
 	if !m.begin(now, p) {
 		return false

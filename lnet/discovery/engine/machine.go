@@ -16,10 +16,11 @@ type Limits struct {
 	Timeout       time.Duration // of a ping or push (lnet_transaction_timeout); 150 s
 	MaxInterfaces int           // NIs of a peer, 0@lo included (lnet_interfaces_max); 200
 	MaxNIDs       int           // of all peers together; 262144. Idle peers make room
-	MaxInFlight   int           // pings and pushes at a time; 1024. Further peers wait, those first for which messages wait
+	MaxInFlight   int           // pings and pushes at a time; 1024. Further peers wait; those for which messages wait come first
 	MaxProbes     int           // probes at a time; 256. Further ones wait
-	// MaxClaims bounds the claimed NIDs of all peers together that wait for a probe, or
-	// have had one in vain: 65536 and the first 8 of each peer. Further ones are forgotten.
+	// MaxClaims bounds the claimed NIDs of all peers together that wait for a probe or were
+	// probed without an answer: 65536, not counting the first 8 of each peer. Further ones
+	// are forgotten.
 	MaxClaims int
 }
 
@@ -62,7 +63,7 @@ const (
 	Pushed                // Local, Remote, User, Incarnation, Known, Info, Need, Err: a push arrived
 )
 
-// Input is what a [Machine] steps on. The zero value is the timer.
+// Input is one input of a [Machine]. The zero value says that its timer is due.
 type Input struct {
 	Kind     Kind    // says which of the other fields are set
 	Self     Self    // what this node tells about itself from now on
@@ -71,16 +72,16 @@ type Input struct {
 	Exchange uint64  // the ID of the Send that this answers
 	Local    nid.NID // NID of this node to which the answer or push came
 	Remote   nid.NID // NID of the connection that it came by
-	User     bool    // the process at the other end of that has a user-flagged PID
+	User     bool    // the process at the other end of that connection has a user-flagged PID
 	// Incarnation is that of the NI at the other end (portals.Event), 0 if it is unknown.
 	Incarnation uint64
 	Known       bool          // this node has heard from Remote before
 	Info        wire.PingInfo // the machine keeps it
-	Need        int           // if the info was cut: bytes of the whole, else 0
+	Need        int           // if the info was cut off: its whole length in bytes, else 0
 	Sequence    uint32        // of our info that was pushed
 	Gateways    []nid.NID     // of the routes of this node; the machine keeps it
 	Beyond      []nid.Net     // to which there are routes; likewise
-	Err         error         // what failed; with Replied and Pushed: why the info is none
+	Err         error         // why the ping or push failed; with Replied and Pushed: why the info is invalid
 }
 
 // Self is what this node tells others about itself.
@@ -94,9 +95,9 @@ type Self struct {
 // Output is what a [Machine] wants done, in the order of the fields.
 type Output struct {
 	Cancelled []uint64    // exchanges to give up
-	Gone      []nid.NID   // nothing is known of these any more
+	Gone      []nid.NID   // NIDs that were forgotten
 	Peers     []lnet.Peer // new state
-	Done      []Done      // what was asked for has ended
+	Done      []Done      // the discoveries that have ended
 	Sends     []Send      // pings and pushes to send
 }
 
@@ -147,14 +148,14 @@ type Machine struct {
 	peers    table
 	gateways []nid.NID
 	beyond   []nid.Net // nets that gateways lead to
-	last     uint64    // exchange
+	last     uint64    // ID of the latest exchange
 	sent     []*peer
-	urgent   []*peer                  // wait for a slot in sent, with a message that waits for them; see next
-	ready    []*peer                  // the others
+	urgent   []*peer                  // peers that wait for a slot in sent and for which messages wait; see next
+	ready    []*peer                  // the other peers that wait for a slot
 	probes   []*probe                 // under way, by deadline
 	agenda   machine.Deadlines[*peer] // toProbe of peers with claims to probe
-	patient  machine.Deadlines[*peer] // patience of peers
-	claims   int                      // of all peers, above the ownClaims of each
+	patient  machine.Deadlines[*peer] // until when the discoveries of peers wait for probes
+	claims   int                      // of all peers, without the first ownClaims of each
 	dirty    []*peer                  // changed in this step
 	stats    Stats
 }
@@ -170,7 +171,7 @@ type Stats struct {
 	CutInfos       uint64 `json:"cut_infos"`       // infos that were larger than the buffer
 	UnknownPushes  uint64 `json:"unknown_pushes"`  // from nodes never heard of
 	PlainPushes    uint64 `json:"plain_pushes"`    // from nodes that say they are not multi-rail
-	Late           uint64 `json:"late"`            // answers to nothing that is under way
+	Late           uint64 `json:"late"`            // answers to no exchange that is under way
 	TableFull      uint64 `json:"table_full"`      // NIDs for which there was no room
 	OwnNIDs        uint64 `json:"own_nids"`        // NIDs of ours that a peer claimed
 	UserPushes     uint64 `json:"user_pushes"`     // from user-flagged PIDs
@@ -228,7 +229,7 @@ func (m *Machine) wake() time.Duration {
 	return min(wake, m.nextProbe())
 }
 
-// selfIs takes over what this node is, and pushes it to those who should know
+// selfIs takes over the new info of this node, and pushes it to the peers that should have it
 // (lnet_push_update_to_peers).
 func (m *Machine) selfIs(now time.Duration, self Self, out *Output) {
 	if self.Sequence <= m.self.Sequence {

@@ -9,9 +9,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// merge takes over a peer's info (lnet_peer_data_present). Of the NIDs that it lists only
-// those are the peer's own that were so before; the others are claims. Kernels accept
-// them.
+// merge takes over a peer's info (lnet_peer_data_present). Listed NIDs that were the peer's
+// own before stay its own; the other listed NIDs become claims. Kernels accept them all.
 func (m *Machine) merge(now time.Duration, p *peer, out *Output) {
 	list := p.data
 	p.data = nil
@@ -52,9 +51,9 @@ func (m *Machine) usable(nis []wire.NIStatus) []wire.NIStatus {
 	return good
 }
 
-// setRails makes list the NIDs that a peer lists: its own stay its own, other ones are
-// claims, and what is not listed any more is withdrawn (lnet_peer_merge_data). The NID
-// from which the info came stays in any case; local policy.
+// setRails replaces the list of a peer's NIDs: its own stay its own, new ones are claims, and
+// NIDs that are not listed any more are withdrawn (lnet_peer_merge_data). The NID from which
+// the info came stays in any case; local policy.
 func (m *Machine) setRails(p *peer, list []wire.NIStatus, out *Output) {
 	if !listed(list, p.by) {
 		list = append(list, wire.NIStatus{NID: p.by, Status: wire.StatusUp})
@@ -89,7 +88,8 @@ func (m *Machine) setRails(p *peer, list []wire.NIStatus, out *Output) {
 	m.relist(p)
 }
 
-// again is a rail when another info lists it.
+// again returns the rail as it is when another info lists it: a claim that was denied or
+// never answered may be probed again.
 func (r rail) again(s wire.Status) rail {
 	r.Status = s
 	if r.state == denied || r.state == silent {
@@ -137,8 +137,8 @@ func (m *Machine) disclaim(p *peer, out *Output) {
 	m.relist(p)
 }
 
-// absorb makes those NIDs of a peer p's own that p lists: the node at one of them has
-// confirmed it. The others stay a peer of their own, if there are any.
+// absorb moves those NIDs of part to p that p lists, because the node at one of them has
+// confirmed the claim. part keeps the others, if there are any.
 func (m *Machine) absorb(p, part *peer, out *Output) {
 	m.disclaim(part, out)
 	p.acked, p.room, p.spent = max(p.acked, part.acked), max(p.room, part.room), max(p.spent, part.spent)
@@ -168,8 +168,8 @@ func (m *Machine) absorb(p, part *peer, out *Output) {
 	m.relist(part)
 }
 
-// recreate replaces a peer that turned its discovery off by a new one, for which the
-// messages to its NIDs wait. The new peer inherits the limits of its probes.
+// recreate replaces a peer that turned its discovery off with a new one. Messages to its NIDs
+// wait for the discovery of the new peer, which inherits the limits of its probes.
 func (m *Machine) recreate(now time.Duration, p *peer, out *Output) {
 	waiting, by, spent := p.waiting, p.by, p.spent
 	p.waiting = nil

@@ -12,8 +12,8 @@ import (
 
 // How claimed NIDs are probed; local policy, since kernels believe every claim.
 const (
-	// probeTimeout bounds a probe: an address that swallows everything must not keep a
-	// place for as long as a ping may take.
+	// probeTimeout bounds a probe. It is shorter than the timeout of a ping, so that an
+	// address that never answers does not occupy a slot of MaxProbes for long.
 	probeTimeout = 5 * time.Second
 	// probePatience is how long the first discovery of a peer, and one that was asked
 	// for, waits for its probes. Other messages to a known peer never wait for them.
@@ -42,9 +42,10 @@ func (m *Machine) reaches(id nid.NID) bool {
 	return m.isNear(id) || slices.Contains(m.beyond, id.Net())
 }
 
-// mayProbe reports whether a claim of p can be probed. That of a gateway to a NID beyond gateways
-// cannot: the probe might go through p itself, which takes a message to its NID on another
-// net for an error of protocol, and closes the connection with all that is on its way there.
+// mayProbe reports whether a claim of p can be probed. If a gateway claims a NID beyond
+// gateways, it cannot: the probe might go through that gateway, and kernels treat a message
+// to their own NID on another net as a protocol error, and close the connection with all
+// messages that are under way on it.
 func (m *Machine) mayProbe(p *peer, id nid.NID) bool {
 	return m.isNear(id) || m.reaches(id) && !m.isGateway(p)
 }
@@ -73,12 +74,12 @@ func (m *Machine) nextClaim(p *peer) (next *rail, at time.Duration) {
 	return next, max(next.retryAt, p.spent-(probeBurst-1)*probeInterval)
 }
 
-// plan notes when p is to have its next claim probed.
+// plan schedules the next probe of p's claims.
 func (m *Machine) plan(p *peer) {
 	switch next, at := m.nextClaim(p); {
 	case next == nil:
 		m.agenda.Clear(&p.toProbe)
-	case !p.toProbe.IsSet() || p.toProbe.At() != at: // keeps its turn otherwise
+	case !p.toProbe.IsSet() || p.toProbe.At() != at: // an unchanged time keeps its position in the queue
 		m.agenda.Set(&p.toProbe, at)
 	}
 }
@@ -95,7 +96,8 @@ func (m *Machine) nextProbe() time.Duration {
 	return at
 }
 
-// probeDue sends the probes that are due, and ends the patience of peers.
+// probeDue sends the probes that are due, and ends the waiting of discoveries whose patience
+// is over.
 func (m *Machine) probeDue(now time.Duration, out *Output) {
 	for m.patient.Next() <= now {
 		p := m.patient.First().Of
@@ -154,7 +156,7 @@ func (m *Machine) probeOf(exchange uint64) *probe {
 	return nil
 }
 
-// endProbe ends a probe and returns what it is about.
+// endProbe ends a probe and returns the claim that it was to test.
 func (m *Machine) endProbe(b *probe) *rail {
 	i := slices.Index(m.probes, b)
 	m.probes = slices.Delete(m.probes, i, i+1)

@@ -15,8 +15,8 @@ type rail struct {
 	state       railState
 	tries       uint8         // probes that were not answered, in a row
 	sequence    uint32        // lp_peer_seqno: of the latest info from this NID
-	incarnation uint64        // in which that came; 0: unknown
-	retryAt     time.Duration // of a claim: no probe before
+	incarnation uint64        // the node's incarnation when it sent that info; 0: unknown
+	retryAt     time.Duration // of a claim: it is not probed before this instant
 }
 
 // railState says whether a NID is the peer's. A claim becomes the peer's own when a
@@ -63,11 +63,11 @@ func (p *peer) relist() {
 	p.primary = p.nis[0].NID
 }
 
-// isNews reports whether the machine takes a ping info from a NID of p: it must not be older than
-// the latest one from any NID of p, whose NIDs are all of one incarnation of the node. An equal
-// one is taken, because routers change statuses without a new sequence number. If the NID has
-// another incarnation than before, isNews separates it from the peer's other NIDs: whether they still belong to one node is not
-// known.
+// isNews reports whether the machine takes a ping info from a NID of p. It must not be older
+// than the latest one from any NID of p, because all are of one incarnation of the node. An
+// equal one is taken, because routers change statuses without a new sequence number. If the
+// NID has another incarnation than before, isNews separates it from the peer's other NIDs: it
+// is not known whether they still belong to one node.
 func (m *Machine) isNews(now time.Duration, p *peer, in Input, out *Output) bool {
 	r := p.rail(in.Remote)
 	switch {
@@ -95,7 +95,7 @@ func (p *peer) newest() (sequence uint32) {
 	return sequence
 }
 
-// separate leaves p one NID, and makes another peer of its other NIDs.
+// separate leaves p one NID, and makes its other NIDs another peer.
 func (m *Machine) separate(now time.Duration, p *peer, id nid.NID, out *Output) {
 	m.disclaim(p, out)
 	var rest []rail

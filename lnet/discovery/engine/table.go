@@ -55,14 +55,14 @@ type peer struct {
 	acked    uint32 // lp_node_seqno: the latest info of ours that it has
 	room     int    // lp_data_bytes: bytes of its largest info
 
-	data     []wire.NIStatus // with DATA_PRESENT
-	by       nid.NID         // from which the latest info came
+	data     []wire.NIStatus // the info to merge, with flag DATA_PRESENT
+	by       nid.NID         // the NID from which the latest info came
 	from, to nid.NID         // lp_disc_src_nid, lp_disc_dst_nid: path of its last message
 	askAt    nid.NID         // of its NIDs: for the next ping; another one: the primary NID
-	failure  error           // with PING_FAILED, PUSH_FAILED; nil: the info was bad
-	badInfo  error           // what was bad about it
-	badInfos int             // in a row
-	waiting  []nid.NID       // NIDs of the peer to report when discovery ends
+	failure  error           // the NID that the next ping goes to; the primary NID if p does not have this one
+	badInfo  error           // why a ping or push failed, with flag PING_FAILED or PUSH_FAILED; nil: the info was invalid
+	badInfos int             // why it was invalid
+	waiting  []nid.NID       // invalid infos in a row
 	refresh  bool            // a call has asked for the state of the peer
 	spent    time.Duration   // when its rate of probes allows a full burst again
 
@@ -191,7 +191,8 @@ func (m *Machine) forget(p *peer, id nid.NID, out *Output) {
 // isBlank reports whether nothing is known of a peer, and nothing was published about it.
 func (p *peer) isBlank() bool { return p.flags == 0 && p.idle() }
 
-// remember keeps a blank peer for as long as its rate of probes counts.
+// remember keeps a blank peer until its rate of probes allows a full burst again, so that a
+// peer that is forgotten and met again gets no second burst.
 func (p *peer) remember(m *Machine, spent time.Duration) {
 	p.spent = spent
 	p.hearsay = newHearsay(p)

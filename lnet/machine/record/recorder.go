@@ -74,8 +74,8 @@ type Recorder[In, Out any] struct {
 	err    error
 }
 
-// New begins a recording on w with config, which [Replay] hands to those who
-// make its machines. w gets whole blocks, of about 64 KiB.
+// New begins a recording on w. [Replay] passes config to the function that makes its
+// machines. The Recorder writes whole blocks to w, of about 64 KiB.
 func New[In, Out any](w io.Writer, codec Codec[In, Out], mode Mode, config []byte) *Recorder[In, Out] {
 	r := &Recorder[In, Out]{w: w, codec: codec, mode: mode, block: make([]byte, frameSize, 2*blockSize)}
 	r.block = append(append(r.block, byte(mode)), config...)
@@ -185,7 +185,7 @@ func appendForm[In, Out any](b []byte, codec Codec[In, Out], mode Mode, out *Out
 // appendBytes appends s behind its length.
 func appendBytes(b, s []byte) []byte { return append(binary.AppendUvarint(b, uint64(len(s))), s...) }
 
-// digest adds b to a digest. It tells accidents, not malice.
+// digest adds b to a digest, which detects accidental damage but no forgery.
 func digest(h uint64, b []byte) uint64 {
 	const odd = 0x9e3779b97f4a7c15
 	h = (h ^ uint64(len(b))) * odd

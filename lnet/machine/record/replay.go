@@ -50,10 +50,12 @@ func (e *DiffError) Error() string {
 	return fmt.Sprintf("step %d at %v of machine %d in life %d: %s", e.Step, e.Now, e.ID, e.Incarnation, what)
 }
 
-// Replay steps the machines that boot makes as a recording says, until one answers
-// otherwise, which is a [*DiffError], or panics where it did. Result.Steps tells
-// where an error is. A recording may come from anywhere, and machines then get any
-// input, at instants that do not decrease. Nothing is read beyond its end.
+// Replay makes machines with boot and steps them on the inputs of a recording, until the end
+// or until one answers otherwise than recorded, which is a [*DiffError]. Where a recorded
+// step panicked, the replayed step is expected to panic too, and Replay does not recover from
+// that. Result.Steps tells where an error is. A recording may come from any source, and
+// machines then get any input, at instants that do not decrease. Replay reads nothing beyond
+// the recording's end.
 func Replay[In, Out any](r io.Reader, codec Codec[In, Out], boot func(Boot) (machine.Machine[In, Out], error)) (Result, error) {
 	p := replayer[In, Out]{r: r, codec: codec, boot: boot, incarnations: make(map[uint64]*incarnation[In, Out])}
 	err := p.run()
@@ -68,7 +70,7 @@ type replayer[In, Out any] struct {
 	config       []byte
 	block        bytes.Buffer
 	b            []byte // what is left of block
-	bad          bool   // b was not what it should be
+	bad          bool   // b could not be parsed
 	incarnations map[uint64]*incarnation[In, Out]
 	now          time.Duration
 	out          Out
@@ -114,7 +116,8 @@ func (p *replayer[In, Out]) run() error {
 	}
 }
 
-// read reads a block. Memory grows with what is there, not with what is promised.
+// read reads a block. Its memory grows with the bytes that it finds, not with the length that
+// the block states.
 func (p *replayer[In, Out]) read() error {
 	var head [frameSize]byte
 	_, err := io.ReadFull(p.r, head[:])
