@@ -1,0 +1,47 @@
+package tree
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"syscall"
+)
+
+// Error is an error in the form of Lustre's lnetctl: which verb failed on what, with which errno
+// and why.
+type Error struct {
+	Verb   string        // add, del, show
+	Object string        // such as net; import for what is wrong with the file
+	Errno  syscall.Errno // positive; printed as a negative number
+	Text   string        // why
+	Line   int           // in the file, from 1; 0: none
+}
+
+// Error says where and why, in one line.
+func (e *Error) Error() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("line %d: %s", e.Line, e.Text)
+	}
+	return e.Text
+}
+
+// Unwrap returns the errno.
+func (e *Error) Unwrap() error { return e.Errno }
+
+// Write prints the error as Lustre's lnetctl prints what the kernel answers: a YAML document of
+// its own.
+func (e *Error) Write(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "---\n%s:\n-     %s:\n      errno: %d\n      descr: ! %s\n...\n", e.Verb, e.Object, -int(e.Errno), strconv.Quote(e.Text))
+	return err
+}
+
+// WriteOlder prints the error as Lustre's lnetctl prints what its library finds.
+func (e *Error) WriteOlder(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "%s:\n    - %s:\n          errno: %d\n          descr: %s\n", e.Verb, e.Object, -int(e.Errno), strconv.Quote(e.Text))
+	return err
+}
+
+// inFile is an error of the file.
+func inFile(line int, errno syscall.Errno, format string, args ...any) *Error {
+	return &Error{Verb: "add", Object: "import", Errno: errno, Text: fmt.Sprintf(format, args...), Line: line}
+}

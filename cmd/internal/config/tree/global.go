@@ -1,0 +1,69 @@
+package tree
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+// Global are the settings of a node. Nil ones are not set.
+type Global struct {
+	NUMARange          *int64 `json:"numa_range,omitempty"`                 // kept, without meaning here
+	MaxInterfaces      *int64 `json:"max_interfaces,omitempty"`             // kept, without meaning here
+	Discovery          *int64 `json:"discovery,omitempty"`                  // 1: peers are discovered
+	DropAsymRoute      *int64 `json:"drop_asym_route,omitempty"`            // 1: drop messages that come by another router than the route back
+	RetryCount         *int64 `json:"retry_count,omitempty"`                // how often a message is sent again
+	TransactionTimeout *int64 `json:"transaction_timeout,omitempty"`        // seconds
+	HealthSensitivity  *int64 `json:"health_sensitivity,omitempty"`         // what a failure takes from a health of 1000
+	RecoveryInterval   *int64 `json:"recovery_interval,omitempty"`          // kept, without meaning since 2.14
+	RouterSensitivity  *int64 `json:"router_sensitivity,omitempty"`         // percent
+	LNDTimeout         *int64 `json:"lnd_timeout,omitempty"`                // follows from others; only shown
+	ResponseTracking   *int64 `json:"response_tracking,omitempty"`          // whose answers are awaited no longer than transaction_timeout, 0 to 3
+	RecoveryLimit      *int64 `json:"recovery_limit,omitempty"`             // seconds; 0: none
+	MaxRecoveryPing    *int64 `json:"max_recovery_ping_interval,omitempty"` // seconds
+}
+
+// Setting is one of the settings of a node.
+type Setting struct {
+	Name  string // such as retry_count
+	Value int64  // in the unit of the setting
+}
+
+// ShownOnly names the setting of [Global] that is not set but follows from others.
+const ShownOnly = "lnd_timeout"
+
+// fields are the settings by name.
+func (g *Global) fields() map[string]**int64 {
+	return map[string]**int64{
+		"numa_range": &g.NUMARange, "max_interfaces": &g.MaxInterfaces, "discovery": &g.Discovery,
+		"drop_asym_route": &g.DropAsymRoute, "retry_count": &g.RetryCount, "transaction_timeout": &g.TransactionTimeout,
+		"health_sensitivity": &g.HealthSensitivity, "recovery_interval": &g.RecoveryInterval,
+		"router_sensitivity": &g.RouterSensitivity, ShownOnly: &g.LNDTimeout, "response_tracking": &g.ResponseTracking,
+		"recovery_limit": &g.RecoveryLimit, "max_recovery_ping_interval": &g.MaxRecoveryPing,
+	}
+}
+
+// Set sets one of the settings. It reports whether there is one of that name.
+func (g *Global) Set(s Setting) bool {
+	to, ok := g.fields()[s.Name]
+	if ok {
+		*to = &s.Value
+	}
+	return ok
+}
+
+// Settings lists the settings that are set, in the order of Lustre's tool.
+func (g *Global) Settings() (list []Setting) {
+	text, err := json.Marshal(g)
+	if err == nil {
+		err = members(text, func(key string, value json.RawMessage) error {
+			n, err := strconv.ParseInt(string(value), 10, 64)
+			list = append(list, Setting{key, n})
+			return err
+		})
+	}
+	if err != nil {
+		panic(fmt.Sprintf("tree: settings are numbers: %v", err))
+	}
+	return list
+}

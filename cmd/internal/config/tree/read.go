@@ -1,0 +1,195 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"ulnet/lnet/nid"
+)
+
+// Limits of a file, whose text is not trusted.
+const (
+	MaxSize  = 16 << 20 // bytes
+	maxDepth = 64       // of brackets
+	maxLine  = 64 << 10 // bytes; dashes in one line are nested lists
+)
+
+// File is what a file says, in its order. Lustre's lnetctl applies the items of a section until one
+// fails, so Items are those before the errors.
+type File struct {
+	Sections []Section // in the order of the file
+	Warnings []string  // what was read and ignored
+	unknown  []unknownKey
+}
+
+// Section is one key at the top of a file.
+type Section struct {
+	Key   string   // such as net
+	Line  int      // of the key, from 1
+	Items []Item   // in the order of the file
+	Errs  []*Error // what is wrong behind the items; empty: nothing
+}
+
+// Item is a part of a section. One of its fields is set.
+type Item struct {
+	Line    int      // where it begins, from 1
+	Net     *Net     // with one NI or none
+	Route   *Route   // a route
+	Peer    *Peer    // a peer
+	Setting *Setting // of the section global
+	Routing *Routing // the section routing
+	Buffers *Buffers // the section buffers
+	UDSP    *UDSP    // a selection rule
+	Target  nid.NID  // to ping or discover
+}
+
+// SyntaxError says that a file is no YAML.
+type SyntaxError struct {
+	Line, Column int    // from 1
+	Text         string // why
+}
+
+// Error has the form of libyaml.
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("Scanner error: %s at line %d, column %d", e.Text, e.Line, e.Column)
+}
+
+// Unwrap returns EINVAL.
+func (e *SyntaxError) Unwrap() error { return syscall.EINVAL }
+
+// Read reads a file. An error is that of the file as a whole; the errors of sections are theirs.
+func Read(text []byte) (*File, error) {
+	if err := checkLimits(text); err != nil {
+		return nil, err
+	}
+	docs, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return nil, syntaxError(err)
+	}
+	f := new(File)
+	for _, doc := range docs.Docs {
+		if err := f.document(doc.Body); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// Parse reads a file as a whole. The error is the first of the file.
+func Parse(text []byte) (*Tree, error) {
+	f, err := Read(text)
+	if err != nil {
+		return nil, err
+	}
+	return f.Tree()
+}
+
+// document reads the sections of a document.
+func (f *File) document(body ast.Node) error {
+	if isNothing(body) {
+		return nil
+	}
+	entries, ok := entriesOf(body)
+	if !ok {
+		return inFile(lineOf(body), syscall.EINVAL, "invalid key '%s'", firstText(body))
+	}
+	for _, e := range entries {
+		key, line := keyOf(e), lineOf(e.Key)
+		read, known := sections[key]
+		s := Section{Key: key, Line: line}
+		switch {
+		case !known:
+			s.Errs = []*Error{inFile(line, syscall.EINVAL, "invalid key '%s'", key)}
+		case !isNothing(e.Value):
+			if err := checkNode(e.Value, 0); err != nil {
+				return err
+			}
+			f.unknown = append(f.unknown, unknownKeys(key, e.Value)...)
+			read(f, &s, e.Value)
+		}
+		f.Sections = append(f.Sections, s)
+	}
+	return nil
+}
+
+// Tree joins the items of the file. An error is the first of the file.
+func (f *File) Tree() (*Tree, error) {
+	t := &Tree{unknown: f.unknown}
+	for _, s := range f.Sections {
+		if len(s.Errs) > 0 {
+			return nil, s.Errs[0]
+		}
+		for _, i := range s.Items {
+			t.add(i)
+		}
+	}
+	return t, nil
+}
+
+// add adds an item to the tree.
+func (t *Tree) add(i Item) {
+	switch {
+	case i.Net != nil:
+		if last := len(t.Net) - 1; last >= 0 && t.Net[last].Type == i.Net.Type {
+			t.Net[last].NIs = append(t.Net[last].NIs, i.Net.NIs...)
+			return
+		}
+		t.Net = append(t.Net, *i.Net)
+	case i.Route != nil:
+		t.Route = append(t.Route, *i.Route)
+	case i.Peer != nil:
+		t.Peer = append(t.Peer, *i.Peer)
+	case i.Setting != nil:
+		if t.Global == nil {
+			t.Global = new(Global)
+		}
+		t.Global.Set(*i.Setting)
+	case i.Routing != nil:
+		t.Routing = i.Routing
+	case i.Buffers != nil:
+		t.Buffers = i.Buffers
+	case i.UDSP != nil:
+		t.UDSP = append(t.UDSP, *i.UDSP)
+	}
+}
+
+// checkLimits refuses files that would take too much memory, or too deep a stack.
+func checkLimits(text []byte) error {
+	if len(text) > MaxSize {
+		return inFile(0, syscall.EFBIG, "more than %d MiB", MaxSize>>20)
+	}
+	line, begin, depth := 1, 0, 0
+	for i, c := range text {
+		switch c {
+		case '\n':
+			line, begin = line+1, i+1
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth = max(depth-1, 0)
+		}
+		if depth > maxDepth {
+			return inFile(line, syscall.EINVAL, "more than %d brackets inside of each other", maxDepth)
+		}
+		if i-begin >= maxLine {
+			return inFile(line, syscall.EINVAL, "more than %d bytes in a line", maxLine)
+		}
+	}
+	return nil
+}
+
+func syntaxError(err error) error {
+	e := &SyntaxError{Line: 1, Column: 1, Text: err.Error()}
+	if y, ok := errors.AsType[yaml.Error](err); ok {
+		e.Text = y.GetMessage()
+		if t := y.GetToken(); t != nil && t.Position != nil {
+			e.Line, e.Column = t.Position.Line, t.Position.Column
+		}
+	}
+	return e
+}

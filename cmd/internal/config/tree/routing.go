@@ -1,0 +1,79 @@
+package tree
+
+import (
+	"encoding/json"
+	"errors"
+)
+
+// Routing is the state of a node as a router.
+type Routing struct {
+	Pools  *Pools // nil in a backup
+	Enable *int   // 0 off, 1 on; ours: 2 stopping, 3 starting
+}
+
+// Pools are the router buffers by size.
+type Pools struct {
+	Tiny  Pool `json:"tiny"`  // for messages without payload
+	Small Pool `json:"small"` // of a page
+	Large Pool `json:"large"` // of 1 MiB
+}
+
+// Pool is the state of router buffers of one size.
+type Pool struct {
+	Pages   int `json:"npages"`     // of each buffer
+	Buffers int `json:"nbuffers"`   // how many there are
+	Credits int `json:"credits"`    // free ones; negative: so many messages wait
+	Min     int `json:"mincredits"` // fewest free ones so far
+}
+
+// Buffers is how many router buffers there are. Nil is not set.
+type Buffers struct {
+	Tiny  *int `json:"tiny,omitempty"`  // for messages without payload
+	Small *int `json:"small,omitempty"` // of a page
+	Large *int `json:"large,omitempty"` // of 1 MiB
+}
+
+// routingItem is one key of the section routing: with buffers it is a list of these, without them
+// a mapping.
+type routingItem struct {
+	Pools  *Pools `json:"cpt[0],omitempty"`
+	Enable *int   `json:"enable,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r Routing) MarshalJSON() ([]byte, error) {
+	if r.Pools == nil {
+		return json.Marshal(routingItem{Enable: r.Enable})
+	}
+	return json.Marshal([]routingItem{{Pools: r.Pools}, {Enable: r.Enable}})
+}
+
+// UnmarshalJSON takes both forms.
+func (r *Routing) UnmarshalJSON(text []byte) error {
+	var list []routingItem
+	var one routingItem
+	if json.Unmarshal(text, &list) != nil {
+		if err := json.Unmarshal(text, &one); err != nil {
+			return errors.New("want enable, or a list of buffers and enable")
+		}
+		list = append(list, one)
+	}
+	*r = Routing{}
+	for _, item := range list {
+		if item.Pools != nil {
+			r.Pools = item.Pools
+		}
+		if item.Enable != nil {
+			r.Enable = item.Enable
+		}
+	}
+	return nil
+}
+
+// backup returns whether the node is a router; nil if it is not.
+func (r *Routing) backup() *Routing {
+	if r.Enable == nil || *r.Enable == 0 {
+		return nil
+	}
+	return &Routing{Enable: r.Enable}
+}

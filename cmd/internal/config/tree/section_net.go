@@ -1,0 +1,79 @@
+package tree
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// nets reads networks, an item for each NI, until one is wrong.
+func (f *File) nets(s *Section, n ast.Node) {
+	items, ok := itemsOf(n)
+	if !ok {
+		s.Errs = []*Error{expectType(n)}
+		return
+	}
+	for _, item := range items {
+		if s.Errs = f.net(s, item); len(s.Errs) > 0 {
+			return
+		}
+	}
+}
+
+// expectType says what stands in place of the type of a network.
+func expectType(n ast.Node) *Error {
+	return inFile(lineOf(n), syscall.EINVAL, "Malformed input. Expect 'net type' found '%s'", firstText(n))
+}
+
+// net reads a network. Without NIs it is an item of its own.
+func (f *File) net(s *Section, n ast.Node) []*Error {
+	name := valueOf(n, "net type")
+	if name == nil {
+		return []*Error{expectType(n)}
+	}
+	list := valueOf(n, "local NI(s)")
+	if list == nil {
+		s.Items = append(s.Items, Item{Line: lineOf(n), Net: &Net{Type: textOf(name)}})
+		return nil
+	}
+	nis, ok := itemsOf(list)
+	if !ok {
+		return []*Error{inFile(lineOf(list), syscall.EINVAL, "Malformed input. Expect a list found '%s'", firstText(list))}
+	}
+	for _, ni := range nis {
+		one, errs := readNI(ni)
+		if len(errs) > 0 {
+			return errs
+		}
+		s.Items = append(s.Items, Item{Line: lineOf(ni), Net: &Net{Type: textOf(name), NIs: []NI{one}}})
+	}
+	return nil
+}
+
+// readNI reads an NI.
+func readNI(n ast.Node) (ni NI, errs []*Error) {
+	for _, key := range []string{"tunables", "lnd tunables"} {
+		entries, _ := entriesOf(valueOf(n, key))
+		for _, e := range entries {
+			if _, ok := integer(e.Value); !ok && !isNothing(e.Value) {
+				return ni, []*Error{
+					inFile(lineOf(e.Key), syscall.EINVAL, "invalid value '%s' for key '%s'", firstText(e.Value), keyOf(e)),
+					inFile(lineOf(e.Key), syscall.EINVAL, "Failed to parse %s rc = -22", key),
+				}
+			}
+		}
+	}
+	if id := valueOf(n, "nid"); id != nil && !isNID(textOf(id)) {
+		return ni, []*Error{inFile(lineOf(id), syscall.EINVAL, "invalid value '%s' for key 'nid'", textOf(id))}
+	}
+	if err := decode(n, &ni); err != nil {
+		return ni, []*Error{err}
+	}
+	return ni, nil
+}
+
+// warn notes what was read and ignored.
+func (f *File) warn(line int, text string) {
+	f.Warnings = append(f.Warnings, fmt.Sprintf("line %d: %s", line, text))
+}

@@ -1,0 +1,67 @@
+package tree
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// Tree is the configuration of a node, with its state where that was asked for. Sections that are
+// nil are absent.
+type Tree struct {
+	Net     []Net    `json:"net,omitempty"`     // networks, in the order in which they were started
+	Route   []Route  `json:"route,omitempty"`   // to other networks
+	Peer    []Peer   `json:"peer,omitempty"`    // known peers
+	Routing *Routing `json:"routing,omitempty"` // state as a router
+	Buffers *Buffers `json:"buffers,omitempty"` // of a router
+	Global  *Global  `json:"global,omitempty"`  // settings
+	UDSP    []UDSP   `json:"udsp,omitempty"`    // selection rules, in their order
+
+	unknown []unknownKey // keys that Read ignored
+}
+
+// Write writes a document to w: each top level key in the layout in which Lustre's lnetctl prints
+// it. doc is a Tree, or a struct or map whose json tags name the keys.
+func Write(w io.Writer, doc any) error {
+	text, err := json.Marshal(doc)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, text)
+}
+
+// Backup returns what is necessary to configure a node like this one: without counters and
+// states, and without the loopback network, which every node has.
+func (t *Tree) Backup() *Tree {
+	b := &Tree{Buffers: t.Buffers, Global: t.Global, UDSP: t.UDSP}
+	for _, n := range t.Net {
+		if n.Type != Loopback {
+			b.Net = append(b.Net, n.backup())
+		}
+	}
+	for _, r := range t.Route {
+		b.Route = append(b.Route, r.backup())
+	}
+	for _, p := range t.Peer {
+		b.Peer = append(b.Peer, p.backup())
+	}
+	if t.Routing != nil {
+		b.Routing = t.Routing.backup()
+	}
+	return b
+}
+
+// unknownKey is a key of a file that has no meaning.
+type unknownKey struct {
+	name string
+	line int
+}
+
+// Strict reports the first key of the file that has no meaning. It is for files of the daemon,
+// where a key that is written wrong must not pass unnoticed.
+func (t *Tree) Strict() error {
+	for _, k := range t.unknown {
+		return fmt.Errorf("line %d: unknown key %q", k.line, k.name)
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package tree
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// recorded reads a file that was recorded from Lustre's lnetctl 2.17.
+func recorded(t testing.TB, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func written(t *testing.T, doc any) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, doc); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestRecorded reads exports of a kernel and writes the same bytes.
+func TestRecorded(t *testing.T) {
+	for _, name := range []string{"export.yaml", "backup.yaml", "router.yaml", "routing.yaml", "udsp.yaml"} {
+		t.Run(name, func(t *testing.T) {
+			text := recorded(t, name)
+			tree, err := Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tree.Strict(); err != nil {
+				t.Errorf("a recorded key is unknown: %v", err)
+			}
+			if got := written(t, tree); got != string(text) {
+				t.Errorf("wrote\n%s\nof\n%s", got, text)
+			}
+		})
+	}
+}
+
+// TestBackup makes the backup that a kernel made of the same state.
+func TestBackup(t *testing.T) {
+	tree, err := Parse(recorded(t, "export.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := written(t, tree.Backup()), string(recorded(t, "backup.yaml")); got != want {
+		t.Errorf("backup is\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestReadFull looks at what is read of a file that an administrator writes.
+func TestReadFull(t *testing.T) {
+	tree, err := Parse(recorded(t, "good.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tree.Net) != 2 || len(tree.Net[0].NIs) != 1 || tree.Net[0].NIs[0].Interfaces[0] != "eth0" {
+		t.Fatalf("networks: %+v", tree.Net)
+	}
+	ni := tree.Net[0].NIs[0]
+	if conns, ok := ni.LND.Get("conns_per_peer"); !ok || conns != 2 || *ni.Tunables.PeerCredits != 16 {
+		t.Errorf("tunables: %+v %+v", ni.Tunables, ni.LND)
+	}
+	if len(tree.Peer) != 2 || !tree.Peer[0].MultiRail || tree.Peer[1].MultiRail || len(tree.Peer[0].NIs) != 2 {
+		t.Errorf("peers: %+v", tree.Peer)
+	}
+	if r := tree.Route[0]; r.Net != "tcp2" || *r.Hop != 1 || *r.Priority != 3 {
+		t.Errorf("route: %+v", r)
+	}
+	want := []Setting{{"numa_range", 5}, {"discovery", 1}, {"drop_asym_route", 1}, {"retry_count", 3}, {"transaction_timeout", 60}, {"health_sensitivity", 200}}
+	got := tree.Global.Settings()
+	if len(got) != len(want) {
+		t.Fatalf("settings: %v, want %v", got, want)
+	}
+	for i, s := range want {
+		if got[i] != s {
+			t.Errorf("setting %d: %v, want %v", i, got[i], s)
+		}
+	}
+}
+
+// TestReadErrors has the errors that were recorded from Lustre's lnetctl, and what stands in front of them.
+func TestReadErrors(t *testing.T) {
+	const ni = "net:\n    - net type: tcp\n      local NI(s):\n        - interfaces:\n              0: eth0\n"
+	for _, c := range []struct {
+		text  string
+		items int
+		want  string // Errno: text of each error
+	}{
+		{"nosuch:\n    - a: 1\n", 0, "-22 invalid key 'nosuch'"},
+		{ni + "          tunables:\n              peer_credits: many\n", 0, "-22 invalid value 'many' for key 'peer_credits'; -22 Failed to parse tunables rc = -22"},
+		{"net:\n    - local NI(s):\n        - interfaces:\n              0: eth0\n", 0, "-22 Malformed input. Expect 'net type' found 'local NI(s)'"},
+		{"net: 5\n", 0, "-22 Malformed input. Expect 'net type' found '5'"},
+		{"net:\n  - [1, 2]\n", 0, "-22 Malformed input. Expect 'net type' found '1'"},
+		{ni + "    - wrong: 1\n", 1, "-22 Malformed input. Expect 'net type' found 'wrong'"},
+		{"route:\n    - net: tcp2\n", 0, "-19 missing mandatory parameter: gateway"},
+		{"route:\n    - net: tcp2\n      gateway: 10.88.0.7@tcp\n      hop: x\n", 0, "-22 hop has invalid key"},
+		{"peer:\n    - primary nid: nosuch\n", 0, "-22 unsupported primary NID"},
+		{"peer:\n    - primary nid: 10.88.0.40@tcp\n      peer ni:\n        - nid: nosuch\n", 0, "-22 unsupported secondary NID"},
+		{"global:\n    nosuch: 1\n", 0, "-22 invalid key 'nosuch'"},
+		{"global:\n    retry_count: 4\n    nosuch: 1\n    transaction_timeout: 70\n", 1, "-22 invalid key 'nosuch'"},
+		{ni, 1, ""},
+		{ni + "          bogus: 1\n", 1, ""}, // ignored as by Lustre's tool
+		{"net:\n    - net type: tcp\n", 1, ""},
+		{"peer:\n    - Multi-Rail: True\n      peer ni:\n        - nid: 10.88.0.40@tcp\n", 0, ""}, // ignored, too
+		{"buffers:\n    tiny: 512\n", 1, ""},
+		{"routing:\n    enable: 0\n", 1, ""},
+		{"routing:\n    - tiny: 2048\n    - enable: 1\n", 1, ""},
+	} {
+		f, err := Read([]byte(c.text))
+		if err != nil || len(f.Sections) != 1 {
+			t.Errorf("%q: %v", c.text, err)
+			continue
+		}
+		var errs []string
+		for _, e := range f.Sections[0].Errs {
+			var b bytes.Buffer
+			if err := e.WriteOlder(&b); err != nil {
+				t.Fatal(err)
+			}
+			errs = append(errs, strings.NewReplacer("add:\n    - import:\n          errno: ", "", "\n          descr: \"", " ", "\"\n", "").Replace(b.String()))
+		}
+		if got := strings.Join(errs, "; "); got != c.want || len(f.Sections[0].Items) != c.items {
+			t.Errorf("%q: %d items and %q, want %d and %q", c.text, len(f.Sections[0].Items), got, c.items, c.want)
+		}
+	}
+}
+
+// TestRefused reads files that would explode, or that are no YAML.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"a: &a [x, x]\nnet: [*a, *a]\n", "anchors"},
+		{"net: &a\n    - net type: tcp\npeer: *a\n", "anchors"},
+		{"net:\n    - net type: tcp\n      local NI(s): &l\n        - nid: 10.0.0.1@tcp\n    - net type: tcp1\n      local NI(s): *l\n", "anchors"},
+		{"global:\n    <<: {retry_count: 1}\n", "anchors"},
+		{"net:\n\t- a: b\n", "Scanner error"},
+		{"net: " + strings.Repeat("[", 100) + strings.Repeat("]", 100), "brackets"},
+		{"net:\n" + strings.Repeat("- ", 40) + "a\n", "levels"},
+		{strings.Repeat("- ", maxLine), "bytes in a line"},
+		{strings.Repeat("#\n", MaxSize/2+1), "16 MiB"},
+	} {
+		name := c.text[:min(len(c.text), 40)]
+		if _, err := Parse([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestStrict finds keys that are written wrong.
+func TestStrict(t *testing.T) {
+	tree, err := Parse([]byte("net:\n    - net type: tcp\n      local NI(s):\n        - interfaces:\n              0: eth0\n          tunable:\n              credits: 1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tree.Strict(); err == nil || err.Error() != `line 6: unknown key "tunable"` {
+		t.Errorf("strict: %v", err)
+	}
+}
+
+// TestErrorLayouts has the two shapes of errors.
+func TestErrorLayouts(t *testing.T) {
+	e := &Error{Verb: "add", Object: "net", Errno: 17, Text: "cannot add LNet NI"}
+	var wide, old bytes.Buffer
+	if err := e.Write(&wide); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.WriteOlder(&old); err != nil {
+		t.Fatal(err)
+	}
+	if want := "---\nadd:\n-     net:\n      errno: -17\n      descr: ! \"cannot add LNet NI\"\n...\n"; wide.String() != want {
+		t.Errorf("wrote %q, want %q", &wide, want)
+	}
+	if want := "add:\n    - net:\n          errno: -17\n          descr: \"cannot add LNet NI\"\n"; old.String() != want {
+		t.Errorf("wrote %q, want %q", &old, want)
+	}
+}
+
+// FuzzRead checks that what is read and written is read again as the same.
+func FuzzRead(f *testing.F) {
+	for _, name := range []string{"export.yaml", "backup.yaml", "router.yaml", "routing.yaml", "udsp.yaml", "good.yaml"} {
+		f.Add(recorded(f, name))
+	}
+	f.Add([]byte("net: &a\n - *a\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		tree, err := Parse(text)
+		if err != nil {
+			return
+		}
+		first := written(t, tree)
+		again, err := Parse([]byte(first))
+		if err != nil {
+			t.Fatalf("%q became %q, which is refused: %v", text, first, err)
+		}
+		if second := written(t, again); second != first {
+			t.Fatalf("%q became %q, then %q", text, first, second)
+		}
+	})
+}

@@ -1,0 +1,153 @@
+package tree
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// A layout is how a part of Lustre's lnetctl indents what it prints. Columns are counted from that
+// of the key.
+type layout struct {
+	mapping  int       // of the keys of a mapping
+	list     int       // of the dashes of a list in a list's mapping
+	topList  int       // of the dashes of a top level list
+	behind   int       // of the keys of a mapping behind the dash
+	booleans [2]string // false, true
+}
+
+// The three layouts: that of the older library in C, that of the kernel's answers, and that of
+// libyaml.
+var (
+	older = layout{mapping: 4, list: 2, topList: 4, behind: 2, booleans: [2]string{"False", "True"}}
+	wide  = layout{mapping: 6, list: 0, topList: 0, behind: 6, booleans: [2]string{"false", "true"}}
+	plain = layout{mapping: 2, list: 0, topList: 0, behind: 2, booleans: [2]string{"false", "true"}}
+)
+
+// layouts are the layouts of top level keys; others have the older one.
+var layouts = map[string]*layout{"net": &wide, "route": &wide, "peer": &wide, "ping": &plain, "discover": &plain}
+
+// writer prints JSON as YAML in a layout.
+type writer struct {
+	bytes.Buffer
+	*layout
+}
+
+// writeJSON prints the members of a JSON object as a document.
+func writeJSON(to io.Writer, text []byte) error {
+	var w writer
+	err := members(text, func(key string, value json.RawMessage) error {
+		w.layout = &older
+		if l, ok := layouts[key]; ok {
+			w.layout = l
+		}
+		w.WriteString(key + ":")
+		return w.value(value, 0, w.topList)
+	})
+	if err != nil {
+		return fmt.Errorf("print YAML: %w", err)
+	}
+	_, err = to.Write(w.Bytes())
+	return err
+}
+
+// value prints what follows a key or dash. keys is the column of that key, dashes how far a list is moved in.
+func (w *writer) value(value json.RawMessage, key, dashes int) error {
+	switch value[0] {
+	case '{':
+		w.WriteString("\n")
+		return w.mapping(value, key+w.layout.mapping, false)
+	case '[':
+		return w.sequence(value, key+dashes)
+	}
+	w.WriteString(" " + w.scalar(value) + "\n")
+	return nil
+}
+
+// mapping prints keys at a column. started says that the line has been moved in to there.
+func (w *writer) mapping(value json.RawMessage, column int, started bool) error {
+	return members(value, func(key string, value json.RawMessage) error {
+		if !started {
+			w.WriteString(strings.Repeat(" ", column))
+		}
+		started = false
+		w.WriteString(key + ":")
+		return w.value(value, column, w.list)
+	})
+}
+
+// sequence prints the items of a list with dashes at a column.
+func (w *writer) sequence(value json.RawMessage, column int) error {
+	var list []json.RawMessage
+	if err := json.Unmarshal(value, &list); err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		w.WriteString(" []\n")
+		return nil
+	}
+	w.WriteString("\n")
+	for _, item := range list {
+		w.WriteString(strings.Repeat(" ", column) + "-")
+		if item[0] != '{' {
+			if err := w.value(item, column, w.list); err != nil {
+				return err
+			}
+			continue
+		}
+		w.WriteString(strings.Repeat(" ", w.behind-1))
+		if err := w.mapping(item, column+w.behind, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scalar returns the text of a JSON scalar.
+func (w *writer) scalar(value json.RawMessage) string {
+	switch value[0] {
+	case '"':
+		return quote(text2string(value))
+	case 'f':
+		return w.booleans[0]
+	case 't':
+		return w.booleans[1]
+	case 'n':
+		return "null"
+	}
+	return string(value)
+}
+
+// quote quotes a text that is not a plain word of YAML.
+func quote(s string) string {
+	if isPlain(s) {
+		return s
+	}
+	return strconv.Quote(s)
+}
+
+// isPlain reports whether a text is read back as it is without quotes.
+func isPlain(s string) bool {
+	if s == "" || strings.TrimSpace(s) != s || strings.ContainsAny(s[:1], "!&*-?:{}[],#|>@`\"'%=~") {
+		return false
+	}
+	for _, r := range s {
+		if r < ' ' || r == 0x7F || r > 0x7E && !strconv.IsPrint(r) {
+			return false
+		}
+	}
+	if strings.Contains(s, ": ") || strings.HasSuffix(s, ":") || strings.Contains(s, " #") {
+		return false
+	}
+	if _, err := strconv.ParseFloat(s, 64); err == nil {
+		return false
+	}
+	switch strings.ToLower(s) {
+	case "true", "false", "yes", "no", "on", "off", "null", "y", "n":
+		return false
+	}
+	return true
+}
