@@ -45,6 +45,9 @@ func (p *peerNI) park(m *Message) {
 func (p *peerNI) know(known *Peer) {
 	p.mu.Lock()
 	p.known.Store(known)
+	if known == nil {
+		p.vetting.forgotten()
+	}
 	p.review()
 }
 
@@ -62,6 +65,7 @@ func (p *peerNI) review() {
 
 // discovered lets parked messages go, or fails them.
 func (p *peerNI) discovered(err error) {
+	p.vetting.ended(err)
 	p.mu.Lock()
 	if err == nil {
 		again := p.unpark()
@@ -72,7 +76,6 @@ func (p *peerNI) discovered(err error) {
 	p.asked = false
 	list := p.parked.Take(func(*lnd.Message) bool { return true })
 	p.mu.Unlock()
-	p.vetted.Store(false) // the next message of a router asks again
 	p.ni.node.finishAll(list, err)
 }
 

@@ -71,7 +71,7 @@ type peerNI struct {
 	unreached   bool                   // state is down because a connection could not be made
 	touched     time.Duration          // when p was made, or its last connection ended
 	behind      atomic.Pointer[peerNI] // whose messages this router has brought last
-	vetted      atomic.Bool            // it was discovered because it seems to be a router
+	vetting     vetting                // because it brings messages of others
 
 	account account // of the NI's credits; guarded by ni.mu
 

@@ -19,7 +19,7 @@ func (ni *NI) routed(d *lnd.Delivery) bool {
 // are allowed (DropAsymmetric), it may also be a router that is none, if its ping info says that
 // it routes and there is a route to the net of the source: a message that this node sends to
 // that net may be answered by such a router. A router whose ping info is not known is discovered;
-// what it has brought until then is dropped.
+// what it brings before that has ended for the first time is taken.
 //
 // No router speaks for the nets of this node: their nodes have connections of their own. Nor does
 // one that is no gateway under another name of such a node, which stands for all its names. A
@@ -67,8 +67,8 @@ func (n *Node) routeAlive(net nid.Net) bool {
 	return false
 }
 
-// isRouter reports whether the peer at the other end of d's connection says that it routes. A
-// peer of which nothing is known is asked.
+// isRouter reports whether the peer at the other end of d's connection says that it routes, or
+// has not been able to say so yet. A peer of which nothing is known is asked.
 func (ni *NI) isRouter(d *lnd.Delivery) bool {
 	p, ok := d.Cache.(*peerNI)
 	if !ok {
@@ -77,10 +77,15 @@ func (ni *NI) isRouter(d *lnd.Delivery) bool {
 	if known := p.known.Load(); known != nil && known.Flags.Has(PeerDiscovered) { // it may be under discovery again
 		return known.Flags.Has(PeerRouter)
 	}
-	if discover := ni.node.discover.Load(); discover != nil && !p.vetted.Swap(true) {
+	discover := ni.node.discover.Load()
+	if discover == nil {
+		return false
+	}
+	ask, trusted := p.vetting.begin()
+	if ask {
 		(*discover)(p.nid)
 	}
-	return false
+	return trusted
 }
 
 // revive notes that a message from a net has come by a gateway that was thought to be down.

@@ -153,34 +153,60 @@ var (
 	near2 = nid.MustParse("10.9.0.2@tcp9")
 )
 
-// TestUnknownRouter: a peer that brings messages of others is asked once what it is.
+// TestUnknownRouter: a peer that brings messages of others is asked once what it is. Until it has
+// answered for the first time they are taken, as kernels take them; if it does not answer, no
+// more are.
 func TestUnknownRouter(t *testing.T) {
 	spec.Covers(t, "RT-13")
 	r := newRouted(t)
 	var asked []nid.NID
 	r.node.SetDiscoverer(func(id nid.NID) { asked = append(asked, id) })
-	for range 3 {
-		if why := r.arrives(r.ni, from(peerB, peer1)); why != "foreign source" {
-			t.Errorf("dropped as %q", why)
+	arrive := func(when, want string) {
+		t.Helper()
+		if why := r.arrives(r.ni, from(peerB, peer1)); why != want {
+			t.Errorf("%s: dropped as %q, want %q", when, why, want)
 		}
+	}
+	for range 3 {
+		arrive("before it has answered", "not dropped")
 	}
 	if len(asked) != 1 || asked[0] != peerB {
 		t.Errorf("asked %v, want %v once", asked, peerB)
 	}
 	r.node.Discovered(peerB, syscall.ETIMEDOUT)
-	r.arrives(r.ni, from(peerB, peer1))
+	arrive("when it has not answered", "foreign source")
 	if len(asked) != 2 {
 		t.Errorf("asked %d times, want again after a failure", len(asked))
 	}
+	arrive("when it was asked again", "foreign source")
 	r.routes(peerB, routing)
-	if why := r.arrives(r.ni, from(peerB, peer1)); why != "not dropped" {
-		t.Errorf("then it routes: dropped as %q", why)
-	}
+	arrive("then it routes", "not dropped")
 	again := r.node.Peer(peerB)
 	again.Flags = again.Flags&^lnet.PeerNIDsUpToDate | lnet.PeerDiscovering
 	r.node.SetPeer(again)
+	arrive("while it is discovered again", "not dropped")
+	r.routes(peerB, plain)
+	arrive("when it routes no more", "foreign source")
+	r.node.Discovered(peerB, nil)
+	r.node.ForgetPeerNID(peerB)
+	arrive("when it was forgotten", "foreign source")
+	if len(asked) != 3 {
+		t.Errorf("asked %d times, want again when it was forgotten", len(asked))
+	}
+}
+
+// TestUnknownRouterAnswers: what an unknown router brought before it said that it routes none is
+// all that it ever brings.
+func TestUnknownRouterAnswers(t *testing.T) {
+	spec.Covers(t, "RT-13")
+	r := newRouted(t)
+	r.node.SetDiscoverer(func(nid.NID) {})
 	if why := r.arrives(r.ni, from(peerB, peer1)); why != "not dropped" {
-		t.Errorf("while it is discovered again: dropped as %q", why)
+		t.Errorf("before it has answered: dropped as %q", why)
+	}
+	r.routes(peerB, plain)
+	if why := r.arrives(r.ni, from(peerB, peer1)); why != "foreign source" {
+		t.Errorf("when it has answered: dropped as %q", why)
 	}
 }
 
