@@ -12,13 +12,20 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/shell"
 )
 
 func main() { os.Exit(run(context.Background(), cli.OS(), os.Args[1:])) }
 
 func run(ctx context.Context, env cli.Env, args []string) int {
-	return cli.Run(ctx, env, root(env), args)
+	return shell.Tool{Name: "lnetctl", Root: root, Usage: usage}.Run(ctx, env, args)
 }
+
+// usage is what the kernel's tool says about commands that it does not have.
+const usage = `usage: lnetctl [COMMAND] [OPTIONS]... [ARGS]
+Without any parameters, interactive mode is invoked
+Try 'lnetctl help <COMMAND>', or 'lnetctl --list-commands' for a list of commands.
+`
 
 // globals are the flags that every verb has.
 type globals struct {

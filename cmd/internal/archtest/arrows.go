@@ -147,6 +147,7 @@ const systemCallers = "lnd/readloop lnd/linkwatch lnd/socklnd lnd/o2iblnd lnd/o2
 var Limits = []Limit{
 	{Import: "C", Within: "lnd/verbs/ibv"},
 	{Import: "golang.org/x/sys/...", Within: systemCallers},
+	{Import: "golang.org/x/term/...", Within: "cmd/internal/shell"},
 	{Import: "syscall", Within: systemCallers + " lnd/... lnet/... portals portals/node health/boltstore cmd/..."},
 	{Import: "net", Within: systemCallers + " lnd/... portals/node cmd/...", Tests: "lnet/... portals gossip/..."},
 	{Import: "github.com/mdlayher/socket", Within: systemCallers},

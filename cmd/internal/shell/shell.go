@@ -1,0 +1,93 @@
+// Package shell is what Lustre's tools do without arguments: they read commands, from a
+// terminal with a prompt, editing and history, or else line by line from a file or a pipe.
+package shell
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"ulnet/cmd/internal/cli"
+)
+
+// maxLine bounds a line in bytes.
+const maxLine = 64 << 10
+
+// unknownCommand is the exit code after a command that a tool does not have: -1, as Lustre's
+// tools end.
+const unknownCommand = 255
+
+// A Shell reads and runs commands.
+type Shell struct {
+	Env    cli.Env                 // where commands come from, and their output goes
+	Prompt string                  // on a terminal, such as "lnetctl > "
+	Has    func(word string) bool  // the tool has a command of this name
+	Usage  string                  // printed to standard output for other commands
+	Run    func(args []string) int // runs a command and returns its exit code
+	// Complete returns the words that can stand in place of the last of these, which may be
+	// empty. Nil: there is no completion.
+	Complete func(words []string) []string
+
+	history  history
+	tolerant bool // ignore_errors was said
+}
+
+// Loop runs commands until quit, exit or the end of the input, and returns the exit code. On
+// a terminal that is 0. Otherwise the first command that fails ends it with its exit code,
+// unless the command ignore_errors came before.
+func (s *Shell) Loop() int {
+	if in, out, ok := s.terminal(); ok {
+		return s.converse(in, out)
+	}
+	lines := bufio.NewScanner(s.Env.Stdin)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		if code, done := s.line(lines.Text()); done || code != cli.OK && !s.tolerant {
+			return code
+		}
+	}
+	if err := lines.Err(); err != nil {
+		if errors.Is(err, bufio.ErrTooLong) {
+			err = fmt.Errorf("a line of commands has more than %d bytes", maxLine)
+		}
+		fmt.Fprintln(s.Env.Stderr, err)
+		return cli.Failed
+	}
+	return cli.OK
+}
+
+// terminal returns standard input and output if both are terminals.
+func (s *Shell) terminal() (in, out *os.File, ok bool) {
+	in, isFile := s.Env.Stdin.(*os.File)
+	out, isToo := s.Env.Stdout.(*os.File)
+	return in, out, isFile && isToo && cli.IsTerminal(in) && cli.IsTerminal(out)
+}
+
+// line runs a line. It is done after quit and exit.
+func (s *Shell) line(text string) (code int, done bool) {
+	words, err := Words(text)
+	if err != nil {
+		fmt.Fprintln(s.Env.Stderr, err)
+		return cli.Usage, false
+	}
+	if len(words) == 0 {
+		return cli.OK, false
+	}
+	switch words[0] {
+	case "quit", "exit":
+		return cli.OK, true
+	case "ignore_errors", "--ignore_errors":
+		s.tolerant = true
+		return cli.OK, false
+	case "history":
+		s.history.print(s.Env.Stdout)
+		return cli.OK, false
+	}
+	if !s.Has(words[0]) {
+		_, _ = io.WriteString(s.Env.Stdout, s.Usage)
+		return unknownCommand, false
+	}
+	return s.Run(words), false
+}

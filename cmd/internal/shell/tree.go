@@ -1,0 +1,70 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+)
+
+// A Tool is a tree of commands that has an interactive mode.
+type Tool struct {
+	Name  string                       // of the program
+	Root  func(cli.Env) *cobra.Command // makes the tree anew
+	Usage string                       // see Shell
+}
+
+// Run runs the command of args as cli.Run does or, where they have none but only flags that
+// every command has, commands of the terminal or file that is standard input.
+func (t Tool) Run(ctx context.Context, env cli.Env, args []string) int {
+	if !t.onlyFlags(env, args) {
+		return cli.Run(ctx, env, t.Root(env), args)
+	}
+	s := Shell{Env: env, Prompt: t.Name + " > ", Usage: t.Usage, Has: t.has(env)}
+	s.Run = func(words []string) int { return cli.Run(ctx, env, t.Root(env), append(slices.Clone(args), words...)) }
+	s.Complete = func(words []string) []string { return t.complete(ctx, env, args, words) }
+	return s.Loop()
+}
+
+// onlyFlags reports whether args are nothing but flags that every command has.
+func (t Tool) onlyFlags(env cli.Env, args []string) bool {
+	if slices.Contains(args, "--help") || slices.Contains(args, "-h") {
+		return false
+	}
+	flags := t.Root(env).PersistentFlags()
+	flags.Usage = func() {}
+	return flags.Parse(args) == nil && flags.NArg() == 0 && !slices.Contains(args, "--")
+}
+
+// has returns a function that knows the commands of the first level.
+func (t Tool) has(env cli.Env) func(word string) bool {
+	root := t.Root(env)
+	root.InitDefaultHelpCmd()
+	return func(word string) bool {
+		return strings.HasPrefix(word, "-") ||
+			slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == word || c.HasAlias(word) })
+	}
+}
+
+// complete asks the tree which words are possible in place of the last one, as the functions
+// that shells have for completion do.
+func (t Tool) complete(ctx context.Context, env cli.Env, globals, words []string) (possible []string) {
+	var out, errs bytes.Buffer
+	silent := env
+	silent.Stdout, silent.Stderr = &out, &errs
+	args := append([]string{cobra.ShellCompNoDescRequestCmd}, globals...)
+	if cli.Run(ctx, silent, t.Root(silent), append(args, words...)) != cli.OK {
+		return nil
+	}
+	for line := range strings.Lines(out.String()) {
+		// The last line is a number behind a colon, which says what shells add.
+		if line = strings.TrimSuffix(line, "\n"); line != "" && !strings.HasPrefix(line, ":") && strings.HasPrefix(line, words[len(words)-1]) {
+			possible = append(possible, line)
+		}
+	}
+	return possible
+}

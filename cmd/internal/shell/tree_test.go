@@ -1,0 +1,78 @@
+package shell
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+)
+
+// tool has commands with a flag that all of them have.
+func tool() Tool {
+	return Tool{Name: "tool", Usage: "usage: tool\n", Root: func(cli.Env) *cobra.Command {
+		root := &cobra.Command{Use: "tool"}
+		socket := root.PersistentFlags().String("socket", "usual", "")
+		net := &cobra.Command{Use: "net"}
+		net.AddCommand(&cobra.Command{
+			Use:       "show",
+			ValidArgs: []string{"tcp", "tcp1", "o2ib"},
+			RunE: func(c *cobra.Command, args []string) error {
+				_, err := fmt.Fprintln(c.OutOrStdout(), *socket, args)
+				return err
+			},
+		})
+		root.AddCommand(net)
+		return root
+	}}
+}
+
+func TestTool(t *testing.T) {
+	for _, test := range []struct {
+		args, in string
+		code     int
+		out      string
+	}{
+		{"net show a", "net show b", 0, "usual [a]\n"},
+		{"", "net show b\nnet show c\n", 0, "usual [b]\nusual [c]\n"},
+		{"--socket s", "net show b\nnet show --socket t c\n", 0, "s [b]\nt [c]\n"},
+		{"--socket=s net show", "net show b", 0, "s []\n"},
+		{"", "nosuch\nnet show\n", 255, "usage: tool\n"},
+		{"", "net nosuch\nnet show\n", 2, ""},
+		{"--nosuch", "net show\n", 2, ""},
+	} {
+		var out, errs strings.Builder
+		env := cli.Env{Stdin: strings.NewReader(test.in), Stdout: &out, Stderr: &errs}
+		if code := tool().Run(t.Context(), env, strings.Fields(test.args)); code != test.code || out.String() != test.out {
+			t.Errorf("%q < %q: exit code %d, %q, want %d, %q; %s", test.args, test.in, code, &out, test.code, test.out, &errs)
+		}
+	}
+	var out strings.Builder
+	env := cli.Env{Stdin: strings.NewReader("net show"), Stdout: &out, Stderr: &out}
+	if code := tool().Run(t.Context(), env, []string{"--help"}); code != 0 || !strings.Contains(out.String(), "Available Commands") {
+		t.Errorf("--help: exit code %d, %s", code, &out)
+	}
+}
+
+// TestComplete: the words that are possible come from the tree.
+func TestComplete(t *testing.T) {
+	for _, test := range []struct {
+		words string // the last one after the last blank
+		want  string
+	}{
+		{"n", "net"},
+		{"net ", "show"},
+		{"net show ", "tcp tcp1 o2ib"},
+		{"net show tcp", "tcp tcp1"},
+		{"net show --h", "--help"},
+		{"nosuch ", ""},
+	} {
+		got := tool().complete(t.Context(), cli.Env{}, []string{"--socket", "s"}, strings.Split(test.words, " "))
+		if !slices.Equal(got, strings.Fields(test.want)) {
+			t.Errorf("%q: %q, want %s", test.words, got, test.want)
+		}
+	}
+}
