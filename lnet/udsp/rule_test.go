@@ -75,7 +75,7 @@ func TestPattern(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{"nosuch", "all", "10.0.0.1", "10.0.0.300@tcp", "10.0.0.[5-1]@tcp", "tcp1 tcp2", "*", strings.Repeat("10.0.0.1@tcp ", 400)} {
+	for _, text := range []string{"nosuch", "all", "10.0.0.1", "10.0.0.300@tcp", "10.0.0.[5-1]@tcp", "tcp1 tcp2", "*", "10.0.0.1@tcp all", strings.Repeat("10.0.0.1@tcp ", 400)} {
 		if p, err := ParsePattern(text); err == nil {
 			t.Errorf("%.20s is %.20s", text, p.String())
 		}
