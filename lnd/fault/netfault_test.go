@@ -235,6 +235,9 @@ func TestNoRulesNoLock(t *testing.T) {
 	b.lnetRule(faultrule.Delay, waits(time.Second))
 	b.plan.RemoveRules(faultrule.Drop, nid.Any(), nid.Any(), false)
 	b.plan.RemoveRules(faultrule.Delay, nid.Any(), nid.Any(), false)
+	if b.plan.active.Load() {
+		t.Fatal("without rules messages still ask the plan") // they would wait for the lock without end
+	}
 	b.plan.mu.Lock()
 	defer b.plan.mu.Unlock()
 	b.send(1)
