@@ -16,18 +16,27 @@ type Tool struct {
 	Name  string                       // of the program
 	Root  func(cli.Env) *cobra.Command // makes the tree anew
 	Usage string                       // see Shell
+	// Exec runs a command of a tree and returns its exit code; nil: cli.Run.
+	Exec func(ctx context.Context, env cli.Env, root *cobra.Command, args []string) int
 }
 
-// Run runs the command of args as cli.Run does or, where they have none but only flags that
+// Run runs the command of args or, where they have none but only flags that
 // every command has, commands of the terminal or file that is standard input.
 func (t Tool) Run(ctx context.Context, env cli.Env, args []string) int {
 	if !t.onlyFlags(env, args) {
-		return cli.Run(ctx, env, t.Root(env), args)
+		return t.exec(ctx, env, args)
 	}
 	s := Shell{Env: env, Prompt: t.Name + " > ", Usage: t.Usage, Has: t.has(env)}
-	s.Run = func(words []string) int { return cli.Run(ctx, env, t.Root(env), append(slices.Clone(args), words...)) }
+	s.Run = func(words []string) int { return t.exec(ctx, env, append(slices.Clone(args), words...)) }
 	s.Complete = func(words []string) []string { return t.complete(ctx, env, args, words) }
 	return s.Loop()
+}
+
+func (t Tool) exec(ctx context.Context, env cli.Env, args []string) int {
+	if t.Exec == nil {
+		return cli.Run(ctx, env, t.Root(env), args)
+	}
+	return t.Exec(ctx, env, t.Root(env), args)
 }
 
 // onlyFlags reports whether args are nothing but flags that every command has.
