@@ -9,7 +9,6 @@ tool (
 )
 
 require (
-	github.com/anishathalye/porcupine v1.3.1
 	github.com/goccy/go-yaml v1.19.2
 	github.com/google/go-cmp v0.7.0
 	github.com/google/gopacket v1.1.19

@@ -21,7 +21,6 @@ var checkers = map[string]func(*Log) []Violation{
 	"NoResurrection":  NoResurrection,
 	"NoFalse":         func(l *Log) []Violation { return NoFalse(l, 3*time.Second) },
 	"ExactFailureSet": func(l *Log) []Violation { return ExactFailureSet(l, all) },
-	"Registers":       func(l *Log) []Violation { return Registers(l, 0) },
 }
 
 // histories are by hand: want is the text of all violations, "" for none.
@@ -125,29 +124,6 @@ ExactFailureSet: node 2 was told of value 5 of node 1, which reports it as unrea
 ExactFailureSet: node 2 is no member, and node 1 reports it as unreached
   3s node 1.0: unreached of 2 value 5
   3s node 1.0: completion value 5`},
-
-	{"Registers", "read while it is written", "up 2\n1s 1 write 1 =5\n2s 2 read 1\n3s 2 answer 1 =5\n4s 2 read 1\n5s 2 answer 1 =5\n6s 1 written 1\n7s 2 read 1", ""},
-	{"Registers", "a write that never ended", "up 2\n1s 1 write 1 =5\n2s 2 read 1\n3s 2 answer 1 =0\n4s 1 kill\n4s 2 read 1\n5s 2 answer 1 =5", ""},
-	{"Registers", "two registers", "up 2\n1s 1 write 1 =5\n2s 2 write 2 =6\n3s 1 written 1\n3s 1 read 2\n3s 2 written 2\n4s 1 answer 2 =6", ""},
-	{"Registers", "old value", "up 2\n1s 1 write 1 =5\n2s 1 written 1\n3s 2 read 1\n4s 2 answer 1 =0\n5s 2 read 1\n6s 2 answer 1 =5", `
-Registers: no order of the operations on the register of node 1 explains what node 2 was told
-  1s node 1.0: write of 1 value 5
-  2s node 1.0: written of 1 value 0
-  3s node 2.0: read of 1
-  4s node 2.0: answer of 1 value 0`},
-	{"Registers", "back to the old value", "up 3\n1s 1 write 1 =5\n2s 2 read 1\n3s 2 answer 1 =5\n4s 3 read 1\n5s 3 answer 1 =0", `
-Registers: no order of the operations on the register of node 1 explains what node 3 was told
-  1s node 1.0: write of 1 value 5
-  2s node 2.0: read of 1
-  3s node 2.0: answer of 1 value 5
-  4s node 3.0: read of 1
-  5s node 3.0: answer of 1 value 0`},
-	{"Registers", "written by another", "up 2\n1s 2 write 1 =5", `
-Registers: node 2 writes the register of node 1
-  1s node 2.0: write of 1 value 5`},
-	{"Registers", "an end without a beginning", "up 2\n1s 2 read 1\n2s 2 kill\n3s 2 start\n4s 2 answer 1", `
-Registers: node 2 was told of the end of an operation that it has not begun
-  4s node 2.1: answer of 1 value 0`},
 }
 
 func TestCheckers(t *testing.T) {

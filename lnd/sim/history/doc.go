@@ -2,7 +2,7 @@
 // ground truth what was done to their nodes and links. Checkers compare the two.
 //
 // A [Log] is append-only and compact. Programs report by events whose kind is a [Kind]:
-// joins, deaths, deliveries, completions, reads. The ground truth comes from the
+// joins, deaths, deliveries, completions. The ground truth comes from the
 // sim.Control that the log wraps:
 //
 //	log := history.New()

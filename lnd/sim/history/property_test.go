@@ -19,7 +19,6 @@ type perfect struct {
 	up          []bool
 	incarnation []uint32
 	value       uint64
-	stored      []uint64 // in each node's register
 }
 
 func (p *perfect) tell(node int, kind Kind, subject int, value uint64, text string) {
@@ -87,20 +86,6 @@ func (p *perfect) broadcast() {
 	p.tell(sender, Completion, -1, value, "")
 }
 
-func (p *perfect) access() {
-	owner, reader := p.anyAlive(), p.anyAlive()
-	p.value++
-	p.tell(owner, Write, owner, p.value, "")
-	p.tell(reader, Read, owner, 0, "")
-	got := p.stored[owner]
-	if rapid.Bool().Draw(p.t, "new") {
-		got = p.value
-	}
-	p.tell(reader, Answer, owner, got, "")
-	p.tell(owner, Written, owner, 0, "")
-	p.stored[owner] = p.value
-}
-
 func (p *perfect) trouble() {
 	id := p.anyAlive()
 	p.tell(id, Pause, -1, 0, "")
@@ -113,11 +98,11 @@ func (p *perfect) trouble() {
 // everything.
 func validHistory(t *rapid.T) []Record {
 	n := rapid.IntRange(4, 6).Draw(t, "nodes")
-	p := &perfect{t: t, up: make([]bool, n), incarnation: make([]uint32, n), stored: make([]uint64, n)}
+	p := &perfect{t: t, up: make([]bool, n), incarnation: make([]uint32, n)}
 	for id := range n {
 		p.start(id)
 	}
-	acts := []func(){p.toggle, p.broadcast, p.access, p.trouble}
+	acts := []func(){p.toggle, p.broadcast, p.trouble}
 	for range rapid.IntRange(0, 12).Draw(t, "acts") {
 		acts[rapid.IntRange(0, len(acts)-1).Draw(t, "act")]()
 	}
@@ -182,10 +167,6 @@ var mutations = map[string]func(r []Record) []Record{
 	"ExactFailureSet": func(r []Record) []Record {
 		i := last(r, Unreached)
 		return slices.Delete(r, i, i+1)
-	},
-	"Registers": func(r []Record) []Record {
-		r[last(r, Answer)].Value += 1000
-		return r
 	},
 }
 

@@ -22,10 +22,6 @@ const (
 	Delivery                   // Value arrived, which Subject sent
 	Completion                 // what Node sent as Value is complete
 	Unreached                  // before that: Subject has not got it
-	Write                      // begins to write Value to the register Subject
-	Written                    // that write has ended
-	Read                       // begins to read the register Subject
-	Answer                     // that read has ended, with Value
 )
 
 // The ground truth: what was done to Node, or to the network.
@@ -50,7 +46,6 @@ const Own Kind = 256
 var kinds = map[Kind]string{
 	Join: "join", Leave: "leave", Death: "death", Eviction: "eviction",
 	Send: "send", Delivery: "delivery", Completion: "completion", Unreached: "unreached",
-	Write: "write", Written: "written", Read: "read", Answer: "answer",
 	Start: "start", Kill: "kill", Crash: "crash", Pause: "pause", Resume: "resume", Skew: "skew", Slow: "slow",
 	Partition: "partition", Cut: "cut", Heal: "heal", Links: "links", LinksReset: "links reset",
 }
@@ -113,7 +108,7 @@ func (r Record) String() string {
 
 func (r Record) hasValue() bool {
 	switch r.Kind {
-	case Send, Delivery, Completion, Unreached, Write, Written, Answer:
+	case Send, Delivery, Completion, Unreached:
 		return true
 	}
 	return r.Value != 0 && !r.Kind.isGroundTruth()
