@@ -21,12 +21,12 @@ import (
 	"ulnet/health"
 )
 
-// Verb is the first argument of a process that checks a database; the second one is the path.
-const Verb = "boltstore-check"
+// verb is the first argument of a process that checks a database; the second one is the path.
+const verb = "boltstore-check"
 
 // greeting is the first output of such a process. A process that does not print it is another
 // program, whatever its exit code is.
-const greeting = Verb + " 1\n"
+const greeting = verb + " 1\n"
 
 // Exit codes of the check. A check that crashes, with Go's exit code 2 or by a signal, has found
 // damage.
@@ -55,7 +55,7 @@ const mapped = 1 << (30 + 3*(math.MaxUint>>63)) // 8 GiB; 1 GiB of a small addre
 // and returns the exit code of the process. Every program that calls [Open] has to call Child
 // first in main.
 func Child(args []string, stdout io.Writer) (code int, asked bool) {
-	if len(args) != 2 || args[0] != Verb {
+	if len(args) != 2 || args[0] != verb {
 		return 0, false
 	}
 	fmt.Fprint(stdout, greeting)
@@ -173,10 +173,10 @@ func (s *Store) check() (damage, err error) {
 	}
 	command := s.cfg.Checker
 	if command == nil {
-		if len(os.Args) > 1 && os.Args[1] == Verb { // this is the child: it would start another one, and so on
+		if len(os.Args) > 1 && os.Args[1] == verb { // this is the child: it would start another one, and so on
 			return nil, errNoChild
 		}
-		command = []string{"/proc/self/exe", Verb} // also when an update has replaced the file
+		command = []string{"/proc/self/exe", verb} // also when an update has replaced the file
 	}
 	limit := s.cfg.CheckTimeout
 	if limit == 0 {

@@ -289,16 +289,16 @@ func TestChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if code, asked := Child([]string{Verb, path}, &out); code != exitSound || !asked || out.String() != greeting+"sound: 3 records, 1 tombstones\n" {
+	if code, asked := Child([]string{verb, path}, &out); code != exitSound || !asked || out.String() != greeting+"sound: 3 records, 1 tombstones\n" {
 		t.Errorf("%d, %v, %q", code, asked, out.String())
 	}
-	if code, asked := Child([]string{Verb, path + "/x"}, io.Discard); code != exitFailed || !asked {
+	if code, asked := Child([]string{verb, path + "/x"}, io.Discard); code != exitFailed || !asked {
 		t.Errorf("no file: %d, %v", code, asked)
 	}
-	if code, asked := Child([]string{Verb, filepath.Dir(path)}, io.Discard); code != exitFailed || !asked {
+	if code, asked := Child([]string{verb, filepath.Dir(path)}, io.Discard); code != exitFailed || !asked {
 		t.Errorf("a directory: %d, %v", code, asked)
 	}
-	for _, args := range [][]string{nil, {Verb}, {"start", path}, {Verb, path, path}} {
+	for _, args := range [][]string{nil, {verb}, {"start", path}, {verb, path, path}} {
 		if _, asked := Child(args, io.Discard); asked {
 			t.Errorf("%q is a check", args)
 		}
@@ -336,7 +336,7 @@ func TestMainWithoutChild(t *testing.T) {
 	}
 	args := os.Args
 	defer func() { os.Args = args }()
-	os.Args = []string{args[0], Verb, path}
+	os.Args = []string{args[0], verb, path}
 	if s, err := Open(Config{Path: path}); !errors.Is(err, errNoChild) {
 		t.Errorf("%v, %v", s, err)
 	}

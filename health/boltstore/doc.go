@@ -19,7 +19,7 @@
 //
 // bbolt maps its file into memory and does not verify it: a damaged file can kill the process, or
 // look empty. So before each open a child process checks the file: this program with the argument
-// [Verb], whose main calls [Child]. The check reads all pages of bbolt, both meta pages (bbolt
+// "boltstore-check", whose main calls [Child]. The check reads all pages of bbolt, both meta pages (bbolt
 // uses that of the commit before when the latest is damaged) and all records with their checksums,
 // and counts them. A damaged file is renamed and reported, and an empty database replaces it: then
 // no client is known, and each connects again. An empty file is damaged, too: a database gets its

@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// MaxExport is the largest size of a record's export data in bytes.
-const MaxExport = 64 << 10
+// maxExport is the largest size of a record's export data in bytes.
+const maxExport = 64 << 10
 
 const (
 	magic         = "ulnet connections"
@@ -38,7 +38,7 @@ var (
 
 // appendRecord appends a record. The error is [ErrRecord].
 func appendRecord(b []byte, r *health.Record) ([]byte, error) {
-	if !r.Client.IsValid() || !r.Master.IsValid() || !r.Peer.NID.IsValid() || len(r.Name) > math.MaxUint8 || len(r.Export) > MaxExport {
+	if !r.Client.IsValid() || !r.Master.IsValid() || !r.Peer.NID.IsValid() || len(r.Name) > math.MaxUint8 || len(r.Export) > maxExport {
 		return b, ErrRecord
 	}
 	start := len(b)
@@ -86,7 +86,7 @@ func parseRecord(b []byte) (r health.Record, err error) {
 	if len(rest) > 4 {
 		r.Export = append([]byte(nil), rest[4:]...)
 	}
-	if !r.Client.IsValid() || !r.Master.IsValid() || !r.Peer.NID.IsValid() || len(r.Export) > MaxExport {
+	if !r.Client.IsValid() || !r.Master.IsValid() || !r.Peer.NID.IsValid() || len(r.Export) > maxExport {
 		return r, fmt.Errorf("%w: %w", errDamaged, ErrRecord)
 	}
 	return r, nil

@@ -30,7 +30,7 @@ type Config struct {
 	// each 10 MiB.
 	CheckTimeout time.Duration
 	// Checker is the command that checks a file; the path is appended. nil means this program
-	// with [Verb].
+	// with "boltstore-check".
 	Checker []string
 	// MaxWaiting is how many calls may wait for the disk; 0 means 131072.
 	MaxWaiting int

@@ -27,7 +27,7 @@ func TestStore(t *testing.T) {
 	s := open(t, path)
 	want(t, s, nil, nil)
 	changed := record(1, 5)
-	changed.Epoch, changed.Name, changed.Export = 9, strings.Repeat("n", 255), make([]byte, MaxExport)
+	changed.Epoch, changed.Name, changed.Export = 9, strings.Repeat("n", 255), make([]byte, maxExport)
 	bare := health.Record{Client: id(4), Master: six, Peer: nid.ProcessID{NID: master}}
 	save(t, s, record(0, 1), record(1, 1), record(2, 1), changed, bare)
 	remove(t, s, health.Tombstone{Client: id(2), Incarnation: 1, Until: later}, health.Tombstone{Client: id(3)},
@@ -190,7 +190,7 @@ func TestRefused(t *testing.T) {
 	bad(func(r *health.Record) { r.Master = nid.NID{} })
 	bad(func(r *health.Record) { r.Peer.NID = nid.NID{} })
 	bad(func(r *health.Record) { r.Name = strings.Repeat("x", 256) })
-	bad(func(r *health.Record) { r.Export = make([]byte, MaxExport+1) })
+	bad(func(r *health.Record) { r.Export = make([]byte, maxExport+1) })
 	group.Wait()
 	for _, g := range []health.Tombstone{{Until: time.Now()}, {Client: id(1), Until: time.Unix(-1, 0)}} {
 		if err := wait(func(done func(error)) { s.Remove(g, done) }); !errors.Is(err, ErrRecord) {

@@ -45,7 +45,7 @@ func (k *Kind) UnmarshalText(b []byte) error {
 // Attr are the attributes of a rule (struct lnet_fault_attr).
 //
 // A NID here is one NID, the wildcard ([nid.Any]), or 255.255.255.255@net for all NIDs of
-// that net ([WholeNet]).
+// that net.
 type Attr struct {
 	Source nid.NID `json:"source"` // of the header, required
 	Dest   nid.NID `json:"dest"`   // of the header, required
@@ -133,8 +133,8 @@ func (a *Attr) matches(h *wire.Header, local nid.NID) bool {
 
 // covers reports whether a NID of a rule stands for id (lnet_fault_nid_match).
 func covers(of, id nid.NID) bool {
-	return of == id || of.IsAny() || of == WholeNet(of.Net()) && of.Net() == id.Net()
+	return of == id || of.IsAny() || of == wholeNet(of.Net()) && of.Net() == id.Net()
 }
 
-// WholeNet is the NID that stands for all NIDs of a net in a rule: 255.255.255.255@net.
-func WholeNet(n nid.Net) nid.NID { return nid.FromNumber(n, math.MaxUint32) }
+// wholeNet is the NID that stands for all NIDs of a net in a rule: 255.255.255.255@net.
+func wholeNet(n nid.Net) nid.NID { return nid.FromNumber(n, math.MaxUint32) }

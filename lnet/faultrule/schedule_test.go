@@ -136,7 +136,7 @@ func TestStatistics(t *testing.T) {
 	spec.Covers(t, "FR-6", "FR-10", "FR-11", "FR-19")
 	rapid.Check(t, func(t *rapid.T) {
 		s := New(source(rapid.Uint64().Draw(t, "seed")))
-		ids := rapid.SampledFrom([]nid.NID{here, there, WholeNet(here.Net()), other, nid.Any()})
+		ids := rapid.SampledFrom([]nid.NID{here, there, wholeNet(here.Net()), other, nid.Any()})
 		var list []*naive // the oldest first
 		for range rapid.IntRange(1, 4).Draw(t, "rules") {
 			a := Attr{

@@ -51,7 +51,7 @@ func newSet(t testing.TB, seed uint64, k Kind, rules ...Attr) *Set {
 
 func TestMatch(t *testing.T) {
 	spec.Covers(t, "FR-1", "FR-2", "FR-3")
-	any, tcp := nid.Any(), WholeNet(here.Net())
+	any, tcp := nid.Any(), wholeNet(here.Net())
 	for _, c := range []struct {
 		name string
 		attr Attr
@@ -64,7 +64,7 @@ func TestMatch(t *testing.T) {
 		{"another source", Attr{Source: there, Dest: there}, header(wire.Put, 4), there, false},
 		{"another destination", Attr{Source: here, Dest: here}, header(wire.Put, 4), there, false},
 		{"a net", Attr{Source: tcp, Dest: tcp}, header(wire.Put, 4), there, true},
-		{"another net", Attr{Source: WholeNet(other.Net()), Dest: any}, header(wire.Put, 4), there, false},
+		{"another net", Attr{Source: wholeNet(other.Net()), Dest: any}, header(wire.Put, 4), there, false},
 		{"the local NID", Attr{Source: any, Dest: any, Local: there}, header(wire.Put, 4), there, true},
 		{"the local net", Attr{Source: any, Dest: any, Local: tcp}, header(wire.Put, 4), there, true},
 		{"any local NID", Attr{Source: any, Dest: any, Local: any}, header(wire.Put, 4), there, true},
@@ -193,7 +193,7 @@ func TestSides(t *testing.T) {
 func TestRemove(t *testing.T) {
 	spec.Covers(t, "FR-17")
 	pair := func(src, dst nid.NID) Attr { return Attr{Source: src, Dest: dst, Rate: 1} }
-	tcp := WholeNet(here.Net())
+	tcp := wholeNet(here.Net())
 	rules := []Attr{pair(here, there), pair(here, tcp), pair(tcp, there), pair(here, there), pair(nid.Any(), there)}
 	for _, c := range []struct {
 		name     string

@@ -141,7 +141,7 @@ func ParseNID(s string) (nid.NID, error) {
 	}
 	if net, whole := strings.CutPrefix(s, "*@"); whole {
 		n, err := nid.ParseNet(net)
-		return WholeNet(n), err
+		return wholeNet(n), err
 	}
 	id, err := nid.Parse(s)
 	if err != nil {
@@ -155,7 +155,7 @@ func FormatNID(id nid.NID) string {
 	switch {
 	case id.IsAny():
 		return "*"
-	case id == WholeNet(id.Net()):
+	case id == wholeNet(id.Net()):
 		return "*@" + id.Net().String()
 	}
 	return id.String()

@@ -10,7 +10,7 @@ import (
 func TestText(t *testing.T) {
 	spec.Covers(t, "FR-1", "FR-14")
 	for text, want := range map[string]nid.NID{
-		"*": nid.Any(), "*@tcp1": nid.MustParse("255.255.255.255@tcp1"), "10.0.0.1@tcp": here, "255.255.255.255@tcp": WholeNet(here.Net()),
+		"*": nid.Any(), "*@tcp1": nid.MustParse("255.255.255.255@tcp1"), "10.0.0.1@tcp": here, "255.255.255.255@tcp": wholeNet(here.Net()),
 		"*@gni": nid.MustParse("4294967295@gni"), "fd88::2@tcp": nid.MustParse("fd88::2@tcp"),
 	} {
 		got, err := ParseNID(text)

@@ -18,8 +18,8 @@ type Settings struct {
 	MaxInterval time.Duration
 }
 
-// DefaultMaxInterval is that of the kernel.
-const DefaultMaxInterval = 900 * time.Second
+// defaultMaxInterval is that of the kernel.
+const defaultMaxInterval = 900 * time.Second
 
 // Bounds of the machine; local policy.
 const (
@@ -194,7 +194,7 @@ func (m *Machine) ping(now time.Duration, e *entry, out *Output) {
 func (m *Machine) interval(count int) time.Duration {
 	most := m.settings.MaxInterval
 	if most == 0 {
-		most = DefaultMaxInterval
+		most = defaultMaxInterval
 	}
 	return min(time.Second<<min(count, 20), most)
 }

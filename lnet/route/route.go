@@ -11,11 +11,11 @@ import (
 const (
 	UndefinedHops = -1 // LNET_UNDEFINED_HOPS: counts as 1
 	MaxHops       = 255
-	MaxPriority   = 1<<31 - 1
+	maxPriority   = 1<<31 - 1
 )
 
-// MaxSensitivity is the largest health sensitivity, that of a whole health value.
-const MaxSensitivity = 1000
+// maxSensitivity is the largest health sensitivity, that of a whole health value.
+const maxSensitivity = 1000
 
 // Route is a way to a net (struct lnet_route).
 type Route struct {

@@ -69,10 +69,10 @@ func (r Route) check(own []nid.NID) error {
 		return fmt.Errorf("the gateway is on the net itself; name its NID on a net of this node: %w", syscall.EINVAL)
 	case r.Hops != UndefinedHops && (r.Hops < 1 || r.Hops > MaxHops):
 		return fmt.Errorf("want 1 to %d hops, or none: %w", MaxHops, syscall.EINVAL)
-	case r.Priority < 0 || r.Priority > MaxPriority:
-		return fmt.Errorf("want a priority from 0, the best, to %d: %w", MaxPriority, syscall.EINVAL)
-	case r.Sensitivity < 1 || r.Sensitivity > MaxSensitivity:
-		return fmt.Errorf("want a health sensitivity from 1 to %d: %w", MaxSensitivity, syscall.EINVAL)
+	case r.Priority < 0 || r.Priority > maxPriority:
+		return fmt.Errorf("want a priority from 0, the best, to %d: %w", maxPriority, syscall.EINVAL)
+	case r.Sensitivity < 1 || r.Sensitivity > maxSensitivity:
+		return fmt.Errorf("want a health sensitivity from 1 to %d: %w", maxSensitivity, syscall.EINVAL)
 	case slices.Contains(own, gateway):
 		return fmt.Errorf("the gateway is this node; name the next one: %w", syscall.EINVAL)
 	case slices.ContainsFunc(own, func(id nid.NID) bool { return id.Net() == r.Net }):

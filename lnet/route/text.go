@@ -128,7 +128,7 @@ func (p *parser) gateways(w networks.Word) (by []Route) {
 		if net, priority, found := strings.Cut(text[at:], ":"); found {
 			n, err := strconv.ParseUint(priority, 10, 31)
 			if err != nil {
-				p.fail(w.Offset, "%q: want a priority from 0, the best, to %d", priority, MaxPriority)
+				p.fail(w.Offset, "%q: want a priority from 0, the best, to %d", priority, maxPriority)
 			}
 			r.Priority = int(n)
 			text = text[:at] + net

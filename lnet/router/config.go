@@ -15,8 +15,8 @@ const StallTime = time.Second
 // Page is the capacity of a small buffer, and the unit of memory.
 const Page = 4096
 
-// MaxPayload is the capacity of a large buffer (LNET_MTU).
-const MaxPayload = 1 << 20
+// maxPayload is the capacity of a large buffer (LNET_MTU).
+const maxPayload = 1 << 20
 
 // Class is the kind of buffer that a message needs.
 type Class uint8
@@ -25,14 +25,14 @@ type Class uint8
 const (
 	Tiny    Class = iota // none
 	Small                // up to a page
-	Large                // up to MaxPayload
+	Large                // up to maxPayload
 	Classes              // number of classes; not a class
 )
 
 func (c Class) String() string { return [...]string{"tiny", "small", "large", "none"}[min(c, Classes)] }
 
-// ClassOf returns the class of a message with this length of payload in bytes.
-func ClassOf(payload int) Class {
+// classOf returns the class of a message with this length of payload in bytes.
+func classOf(payload int) Class {
 	switch {
 	case payload <= 0:
 		return Tiny
@@ -60,7 +60,7 @@ type Config struct {
 }
 
 // minMemory leaves room for one buffer of each class.
-const minMemory = 4 * MaxPayload
+const minMemory = 4 * maxPayload
 
 // maxBuffers bounds the number of buffers of a class, as the configuration file of lnetd does.
 const maxBuffers = 1 << 20

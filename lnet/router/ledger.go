@@ -111,7 +111,7 @@ func (n *Neighbour) Idle() bool {
 
 // Ask asks for a credit of from and a buffer for a message to the next hop to.
 func (l *Ledger) Ask(t *Ticket, from, to *Neighbour, payload int) Outcome {
-	t.from, t.to, t.class, t.memory = from, to, ClassOf(payload), memoryOf(payload)
+	t.from, t.to, t.class, t.memory = from, to, classOf(payload), memoryOf(payload)
 	t.granted, t.extra = false, false
 	l.tickets++
 	if to.stalled {

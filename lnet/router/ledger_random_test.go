@@ -48,7 +48,7 @@ func (w *walk) neighbour(name string) *Neighbour {
 func (w *walk) ask(*rapid.T) {
 	t := new(Ticket)
 	w.tickets = append(w.tickets, t)
-	payload := rapid.SampledFrom([]int{0, 1, Page, Page + 1, 100_000, MaxPayload}).Draw(w.t, "payload")
+	payload := rapid.SampledFrom([]int{0, 1, Page, Page + 1, 100_000, maxPayload}).Draw(w.t, "payload")
 	switch w.l.Ask(t, w.neighbour("from"), w.neighbour("to"), payload) {
 	case Granted:
 		w.filling = append(w.filling, t)

@@ -77,12 +77,12 @@ func TestSmallMemory(t *testing.T) {
 	b := newBook(t, Config{Memory: minMemory})
 	var full []*Ticket
 	for b.rooms[Large].taken < b.rooms[Large].bytes {
-		full = append(full, b.departed(NewNeighbour(1), NewNeighbour(1), MaxPayload/2))
+		full = append(full, b.departed(NewNeighbour(1), NewNeighbour(1), maxPayload/2))
 	}
 	b.granted(NewNeighbour(1), NewNeighbour(1), Page)
-	large := b.waits(NewNeighbour(1), NewNeighbour(1), MaxPayload)
+	large := b.waits(NewNeighbour(1), NewNeighbour(1), maxPayload)
 	b.End(full[0], 0)
-	b.waits(NewNeighbour(1), NewNeighbour(1), MaxPayload/4)
+	b.waits(NewNeighbour(1), NewNeighbour(1), maxPayload/4)
 	b.End(full[1], 0)
 	b.wantNext(large, true)
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// sizes is the number of sizes of buffers: the powers of two from a page to MaxPayload.
+// sizes is the number of sizes of buffers: the powers of two from a page to maxPayload.
 const sizes = 9
 
 // Pool has the memory of buffers. It keeps returned buffers for the next messages, within the

@@ -27,7 +27,7 @@ func (l *Ledger) Snapshot() Snapshot {
 		return Buffers{Pages: pages, Buffers: r.buffers, Credits: r.credits(), MinCredits: r.lowest, Memory: r.taken, MaxMemory: r.bytes}
 	}
 	return Snapshot{
-		Tiny: of(Tiny, 0), Small: of(Small, 1), Large: of(Large, MaxPayload/Page),
+		Tiny: of(Tiny, 0), Small: of(Small, 1), Large: of(Large, maxPayload/Page),
 		Tickets: l.tickets, Waiting: l.waiting, Stalls: l.stalls,
 	}
 }

@@ -81,8 +81,15 @@ func TestViolationsAreCaught(t *testing.T) {
 	}
 }
 
-// inspect writes the tree to a folder and returns everything reported on it.
+// inspect returns everything reported on a tree.
 func inspect(t *testing.T, tree map[string]string) []string {
+	t.Helper()
+	pkgs := write(t, tree)
+	return append(Arrows(pkgs, Rules, Limits), Habits(pkgs)...)
+}
+
+// write writes a tree to a folder and loads it.
+func write(t *testing.T, tree map[string]string) []*Package {
 	t.Helper()
 	dir := t.TempDir()
 	for name, source := range tree {
@@ -98,21 +105,5 @@ func inspect(t *testing.T, tree map[string]string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(Arrows(pkgs, Rules, Limits), Habits(pkgs)...)
-}
-
-func TestDirectRequirements(t *testing.T) {
-	gomod := `module ulnet
-
-require golang.org/x/sys v0.49.0
-
-require (
-	github.com/spf13/cobra v1.10.2
-	golang.org/x/mod v0.41.0 // indirect
-)
-`
-	got := strings.Join(DirectRequirements(gomod), " ")
-	if want := "golang.org/x/sys github.com/spf13/cobra"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	return pkgs
 }

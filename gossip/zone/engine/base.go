@@ -54,7 +54,7 @@ func (m *Machine) learn(msg *wire.Message, held func(wire.Ref)) {
 		m.alive(l.Alive[i].Node, l.Alive[i].Version, held)
 	}
 	if l.View != nil {
-		m.merge(l.View.(*Snapshot), held)
+		m.merge(l.View.(*snapshot), held)
 	}
 	m.accusations(l.Suspicions, false)
 	m.accusations(l.Silences, true)
@@ -84,7 +84,7 @@ func (m *Machine) alive(p wire.Ref, v wire.Version, held func(wire.Ref)) {
 
 // merge adds the members of a snapshot to this node's view. It skips pages that both share, whose
 // entries are equal.
-func (m *Machine) merge(s *Snapshot, held func(wire.Ref)) {
+func (m *Machine) merge(s *snapshot, held func(wire.Ref)) {
 	for i, p := range s.pages {
 		if p == nil || p == m.view.pageAt(i) {
 			continue

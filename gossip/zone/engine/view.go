@@ -118,16 +118,16 @@ func (v *view) share() {
 	}
 }
 
-// Snapshot is a view with its history at one instant. It does not change.
-type Snapshot struct {
+// snapshot is a view with its history at one instant. It does not change.
+type snapshot struct {
 	pages          []*page
 	members, bytes int
 	gone           int
 }
 
 // snapshot returns the present view. It copies one pointer for each 64 nodes.
-func (v *view) snapshot() *Snapshot {
-	s := &Snapshot{pages: append([]*page(nil), v.pages...), members: v.members, bytes: v.bytes, gone: v.gone}
+func (v *view) snapshot() *snapshot {
+	s := &snapshot{pages: append([]*page(nil), v.pages...), members: v.members, bytes: v.bytes, gone: v.gone}
 	for _, p := range s.pages {
 		if p != nil && !p.frozen {
 			p.frozen = true
@@ -138,7 +138,7 @@ func (v *view) snapshot() *Snapshot {
 
 // adopt replaces this view's pages by equal ones of a snapshot, after the snapshot was
 // processed.
-func (v *view) adopt(s *Snapshot) {
+func (v *view) adopt(s *snapshot) {
 	for i, p := range s.pages {
 		if own := v.pageAt(i); p != nil && own != nil && p != own && p.entries == own.entries {
 			v.pages[i] = p
@@ -154,7 +154,7 @@ func (v *view) pageAt(i int) *page {
 }
 
 // Each calls f for all members, or with gone for all nodes in the history.
-func (s *Snapshot) Each(gone bool, f func(wire.Ref, wire.Version)) {
+func (s *snapshot) Each(gone bool, f func(wire.Ref, wire.Version)) {
 	st := inView
 	if gone {
 		st = inHistory
@@ -173,4 +173,4 @@ func (s *Snapshot) Each(gone bool, f func(wire.Ref, wire.Version)) {
 
 // Size returns the number of members, the bytes of their ids, and how many nodes are in
 // the history.
-func (s *Snapshot) Size() (members, bytes, gone int) { return s.members, s.bytes, s.gone }
+func (s *snapshot) Size() (members, bytes, gone int) { return s.members, s.bytes, s.gone }

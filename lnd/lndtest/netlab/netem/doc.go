@@ -2,9 +2,9 @@
 // and loses Ethernet frames, and bounds their rate, as tc-netem(8) does with a
 // kernel module (sch_netem) that many kernels lack.
 //
-// A [Line] is one direction of a wire: a pure machine that is told of a frame
+// A line is one direction of a wire: a pure machine that is told of a frame
 // and an instant and says which copies leave when. A [Wire] is the shell that
-// moves frames between two devices, one Line for each direction. The [Plan] of
+// moves frames between two devices, one line for each direction. The [Plan] of
 // a line can be changed at any time; what is on the line by then stays as it
 // was decided.
 //

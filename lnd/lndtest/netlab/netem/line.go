@@ -8,16 +8,16 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// Input of a line: a frame, a new plan, both, or neither: the timer. The line
+// input of a line: a frame, a new plan, both, or neither: the timer. The line
 // takes the frame's memory over.
-type Input struct {
+type input struct {
 	Frame []byte // to transmit; nil: none
 	Plan  *Plan  // in force from now on; nil: as before
 }
 
-// Output of a line: frames that leave now, in order. The same memory can be
+// output of a line: frames that leave now, in order. The same memory can be
 // in it twice, and must not be changed.
-type Output struct {
+type output struct {
 	Frames [][]byte // to deliver now
 }
 
@@ -42,9 +42,9 @@ func (c Counters) Add(d Counters) Counters {
 	}
 }
 
-// Line is one direction of a wire. It is a machine (see lnet/machine) and not
+// line is one direction of a wire. It is a machine (see lnet/machine) and not
 // safe for concurrent use.
-type Line struct {
+type line struct {
 	plan     Plan
 	random   *rand.Rand
 	queue    []queued      // by at
@@ -60,17 +60,17 @@ type queued struct {
 	at    time.Duration
 }
 
-var _ machine.Machine[Input, Output] = (*Line)(nil)
+var _ machine.Machine[input, output] = (*line)(nil)
 
-// NewLine returns a line that passes everything. random is its own from now
+// newLine returns a line that passes everything. random is its own from now
 // on.
-func NewLine(random *rand.Rand) *Line { return &Line{random: random} }
+func newLine(random *rand.Rand) *line { return &line{random: random} }
 
 // Counters returns what has happened so far.
-func (l *Line) Counters() Counters { return l.counters }
+func (l *line) Counters() Counters { return l.counters }
 
 // Step implements machine.Machine. A plan must be valid.
-func (l *Line) Step(now time.Duration, in Input, out *Output) (wake time.Duration) {
+func (l *line) Step(now time.Duration, in input, out *output) (wake time.Duration) {
 	if in.Plan != nil {
 		l.plan = *in.Plan
 	}
@@ -85,7 +85,7 @@ func (l *Line) Step(now time.Duration, in Input, out *Output) (wake time.Duratio
 }
 
 // take decides a frame's outcome.
-func (l *Line) take(now time.Duration, frame []byte) {
+func (l *line) take(now time.Duration, frame []byte) {
 	l.counters.Frames++
 	if l.chance(l.plan.Loss) {
 		l.counters.Lost++
@@ -101,7 +101,7 @@ func (l *Line) take(now time.Duration, frame []byte) {
 	}
 }
 
-func (l *Line) enqueue(now time.Duration, frame []byte) {
+func (l *line) enqueue(now time.Duration, frame []byte) {
 	if l.bytes+len(frame) > l.plan.queue() {
 		l.counters.Overflowed++
 		return
@@ -127,7 +127,7 @@ func (l *Line) enqueue(now time.Duration, frame []byte) {
 
 // insert keeps the queue in order. Only what is held back stands behind the
 // place of a new frame, so the search from the end is short.
-func (l *Line) insert(q queued) {
+func (l *line) insert(q queued) {
 	i := len(l.queue)
 	for i > 0 && l.queue[i-1].at > q.at {
 		i--
@@ -136,7 +136,7 @@ func (l *Line) insert(q queued) {
 	l.bytes += len(q.frame)
 }
 
-func (l *Line) release(now time.Duration, out *Output) {
+func (l *line) release(now time.Duration, out *output) {
 	n := 0
 	for n < len(l.queue) && l.queue[n].at <= now {
 		out.Frames = append(out.Frames, l.queue[n].frame)
@@ -150,6 +150,6 @@ func (l *Line) release(now time.Duration, out *Output) {
 
 // chance draws only where something can happen, so that a plan without
 // randomness takes nothing from the source.
-func (l *Line) chance(probability float64) bool {
+func (l *line) chance(probability float64) bool {
 	return probability > 0 && l.random.Float64() < probability
 }

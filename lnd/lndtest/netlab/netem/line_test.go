@@ -24,20 +24,20 @@ type arrival struct {
 // bench drives a line through virtual time.
 type bench struct {
 	t    rapid.TB
-	line *Line
+	line *line
 	now  time.Duration
 	wake time.Duration
 	out  []arrival
 }
 
 func newBench(t rapid.TB, seed uint64, p Plan) *bench {
-	b := &bench{t: t, line: NewLine(rand.New(rand.NewPCG(seed, 0))), wake: machine.Never}
-	b.step(Input{Plan: &p})
+	b := &bench{t: t, line: newLine(rand.New(rand.NewPCG(seed, 0))), wake: machine.Never}
+	b.step(input{Plan: &p})
 	return b
 }
 
-func (b *bench) step(in Input) {
-	var out Output
+func (b *bench) step(in input) {
+	var out output
 	b.wake = b.line.Step(b.now, in, &out)
 	if b.wake <= b.now {
 		b.t.Fatalf("wake %v is not after %v", b.wake, b.now)
@@ -51,7 +51,7 @@ func (b *bench) step(in Input) {
 func (b *bench) until(at time.Duration) {
 	for b.wake <= at {
 		b.now = b.wake
-		b.step(Input{})
+		b.step(input{})
 	}
 	b.now = at
 }
@@ -66,7 +66,7 @@ func (b *bench) drain() []arrival {
 func (b *bench) send(id uint32, size int) {
 	f := make([]byte, size)
 	binary.BigEndian.PutUint32(f, id)
-	b.step(Input{Frame: f})
+	b.step(input{Frame: f})
 }
 
 const ms = time.Millisecond
@@ -121,7 +121,7 @@ func TestRates(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, 42, tt.plan)
 			for range frames {
-				b.step(Input{Frame: slices.Clone(tcpFrame)})
+				b.step(input{Frame: slices.Clone(tcpFrame)})
 				b.now += time.Microsecond
 			}
 			mean, deviation := frames*probability, math.Sqrt(frames*probability*(1-probability))
@@ -190,7 +190,7 @@ func TestReorderOvertakes(t *testing.T) {
 func TestNewPlan(t *testing.T) {
 	b := newBench(t, 1, Plan{Delay: 10 * ms})
 	b.send(0, 60)
-	b.step(Input{Plan: &Plan{}})
+	b.step(input{Plan: &Plan{}})
 	b.until(4 * ms)
 	b.send(1, 60)
 	b.until(12 * ms)
@@ -236,7 +236,7 @@ func TestConservation(t *testing.T) {
 			b.until(b.now + time.Duration(rapid.IntRange(0, 2_000_000).Draw(t, "gap")))
 			if id%50 == 49 {
 				plan = plans.Draw(t, "plan")
-				b.step(Input{Plan: &plan})
+				b.step(input{Plan: &plan})
 			}
 			before := b.line.bytes
 			b.send(id, rapid.IntRange(4, 1514).Draw(t, "size"))

@@ -34,20 +34,20 @@ type Device = io.ReadWriteCloser
 type Wire struct {
 	ends    [2]Device
 	clock   machine.Clock
-	lines   [2]line // by the end where the frames come from
+	lines   [2]shell // by the end where the frames come from
 	readers sync.WaitGroup
 }
 
-// line is the shell of a Line: the goroutine that reads frames and the timer
+// shell runs a line in real time: the goroutine that reads frames and the timer
 // step it in turns.
-type line struct {
+type shell struct {
 	clock   machine.Clock
 	to      Device
 	refused atomic.Uint64 // frames that the device did not take
 
 	mu     sync.Mutex // guards what follows; held while frames are written, to keep their order
-	core   *Line
-	out    Output
+	core   *line
+	out    output
 	timer  machine.Timer
 	due    time.Duration // when timer steps the machine; Never: it does not
 	closed bool
@@ -61,7 +61,7 @@ func New(a, b Device, seed uint64) *Wire {
 		l := &w.lines[i]
 		l.clock, l.to = w.clock, w.ends[1-i]
 		l.due = machine.Never
-		l.core = NewLine(rand.New(rand.NewPCG(seed, uint64(i))))
+		l.core = newLine(rand.New(rand.NewPCG(seed, uint64(i))))
 		w.readers.Go(func() { l.read(w.ends[i]) })
 	}
 	return w
@@ -72,7 +72,7 @@ func (w *Wire) Set(from End, p Plan) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
-	w.lines[from].step(Input{Plan: &p})
+	w.lines[from].step(input{Plan: &p})
 	return nil
 }
 
@@ -98,7 +98,7 @@ func (w *Wire) Close() error {
 	return err
 }
 
-func (l *line) read(from Device) {
+func (l *shell) read(from Device) {
 	buffer := make([]byte, maxFrame)
 	for {
 		n, err := from.Read(buffer)
@@ -107,12 +107,12 @@ func (l *line) read(from Device) {
 		}
 		// Another error is that of an interface that goes down: the next
 		// Read waits until it is up again.
-		l.step(Input{Frame: append([]byte(nil), buffer[:n]...)})
+		l.step(input{Frame: append([]byte(nil), buffer[:n]...)})
 	}
 }
 
 // step steps the machine, writes what leaves and sets the timer anew.
-func (l *line) step(in Input) {
+func (l *shell) step(in input) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -133,7 +133,7 @@ func (l *line) step(in Input) {
 // wakeAt makes sure that the machine is stepped at an instant. A timer that is
 // due earlier stays: it steps once for nothing, which is cheaper than a new
 // timer for each frame.
-func (l *line) wakeAt(now, wake time.Duration) {
+func (l *shell) wakeAt(now, wake time.Duration) {
 	if l.due <= wake {
 		return
 	}
@@ -144,14 +144,14 @@ func (l *line) wakeAt(now, wake time.Duration) {
 	l.timer = l.clock.AfterFunc(wake-now, l.fire)
 }
 
-func (l *line) fire() {
+func (l *shell) fire() {
 	l.mu.Lock()
 	l.due = machine.Never
 	l.mu.Unlock()
-	l.step(Input{})
+	l.step(input{})
 }
 
-func (l *line) close() {
+func (l *shell) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
