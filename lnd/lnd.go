@@ -8,12 +8,10 @@
 //
 // Down: lnet calls [NI.Send]; the driver owns the [Message] until it calls
 // [Upcalls.Finalize], exactly once, perhaps before Send returns.
-//
-// A message to a peer without a connection stays with the driver while that
-// dials, if there is any hope: the driver calls [Upcalls.Waits] first. Such a
-// message takes no part any more in what lnet allows all peers of the NI
-// together (Tunables.Credits), so that unreachable peers keep nothing from
-// others; Tunables.PeerCredits bound their number for each peer.
+// A message to a peer without a connection stays with the driver while the driver dials,
+// unless dialling is hopeless; the driver calls [Upcalls.Waits] first. Such a message returns
+// its credit of the NI (Tunables.Credits), so that unreachable peers take no credits from
+// others. Tunables.PeerCredits bounds how many such messages each peer has.
 //
 // Up: the driver reads a header into a [Delivery] and calls [Upcalls.Parse].
 //
@@ -51,9 +49,7 @@
 // and of a message that cannot be encoded. Errors of multicast have none.
 //
 // # Multicast
-//
-// An NI may be a [Multicaster] as well: what that sends reaches a group of nodes
-// at once, or not.
+// An NI may be a [Multicaster] as well: it sends datagrams to groups of nodes, unreliably.
 //
 // # New drivers
 //
@@ -95,11 +91,10 @@ type NI interface {
 	// where the payload goes. It may be called from any goroutine, also
 	// from inside an upcall, and does not wait for the payload.
 	Recv(d *Delivery)
-	// Shutdown stops the NI: it accepts nothing new, lets queued messages
-	// leave until ctx ends, finalizes what is left with ESHUTDOWN, and
-	// returns when all its goroutines have ended and no upcall will follow
-	// but the ESHUTDOWN of a Send that comes too late. It may be called
-	// again, and then does nothing. The error is ctx's if messages were lost.
+	// Shutdown stops the NI: it accepts nothing new, lets queued messages leave until ctx
+	// ends, finalizes the others with ESHUTDOWN, and returns when all its goroutines have
+	// ended. No upcall follows, except for the ESHUTDOWN of a Send that comes too late.
+	// Further calls do nothing. The error is ctx's if messages were lost.
 	Shutdown(ctx context.Context) error
 }
 
@@ -208,17 +203,17 @@ type Message struct {
 	// have the peer write there until it finalizes the message; it delivers the REPLY
 	// all the same, and copies nothing if that has the same Sink.
 	Sink     Payload
-	Priority bool  // passes everything but earlier priority messages
-	Group    Group // where Multicast sends it; 0: it is for Send
+	Priority bool  // it passes all messages but earlier priority messages
+	Group    Group // the group that Multicast sends it to; 0: it is for Send
 
-	// SentAt is set by the driver before it finalizes a message that has left: when
-	// that was, on Config.Clock. What left with one write has one SentAt. lnet
-	// clears it before, and reads the clock itself where it finds 0.
+	// SentAt is the time on Config.Clock at which the message left; the driver sets it before
+	// it finalizes the message. Messages that left with one write have the same SentAt. lnet
+	// clears it before, and reads the clock itself if it is still 0.
 	SentAt time.Duration
 
 	// Owner is lnet's: the structure this Message is part of.
 	Owner any
-	// Link is for the Queue that holds the message at the moment.
+	// Link is for the Queue that holds the message.
 	Link *Message
 }
 
@@ -228,7 +223,7 @@ type Delivery struct {
 	Header wire.Header   // as received; lnet may change it
 	From   nid.ProcessID // peer at the other end of the connection (previous hop)
 	Sink   Payload       // set by lnet: where the payload goes; Length may be 0
-	Group  Group         // that it was sent to, see Multicaster; 0: to this node
+	Group  Group         // the group that it was sent to, see Multicaster; 0: to this node
 
 	// ReceivedAt is the time on Config.Clock at which the driver received the end of the
 	// header, which may be earlier than when it parsed it. All messages that came with one
@@ -257,6 +252,6 @@ type Delivery struct {
 	Owner any // see Cache
 	// Driver is the driver's own, to find its connection again in Recv.
 	Driver any
-	// ReadLoop is the loop that received it, or nil if that cannot be handed over.
+	// the loop that received it, or nil if that loop cannot be handed over
 	ReadLoop ReadLoop
 }

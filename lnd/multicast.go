@@ -12,9 +12,8 @@ const MaxGroup Group = 1<<16 - 1
 // IsValid reports whether g is the number of a group.
 func (g Group) IsValid() bool { return g > 0 && g <= MaxGroup }
 
-// Multicaster is an NI whose network can take one datagram to many nodes at
-// once (RM-1 and RM-A22). That is a PUT without ACK whose
-// Header.DestNID is the group's.
+// Multicaster is an NI whose network can take one datagram to many nodes at once (RM-1 and
+// RM-A22). A datagram is a PUT without ACK whose Header.DestNID is the group's.
 //
 // Datagrams are unreliable: each member gets one, none, or two of them, in any
 // order, whole. An NI does not get its own. A peer is not connected for it, and
@@ -29,11 +28,11 @@ type Multicaster interface {
 	// GroupNID is the NID that stands for a group in Header.DestNID. Nothing is
 	// sent to it by Send.
 	GroupNID(g Group) nid.NID
-	// Join has the NI receive what others send to a group, until Leave. To join
-	// again does nothing. The error says what the system refuses; EOPNOTSUPP, as
+	// Join makes the NI receive datagrams that others send to a group, until Leave. Joining
+	// again does nothing. The error is the system's; it is EOPNOTSUPP, as
 	// errors.ErrUnsupported, if the network has no multicast.
 	Join(g Group) error
-	// Leave ends Join. What has arrived already may still be delivered.
+	// Leave ends Join. Datagrams that have arrived already may still be delivered.
 	Leave(g Group) error
 	// Multicast sends m as one datagram to its Group, which is set. It never blocks, and
 	// reports every failure through Upcalls.Finalize. The sender need not have joined.
@@ -53,9 +52,9 @@ type MulticastLimits struct {
 	ReceiveBuffer int `json:"receive_buffer"`
 }
 
-// Burst is how many datagrams with so many bytes of payload the receive buffer holds
-// while the reader is blocked, so how many a sender may send at once. It is an estimate
-// on the safe side, because systems round up the memory of a datagram.
+// Burst is how many datagrams with this many bytes of payload the receive buffer holds while
+// the reader is blocked, and so how many a sender may send at once. It is an estimate on the
+// safe side, because systems round up the memory of a datagram.
 func (l MulticastLimits) Burst(payload int) int { return l.ReceiveBuffer / (2*payload + 1024) }
 
 // AsMulticaster returns an NI as a Multicaster; ok is false if its network has no

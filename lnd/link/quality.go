@@ -34,8 +34,8 @@ type Outcome struct {
 	Delays [2]time.Duration // of each copy
 }
 
-// Draw draws the outcome of one message. How many random numbers that takes
-// depends on the quality and on what they are.
+// Draw draws the outcome of one message. How many random numbers it takes from r depends on
+// the quality and on their values.
 func (q *Quality) Draw(r *rand.Rand) Outcome {
 	var f Outcome
 	if q.Loss > 0 && r.Float64() < q.Loss {
@@ -56,7 +56,7 @@ func (q *Quality) Draw(r *rand.Rand) Outcome {
 	return f
 }
 
-// hold draws how much longer a reordered message takes.
+// hold draws the delay of a reordered message beyond its latency.
 func (q *Quality) hold(latency time.Duration, r *rand.Rand) time.Duration {
 	if q.Hold == (Dist{}) {
 		return DefaultHold + latency

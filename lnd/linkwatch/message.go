@@ -54,20 +54,20 @@ const (
 // errMessage is the error of bytes that are no messages of rtnetlink.
 var errMessage = errors.New("not a message of rtnetlink")
 
-// message is what the watcher takes of one message.
+// message has those fields of a message that the watcher uses.
 type message struct {
 	kind        uint16
 	seq         uint32
 	interrupted bool
 	index       uint32
-	name        []byte // of a link, in what was parsed; empty: not told
+	name        []byte // of a link, part of the parsed bytes; empty: the message has none
 	flags       uint32 // of a link
 	addr        netip.Addr
 }
 
-// parse calls each for every message in b about a link, an address or the end of a dump.
-// What else the kernel says is passed over: among it the messages of bridges about their
-// ports, which have the types of links.
+// parse calls each for every message in b about a link, an address or the end of a dump. It
+// ignores all other messages, among them those of bridges about their ports, which have the
+// same types as messages about links.
 func parse(b []byte, each func(message)) error {
 	for len(b) >= headerSize {
 		size := binary.NativeEndian.Uint32(b)
@@ -93,7 +93,7 @@ func parse(b []byte, each func(message)) error {
 	return nil
 }
 
-// parseBody reports whether the message is one to take.
+// parseBody parses the body of a message, and reports whether the watcher uses the message.
 func (m *message) parseBody(b []byte) (ok bool, err error) {
 	switch m.kind {
 	case typeError, typeDone:
@@ -140,7 +140,7 @@ func attributes(b []byte, each func(kind uint16, value []byte)) error {
 // maxName is the longest name of an interface (IFNAMSIZ without the end).
 const maxName = 15
 
-// text is a name up to its end; empty if it is none that an interface can have.
+// text returns the name in b up to its end, or nothing if no interface can have that name.
 func text(b []byte) []byte {
 	for i, c := range b {
 		switch {

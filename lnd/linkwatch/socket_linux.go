@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// readSize is more than the kernel says at once.
+	// readSize is larger than any datagram that the kernel sends.
 	readSize = 64 << 10
 	// receiveBuffer is for bursts of changes, such as a thousand interfaces that go down.
 	receiveBuffer = 1 << 20
@@ -47,7 +47,7 @@ func listen() (source, error) {
 
 // setUp subscribes a socket to the changes of links and addresses.
 func setUp(fd int) error {
-	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, receiveBuffer) // the kernel's limit counts
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, receiveBuffer) // the kernel may set a lower limit
 	const groups = unix.RTMGRP_LINK | unix.RTMGRP_IPV4_IFADDR | unix.RTMGRP_IPV6_IFADDR
 	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: groups}); err != nil {
 		return err

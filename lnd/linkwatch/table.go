@@ -37,8 +37,8 @@ type table struct {
 	links map[uint32]*link
 	addrs map[netip.Addr][]owner
 	homes map[netip.Addr]home // of the addresses that were asked for
-	round uint32              // of dumps: what a round does not name is gone
-	told  bool                // some link had flagLowerUp: the kernel tells of carriers
+	round uint32              // number of the latest round of dumps: a link or address that a round does not name is gone
+	told  bool                // some link had flagLowerUp, so the kernel reports carriers
 }
 
 type link struct {
@@ -60,7 +60,7 @@ func newTable() table {
 	return table{links: map[uint32]*link{}, addrs: map[netip.Addr][]owner{}, homes: map[netip.Addr]home{}}
 }
 
-// take takes over what a message says, and reports whether that is news.
+// take updates the table from a message, and reports whether that changed anything.
 func (t *table) take(m message) (news bool) {
 	switch m.kind {
 	case typeNewLink:
@@ -121,9 +121,9 @@ func (t *table) sweepAddrs() {
 	}
 }
 
-// state says why nothing can be sent from an address; nil: something can. An address that
-// was on no interface since it was asked for first is up: the kernel takes whole networks
-// for its own where it is told to, and all of 127.0.0.0/8.
+// state returns the reason why nothing can be sent from an address, or nil. An address that
+// no interface has had since the first call for it counts as up: it can be local all the
+// same, because a route can make a whole network local, as that of 127.0.0.0/8 does.
 func (t *table) state(a netip.Addr) error {
 	owners := t.addrs[a]
 	if len(owners) == 0 {
@@ -133,7 +133,7 @@ func (t *table) state(a netip.Addr) error {
 	for _, o := range owners {
 		l := t.links[o.index]
 		if l == nil {
-			continue // its end is about to be told too
+			continue // the kernel is about to report the removal of this address, too
 		}
 		reason := t.reason(l)
 		if reason == nil {
@@ -151,7 +151,7 @@ func (t *table) state(a netip.Addr) error {
 	return down
 }
 
-// stateWithout is the state of an address that no interface has.
+// stateWithout returns the state of an address that no interface has.
 func (t *table) stateWithout(a netip.Addr) error {
 	h, known := t.homes[a]
 	if !known {
@@ -161,14 +161,15 @@ func (t *table) stateWithout(a netip.Addr) error {
 	switch {
 	case l == nil:
 		return &StateError{h.name, a, ErrGone}
-	case t.reason(l) == ErrDown: // which takes its IPv6 addresses away
+	case t.reason(l) == ErrDown: // an interface that is down loses its IPv6 addresses
 		return &StateError{l.name, a, ErrDown}
 	}
 	return &StateError{l.name, a, ErrNoAddress}
 }
 
-// reason says why a link is down, nil if it is up. Kernels that do not tell of carriers, such
-// as that of gVisor, set flagRunning alone. Linux does so too, but sets and clears it later.
+// reason returns the reason why a link is down, nil if it is up. Kernels that do not report
+// carriers, such as gVisor's, set flagRunning alone. Linux sets and clears flagRunning as
+// well, but later than flagLowerUp.
 func (t *table) reason(l *link) error {
 	carrier := uint32(flagLowerUp)
 	if !t.told {

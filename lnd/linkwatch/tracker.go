@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	// pollInterval is the interval at which the kernel is asked for the links of the watched
-	// addresses. The kernel reports the loss of a carrier at once; but if another one is lost
-	// within a second, on any interface, it reports that only after the second (linkwatch).
+	// pollInterval is the interval at which the tracker asks for the links of the addresses
+	// in use. The kernel reports the loss of a carrier at once, but a second loss within a
+	// second, on any interface, only at the end of that second (linkwatch).
 	pollInterval = 100 * time.Millisecond
-	// idleInterval is how long it takes at most until the first of them is.
+	// idleInterval replaces pollInterval while no address is in use.
 	idleInterval = time.Second
 	// dumpTimeout is how long a dump may take before it is asked for again.
 	dumpTimeout = time.Second
@@ -18,8 +18,8 @@ const (
 	dumpPause = 50 * time.Millisecond
 )
 
-// tracker keeps a table up to date: it says what to ask the kernel, and takes what that
-// says. A round is a dump of all links and one of all addresses; the first one fills the
+// tracker keeps a table up to date: it decides what to ask the kernel, and processes the
+// answers. A round is a dump of all links and one of all addresses; the first one fills the
 // table, and another follows when messages were lost. It reads no clock and has no socket.
 type tracker struct {
 	table
@@ -38,10 +38,10 @@ type tracker struct {
 
 // Stats counts what a [Watcher] did.
 type Stats struct {
-	Changes   uint64 `json:"changes"`   // of links and addresses that the kernel told
-	Lost      uint64 `json:"lost"`      // times that it had more to tell than there was room for
-	Rounds    uint64 `json:"rounds"`    // times that everything was asked for
-	Malformed uint64 `json:"malformed"` // messages that were none
+	Changes   uint64 `json:"changes"`   // changes of links and addresses that the kernel reported
+	Lost      uint64 `json:"lost"`      // times that messages were lost because the socket had no room
+	Rounds    uint64 `json:"rounds"`    // rounds of dumps
+	Malformed uint64 `json:"malformed"` // invalid messages
 }
 
 func newTracker() *tracker { return &tracker{table: newTable(), again: true} }
@@ -91,21 +91,21 @@ func (t *tracker) endDump(m message) {
 	}
 	if ended == typeGetLink {
 		t.sweepLinks()
-		t.dumping, t.dumpSeq = typeGetAddr, 0 // to be asked for
+		t.dumping, t.dumpSeq = typeGetAddr, 0 // the dump of addresses is to be requested
 		return
 	}
 	t.sweepAddrs()
 	t.rounds++
 }
 
-// lose notes that the kernel had no room for what it had to tell.
+// lose notes that messages of the kernel were lost.
 func (t *tracker) lose() {
 	t.stats.Lost++
 	t.again = true
 	t.awaited = 0 // the answer may be what was lost
 }
 
-// requests appends what is to be asked now, and says when to call it again at the latest.
+// requests appends the requests to send now, and returns when to call it again at the latest.
 func (t *tracker) requests(now time.Duration, b []byte) ([]byte, time.Duration) {
 	if t.dumping != 0 && t.dumpSeq != 0 && now-t.began >= dumpTimeout {
 		t.dumping, t.again = 0, true
@@ -154,7 +154,7 @@ func (t *tracker) pollOrWait(now time.Duration, b []byte) []byte {
 
 // poll asks about the links of the addresses in use.
 func (t *tracker) poll(b []byte) []byte {
-	for _, h := range t.homes { // any order: each answer stands for itself
+	for _, h := range t.homes { // any order: the answers do not depend on each other
 		if t.links[h.index] != nil {
 			t.seq++
 			t.awaited = t.seq

@@ -3,9 +3,10 @@
 // NI uses. On Linux it listens to the kernel (rtnetlink), with one socket for all NIs of a
 // node; on other systems every link is up.
 //
-// The kernel drops what a listener has no room for, and says so; then, and at the start,
-// everything is asked for. The interfaces in use are asked about ten times a second
-// besides, because the kernel may wait for a second before it tells of a lost carrier.
+// The kernel drops messages for which the socket has no room, and reports that; then, and at
+// the start, the watcher asks for all links and addresses. Besides, it asks for the links in
+// use ten times a second, because the kernel may wait for a second before it reports a lost
+// carrier.
 package linkwatch
 
 import (
@@ -21,19 +22,19 @@ type Watcher struct {
 	changed func()
 	source  source
 	start   time.Time
-	ready   chan struct{} // closed when the first round has ended, or the watcher
+	ready   chan struct{} // closed when the first round or the watcher has ended
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
 
 	mu      sync.Mutex
 	tracker *tracker // guarded by mu
-	failed  error    // why nothing is watched, or no more; guarded by mu
+	failed  error    // why links are not watched, or not any more; guarded by mu
 }
 
-// source is where a Watcher asks and listens.
+// source is the kernel, or its stand-in in tests.
 type source interface {
-	// receive waits for what the kernel says until an instant. errLost: it had no room.
-	// errLate: it said nothing until then.
+	// receive waits for a message of the kernel until an instant. Its error is errLost if the
+	// kernel has dropped messages, errLate if none came in time.
 	receive(until time.Time) ([]byte, error)
 	send(requests []byte) error
 	close() error // ends receive
@@ -75,9 +76,9 @@ func start(s source, changed func()) *Watcher {
 	return w
 }
 
-// State says why nothing can be sent from an address of this machine: a *[StateError].
-// Nil: its link is up, or the address was on no interface since it was asked for first, as
-// most of 127.0.0.0/8 is not, or nothing can be watched here.
+// State returns a *[StateError] that says why nothing can be sent from an address of this
+// machine. It returns nil if the link is up, if no interface has had the address since the
+// first call for it, as with most of 127.0.0.0/8, or if links are not watched here.
 func (w *Watcher) State(a netip.Addr) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +91,7 @@ func (w *Watcher) State(a netip.Addr) error {
 	return nil
 }
 
-// Keep ends the interest in all addresses that are not used any more.
+// Keep forgets all addresses that are not in use any more.
 func (w *Watcher) Keep(used func(netip.Addr) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,7 +110,7 @@ func (w *Watcher) Stats() Stats {
 	return w.tracker.stats
 }
 
-// Err says why nothing is watched any more, nil while it is.
+// Err says why links are not watched any more, nil while they are.
 func (w *Watcher) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -127,7 +128,7 @@ func (w *Watcher) Close() error {
 	return err
 }
 
-// run steps the tracker on what comes.
+// run steps the tracker on the messages of the kernel, and when its timer is due.
 func (w *Watcher) run(ctx context.Context) {
 	told := false
 	defer func() {
@@ -142,7 +143,7 @@ func (w *Watcher) run(ctx context.Context) {
 		requests, wake = w.tracker.requests(time.Since(w.start), requests[:0])
 		w.mu.Unlock()
 		if len(requests) > 0 && w.source.send(requests) != nil {
-			w.lose() // the kernel has no memory for it
+			w.lose() // the kernel has no memory for the request
 		}
 		b, err := w.source.receive(w.start.Add(wake))
 		switch {
@@ -176,7 +177,7 @@ func (w *Watcher) lose() {
 	w.mu.Unlock()
 }
 
-// fail ends the watch: all links count as up, as where none is watched.
+// fail ends the watch: all links count as up, as on a system where none is watched.
 func (w *Watcher) fail(err error) {
 	w.mu.Lock()
 	w.failed = err

@@ -23,13 +23,13 @@ import (
 
 // Harness starts the driver under test.
 type Harness struct {
-	// Start returns two NIs that reach each other, with the given upcalls,
-	// and arranges for nothing: the suite shuts them down.
+	// Start returns two NIs that reach each other, with the given upcalls. It need not
+	// arrange for their end: the suite shuts them down.
 	Start func(t *testing.T, a, b lnd.Upcalls) (lnd.NI, lnd.NI)
-	// Incarnation is that with which Start has started one of the two.
+	// Incarnation returns the incarnation with which Start has started one of the two.
 	Incarnation func(lnd.NI) uint64
-	// Await returns when cond holds, or false after some seconds without.
-	// Nil waits in real time.
+	// Await returns true when cond holds, or false if it does not for some seconds. Nil waits
+	// in real time.
 	Await func(cond func() bool) bool
 	// Unreachable is a NID on the driver's net that no node has; invalid
 	// where the driver reaches all NIDs.
@@ -51,7 +51,7 @@ func Poll(cond func() bool) bool {
 	return true
 }
 
-// shutdownLimit is when a Shutdown hangs, whose context ended long before.
+// shutdownLimit is the time after which a Shutdown hangs, if its context ended long before.
 const shutdownLimit = 30 * time.Second
 
 // fabric is a pair of NIs under test.
@@ -72,7 +72,7 @@ func newFabric(t *testing.T, h Harness) *fabric {
 	f := &fabric{t: t, h: h, upA: newRecorder(), upB: newRecorder()}
 	f.a, f.b = h.Start(t, f.upA, f.upB)
 	f.upA.ni, f.upB.ni = f.a, f.b
-	if f.a == f.b { // loopback: both ends report to one
+	if f.a == f.b { // loopback: both ends report to one recorder
 		f.upB = f.upA
 	}
 	t.Cleanup(func() {

@@ -18,8 +18,8 @@ const multicastNIs = 3
 
 // MulticastHarness starts a driver whose NIs have multicast.
 type MulticastHarness struct {
-	// Start returns NIs of one net that reach each other, one for each of the
-	// upcalls. What few datagrams are sent between them must not be lost.
+	// Start returns NIs of one net that reach each other, one for each of the upcalls. The
+	// few datagrams that the suite sends between them must not be lost.
 	Start func(t *testing.T, ups []lnd.Upcalls) []lnd.NI
 	// Await is as in [Harness].
 	Await func(cond func() bool) bool
@@ -127,7 +127,7 @@ func (f *casters) await(what string, cond func() bool) {
 	}
 }
 
-// numbers are the match bits of what has arrived at an NI.
+// numbers returns the match bits of the datagrams that have arrived at an NI.
 func (f *casters) numbers(at int) (bits []uint64) {
 	r := f.ups[at]
 	r.mu.Lock()
@@ -138,8 +138,8 @@ func (f *casters) numbers(at int) (bits []uint64) {
 	return bits
 }
 
-// wantOnly waits until the last of these has arrived and checks that nothing
-// else has. What must not arrive was sent before it, by the same NI.
+// wantOnly waits until the last of these has arrived and checks that no other datagram has. A
+// datagram that must not arrive was sent earlier by the same NI.
 func (f *casters) wantOnly(at int, want ...uint64) {
 	f.t.Helper()
 	f.await("arrival", func() bool { return slices.Contains(f.numbers(at), want[len(want)-1]) })
@@ -148,8 +148,8 @@ func (f *casters) wantOnly(at int, want ...uint64) {
 	}
 }
 
-// wantAll waits until all these have arrived, in any order, and checks that nothing
-// else has so far.
+// wantAll waits until all these have arrived, in any order, and checks that no other datagram
+// has so far.
 func (f *casters) wantAll(at int, want ...uint64) {
 	f.t.Helper()
 	f.await("arrivals", func() bool { return len(f.numbers(at)) >= len(want) })
@@ -164,7 +164,7 @@ func (r *recorder) result(m *lnd.Message) error {
 	return r.finalized[m]
 }
 
-// shut ends an NI, and nothing is sent from it afterwards.
+// shut ends an NI, from which the test sends nothing afterwards.
 func (f *casters) shut(at int) {
 	f.t.Helper()
 	if err := f.nis[at].Shutdown(f.t.Context()); err != nil {

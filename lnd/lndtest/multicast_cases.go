@@ -55,7 +55,7 @@ func testDatagrams(t *testing.T, f *casters) {
 	}
 }
 
-// testTooLong: what does not fit is not sent, and what comes next is.
+// testTooLong: a datagram that is too long is not sent, and the next one is.
 func testTooLong(t *testing.T, f *casters) {
 	f.join(1, 1)
 	m := f.make(0, 1, fill(f.nis[0].MulticastLimits().MaxPayload+1, 1))
@@ -123,8 +123,8 @@ func testCastDropped(t *testing.T, f *casters) {
 	}
 }
 
-// testCastReentrant: upcalls may send datagrams, which a driver that recursed or
-// kept a lock would not survive.
+// testCastReentrant: upcalls may send datagrams; a driver that recurses or holds a lock would
+// fail.
 func testCastReentrant(t *testing.T, f *casters) {
 	const rounds = 2000
 	var mu sync.Mutex

@@ -99,8 +99,8 @@ func testOrder(t *testing.T, f *fabric) {
 	}
 }
 
-// testDropped: a payload that goes nowhere, or only in part, does not disturb
-// what follows.
+// testDropped: a payload that lnet does not take, or only in part, does not disturb later
+// messages.
 func testDropped(t *testing.T, f *fabric) {
 	limits := []int{0, 5000, lnd.MaxPayload}
 	i := 0
@@ -201,8 +201,8 @@ func testEarlyRecv(t *testing.T, f *fabric) {
 	}
 }
 
-// testReentrant: upcalls may send. Both ends answer until a count is reached,
-// which a driver that recursed or kept a lock would not survive.
+// testReentrant: upcalls may send. Both ends answer until a count is reached; a driver that
+// recurses or holds a lock would fail.
 func testReentrant(t *testing.T, f *fabric) {
 	const rounds = 5000
 	var mu sync.Mutex

@@ -71,7 +71,7 @@ func (a *acceptor) begin(n int) {
 	a.mu.Unlock()
 }
 
-// leave takes no more requests for ni.
+// leave stops accepting requests for ni.
 func (a *acceptor) leave(ni *NI) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

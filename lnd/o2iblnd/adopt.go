@@ -17,7 +17,7 @@ type Adoption struct {
 	QueueDepth int     // 0: peer_credits
 	MaxFrags   int     // 0: 257
 	// Connect makes this side's end of the connection, on the NI's device: see
-	// softroce.Adopt. There is no Established.
+	// softroce.Adopt. No event Established follows.
 	Connect func(dev verbs.Device, qp verbs.QPConfig, events func(verbs.Conn, verbs.Event)) (verbs.Conn, error)
 }
 
@@ -29,7 +29,7 @@ func (ni *NI) Adopt(a Adoption) error {
 	}
 	switch why, reason, ok := p.admit(a.PeerStamp, kib.V2); {
 	case !ok:
-		return newError(ShuttingDown, lustre(a.Peer), nil) // or it was idle at this instant
+		return newError(ShuttingDown, lustre(a.Peer), nil) // or the peer was removed as idle just now
 	case why != 0:
 		return newError(reason, lustre(a.Peer), nil)
 	}

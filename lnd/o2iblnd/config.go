@@ -23,14 +23,14 @@ type Config struct {
 	Open verbs.Opener
 
 	Service         uint16 // service, 987: the CM port
-	PeerCreditsHIW  int    // peer_credits_hiw, half of peer_credits: owed credits that are worth a NOOP
+	PeerCreditsHIW  int    // peer_credits_hiw, half of peer_credits: when so many credits are owed, a NOOP returns them
 	ConcurrentSends int    // concurrent_sends, as peer_credits: sends of a connection that are not completed
 	ConnsPerPeer    int    // conns_per_peer, 1, at most 127
 	NTX             int    // ntx, 512: messages of the NI that are under way, besides the queue depth of each connection
 
-	// Timeout (timeout) is how long a message may wait, for credits, for its
-	// completion and for the peer's answer. It is noticed a quarter late at most. 0:
-	// lnd.Tunables.Timeout, 49 s with LNet's defaults.
+	// Timeout (timeout) is how long a message may wait, for credits, for its completion and
+	// for the peer's answer. The driver notices that at most a quarter of the time too late.
+	// 0: lnd.Tunables.Timeout, 49 s with LNet's defaults.
 	Timeout time.Duration
 	// RetryCount (retry_count, 5) is how often a queue pair retransmits a packet without an
 	// answer, 1 to 7; negative: 0.
@@ -48,15 +48,15 @@ type Config struct {
 	// WrqSGE (wrq_sge) is how many pieces of memory a WRITE gathers. 0: as many as the
 	// device can; kernels have 2.
 	WrqSGE int
-	// Cksum (cksum) adds checksums to messages, counted as the peer counts its own: before
-	// the peer has shown one there are none, since kernels differ and end the connection at
-	// one that they count otherwise. Nodes of ours say that they take either. Checksums that
-	// arrive are verified in any case, but for the ones that kernels are known to get wrong,
-	// see VerifyChecksum of kib.
+	// Cksum (cksum) adds checksums to messages, which are computed in the same way as the
+	// peer's. Kernels compute them in two ways and end the connection at one that they
+	// compute otherwise, so none is sent before the peer has sent one. Nodes of this project
+	// say that they accept both. Checksums that arrive are always verified, except for those
+	// that kernels are known to get wrong, see VerifyChecksum of kib.
 	Cksum bool
 
-	// RxBuffers is how many messages of 4 KiB the NI can be receiving at a time, of
-	// all its peers together (1024). What finds none is sent again by its sender.
+	// RxBuffers is how many messages of 4 KiB the NI can be receiving at a time, of all its
+	// peers together (1024). A message that finds no buffer is sent again by its sender.
 	// Buffers are made when they are first needed. Local policy.
 	RxBuffers int
 	// MaxConns bounds the connections of an NI, those that are being made or ended

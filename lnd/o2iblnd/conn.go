@@ -31,13 +31,13 @@ type conn struct {
 	peer    *peer
 	id      uint32
 	dialled bool // by this side
-	ask     ask  // of one that was dialled
+	ask     ask  // the request, if this side dialled
 
 	// Set before it is established.
 	peerStamp       uint64
 	version         kib.Version
 	depth, maxFrags int
-	counting        kib.Counting // of the peer's checksums
+	counting        kib.Counting // how the peer computes checksums
 
 	mu        sync.Mutex // guards all below
 	state     connState
@@ -64,7 +64,7 @@ var outs = sync.Pool{New: func() any { return new(exchangeOut) }}
 
 // newConn makes a connection to p; nil if the NI has ended.
 func (ni *NI) newConn(p *peer, dialled bool) *conn {
-	ni.mu.RLock() // Shutdown sees c in the table, or there is none
+	ni.mu.RLock() // so that Shutdown either sees c in the table or prevents it
 	defer ni.mu.RUnlock()
 	if ni.ended() {
 		return nil

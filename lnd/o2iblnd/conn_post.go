@@ -35,7 +35,7 @@ func (c *conn) tellEnded() {
 		return
 	}
 	if len(c.out.WRs) > 0 && !c.posting {
-		c.flush() // what is to be posted does not wait for lnet
+		c.flush() // posting does not wait for lnet
 	}
 	c.ending++
 	c.mu.Unlock()
@@ -49,11 +49,11 @@ func (c *conn) tellEnded() {
 	c.ending--
 }
 
-// workRequests makes those of out, in its own memory.
+// workRequests returns the work requests of out, which use the memory of out.
 func (c *conn) workRequests(out *exchangeOut) []verbs.SendWR {
 	out.posts, out.sges = out.posts[:0], out.sges[:0]
 	need := len(out.WRs) + len(out.Pieces)
-	if cap(out.sges) < need { // so that it does not move
+	if cap(out.sges) < need { // the pieces must not move once work requests refer to them
 		out.sges = make([]verbs.SGE, 0, 2*need)
 	}
 	for i := range out.WRs {
@@ -118,7 +118,7 @@ func (c *conn) completed(id uint32, status verbs.Status) {
 	if status == verbs.Flushed && c.state == connOpen {
 		c.flushed = append(c.flushed, id)
 		c.mu.Unlock()
-		c.vc.Disconnect() // its last event follows, and says why
+		c.vc.Disconnect() // its last event follows, with the reason
 		return
 	}
 	if failed != nil && c.x.failed != nil {
@@ -164,9 +164,9 @@ func (c *conn) endTx(t *tx) {
 	c.ni.endTx(t)
 }
 
-// checkWritten fails a transfer of which the peer has written less than it says: kernels
-// forget the end of a reply that is shorter than its sink (o2iblnd-wire §8.3). It is seen
-// where the device counts what arrives.
+// checkWritten fails a transfer of which the peer has written less than it says: kernels omit
+// the end of a reply that is shorter than its sink (o2iblnd-wire §8.3). This is noticed only
+// with devices that count the bytes that arrive.
 func (c *conn) checkWritten(t *tx) {
 	m, ok := t.mr.(verbs.WriteCounter)
 	if !ok || t.err != nil || t.kind != kib.GetReq && t.kind != kib.PutAck || t.status <= 0 || m.Written() >= uint64(t.status) {

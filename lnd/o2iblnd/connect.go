@@ -17,7 +17,7 @@ func (ni *NI) connect(p *peer, a ask) {
 	}
 	c.ask = a
 	m := kib.Msg{Params: kib.ConnParams{QueueDepth: uint16(a.depth), MaxFrags: uint16(a.maxFrags), MaxMsgSize: kib.MaxMsgSize}}
-	private := ni.greeting(&m, kib.ConnReq, p, a.stamp) // without a checksum: how the peer counts is not known yet
+	private := ni.greeting(&m, kib.ConnReq, p, a.stamp) // without a checksum: it is not known yet how the peer computes them
 	to := netip.AddrPortFrom(p.id.Addr(), ni.cfg.Service)
 	cfg := ni.connConfig(c, a.depth, private)
 	cfg.MTU = cmp.Or(a.mtu, cfg.MTU)
@@ -34,7 +34,7 @@ func (ni *NI) connect(p *peer, a ask) {
 	c.made(vc)
 }
 
-// greeting encodes a CONNREQ or CONNACK. It fits: its NIDs are IPv4.
+// greeting encodes a CONNREQ or CONNACK. Encoding cannot fail, because the NIDs are IPv4.
 func (ni *NI) greeting(m *kib.Msg, typ kib.MsgType, p *peer, stamp uint64) []byte {
 	m.Header = kib.Header{
 		Version: kib.V2, Type: typ, SrcNID: ni.nid, SrcStamp: ni.stamp, DstNID: p.id, DstStamp: stamp,

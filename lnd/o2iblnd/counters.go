@@ -22,8 +22,8 @@ const (
 	RefusedEarly     // the NI is starting
 	RefusedStale     // it is meant for an earlier incarnation of this NI
 	RefusedDepth     // its queue depth is more than peer_credits
-	RefusedFrags     // it wants more fragments than there can be
-	RefusedSize      // it wants longer messages than there can be
+	RefusedFrags     // it wants more fragments than a transfer can have
+	RefusedSize      // it wants longer messages than o2iblnd has
 	RefusedRestart   // the peer has a new incarnation or version: its old connections are closed first
 	RefusedRace      // both sides connect, and our request wins
 	RefusedLimit     // too many connections: see max_conns, or 508 of one peer

@@ -4,12 +4,12 @@
 //
 // # Connections
 //
-// The NID of a node is its IPv4 address; its connection manager is asked at port 987
-// (service) of that address for conns_per_peer connections, when there is something to
-// send. Each is a reliable queue pair. Requests and answers (CONNREQ, CONNACK) travel in
-// the private data of connection management; they agree upon the queue depth, which
-// is the smaller peer_credits of both, and how many WRITEs a transfer may take, and each
-// names the incarnation of its node by a stamp.
+// The NID of a node is its IPv4 address. A node that has something to send asks the
+// connection manager at port 987 (service) of the peer's address for conns_per_peer
+// connections. Each is a reliable queue pair. Requests and answers (CONNREQ, CONNACK) travel
+// in the private data of connection management; they agree upon the queue depth, which is the
+// smaller peer_credits of both, and how many WRITEs a transfer may take, and each names the
+// incarnation of its node by a stamp.
 //
 // If both sides connect at once the request of the higher NID wins, unless the other side
 // repeats its own after 10 ms: then the winner's request was lost, or came before the other
@@ -22,9 +22,9 @@
 // a shorter queue, fewer fragments, another stamp. Version 1 of the protocol, which Lustre
 // had before 2.4, is refused and not spoken.
 //
-// Whatever goes wrong on a connection ends that one; what lnet refuses ends all of the
-// peer's. Each cause is a [Reason] and has a counter; each is logged once per peer, or
-// per address while the peer is unknown.
+// An error on a connection ends that connection; a header that lnet refuses ends all
+// connections of the peer. Each cause is a [Reason] and has a counter; each is logged once
+// per peer, or per address while the peer is unknown.
 //
 // # Messages
 //
@@ -36,15 +36,15 @@
 // There is no REPLY to a GET_REQ on the wire: GET_DONE stands for it, and is delivered
 // as one. At the other side the REPLY of lnet that names the MD of a GET_REQ becomes
 // WRITEs and GET_DONE; if lnet has dropped the GET, GET_DONE says ENODATA, and after the
-// timeout ETIMEDOUT. The answer may be shorter than the sink. (Kernels then
-// forget to write the end of it, o2iblnd-wire §8.3. Over softroce such a GET ends with EIO,
-// reason not_written; hardware does not show it. A program that GETs from a kernel what may
-// be shorter should ask for up to 3976 bytes.)
+// timeout ETIMEDOUT. The answer may be shorter than the sink. (Kernels then omit the end of
+// the data, o2iblnd-wire §8.3. Over softroce such a GET ends with EIO, reason not_written;
+// with hardware this is not noticed. A program that gets data from a kernel which may be
+// shorter than the sink should ask for at most 3976 bytes.)
 //
 // # What is promised
 //
-// Nothing is delivered twice, and what is delivered without an error is whole. What
-// becomes of a message when its connection ends:
+// No message is delivered twice, and a message that is delivered without an error is whole.
+// When the connection of a message ends, the following happens to the message:
 //
 //	the message                             at the sender         at the receiver
 //	waits for a first connection            stays, until asking   nothing
@@ -54,9 +54,9 @@
 //	device has it, PUT_DONE included
 //	arrived and held by lnet                -                     given up, or Delivered with an error
 //
-// A message is finalized when the peer's device has acknowledged it. Memory that the
-// peer may write to is taken back (deregistered) before lnet hears of the end of
-// its transfer: a WRITE that comes late finds nothing.
+// A message is finalized when the peer's device has acknowledged it. Memory that the peer may
+// write to is deregistered before lnet hears of the end of its transfer: a WRITE that comes
+// late finds no memory.
 //
 // Messages of one connection are delivered in order within each row of the first
 // table; a transfer and an IMMEDIATE may pass each other.
@@ -71,23 +71,23 @@
 //
 // # Priority
 //
-// A priority message passes what is queued for its connection, and has the last
-// credit for itself. WRITEs are posted in turns of 344 KiB, two ahead: those it waits
-// for. It does not pass what the device has.
+// A priority message passes messages that are queued for its connection, and the last credit
+// is reserved for priority messages. It does not pass work requests that the device already
+// has: of WRITEs, which are posted in turns of 344 KiB, these are at most two turns.
 //
 // # Held messages
 //
-// A PUT_REQ that lnet holds just waits, and so does its credit: seven of a peer
-// hold up its others, but for one of priority. Of an IMMEDIATE the payload is kept
-// here, in memory of its own, and the buffer is returned at once; its credit too, up
-// to 64 for each connection.
+// A PUT_REQ that lnet holds keeps its credit: seven of them hold up all further messages of
+// their peer, except for a priority message. The payload of an IMMEDIATE that lnet holds is
+// copied to memory of its own, and the buffer is returned at once; its credit too, up to 64
+// for each connection.
 //
 // # Buffers
 //
-// The connections of an NI share its receive buffers ([Config].RxBuffers, 4 KiB each,
-// 4 MiB in all), which are fewer than all peers have credits for. A message has one
-// from its first packet until lnet has taken it, which an idle connection does not.
-// What finds none is dropped, counted by the pool, and sent again by its sender's device.
+// The connections of an NI share its receive buffers ([Config].RxBuffers, 4 KiB each, 4 MiB
+// in all), which are fewer than all peers have credits for. A message occupies a buffer from
+// its first packet until lnet has taken it; an idle connection occupies none. A message that
+// finds no buffer is dropped, counted by the pool, and sent again by its sender's device.
 //
 // # Time-outs
 //
@@ -98,10 +98,10 @@
 //
 // # Which peers are believed
 //
-// LNet has no authentication. A request must come from the address that its NID names,
-// which the network vouches for as far as it does. Any host that reaches UDP port
-// 4791 and knows or guesses numbers of queue pairs and packets can forge packets:
-// RoCE is for networks of trusted hosts.
+// LNet has no authentication. A request must come from the address that its NID names;
+// whether packets can have forged addresses depends on the network. Any host that reaches UDP
+// port 4791 and knows or guesses numbers of queue pairs and packets can forge packets: RoCE
+// is for networks of trusted hosts.
 //
 // # Multicast
 //
@@ -133,6 +133,6 @@
 // # Limits
 //
 // IPv4 alone: the messages have no room for other NIDs. An NI has up to max_conns
-// connections, and ntx messages that are not finalized; what comes beyond is refused.
-// Routers are not known: a GET to a node behind one goes as IMMEDIATE.
+// connections, and ntx messages that are not finalized; further ones are refused. The driver
+// does not know which peers are routers: a GET to a node behind one is sent as IMMEDIATE.
 package o2iblnd

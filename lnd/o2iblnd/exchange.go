@@ -27,7 +27,7 @@ type exchange struct {
 
 	credits     int // messages that this side may send
 	owed        int // credits to give back (outstanding)
-	reserved    int // answers that this side may wait for
+	reserved    int // answers that this side may still ask for
 	peerCredits int // messages that the peer may send: what it was given
 
 	sends int // SENDs that are posted and not completed
@@ -39,7 +39,7 @@ type exchange struct {
 	credited   classQueue
 	writing    classQueue
 	gets       txQueue // GET_REQs of the peer that lnet has not answered
-	first      *tx     // of all that has a deadline, the earliest
+	first      *tx     // the tx with the earliest deadline
 	last       *tx
 
 	slots  []*tx
@@ -64,7 +64,7 @@ type exchangeConfig struct {
 	version          kib.Version
 	depth            int // queue depth: credits of each side
 	maxFrags         int // WRITEs of a transfer
-	highWater        int // owed credits that are worth a NOOP
+	highWater        int // when this many credits are owed, a NOOP returns them
 	concurrent       int // SENDs that may be posted
 	gather           int // pieces of memory in a WRITE
 	sendGather       int // and in a SEND, its header included
@@ -75,7 +75,7 @@ type exchangeConfig struct {
 	firstCookie      uint64
 }
 
-// exchangeCounts are shown to people.
+// exchangeCounts are counters for snapshots.
 type exchangeCounts struct{ sent, received, bytesOut, bytesIn uint64 }
 
 // Bounds of the WRITEs that are posted at a time (local policy). A priority message waits for

@@ -217,8 +217,8 @@ func (x *exchange) acceptPut(now time.Duration, t *tx) {
 	x.uncredited.push(t)
 }
 
-// refusePut answers a PUT_REQ whose payload is not transferred. Its credit is owed from
-// exchangeConsumed on.
+// refusePut answers a PUT_REQ whose payload is not transferred. The credit of the PUT_REQ is
+// owed from the input exchangeConsumed on.
 func (x *exchange) refusePut(now time.Duration, t *tx) {
 	t.kind, t.phase = kib.PutNak, phaseQueued
 	x.begin(t)

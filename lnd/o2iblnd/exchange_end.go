@@ -51,12 +51,12 @@ func (x *exchange) expire(now time.Duration, out *exchangeOut) {
 	}
 }
 
-// bulk reports whether t waits for data by RDMA to come or to be taken.
+// bulk reports whether t waits until its data has been transferred by RDMA.
 func (t *tx) bulk() bool {
 	return t.phase == phaseWriting || t.phase == phaseWaiting && (t.kind == kib.GetReq || t.kind == kib.PutAck)
 }
 
-// isBulk reports whether a work request is a WRITE of the peer's memory.
+// isBulk reports whether a work request is an RDMA WRITE.
 func isBulk(id uint32) bool { return id != noopID && id != silentID && id&turnMark != 0 }
 
 // close ends the connection. Transfers that have posted nothing end at once, others with

@@ -71,8 +71,8 @@ func (x *exchange) blocked() bool {
 	return t == nil || x.credits == 0 || x.credits <= x.kept() && !t.priority
 }
 
-// kept is how many credits are reserved for priority messages. When only they are left the
-// peer owes all others, and returns them at its high-water mark, which is below its depth.
+// kept is how many credits are reserved for priority messages. When no others are left the
+// peer owes all others, and it returns them at its high-water mark, which is below its depth.
 func (x *exchange) kept() int {
 	if x.cfg.depth >= 4 {
 		return 1
@@ -148,7 +148,7 @@ func (x *exchange) emit(now time.Duration, kind kib.MsgType, id uint32, m *kib.M
 }
 
 // summing reports whether messages get a checksum. A kernel ends the connection at a checksum
-// that it would have computed otherwise, so none is sent before the peer has shown its way.
+// that it computes otherwise, so none is sent before the peer has sent one.
 func (x *exchange) summing() bool { return x.cfg.checksum && x.cfg.counting != kib.Unknown }
 
 // attach adds the payload of an IMMEDIATE whose header begins at b[at]: by reference,
@@ -173,7 +173,7 @@ func (x *exchange) noop(now time.Duration, out *exchangeOut) {
 	silent := x.cfg.keepalive > 0 && now >= x.sentAt+x.cfg.keepalive
 	due := x.owed > 0 && x.owed >= x.cfg.highWater || silent
 	if silent {
-		x.sentAt = now // also if it cannot be sent: then something else is sent
+		x.sentAt = now // even if the NOOP cannot be sent: then another message is sent
 	}
 	if !due || x.uncredited.n > 0 || !x.blocked() || x.noops >= maxNoops || x.sends >= x.cfg.concurrent {
 		return

@@ -12,11 +12,11 @@ const (
 	exchangeTimer      exchangeInKind = iota // the wake is due
 	exchangeSend                             // tx is to be sent: IMMEDIATE, PUT_REQ or GET_REQ
 	exchangeArrived                          // bytes arrived; answered by an arrival
-	exchangeConsumed                         // lnet has consumed what arrivalDeliver brought, except for accepted PUT_REQs and for GET_REQs
+	exchangeConsumed                         // lnet has consumed a message of arrivalDeliver; not for accepted PUT_REQs and for GET_REQs
 	exchangeSink                             // tx has the memory for the PUT_REQ of its cookie
 	exchangeNak                              // refuse the PUT_REQ of tx's cookie, with status
-	exchangeAwaitReply                       // lnet has the GET_REQ of tx
-	exchangeReply                            // and answers it, with msg or status
+	exchangeAwaitReply                       // lnet has been given the GET_REQ of tx
+	exchangeReply                            // lnet answers the GET_REQ of tx, with msg or status
 	exchangeSent                             // a signaled work request is done, in error or not
 	exchangeClose                            // the connection ends because of err
 )
@@ -36,7 +36,7 @@ type arrival uint8
 const (
 	arrivalNone    arrival = iota
 	arrivalDeliver         // Message is for lnet
-	arrivalGet             // likewise, a GET_REQ: Tx is what AwaitReply and Reply are to be told
+	arrivalGet             // likewise, a GET_REQ: Tx is for exchangeAwaitReply and exchangeReply
 )
 
 // exchangeOut has the effects that the shell has to carry out: post the work requests, in the
@@ -49,7 +49,7 @@ type exchangeOut struct {
 	Done   txQueue
 	Closed *Error // the connection is to be ended
 
-	Counted []Reason // to be counted; the connection goes on
+	Counted []Reason // reasons to count; the connection goes on
 
 	posts []verbs.SendWR // memory of the shell
 	sges  []verbs.SGE    // likewise
@@ -60,7 +60,7 @@ type exchangeOut struct {
 	Tx      *tx
 }
 
-// workRequest is one to be posted. Its pieces are Bytes[bytes[0]:bytes[1]], if there
+// workRequest is a work request to post. Its pieces are Bytes[bytes[0]:bytes[1]], if there
 // are any, and Pieces[pieces[0]:pieces[1]].
 type workRequest struct {
 	id            uint32

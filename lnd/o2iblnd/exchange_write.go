@@ -34,15 +34,15 @@ func (x *exchange) queueDone(t *tx) {
 	x.uncredited.push(t)
 }
 
-// writesFor is how many WRITEs t takes by the rules of o2iblnd-wire §8.4: one
-// goes to one fragment, and gathers so many pieces.
+// writesFor returns how many WRITEs t takes by the rules of o2iblnd-wire §8.4: each WRITE
+// goes to one fragment, and gathers up to cfg.gather pieces.
 func (x *exchange) writesFor(t *tx) (n int) {
 	src, left := t.src, t.left
 	for i := 0; i < len(t.frags) && left > 0; i++ {
 		for rest := min(int(t.frags[i].Length), left); rest > 0; n++ {
 			took := src.pass(rest, x.cfg.gather)
 			if took == 0 {
-				return n // the payload is shorter than it says
+				return n // the payload has less memory than its Length says
 			}
 			rest -= took
 			left -= took
@@ -125,7 +125,7 @@ func (x *exchange) reply(now time.Duration, t *tx, out *exchangeOut) {
 	x.owed++
 }
 
-// awaitReply gives lnet its time to answer t.
+// awaitReply sets the deadline for lnet's answer to t.
 func (x *exchange) awaitReply(now time.Duration, t *tx) {
 	x.list(now, t)
 }

@@ -56,7 +56,7 @@ type casting struct {
 	taken    lnd.Delivery
 	datagram kib.Datagram
 
-	joined atomic.Pointer[[]lnd.Group] // what groups was last
+	joined atomic.Pointer[[]lnd.Group] // a copy of groups, to be read without mu
 	// Counters for Snapshot.
 	txMsgs, txBytes, rxMsgs, rxBytes atomic.Uint64
 }
@@ -152,9 +152,9 @@ func (ni *NI) MulticastLimits() lnd.MulticastLimits {
 	if len(c.groups) == 0 {
 		return l
 	}
-	const least = 1024 // that Burst reckons with for any datagram
+	const least = 1024 // bytes for which Burst allows no datagram
 	l.ReceiveBuffer = max(ni.cfg.MulticastBuffers*least, 2*c.limit+least)
-	if q, ok := c.ends.qp.(interface{ ReceiveBuffer() int }); ok { // what the system keeps is what counts
+	if q, ok := c.ends.qp.(interface{ ReceiveBuffer() int }); ok { // the system's receive buffer is the limit, if the device has one
 		l.ReceiveBuffer = q.ReceiveBuffer()
 	}
 	return l
@@ -253,7 +253,7 @@ func (ni *NI) Leave(g lnd.Group) error {
 // upcall follows it. The error is ctx's if datagrams were lost.
 func (c *casting) shutdown(ctx context.Context) error {
 	if c.ni == nil {
-		return nil // it was never begun
+		return nil // multicast was never used
 	}
 	err := c.sending.drain(ctx)
 	c.mu.Lock()

@@ -24,7 +24,7 @@ func (c *casting) receive(batch []verbs.Completion, pool verbs.Pool) {
 	}
 }
 
-// arrive gives a datagram to lnet, or counts why not.
+// arrive gives a datagram to lnet, or counts why it does not.
 func (c *casting) arrive(in *verbs.Completion) {
 	g, d := &c.datagram, &c.taken
 	if why := c.inspect(in, g); why != ReasonNone {
@@ -77,7 +77,7 @@ func parseDatagram(b []byte, g *kib.Datagram) Reason {
 		return DatagramLength
 	case errors.Is(err, kib.ErrShort):
 		return DatagramCut
-	default: // of a size, or with a NID, that there is not
+	default: // an impossible header size or NID
 		return DatagramHeader
 	}
 }

@@ -43,8 +43,8 @@ func (s *castQueue) init() {
 	}
 }
 
-// Multicast implements lnd.Multicaster. The datagram is posted here, unless the
-// device has no room: then that is done when it has.
+// Multicast implements lnd.Multicaster. If the device has room, the datagram is posted in
+// this goroutine; otherwise later, when the device has room.
 func (ni *NI) Multicast(m *lnd.Message) {
 	s := &ni.cast.sending
 	s.mu.Lock()
@@ -60,7 +60,7 @@ func (ni *NI) Multicast(m *lnd.Message) {
 	ni.cast.run()
 }
 
-// run posts what is queued as long as there is room, unless another goroutine does.
+// run posts queued datagrams as long as there is room, unless another goroutine does.
 func (c *casting) run() {
 	s := &c.sending
 	if !s.begin() {
@@ -112,8 +112,8 @@ func (s *castQueue) take(id uint8) *lnd.Message {
 	return m
 }
 
-// drain takes nothing new. It returns when all has left, or ctx has ended, and no goroutine
-// runs.
+// drain stops taking new datagrams. It returns when all have left, or ctx has ended, and no
+// goroutine runs the queue.
 func (s *castQueue) drain(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() {
 		s.mu.Lock()
@@ -174,7 +174,7 @@ func (c *casting) post(m *lnd.Message, id uint8) error {
 	return nil
 }
 
-// gather makes at most most pieces of a datagram, to be copied.
+// gather sets the pieces of a datagram, at most most, that the device is to copy.
 func (s *castQueue) gather(head []byte, p *lnd.Payload, most int) {
 	s.sges = append(s.sges[:0], verbs.SGE{Bytes: head})
 	s.pieces = p.Append(s.pieces[:0])

@@ -2,8 +2,8 @@ package o2iblnd
 
 import "ulnet/lnd"
 
-// MulticastSnapshot is what an NI has of multicast at one instant. Why datagrams
-// were dropped is in Counters, or if the device did it in the statistics of that.
+// MulticastSnapshot is the state of an NI's multicast at one instant. Counters says why
+// datagrams were dropped here; those that the device dropped are in the device's statistics.
 type MulticastSnapshot struct {
 	QPN        uint32              // of the queue pair for datagrams; 0: none was needed so far
 	QKey       uint32              // of all groups
@@ -19,7 +19,7 @@ type MulticastSnapshot struct {
 func (ni *NI) multicastSnapshot() MulticastSnapshot {
 	c := &ni.cast
 	if c.ni == nil {
-		return MulticastSnapshot{} // it was never begun
+		return MulticastSnapshot{} // multicast was never used
 	}
 	s := MulticastSnapshot{
 		QKey: ni.cfg.MulticastQKey, Limits: ni.MulticastLimits(), Groups: *c.joined.Load(),

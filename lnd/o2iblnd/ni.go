@@ -50,9 +50,9 @@ type NI struct {
 
 	cast casting // multicast
 
-	recent   atomic.Pointer[peer] // the target of a message before; perhaps removed since
+	recent   atomic.Pointer[peer] // the target of an earlier message; it may have been removed since
 	messages shell.Messages       // that are not finalized; closing: nothing new is taken
-	waiting  atomic.Int64         // of messages: had to wait for a connection
+	waiting  atomic.Int64         // messages that had to wait for a connection
 	dying    chan struct{}        // closed when everything has to end
 	tasks    sync.WaitGroup       // connections, timer functions, and goroutines that tell lnet
 }
@@ -84,8 +84,8 @@ func (ni *NI) open(a *acceptor, cfg Config, t lnd.Tunables) (err error) {
 	return nil
 }
 
-// The completion queue has room for all that ntx messages post in turns, and for what
-// peers are answered, as far as all devices can: rdma_rxe has the shortest.
+// The completion queue has room for the work requests of ntx messages and of answers to
+// peers, as far as the device allows: rdma_rxe has the shortest queue.
 const (
 	wrsPerTx = 32
 	leastCQ  = 1 << 14
@@ -185,7 +185,7 @@ func (ni *NI) Shutdown(ctx context.Context) error {
 	ni.messages.Close()
 	ni.acceptor.leave(ni)
 	err := errors.Join(ni.messages.Wait(ctx), ni.cast.shutdown(ctx))
-	ni.mu.Lock() // against tasks that begin
+	ni.mu.Lock() // so that no task begins meanwhile
 	again := ni.ended()
 	if !again {
 		close(ni.dying)

@@ -39,7 +39,7 @@ func (ni *NI) Send(m *lnd.Message) {
 		return // it answered a GET_REQ
 	}
 	for p != nil && !p.send(t) {
-		p = ni.peer(m.Target.NID) // the other was removed from the table
+		p = ni.peer(m.Target.NID) // the peer that was found had been removed from the table
 	}
 	if p == nil {
 		t.err = newError(ShuttingDown, m.Target, nil)
@@ -83,11 +83,11 @@ func (ni *NI) sendable(m *lnd.Message) (Reason, error) {
 	return ReasonNone, nil
 }
 
-// protocolOf is how a message is sent (o2iblnd-wire §8.1).
+// protocolOf returns the type of the o2iblnd message that carries m (o2iblnd-wire §8.1).
 func protocolOf(m *lnd.Message) kib.MsgType {
 	switch {
 	case m.Header.Type == wire.Get && m.Sink.Length > kib.MaxImmediate && m.Sink.Length <= lnd.MaxPayload && m.Target.NID == m.Header.DestNID:
-		return kib.GetReq // a peer takes one of more for a breach of protocol
+		return kib.GetReq // not for more than MaxPayload, which a peer takes for a breach of protocol
 	case m.Payload.Length > kib.MaxImmediate:
 		return kib.PutReq
 	}
@@ -107,7 +107,7 @@ func (ni *NI) prepare(p *peer, m *lnd.Message) (t *tx, e *Error) {
 		err = ni.register(t, m.Sink, verbs.LocalWrite|verbs.RemoteWrite)
 		if err == nil && len(t.frags) > kib.MaxFrags {
 			ni.deregister(t)
-			t.kind, t.frags = kib.Immediate, t.frags[:0] // and the answer comes as a REPLY
+			t.kind, t.frags = kib.Immediate, t.frags[:0] // the answer will be an ordinary REPLY
 		}
 	case t.kind == kib.PutReq || answers && m.Payload.Length > 0:
 		err = ni.register(t, m.Payload, 0)

@@ -6,7 +6,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// wake makes the set stepped at an instant, if not before. The caller holds p.mu.
+// wake schedules a step of the set at an instant, unless an earlier one is scheduled. The
+// caller holds p.mu.
 func (p *peer) wake(now, at time.Duration) {
 	if at >= p.timerAt {
 		return
@@ -20,7 +21,7 @@ func (p *peer) wake(now, at time.Duration) {
 	})
 }
 
-// connect asks for a connection, unless the peer has been faster.
+// connect requests a connection, unless the peer's request has come first.
 func (p *peer) connect(a ask) {
 	p.mu.Lock()
 	needless := p.set.needless(p.ni.clock.Now())

@@ -14,7 +14,7 @@ type event struct {
 type eventKind uint8
 
 const (
-	eventFailed   eventKind = iota // end what is failed
+	eventFailed   eventKind = iota // finalize the messages in failed with an error
 	eventUp                        // tell lnet
 	eventDown                      // likewise, because of err
 	eventNoted                     // count err and log it

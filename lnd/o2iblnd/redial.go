@@ -9,24 +9,24 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// A process that dies leaves its peers with connections that nothing ends: over RDMA the
-// system sends no reset. What they send comes to queue pairs that the next process at the
-// address, the new incarnation, does not know, and they would notice only when their retries are
-// used up. So the new incarnation asks such a peer for a connection, once: the peer
-// compares incarnations, closes the connections of the old one, and refuses with CONN_STALE
-// (o2iblnd-wire §7.1 step 6, §7.4), or accepts where it had none.
+// The peers of a process that dies keep connections that nothing ends: over RDMA the system
+// sends no reset. Their packets come to queue pairs that the next process at the address, the
+// new incarnation, does not know, and they would notice only when their retries are used up.
+// So the new incarnation requests a connection to such a peer, once: the peer compares
+// incarnations, closes the connections of the old one, and refuses with CONN_STALE
+// (o2iblnd-wire §7.1 step 6, §7.4), or accepts if it had none.
 //
-// The sender of such a packet can be forged, and so what it makes this node do is bounded: one
-// request per address in redialPause, a token bucket for all addresses together, and no request
-// to an address outside the subnets of the device's address. A request without an answer is sent
-// 4 times in redialTimeout and then withdrawn: 5 packets of 308 bytes of IP, 97 KiB/s for the
-// refilled bucket. No message of lnet depends on it. A peer with a connection, or of which one is
-// expected, is sent nothing. The bounds are local policy.
+// The sender of such a packet can be forged, so the requests that such packets cause are
+// bounded: one per address in redialPause, a token bucket for all addresses together, and
+// none to an address outside the subnets of the device's address. A request without an answer
+// is sent 4 times in redialTimeout and then withdrawn: 5 packets of 308 bytes of IP, 97 KiB/s
+// for the refilled bucket. No message of lnet depends on it. A peer that has a connection, or
+// is expected to get one, is sent nothing. The bounds are local policy.
 const (
 	redialPause   = 3 * time.Second
 	redialTimeout = time.Second
 	redialBurst   = 64
-	redialEvery   = time.Second / 64 // a token
+	redialEvery   = time.Second / 64 // the interval at which the bucket gets a token
 )
 
 // redials decides which addresses are asked for a connection because of packets to unknown
@@ -36,7 +36,7 @@ type redials struct {
 	at    map[netip.Addr]time.Duration
 }
 
-// redialOutcome is what becomes of a packet to an unknown queue pair.
+// redialOutcome says what happens because of a packet to an unknown queue pair.
 type redialOutcome uint8
 
 const (
@@ -116,7 +116,7 @@ func (ni *NI) redial(from netip.Addr) {
 
 // subnetsOf returns the subnets in which this system has an address.
 func subnetsOf(own netip.Addr) (list []netip.Prefix) {
-	addrs, _ := net.InterfaceAddrs() // without them peers are left to their retries
+	addrs, _ := net.InterfaceAddrs() // on an error there are no subnets, and peers notice by their retries alone
 	for _, x := range addrs {
 		p, err := netip.ParsePrefix(x.String())
 		if err == nil && (p.Addr().Unmap() == own || own.IsLoopback() && p.Contains(own)) {

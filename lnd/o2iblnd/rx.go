@@ -12,7 +12,7 @@ import (
 type rx struct {
 	lnd.Delivery
 	conn    *conn
-	kind    kib.MsgType // IMMEDIATE, PUT_REQ or GET_REQ, or GET_DONE: a REPLY that is none on the wire
+	kind    kib.MsgType // IMMEDIATE, PUT_REQ or GET_REQ, or GET_DONE: a REPLY without a message of its own on the wire
 	cookie  uint64
 	slot    uint32       // GET_REQ: of its tx
 	payload []byte       // IMMEDIATE: in buffer, or in kept
@@ -29,8 +29,9 @@ type rx struct {
 
 var rxs = sync.Pool{New: func() any { return new(rx) }}
 
-// newRx makes the rx of the message in m, which arrived in b. c.mu is held. What lnet has
-// cached in a Delivery is about this peer.
+// newRx makes the rx of the message in m, which arrived in b. c.mu is held. It uses the rx of
+// an earlier message of this connection if there is one, in whose Delivery lnet has cached
+// data about this peer.
 func (c *conn) newRx(m *kib.Msg, slot uint32, b verbs.Buffer) *rx {
 	r := c.spare
 	if c.spare = nil; r == nil {

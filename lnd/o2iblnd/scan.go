@@ -6,8 +6,8 @@ import (
 	"ulnet/lnd/shell"
 )
 
-// The scan is the only watch over time-outs: it looks at all connections and peers now
-// and then, so that the message path sets no timer (o2iblnd-wire §10).
+// Only the scan notices time-outs: it looks at all connections and peers now and then, so
+// that the message path sets no timer (o2iblnd-wire §10).
 const (
 	scansPerTimeout = 4
 	minScanInterval = 10 * time.Millisecond

@@ -31,7 +31,7 @@ type PeerSnapshot struct {
 	Connecting  int            // requests of this side that are not answered
 	Accepting   int            // requests of the peer that were accepted and are not established
 	Pending     int            // messages that wait for a connection
-	QueueDepth  int            // that is asked for
+	QueueDepth  int            // that this side requests
 	MaxFrags    int            // likewise
 	Conns       []ConnSnapshot // established
 }
@@ -43,9 +43,9 @@ type ConnSnapshot struct {
 	Version    kib.Version // of the protocol
 	QueueDepth int         // in force
 	MaxFrags   int         // WRITEs that a transfer may take
-	Credits    int         // to send
-	Owed       int         // to give back
-	Reserved   int         // for answers
+	Credits    int         // messages that need a credit and may be sent now
+	Owed       int         // credits to give back
+	Reserved   int         // answers that may still be asked for
 	Queued     int         // messages that are not posted
 	Transfers  int         // that wait for the peer
 

@@ -12,7 +12,7 @@ const (
 	statusTimedOut int32 = -110 // ETIMEDOUT
 )
 
-// errnoOf is what a status in error says.
+// errnoOf returns the errno for a status that reports an error.
 func errnoOf(status int32) syscall.Errno {
 	switch {
 	case status == statusNoMemory:
@@ -23,7 +23,7 @@ func errnoOf(status int32) syscall.Errno {
 		return syscall.EMSGSIZE
 	case status == statusTimedOut:
 		return syscall.ETIMEDOUT
-	case status > -4096: // other numbers are the same almost everywhere, or say nothing
+	case status > -4096: // errnos that are the same almost everywhere, or that have no meaning here
 		return syscall.Errno(-status)
 	}
 	return syscall.EIO

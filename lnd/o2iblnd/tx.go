@@ -16,10 +16,10 @@ type txPhase uint8
 
 const (
 	phaseQueued  txPhase = iota // its message waits to be posted
-	phaseWaiting                // for the peer's answer
+	phaseWaiting                // it waits for the peer's answer
 	phaseWriting                // its WRITEs are being posted
-	phaseReply                  // a GET_REQ of the peer: for lnet's REPLY
-	phaseLast                   // nothing more to post: for completions alone
+	phaseReply                  // a GET_REQ of the peer: it waits for lnet's REPLY
+	phaseLast                   // nothing more to post: it waits for completions alone
 )
 
 // tx is something under way with the peer (struct kib_tx): an LNet message of this
@@ -54,7 +54,7 @@ type tx struct {
 	asker     nid.NID       // and its node
 	cookie    uint64        // that the peer repeats, or that of the peer
 	dstCookie uint64        // PUT_ACK: ours
-	status    int32         // to be sent; GET_REQ: that came
+	status    int32         // to be sent; GET_REQ: that the peer has sent
 
 	// key and frags are the memory of this side that the peer writes to (PUT_ACK,
 	// GET_REQ), or that of the peer (PUT_DONE, GET_DONE). total is the sum of the frags.

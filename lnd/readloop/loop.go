@@ -15,9 +15,8 @@ type Source interface {
 	// MayHandOver reports whether the loop may be handed over now, or stay idle. It is
 	// called with the lock of the Loop held.
 	MayHandOver() bool
-	// Await blocks until something has arrived, and returns without if the read deadline
-	// passes. It returns false to leave the loop, and what has happened, to the own
-	// goroutine.
+	// Await blocks until something has arrived or the read deadline passes. It returns false
+	// to leave the loop, and the event that it has noticed, to the own goroutine.
 	Await() bool
 	// Take makes the upcalls for what has arrived and does not block. It returns false to
 	// leave the loop, and the work that is left, to the own goroutine.
@@ -45,7 +44,7 @@ type Loop struct {
 	follower     lnd.Follower // that requested or has the loop, or nil
 	blocked      bool         // the follower is in Source.Await
 	interrupted  bool         // by a read deadline in the past
-	used         bool         // or handed over, since the watchdog's last check
+	used         bool         // Receive was called, or the loop handed over, since the watchdog's last check
 	uses         int          // calls of Receive since the hand-over that ended with a message
 	unused       int          // hand-overs that were not used, less those that were used long enough
 	refuse       int          // requests to refuse before the next hand-over
@@ -69,7 +68,7 @@ func (l *Loop) Init(s Source, w *Watchdog, clock machine.Clock) {
 	l.idleSince.Store(int64(machine.Never))
 }
 
-// Requested reports whether a call of HandOver may hand the loop over.
+// Requested reports whether it is worth calling HandOver.
 func (l *Loop) Requested() bool { return l.requested.Load() }
 
 // Request implements lnd.ReadLoop.
@@ -80,7 +79,7 @@ func (l *Loop) Request(f lnd.Follower) {
 		return
 	}
 	if f == l.lastFollower && l.clock.Now()-l.decidedAt > l.maxAbsence {
-		l.refuse = max(l.refuse, l.refusals()) // with the loop it would have stayed away too long
+		l.refuse = max(l.refuse, l.refusals()) // if it had had the loop, it would have stayed away too long
 	}
 	l.follower = f
 	l.requested.Store(true)

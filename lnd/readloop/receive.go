@@ -59,9 +59,9 @@ func (l *Loop) await(f lnd.Follower) (ok, read bool) {
 	return ok, read && !interrupted
 }
 
-// handBack leaves the remaining work, or the end of the source, to the loop's own goroutine. If
-// messages were received through this hand-over it has delayed none of them, so the next one may
-// follow as soon as this one did.
+// handBack leaves the remaining work, or the end of the source, to the loop's own goroutine.
+// If messages were received through this hand-over, it was useful, and the next one needs no
+// more requests than this one did.
 func (l *Loop) handBack() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -44,7 +44,7 @@ func (w *Watchdog) add(l *Loop) bool {
 		go w.run(w.timer)
 	}
 	w.loops = append(w.loops, l)
-	w.touched.Store(true)            // a check in progress does not see l
+	w.touched.Store(true)            // a check in progress does not look at l
 	if w.asleep.Load() || !w.short { // else keep the timer: frequent hand-overs must not put off the check
 		w.wake(true)
 	}

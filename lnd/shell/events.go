@@ -2,8 +2,8 @@ package shell
 
 import "sync"
 
-// Events is a queue of what to do once a lock is released, such as telling lnet of a peer.
-// A mutex of the owner guards it. The zero value is ready.
+// Events is a queue of events to report once a lock is released, such as telling lnet that a
+// peer is up. A mutex of the owner guards it. The zero value is ready.
 //
 //	mu.Lock()
 //	events.Add(e)
@@ -23,8 +23,8 @@ func (q *Events[E]) Add(e E) { q.waiting = append(q.waiting, e) }
 // Quiet reports that no event waits and no goroutine tells. The caller holds the mutex.
 func (q *Events[E]) Quiet() bool { return len(q.waiting) == 0 && !q.telling }
 
-// Begin reports whether the caller has to call Tell: an event waits and no other goroutine
-// is telling, which would tell it too. The caller holds the mutex.
+// Begin reports whether the caller has to call Tell: an event waits and no other goroutine is
+// in Tell, which would report it too. The caller holds the mutex.
 func (q *Events[E]) Begin() bool {
 	if len(q.waiting) == 0 || q.telling {
 		return false

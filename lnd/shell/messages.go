@@ -29,14 +29,14 @@ func (m *Messages) End() {
 // Len returns how many messages have not ended.
 func (m *Messages) Len() int64 { return m.count.Load() }
 
-// Close says that no more are taken: a goroutine that begins one later sees that in Closing.
+// Close begins the end: a goroutine that calls Begin later sees it in Closing.
 func (m *Messages) Close() { m.closing.Store(true) }
 
 // Closing reports whether Close was called.
 func (m *Messages) Closing() bool { return m.closing.Load() }
 
 // Wait waits until no message is left, after Close. It returns ctx's error if that ends
-// before. Several may wait.
+// before. Several goroutines may wait.
 func (m *Messages) Wait(ctx context.Context) error {
 	for m.count.Load() > 0 {
 		select {

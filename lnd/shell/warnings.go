@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Bounds of the memory of what has been warned of, and of the log: packets with forged
-// addresses make as many peers as they like. Of what is new while a memory is full one
-// in a while is logged; it is emptied when it is an hour old.
+// Bounds of the memory of warnings, and of the log: packets with forged addresses make any
+// number of peers. While a memory is full, one new warning in a while is logged, without
+// being remembered; the memory is emptied when it is an hour old.
 const (
 	maxWarnings  = 4096
 	warningsLast = time.Hour
@@ -24,14 +24,14 @@ type Reason interface {
 	Ordinary() bool
 }
 
-// A Peer is what a driver knows its peers by.
+// A Peer identifies a peer of a driver.
 type Peer interface {
 	comparable
 	String() string
 }
 
-// Warnings logs what is wrong with peers and addresses. It remembers what it has logged,
-// so that one that misbehaves all day is logged once for each reason. The zero value is
+// Warnings logs what is wrong with peers and addresses. It remembers what it has logged, so
+// that a peer which misbehaves all day is logged once for each reason. The zero value is
 // ready; any goroutine may call it.
 type Warnings[R Reason, P Peer] struct {
 	mu      sync.Mutex
@@ -71,11 +71,11 @@ func (ws *Warnings[R, P]) first(m *warned[R, P], w warning[R, P]) bool {
 	return m.add(w, time.Now())
 }
 
-// warned is what has been warned of.
+// warned is a memory of warnings that were logged.
 type warned[R Reason, P Peer] struct {
 	seen   map[warning[R, P]]struct{}
-	since  time.Time // begin of seen
-	latest time.Time // of what was new
+	since  time.Time // when seen was made
+	latest time.Time // when the latest warning was logged
 }
 
 // add reports whether w is to be logged.

@@ -41,7 +41,7 @@ type Act struct {
 // Ends reports whether an incarnation ends.
 func (a *Act) Ends() bool { return (a.Verb == Kill || a.Verb == Crash) && a.Changes }
 
-// Acts is a network that tells what is done to it.
+// Acts is a network that reports each act before it is done.
 type Acts struct {
 	Control
 	// Around, if not nil, is called for each act before it is done, and does it by calling do.

@@ -15,7 +15,7 @@ type clock struct {
 
 const million = 1_000_000
 
-// at is what the clock shows at an instant, not before c.virtual.
+// at returns what the clock shows at an instant, not before c.virtual.
 func (c *clock) at(virtual int64) (local int64) {
 	return later(c.local, scale(virtual-c.virtual, million+c.ppm, million))
 }
@@ -30,7 +30,7 @@ func (c *clock) when(local int64) (virtual int64) {
 	return v
 }
 
-// local is what the clock of a node shows now.
+// local returns what the clock of a node shows now.
 func (n *Network[M]) local(id NodeID) time.Duration {
 	if n.clocks == nil {
 		return time.Duration(n.now)
@@ -38,7 +38,7 @@ func (n *Network[M]) local(id NodeID) time.Duration {
 	return time.Duration(n.clocks[id].at(n.now))
 }
 
-// virtual is when the clock of a node will show local.
+// virtual returns when the clock of a node will show local.
 func (n *Network[M]) virtual(id NodeID, local time.Duration) int64 {
 	switch {
 	case local == machine.Never:
@@ -49,7 +49,7 @@ func (n *Network[M]) virtual(id NodeID, local time.Duration) int64 {
 	return n.clocks[id].when(int64(local))
 }
 
-// later is t+d, or the end of time; d >= 0.
+// later returns t+d, or the largest int64 if that overflows; d >= 0.
 func later(t, d int64) int64 {
 	if t > never-d {
 		return never
@@ -57,8 +57,8 @@ func later(t, d int64) int64 {
 	return t + d
 }
 
-// scale is v*num/den, rounded down, without overflow on the way; v >= 0. What
-// does not fit comes out as the end of time.
+// scale returns v*num/den, rounded down, without overflow on the way; v >= 0. It returns the
+// largest int64 for a result that does not fit.
 func scale(v, num, den int64) int64 {
 	hi, lo := bits.Mul64(uint64(v), uint64(num))
 	if hi >= uint64(den) {
@@ -68,8 +68,8 @@ func scale(v, num, den int64) int64 {
 	return int64(min(q, never))
 }
 
-// MinSkew and maxSkew are the slowest and the fastest clock there can be, in
-// ppm: a thousandth and the thousandfold of the time.
+// MinSkew and maxSkew are the slowest and the fastest clock there can be, in ppm: they run at
+// a thousandth and at a thousand times the speed of virtual time.
 const (
 	MinSkew = -999_000
 	maxSkew = 999 * million

@@ -2,7 +2,7 @@ package sim
 
 // Cuts says which nodes are separated by partitions and cuts. The zero value separates none.
 type Cuts struct {
-	Sides []int32   // by node: of the partition, 0 for those in no set; nil: none
+	Sides []int32   // by node: its side of the partition, 0 for those in no set; nil: there is no partition
 	Pairs []Severed // cuts that are in force
 }
 
@@ -11,7 +11,7 @@ type Severed struct {
 	From, To NodeSet // senders and receivers
 }
 
-// Partition replaces the partition of so many nodes, and keeps cuts.
+// Partition replaces the partition, and keeps cuts. nodes is the number of nodes.
 func (c *Cuts) Partition(nodes int, sets []NodeSet) {
 	c.Sides = make([]int32, nodes)
 	for i, s := range sets {
@@ -27,10 +27,10 @@ func (c *Cuts) Cut(from, to NodeSet) { c.Pairs = append(c.Pairs, Severed{from, t
 // Heal ends the partition and all cuts.
 func (c *Cuts) Heal() { c.Sides, c.Pairs = nil, nil }
 
-// Some reports whether there are any.
+// Some reports whether there is a partition or a cut.
 func (c *Cuts) Some() bool { return c.Sides != nil || len(c.Pairs) > 0 }
 
-// Apart reports whether nothing gets from one node to another.
+// Apart reports whether messages from one node cannot reach another.
 func (c *Cuts) Apart(from, to NodeID) bool {
 	if c.Sides != nil && c.Sides[from] != c.Sides[to] {
 		return true

@@ -1,6 +1,6 @@
 package sim
 
-// arrive handles flight i, which has come to the end of its way.
+// arrive handles flight i, which has reached its receiver's host.
 func (n *Network[M]) arrive(id NodeID, i int32) {
 	nd := &n.nodes[id]
 	if nd.state == stateUp|stateHost && nd.waiting == 0 {
@@ -96,8 +96,8 @@ func (n *Network[M]) ready(id NodeID, incarnation int32) {
 	n.drain(id)
 }
 
-// drain lets a node process what waits for it, until it is busy again. A due timer comes
-// before messages, except after a pause: then at its drawn turn.
+// drain lets a node process its waiting messages until it is busy again. A due timer comes
+// before messages, except after a pause: then its position among them was drawn at random.
 func (n *Network[M]) drain(id NodeID) {
 	nd := &n.nodes[id]
 	for n.err == nil && nd.state == stateUp|stateHost {

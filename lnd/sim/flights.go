@@ -12,7 +12,7 @@ type flight[M any] struct {
 	// which must be the same on arrival.
 	incarnation uint32
 	kind        Kind
-	hop         int8 // hops behind it
+	hop         int8 // hops that it has passed
 	flags       flightFlags
 }
 
@@ -23,10 +23,10 @@ const (
 	flightCopy                 // the second copy of a duplicate
 )
 
-// flightBits is how many flights are allocated at a time, as a power of 2.
+// flightBits is the base-2 logarithm of the number of flights that are allocated at a time.
 const flightBits = 10
 
-// flights is the memory of flights. It keeps what it once needed.
+// flights is the memory of flights. It does not shrink.
 type flights[M any] struct {
 	chunks []*[1 << flightBits]flight[M]
 	free   int32 // -1 if none
@@ -61,6 +61,6 @@ func (s *flights[M]) grow() {
 func (s *flights[M]) release(i int32) {
 	f := s.at(i)
 	var none M
-	f.msg = none // what it refers to is garbage now
+	f.msg = none // so that the memory which it refers to can be freed
 	f.next, s.free = s.free, i
 }

@@ -2,10 +2,10 @@ package sim
 
 import "reflect"
 
-// Footprint predicts the bytes of memory that a [Network] takes for its nodes,
-// each with a timer, and for the most messages that are on their way at a
-// time. Programs come on top, and drifting or slow clocks and access links,
-// some 24 to 40 bytes a node each once there is one.
+// Footprint predicts the bytes of memory that a [Network] takes for its nodes, each with a
+// timer, and for the given number of messages on their way at a time. The memory of programs
+// is not included. Clocks that drift, slow nodes and access links take some 24 to 40 bytes a
+// node each, once there is one.
 func Footprint[M any](nodes, messages int) int64 {
 	const perEvent = 256 / blockLen
 	perNode := reflect.TypeFor[node[M]]().Size() + perEvent + 1

@@ -42,9 +42,9 @@ func (n *Network[M]) firstStart(id NodeID) {
 	}
 }
 
-// Start starts a node that is down: for the first time (then Config.StartAt
-// is void), or again with or without what it kept. A node that is up it
-// leaves alone, and says false.
+// Start starts a node that is down: for the first time, in which case Config.StartAt no
+// longer applies, or again, with or without the state that it kept. It does nothing and
+// returns false for a node that is up.
 func (n *Network[M]) Start(id NodeID, keep bool) bool {
 	if n.Up(id) || n.err != nil {
 		return false
@@ -61,8 +61,8 @@ func (n *Network[M]) Kill(id NodeID) {
 	}
 }
 
-// Crash ends a node together with its host: from then on there is silence.
-// A node that is not up but has a host, because it was killed, loses that.
+// Crash ends a node together with its host, which then answers nothing. A node that was
+// killed, so that its host still runs, loses its host.
 func (n *Network[M]) Crash(id NodeID) {
 	n.end(id)
 	n.nodes[id].state = 0

@@ -82,7 +82,7 @@ type Network[M any] struct {
 	stepping int32 // 1 + the node whose program is being stepped, or 0
 	digest   digest
 	stats    Stats
-	touched  int64 // see touch
+	touched  int64 // a sum that nothing uses, see touch
 }
 
 // node is the simulator's state of one node, a cache line.
@@ -103,7 +103,7 @@ type nodeState uint8
 
 const (
 	stateUp     nodeState = 1 << iota // a process runs
-	stateHost                         // a host runs, which refuses what has no process
+	stateHost                         // a host runs; it refuses messages while no process runs
 	statePaused                       // stopped: nothing is processed, no timer comes
 	stateBusy                         // the CPU works until evReady
 )
@@ -161,7 +161,7 @@ func (n *Network[M]) Nodes() int { return len(n.nodes) }
 // Now returns the virtual time.
 func (n *Network[M]) Now() time.Duration { return time.Duration(n.now) }
 
-// Program returns what runs on a node, or ran there last; nil before its start.
+// Program returns the program that runs on a node, or ran there last; nil before its start.
 func (n *Network[M]) Program(id NodeID) Program[M] { return n.nodes[id].program }
 
 // Up reports whether a process runs on a node, paused or not.

@@ -29,7 +29,7 @@ const (
 	Timer   Kind = iota // none: the wake of the step before has come
 	Start               // none: the first input of every incarnation
 	Message             // From, Msg: it arrived
-	Refused             // From, Msg: what was sent to From met no process there
+	Refused             // From, Msg: no process of From was there to take Msg
 	Reset               // From: the process watched there died
 	Command             // Text: from the scenario
 )
@@ -50,8 +50,8 @@ type Input[M any] struct {
 // Output is what a [Program] wants done.
 type Output[M any] struct {
 	Sends  []Send[M] // in the order in which they leave
-	Watch  []NodeID  // from now on Reset tells when the process there dies, once
-	Ignore []NodeID  // no longer
+	Watch  []NodeID  // nodes to watch from now on: a Reset comes once, when the process there dies
+	Ignore []NodeID  // nodes to watch no longer
 	Events []Event   // for users of the simulation
 }
 

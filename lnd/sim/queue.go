@@ -7,7 +7,7 @@ import "math/bits"
 type event struct {
 	at   int64 // virtual time, ns
 	node int32
-	what uint32 // kind in the upper bits, below them what it is about
+	what uint32 // the kind in the upper bits, and the node, flight or action below
 }
 
 type eventKind uint8

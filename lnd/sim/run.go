@@ -25,7 +25,7 @@ func (n *Network[M]) Run(until time.Duration) (err error) {
 	return n.err
 }
 
-// RunEvents processes at most so many events, and reports how many there were.
+// RunEvents processes at most limit events, and reports how many there were.
 func (n *Network[M]) RunEvents(limit int) (done int, err error) {
 	defer n.caught(&err)
 	for done < limit && n.err == nil {

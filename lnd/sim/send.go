@@ -100,7 +100,7 @@ type occupancy struct {
 	urgent int64 // priority messages
 }
 
-// lastInstant bounds what adds up on slow links, some 146 years.
+// lastInstant bounds the times that add up on slow links, to some 146 years.
 const lastInstant = math.MaxInt64 / 2
 
 // take gives the link a message and returns when its last byte leaves. A priority message waits for

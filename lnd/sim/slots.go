@@ -85,7 +85,7 @@ func (b *blocks) release(i int32) (next int32) {
 	return next
 }
 
-// cut moves the first block of a list of several to the end of near.
+// cut moves the first block of a list that has several to the end of near.
 func (b *blocks) cut(s *slot, near []event) []event {
 	near = append(near, b.at(s.head).events[:]...)
 	s.head = b.release(s.head)

@@ -89,7 +89,7 @@ func (n *Network[M]) step(id NodeID, size int) {
 	}
 }
 
-// tell tells those who observe of a step.
+// tell reports a step to OnStep and to those who observe the network.
 func (n *Network[M]) tell(id NodeID, now, wake time.Duration) {
 	s := n.info(id, now, wake)
 	if n.cfg.OnStep != nil {
@@ -155,7 +155,7 @@ func (n *Network[M]) occupy(id NodeID, until int64) {
 	n.queue.push(newEvent(until, evReady, id, int32(nd.incarnation&refMask)))
 }
 
-// apply does what a program wants done beside sending.
+// apply carries out a program's output, except for its sends.
 func (n *Network[M]) apply(id NodeID) {
 	out := &n.out
 	for _, other := range out.Ignore {

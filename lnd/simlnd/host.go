@@ -24,7 +24,7 @@ type Host struct {
 	mu       sync.Mutex
 	quiet    sync.Cond // signalled when stepping ends
 	stepping bool      // a step or a Shutdown owns the connections; guarded by mu, and all below
-	calling  bool      // that runs a function of Do, or a command
+	calling  bool      // a step runs a function of Do, or a command
 	marked   bool      // the fabric knows that there is something to do
 	timers   machine.Deadlines[func()]
 	nis      []*ni

@@ -15,8 +15,8 @@ type peer struct {
 	peerKey
 	pid   nid.PID
 	state connState
-	// The connection's names at both ends. Each end takes higher ones for later
-	// connections, in later lives too; theirs stays known when it ends.
+	// The connection's names at both ends. Each end takes higher names for later connections,
+	// in later incarnations too; theirs is kept when the connection ends.
 	mine, theirs uint64
 	lanes        [lanes]lane
 	queue        lnd.Queue // messages that wait for the connection or its window
@@ -186,7 +186,7 @@ func (p *peer) await() {
 	}
 }
 
-// tick looks after what does not come.
+// tick repeats questions, and ends the connection if the peer does not answer for too long.
 func (p *peer) tick() {
 	now, limit := p.now(), p.ni.timeout
 	switch {

@@ -9,13 +9,13 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// acceptor listens on one address for all NIs that have it (lnet acceptor.c).
-// It runs the handshakes of accepted connections, each in a goroutine of its own with a
-// small buffer. The acceptor request names the wanted NID; from then on the connection
-// belongs to the NI that has it.
+// acceptor listens on one address for all NIs that have it (lnet acceptor.c). It runs the
+// handshakes of accepted connections, each in a goroutine of its own with a small buffer. The
+// acceptor request names the wanted NID; from then on the connection belongs to the NI that
+// has it.
 //
-// Until then it belongs to the oldest NI, the first of those that are here: that one counts
-// and logs a refusal, and provides clock and tap. So each refusal is counted once.
+// Before that it belongs to the oldest NI of the acceptor, which counts and logs a refusal,
+// and provides clock and tap. So each refusal is counted once.
 type acceptor struct {
 	cfg      Config
 	clock    machine.Clock
@@ -92,7 +92,7 @@ func (a *acceptor) find(id nid.NID) *NI {
 	return nil
 }
 
-// host returns the NI that h belongs to; with nil the oldest.
+// host returns the NI that h belongs to, or the oldest NI if h is nil or belongs to none.
 func (a *acceptor) host(h *handshake) *NI {
 	a.mu.Lock()
 	defer a.mu.Unlock()

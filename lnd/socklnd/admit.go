@@ -88,7 +88,7 @@ func (a *acceptor) handshake(h *handshake) {
 	if r == nil {
 		return
 	}
-	if r.why != ReasonNone && !h.evicted.Load() { // else that is what has been counted
+	if r.why != ReasonNone && !h.evicted.Load() { // otherwise its eviction has been counted
 		a.host(h).rejectAddr(r.why, h.remote, r.err)
 	}
 	if len(r.answer) > 0 {

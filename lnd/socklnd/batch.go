@@ -44,7 +44,7 @@ func (b *batch) addNoops(noops ackQueue, c *conn) int {
 	noops = noops[:min(len(noops), maxBatchNoops)]
 	for _, cookies := range noops {
 		dst := b.headers[b.used:b.used]
-		dst, _ = ksock.MsgHeader{Type: ksock.Noop, Cookies: cookies}.AppendBinary(dst) // no error exists
+		dst, _ = ksock.MsgHeader{Type: ksock.Noop, Cookies: cookies}.AppendBinary(dst) // the error is always nil
 		if c.framing.sums {
 			c.peer.ni.seal(dst)
 		}
@@ -87,8 +87,8 @@ func (b *batch) add(m *lnd.Message, c *conn, cookie uint64) bool {
 	return true
 }
 
-// addHeader adds n encoded bytes to what is written, to the last piece if
-// that ends where they begin.
+// addHeader adds n encoded bytes to the batch: to the last piece, if that piece ends where
+// they begin.
 func (b *batch) addHeader(n int) {
 	piece := b.headers[b.used : b.used+n : b.used+n]
 	b.used += n

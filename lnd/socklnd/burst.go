@@ -7,7 +7,7 @@ import "time"
 // the goroutine that drains the queue, which writes many with one call; outside a burst the sender
 // writes its message itself, at once.
 const (
-	burstAfter = 16                    // messages without a word from the peer
+	burstAfter = 16                    // messages in a row without a byte from the peer
 	burstGap   = 20 * time.Microsecond // between them, at most
 )
 

@@ -5,7 +5,8 @@ package cputime
 
 import "time"
 
-// Of returns the time that f takes: here nothing tells what other threads took of it.
+// Of returns the time that f takes. On this system it includes time during which other
+// threads had the CPU.
 func Of(f func()) time.Duration {
 	begin := time.Now()
 	f()

@@ -1,6 +1,6 @@
-// Package effort says how much work a test puts into what it could go on with for ever:
-// seeds, sizes, rounds. There are three levels: short (go test -short, make check),
-// normal (make test) and long (ULNET_LONG=1, make test-long).
+// Package effort says how much work a test does where it could go on for ever: how many
+// seeds, sizes and rounds. There are three levels: short (go test -short, make check), normal
+// (make test) and long (ULNET_LONG=1, make test-long).
 package effort
 
 import (
@@ -11,7 +11,7 @@ import (
 // Long reports whether a test may take minutes.
 func Long() bool { return os.Getenv("ULNET_LONG") != "" }
 
-// Of returns what belongs to the level of this run.
+// Of returns the argument for the level of this run.
 func Of[T any](short, normal, long T) T {
 	switch {
 	case Long():

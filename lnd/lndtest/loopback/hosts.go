@@ -11,15 +11,15 @@ import (
 // by their addresses alone.
 const rocePort = 4791
 
-// FreeHosts returns n addresses, of which the first ends in .1 and each is above the
-// one before, where the UDP port of RoCEv2 is free at the moment. They are not reserved,
-// but another call returns others.
+// FreeHosts returns n addresses on which the UDP port of RoCEv2 is free at the moment. The
+// first ends in .1, and each is above the one before. They are not reserved, but another call
+// returns other addresses.
 func FreeHosts(n int) ([]netip.Addr, error) {
 	if n < 1 || n > 250 {
 		return nil, fmt.Errorf("%d loopback addresses: want 1 to 250", n)
 	}
 	for range attempts {
-		// Below are the addresses that people use, far above what tests list.
+		// People often use lower addresses, and tests often name much higher ones.
 		hosts := hostsOf(64+rand.N(128), rand.N(256), n)
 		if free(hosts) {
 			return hosts, nil

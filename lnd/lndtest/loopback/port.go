@@ -17,10 +17,10 @@ const attempts = 100
 // minPort is the lowest port that FreePort gives, above those of most services.
 const minPort = 10_000
 
-// FreePort returns a TCP port above 1023 that is free on all of the addresses
-// at the moment. Nothing reserves it: listen soon. It is none that the kernel
-// chooses for a socket that asks for any, unless it chooses among all, so that a
-// connection that another process opens in between cannot take it.
+// FreePort returns a TCP port above 1023 that is free on all of the addresses at the moment.
+// Nothing reserves it: listen soon. The port is outside the range from which the kernel
+// chooses for sockets that ask for any port, unless that range has all ports, so that a
+// connection which another process opens in between cannot take it.
 func FreePort(addrs ...netip.Addr) (uint16, error) {
 	kernels := kernelsOwn()
 	var err error
@@ -48,8 +48,7 @@ func try(port uint16, addrs []netip.Addr) error {
 // portRange is the first and the last port that the kernel chooses from.
 type portRange struct{ first, last int }
 
-// kernelsOwn returns the range of this system: what Linux says, or the one that IANA
-// recommends.
+// kernelsOwn returns this range: the one that Linux reports, or the one that IANA recommends.
 func kernelsOwn() portRange {
 	var r portRange
 	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")

@@ -30,8 +30,8 @@ type build struct {
 	count int
 }
 
-// all compiles the package of all patches, in one folder, with all that a switch at
-// run time can express, and returns the others.
+// all compiles one binary of the package in dir with all patches that a switch at run time
+// can express, and returns the other patches.
 func (b *build) all(dir string, patches []patch) (*binary, []patch, error) {
 	bin := &binary{dir: dir, number: make(map[string]int)}
 	schemata := make(map[string]*schema)
@@ -64,7 +64,8 @@ func (b *build) all(dir string, patches []patch) (*binary, []patch, error) {
 	return bin, alone, b.compile(bin, files)
 }
 
-// merge adds a patch to the schemata of its files, or to none.
+// merge adds a patch to the schemata of all its files. If one of them cannot express it,
+// merge adds it to none and returns false.
 func merge(schemata map[string]*schema, number int, p patch) (bool, error) {
 	for _, trial := range []bool{true, false} {
 		for file, mutated := range p.files {
@@ -159,7 +160,8 @@ func (bin *binary) run(ctx context.Context, mutant, tests string, limit time.Dur
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bin.path, "-test.short", "-test.failfast", "-test.paniconexit0", "-test.run", tests, "-test.timeout", limit.String())
 	cmd.Dir = bin.dir
-	// Short tests are asked, and what they find for one mutant is none of the next one's.
+	// Only the short tests run, and inputs that fail with one mutant are not kept for the
+	// next one.
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ULNET_LONG=") }),
 		"RAPID_NOFAILFILE=1", fmt.Sprint(chooserEnv, "=", bin.number[mutant]))
 	cmd.WaitDelay = 5 * time.Second

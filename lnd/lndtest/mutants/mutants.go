@@ -1,5 +1,5 @@
-// Package mutants takes single rules out of a package and sees whether its tests
-// miss them (mutation testing; spec §C.5).
+// Package mutants takes single rules out of a package and checks that its tests fail without
+// them (mutation testing; spec §C.5).
 //
 // A mutant is a file testdata/mutants/NAME.patch. Its first line says what it
 // breaks. A further line may begin with "tests: " and name, as a regular
@@ -30,11 +30,11 @@ import (
 // take on a loaded machine.
 const limit = 3 * time.Minute
 
-// Kill fails for each mutant of the package in the working directory with which
-// the short tests pass: those of the package, or of that below it whose files the
-// mutant changes. Without any of the mutants these tests have to pass. That takes
-// a minute or two, so it is done with ULNET_LONG=1 only; without it, Kill checks that
-// each patch still applies and the tests it names exist.
+// Kill fails the test for each mutant of the package in the working directory with which the
+// short tests still pass: the tests of the package, or of the package below it whose files
+// the mutant changes. Without a mutant these tests have to pass. That takes a minute or two,
+// so it is done with ULNET_LONG=1 only; without it, Kill checks that each patch still applies
+// and that the tests it names exist.
 func Kill(t *testing.T) {
 	t.Helper()
 	patches, err := readPatches()

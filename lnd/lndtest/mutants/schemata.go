@@ -116,7 +116,7 @@ func (s *schema) add(number int, file, mutated string) (bool, error) {
 // addFunc adds a mutated function.
 func (s *schema) addFunc(number int, key, mutated string, fn *ast.FuncDecl) {
 	name := fmt.Sprintf("mutant%d_%s", number, fn.Name.Name)
-	// The name and all behind it; in front of it the receiver.
+	// The receiver, then the new name, then the rest of the function.
 	fmt.Fprintf(&s.copies, "\n%s%s%s\n", mutated[fn.Pos()-1:fn.Name.Pos()-1], name, mutated[fn.Name.End()-1:fn.End()-1])
 
 	call := name

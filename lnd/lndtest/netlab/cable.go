@@ -84,7 +84,7 @@ func (c *Cable) set(h *Host, up bool) {
 	}
 	h.must(own.name, func() error { return setLink(own.name, up) })
 	own.pulled = !up
-	if other.tap != nil { // the kernel does it for veths
+	if other.tap != nil { // for a veth the kernel changes the carrier of the other end
 		h.must(other.name+" carrier", func() error { return setCarrier(other.tap, up) })
 	}
 	c.await()

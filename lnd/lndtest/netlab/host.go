@@ -20,8 +20,9 @@
 //	Spoil        delay, jitter, reordering, duplication, corruption, loss and
 //	             rate, from a seed; needs a [Wire] (package netem)
 //
-// and to what is at its ends: [Host.Reset] answers TCP with RST, [Host.Block]
-// hears nothing from some addresses, and a [Process] takes signals, SIGKILL and SIGSTOP among them.
+// and what can be done to a host: [Host.Reset] makes it answer TCP with RST, [Host.Block]
+// makes it drop packets from some addresses, and a [Process] takes signals, SIGKILL and
+// SIGSTOP among them.
 //
 // Namespaces have no name in the file system: they live as long as the test
 // holds them, so that nothing is left behind even when the test process is
@@ -96,9 +97,9 @@ func (l *Lab) Host(name string) *Host {
 	return h
 }
 
-// Do runs f with the calling thread inside the host. A socket that f opens
-// stays there for its incarnation. What f does in other goroutines happens outside:
-// use a net.Dialer with an address of one family, not a name.
+// Do runs f with the calling thread inside the host. A socket that f opens stays there for
+// its lifetime. Code of f in other goroutines runs outside: to dial, use a net.Dialer with an
+// address of one family, not a name.
 func (h *Host) Do(f func() error) error { return within(h.ns, f) }
 
 // Start starts cmd inside the host. It is killed and waited for when the test
@@ -112,7 +113,7 @@ func (h *Host) Start(cmd *exec.Cmd) *Process {
 		p.err = cmd.Wait()
 	}()
 	h.t.Cleanup(func() {
-		_ = cmd.Process.Kill() // fails when it has ended, which is as well
+		_ = cmd.Process.Kill() // fails if the program has ended
 		<-p.done
 	})
 	return p

@@ -14,9 +14,9 @@ type SkipError struct {
 
 func (e *SkipError) Error() string { return e.Why }
 
-// Perform is for programs that are no tests: it runs f with a [T], and then what was
-// left to be cleaned up. It returns f's error or that of the lab, which ends f; it is
-// a *[SkipError] where a test would be skipped.
+// Perform is for programs that are no tests: it runs f with a [T], and then the cleanup
+// functions. A failure of the lab ends f. Perform returns f's error or the lab's; it is a
+// *[SkipError] where a test would be skipped.
 func Perform(f func(T) error) (err error) {
 	s := new(stage)
 	defer func() {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Of a token bucket: how much leaves at once, and for how long packets wait
+// The token bucket of SetRate: how many bytes leave at once, and for how long packets wait
 // before others are dropped.
 const (
 	burstBytes    = 32 << 10
@@ -37,8 +37,8 @@ func (c *Cable) SetMTU(mtu int) {
 	}
 }
 
-// SetRate holds what h sends to a rate in bits per second; 0 lets everything
-// pass. What waits for longer than 200 ms is dropped.
+// SetRate limits what h sends to a rate in bits per second; 0 removes the limit. Packets that
+// would wait for longer than 200 ms are dropped.
 func (c *Cable) SetRate(h *Host, rate int64) {
 	h.t.Helper()
 	name := c.at(h).name
@@ -54,7 +54,7 @@ func (c *Cable) SetRate(h *Host, rate int64) {
 		}
 		if rate == 0 {
 			if err := netlink.QdiscDel(bucket); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
-				return err // there was none in those two cases
+				return err // with these two errors there was no limit
 			}
 			return nil
 		}
@@ -63,21 +63,20 @@ func (c *Cable) SetRate(h *Host, rate int64) {
 	})
 }
 
-// SetLoss loses packets on their way to h, each with a probability, whatever
-// they are; 0 lets everything pass. It needs the command nft; without it the
-// test is skipped, except in CI, where that is a failure.
+// SetLoss drops packets on their way to h, each with a probability; 0 lets all pass. It needs
+// the command nft; without it the test is skipped, except in CI, where that is a failure.
 func (c *Cable) SetLoss(h *Host, probability float64) {
 	h.t.Helper()
 	c.lose(h, "loss", probability, "")
 }
 
-// SetMulticastLoss does so to packets for multicast addresses only, of IPv4.
+// SetMulticastLoss is SetLoss for packets to IPv4 multicast addresses alone.
 func (c *Cable) SetMulticastLoss(h *Host, probability float64) {
 	h.t.Helper()
 	c.lose(h, "mloss", probability, "ip daddr 224.0.0.0/4 ")
 }
 
-// lose loses some of the packets that a match is about.
+// lose drops some of the packets that fit a match of nftables.
 func (c *Cable) lose(h *Host, table string, probability float64, match string) {
 	h.t.Helper()
 	name := c.at(h).name
@@ -111,9 +110,8 @@ func (h *Host) Reset(on bool) {
 	h.filter("inet with_rst", rules)
 }
 
-// Block loses all packets that come to h from some IPv4 addresses, without a word to
-// their senders, until it is called with other addresses, or none. It needs nft as
-// SetLoss does.
+// Block drops all packets that come to h from some IPv4 addresses, without telling their
+// senders, until it is called with other addresses, or none. It needs nft as SetLoss does.
 func (h *Host) Block(addrs ...string) {
 	h.t.Helper()
 	rules := ""
@@ -128,8 +126,8 @@ func (h *Host) Block(addrs ...string) {
 	h.filter("ip blocked", rules)
 }
 
-// Lead has h send packets for an address to a MAC address that no host has:
-// a connection attempt gets no answer, not even that there is no such host.
+// Lead makes h send packets for an address to a MAC address that no host has: a connection
+// attempt gets no answer, not even that there is no such host.
 func (c *Cable) Lead(h *Host, addr string) {
 	h.t.Helper()
 	h.must("lead "+addr+" nowhere", func() error {
@@ -149,7 +147,7 @@ func (h *Host) filter(table, rules string) {
 	h.t.Helper()
 	nft, err := exec.LookPath("nft")
 	if err != nil {
-		// Debian keeps it where only root looks.
+		// Debian installs it in a folder that is in the PATH of root alone.
 		nft, err = exec.LookPath("/usr/sbin/nft")
 	}
 	if err != nil {

@@ -28,8 +28,8 @@ type Wire struct {
 	emulator *netem.Wire
 }
 
-// Wire joins two hosts as Cable does. What Spoil does to frames is decided by
-// seed. Without TAP devices it skips the test and says why.
+// Wire joins two hosts as Cable does. All random decisions of Spoil come from seed. Without
+// TAP devices Wire skips the test and says why.
 func (l *Lab) Wire(a *Host, addrA string, b *Host, addrB string, seed uint64) *Wire {
 	l.t.Helper()
 	if err := makeTunDevice(); err != nil {
@@ -40,7 +40,8 @@ func (l *Lab) Wire(a *Host, addrA string, b *Host, addrB string, seed uint64) *W
 		e := &w.ends[i]
 		e.host.must(e.name, func() (err error) {
 			if e.tap, err = openTAP(e.name); err == nil {
-				// The kernel says that a link is up when its carrier comes.
+				// The kernel reports that a link is up only when its carrier appears, so take
+				// it away first.
 				err = setCarrier(e.tap, false)
 			}
 			return err
@@ -53,7 +54,7 @@ func (l *Lab) Wire(a *Host, addrA string, b *Host, addrB string, seed uint64) *W
 	return w
 }
 
-// Spoil does p to what h sends from now on. The zero Plan does nothing.
+// Spoil applies p to the frames that h sends from now on. The zero Plan changes nothing.
 func (w *Wire) Spoil(h *Host, p netem.Plan) {
 	h.t.Helper()
 	if err := w.emulator.Set(w.from(h), p); err != nil {

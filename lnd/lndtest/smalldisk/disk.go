@@ -37,7 +37,7 @@ type Disk struct {
 	ns *os.File
 }
 
-// Troubles are what can be wrong with a disk, each with its remedy.
+// Troubles are the faults of a disk, each with the function that ends it.
 var Troubles = []struct {
 	Name         string
 	Spoil, Amend func(*Disk)

@@ -79,7 +79,8 @@ const eitherMark = "sum?"
 // AppendEither appends to a CONNACK that its sender takes checksums of either counting.
 func AppendEither(b []byte) []byte { return append(b, eitherMark...) }
 
-// TakesEither reports whether the CONNACK in b, whose header is h, says so.
+// TakesEither reports whether the sender of the CONNACK in b, whose header is h, takes either
+// counting.
 func (h *Header) TakesEither(b []byte) bool {
 	return uint64(len(b)) >= uint64(h.Nob)+uint64(len(eitherMark)) && string(b[h.Nob:][:len(eitherMark)]) == eitherMark
 }

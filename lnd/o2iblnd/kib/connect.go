@@ -12,7 +12,7 @@ const ParamsSize = 8
 type ConnParams struct {
 	QueueDepth uint16 // messages that need a credit, in flight each way
 	MaxFrags   uint16 // RDMA WRITEs that the writer may need for a transfer
-	MaxMsgSize uint32 // MaxMsgSize
+	MaxMsgSize uint32 // the longest message in bytes
 }
 
 func (p *ConnParams) parse(b []byte, o byteOrder) {
@@ -34,7 +34,7 @@ type Why uint8
 const (
 	ConnRace     Why = 1 // both sides connect, and this one gives way
 	NoResources  Why = 2
-	Fatal        Why = 3 // the request cannot be right
+	Fatal        Why = 3 // the request is invalid
 	ConnUncompat Why = 4 // another version
 	ConnStale    Why = 5 // an incarnation is not known any more
 	RDMAFrags    Why = 6 // too many fragments: fewer are offered

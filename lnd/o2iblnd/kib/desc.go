@@ -13,7 +13,7 @@ const (
 // Frag is a piece of a remote buffer (struct kib_rdma_frag).
 type Frag struct {
 	Length  uint32 // in bytes
-	Address uint64 // what a RETH is to say; no address of this machine
+	Address uint64 // the address to put into a RETH; it means nothing on this machine
 }
 
 // Desc describes a remote buffer (struct kib_rdma_desc). A parsed one refers to

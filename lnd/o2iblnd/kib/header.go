@@ -116,7 +116,7 @@ type Header struct {
 	BigEndian bool    // byte order of the sender
 	Version   Version // 0x11 or 0x12
 	Type      MsgType // what follows the header
-	Credits   uint8   // receives of the addressee's messages that were posted again
+	Credits   uint8   // credits given back: receives for the addressee's messages that were posted again
 	Nob       uint32  // length of the message as its sender counts it
 	Checksum  uint32  // 0: none
 	SrcNID    nid.NID // of the sender
@@ -125,9 +125,9 @@ type Header struct {
 	DstStamp  uint64  // incarnation of the receiver, 0 if it is not known
 }
 
-// ParsePrefix tells byte order and version of what a peer sent, as soon as it
-// has prefixSize bytes. The errors are ErrShort, ErrMagic, errUnifiedMagic and
-// ErrVersion; with the last two both results are valid.
+// ParsePrefix returns the version and the byte order of a message as soon as prefixSize bytes
+// of it have arrived. The errors are ErrShort, ErrMagic, errUnifiedMagic and ErrVersion; with
+// the last two both results are valid.
 func ParsePrefix(b []byte) (v Version, bigEndian bool, err error) {
 	if len(b) < prefixSize {
 		return 0, false, ErrShort

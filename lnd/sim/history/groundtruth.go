@@ -37,7 +37,7 @@ type netState struct {
 	at     int64
 	groups []sim.NodeSet // of a partition
 	cuts   []arrow
-	losses []loss // changes of what links lose, of which the last counts
+	losses []loss // changes of the loss of links, of which the last one counts
 }
 
 // loss says whether links lose everything.
@@ -92,7 +92,7 @@ func (t *groundTruth) node(id sim.NodeID) *nodeHistory {
 // sorted returns the nodes that ever lived, in order.
 func (t *groundTruth) sorted() []sim.NodeID { return slices.Sorted(maps.Keys(t.nodes)) }
 
-// finish ends the last of some spans, if it has not ended.
+// finish ends the last of some spans, if it is still open.
 func finish(list []span, at int64, i int32) {
 	if n := len(list); n > 0 && list[n-1].end < 0 {
 		list[n-1].to, list[n-1].end = at, i
@@ -228,5 +228,5 @@ func (t *groundTruth) connected(a, b sim.NodeID, from, to int64) bool {
 	return true
 }
 
-// before is an instant so much earlier, not before the beginning.
+// before returns the instant d before at, but not before the beginning.
 func before(at int64, d time.Duration) int64 { return max(at-int64(d), 0) }

@@ -9,8 +9,8 @@ import (
 // pickMembers returns the records of membership.
 func pickMembers(l *Log) []int32 { return pick(l, Join, Leave, Death, Eviction) }
 
-// Alternation: what each incarnation of a node is told of each subject is a Join, then
-// a Leave, Death or Eviction, then a Join again, and so on.
+// Alternation: the reports about a subject in one incarnation of a node are a Join, then a
+// Leave, Death or Eviction, then a Join again, and so on.
 func Alternation(l *Log) []Violation {
 	f := findings{rule: "Alternation", log: l}
 	list := pickMembers(l)
@@ -32,9 +32,9 @@ func Alternation(l *Log) []Violation {
 	return f.list
 }
 
-// Agreement: the observers that run at the end of the log have the same members then, by
-// the joins and ends that their incarnations reported. It reports each observer that
-// differs from what most have.
+// Agreement: the observers that run at the end of the log have the same members then, by the
+// joins and ends that their incarnations reported. It reports each observer whose members
+// differ from those of the majority.
 func Agreement(l *Log, observers sim.NodeSet) []Violation {
 	f := findings{rule: "Agreement", log: l}
 	t := groundTruthOf(l)
@@ -57,7 +57,7 @@ func Agreement(l *Log, observers sim.NodeSet) []Violation {
 	return f.list
 }
 
-// mostCommon returns the first of the nodes whose members most nodes have.
+// mostCommon returns the first of the nodes whose view is the most common one.
 func mostCommon(nodes []sim.NodeID, views map[sim.NodeID][]sim.NodeID) (best sim.NodeID, ok bool) {
 	most, count := 0, map[string]int{}
 	members := func(id sim.NodeID) string { return sim.Nodes(views[id]...).String() }

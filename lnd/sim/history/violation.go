@@ -17,8 +17,8 @@ const (
 // Violation is a broken rule.
 type Violation struct {
 	Rule    string   // name of the checker
-	Why     string   // what is wrong, in a sentence
-	Records []Record // that show it, in their order
+	Why     string   // what is wrong, as a sentence
+	Records []Record // records that show it, in their order
 }
 
 // String returns the sentence and the records, a line each.

@@ -46,7 +46,7 @@ func (x *instants) all(end time.Duration) iter.Seq[time.Duration] {
 	}
 }
 
-// prepare makes ready what looks at the run from outside.
+// prepare sets up the checkers and samples, and the instants at which the run stops for them.
 func (r *runner) prepare(plan []step) {
 	f := r.file
 	for _, l := range f.checks() {
@@ -94,7 +94,7 @@ func (r *runner) evaluate(now time.Duration) {
 	}
 }
 
-// decide takes note of what a check found at an instant.
+// decide notes what a check found at an instant, and whether that decides it.
 func (c *checker) decide(now time.Duration, holds bool, why string) {
 	o := &c.outcome
 	last := now >= c.check.to

@@ -27,9 +27,9 @@ type Protocol struct {
 	LeastNodes int
 	// CheckEvery is how often conditions are evaluated; 0 means 10 ms.
 	CheckEvery time.Duration
-	// BytesPerNode is what the protocol itself needs per node, and messages
-	// beyond one of a few bytes at a time, so that too large a run is refused
-	// before it begins.
+	// BytesPerNode is the memory per node that the protocol itself needs, and that messages
+	// need beyond one small message at a time, so that too large a run is refused before it
+	// begins.
 	BytesPerNode func(level Level, nodes int, options Values) int64
 	// New makes the network of one run.
 	New func(*Setup) (Instance, error)
@@ -127,7 +127,7 @@ type Quantity struct {
 	Name, Unit, Doc string // one word; "B", "ms" or another unit, may be empty; one line
 }
 
-// Network is what nodes run on: what these fields are in sim.Config.
+// Network describes what nodes run on, by fields of sim.Config.
 type Network struct {
 	Nodes      int                            // number of nodes
 	Seed       uint64                         // of everything random

@@ -86,7 +86,7 @@ func (x *expansion) drawFault(kind string, l *line, rng *rand.Rand) []step {
 	return []step{{at: at, line: l, action: begin}, {at: at + lasts, line: l, action: end}}
 }
 
-// round rounds a time for people.
+// round rounds a time to few digits.
 func round(d time.Duration) time.Duration {
 	if r := d.Round(time.Millisecond); r > 0 {
 		return r

@@ -30,7 +30,7 @@ const (
 	maxChunk  = 1 << 20
 )
 
-// header is what a run is begun with.
+// header has the parameters of a run.
 type header struct {
 	Name     string `json:"name"`
 	Text     string `json:"text"`

@@ -146,7 +146,7 @@ func (r *runner) end(whole bool) error {
 	return r.recording.end(whole)
 }
 
-// result returns what the run came to.
+// result returns the result of the run.
 func (r *runner) result() *Result {
 	res := &Result{
 		Seed: r.setup.Seed, Nodes: r.setup.Nodes, Level: r.setup.Level,

@@ -125,8 +125,8 @@ func (l *line) enqueue(now time.Duration, frame []byte) {
 	l.insert(queued{frame, at})
 }
 
-// insert keeps the queue in order. Only what is held back stands behind the
-// place of a new frame, so the search from the end is short.
+// insert keeps the queue in order. Only frames that are held back stand behind the position
+// of a new frame, so the search from the end is short.
 func (l *line) insert(q queued) {
 	i := len(l.queue)
 	for i > 0 && l.queue[i-1].at > q.at {

@@ -34,7 +34,8 @@ type Machines[M any] struct {
 	Codec sim.Codec[M]
 }
 
-// Start makes the network of bare machines. record takes the recording, if not nil.
+// Start makes the network of bare machines. The recording is written to to, if that is not
+// nil.
 func Start[M any](b *Base, on *scenario.Network, m Machines[M], to io.Writer) error {
 	cfg := scenario.Config[M](on)
 	cfg.Boot, cfg.OnEvent = m.Boot, m.OnEvent

@@ -25,7 +25,7 @@ func (p *Plan) Line(format string, args ...any) { fmt.Fprintf(p, format+"\n", ar
 // Pick draws one of some texts.
 func (p *Plan) Pick(texts ...string) string { return texts[p.IntN(len(texts))] }
 
-// Mix puts some texts into an order of their own.
+// Mix shuffles some texts.
 func (p *Plan) Mix(texts []string) {
 	p.Shuffle(len(texts), func(i, j int) { texts[i], texts[j] = texts[j], texts[i] })
 }
@@ -35,8 +35,8 @@ func (p *Plan) Between(a, b time.Duration) time.Duration {
 	return (a + time.Duration(p.Int64N(int64(b-a)))).Truncate(time.Millisecond)
 }
 
-// RunPlan runs a scenario of a protocol at a level. If something expected did not come, the
-// error says what, and has the text.
+// RunPlan runs a scenario of a protocol at a level. If a check of the scenario fails, the
+// error says which, and has the text of the scenario.
 func RunPlan(ctx context.Context, p *scenario.Protocol, level scenario.Level, text string, seed uint64) (*scenario.Result, error) {
 	f, err := scenario.Parse("plan", []byte(text), []*scenario.Protocol{p})
 	if err != nil {
@@ -54,10 +54,10 @@ func RunPlan(ctx context.Context, p *scenario.Protocol, level scenario.Level, te
 	return res, nil
 }
 
-// Plans is what came of many plans.
+// Plans is the result of many plans.
 type Plans struct {
 	Runs   int      // plans that were run
-	Failed []uint64 // seeds of those in which something expected did not come
+	Failed []uint64 // seeds of the plans of which a check failed
 	First  error    // why, in the first of these
 	// Sum is the sum of each measure, Some in how many runs it was above 0.
 	Sum  map[string]float64

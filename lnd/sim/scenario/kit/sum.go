@@ -2,7 +2,7 @@ package kit
 
 import "reflect"
 
-// Sum adds up the counters of all lives that there are: every exported field of the struct
+// Sum adds up the counters of all incarnations that exist: every exported field of the struct
 // that is an unsigned integer, or an array or struct of such.
 func Sum[L comparable, S any](incarnations []L, counters func(L) S) (sum S) {
 	var none L

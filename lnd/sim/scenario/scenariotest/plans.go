@@ -7,8 +7,8 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// Plans runs so many plans of a protocol, all of which have to hold, and returns in how many
-// of them a measure was above 0.
+// Plans runs count plans of a protocol, in which all checks have to hold, and returns in how
+// many of them a measure was above 0.
 func Plans(t testing.TB, p *scenario.Protocol, level scenario.Level, count int, draw func(seed uint64) string, measure string) (some int) {
 	t.Helper()
 	plans, err := kit.RunPlans(t.Context(), p, level, 0, count, draw)
