@@ -55,8 +55,9 @@ func setUp(fd int) error {
 	return unix.Connect(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
 }
 
-// receive reads what is there even if the instant has passed: a request takes as long as
-// somebody who makes or removes interfaces holds the lock under which the kernel answers it.
+// receive returns messages that have arrived even if the instant has passed: the kernel
+// answers requests under a lock that a process which makes or removes interfaces may hold for
+// long.
 func (k *kernel) receive(until time.Time) ([]byte, error) {
 	if err := k.raw.Control(k.peek); err != nil {
 		return nil, err

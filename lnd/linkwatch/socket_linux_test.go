@@ -9,9 +9,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestReceiveLate: what the kernel has said is received although the instant until which
-// receive may wait has passed. A request can take that long, because the kernel answers it
-// under a lock that whoever makes or removes interfaces holds.
+// TestReceiveLate: a message that has arrived is received although the instant until which
+// receive may wait has passed. The kernel can take that long to answer a request, because
+// a process that makes or removes interfaces may hold the lock that the answer needs.
 func TestReceiveLate(t *testing.T) {
 	spec.Covers(t, "NS-8")
 	k := listenHere(t)

@@ -21,7 +21,7 @@ const (
 	Send                       // sends Value to all
 	Delivery                   // Value arrived, which Subject sent
 	Completion                 // what Node sent as Value is complete
-	Unreached                  // before that: Subject has not got it
+	Unreached                  // reported before the Completion: Subject has not got Value
 )
 
 // The ground truth: what was done to Node, or to the network.
