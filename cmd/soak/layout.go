@@ -30,6 +30,9 @@ func (l layout) sidesOf(host int) []int {
 	return []int{0}
 }
 
+// severalPaths reports whether a message can be sent by more than one path.
+func (l layout) severalPaths() bool { return l.rails > 1 || l.routers > 0 }
+
 // netName is the name of a net.
 func (l layout) netName(side int) string {
 	switch {

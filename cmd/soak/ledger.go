@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"syscall"
+
+	"ulnet/lnd"
 )
 
 // ledger accounts for every operation of every worker, from the journals. Journals of
@@ -20,9 +22,13 @@ import (
 //     after a failed SEND, and says the size that was asked for
 //   - a PUT arrives at most once, as it was sent, and exactly once if it was
 //     acknowledged; a GET is served at most once
+//   - where a message has several paths, LNet sends it again when a connection was reset
+//     that may have carried it: there it comes once for each try at most, and no worker's
+//     messages come more often again than it sent some again
 //
 // Workers check the content of messages.
 type ledger struct {
+	repeats      bool // messages may be sent again
 	incarnations map[incarnationID]*incarnation
 	taken        int // number of records
 	recent
@@ -38,7 +44,8 @@ type incarnationID struct {
 type incarnation struct {
 	ops         []entry // by Seq
 	killed      bool
-	begun, over int // operations that have begun and ended, for progress reports
+	resends     uint64 // messages that it sent again, by its own count; unknown if it was killed
+	begun, over int    // operations that have begun and ended, for progress reports
 }
 
 // entry is the state of one operation.
@@ -85,7 +92,11 @@ func (l *ledger) add(r record) error {
 	if err != nil {
 		return err
 	}
-	if err := e.add(r); err != nil {
+	most := uint8(1)
+	if l.repeats {
+		most = lnd.DefaultRetryCount + 1
+	}
+	if err := e.add(r, most); err != nil {
 		return fmt.Errorf("%w: %v", err, r)
 	}
 	l.count(r)
@@ -102,14 +113,19 @@ func (l *ledger) count(r record) {
 	}
 }
 
-func (e *entry) add(r record) error {
-	if (r.Kind == arrived || r.Kind == served) && r.Errno != 0 {
+// add notes a record of an operation whose message may come so many times at most.
+func (e *entry) add(r record, most uint8) error {
+	comes := r.Kind == arrived || r.Kind == served
+	if comes && r.Errno != 0 {
 		e.broken++
 		return nil
 	}
 	e.seen[r.Kind]++
-	if e.seen[r.Kind] > 1 {
+	switch n := e.seen[r.Kind]; {
+	case n > 1 && (!comes || most == 1):
 		return fmt.Errorf("%v twice", r.Kind)
+	case n > most:
+		return fmt.Errorf("%v %d times", r.Kind, n)
 	}
 	if r.Kind > started && r.Kind < arrived && (e.seen[started] == 0 || e.seen[ended] > 0 && r.Kind != ended) {
 		return fmt.Errorf("%v before the beginning or after the end", r.Kind)
@@ -162,8 +178,19 @@ func (l *ledger) finish(flawless bool) error {
 				return fmt.Errorf("%w: operation %v", err, opID{id.Worker, id.Incarnation, uint32(seq)})
 			}
 		}
+		if again := lf.again(); !lf.killed && again > lf.resends {
+			return fmt.Errorf("%d messages arrived again, and %d were sent again: worker %d, life %d", again, lf.resends, id.Worker, id.Incarnation)
+		}
 	}
 	return nil
+}
+
+// again is how many messages came that had come before.
+func (lf *incarnation) again() (n uint64) {
+	for i := range lf.ops {
+		n += uint64(lf.ops[i].again())
+	}
+	return n
 }
 
 func compareIncarnations(a, b incarnationID) int {
@@ -186,6 +213,9 @@ func (e *entry) finish(killed bool) error {
 	}
 	return nil
 }
+
+// again is how often the message came after the first time.
+func (e *entry) again() uint8 { return max(e.seen[arrived]+e.seen[served], 1) - 1 }
 
 // flawless reports whether the operation has all its events, without an error.
 func (e *entry) flawless() bool {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -79,6 +80,49 @@ func TestLedger(t *testing.T) {
 			}
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestSentAgain: with several paths a message may arrive as often as it was sent, and no more.
+func TestSentAgain(t *testing.T) {
+	put := []record{rec(started, opPut), rec(sent, opPut), rec(ended, opPut), rec(arrived, 0)}
+	again := rec(arrived, 0)
+	for _, tt := range []struct {
+		name    string
+		again   int // arrivals after the first
+		resends uint64
+		killed  bool
+		want    string // text of the violation; empty: none
+	}{
+		{"sent again", 1, 1, false, ""},
+		{"sent again twice", 2, 7, false, ""},
+		{"more than its tries", 3, 7, false, "arrived 4 times"},
+		{"not sent again", 1, 0, false, "1 messages arrived again, and 0 were sent again"},
+		{"killed: nobody knows", 1, 0, true, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLedger()
+			l.repeats = true
+			var err error
+			for _, r := range append(put[:4:4], slices.Repeat([]record{again}, tt.again)...) {
+				if err == nil {
+					err = l.add(r)
+				}
+			}
+			if tt.killed {
+				l.kill(incarnationID{})
+			}
+			l.incarnation(incarnationID{}).resends = tt.resends
+			if err == nil {
+				err = l.finish(false)
+			}
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+			if o := l.total()["PUT"]; o.Arrived != 1 || o.Again != tt.again {
+				t.Errorf("%d arrived and %d again, want 1 and %d", o.Arrived, o.Again, tt.again)
 			}
 		})
 	}

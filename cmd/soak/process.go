@@ -174,6 +174,7 @@ func (s *soak) heed(m *member, n notice, current bool) error {
 		}
 	case n.Kind == noticeStopped && current:
 		m.state = stopped
+		s.ledger.incarnation(incarnationID{uint8(m.index), m.incarnation}).resends = n.Resends
 	}
 	return nil
 }

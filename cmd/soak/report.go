@@ -39,10 +39,10 @@ func (s *soak) report() *report {
 // print prints the report as text.
 func (r *report) print(w io.Writer) error {
 	var t cli.Table
-	t.Row("operation", "number", "ok", "MiB", "SEND failed", "no answer", "killed", "arrived", "broken off")
+	t.Row("operation", "number", "ok", "MiB", "SEND failed", "no answer", "killed", "arrived", "again", "broken off")
 	for kind := range opKinds {
 		o := r.Operations[kind.String()]
-		t.Row(kind, o.Operations, o.OK, o.Bytes>>20, reasons(o.Failed), reasons(o.Unanswered), o.Killed, o.Arrived, o.Broken)
+		t.Row(kind, o.Operations, o.OK, o.Bytes>>20, reasons(o.Failed), reasons(o.Unanswered), o.Killed, o.Arrived, o.Again, o.Broken)
 	}
 	if _, err := t.WriteTo(w); err != nil {
 		return err

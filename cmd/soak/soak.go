@@ -78,6 +78,7 @@ func runSoak(ctx context.Context, cfg soakConfig, stderr io.Writer) (*report, er
 		progress: newProgress(stderr),
 		layout:   layout{cfg.hosts, cfg.routers, cfg.rails, cfg.net, cfg.ipv6},
 	}
+	s.ledger.repeats = s.layout.severalPaths()
 	var err error
 	if s.self, err = os.Executable(); err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ type totals struct {
 	Unanswered map[string]int `json:"unanswered"` // sent, and no answer came, by errno
 	Killed     int            `json:"killed"`     // ended with their process
 	Arrived    int            `json:"arrived"`    // at their targets, of all
+	Again      int            `json:"again"`      // arrivals of what had arrived before
 	Broken     int            `json:"broken"`     // arrivals that failed
 }
 
@@ -41,7 +42,8 @@ func (l *ledger) total() map[string]*totals {
 
 func (t *totals) add(e *entry) {
 	t.Operations++
-	t.Arrived += int(e.seen[arrived] + e.seen[served])
+	t.Arrived += int(e.seen[arrived] + e.seen[served] - e.again())
+	t.Again += int(e.again())
 	t.Broken += int(e.broken)
 	switch {
 	case e.op != opPut && e.seen[answered] > 0 && e.answer == 0, e.op == opPut && e.seen[sent] > 0 && e.sentAs == 0:

@@ -34,6 +34,8 @@ const (
 type notice struct {
 	Kind noticeKind `json:"kind"`
 	Text string     `json:"text,omitempty"` // description of a violation
+	// Resends is how many messages were sent again, in the answer to cmdStop.
+	Resends uint64 `json:"resends,omitempty"`
 }
 
 type noticeKind string
@@ -170,7 +172,7 @@ func (w *worker) obey(ctx context.Context, in io.Reader, t *traffic) {
 			stop()
 			running.Wait()
 			w.awaitQuiet()
-			w.say(notice{Kind: noticeStopped})
+			w.say(notice{Kind: noticeStopped, Resends: w.node.Table().Node().Stats().ResendCount})
 		case cmdQuit:
 			return
 		}
