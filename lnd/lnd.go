@@ -149,10 +149,13 @@ type Config struct {
 	// Incarnation is constant for the incarnation of the NI and differs after a
 	// restart: wall-clock nanoseconds at its start.
 	Incarnation uint64
-	Tunables    Tunables      // of the NI; zero values take the defaults
-	Clock       machine.Clock // required
-	Log         *slog.Logger  // nil discards
-	Tap         Tap           // nil captures nothing
+	Tunables    Tunables // of the NI; zero values take the defaults
+	// LND are tunables of the driver that this NI has for itself, by their names (Tunable);
+	// nil: it has those of the driver.
+	LND   map[string]int
+	Clock machine.Clock // required
+	Log   *slog.Logger  // nil discards
+	Tap   Tap           // nil captures nothing
 }
 
 // Tunables are the tunables that all LNDs share, with Lustre's names and

@@ -46,7 +46,11 @@ func (d *Driver) join(ni *NI, cfg lnd.Config) error {
 	}
 	a.begin(1)
 	defer a.begin(-1)
-	err := ni.open(a, d.cfg, cfg.Tunables)
+	own := d.cfg
+	err := lnd.Override(own.Tunables(), cfg.LND)
+	if err == nil {
+		err = ni.open(a, own, cfg.Tunables)
+	}
 	if err == nil && a.listener == nil {
 		if a.listener, err = a.dev.Listen(d.cfg.Service, a.request); err != nil {
 			err = errors.Join(fmt.Errorf("o2iblnd: service %d of %v: %w", d.cfg.Service, ni.addr, err), ni.closeVerbs())

@@ -196,6 +196,18 @@ func (c Config) forNI(addr netip.Addr, timeout time.Duration) Config {
 	return c.withSockets()
 }
 
+// override returns c, which has its defaults, with the tunables that an NI has for itself.
+func (c Config) override(values map[string]int) (Config, error) {
+	derived := c.ControlTOS == cmp.Or(c.TOS, classCS5)
+	if err := lnd.Override(c.Tunables(), values); err != nil {
+		return c, fmt.Errorf("%w: %w", errConfig, err)
+	}
+	if _, own := values["control_tos"]; derived && !own {
+		c.ControlTOS = cmp.Or(c.TOS, classCS5)
+	}
+	return c, nil
+}
+
 // sockets returns what concerns sockets.
 func (c Config) sockets() socketOptions {
 	return socketOptions{

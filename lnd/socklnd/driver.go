@@ -51,13 +51,17 @@ func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	if err != nil {
 		return nil, err
 	}
+	own, err := d.cfg.override(cfg.LND)
+	if err != nil {
+		return nil, err
+	}
 	log := cfg.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	id := nid.FromAddr(cfg.Net, addr)
 	ni := &NI{
-		cfg: d.cfg.forNI(addr, cfg.Tunables.Timeout), acceptors: &d.acceptors, watchdog: &d.watchdog, polling: &d.polling, nid: id, pid: cmp.Or(cfg.PID, nid.LustrePID), addr: addr,
+		cfg: own.forNI(addr, cfg.Tunables.Timeout), acceptors: &d.acceptors, watchdog: &d.watchdog, polling: &d.polling, nid: id, pid: cmp.Or(cfg.PID, nid.LustrePID), addr: addr,
 		incarnation: cfg.Incarnation, clock: cfg.Clock, up: up, tap: cfg.Tap,
 		log:   log.With("ni", id),
 		peers: make(map[nid.ProcessID]*peer),

@@ -52,6 +52,10 @@ type Driver interface {
 	// Section is the key that has its tunables in the file; "": they stand at the top.
 	Section() string
 	Tunables() []lnd.Tunable
+	// Shown names the tunables that LNet's tools show of an NI, in their order and separated by
+	// blanks. A name that is shown otherwise is followed by = and that. A name that Tunables does not
+	// have means something to kernels only.
+	Shown() string
 	// NI returns the tunables of its NIs, given those that the file has for all drivers.
 	NI(all lnd.Tunables) lnd.Tunables
 	// Add adds the driver to the configuration of a node, in its field there or, without one,
@@ -112,6 +116,9 @@ type Plain struct{}
 
 // NI returns the tunables of all drivers.
 func (Plain) NI(all lnd.Tunables) lnd.Tunables { return all }
+
+// Shown names no tunables.
+func (Plain) Shown() string { return "" }
 
 // Listens says nothing.
 func (Plain) Listens(Settings) string { return "" }

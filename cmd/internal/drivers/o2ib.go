@@ -62,6 +62,9 @@ func (*O2IB) Section() string { return "o2ib" }
 // Tunables implements [Driver].
 func (o *O2IB) Tunables() []lnd.Tunable { return o.LND.Tunables() }
 
+// Shown implements [Driver].
+func (*O2IB) Shown() string { return o2ibTunables }
+
 // NI implements [Driver].
 func (o *O2IB) NI(all lnd.Tunables) lnd.Tunables {
 	all.PeerTimeout = cmp.Or(o.PeerTimeout, all.PeerTimeout)

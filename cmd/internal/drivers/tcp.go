@@ -27,6 +27,12 @@ func (*TCP) Name() string { return "socklnd" }
 // Section implements [Driver].
 func (*TCP) Section() string { return "" }
 
+// tcpTunables are the tunables that LNet's tools show of socklnd, in their order.
+const tcpTunables = "conns_per_peer sock_timeout=timeout tos"
+
+// Shown implements [Driver].
+func (*TCP) Shown() string { return tcpTunables }
+
 // config joins the tunables with what the file has for several drivers.
 func (t *TCP) config(s Settings) socklnd.Config {
 	c := t.Config
@@ -117,7 +123,7 @@ func statusTCP(ni lnd.NI) *Status {
 	s := lower.Snapshot()
 	status := &Status{
 		Accept: string(s.Accept), SourceAddress: string(s.SourceAddress), Handshakes: s.Handshakes,
-		Tunables: document("conns_per_peer sock_timeout=timeout tos", s.Tunables),
+		Tunables: document(tcpTunables, s.Tunables),
 		Reasons:  reasons(socklnd.Reasons(), s.Counters.Of),
 	}
 	if m := &s.Multicast; m.Interface != "" {

@@ -7,31 +7,50 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// interfaceNames maps the addresses of this machine to the names of their interfaces.
-type interfaceNames map[netip.Addr]string
+// interfaceNames maps the addresses of this machine to the names of their interfaces, and back.
+type interfaceNames struct {
+	names map[netip.Addr]string
+	first map[string]netip.Addr // the address for which the name stands
+}
 
 // newInterfaceNames lists the addresses of this machine. It is empty if the system
 // refuses to list them.
 func newInterfaceNames() interfaceNames {
-	names := interfaceNames{}
+	names := interfaceNames{make(map[netip.Addr]string), make(map[string]netip.Addr)}
 	all, _ := net.Interfaces()
 	for _, i := range all {
 		addrs, _ := i.Addrs() // an interface that vanishes has none
 		for _, a := range addrs {
 			if p, err := netip.ParsePrefix(a.String()); err == nil {
-				names[p.Addr().Unmap()] = i.Name
+				names.add(i.Name, p.Addr().Unmap())
 			}
 		}
 	}
 	return names
 }
 
+// add notes an address. A name stands for the first IPv4 address, else for the first IPv6
+// address that is not one of the link.
+func (names interfaceNames) add(name string, addr netip.Addr) {
+	names.names[addr] = name
+	first, has := names.first[name]
+	if !has && (addr.Is4() || !addr.IsLinkLocalUnicast()) || has && addr.Is4() && !first.Is4() {
+		names.first[name] = addr
+	}
+}
+
 // of returns the name of an NI's interface, or "" if no interface has its address. All
 // of 127.0.0.0/8 belongs to the interface of 127.0.0.1.
 func (names interfaceNames) of(id nid.NID) string {
 	addr := id.Addr()
-	if name, ok := names[addr]; ok || !addr.IsLoopback() {
+	if name, ok := names.names[addr]; ok || !addr.IsLoopback() {
 		return name
 	}
-	return names[netip.AddrFrom4([4]byte{127, 0, 0, 1})]
+	return names.names[netip.AddrFrom4([4]byte{127, 0, 0, 1})]
+}
+
+// stands reports whether an NI on the interface of that name gets this NID.
+func (names interfaceNames) stands(name string, id nid.NID) bool {
+	first, ok := names.first[name]
+	return ok && first == id.Addr()
 }

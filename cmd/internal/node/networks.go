@@ -17,11 +17,13 @@ import (
 // AddRequest names the networks to start.
 type AddRequest struct {
 	Networks string `json:"networks"` // as in the configuration, such as tcp1(eth1)
+	NISettings
 }
 
-// RemoveRequest names the network to stop.
+// RemoveRequest names the network to stop, or one NI of it.
 type RemoveRequest struct {
-	Net string `json:"net"` // such as tcp1
+	Net string  `json:"net"`          // such as tcp1
+	NID nid.NID `json:"nid,omitzero"` // of the NI; absent: all of the network
 }
 
 // removeTimeout is how long messages may take to leave an NI that is removed.
@@ -30,7 +32,7 @@ const removeTimeout = 5 * time.Second
 // AddNetworks starts the NIs of further networks, all or none, and pushes the change to
 // the peers that discovery knows. Errors carry the errno of LNetNIInit:
 //
-//	EINVAL     no networks, no driver for them, or invalid credits
+//	EINVAL     no networks, no driver for them, or an invalid tunable
 //	EEXIST     the node has an NI with this NID
 //	ENETDOWN   an interface does not exist, is down or has no address
 //	ESHUTDOWN  the node is going down, or has
@@ -45,7 +47,7 @@ func (n *Node) AddNetworks(r AddRequest) error {
 	defer n.changing.Unlock()
 	var added []*lnet.NI
 	for _, i := range list {
-		ni, err := n.startNI(i)
+		ni, err := n.startNI(i, r.NISettings)
 		if err != nil {
 			return errors.Join(err, n.remove(context.Background(), added))
 		}
@@ -57,7 +59,7 @@ func (n *Node) AddNetworks(r AddRequest) error {
 // RemoveNet stops the NIs of a net and pushes the change to the peers that discovery knows.
 // It waits up to removeTimeout for queued messages to be sent; messages that injected
 // faults delay fail. An error says that some could not be sent. ENOENT: the node is not on
-// that net.
+// that net, or has no such NI.
 func (n *Node) RemoveNet(ctx context.Context, r RemoveRequest) error {
 	net, err := nid.ParseNet(r.Net)
 	if err != nil {
@@ -70,7 +72,7 @@ func (n *Node) RemoveNet(ctx context.Context, r RemoveRequest) error {
 	defer n.changing.Unlock()
 	var leaving []*lnet.NI
 	for _, ni := range n.lnet.NIs() {
-		if ni.NID().Net() == net {
+		if ni.NID().Net() == net && (!r.NID.IsValid() || ni.NID() == r.NID) {
 			leaving = append(leaving, ni)
 		}
 	}
@@ -86,6 +88,7 @@ func (n *Node) remove(ctx context.Context, list []*lnet.NI) error {
 	var errs []error
 	for _, ni := range list {
 		fault.Close(ni.Lower()) // an injected pause would hold all of them
+		n.cpts.forget(ni.NID())
 		errs = append(errs, n.lnet.RemoveNI(ctx, ni))
 	}
 	return errors.Join(errs...)

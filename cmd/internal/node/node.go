@@ -64,6 +64,7 @@ type Node struct {
 	clock    *timerfd.Clock
 	plan     *fault.Plan
 	policies policies
+	cpts     cpts
 	changing sync.Mutex // held while networks are added or removed
 	handlers *handlers.Set
 	modules  []Module // opened, in this order
@@ -141,7 +142,7 @@ func (n *Node) start(list []networks.Interface) error {
 		return err
 	}
 	for _, i := range list {
-		if _, err := n.startNI(i); err != nil {
+		if _, err := n.startNI(i, NISettings{}); err != nil {
 			return err
 		}
 	}
@@ -163,14 +164,20 @@ func (n *Node) start(list []networks.Interface) error {
 }
 
 // startNI starts one NI.
-func (n *Node) startNI(i networks.Interface) (*lnet.NI, error) {
+func (n *Node) startNI(i networks.Interface, own NISettings) (*lnet.NI, error) {
 	driver := n.cfg.Of(i.Net.Type())
 	cfg := lnd.Config{Net: i.Net, Interface: i.Name, Tunables: driver.NI(n.cfg.LND())}
 	cfg.Tunables.Timeout = n.lnet.Health().LNDTimeout()
+	if err := n.override(driver, &cfg, own); err != nil {
+		return nil, err
+	}
 	ni, err := n.base.AddNI(cfg)
 	if d, can := driver.(drivers.DialOnly); can && n.cfg.MayNotListen && errors.Is(err, syscall.EACCES) {
 		n.dialsOnly = true
 		ni, err = n.addDialling(d, cfg)
+	}
+	if err == nil {
+		n.cpts.keep(ni.NID(), own.CPT)
 	}
 	return ni, n.explain(driver, err)
 }

@@ -37,7 +37,10 @@ type Status struct {
 // that has its address, also when it was configured by address.
 type NIStatus struct {
 	lnet.NISnapshot
-	LND drivers.Status `json:"lnd,omitzero"` // zero of 0@lo
+	LND drivers.Status `json:"lnd,omitzero"`  // zero of 0@lo
+	CPT string         `json:"cpt,omitempty"` // CPU partitions that it was given; kept, without effect
+	// ByAddress: the address is not the one that the name of the interface stands for.
+	ByAddress bool `json:"by_address,omitempty"`
 }
 
 // Status returns the node's state.
@@ -56,7 +59,9 @@ func (n *Node) Status() Status {
 		if !ni.NID.IsLo() {
 			ni.Interface = names.of(ni.NID)
 		}
-		status.NIs = append(status.NIs, NIStatus{ni, n.lndStatus(ni.Lower)})
+		s := NIStatus{NISnapshot: ni, LND: n.lndStatus(ni.Lower), CPT: n.cpts.of(ni.NID)}
+		s.ByAddress = !ni.NID.IsLo() && !names.stands(ni.Interface, ni.NID)
+		status.NIs = append(status.NIs, s)
 	}
 	return status
 }

@@ -1,0 +1,39 @@
+package drivers
+
+import (
+	"slices"
+	"strings"
+	"syscall"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/lnd"
+)
+
+// Own translates tunables that an NI has for itself from the names that LNet's tools show into
+// those of the driver. It leaves out those that mean something to kernels only, and returns their
+// names. EINVAL: the driver has no such tunable.
+func Own(d Driver, shown map[string]int) (own map[string]int, ignored []string, err error) {
+	names := make(map[string]string)
+	for _, word := range strings.Fields(d.Shown()) {
+		name, as, other := strings.Cut(word, "=")
+		if !other {
+			as = name
+		}
+		names[as] = name
+	}
+	has := d.Tunables()
+	own = make(map[string]int, len(shown))
+	for as, n := range shown {
+		name, ok := names[as]
+		switch {
+		case !ok:
+			return nil, nil, cli.Errnof(syscall.EINVAL, "%s has no tunable %q for an interface: it has %s", d.Name(), as, d.Shown())
+		case !slices.ContainsFunc(has, func(t lnd.Tunable) bool { return t.Name == name }):
+			ignored = append(ignored, as)
+		default:
+			own[name] = n
+		}
+	}
+	slices.Sort(ignored)
+	return own, ignored, nil
+}

@@ -1,0 +1,115 @@
+package node
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"regexp"
+	"sync"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/drivers"
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+)
+
+// NISettings are what NIs have for themselves. What is absent is as in the configuration.
+type NISettings struct {
+	PeerTimeout       *int           `json:"peer_timeout,omitempty"`        // seconds; 0: as in the configuration, like the credits
+	PeerCredits       *int           `json:"peer_credits,omitempty"`        // messages in flight to a peer
+	PeerBufferCredits *int           `json:"peer_buffer_credits,omitempty"` // messages of a peer that are being forwarded
+	Credits           *int           `json:"credits,omitempty"`             // messages in flight
+	LND               map[string]int `json:"lnd_tunables,omitempty"`        // of the driver, as 'lnetctl net show -v' names them
+	CPT               string         `json:"cpt,omitempty"`                 // CPU partitions, as [0,1]; kept and shown, without effect
+}
+
+// maxTunable is more than makes sense, as in the configuration.
+const maxTunable = 1 << 20
+
+// override gives the configuration of an NI what it has for itself. EINVAL: a value is out of
+// range, or the driver has no such tunable.
+func (n *Node) override(d drivers.Driver, cfg *lnd.Config, own NISettings) error {
+	if err := own.apply(&cfg.Tunables); err != nil {
+		return err
+	}
+	if err := checkCPT(own.CPT); err != nil {
+		return err
+	}
+	values, ignored, err := drivers.Own(d, own.LND)
+	if err == nil && len(values) > 0 {
+		cfg.LND = values
+	}
+	if len(ignored) > 0 {
+		n.cfg.Log.Warn("tunables of an interface that mean something to kernels only", slog.Any("tunables", ignored))
+	}
+	return err
+}
+
+// apply sets the tunables that all drivers have.
+func (own *NISettings) apply(t *lnd.Tunables) error {
+	seconds := 0
+	for _, f := range []struct {
+		name string
+		from *int
+		to   *int
+		most int
+	}{
+		{"peer_timeout", own.PeerTimeout, &seconds, maxSetting},
+		{"peer_credits", own.PeerCredits, &t.PeerCredits, maxTunable},
+		{"peer_buffer_credits", own.PeerBufferCredits, &t.PeerBufferCredits, maxTunable},
+		{"credits", own.Credits, &t.Credits, maxTunable},
+	} {
+		if f.from == nil || *f.from == 0 {
+			continue
+		}
+		if *f.from < 0 || *f.from > f.most {
+			return cli.Errnof(syscall.EINVAL, "%s is %d: want 0 to %d", f.name, *f.from, f.most)
+		}
+		*f.to = *f.from
+	}
+	if seconds > 0 {
+		t.PeerTimeout = time.Duration(seconds) * time.Second
+	}
+	return nil
+}
+
+var cptForm = regexp.MustCompile(`^\[?[0-9]+([,-][0-9]+)*\]?$`)
+
+// checkCPT refuses what is no list of CPU partitions.
+func checkCPT(s string) error {
+	if s == "" || len(s) <= math.MaxUint8 && cptForm.MatchString(s) {
+		return nil
+	}
+	return fmt.Errorf("CPT %.40q: want numbers, as [0,1]: %w", s, syscall.EINVAL)
+}
+
+// cpts are the CPU partitions that NIs were given. Here they have no effect.
+type cpts struct {
+	mu sync.Mutex
+	by map[nid.NID]string // guarded by mu
+}
+
+func (c *cpts) keep(id nid.NID, cpt string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.by == nil {
+		c.by = make(map[nid.NID]string)
+	}
+	if cpt != "" {
+		c.by[id] = cpt
+	}
+}
+
+func (c *cpts) forget(id nid.NID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.by, id)
+}
+
+func (c *cpts) of(id nid.NID) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.by[id]
+}
