@@ -11,6 +11,9 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
+// maxRails is how many rails a node of a plan has at most.
+const maxRails = 3
+
 // plan is a scenario of nodes with rails and nets, drawn from a seed.
 type plan struct {
 	kit.Plan
@@ -26,7 +29,7 @@ type plan struct {
 // every node reaches every other one again.
 func drawPlan(seed uint64) string {
 	p := &plan{Plan: kit.NewPlan(seed, 26), until: 10 * time.Second, asleep: make(map[int][]span)}
-	p.nodes, p.rails, p.nets = 4+p.IntN(7), 1+p.IntN(3), 1
+	p.nodes, p.rails, p.nets = 4+p.IntN(7), 1+p.IntN(maxRails), 1
 	if p.IntN(3) > 0 {
 		p.nets = 2 + p.IntN(2)
 		p.routers = 1 + p.IntN(3)
@@ -42,8 +45,7 @@ func drawPlan(seed uint64) string {
 	p.Line("at 11s do all stop")
 	p.Line("expect settled within 20s")
 	p.Line("expect credits-returned within 20s")
-	// Connections to earlier incarnations end with what is sent on them, which is lost.
-	p.Line("every %ds from 35s to 56s do all probe", max(1, 4-p.rails*p.nets))
+	p.Line("every %ds from 35s to %ds do all probe", max(1, 4-p.rails*p.nets), p.lastProbe())
 	p.Line("expect probed within 8s")
 	p.Line("expect settled")
 	p.Line("expect credits-returned")
@@ -52,8 +54,17 @@ func drawPlan(seed uint64) string {
 	return p.String()
 }
 
+// lastProbe is the second of the last probes. Connections to earlier incarnations end with what
+// is sent on them, which is lost: with three rails there are nine to each node and from it.
+func (p *plan) lastProbe() int {
+	if p.rails == maxRails {
+		return 76
+	}
+	return 56
+}
+
 func (p *plan) settings() {
-	p.Line("protocol lnet\nnodes %d\nrun 65s\ncheck every 100ms", p.nodes)
+	p.Line("protocol lnet\nnodes %d\nrun %ds\ncheck every 100ms", p.nodes, p.lastProbe()+9)
 	p.Line("link latency %s", p.Pick("0.1ms", "1ms±0.5ms", "5ms"))
 	p.Line("set rails %d\nset nets %d\nset routers %d", p.rails, p.nets, p.routers)
 	p.Line("set rate %s\nset size %s", p.Pick("1", "4", "15"), p.Pick("0", "64", "4096", "65536"))
