@@ -2,8 +2,8 @@ package lnd
 
 import "net/netip"
 
-// Tap receives every byte that a stream driver receives or is about to send. A driver
-// without a Tap pays one nil comparison a run. The implementation is
+// Tap receives every byte that a stream driver receives or is about to send. Without a Tap a
+// driver pays only one comparison with nil for each run of bytes. The implementation is
 // lnd/capture.
 type Tap interface {
 	// Flow is called when a connection begins, before its first byte.
@@ -11,11 +11,10 @@ type Tap interface {
 	Flow(local, remote netip.AddrPort, dialled bool) Flow
 }
 
-// Flow is one captured connection. Sent is called with bytes that are about
-// to be written, so that no answer is recorded before what it answers; if the
-// connection fails then, the last of them may never have left. Received is
-// called with bytes that were read. Both may be called at the same time, each
-// from one goroutine at a time; b is valid during the call.
+// Flow is one captured connection. Sent is called with bytes that are about to be written, so
+// that no answer is recorded before its request; if the connection fails then, the last of
+// them may never have left. Received is called with bytes that were read. Both may be called
+// at the same time, each from one goroutine at a time; b is valid during the call.
 type Flow interface {
 	Sent(b []byte)
 	Received(b []byte)

@@ -22,20 +22,20 @@ func Tune(name string, byDefault int, v Value, text string) Tunable {
 	return Tunable{Name: name, Default: byDefault, Value: v, Text: text}
 }
 
-// Value is where the number of a [Tunable] goes, and which numbers make sense.
+// Value says where the number of a [Tunable] is stored, and which numbers are valid.
 type Value struct {
 	Least, Most int         // bounds, both allowed
 	Among       []int       // nil: all from Least to Most
 	Flag        bool        // 0 or 1
-	Set         func(int)   // takes the number over, in the unit of users
+	Set         func(int)   // stores the number, which is in the unit of users
 	unset       func() bool // the configuration has its zero value
 	number      func() int  // what the configuration has, as users give it; nil: a flag
 	inForce     func() any  // an int in the form of users, or a bool
 	negative    bool        // the configuration may have a negative value
 }
 
-// SetDefaults gives the tunables that are not set their defaults. A [Value] that none of the
-// functions below has made counts as set.
+// SetDefaults sets the tunables that are not set to their defaults. A [Value] that was not
+// made by one of the functions below counts as set.
 func SetDefaults(list []Tunable) {
 	for _, t := range list {
 		if t.unset != nil && t.unset() {
@@ -44,8 +44,8 @@ func SetDefaults(list []Tunable) {
 	}
 }
 
-// CheckTunables reports the first tunable whose value in the configuration makes no sense.
-// Zero values are fine: they stand for defaults.
+// CheckTunables reports the first tunable whose value in the configuration is not valid. Zero
+// values are valid: they stand for defaults.
 func CheckTunables(list []Tunable) error {
 	for _, t := range list {
 		if t.number == nil || t.unset() {
@@ -74,12 +74,12 @@ func InForce(list []Tunable) map[string]any {
 	return all
 }
 
-// valueOf returns a value that set writes to the field at to.
+// valueOf returns a Value for the field at to, which set writes.
 func valueOf[T comparable](to *T, least, most int, set func(int)) Value {
 	return Value{Least: least, Most: most, Set: set, unset: func() bool { return *to == *new(T) }}
 }
 
-// Number is a number that users write as the configuration has it.
+// Number is a number that users write as it is in the configuration.
 func Number[T ~int | ~uint16 | ~uint32](to *T, least, most int) Value {
 	v := valueOf(to, least, most, func(n int) { *to = T(n) })
 	v.number, v.negative = func() int { return int(*to) }, least < 0
@@ -87,8 +87,8 @@ func Number[T ~int | ~uint16 | ~uint32](to *T, least, most int) Value {
 	return v
 }
 
-// NumberOrNone is a number of which users write 0 for "none". The field of the configuration has -1
-// then, because its 0 stands for the default.
+// NumberOrNone is a number for which users write 0 to say "none". The field of the
+// configuration then has -1, because its 0 stands for the default.
 func NumberOrNone(to *int, least, most int) Value {
 	v := Number(to, least, most)
 	v.negative = true
@@ -101,8 +101,8 @@ func NumberOrNone(to *int, least, most int) Value {
 	return v
 }
 
-// NumberOrUnset is a number of which users write -1 for "as without it". The field of the
-// configuration has 0 then.
+// NumberOrUnset is a number for which users write -1 to say that it is not set. The field of
+// the configuration then has 0.
 func NumberOrUnset(to *int, most int) Value {
 	v := Number(to, -1, most)
 	v.negative = false
@@ -116,17 +116,17 @@ func NumberOrUnset(to *int, most int) Value {
 	return v
 }
 
-// Among is a number of a list, which is in ascending order.
+// Among is one of the numbers of a list, which is in ascending order.
 func Among(to *int, all ...int) Value {
 	v := Number(to, all[0], all[len(all)-1])
 	v.Among = all
 	return v
 }
 
-// Span is a time in units.
+// Span is a time that users write in units.
 func Span(to *time.Duration, unit time.Duration, least, most int) Value {
 	v := valueOf(to, least, most, func(n int) { *to = time.Duration(n) * unit })
-	v.number = func() int { // away from 0
+	v.number = func() int { // rounded away from 0
 		n := int(*to / unit)
 		switch rest := *to % unit; {
 		case rest > 0:
@@ -140,7 +140,7 @@ func Span(to *time.Duration, unit time.Duration, least, most int) Value {
 	return v
 }
 
-// SpanOrNone is a time in units of which users write 0 for "none", as with NumberOrNone.
+// SpanOrNone is a Span for which users write 0 to say "none", as with NumberOrNone.
 func SpanOrNone(to *time.Duration, unit time.Duration, most int) Value {
 	v := Span(to, unit, 0, most)
 	v.negative = true
@@ -152,14 +152,14 @@ func SpanOrNone(to *time.Duration, unit time.Duration, most int) Value {
 	return v
 }
 
-// Flag is 1 for yes.
+// Flag is a flag for which users write 1 to say yes.
 func Flag(to *bool) Value {
 	v := valueOf(to, 0, 1, func(n int) { *to = n != 0 })
 	v.Flag, v.inForce = true, func() any { return *to }
 	return v
 }
 
-// Not is 1 for no.
+// Not is a flag for which users write 1 to say no.
 func Not(to *bool) Value {
 	v := valueOf(to, 0, 1, func(n int) { *to = n == 0 })
 	v.Flag, v.inForce = true, func() any { return !*to }

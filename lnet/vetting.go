@@ -2,17 +2,18 @@ package lnet
 
 import "sync/atomic"
 
-// vetting is how far the question to a peer has come whether it routes, which it is asked when
-// it brings messages of others.
+// vetting is the state of the question to a peer whether it is a router. The peer is asked when
+// it brings messages of other nodes.
 //
-// Until the first answer its messages are taken: the first message by the second gateway of a
-// node behind two of them is an answer that somebody waits for. The peer gains nothing that it
-// would not have by saying that it routes; one that never answers is trusted only once.
+// Until the first answer its messages are taken, because the first message by the second
+// gateway of a node behind two of them may be an answer that this node waits for. That is no
+// risk: any peer could say that it is a router. A peer that does not answer is trusted only
+// once.
 type vetting struct{ state atomic.Uint32 }
 
 // The states of a vetting.
 const (
-	vettingNone     = iota // nobody has asked
+	vettingNone     = iota // the peer has not been asked
 	vettingFirst           // the peer is asked for the first time
 	vettingAgain           // it is asked again
 	vettingAnswered        // what it says of itself counts

@@ -32,11 +32,11 @@ func (n *pollSet) add(fd uintptr) {
 	}
 }
 
-// look polls all sockets with one call. own says that the caller's has data, other that
-// another one has.
+// look polls all sockets with one call. own says that the caller's socket has data, other
+// that another one has.
 func (n *pollSet) look(fd uintptr) (own, other bool) {
 	if n.file == nil {
-		return true, false // to be seen by reading
+		return true, false // the caller finds out by reading
 	}
 	count, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, n.fd, uintptr(unsafe.Pointer(&n.events[0])), uintptr(len(n.events)), 0, 0, 0)
 	if errno != 0 {

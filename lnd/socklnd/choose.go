@@ -5,8 +5,8 @@ import (
 	"ulnet/lnd/socklnd/ksock"
 )
 
-// Fitness for a message, as the match functions of socklnd's protocols give
-// it: SOCKNAL_MATCH_NO, MAY, YES.
+// fitness says how well a connection suits a message, as the match functions of socklnd's
+// protocols do: SOCKNAL_MATCH_NO, MAY, YES.
 type fitness uint8
 
 const (
@@ -15,10 +15,10 @@ const (
 	fits
 )
 
-// fitness of a connection for an LNet message that is small (below min_bulk
-// with all headers) or not. A receiver takes any message on any connection;
-// this is the sender's rule. From version 3 on nothing is ever sent on an ANY
-// connection and only acks on BULK_IN.
+// fitnessFor returns the fitness of a connection for an LNet message that is small (below
+// min_bulk with all headers) or not. A receiver takes any message on any connection; this is
+// the sender's rule. From version 3 on nothing is sent on an ANY connection, and only acks on
+// a BULK_IN connection.
 func fitnessFor(v ksock.Version, t ksock.ConnType, small bool) fitness {
 	typedOnly := v >= ksock.V3
 	switch {
@@ -42,14 +42,14 @@ func carriesLNet(v ksock.Version, t ksock.ConnType) bool {
 type routes struct {
 	small  []*conn // for messages below min_bulk
 	large  []*conn
-	urgent []*conn // for priority messages, which keep their order: at most one BULK_IN
+	urgent []*conn // for priority messages: at most one BULK_IN, so that they keep their order
 	acks   []*conn // for NOOPs; never empty while there are connections
 
 	overhead int // header bytes of each message
 }
 
-// newRoutes returns the routes over conns, which are all of one version and
-// not none.
+// newRoutes returns the routes over conns, of which there is at least one, all of one
+// version.
 func newRoutes(conns []*conn) routes {
 	r := routes{small: fittest(conns, true), large: fittest(conns, false), overhead: conns[0].framing.overhead()}
 	r.acks, r.urgent = r.small, r.small
@@ -86,9 +86,9 @@ func fittest(conns []*conn, small bool) []*conn {
 	return best
 }
 
-// bulkIn returns the connections that bring bulk. From version 3 on they are for acks
-// and keepalives, and here also for priority messages: nothing else is sent there, so
-// that a peer which stops reading others, because a handler there is slow, still reads these.
+// bulkIn returns the BULK_IN connections. From version 3 on they carry acks and keepalives,
+// and here also priority messages, but nothing else: a peer that stops reading its other
+// connections, because a handler there is slow, still reads these.
 func bulkIn(conns []*conn) (list []*conn) {
 	for _, c := range conns {
 		if c.ctype == ksock.BulkIn {

@@ -48,11 +48,10 @@ const maxPrivilegedPort = 1023
 // Config holds the tunables of socklnd under Lustre's names. The zero value
 // of a field means its default.
 //
-// Tunables without a field have nothing to tune here: nscheds, nconnds and
-// nconnds_max (goroutines need no number), eager_ack (system calls for each
-// message, to hurry acks that the peer's next read sends anyway), nonblk_zcack
-// (acks go on BULK_IN where there is one, which carries nothing else),
-// zc_min_payload (this side never asks for zero-copy acks).
+// Tunables without a field have no effect here: nscheds, nconns and nconns_max (goroutines
+// need no number), eager_ack (it would cost system calls for each message, for acks that the
+// peer's next read sends anyway), nonblk_zcack (acks go on BULK_IN if there is one, which
+// carries no bulk), zc_min_payload (this side never asks for zero-copy acks).
 type Config struct {
 	Accept        AcceptMode    // accept: secure, but trust where AcceptPort is above 1023
 	AcceptPort    uint16        // accept_port, 988; also the port that is dialled
@@ -107,8 +106,8 @@ type Config struct {
 	// MaxHandshakes bounds the accepted connections that have not finished their
 	// handshake (1024). At the limit a new one evicts the oldest. Local policy.
 	MaxHandshakes int
-	// MaxHandshakesPerAddr bounds those from one address, where ports above 1023 are
-	// counted apart (256).
+	// MaxHandshakesPerAddr bounds those from one address, separately for ports above 1023 and
+	// for other ports (256).
 	MaxHandshakesPerAddr int
 	// MaxConns bounds the accepted connections of a listener (65536). At the limit new
 	// ones are closed. Local policy.
@@ -126,14 +125,13 @@ type Config struct {
 	MulticastPort  uint16     // multicast_port; 0: AcceptPort + 10000, or - 10000 above 55535
 	MulticastTTL   int        // multicast_ttl, 1: how many networks a datagram reaches
 	// MulticastRxBuffer is the receive buffer in bytes to ask the system for
-	// (multicast_rx_buffer_size, 4 MiB); Snapshot has what it gave.
+	// (multicast_rx_buffer_size, 4 MiB); Snapshot has the size that it gave.
 	MulticastRxBuffer int
 
 	// Listen replaces TCP, for tests.
 	Listen func(local netip.AddrPort) (net.Listener, error)
-	// Dial replaces TCP, for tests. One that fails with EADDRINUSE or EADDRNOTAVAIL is
-	// tried again from another local port, unless an os.SyscallError says that
-	// EADDRNOTAVAIL is bind's.
+	// Dial replaces TCP, for tests. After EADDRINUSE or EADDRNOTAVAIL another local port is
+	// tried, unless an os.SyscallError says that EADDRNOTAVAIL came from bind.
 	Dial func(ctx context.Context, local, remote netip.AddrPort) (net.Conn, error)
 	// LinkSpeed returns the speed in Mbit/s of the interface that has an
 	// address, 0 if it is unknown; nil asks the system.
@@ -196,7 +194,7 @@ func (c Config) forNI(addr netip.Addr, timeout time.Duration) Config {
 	return c.withSockets()
 }
 
-// override returns c, which has its defaults, with the tunables that an NI has for itself.
+// sockets returns the options that concern sockets.
 func (c Config) override(values map[string]int) (Config, error) {
 	derived := c.ControlTOS == cmp.Or(c.TOS, classCS5)
 	if err := lnd.Override(c.Tunables(), values); err != nil {
@@ -236,8 +234,8 @@ func (c Config) withSockets() Config {
 // maxConnsPerPeer is the largest conns_per_peer that Lustre's tools can set.
 const maxConnsPerPeer = 127
 
-// maxBusyPoll is the longest BusyPoll: the runtime is not told meanwhile, and a
-// collection of garbage waits for the reader.
+// maxBusyPoll is the longest BusyPoll: the Go scheduler does not know that the reader polls,
+// and a garbage collection waits for the reader.
 const maxBusyPoll = 10 * time.Millisecond
 
 // Validate reports the first field whose value makes no sense. Zero fields

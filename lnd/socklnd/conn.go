@@ -35,7 +35,7 @@ type conn struct {
 	loop     readloop.Loop
 	rxMsgs   atomic.Uint64
 	rxBytes  atomic.Uint64
-	midway   atomic.Bool // the reader waits for the rest of a message
+	midway   atomic.Bool // the reader has received only part of a message
 	tx       writer
 	txMsgs   atomic.Uint64
 	txBytes  atomic.Uint64
@@ -79,7 +79,7 @@ func (c *conn) close(cause error) lnd.Queue {
 	return q
 }
 
-// closeFlow ends the capture when reader and writer have ended.
+// closeFlow ends the capture of the connection when both reader and writer have ended.
 func (c *conn) closeFlow() {
 	if c.flow != nil {
 		c.flow.Close()

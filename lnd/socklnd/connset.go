@@ -25,7 +25,7 @@ import (
 type connSet struct {
 	cfg setConfig
 
-	have       [4]int // established connections by own type
+	have       [4]int // established connections, by the type as this side sees it
 	accepting  [4]int // those whose HELLO we have accepted but not answered yet
 	generation uint64 // counts the times that all connections were closed
 	dialling   bool
@@ -37,11 +37,11 @@ type connSet struct {
 	version     ksock.Version // agreed, 0 while unknown
 	incarnation uint64        // of the peer, valid with connections
 
-	redials  int           // that may still fail, of those without a message; for dial-only nodes
-	redialAt time.Duration // none of them before
+	redials  int           // attempts without a message to send that may still fail; for dial-only nodes
+	redialAt time.Duration // no such attempt before this instant
 
-	retryAt       time.Duration // no dial before
-	retryInterval time.Duration // of the back-off
+	retryAt       time.Duration // no dial before this instant
+	retryInterval time.Duration // the interval of the back-off
 	refusals      int           // in a row
 	renegotiated  int           // versions adopted in a row
 	failure       error         // of the last dial, nil after a connection
@@ -104,20 +104,20 @@ func (s *connSet) count(t ksock.ConnType) int { return s.have[t] + s.accepting[t
 // known reports whether version and incarnation of the peer are known.
 func (s *connSet) known() bool { return sum(s.have)+sum(s.accepting) > 0 }
 
-// complete reports whether sending need not step the set.
+// complete reports whether a message can be sent without a step of the set.
 func (s *connSet) complete() bool {
 	_, missing := s.missing()
 	return !missing || !s.routed
 }
 
-// idle reports whether the set has no state that must be kept. A back-off is kept for as long
-// again as it lasted.
+// idle reports whether the set has no state that must be kept. The state of a back-off is
+// kept for one more interval after it ends.
 func (s *connSet) idle(now time.Duration) bool {
 	return !s.known() && !s.dialling && !s.wanted && s.redials == 0 && now >= s.retryAt+s.retryInterval
 }
 
-// close ends all established connections. A dial-only node opens new ones after
-// a pause, which gives a peer that goes away for good time to say so.
+// close ends all established connections. A dial-only node opens new ones after a pause. If
+// the peer shuts down, it refuses them or is not reached.
 func (s *connSet) close(now time.Duration, err error, out *setOutput) {
 	out.closeAll, out.err = true, err
 	out.down = sum(s.have) > 0

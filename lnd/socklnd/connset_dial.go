@@ -59,10 +59,10 @@ func (s *connSet) act(now time.Duration, out *setOutput) {
 	}
 }
 
-// nextRedial is when a dial-only node may dial without a message to send.
+// nextRedial returns when a dial-only node may dial without a message to send.
 func (s *connSet) nextRedial() time.Duration { return max(s.retryAt, s.redialAt) }
 
-// wake is the next instant at which a dial is due without further input.
+// wake returns the next instant at which a dial is due without further input.
 func (s *connSet) wake(now time.Duration) time.Duration {
 	wake := machine.Never
 	if s.dialling || sum(s.accepting) > 0 {

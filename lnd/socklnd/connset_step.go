@@ -11,10 +11,10 @@ const (
 	setHello                            // the peer's HELLO arrived; answered by an outcome
 	setAccepted                         // our answer to it is written
 	setAcceptFailed                     // or could not be
-	setDialled                          // a dial got a matching HELLO; answered by an outcome
-	setRefused                          // or NONE in the same version
-	setOtherVersion                     // or NONE in another version
-	setDialFailed                       // or none of these
+	setDialled                          // a dial was answered by a matching HELLO; answered by an outcome
+	setRefused                          // a dial was answered by NONE in the same version
+	setOtherVersion                     // a dial was answered by NONE in another version
+	setDialFailed                       // a dial failed in another way
 	setClosed                           // a connection failed, and all others with it
 )
 

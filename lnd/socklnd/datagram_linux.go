@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// haveDatagrams: this system has what multicast needs.
+// haveDatagrams says that this system has the system calls that multicast needs.
 const haveDatagrams = true
 
 // openUDP opens a UDP socket and sets it up before it is bound.
@@ -155,8 +155,8 @@ func (w *datagramWriter) setName(to netip.AddrPort) uint32 {
 	return unix.SizeofSockaddrInet4
 }
 
-// smallDatagram is the largest datagram, in bytes, that is sent by a raw system call of which
-// the scheduler is not told. All receivers on this host get their copies inside the call.
+// smallDatagram is the largest datagram, in bytes, that is sent by a raw system call, without
+// telling the Go scheduler. The call also copies the datagram to all receivers on this host.
 const smallDatagram = 16 << 10
 
 // try sends once; false tells the poller to wait and call again.

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// haveDatagrams: multicast is for Linux.
+// haveDatagrams says that there is no multicast: it needs Linux.
 const haveDatagrams = false
 
 type datagramWriter struct{ local netip.AddrPort }

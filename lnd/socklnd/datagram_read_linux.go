@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// datagramReader is the socket on which datagrams arrive, for all groups of an NI.
-// It reads several with one call. Others on this host may have the same port.
+// datagramReader is the socket on which datagrams arrive, for all groups of an NI. It reads
+// several with one call. Other sockets of this host may have the same port.
 type datagramReader struct {
 	conn   *net.UDPConn
 	rc     syscall.RawConn
 	is6    bool
 	buffer int // its receive buffer in bytes
 	poll   *polling
-	look   bool // the last read was worth a look for more, instead of a wait
+	look   bool // the next read may busy-poll: the last one brought datagrams for lnet
 
 	fn     func(fd uintptr) bool // bound once, like the next one
 	onceFn func(fd uintptr) bool
@@ -45,8 +45,8 @@ const (
 	mostSlots  = 64
 )
 
-// newDatagramReader opens the socket for datagrams of so many bytes at most.
-// buffer is the receive buffer to ask for.
+// newDatagramReader opens the socket for datagrams of at most longest bytes. buffer is the
+// size of the receive buffer to ask for.
 func newDatagramReader(addr netip.Addr, port uint16, buffer, longest int, poll *polling) (*datagramReader, error) {
 	r := &datagramReader{is6: addr.Is6(), poll: poll}
 	local := netip.IPv4Unspecified()
@@ -54,7 +54,7 @@ func newDatagramReader(addr netip.Addr, port uint16, buffer, longest int, poll *
 		{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1},
 		{unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1},
 		{unix.IPPROTO_IP, unix.IP_PKTINFO, 1},
-		{unix.IPPROTO_IP, unix.IP_MULTICAST_ALL, 0}, // not what others here have joined
+		{unix.IPPROTO_IP, unix.IP_MULTICAST_ALL, 0}, // no groups that other sockets of this host have joined
 	}
 	if r.is6 {
 		local = netip.IPv6Unspecified()
@@ -116,8 +116,8 @@ func (r *datagramReader) read() (int, error) {
 	return r.n, nil
 }
 
-// try reads, and looks again for a while if that is asked for; false tells the
-// poller to wait and call again.
+// try reads, and busy-polls for a while if look is set; false tells the poller to wait and
+// call again.
 func (r *datagramReader) try(fd uintptr) bool {
 	there := r.once(fd)
 	if there || !r.look || !r.poll.begin() {
@@ -172,14 +172,14 @@ func (p *packet) note(h *unix.Cmsghdr, data []byte) {
 	}
 }
 
-// join joins a group on an interface, without the datagrams of the NI with an address: the
-// copies of its own datagrams, which the system makes for other sockets of this host, would
-// wake it needlessly. Unlike those dropped by a packet filter they do not count as missed.
+// join joins a group on an interface, and blocks datagrams from the NI's own address but: the
+// system copies them to all sockets of this host, and they would wake the reader needlessly.
+// Blocked datagrams do not count as missed, unlike those that a packet filter drops.
 func (r *datagramReader) join(group netip.Addr, index int, but netip.Addr) error {
 	if err := r.member(group, index, unix.IP_ADD_MEMBERSHIP, unix.IPV6_JOIN_GROUP); err != nil {
 		return err
 	}
-	_ = r.rc.Control(func(fd uintptr) { block(fd, group, index, but) }) // inspect drops what comes all the same
+	_ = r.rc.Control(func(fd uintptr) { block(fd, group, index, but) }) // without the block inspect drops them
 	return nil
 }
 
@@ -191,7 +191,7 @@ type groupSource struct {
 	source [128]byte
 }
 
-// block makes a socket of a group not receive what one address sends.
+// block makes a socket in a group drop datagrams that one address sends.
 func block(fd uintptr, group netip.Addr, index int, source netip.Addr) {
 	req, level := groupSource{index: uint32(index)}, unix.IPPROTO_IP
 	if group.Is6() {

@@ -12,15 +12,14 @@
 // lnet/wire and lnd/socklnd/ksock for the bytes. If both sides dial at once, the
 // connections of the higher NID win.
 //
-// Whatever goes wrong on one connection of a peer (NID and PID) ends all
-// connections of that peer, and never those of another, be it at the same
-// address. Each cause is a [Reason] and has a counter; each is logged once per
-// peer, or per address while the peer is unknown.
+// An error on one connection of a peer (NID and PID) ends all connections of that peer, and
+// never those of another peer, even at the same address. Each cause is a [Reason] and has a
+// counter; each is logged once per peer, or per address while the peer is unknown.
 //
 // # What is promised
 //
-// Nothing is delivered twice: a message is written to one connection, once, and
-// never again on another. What becomes of it when connections end:
+// No message is delivered twice: a message is written to one connection, once, and never
+// again on another. When connections end, the following happens to the message:
 //
 //	the message                            at the sender          at the receiver
 //	waits for a first connection           stays, until dials     nothing
@@ -32,12 +31,12 @@
 //	finalized without error: TCP has it    nothing more           all, or nothing, or cut
 //	arrived and held by lnet               -                      given up, or Delivered with an error
 //
-// So an error does not mean that the message has not arrived, and no error does
-// not mean that it has: LNet's ACK and REPLY say so. A loss after Finalize is
-// followed by PeerDown. A payload is delivered whole or with an error, in order
-// on its connection; messages on different connections, as small and large ones
-// are, may pass each other. Whatever ends one connection of a peer ends all that
-// are established then.
+// So after an error the message may have arrived, and without an error it may not have
+// arrived: only LNet's ACK and REPLY are proof. A loss after Finalize is followed by
+// PeerDown. A payload is delivered whole or with an error, in order on its connection;
+// messages on different connections, as small and large ones are, may pass each other. An
+// error on one connection of a peer ends all connections of the peer that are established
+// then.
 //
 // # Identity
 //
@@ -52,47 +51,46 @@
 //
 // # Versions
 //
-// An NI of IPv4 dials in version 3 and speaks all four; one of IPv6 has a NID
-// that fits version 4 alone. version.go has the table. A peer that refuses a
-// version is dialled again in its own, twice at most. Version 1 has bare LNet
-// headers; version 2 adds checksums and zero-copy acks, version 3 several acks in
-// one NOOP and keepalives, version 4 large NIDs.
+// An NI of IPv4 dials in version 3 and speaks all four; one of IPv6 has a NID that fits
+// version 4 alone. version.go has the table. A peer that refuses a version is dialled again
+// in the peer's version, twice at most. Version 1 has bare LNet headers; version 2 adds
+// checksums and zero-copy acks, version 3 several acks in one NOOP and keepalives, version 4
+// large NIDs.
 //
-// An NI does not dial an address of the other kind, and a message whose NIDs do
-// not fit the headers of its connection ends with EINVAL: a NID that is cut to 4
-// bytes is another node's. (Kernels with an IPv4 and an IPv6 NI in one net do
-// that; here such a peer is the one that its HELLO names.) A peer that mode all names by
-// its socket is named by its whole IPv6 address.
+// An NI does not dial an address of the other family, and a message whose NIDs do not fit the
+// headers of its connection ends with EINVAL, because a NID that is cut to 4 bytes is another
+// node's. (Kernels with an IPv4 and an IPv6 NI in one net send such NIDs; here such a peer is
+// the one that its HELLO names.) A peer that mode all names by its socket is named by its
+// whole IPv6 address.
 //
 // # Checksums
 //
-// With enable_csum messages of version 2 leave with one. A checksum that arrives
-// in version 2 is verified, whatever enable_csum says, over all bytes, those of
-// discarded payload included; kernels do not look at truncated messages.
-// A mismatch ends the message with EIO, and the connections. Later versions have
-// none: what stands in the field is not looked at, and counted.
+// With enable_csum messages of version 2 leave with a checksum. A checksum that arrives in
+// version 2 is verified, whatever enable_csum says, over all bytes, those of discarded
+// payload included; kernels do not verify truncated messages. A mismatch ends the message
+// with EIO, and the connections. Later versions have none: a value in the field is counted
+// but not verified.
 //
 // # Zero-copy acks
 //
-// This side asks for none and answers each cookie once, after the payload has
-// been read or dropped: on BULK_IN, where acks that wait are merged to pairs and
-// ranges, or while there is none on any other; in version 2 on a connection for
-// small messages. Where acks are not merged they travel with messages that wait.
-// No more than 1024 NOOPs wait on a connection. A peer that requests more does not read,
-// and its connections are closed. An ack that arrives breaks the protocol.
+// This side asks for no acks and answers each cookie once, after the payload has been read or
+// dropped: on BULK_IN, where waiting acks are merged to pairs and ranges, or on any other
+// connection while there is no BULK_IN; in version 2 on a connection for small messages.
+// Where acks are not merged they travel with messages that wait. No more than 1024 NOOPs wait
+// on a connection: a peer that requests more does not read, and its connections are closed.
+// An ack that arrives is a protocol error.
 //
 // # Priority
 //
-// A priority message goes on the BULK_IN connection, whatever its size, where
-// nothing but acks leaves otherwise, and there passes all that waits but earlier
-// priority messages. So neither bulk nor small messages are ahead of it, also when
-// the peer has stopped reading them because a handler there is behind (package
-// portals, Back-pressure). Without BULK_IN, as in the first moments and in
-// version 2, it goes on CONTROL, and what is being written comes first, 256 KiB and
-// the message that exceeds them. Kernels send only acks on BULK_IN, and take any
-// message on any connection. A large priority message delays those behind it: give
-// priority to what is small. CONTROL and BULK_IN carry a DSCP and SO_PRIORITY, see
-// [Config].ControlTOS.
+// A priority message goes on the BULK_IN connection, whatever its size, on which only acks
+// leave otherwise, and there passes everything that waits except earlier priority messages.
+// So neither bulk nor small messages are ahead of it, even if the peer has stopped reading
+// these because a handler there is too slow (package portals, Back-pressure). Without
+// BULK_IN, as in the first moments and in version 2, it goes on CONTROL, behind the bytes
+// that are being written: 256 KiB and the message that exceeds them. Kernels send only acks
+// on BULK_IN, and take any message on any connection. A large priority message delays those
+// behind it: give priority to small messages. CONTROL and BULK_IN carry a DSCP and
+// SO_PRIORITY, see [Config].ControlTOS.
 //
 // # Multicast
 //
@@ -104,17 +102,17 @@
 // address and a port of its own, in the goroutine of the sender; if the system has
 // no room, in one that waits for it. Datagrams leave in the order of Multicast.
 //
-// Other NIs of the host, in this process or others, hear what is sent here: they
-// have the same port (SO_REUSEADDR) and join for themselves. An NI's own datagrams
-// come back, too, and are dropped by their NID. What arrives is dropped with a
-// Reason, from DatagramCut on, unless the address that it came from is that of its
-// source NID, it was sent to the group that it names, and that was joined. That stops
-// misconfigured nodes, but no attacker who can forge addresses on the network.
+// Other NIs of the host, in this process or others, receive the datagrams of this NI: they
+// have the same port (SO_REUSEADDR) and join for themselves. An NI's own datagrams come back,
+// too, and are dropped by their NID. A datagram that arrives is dropped with a Reason, from
+// DatagramCut on, unless it came from the address of its source NID, was sent to the group
+// that it names, and that group was joined. That stops misconfigured nodes, but no attacker
+// who can forge addresses on the network.
 //
 // A receiver has one socket for all its groups, of which the system allows some 20
-// (net.ipv4.igmp_max_memberships), and reads several datagrams with one call. What
-// finds the receive buffer full is lost and counted. lnet never holds a datagram, so
-// there is no head-of-line blocking.
+// (net.ipv4.igmp_max_memberships), and reads several datagrams with one call. A datagram that
+// finds the receive buffer full is lost and counted. lnet never holds a datagram, so there is
+// no head-of-line blocking.
 //
 // # Limits
 //
@@ -125,11 +123,11 @@
 //
 // # Without a listener
 //
-// A node with [AcceptNone] is reached on the connections that it has dialled,
-// as long as there are any. Therefore it opens them again when they end, with
-// a pause and then the usual back-off, until that has failed for an hour.
-// Without a reserved port a peer in mode all knows such a node by its port
-// only, and can do no more than answer on the connection it came on.
+// A node with [AcceptNone] is reached on the connections that it has dialled, as long as
+// there are any. Therefore it opens them again when they end, with a pause and then the usual
+// back-off, until that has failed for an hour. If such a node has no reserved port, a peer in
+// mode all knows it by its port only, and can do no more than answer on the connection that
+// brought the request.
 //
 // # Which peers are believed
 //
@@ -172,12 +170,12 @@
 // NI does not wait for it, and it then touches nothing of the NI. Only the goroutine that
 // runs the loop touches the reader.
 //
-// # Bounds of what it notices
+// # Limits of what it notices
 //
-// The end of a peer behind a held message is noticed on Linux only, and not
-// before the system knows it: not while the peer's system has bytes to send that
-// find no room.
+// The end of a peer behind a held message is noticed on Linux only, and not before the system
+// knows of it: it does not while the peer's system still has bytes to send for which there is
+// no room here.
 //
-// A tap sees bytes when they are handed to the connection: if the connection
-// fails, the last batch that it saw may not have left.
+// A tap sees bytes when they are handed to the connection: if the connection fails, the last
+// batch that it saw may not have left.
 package socklnd

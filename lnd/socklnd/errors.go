@@ -49,7 +49,7 @@ var errnos = map[Reason]syscall.Errno{
 	DatagramTooLong: syscall.EMSGSIZE,
 }
 
-// errUserFlagged means a peer that is named by its socket (LNET_PID_USERFLAG) and has no
+// errUserFlagged means that a peer is named by its socket (LNET_PID_USERFLAG) and has no
 // connection.
 var errUserFlagged = errors.New("it came from an unprivileged port, where nothing listens: only its own connections reach it")
 
@@ -74,15 +74,15 @@ func brief(err error) string {
 		return err.Error()
 	case e.Err == nil:
 		return e.Reason.String()
-	case e.Reason == ConnectFailed: // the system's words say it all
+	case e.Reason == ConnectFailed: // the system's error says it all
 		return e.Err.Error()
 	}
 	return fmt.Sprintf("%v: %v", e.Reason, e.Err)
 }
 
-// failures are the classes of the reasons that have one, whatever the system said
-// (lnet-semantics §15). What the peer did on an established connection blames the peer;
-// LNet has LOCAL_ERROR there, by which a peer could lower the health of our NI.
+// failures are the classes of the reasons that have one, whatever the system reported
+// (lnet-semantics §15). An error of the peer on an established connection blames the peer;
+// LNet has LOCAL_ERROR there, by which a peer could lower the health of this node's NI.
 var failures = map[Reason]lnd.Failure{
 	ShuttingDown: lnd.FailureNone, BadHeader: lnd.FailureNone, DatagramTooLong: lnd.FailureNone, DatagramFailed: lnd.FailureNone,
 	ConnectTimeout: lnd.NetworkTimeout, SendTimeout: lnd.RemoteTimeout,
@@ -113,7 +113,7 @@ func (e *Error) Failure() lnd.Failure {
 	if class, ok := failures[e.Reason]; ok {
 		return class
 	}
-	if errors.Is(e.Err, syscall.ETIMEDOUT) { // of the system's retransmissions
+	if errors.Is(e.Err, syscall.ETIMEDOUT) { // the system has retransmitted in vain
 		if e.Reason == ConnectFailed {
 			return lnd.NetworkTimeout
 		}

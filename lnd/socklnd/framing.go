@@ -50,7 +50,7 @@ func (f *framing) wireSize(m *lnd.Message) int64 {
 func (f *framing) appendHeaders(b []byte, h *wire.Header, cookie uint64) ([]byte, error) {
 	if f.msgSize > 0 {
 		k := ksock.MsgHeader{Type: ksock.LNet, Cookies: [2]uint64{0, cookie}}
-		b, _ = k.AppendBinary(b) // no error exists
+		b, _ = k.AppendBinary(b) // the error is always nil
 	}
 	if f.lnetSize == wire.LargeHeaderSize {
 		return h.AppendLarge(b)

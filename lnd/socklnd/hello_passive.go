@@ -102,14 +102,14 @@ func (ni *NI) answer(h *ksock.Hello, peer nid.NID, t ksock.ConnType) []byte {
 	a.DstNID, a.DstPID, a.DstIncarnation = peer, h.DstPID, h.DstIncarnation
 	switch {
 	case h.Version == ksock.V1:
-		a.DstPID = 0 // unread and unanswered
+		a.DstPID = 0 // version 1 does not use it
 	case h.BigEndian && h.Version < ksock.V4:
 		// Kernels read the NIDs of a foreign byte order unswapped, and lose
 		// the top byte in the answer. They do not check it.
 		a.DstNID = nid.From4(bits.ReverseBytes64(h.SrcNID.Value4()) << 8 >> 8)
 	}
 	b, err := a.AppendBinary(nil)
-	if err != nil { // not a NID of 8 bytes after all
+	if err != nil { // the NID does not fit 8 bytes
 		a.DstNID = nid.NID{}
 		b, _ = a.AppendBinary(nil)
 	}

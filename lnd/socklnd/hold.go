@@ -74,7 +74,7 @@ func (r *reader) awaitRecv() bool {
 	if r.c.peer.ni.up.Abandon(&r.d) {
 		return false
 	}
-	<-r.held.resume // it is on its way; reading the payload then fails
+	<-r.held.resume // Recv is about to come; reading the payload then fails
 	return true
 }
 

@@ -22,7 +22,7 @@ var (
 	defaultBase6 = netip.MustParseAddr("ff15::4c4e:0")     // transient, site-local, RFC 4291 section 2.7
 )
 
-// rocePort is the UDP port of RoCEv2, which others on this host may speak.
+// rocePort is the UDP port of RoCEv2, which other programs on this host may use.
 const rocePort = 4791
 
 // multicastPortFor is the UDP port of nodes with an accept port: unprivileged, and different
@@ -62,7 +62,7 @@ type casting struct {
 
 	sending castQueue
 
-	joined atomic.Pointer[[]lnd.Group] // what groups was last
+	joined atomic.Pointer[[]lnd.Group] // a copy of groups, to be read without mu
 	// Counters for Snapshot.
 	txMsgs, txBytes, rxMsgs, rxBytes atomic.Uint64
 	missed                           atomic.Uint64 // that found the receive buffer full

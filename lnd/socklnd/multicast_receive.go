@@ -25,7 +25,7 @@ type packet struct {
 	dropped uint32     // how many found the socket's buffer full so far
 }
 
-// receive takes datagrams in until the socket is closed.
+// receive receives datagrams until the socket is closed.
 func (c *casting) receive(rx *datagramReader) {
 	var d lnd.Delivery
 	var p packet
@@ -47,7 +47,7 @@ func (c *casting) receive(rx *datagramReader) {
 			rx.packet(i, &p)
 			c.take(&p, &g, &d)
 		}
-		// After what was dropped nothing more is due here.
+		// After datagrams that were dropped it is not likely that another one comes soon.
 		rx.look = c.rxMsgs.Load() > before
 	}
 	c.ni.log.Warn("no longer receives multicast: reading failed again and again")
@@ -118,7 +118,7 @@ func parseDatagram(b []byte, g *ksock.Datagram) Reason {
 		return DatagramLength
 	case errors.Is(err, ksock.ErrShort):
 		return DatagramCut
-	default: // of a size, or with a NID, that there is not
+	default: // an impossible header size or NID
 		return DatagramHeader
 	}
 }

@@ -24,8 +24,8 @@ type castQueue struct {
 	pieces [][]byte
 }
 
-// Multicast implements lnd.Multicaster. The datagram leaves here, unless the
-// system has no room: then a goroutine waits for that.
+// Multicast implements lnd.Multicaster. The datagram is sent in this goroutine, unless the
+// system has no room: then another goroutine waits for room.
 func (ni *NI) Multicast(m *lnd.Message) {
 	ni.messages.Begin()
 	if ni.messages.Closing() {
@@ -52,7 +52,7 @@ func (s *castQueue) next() *lnd.Message {
 	return m
 }
 
-// run sends what is queued. wait: it may wait for the system.
+// run sends queued datagrams. wait says that it may wait for room in the system.
 func (c *casting) run(wait bool) {
 	for m := c.sending.next(); m != nil; m = c.sending.next() {
 		done, err := c.transmit(m, wait)
@@ -120,7 +120,7 @@ func (c *casting) transmit(m *lnd.Message, wait bool) (done bool, err error) {
 	return done || c.hasEnded(), c.failed(m, err)
 }
 
-// failed translates what the system says of a datagram.
+// failed translates an error of the system about a datagram.
 func (c *casting) failed(m *lnd.Message, err error) error {
 	switch {
 	case err == nil:

@@ -2,8 +2,8 @@ package socklnd
 
 import "ulnet/lnd"
 
-// MulticastSnapshot is what an NI has of multicast at one instant. Why datagrams
-// were dropped is in Counters.
+// MulticastSnapshot is the state of an NI's multicast at one instant. Counters says why
+// datagrams were dropped.
 type MulticastSnapshot struct {
 	Interface  string              // by which datagrams come and go; empty: no multicast
 	Port       uint16              // UDP
@@ -13,7 +13,7 @@ type MulticastSnapshot struct {
 	TxBytes    uint64              // of payload
 	RxMessages uint64              // that lnet was given
 	RxBytes    uint64              // of their payload
-	Missed     uint64              // datagrams that found the receive buffer full, as of the last that did not
+	Missed     uint64              // datagrams that found the receive buffer full, as the latest received datagram tells
 }
 
 func (ni *NI) multicastSnapshot() MulticastSnapshot {

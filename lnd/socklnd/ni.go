@@ -42,7 +42,7 @@ type NI struct {
 
 	cast casting // multicast
 
-	recent   atomic.Pointer[peer] // the target of a message before; perhaps removed since
+	recent   atomic.Pointer[peer] // the target of an earlier message; it may have been removed since
 	messages shell.Messages       // that are not finalized; closing: nothing new is taken
 	dials    shell.Messages       // attempts to connect that are under way; closing: no more begin
 	dying    chan struct{}        // closed when everything has to end
@@ -163,7 +163,7 @@ func (ni *NI) Shutdown(ctx context.Context) error {
 	ni.acceptors.leave(ni)
 	err := ni.messages.Wait(ctx)
 	ni.finishDials(ctx)
-	ni.mu.Lock() // against timer functions that begin
+	ni.mu.Lock() // so that no timer function begins meanwhile
 	if !ni.ended() {
 		close(ni.dying)
 		ni.cancel()
@@ -179,7 +179,7 @@ func (ni *NI) Shutdown(ctx context.Context) error {
 	for _, p := range peers {
 		p.shutdown()
 	}
-	_ = ni.messages.Wait(context.Background()) // goroutines that still write are about to notice
+	_ = ni.messages.Wait(context.Background()) // goroutines that still write will notice soon
 	ni.tasks.Wait()
 	if ni.acceptor != nil {
 		ni.acceptor.wait()

@@ -165,7 +165,7 @@ func (p *peer) wake() {
 // end. The caller holds p.mu and has stepped the set.
 func (p *peer) attach(c *conn, held *slot) {
 	c.attached = true
-	if c.ctype == ksock.Control || c.ctype == ksock.BulkIn { // on BULK_IN: what leaves
+	if c.ctype == ksock.Control || c.ctype == ksock.BulkIn { // of BULK_IN the sending side
 		p.ni.cfg.sockets().tuneControl(c.net)
 	}
 	p.conns = append(p.conns, c)

@@ -6,7 +6,7 @@ import (
 	"ulnet/lnd"
 )
 
-// event is for lnet or the log; it is told once no lock is held.
+// event is a report to lnet or the log, made once no lock is held.
 type event struct {
 	kind   eventKind
 	failed lnd.Queue
@@ -22,17 +22,17 @@ const (
 	eventLogged // err is for the log
 )
 
-// unlock releases p.mu and tells the events that were added under it, in order. Then a peer
+// unlock releases p.mu and makes the reports that were added under it, in order. Then a peer
 // without state leaves the table.
 func (p *peer) unlock() {
 	if !p.events.Begin() {
 		p.mu.Unlock()
 		return
 	}
-	p.ni.tasks.Add(1) // p is not shut down: Shutdown waits until all is told
+	p.ni.tasks.Add(1) // p is not shut down: Shutdown waits until all reports are made
 	defer p.ni.tasks.Done()
 	p.events.Tell(&p.mu, p.tell)
-	p.ni.forget(p) // forget keeps p while a goroutine tells its events
+	p.ni.forget(p) // forget keeps p while a goroutine makes its reports
 }
 
 func (p *peer) tell(e *event) {

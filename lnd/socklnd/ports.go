@@ -10,14 +10,13 @@ import (
 	"syscall"
 )
 
-// Source ports of dialled connections. Kernels believe the HELLO of a peer
-// only if it comes from a reserved port.
+// Source ports of dialled connections. Kernels accept connections from reserved ports only.
 const (
 	firstSourcePort = 1023 // tried downwards (lnet_connect)
 	lastSourcePort  = 512
 )
 
-// permitted says what lets a process use the ports from first on.
+// permitted returns how a process gets the right to use ports from first on, for errors.
 func permitted(first uint16) string {
 	return fmt.Sprintf("CAP_NET_BIND_SERVICE or sysctl net.ipv4.ip_unprivileged_port_start=%d", first)
 }
@@ -35,7 +34,7 @@ func (ni *NI) connect(ctx context.Context, remote netip.AddrPort) (net.Conn, Rea
 		switch {
 		case err == nil:
 			return c, ReasonNone, nil
-		case isBindError(err, syscall.EADDRNOTAVAIL): // no port helps: the address is gone
+		case isBindError(err, syscall.EADDRNOTAVAIL): // no other port helps: the address is gone
 			return nil, connectReason(ctx), err
 		case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, syscall.EADDRNOTAVAIL):
 			continue

@@ -7,9 +7,8 @@ import (
 	"unsafe"
 )
 
-// networkOrder is where the race detector learns that what happened before a
-// write happened before the read of what was written, as it does in package
-// syscall.
+// networkOrder tells the race detector that a read of bytes from a connection happens after
+// everything that happened before these bytes were written, as package syscall does.
 var networkOrder int64
 
 func raceRead() { runtime.RaceAcquire(unsafe.Pointer(&networkOrder)) }

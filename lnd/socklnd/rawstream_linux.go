@@ -32,7 +32,7 @@ type rawStream struct {
 	rlimit  int         // of an idle read; 0: rvec is the target
 	rn      int
 	rerr    syscall.Errno
-	writeFn func(fd uintptr) bool // and of the write
+	writeFn func(fd uintptr) bool // these are the arguments of the write
 	wsmall  []byte                // nil: wvec is the source
 	wvec    *vector
 	wwait   bool
@@ -54,7 +54,7 @@ func newRawStream(c net.Conn, poll *polling) stream {
 	s.readFn, s.writeFn = s.tryRead, s.tryWrite
 	if poll.limit > 0 {
 		s.readFn, s.tryFn = s.pollRead, s.tryRead
-		_ = rc.Control(poll.pollSet.add) // a socket that is closed already brings nothing
+		_ = rc.Control(poll.pollSet.add) // a socket that is closed already cannot be added
 	}
 	return s
 }

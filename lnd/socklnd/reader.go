@@ -32,15 +32,15 @@ type reader struct {
 	window int         // how far to read ahead
 	begun  bool        // part of a message is consumed
 	sums   bool        // the message has a checksum
-	sum    uint32      // of what is consumed of it
+	sum    uint32      // of the bytes of the message that are consumed
 	want   uint32      // the checksum that it should have
 	held   held
 	readAt time.Duration // when the latest bytes came, on the NI's clock
 	d      lnd.Delivery
 	small  []byte // of smallWindow bytes, made when one small message came
 
-	following  bool   // a follower reads (readloop.Loop)
-	ended      *Error // met by the follower
+	following  bool   // a follower runs the read loop (readloop.Loop)
+	ended      *Error // the end of the connection that the follower has met
 	leftHeld   bool   // the follower has left a held message to the own goroutine
 	leftCookie uint64 // of that message
 }
@@ -236,7 +236,7 @@ func (r *reader) fillEmpty() *Error {
 			r.small = make([]byte, smallWindow)
 		}
 	case r.window == smallWindow:
-		r.window = wideWindow // more may be waiting
+		r.window = wideWindow // more messages may be waiting
 	}
 	r.count(n)
 	if r.c.flow != nil {
@@ -293,8 +293,8 @@ func (r *reader) readError(err error) *Error {
 	return r.error(ReadFailed, err)
 }
 
-// error returns an error with the reason why the connection ends. If this side has closed it,
-// that is the reason for which it did.
+// error returns an error with the reason why the connection ends. If this side has closed the
+// connection, it returns the reason for that.
 func (r *reader) error(why Reason, err error) *Error {
 	r.c.tx.mu.Lock()
 	closed := r.c.tx.closed

@@ -66,7 +66,7 @@ func (ni *NI) scan() {
 	}
 }
 
-// remove marks p as removed if nothing is lost with it. A peer that backs off
+// remove marks p as removed if it has no state that would be lost. A peer that backs off
 // stays until its next try would be allowed.
 func (p *peer) remove(now time.Duration) bool {
 	p.mu.Lock()
@@ -112,7 +112,7 @@ func (c *conn) stuck(now time.Duration) Reason {
 	return ReasonNone
 }
 
-// busy reports whether something waits to be sent.
+// busy reports whether messages or NOOPs wait to be sent.
 func (w *writer) busy() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

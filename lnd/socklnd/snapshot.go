@@ -23,9 +23,8 @@ type Snapshot struct {
 	Messages      int64             // taken by Send and not finalized yet
 	Peers         []PeerSnapshot    // by NID and PID
 	Multicast     MulticastSnapshot // empty without multicast
-	// Counters are the NI's own. What happens to an accepted connection before
-	// it has said which NID it wants is counted by the NI that has been on the
-	// listener's address the longest.
+	// Counters are the NI's own. Events of an accepted connection before it has said which
+	// NID it wants are counted by the NI that has been on the listener's address the longest.
 	Counters Counters
 }
 

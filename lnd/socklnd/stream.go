@@ -10,10 +10,10 @@ import (
 // socket without waiting in it, plainStream uses any net.Conn. One goroutine
 // reads and one writes at a time. Closing the net.Conn ends every wait.
 type stream interface {
-	// readIdle waits until bytes are there, and only then takes a buffer from
-	// the pool and reads at most limit bytes to it. The caller releases it. At
-	// the end of the stream the error is io.EOF.
-	// With a limit of no more than len(small) it reads there and takes none.
+	// readIdle waits until bytes are there, and only then takes a buffer from the pool and
+	// reads at most limit bytes to it. The caller releases it. With a limit of no more than
+	// len(small) it reads to small and takes no buffer. At the end of the stream the error is
+	// io.EOF.
 	readIdle(small []byte, limit int) (*readBuffer, int, error)
 	// readv waits for bytes and reads to the pieces that are left in v,
 	// without advancing it. At the end of the stream the error is io.EOF.

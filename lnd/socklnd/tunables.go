@@ -14,7 +14,7 @@ const (
 	maxBuffer  = 1 << 30
 )
 
-// Tunables are the tunables of this driver that are numbers. What is set goes into c.
+// Tunables are the tunables of this driver that are numbers. Setting one changes c.
 func (c *Config) Tunables() []lnd.Tunable {
 	return slices.Concat(c.connectionTunables(), c.socketTunables())
 }

@@ -15,11 +15,11 @@ import (
 //	IPv4, protocol=1, 2, 3  1       that       that
 //	IPv6                    4       4          4
 //
-// A HELLO of another version is refused with NONE in the preferred one, which
-// the peer then adopts. NONE in another version in answer to our HELLO is
-// adopted likewise if we speak it, and dialled again at once; for the next time
-// it is remembered as long as there are connections. A NID of IPv6 fits version
-// 4 alone. An ANY connection is of use in versions 1 and 2 alone.
+// A HELLO of another version is refused with NONE in the preferred one, which the peer then
+// adopts. NONE in another version in answer to our HELLO is adopted likewise if we speak that
+// version, and we dial again at once; the version is remembered as long as there are
+// connections. A NID of IPv6 fits version 4 alone. An ANY connection is of use in versions 1
+// and 2 alone.
 type versions struct{ lowest, preferred, highest ksock.Version }
 
 // includes reports whether v is spoken.
@@ -48,6 +48,6 @@ var errForeignVersion = errors.New("socklnd: HELLO version is not spoken")
 func (ni *NI) versionRefusal() []byte {
 	h := ni.hello(ni.versions().preferred, ksock.None)
 	h.DstNID = ni.nid
-	b, _ := h.AppendBinary(nil) // our NID fits
+	b, _ := h.AppendBinary(nil) // this NI's NID fits
 	return b
 }

@@ -7,8 +7,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Ordinary reports whether r is no cause for alarm: it belongs to the normal lifetime of
-// connections, or follows from what was logged before.
+// Ordinary reports whether r is no cause for alarm: connections end or fail for this reason
+// in normal operation, or it follows from a reason that was logged before.
 func (r Reason) Ordinary() bool {
 	switch r {
 	case RefusedRace, RefusedDuplicate, DialRefused, DialOtherVersion,

@@ -7,9 +7,9 @@ import (
 )
 
 // writer is the sending half of a connection. A sender that finds it idle writes at once in
-// its own goroutine, without blocking on the socket. What that leaves, and what is queued
-// meanwhile, is written by the drain: a goroutine that exists only while there is something
-// to write.
+// its own goroutine, without blocking on the socket. Bytes that remain, and messages that are
+// queued meanwhile, are written by the drain: a goroutine that exists only while there is
+// something to write.
 //
 //	writing  batch  goroutine
 //	no       nil    none
@@ -36,7 +36,7 @@ func (w *writer) init(c *conn) {
 	w.drainFn = w.drain
 }
 
-// turn is what the goroutine that pushed a message has to do next.
+// turn says what the goroutine that pushed a message has to do next.
 type turn uint8
 
 const (
@@ -100,7 +100,7 @@ func (w *writer) flush() {
 		return
 	}
 	var err error
-	if b.vec.total > 0 { // else nothing in it could be encoded
+	if b.vec.total > 0 { // otherwise no message in it could be encoded
 		var n int
 		n, err = w.c.stream.writev(&b.vec, false)
 		w.wrote(b, n)
@@ -122,7 +122,7 @@ func (w *writer) proceed() {
 		w.rest()
 		return
 	}
-	w.startDrain() // before close can let the reader end, and with it the NI
+	w.startDrain() // before close lets the reader end, and with it the NI
 	w.mu.Unlock()
 }
 
@@ -186,9 +186,9 @@ func (w *writer) take() *batch {
 	return b
 }
 
-// next returns the next messages as one batch, each with the ack of a cookie if
-// one waits; NOOPs for what is left go behind them. With nothing to send it
-// gives the sending side up and returns nil.
+// next returns the next messages as one batch, each with the ack of a cookie if one waits;
+// NOOPs for the remaining acks follow the messages. With nothing to send it gives the sending
+// side up and returns nil.
 func (w *writer) next() *batch {
 	w.mu.Lock()
 	if w.queue.Len() == 0 && len(w.acks) == 0 {
@@ -227,7 +227,7 @@ func (w *writer) finish(b *batch, err error) {
 	ni := w.c.peer.ni
 	w.c.queuedBytes.Add(-b.size)
 	w.c.txMsgs.Add(uint64(len(b.messages)))
-	now := ni.clock.Now() // once for all: many small messages leave together
+	now := ni.clock.Now() // one reading of the clock: many small messages leave together
 	for _, m := range b.messages {
 		m.SentAt = now
 		ni.finalize(m, err)

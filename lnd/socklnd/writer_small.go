@@ -2,8 +2,8 @@ package socklnd
 
 import "ulnet/lnd"
 
-// maxSmall is the size of the largest message that is written from one piece of
-// memory. Copying so little costs less than describing it to the system.
+// maxSmall is the size of the largest message that is written from one piece of memory. For
+// so few bytes a copy costs less than a gathered write.
 const maxSmall = 384
 
 // fitsSmall reports whether m can be written from one piece.
@@ -19,7 +19,7 @@ func (w *writer) sendSmall(m *lnd.Message) {
 		w.mu.Lock()
 		w.queue.Push(m)
 		w.mu.Unlock()
-		w.flush() // finds out what is wrong
+		w.flush() // flush finds the error
 		return
 	}
 	if w.c.flow != nil {

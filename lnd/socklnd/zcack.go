@@ -2,21 +2,20 @@ package socklnd
 
 import "ulnet/lnd/socklnd/ksock"
 
-// Zero-copy acks. A peer that sends payload by reference puts a cookie into
-// the message header and wants it back, exactly once, when the payload has
-// been taken, also if it was dropped; kernels do so from 16 KiB on and give
-// the peer up after sock_timeout. This side never asks for acks, so every ack
-// that arrives is for a cookie that was never sent.
+// Zero-copy acks. A peer that sends payload by reference puts a cookie into the message
+// header and wants it back, exactly once, when the payload has been received or dropped.
+// Kernels do so from 16 KiB on, and close the connections to a peer that does not return the
+// cookie within sock_timeout. This side never asks for acks, so every ack that arrives is for
+// a cookie that was never sent.
 
-// ack acknowledges cookie, with which a message came on from. In version 3 and
-// later that takes a connection of type BULK_IN, normally the one on which the
-// message came, or any other while there is none; in version 2 one for small
-// messages.
+// ack acknowledges cookie, with which a message came on from. In version 3 and later it uses
+// a connection of type BULK_IN, normally the one on which the message came, or any other
+// while there is none; in version 2 one for small messages.
 func (p *peer) ack(from *conn, cookie uint64) {
 	p.mu.Lock()
 	if !from.attached {
 		p.unlock()
-		return // closed meanwhile; the peer knows
+		return // closed meanwhile; the peer knows that
 	}
 	to := from
 	if !from.tx.mergesAcks() {
@@ -71,7 +70,7 @@ const maxPendingAcks = 1024
 // cookies: {0, c}, {a, b} with a > b for two, {a, b} with a < b for a range.
 type ackQueue [][2]uint64
 
-// add queues the ack of cookie, or a keepalive, which gives way to any ack.
+// add queues the ack of cookie, or a keepalive. A queued keepalive is replaced by any ack.
 func (q *ackQueue) add(cookie uint64, merge bool) Reason {
 	if n := len(*q); n > 0 {
 		last := &(*q)[n-1]
@@ -93,7 +92,7 @@ func (q *ackQueue) add(cookie uint64, merge bool) Reason {
 	return ReasonNone
 }
 
-// carried is the cookie that the next message can carry, 0 for none.
+// carried returns the cookie that the next message can carry, 0 for none.
 func (q ackQueue) carried() uint64 {
 	if len(q) == 0 || q[0][0] != 0 {
 		return 0
@@ -110,8 +109,8 @@ func acknowledges(noop [2]uint64, cookie uint64) bool {
 	return cookie == a || cookie == b || a != 0 && a < cookie && cookie < b
 }
 
-// mergeAck adds cookie to a NOOP, if a pair or a range comes out. A pair
-// becomes a range when it and the cookie are three in a row.
+// mergeAck adds cookie to a NOOP, if the result is a pair or a range. A pair becomes a range
+// when it and the cookie are three consecutive numbers.
 func mergeAck(noop *[2]uint64, cookie uint64) bool {
 	a, b := noop[0], noop[1]
 	low, high := min(a, b, cookie), max(a, b, cookie)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The bounds of private data in bytes, without what RDMA-CM needs of it.
+// The bounds of private data in bytes, without the part that RDMA-CM uses.
 const (
 	MaxRequestPrivate = 56
 	MaxAcceptPrivate  = 196
@@ -26,8 +26,8 @@ type QPConfig struct {
 // ConnConfig has the parameters of a connection that is requested or accepted.
 type ConnConfig struct {
 	QP QPConfig // this side's end
-	// SrcPort is what the request says its port is (1 to 1023 where the peer asks for
-	// a privileged one). The accepting side does not use it.
+	// SrcPort is the source port that the request claims (1 to 1023 if the peer asks for a
+	// privileged one). The accepting side does not use it.
 	SrcPort uint16
 	// TrafficClass is the TOS of all packets, of both sides: the accepting one takes
 	// it from the request.
@@ -36,7 +36,7 @@ type ConnConfig struct {
 	// RetryCount and RNRRetryCount, 0 to 7, are sent to the peer, which uses them.
 	RetryCount    uint8
 	RNRRetryCount uint8         // 0 to 7; 7: without end
-	Timeout       time.Duration // for the whole of asking; 0: what the CM allows
+	Timeout       time.Duration // for the connection request as a whole; 0: as long as the CM tries
 	Private       []byte        // for the peer; copied
 }
 
@@ -54,9 +54,9 @@ type Request interface {
 	// Private is the private data of the peer: MaxRequestPrivate bytes, of which the last may
 	// be padding. It is valid until Accept or Reject.
 	Private() []byte
-	// Accept makes the connection. When it returns messages may arrive; Established
-	// follows. It fails if the peer has gone away, or the queue pair cannot be made:
-	// then the request is refused.
+	// Accept makes the connection. Messages may arrive when it returns; Established follows.
+	// It fails if the peer has gone away, or if the queue pair cannot be made: then the
+	// request is refused.
 	Accept(cfg ConnConfig, events func(Conn, Event)) (Conn, error)
 	// Reject refuses the request, with private data for the peer.
 	Reject(private []byte) error
@@ -70,9 +70,9 @@ type Conn interface {
 	// ErrState before Established at the requesting side, and ErrClosed. After an error of
 	// the connection it posts, and the requests complete as Flushed.
 	PostSend(wrs []SendWR) error
-	// Disconnect ends the connection: what is posted completes as Flushed, the peer is
-	// told, and Disconnected follows. Received messages that the consumer has stay
-	// valid. A second call does nothing.
+	// Disconnect ends the connection: posted work requests complete as Flushed, the peer is
+	// told, and Disconnected follows. Received messages that the consumer has stay valid. A
+	// second call does nothing.
 	Disconnect()
 	// Close frees the connection after its last event; before that it disconnects,
 	// and no event follows.
@@ -109,25 +109,25 @@ type Event struct {
 type UDConfig struct {
 	ID           uint64 // of completions of receives
 	PD           PD     // of the memory that work requests name
-	Sends, Recvs CQ     // where its work completes
+	Sends, Recvs CQ     // completion queue of datagrams that were sent; Recvs: of those received
 	Pool         Pool   // of receive buffers, shared with other queue pairs
 	MaxSends     int    // work requests that are not completed
-	QKey         uint32 // of what it receives; anything else is dropped
+	QKey         uint32 // of datagrams that it receives; others are dropped
 	TrafficClass uint8  // of packets, the TOS byte
 }
 
-// UD is a queue pair for datagrams. A datagram is delivered whole, once, or not at all,
-// or again if the network repeats it, and in any order; it is not delivered to the
-// queue pair that sent it. One that the system refuses to send completes as General, or
-// as LocalLength if the network's packets have become shorter, and the others go on.
+// UD is a queue pair for datagrams. A datagram is delivered whole, in any order; it may also
+// be lost, or delivered again if the network repeats it. It is not delivered to the queue
+// pair that sent it. A datagram that the system refuses to send completes as General, or as
+// LocalLength if the network's packets have become shorter, and later ones are still sent.
 type UD interface {
 	QPN() uint32
-	// Join receives what is sent to a group, until Leave or Close.
+	// Join receives datagrams that are sent to a group, until Leave or Close.
 	Join(group netip.Addr) error
 	Leave(group netip.Addr) error
 	// PostSend posts datagrams, all of them or none. It fails with ErrFull, ErrTooLarge
 	// and ErrClosed.
 	PostSend(list []Datagram) error
-	// Close ends the queue pair. What is posted completes as Flushed.
+	// Close ends the queue pair. Posted datagrams complete as Flushed.
 	Close()
 }

@@ -3,9 +3,9 @@
 // connections. Providers implement it: package softroce in Go over UDP, package ibv with
 // libibverbs where there is hardware.
 //
-// What ulnet does not use is left out: RDMA READ, atomics, immediate data,
-// invalidation, unreliable connections, and the states of queue pairs, through
-// which the connection manager takes them.
+// Features that ulnet does not use are left out: RDMA READ, atomics, immediate data,
+// invalidation, unreliable connections, and the states of queue pairs, through which the
+// connection manager takes them.
 //
 // # Ownership of memory
 //
@@ -25,24 +25,24 @@
 //
 // # Threads
 //
-// Every method is safe for concurrent use and does not block, except where its
-// comment says so. Completions and events are upcalls, made without a lock of the
-// provider, so that posting from inside is fine; they must not block. Of one CQ
-// and of one connection the upcalls come one at a time. A goroutine that has taken over the
-// read loop of the device ([ReadLooper]) makes those for all that it reads, of every CQ. A
-// method may make upcalls before it returns, for what Disconnect flushes for example: call
-// none with a lock that an upcall takes. There is no queue between the packet and the upcall:
-// the acknowledgement of a message may leave after the consumer has seen it, together with the
-// answer.
+// Every method is safe for concurrent use and does not block, except where its comment says
+// so. Completions and events are upcalls, made without a lock of the provider, so that they
+// may post; they must not block. The upcalls of one CQ, and those of one connection, come one
+// at a time. A goroutine that has taken over the read loop of the device ([ReadLooper]) makes
+// the upcalls for everything that it reads, of every CQ. A method may make upcalls before it
+// returns, for the work requests that Disconnect flushes for example: do not call methods
+// with a lock held that an upcall takes. There is no queue between the packet and the upcall:
+// the acknowledgement of a message may leave after the consumer has seen the message,
+// together with the answer.
 //
 // # Order
 //
 // Work requests of a queue pair are done in the order in which they were posted,
 // and so are their completions. The data of RDMA WRITEs is there when a SEND that
-// was posted after them completes at the receiver. Between queue pairs there is no
-// order. A connection's first messages may arrive before its [Established]; no
-// upcall of its queue pair follows its [Disconnected], but for the completions in
-// error of what was posted.
+// was posted after them completes at the receiver. Between queue pairs there is no order. A
+// connection's first messages may arrive before its [Established]; after its [Disconnected]
+// no upcall of its queue pair follows, except for the completions in error of posted work
+// requests.
 package verbs
 
 import (
@@ -77,8 +77,8 @@ type Device interface {
 	Connect(to netip.AddrPort, cfg ConnConfig, events func(Conn, Event)) (Conn, error)
 	// NewUD makes a queue pair for datagrams.
 	NewUD(cfg UDConfig) (UD, error)
-	// Close ends what is left, with completions and events in error, and returns when
-	// no upcall will follow. It may block.
+	// Close ends all objects of the device, with completions and events in error, and returns
+	// when no upcall will follow. It may block.
 	Close() error
 }
 
@@ -87,11 +87,11 @@ type DeviceAttr struct {
 	Addr  netip.Addr // its GID
 	GUID  uint64     // of the channel adapter
 	MTU   int        // payload bytes of a packet, 256 to 4096
-	Frags int        // fragments that a region may need, see MR.Frags
+	Frags int        // fragments that a region may have, see MR.Frags
 	SGEs  int        // pieces that a work request may gather
 }
 
-// PD is a protection domain: queue pairs can use the memory of their own alone.
+// PD is a protection domain: queue pairs can use only the memory of their own domain.
 type PD interface {
 	// Register registers memory, in pieces that follow each other as seen by the peer.
 	// It fails with ErrTooLarge, and with errors of the system.

@@ -10,8 +10,7 @@ const (
 	RemoteWrite Access = 2
 )
 
-// Frag is a piece of a region as a peer addresses it. Address is no address of
-// this process.
+// Frag is a piece of a region as a peer addresses it. Address has no meaning in this process.
 type Frag struct {
 	Address uint64 // as the peer sees it
 	Length  uint32 // in bytes
@@ -19,14 +18,14 @@ type Frag struct {
 
 // MR is registered memory.
 type MR interface {
-	// RKey is what a peer names it by. It is not used again soon.
+	// RKey is the key by which peers name the region. It is not used again soon.
 	RKey() uint32
-	// Frags appends how a peer addresses it: one fragment for all pieces, or one for
-	// each where the device cannot join them.
+	// Frags appends the addresses of the region for peers: one fragment for all pieces, or
+	// one for each piece if the device cannot join them.
 	Frags(to []Frag) []Frag
-	// Deregister takes the memory back. It waits for a packet that is being written,
-	// but for no other; work requests that name the region must be done. A second
-	// call does nothing.
+	// Deregister ends the access to the memory. It waits for a packet that is being written
+	// to it, but for no other; work requests that name the region must be done. A second call
+	// does nothing.
 	Deregister()
 }
 
@@ -34,9 +33,9 @@ type MR interface {
 // message then allocates none for the registration.
 type Renewer interface {
 	MR
-	// Renew registers other memory, as Register of the protection domain, under another
-	// key. Before it the region must be deregistered, by this one owner: a Deregister that
-	// comes late would end the new registration.
+	// Renew registers other memory, as Register of the protection domain does, under another
+	// key. The region must have been deregistered by its only owner before: a Deregister that
+	// comes later would end the new registration.
 	Renew(pieces [][]byte, access Access) error
 }
 
@@ -51,8 +50,8 @@ type WriteCounter interface {
 // SGE is a piece of memory that a work request gathers.
 type SGE struct {
 	Bytes []byte // the memory
-	// MR is the region that Bytes lies in. nil: Bytes is copied before PostSend
-	// returns, which is meant for what is short.
+	// MR is the region that Bytes lies in. nil: Bytes is copied before PostSend returns,
+	// which is meant for short pieces.
 	MR MR
 }
 
@@ -77,7 +76,7 @@ type Pool interface {
 // PoolStats are the counters of a pool.
 type PoolStats struct {
 	Free  int    // buffers in the pool
-	Empty uint64 // packets that were dropped because none was
+	Empty uint64 // packets that were dropped because no buffer was free
 }
 
 // Buffer is a received message, or for datagrams a packet. Token is the pool's.

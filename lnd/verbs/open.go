@@ -12,10 +12,10 @@ import (
 type OpenConfig struct {
 	Addr  netip.Addr    // of this node; the device's GID is made of it
 	Clock machine.Clock // required
-	MTU   int           // payload bytes of a packet, 256 to 4096; 0: what the interface lets pass
-	// ReceiveBuffer is how many bytes of arriving packets the system may keep, for the
-	// device and for each multicast group; 0 leaves it the default, and asks for 4 MiB for
-	// a group. A provider with hardware does not look at it.
+	MTU   int           // payload bytes of a packet, 256 to 4096; 0: as many as the interface permits
+	// ReceiveBuffer is how many bytes of arriving packets the system may keep, for the device
+	// and for each multicast group. With 0 the device has the system's default, and a group
+	// asks for 4 MiB. A provider with hardware does not use it.
 	ReceiveBuffer int
 	Log           *slog.Logger // nil discards
 	// Tap is shown every packet that is about to leave or that came in and had a good
@@ -23,9 +23,10 @@ type OpenConfig struct {
 	// must not use the device. Hardware shows none.
 	Tap func(p TappedPacket)
 	// Unknown is called with the sender of each request of a reliable connection to a queue
-	// pair that this device never had: a peer of a process that had the address before and
-	// died. It is an upcall, made for each packet, so the consumer limits what it does about
-	// them. Senders can be forged, as with all packets. nil: no call. Hardware makes none.
+	// pair that this device never had: it comes from a peer of an earlier process that had
+	// the address and died. The call is an upcall, made for each packet, so the consumer must
+	// limit how it reacts. Senders can be forged, as with all packets. nil: no call. Hardware
+	// makes none.
 	Unknown func(from netip.Addr)
 }
 
@@ -39,7 +40,7 @@ type TappedPacket struct {
 	Bytes        []byte         // from the BTH to the ICRC
 }
 
-// Opener opens a device: softroce.Open or ibv.Open. To open an address again within a
-// process returns another handle of the same device, which closes with its last handle and
-// has the configuration of the first.
+// Opener opens a device: softroce.Open or ibv.Open. Opening an address again within a process
+// returns another handle of the same device, which closes with its last handle and has the
+// configuration of the first.
 type Opener func(cfg OpenConfig) (Device, error)

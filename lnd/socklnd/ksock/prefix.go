@@ -51,16 +51,16 @@ func (v Version) helloSize() int {
 	return HelloSize
 }
 
-// Prefix is the beginning of a HELLO: what decides how the rest is read.
+// Prefix is the beginning of a HELLO, which says how the rest is read.
 type Prefix struct {
 	Version   Version // perhaps one that is not known
 	BigEndian bool    // never in v1
 }
 
-// ParsePrefix parses the first helloPrefixSize bytes of a HELLO. The errors
-// are ErrMagic, known as soon as b has 4 bytes, ErrShort, and ErrVersion,
-// with which the Prefix is valid: its Version is the unknown one (of a v1
-// magic with another version than 1.0: major<<16 | minor).
+// ParsePrefix parses the first helloPrefixSize bytes of a HELLO. The errors are ErrMagic,
+// known as soon as b has 4 bytes, ErrShort, and ErrVersion. With ErrVersion the Prefix is
+// valid, and its Version is the unknown one (major<<16 | minor for a v1 magic with another
+// version than 1.0).
 func ParsePrefix(b []byte) (Prefix, error) {
 	if len(b) < 4 {
 		return Prefix{}, ErrShort

@@ -16,14 +16,14 @@ const (
 type BTH struct {
 	OpCode    OpCode // says which headers follow
 	Solicited bool   // the receiver may want to be woken
-	Migrated  bool   // M, which means nothing without an alternate path; we send true
+	Migrated  bool   // M, which has no meaning without an alternate path; we send true
 	Pad       uint8  // 0 to 3 zero bytes behind the payload
 	Version   uint8  // 0, 4 bits
 	PKey      PKey   // the partition
 	FECN      bool   // forward congestion notification
 	BECN      bool   // backward congestion notification
 	DestQP    QPN    // the receiver's
-	AckReq    bool   // the responder shall acknowledge this packet
+	AckReq    bool   // the responder must acknowledge this packet
 	PSN       PSN    // 24 bits
 }
 
@@ -64,7 +64,7 @@ func bit(is bool, n uint) byte {
 	return 0
 }
 
-// RETH says where an RDMA WRITE goes. It is in its first packet.
+// RETH says where an RDMA WRITE goes. It is in the first packet of the WRITE.
 type RETH struct {
 	Address uint64 // in the responder's region
 	RKey    RKey   // of the region to write to

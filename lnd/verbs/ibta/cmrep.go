@@ -16,7 +16,7 @@ type REP struct {
 	QKey               QKey   // 0 for RC
 	QPN                QPN    // the sender's
 	EECN               uint32 // 0 for RC
-	StartingPSN        PSN    // the receiver's requester begins with it
+	StartingPSN        PSN    // the PSN with which the receiver's requester begins
 	ResponderResources uint8  // RDMA READs that the sender can serve at a time
 	InitiatorDepth     uint8  // RDMA READs that the sender has in flight
 	AckDelay           uint8  // AckTimeout code
@@ -58,7 +58,7 @@ func (r *REP) AppendTo(b []byte) []byte {
 	return appendPrivate(b, r.Private, REPPrivateSize)
 }
 
-// Rejected tells what a REJ or MRA answers.
+// Rejected says which message a REJ or MRA answers.
 type Rejected uint8
 
 // The messages that can be answered so.

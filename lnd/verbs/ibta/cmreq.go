@@ -32,18 +32,18 @@ const (
 //	                                          b2-0 extended transport
 type REQ struct {
 	LocalID            CommID     // the sender's
-	ServiceID          ServiceID  // what is asked for
+	ServiceID          ServiceID  // the service that is asked for
 	LocalGUID          GUID       // of the sender's adapter
 	QKey               QKey       // 0 for RC
 	QPN                QPN        // the sender's
-	ResponderResources uint8      // READs and atomics that the sender takes at a time
+	ResponderResources uint8      // READs and atomics that the sender serves at a time
 	EECN               uint32     // 0 for RC
-	InitiatorDepth     uint8      // and those that it makes
+	InitiatorDepth     uint8      // READs and atomics that the sender has in flight
 	RemoteEECN         uint32     // 0 for RC
 	RemoteTimeout      uint8      // CMTimeout code: how long the receiver has to answer
 	Transport          uint8      // 0: RC
 	FlowControl        bool       // end-to-end
-	StartingPSN        PSN        // the receiver's requester begins with it
+	StartingPSN        PSN        // the PSN with which the receiver's requester begins
 	LocalTimeout       uint8      // CMTimeout code: how long the sender takes to answer
 	RetryCount         uint8      // for the receiver to use; 3 bits
 	PKey               PKey       // the partition
@@ -115,7 +115,7 @@ type PathRecord struct {
 	LocalGID     GID    // the sender's
 	RemoteGID    GID    // of the receiver's port
 	FlowLabel    uint32 // 20 bits
-	Rate         uint8  // 6 bits; 0 is what Linux says of a device without speed
+	Rate         uint8  // 6 bits; 0 is what Linux sends for a device without a known speed
 	TrafficClass uint8  // of packets, the TOS byte
 	HopLimit     uint8  // of packets
 	SL           uint8  // 4 bits

@@ -1,6 +1,6 @@
 package ibta
 
-// MRA asks for patience. Its attribute: comm ids as in a REP, then
+// MRA asks for more time. Its attribute: comm ids as in a REP, then
 //
 //	 8  b7-6 message
 //	 9  b7-3 service timeout

@@ -6,14 +6,12 @@ import (
 	"sync"
 )
 
-// The arithmetic of CRC-32 as Ethernet has it (reflected polynomial). A state
-// is the CRC before its final inversion. States are polynomials over GF(2)
-// modulo that of the CRC, with the coefficient of x^0 in the highest bit, and
-// a zero byte multiplies them by x^8: so what several bytes contribute can be
-// computed apart and added (exclusive or).
+// The arithmetic of CRC-32 as Ethernet has it (reflected polynomial). A state is the CRC
+// before its final inversion. States are polynomials over GF(2) modulo that of the CRC, with
+// the coefficient of x^0 in the highest bit, and a zero byte multiplies them by x^8. So the
+// contributions of several bytes can be computed separately and added (exclusive or).
 
-// shifted[n][b] is the state that byte b makes of 0 when n more zero bytes
-// follow.
+// shifted[n][b] is the state after byte b and n zero bytes, from state 0.
 var shifted = func() (t [48][256]uint32) {
 	for b := range 256 {
 		s := crc32.IEEETable[b]
@@ -25,19 +23,19 @@ var shifted = func() (t [48][256]uint32) {
 	return t
 }()
 
-// zeroByte returns s after a zero byte.
+// zeroByte returns the state after s and a zero byte.
 func zeroByte(s uint32) uint32 { return crc32.IEEETable[byte(s)] ^ s>>8 }
 
-// addState returns what state s becomes after n zero bytes, 4 ≤ n ≤ 48.
+// addState returns the state after s and n zero bytes, 4 ≤ n ≤ 48.
 func addState(s uint32, n int) uint32 {
 	return shifted[n-1][byte(s)] ^ shifted[n-2][byte(s>>8)] ^ shifted[n-3][byte(s>>16)] ^ shifted[n-4][byte(s>>24)]
 }
 
-// add16 returns what the 16-bit number v contributes when n bytes follow.
+// add16 returns the contribution of the 16-bit number v when n bytes follow.
 func add16(v uint16, n int) uint32 { return shifted[n+1][byte(v>>8)] ^ shifted[n][byte(v)] }
 
-// update continues s over b, byte by byte: for a few bytes that must not
-// escape to the heap.
+// update continues s over b, byte by byte, for a few bytes: crc32.Update would move them to
+// the heap.
 func update(s uint32, b []byte) uint32 {
 	for _, c := range b {
 		s = crc32.IEEETable[byte(s)^c] ^ s>>8
@@ -58,7 +56,8 @@ func addBTH(s uint32, b []byte) uint32 {
 // updateLong continues s over b with the instructions of the machine.
 func updateLong(s uint32, b []byte) uint32 { return ^crc32.Update(^s, crc32.IEEETable, b) }
 
-// producer is the inverse of the table: by the highest byte of an entry, the index of that entry.
+// producer inverts the table: for the highest byte of an entry it has the index of that
+// entry.
 var producer = func() (t [256]byte) {
 	for b, s := range crc32.IEEETable {
 		t[s>>24] = byte(b)
@@ -99,10 +98,10 @@ func multiply(a, b uint32) uint32 {
 	return p
 }
 
-// timesX returns s after a zero bit.
+// timesX returns the state after s and a zero bit.
 func timesX(s uint32) uint32 { return s>>1 ^ crc32.IEEE&-(s&1) }
 
-// timesX4 has what four zero bits make of the lowest four.
+// timesX4 has the effect of four zero bits on the lowest four bits of a state.
 var timesX4 = func() (t [16]uint32) {
 	for v := range t {
 		s := uint32(v)

@@ -27,8 +27,8 @@ func (g GID) String() string { return g.Addr().String() }
 // GUID is the number of a channel adapter.
 type GUID uint64
 
-// UDHeaderSize is what precedes the data of a datagram in the receiver's
-// buffer: the network header.
+// UDHeaderSize is the size of the network header that precedes the data of a datagram in the
+// receiver's buffer.
 const UDHeaderSize = 40
 
 // UDHeader has the fields of a received datagram's network header that are used. IPv6 fills
@@ -39,9 +39,9 @@ type UDHeader struct {
 	HopLimit     uint8      // as it arrived
 }
 
-// ParseUDHeader parses the beginning of a receive buffer. The error is
-// ErrShort. A header that begins like neither IP is taken for IPv4, whose first
-// byte verbs providers need not write where IPv6 has its version.
+// ParseUDHeader parses the beginning of a receive buffer. The error is ErrShort. A header
+// that begins like neither version of IP is taken for IPv4: the byte in which IPv6 has its
+// version is unspecified before an IPv4 header.
 func ParseUDHeader(b []byte) (h UDHeader, rest []byte, err error) {
 	if len(b) < UDHeaderSize {
 		return UDHeader{}, b, ErrShort
@@ -76,9 +76,9 @@ func (h *UDHeader) AppendTo(b []byte, n int) []byte {
 	return append(append(b, s[:]...), d[:]...)
 }
 
-// SourcePort returns the UDP source port of packets between two queue pairs as
-// Linux chooses it: it spreads over routes and means nothing to the receiver.
-// flow is the 20-bit flow label of the path; 0 has one made of the numbers.
+// SourcePort returns the UDP source port of packets between two queue pairs as Linux chooses
+// it: it spreads packets over routes and has no meaning for the receiver. flow is the 20-bit
+// flow label of the path; with 0 it is computed from the numbers.
 func SourcePort(flow uint32, local, remote QPN) uint16 {
 	const labelBits = 20
 	if flow &= 1<<labelBits - 1; flow == 0 {

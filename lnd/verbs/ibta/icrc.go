@@ -123,15 +123,15 @@ func (p Path) Check(id uint16, b []byte) bool {
 	return n >= BTHSize && p.ICRC(id, b[:n]) == binary.LittleEndian.Uint32(b[n:])
 }
 
-// CheckAny reports whether packet b ends with its ICRC for some IPv4
-// identification, and for which: sockets do not tell it, the ICRC covers it,
-// and CRCs are linear, so that it can be solved for. Half of the ICRC is spent
-// on that: of packets damaged at random one in 65536 passes. Over IPv6 it is
-// as strict as Check, and the identification is 0.
+// CheckAny reports whether packet b ends with its ICRC for some IPv4 identification, and for
+// which. Sockets do not report the identification, but the ICRC covers it, and because CRCs
+// are linear it can be computed from the ICRC. That uses half of the ICRC: of packets damaged
+// at random one in 65536 passes. Over IPv6 CheckAny is as strict as Check, and the
+// identification is 0.
 func (p Path) CheckAny(b []byte) (id uint16, ok bool) { return p.CheckNear(0, b) }
 
 // CheckNear is CheckAny with a likely identification, such as the index of a datagram among
-// those that arrived joined: if that fits, nothing has to be solved.
+// those that arrived joined: if that fits, nothing has to be computed.
 func (p Path) CheckNear(likely uint16, b []byte) (id uint16, ok bool) {
 	n := len(b) - ICRCSize
 	if n < BTHSize || n > maxUnshift-afterID {
@@ -144,14 +144,14 @@ func (p Path) CheckNear(likely uint16, b []byte) (id uint16, ok bool) {
 	if diff == 0 {
 		return likely, true
 	}
-	// What the two bytes of the identification contribute beyond those of the likely
-	// one, back where they stand.
+	// The difference between the identification's two bytes and the likely ones, moved back
+	// to their position.
 	s := multiply(inverses()[n+afterID], diff)
 	id = identification(s)
 	return id ^ likely, add16(id, 0) == s
 }
 
-// identification returns the only two bytes that can have made s of 0.
+// identification returns the only two bytes that turn state 0 into s.
 func identification(s uint32) uint16 {
 	second := producer[s>>24] // index of the second step
 	first := producer[(s^crc32.IEEETable[second])<<8>>24]

@@ -6,8 +6,8 @@ import (
 	"net/netip"
 )
 
-// ServiceID names what a REQ wants to talk to. RDMA-CM makes it of a port
-// space and a port.
+// ServiceID names the service that a REQ asks for. RDMA-CM makes it from a port space and a
+// port.
 type ServiceID uint64
 
 // PortSpace is one of RDMA-CM's kinds of ports.
@@ -27,8 +27,8 @@ func (s ServiceID) Port() (space PortSpace, port uint16, ok bool) {
 	return PortSpace(s >> 16), uint16(s), s>>32 == 0
 }
 
-// IPCMSize is the size in bytes of RDMA-CM's header, and REQUserSize is what it
-// leaves of a REQ's private data.
+// IPCMSize is the size in bytes of RDMA-CM's header, and REQUserSize is the part of a REQ's
+// private data that remains for the consumer.
 const (
 	IPCMSize    = 36
 	REQUserSize = REQPrivateSize - IPCMSize

@@ -43,7 +43,7 @@ func (a Attribute) String() string {
 	return fmt.Sprintf("attribute %#x", uint16(a))
 }
 
-// What the header of every CM message says.
+// The values that the header of every CM message has.
 const (
 	baseVersion  = 1
 	classCM      = 7
@@ -104,8 +104,7 @@ func appendZeros(b []byte, n int) []byte {
 	return b
 }
 
-// appendPrivate appends private data in a field of size bytes; what is too
-// long is cut.
+// appendPrivate appends private data in a field of size bytes. It cuts data that is too long.
 func appendPrivate(b, private []byte, size int) []byte {
 	n := min(len(private), size)
 	return appendZeros(append(b, private[:n]...), size-n)

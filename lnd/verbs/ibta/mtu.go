@@ -1,6 +1,6 @@
 package ibta
 
-// MTU is the code of a path MTU: the payload that a packet has at most.
+// MTU is the code of a path MTU: the largest payload of a packet.
 type MTU uint8
 
 // The path MTUs.
@@ -15,7 +15,7 @@ const (
 // IsValid reports whether m is one of the five.
 func (m MTU) IsValid() bool { return m >= MTU256 && m <= MTU4096 }
 
-// Bytes returns the payload in bytes, 0 for what is not valid.
+// Bytes returns the payload in bytes, 0 for a code that is not valid.
 func (m MTU) Bytes() int {
 	if !m.IsValid() {
 		return 0

@@ -38,7 +38,7 @@ const (
 	known
 )
 
-// parts says of each known opcode what belongs to it.
+// parts has the parts of each known opcode.
 var parts = [256]uint16{
 	SendFirst:     known | isSend | begins,
 	SendMiddle:    known | isSend,
@@ -81,7 +81,7 @@ func (o OpCode) IsRequest() bool { return o.has(isSend | isWrite) }
 // IsUD reports whether o is of the datagram transport.
 func (o OpCode) IsUD() bool { return o.has(hasDETH) }
 
-// HasImmediate reports whether four bytes of immediate data come along.
+// HasImmediate reports whether packets with o have four bytes of immediate data.
 func (o OpCode) HasImmediate() bool { return o.has(hasImm) }
 
 // HeaderSize returns the bytes of BTH and extended headers.

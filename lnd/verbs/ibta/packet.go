@@ -28,7 +28,7 @@ func ParsePacket(b []byte) (p Packet, err error) {
 		return p, ErrShort
 	}
 	if p.OpCode.has(hasDETH) {
-		p.DETH, rest, _ = parseDETH(rest) // long enough, as all below
+		p.DETH, rest, _ = parseDETH(rest) // there are enough bytes, here and below
 	}
 	if p.OpCode.has(hasRETH) {
 		p.RETH, rest, _ = parseRETH(rest)
@@ -86,7 +86,7 @@ func (p *Packet) AppendTo(b []byte) []byte {
 // Pad returns the pad count of a payload of n bytes.
 func Pad(n int) uint8 { return uint8(-n & 3) }
 
-// AppendPadding appends what a payload of n bytes is padded with.
+// AppendPadding appends the padding of a payload of n bytes.
 func AppendPadding(b []byte, n int) []byte {
 	const zeros = "\x00\x00\x00"
 	return append(b, zeros[:Pad(n)]...)

@@ -1,6 +1,6 @@
 package ibta
 
-// PSN is a packet sequence number: 24 bits, of which none is the first.
+// PSN is a packet sequence number: 24 bits, which wrap around.
 type PSN uint32
 
 const psnMask = 1<<24 - 1
@@ -21,7 +21,7 @@ const (
 	MulticastQPN QPN = 0xFFFFFF // all queue pairs of a multicast group
 )
 
-// RKey names a memory region to peers that may write there.
+// RKey names a memory region to peers that may write to it.
 type RKey uint32
 
 // QKey is what sender and receiver of datagrams agree upon.
@@ -39,8 +39,8 @@ type PKey uint16
 // DefaultPKey is the only partition that RoCE knows.
 const DefaultPKey PKey = 0xFFFF
 
-// Matches reports whether nodes with these keys may talk: it is the same
-// partition and at least one is a full member.
+// Matches reports whether nodes with these keys may communicate: they must be for the same
+// partition, and at least one must be of a full member.
 func (p PKey) Matches(q PKey) bool {
 	const full = 1 << 15
 	return (p^q)&^full == 0 && (p|q)&full != 0

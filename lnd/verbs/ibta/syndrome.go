@@ -8,9 +8,9 @@ import (
 // Syndrome is the answer in an AETH.
 type Syndrome uint8
 
-// The answers. An ACK is any from 0 to AckUnlimited: what it says of credits is
-// not ours to obey, o2iblnd has its own. RNRNak is to be joined with a timer
-// code.
+// The answers. An ACK is any from 0 to AckUnlimited; it also carries end-to-end credits,
+// which ulnet ignores, because o2iblnd has credits of its own. RNRNak is to be joined with a
+// timer code.
 const (
 	AckUnlimited  Syndrome = 0x1F
 	RNRNak        Syndrome = 0x20
@@ -31,8 +31,8 @@ func (s Syndrome) IsRNR() bool { return s&syndromeKinds == RNRNak }
 // IsNak reports whether s is a NAK other than for the receiver not being ready.
 func (s Syndrome) IsNak() bool { return s&syndromeKinds == NakSequence }
 
-// Credits returns the receives that an ACK says are posted; false if it does
-// not say, which is so for AckUnlimited and all that is no ACK.
+// Credits returns the number of posted receives that an ACK reports; false if it reports
+// none, as with AckUnlimited and all syndromes other than ACKs.
 func (s Syndrome) Credits() (int, bool) {
 	if int(s) >= len(creditCodes) {
 		return 0, false
@@ -48,7 +48,7 @@ var creditCodes = [...]uint16{
 // RNRDelay returns how long to wait after an RNR NAK.
 func (s Syndrome) RNRDelay() time.Duration { return RNRDelay(uint8(s)) }
 
-// RNRDelay returns what RNR timer code 0 to 31 means; higher bits are ignored.
+// RNRDelay returns the delay of RNR timer code 0 to 31; higher bits are ignored.
 func RNRDelay(code uint8) time.Duration {
 	return time.Duration(rnrDelays[code&31]) * 10 * time.Microsecond
 }
@@ -76,8 +76,8 @@ var nakNames = [...]string{
 	"sequence error", "invalid request", "remote access error", "remote operational error", "invalid RD request",
 }
 
-// AckTimeout returns what local ACK timeout code 0 to 31 means: 4.096 µs ·
-// 2^code; 0 is never, and returned as such.
+// AckTimeout returns the time of local ACK timeout code 0 to 31: 4.096 µs · 2^code. Code 0
+// means never, for which it returns 0.
 func AckTimeout(code uint8) time.Duration {
 	if code &= 31; code == 0 {
 		return 0
@@ -85,8 +85,8 @@ func AckTimeout(code uint8) time.Duration {
 	return 4096 * time.Nanosecond << code
 }
 
-// CMTimeout returns what a CM response or service timeout code 0 to 31 means,
-// as Linux reckons it: 4.096 µs · 2^code, rounded to milliseconds.
+// CMTimeout returns the time of a CM response or service timeout code 0 to 31, as Linux
+// computes it: 4.096 µs · 2^code, rounded to milliseconds.
 func CMTimeout(code uint8) time.Duration {
 	return time.Millisecond << max(int(code&31)-8, 0)
 }

@@ -23,7 +23,7 @@ var bounceClasses = [...]int{512, 4 << 10, longestCopy}
 // slot is registered C memory for one work request.
 type slot struct {
 	bytes []byte // nil: none
-	base  uint64 // for the device
+	base  uint64 // its address for the device
 	key   uint32
 	class int
 }
@@ -36,9 +36,9 @@ type slab struct {
 	free  func()
 }
 
-// bounce is the pool of slots of a protection domain. It grows with what is posted at
-// once, up to a bound, and is given back when the domain closes. Every method is safe
-// for concurrent use.
+// bounce is the pool of slots of a protection domain. It grows with the work requests that
+// are posted at once, up to a bound, and is freed when the domain closes. Every method is
+// safe for concurrent use.
 type bounce struct {
 	newSlab func(sizeBytes int) (slab, error)
 

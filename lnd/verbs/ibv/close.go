@@ -14,7 +14,7 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// Close ends what is left (verbs.Device).
+// Close ends all objects of the device (verbs.Device).
 func (d *device) Close() error {
 	d.cm.Lock()
 	if d.closed {
@@ -76,7 +76,7 @@ func use[T comparable](d *device, set map[T]struct{}, v T, open func() error) er
 	return nil
 }
 
-// drop takes from such a set.
+// drop removes v from a set that the table's lock guards.
 func drop[T comparable](d *device, set map[T]struct{}, v T) {
 	d.table.Lock()
 	defer d.table.Unlock()

@@ -22,7 +22,7 @@ func (q *queue) completed(wc *C.struct_ibv_wc) {
 	qp := d.byToken[id.owner()]
 	d.table.RUnlock()
 	if qp == nil {
-		return // it was ended without the device
+		return // it has ended without the device
 	}
 	qp.mu.Lock()
 	q.pending = qp.ring.complete(id.item(), status, qp.qpn, q.pending)
@@ -36,7 +36,7 @@ func (q *queue) completed(wc *C.struct_ibv_wc) {
 	}
 }
 
-// received adds an arrived message, or gives its buffer back.
+// received adds an arrived message to the batch, or gives its buffer back.
 func (q *queue) received(id wrID, wc *C.struct_ibv_wc, status verbs.Status) {
 	d := q.dev
 	d.table.RLock()
@@ -47,7 +47,7 @@ func (q *queue) received(id wrID, wc *C.struct_ibv_wc, status verbs.Status) {
 	}
 	i, size := id.item(), int(wc.byte_len)
 	if status == verbs.Success && (size > p.cfg.Size+netHeaderSize || qp != nil && qp.ud == nil && size > p.cfg.Size) {
-		status = verbs.LocalLength // the buffer has room for a network header
+		status = verbs.LocalLength // the room for a network header does not count
 	}
 	if qp == nil || qp.quiet.Load() || status != verbs.Success {
 		p.give(i)

@@ -26,11 +26,11 @@ type conn struct {
 	cfg    verbs.ConnConfig
 	events func(verbs.Conn, verbs.Event)
 
-	asking atomic.Bool  // not established, at the asking side
-	silent atomic.Bool  // events are not told any more
-	told   bool         // that it is established
+	asking atomic.Bool  // this side has requested it, and it is not established
+	silent atomic.Bool  // no events are reported any more
+	told   bool         // Established was reported
 	final  bool         // the last event is told, or will be
-	cause  verbs.Status // of the last event
+	cause  verbs.Status // the status of the last event
 	closed bool
 	giveUp timer // nil: none
 }
@@ -96,8 +96,9 @@ func (c *conn) endLocked(ev verbs.Event) {
 	}
 }
 
-// failed ends the connection with a status (queuePair). The peer, which was told by the
-// device, may have hung up already: status is the cause if none was reported before.
+// failed ends the connection with a status (queuePair). The device has told the peer of the
+// failure, which may have hung up already: status is the cause only if none was reported
+// before.
 func (c *conn) failed(status verbs.Status) {
 	c.dev.cm.Lock()
 	defer c.dev.cm.Unlock()
@@ -113,7 +114,7 @@ func (c *conn) down() {
 	c.final = true
 	c.stopTimer()
 	c.pair.setError()
-	// Fails where there is no connection yet, or no more.
+	// Fails if there is no connection yet, or none any more.
 	_ = C.ulnet_disconnect(c.id)
 	if rc := C.ulnet_fail_qp(c.pair.qp); rc != 0 {
 		c.dev.log.Debug("take a queue pair to error state", "qpn", c.pair.qpn, "err", errno(rc))

@@ -77,7 +77,7 @@ func (c *conn) start(to netip.AddrPort, token uint32) error {
 	return nil
 }
 
-// resolveTimeout is what one step may take, in milliseconds.
+// resolveTimeout returns the time that one step may take, in milliseconds.
 func (c *conn) resolveTimeout() C.int {
 	t := c.cfg.Timeout
 	if t <= 0 || t > resolveTimeout {
@@ -108,7 +108,7 @@ func (c *conn) ask() C.int {
 		C.uint8_t(c.cfg.RetryCount), C.uint8_t(c.cfg.RNRRetryCount))
 }
 
-// late gives up the request after its timeout.
+// late ends a request that was not answered within its timeout.
 func (c *conn) late() {
 	if c.asking.Load() {
 		c.end(verbs.Event{Kind: verbs.Unreachable})

@@ -20,8 +20,8 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// mostPieces bounds the pieces of a work request: send queues have room for as many
-// in each.
+// mostPieces bounds the pieces of a work request. Each work request in a send queue has room
+// for this many.
 const mostPieces = 16
 
 // device is an address at an RDMA device (verbs.Device). Each Open has one of its own;
@@ -77,7 +77,7 @@ func (d *device) newToken() uint32 {
 	}
 }
 
-// sockaddr is an address for C.
+// sockaddr converts an address to C.
 func sockaddr(a netip.AddrPort) C.struct_ulnet_addr {
 	var to C.struct_ulnet_addr
 	ip := a.Addr().Unmap().AsSlice()
@@ -88,7 +88,7 @@ func sockaddr(a netip.AddrPort) C.struct_ulnet_addr {
 	return to
 }
 
-// addrPort is an address of C.
+// addrPort converts an address from C.
 func addrPort(a *C.struct_ulnet_addr) netip.AddrPort {
 	var ip [16]byte
 	for i := range ip {
@@ -98,7 +98,7 @@ func addrPort(a *C.struct_ulnet_addr) netip.AddrPort {
 	return netip.AddrPortFrom(addr, uint16(a.port))
 }
 
-// errno is the error of a negative result.
+// errno returns the error of a negative result.
 func errno(rc C.int) syscall.Errno { return syscall.Errno(-rc) }
 
 // sameFamily returns an error for an address of another family than the device's.

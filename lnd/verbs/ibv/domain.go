@@ -26,7 +26,7 @@ type domain struct {
 	change  sync.Cond
 	regions map[*region]struct{}
 	pools   map[*pool]struct{}
-	users   int // queue pairs that exist, and what is just being made
+	users   int // queue pairs that exist, and objects that are being made
 	closed  bool
 	freed   bool
 }
@@ -66,8 +66,8 @@ func (p *domain) newSlab(sizeBytes int) (slab, error) {
 	}, nil
 }
 
-// deregister ends a registration, and then frees its memory. If the device fails to, the memory
-// can never be used again.
+// deregister ends a registration, and then frees its memory. If the device does not end it,
+// the memory can never be used again.
 func (p *domain) deregister(mr *C.struct_ibv_mr, free func()) bool {
 	if rc := C.ibv_dereg_mr(mr); rc != 0 {
 		p.dev.log.Error("the device keeps memory that it should give back: it stays allocated",
@@ -92,8 +92,8 @@ func (p *domain) Close() error {
 	return nil
 }
 
-// abandon closes the domain with all that it has, when no queue pair exists, and returns
-// when the device has forgotten it.
+// abandon closes the domain and everything in it, when no queue pair exists, and returns when
+// the device has forgotten it.
 func (p *domain) abandon() {
 	p.mu.Lock()
 	p.closed = true
@@ -141,7 +141,7 @@ func (p *domain) leave() {
 	p.freeIfDone()
 }
 
-// freeIfDone gives the domain back when nothing of it is left. Pools outlive their Close
+// freeIfDone frees the domain when it has no objects any more. Pools exist after their Close
 // until their queue pairs are gone.
 func (p *domain) freeIfDone() {
 	p.mu.Lock()

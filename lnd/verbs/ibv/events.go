@@ -80,7 +80,7 @@ func (d *device) handle(e *C.struct_ulnet_event) {
 		if e.kind == C.RDMA_CM_EVENT_DEVICE_REMOVAL {
 			d.log.Warn("the RDMA device goes away: restart when it is back", "addr", d.attr.Addr)
 		}
-		return // freed meanwhile
+		return // the connection was freed meanwhile
 	}
 	switch e.kind {
 	case C.RDMA_CM_EVENT_ADDR_RESOLVED:

@@ -22,7 +22,8 @@ type handles struct {
 	// make makes one; for a node it may take long.
 	make func(to netip.Addr) (uintptr, error)
 	free func(ah uintptr)
-	// begin and done bracket the resolution of a node: what make needs stays meanwhile.
+	// begin and done bracket the resolution of a node, so that the objects which make needs
+	// stay.
 	begin func() bool
 	done  func()
 
@@ -81,7 +82,7 @@ func (h *handles) look(to netip.Addr, e *handle) {
 }
 
 // close frees all handles; no work request names one any more. A handle that is being made is
-// freed when it is there.
+// freed when it has been made.
 func (h *handles) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -18,7 +18,7 @@ func newLease(end func()) *lease {
 	return l
 }
 
-// hold adds a holder; false if the lease has ended.
+// hold adds a holder. It returns false if the lease has ended.
 func (l *lease) hold() bool {
 	for {
 		n := l.holders.Load()

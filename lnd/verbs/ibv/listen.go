@@ -99,7 +99,7 @@ func (r *request) Peer() netip.AddrPort { return r.peer }
 // Private is the private data of the request (verbs.Request).
 func (r *request) Private() []byte { return r.private }
 
-// Reject refuses (verbs.Request).
+// Reject refuses the request (verbs.Request).
 func (r *request) Reject(private []byte) error {
 	if len(private) > verbs.MaxRejectPrivate {
 		return fmt.Errorf("%d bytes of private data, %d at most: %w", len(private), verbs.MaxRejectPrivate, verbs.ErrTooLarge)

@@ -7,8 +7,8 @@ import (
 	"net/netip"
 )
 
-// netHeaderSize is what stands before a received datagram in its buffer (rocev2 §10):
-// an IPv6 header, or an IPv4 header in the last 20 bytes.
+// netHeaderSize is the size of the header before a received datagram in its buffer (rocev2
+// §10): an IPv6 header, or an IPv4 header in the last 20 bytes.
 const netHeaderSize = 40
 
 // netHeader returns the addresses of a datagram that came to a node of family v4 or v6.
@@ -28,7 +28,7 @@ func netHeader(b []byte, v4 bool) (src, dst netip.Addr, ok bool) {
 	return netip.AddrFrom4([4]byte(h[12:16])), netip.AddrFrom4([4]byte(h[16:20])), true
 }
 
-// checksum is the sum of a header of IPv4 (RFC 1071), 0xFFFF for a good one.
+// checksum returns the checksum of an IPv4 header (RFC 1071), 0xFFFF for a correct one.
 func checksum(h []byte) uint16 {
 	var sum uint32
 	for i := 0; i+1 < len(h); i += 2 {

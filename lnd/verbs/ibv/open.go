@@ -23,8 +23,8 @@ import (
 
 var _ verbs.Opener = Open
 
-// forkInit keeps registered pages from children that a library might fork, where the
-// kernel does not do so itself. It must be called before anything else.
+// forkInit keeps registered pages in this process if a library forks children, on kernels
+// that do not do so themselves. It must be called before anything else.
 var forkInit = sync.OnceValue(func() C.int { return C.ibv_fork_init() })
 
 // Open opens the device that has an address: hardware whose interface has it, or the

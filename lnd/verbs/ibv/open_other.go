@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// errNotBuilt is why a program without libibverbs has no RDMA device.
+// errNotBuilt is the error of Open in a program that was built without libibverbs.
 var errNotBuilt = errors.New("this program was built without libibverbs: install libibverbs-dev, librdmacm-dev and gcc, " +
 	"then build it on Linux with CGO_ENABLED=1 and -tags ibverbs")
 

@@ -21,8 +21,8 @@ const (
 	// Destroying it earlier would lose buffers: the library drops the completions of a queue pair
 	// with it, and the pool would not get these buffers back.
 	linger = 50 * time.Millisecond
-	// flushTimeout is how long the device may take to flush what is posted. Then the queue
-	// pair is destroyed.
+	// flushTimeout is how long the device may take to flush the posted work requests. Then
+	// the queue pair is destroyed.
 	flushTimeout = 5 * time.Second
 )
 
@@ -49,7 +49,7 @@ type queuePair struct {
 	ring    ring
 	scratch scratch
 	ready   bool // may post
-	inError bool // what is posted is flushed
+	inError bool // posted work requests are flushed
 	unsent  bool // the device does not take work requests any more
 	closed  bool
 	ending  bool
@@ -94,7 +94,7 @@ func (d *device) newPair(id *C.struct_rdma_cm_id, token uint32, cfg *verbs.QPCon
 	return q, nil
 }
 
-// enter counts the queue pair at what it uses, leave undoes it.
+// enter counts the queue pair as a user of its domain, queues and pool; leave undoes it.
 func (q *queuePair) enter() error {
 	if !q.domain.enter() {
 		return verbs.ErrClosed

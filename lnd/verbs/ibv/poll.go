@@ -23,7 +23,7 @@ func (q *queue) run() {
 		return rc == 0
 	}
 	for err == nil && q.turn() {
-		// Whatever completes from now on notifies; what did before is polled.
+		// Completions from now on notify; earlier ones are polled.
 		if rc := C.ulnet_arm(q.cq); rc != 0 {
 			q.dev.log.Error("arm a completion queue", "err", errno(rc))
 		}
@@ -40,15 +40,15 @@ func (q *queue) run() {
 	q.change.Broadcast()
 }
 
-// waiting reports whether there is something to do.
+// waiting reports whether the queue has something to do.
 func (q *queue) waiting() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.tasks) != 0 || q.ended || q.harvested
 }
 
-// turn makes the upcalls of what has completed and then runs the tasks that were queued before.
-// It returns false when the queue has ended.
+// turn makes the upcalls of the completions that are there and then runs the tasks that were
+// queued before. It returns false when the queue has ended.
 func (q *queue) turn() bool {
 	q.mu.Lock()
 	tasks, most := q.tasks, q.size
@@ -56,7 +56,7 @@ func (q *queue) turn() bool {
 	ended := q.ended
 	q.mu.Unlock()
 	for n := 0; n <= most && q.poll(); n += pollBatch {
-		// What completes now may have its upcall after the tasks.
+		// Completions from now on may have their upcall after the tasks.
 	}
 	for _, f := range tasks {
 		f()
@@ -97,7 +97,7 @@ func (q *queue) collect() bool {
 func (q *queue) harvest() {
 	q.polling.Lock()
 	for q.list != nil && len(q.pending) < mostPending && q.collect() {
-		// The next ones.
+		// Take the next completions.
 	}
 	q.polling.Unlock()
 	q.mu.Lock()

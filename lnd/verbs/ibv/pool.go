@@ -31,8 +31,8 @@ type pool struct {
 	mu     sync.Mutex // guards all below
 	taken  []bool
 	lost   []uint32 // buffers that the device did not take
-	out    int      // taken
-	empty  uint64   // how often the last one was taken
+	out    int      // buffers that the consumer has
+	empty  uint64   // how often the last free buffer was taken
 	pairs  int      // queue pairs that exist
 	closed bool
 	ended  bool // the device has forgotten it
@@ -104,7 +104,7 @@ func (p *pool) bytes(i uint32, n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(p.memory, int(i)*p.stride)), n)
 }
 
-// take notes that the consumer gets a buffer.
+// take notes that the consumer has been given a buffer.
 func (p *pool) take(i uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,28 +129,28 @@ func (p *pool) Return(b verbs.Buffer) {
 	p.freeIfDone()
 }
 
-// give posts a buffer to the device again which was not handed to the consumer.
+// give posts a buffer again that was not given to the consumer.
 func (p *pool) give(i uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.giveLocked(i)
 }
 
-// giveLocked posts a buffer, and those that could not be before.
+// giveLocked posts a buffer, and those that could not be posted before.
 func (p *pool) giveLocked(i uint32) {
 	p.lost = append(p.lost, i)
 	for len(p.lost) > 0 && !p.ended {
 		last := len(p.lost) - 1
 		if rc := p.post(p.lost[last]); rc != 0 {
 			p.domain.dev.log.Debug("post a receive buffer", "err", errno(rc))
-			return // with the next one
+			return // it is posted with the next one
 		}
 		p.lost = p.lost[:last]
 	}
 }
 
-// Stats returns counters (verbs.Pool). What found the pool empty only the device knows:
-// Empty is how often it became so.
+// Stats returns counters (verbs.Pool). Only the device knows which messages found the pool
+// empty: Empty is how often it became empty.
 func (p *pool) Stats() verbs.PoolStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,8 +184,8 @@ func (p *pool) leave() {
 	p.freeIfDone()
 }
 
-// freeIfDone gives back what is no longer needed: all but the memory when no queue pair is
-// left, and that when no buffer is taken.
+// freeIfDone frees what is no longer needed: everything except the memory when no queue pair
+// is left, and the memory when no buffer is taken any more.
 func (p *pool) freeIfDone() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -211,7 +211,7 @@ func (p *pool) end() {
 		}
 	}
 	if p.mr != nil && !p.domain.deregister(p.mr, func() {}) {
-		p.freed = true // never
+		p.freed = true // so that it is never freed
 	}
 	p.domain.mu.Lock()
 	delete(p.domain.pools, p)

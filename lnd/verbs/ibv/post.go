@@ -14,8 +14,8 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// scratch is what C is given to post: numbers alone. It belongs to a queue pair and
-// grows to the longest list that was posted.
+// scratch is the memory of the arguments of ulnet_post, which contain no Go pointers. It
+// belongs to a queue pair and grows to the longest list that was posted.
 type scratch struct {
 	wrs    []C.struct_ulnet_wr
 	pieces []C.struct_ibv_sge
@@ -159,11 +159,12 @@ func (q *queuePair) piece(c *C.struct_ulnet_wr, base uint64, n int, key uint32) 
 	c.pieces++
 }
 
-// noPiece is what messages without bytes have.
+// noPiece is the list of pieces of messages without bytes.
 var noPiece C.struct_ibv_sge
 
-// hand posts what was built since start to the device. After the device has refused something
-// nothing more is posted to it: what follows completes as flushed, in order.
+// hand posts the work requests that were built since start to the device. After the device
+// has refused one, no more are posted to it: the following ones complete as flushed, in
+// order.
 func (q *queuePair) hand(start uint64) error {
 	s := &q.scratch
 	done, pieces := 0, 0

@@ -33,18 +33,18 @@ type queue struct {
 	channel *C.struct_ibv_comp_channel
 	arrived *os.File // becomes readable with a notification
 
-	batch []verbs.Completion // of the goroutine: what it is just telling
+	batch []verbs.Completion // of the goroutine: the completions whose upcall it is making
 
 	polling sync.Mutex         // guards the next two, and is held to poll
 	list    []C.struct_ibv_wc  // in C
-	pending []verbs.Completion // to be told
+	pending []verbs.Completion // completions that wait for their upcall
 
 	mu     sync.Mutex // guards all below
 	change sync.Cond
-	tasks  []func()      // to be done when what has completed is told
+	tasks  []func()      // functions to call after the upcalls of the completions that are there
 	pools  map[*pool]int // queue pairs whose receives complete here
-	size   int           // the device's
-	need   int           // completions that may be there at once
+	size   int           // how many completions the device's queue holds
+	need   int           // the most completions that may be there at once
 	pairs  int           // queue pairs that exist
 	closed bool
 	ended  bool // the goroutine is to stop
@@ -93,7 +93,7 @@ func (q *queue) open(depth int) error {
 }
 
 func (q *queue) free() {
-	q.polling.Lock() // waits for a harvest for a queue pair that has just ended
+	q.polling.Lock() // waits until a harvest for a queue pair that has just ended is over
 	defer q.polling.Unlock()
 	if q.cq != nil {
 		if rc := C.ibv_destroy_cq(q.cq); rc != 0 {

@@ -152,7 +152,7 @@ func (r *region) undo() {
 	r.lease.release()
 }
 
-// kept are leases of memory that devices have not given back, for ever.
+// kept are leases of memory that devices never gave back.
 var kept struct {
 	sync.Mutex
 	list []*lease

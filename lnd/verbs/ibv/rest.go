@@ -9,10 +9,10 @@ import "C"
 
 import "ulnet/lnd/verbs"
 
-// The end of a queue pair: it is in error state, and nothing is posted any more. When all that
-// was posted has completed it lingers. Then the goroutine of its receives takes the remaining
-// ones and destroys it, and the goroutine of its work requests releases everything. If a device
-// does not flush, its queue pair is destroyed after flushTimeout.
+// The end of a queue pair: it is in error state, and nothing is posted any more. When all
+// posted work requests have completed it lingers. Then the goroutine of its receives takes
+// the remaining completions and destroys it, and the goroutine of its work requests releases
+// everything. If a device does not flush, its queue pair is destroyed after flushTimeout.
 
 // shut begins the end; gone is called in the goroutine of the receives' queue, with the
 // device's lock held, when the queue pair is destroyed and its id is to be.
@@ -36,7 +36,8 @@ func (q *queuePair) shut(gone func()) {
 	}
 }
 
-// atRest reports whether everything has completed that will. The caller holds mu.
+// atRest reports whether the queue pair ends and all its work requests have completed. The
+// caller holds mu.
 func (q *queuePair) atRest() bool { return q.end != nil && q.ring.length() == 0 }
 
 // linger begins the end of a queue pair that is at rest.
@@ -87,8 +88,8 @@ func (q *queuePair) releaseAll() {
 	q.dev.pairs.Done()
 }
 
-// tellSettled makes the upcalls of what completes without the device, in the goroutine of the
-// work requests' queue.
+// tellSettled makes the upcalls of the work requests that complete without the device, in the
+// goroutine of the work requests' queue.
 func (q *queuePair) tellSettled() {
 	s := q.sends
 	s.polling.Lock()

@@ -10,7 +10,7 @@ type sent struct {
 	op       verbs.Op
 	signaled bool
 	leases   []*lease // of the regions that it names
-	copied   slot     // what was copied for it
+	copied   slot     // the copies of its pieces that are in no region
 	// settled is set if the device will report no completion of the work request: it was never
 	// posted to the device, or the queue pair has been destroyed.
 	settled bool
@@ -32,7 +32,7 @@ func newRing(most int, b *bounce) ring { return ring{bounce: b, all: make([]sent
 
 func (r *ring) length() int { return int(r.tail - r.head) }
 
-// free is how many more may be posted.
+// free returns how many more work requests may be posted.
 func (r *ring) free() int { return len(r.all) - r.length() }
 
 func (r *ring) at(index uint64) *sent { return &r.all[index%uint64(len(r.all))] }
@@ -45,7 +45,7 @@ func (r *ring) push(id uint64, op verbs.Op, signaled bool) *sent {
 	return s
 }
 
-// cancel takes back what was pushed since the ring ended at tail.
+// cancel takes back the work requests that were pushed since the ring ended at tail.
 func (r *ring) cancel(tail uint64) {
 	for r.tail > tail {
 		r.tail--
@@ -53,7 +53,7 @@ func (r *ring) cancel(tail uint64) {
 	}
 }
 
-// settle makes what was pushed since index complete without the device.
+// settle makes the work requests that were pushed since index complete without the device.
 func (r *ring) settle(index uint64, status verbs.Status) {
 	for ; index < r.tail; index++ {
 		if s := r.at(index); !s.settled {
@@ -77,7 +77,7 @@ func (r *ring) complete(index uint32, status verbs.Status, qpn uint32, to []verb
 	return r.sweep(qpn, to)
 }
 
-// sweep ends what is settled and next.
+// sweep ends the oldest work requests as long as they are settled.
 func (r *ring) sweep(qpn uint32, to []verbs.Completion) []verbs.Completion {
 	for r.head < r.tail && r.at(r.head).settled {
 		to = r.pop(0, qpn, to)
@@ -85,7 +85,7 @@ func (r *ring) sweep(qpn uint32, to []verbs.Completion) []verbs.Completion {
 	return to
 }
 
-// pop ends the oldest.
+// pop ends the oldest work request.
 func (r *ring) pop(status verbs.Status, qpn uint32, to []verbs.Completion) []verbs.Completion {
 	s := r.at(r.head)
 	if s.settled {

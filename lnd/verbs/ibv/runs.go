@@ -22,8 +22,8 @@ var errAccess = errors.New("no memory, or rights that do not go together")
 type run struct {
 	start  unsafe.Pointer
 	length uintptr
-	offset uint64 // in the region
-	base   uint64 // of its first byte, for the device
+	offset uint64 // its offset in the region
+	base   uint64 // the address of its first byte, for the device
 	key    uint32 // lkey
 }
 

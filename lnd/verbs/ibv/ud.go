@@ -61,8 +61,8 @@ func (d *device) NewUD(cfg verbs.UDConfig) (verbs.UD, error) {
 	return u, nil
 }
 
-// open makes the queue pair; free undoes it but for the pair. The caller holds the
-// device's lock.
+// open makes everything except the queue pair; free undoes it. The caller holds the device's
+// lock.
 func (u *datagrams) open(token uint32) error {
 	d := u.dev
 	if rc := C.ulnet_channel(&u.channel); rc != 0 {
@@ -76,7 +76,7 @@ func (u *datagrams) open(token uint32) error {
 	if rc := C.ulnet_bind(u.id, sockaddr(at), 0); rc != 0 {
 		return bindError(at, errno(rc))
 	}
-	_ = C.ulnet_set_tos(u.id, C.uint8_t(u.cfg.TrafficClass)) // of joins alone
+	_ = C.ulnet_set_tos(u.id, C.uint8_t(u.cfg.TrafficClass)) // it affects the packets of joins alone
 	cfg := verbs.QPConfig{
 		ID: u.cfg.ID, PD: u.cfg.PD, Sends: u.cfg.Sends, Recvs: u.cfg.Recvs, Pool: u.cfg.Pool, MaxSends: u.cfg.MaxSends,
 	}
@@ -92,7 +92,7 @@ func (u *datagrams) open(token uint32) error {
 	return nil
 }
 
-// free gives back what open made, but for the queue pair.
+// free undoes open; the queue pair stays.
 func (u *datagrams) free() {
 	if u.id != nil {
 		C.rdma_destroy_id(u.id)
@@ -104,7 +104,7 @@ func (u *datagrams) free() {
 	}
 }
 
-// failed handles the failure of the queue pair. What is posted completes in error.
+// failed handles the failure of the queue pair. Posted datagrams complete in error.
 func (u *datagrams) failed(status verbs.Status) {
 	if status != verbs.Flushed {
 		u.dev.log.Warn("a queue pair for datagrams has failed: close it", "err", status)
@@ -114,7 +114,8 @@ func (u *datagrams) failed(status verbs.Status) {
 // QPN is the number of the queue pair (verbs.UD).
 func (u *datagrams) QPN() uint32 { return u.pair.qpn }
 
-// Join receives what is sent to a group (verbs.UD). It blocks until the system has joined.
+// Join receives datagrams that are sent to a group (verbs.UD). It blocks until the system has
+// joined.
 func (u *datagrams) Join(group netip.Addr) error {
 	group = group.Unmap()
 	if err := u.dev.sameFamily(group); err != nil {

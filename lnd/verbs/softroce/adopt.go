@@ -26,10 +26,10 @@ type AdoptConfig struct {
 	MSN uint32
 }
 
-// Adopt makes a connection without the connection manager: the peer is not asked,
-// and not told of the end. There is no Established; the connection is ready. It is
-// there to repeat recordings that begin inside a connection. The device must be one
-// of this package.
+// Adopt makes a connection without the connection manager: the peer is not asked, and not
+// told of the end. No Established event follows; the connection is ready at once. Adopt is
+// for the replay of recordings that begin inside a connection. The device must be one of this
+// package.
 func Adopt(on verbs.Device, cfg AdoptConfig, events func(verbs.Conn, verbs.Event)) (verbs.Conn, error) {
 	d, ok := on.(*device)
 	if !ok {

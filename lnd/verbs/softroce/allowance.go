@@ -2,15 +2,15 @@ package softroce
 
 import "sync/atomic"
 
-// allowance bounds the packets that all queue pairs of a device have in flight
-// together. The receiver's socket buffer is shared by them too, and what overruns
-// it is lost: a window of 128 packets alone overruns the default. Safe for
-// concurrent use.
+// allowance bounds the packets that all queue pairs of a device have in flight together. The
+// receiver's socket buffer is shared by them too, and packets that overrun it are lost: a
+// window of 128 packets alone overruns the default. Safe for concurrent use.
 //
-// A queue pair may have share times as many as are free (a dynamic threshold, as in switches
-// with shared memory): one alone takes 4/5, n take equal parts, and a new one finds room at
-// once. Each may have one packet in flight in any case. It requests an ACK, whose arrival
-// lets the queue pair go on, so no queue pair has to be woken when others free room.
+// A queue pair may have up to share times as many packets in flight as are free (a dynamic
+// threshold, as in switches with shared memory): a single one takes 4/5, n take equal parts,
+// and a new one finds room at once. Each may have one packet in flight in any case. That
+// packet requests an ACK, whose arrival lets the queue pair go on, so no queue pair has to be
+// woken when others free room.
 type allowance struct {
 	most int64
 	used atomic.Int64

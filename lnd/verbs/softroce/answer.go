@@ -10,11 +10,11 @@ import (
 // answered handles an ACK or NAK.
 func (c *rc) answered(now time.Duration, p *ibta.Packet, out *rcOutput) {
 	r, s := &c.req, p.AETH.Syndrome
-	last := p.PSN // that is acknowledged
+	last := p.PSN // the last PSN that is acknowledged
 	if !s.IsAck() {
 		last = last.Add(-1)
 	}
-	// A NAK may name the oldest packet, and no answer a packet that was never sent.
+	// A NAK may name the oldest packet. No answer may name a packet that was never sent.
 	if d := last.Sub(r.unacked); d < -1 || d < 0 && s.IsAck() || last.Sub(r.high) >= 0 || !s.IsAck() && p.PSN == r.high {
 		c.counters.Ghosts++
 		return
@@ -26,7 +26,7 @@ func (c *rc) answered(now time.Duration, p *ibta.Packet, out *rcOutput) {
 	}
 	switch {
 	case probed && r.unacked != r.high:
-		// The responder has the probed packet and none behind it.
+		// The responder has the probed packet and none after it.
 		r.lost()
 		c.goBack(r.unacked)
 	case s.IsAck():
@@ -65,7 +65,7 @@ func (c *rc) acknowledged(now time.Duration, last ibta.PSN, out *rcOutput) {
 		}
 		c.complete(c.sends.pop(), verbs.Success, out)
 	}
-	if r.next.Sub(r.unacked) < 0 { // it had come in spite of the loss
+	if r.next.Sub(r.unacked) < 0 { // the packet had arrived, although it counted as lost
 		r.next = r.unacked
 		c.sends.seek(r.next)
 	}

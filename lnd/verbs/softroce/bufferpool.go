@@ -18,7 +18,7 @@ type bufferPool struct {
 
 	mu     sync.Mutex // guards all below
 	made   []poolBuffer
-	free   []uint32 // of made, the last is the next
+	free   []uint32 // made buffers that are free; the last one is used next
 	empty  uint64
 	closed bool
 }

@@ -29,7 +29,7 @@ type cmConfig struct {
 // cmEnd has the parameters of one end of a connection, as it sends them to the other.
 type cmEnd struct {
 	QPN           ibta.QPN
-	PSN           ibta.PSN // the other's requester begins with it
+	PSN           ibta.PSN // the PSN with which the other end's requester begins
 	MTU           ibta.MTU // of a REQ, as all below but RNRRetryCount
 	RetryCount    uint8
 	RNRRetryCount uint8
@@ -47,8 +47,8 @@ const (
 	callConnect             // To, End, Port (the source's), Private, Timeout
 	callAccept              // ID, End, Private
 	callReject              // ID, Reason, Private
-	callDisconnect          // ID, in any state
-	callHeard               // ID: the peer uses the connection, and so knows of it
+	callDisconnect          // ID: the peer uses the connection, and so knows that it was granted
+	callHeard               // the device closes: no message will be repeated
 	callClosing             // the device closes, and repeats nothing later
 )
 
@@ -61,7 +61,7 @@ type cmCall struct {
 	End     cmEnd
 	Reason  ibta.RejectReason
 	Private []byte
-	Timeout time.Duration // for all of asking; 0: as long as the CM tries
+	Timeout time.Duration // for the connection request as a whole; 0: as long as the CM tries
 }
 
 // cmInput is what a cm is stepped with; the zero value is the timer.
@@ -87,7 +87,7 @@ type cmEvent struct {
 	Kind     cmEventKind
 	ID       ibta.CommID
 	From     netip.AddrPort // of cmRequested: the peer and the port it claims
-	Port     uint16         // of cmRequested: which it asks for
+	Port     uint16         // of cmRequested: the port that the peer asks for
 	Peer     cmEnd          // of cmRequested, and of cmEstablished at the asking side
 	Reason   ibta.RejectReason
 	from, to int // private data
@@ -100,12 +100,12 @@ type cmSend struct {
 	from, to     int
 }
 
-// cmOutput is what a cm wants done.
+// cmOutput has the effects of a step of a cm.
 type cmOutput struct {
 	Sends  []cmSend
 	Events []cmEvent
-	ID     ibta.CommID // of callConnect
-	Err    error       // of Call
+	ID     ibta.CommID // of the connection that callConnect made
+	Err    error       // the error of the input's Call
 	bytes  []byte
 }
 
@@ -120,17 +120,17 @@ func (o *cmOutput) Reset() {
 
 // CMStats count irregular messages and events of the connection manager.
 type CMStats struct {
-	Malformed  uint64 // no CM message
+	Malformed  uint64 // not a CM message
 	Ignored    uint64 // CM messages of a kind that we do not take (SIDR, LAP)
 	Unknown    uint64 // messages of a connection that is not there
-	Forged     uint64 // from another host than the peer, or with a wrong number
+	Forged     uint64 // from another host than the peer, or with another number
 	OutOfState uint64 // messages that a connection does not expect now
 	Duplicates uint64 // repeated messages
 	Resent     uint64 // messages that were repeated
 	Refused    uint64 // requests that were refused without the consumer
-	Stale      uint64 // of them: with numbers of a connection that is still there
+	Stale      uint64 // refused requests with numbers of a connection that still exists
 	TimedOut   uint64 // messages that were given up without an answer
-	Crowded    uint64 // connections that were given up early, because many were asked for
+	Crowded    uint64 // connections that were given up early, because there were too many requests
 }
 
 // cm is the connection manager of a device: a machine. It sends and receives the messages of
@@ -155,7 +155,7 @@ type cm struct {
 	remotes  map[cmRemote]*cmConn    // by the peer's comm id
 	qps      map[cmRemoteQP]*cmConn  // by the peer's queue pair
 	timers   cmTimers
-	pending  int // in reqReceived
+	pending  int // connections in state reqReceived
 	grants   grants
 	building []byte
 }

@@ -64,7 +64,7 @@ const (
 	rejectGID         ibta.RejectReason = 12
 )
 
-// check returns why a REQ is refused, or 0 for one that the consumer decides about.
+// check returns the reason to refuse a REQ, or 0 if the consumer is to decide.
 func (c *cm) check(from netip.Addr, r *ibta.REQ) (h ibta.IPCM, user []byte, reason ibta.RejectReason) {
 	space, port, ok := r.ServiceID.Port()
 	h, user, err := ibta.ParseIPCM(r.Private)
@@ -130,7 +130,7 @@ func (c *cm) ready(from netip.Addr, r *ibta.RTU, out *cmOutput) {
 	}
 }
 
-// establish notes that the active side knows of the connection.
+// establish notes that the peer, which requested the connection, knows that it was granted.
 func (c *cm) establish(n *cmConn, out *cmOutput) {
 	c.become(n, established)
 	out.event(cmEvent{Kind: cmEstablished, ID: n.id}, nil)

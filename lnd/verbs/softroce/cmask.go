@@ -44,7 +44,7 @@ func (c *cm) connect(now time.Duration, call *cmCall, out *cmOutput) error {
 
 const (
 	hopLimit       = 64
-	ackDelay       = 15                // what software RoCE of Linux says
+	ackDelay       = 15                // the value that Linux's software RoCE sends
 	maxRequestTime = 150 * time.Second // all retries, and an MRA
 )
 
@@ -89,13 +89,13 @@ func (c *cm) granted(now time.Duration, from netip.Addr, tid uint64, r *ibta.REP
 	c.remember(n)
 	c.become(n, established)
 	c.reply(n, ibta.AttrRTU, &ibta.RTU{LocalID: n.id, RemoteID: n.remote}, out)
-	peer := n.end // what the REQ said is so for both
+	peer := n.end // these values of the REQ hold for both ends
 	peer.QPN, peer.PSN, peer.RNRRetryCount = r.QPN, r.StartingPSN, r.RNRRetryCount
 	out.event(cmEvent{Kind: cmEstablished, ID: n.id, Peer: peer}, r.Private)
 }
 
-// stale reports whether the peer's numbers are those of another connection, of which the
-// peer knows nothing any more.
+// stale reports whether the peer's numbers are those of another connection, which the peer
+// has forgotten.
 func (c *cm) stale(now time.Duration, n *cmConn, out *cmOutput) bool {
 	old := c.remotes[cmRemote{n.peer, n.guid, n.remote}]
 	if old == nil {

@@ -22,7 +22,7 @@ func (c *cm) receive(now time.Duration, from netip.Addr, b []byte, out *cmOutput
 		c.counters.Malformed++
 		return
 	}
-	switch m.Attribute { // the body is long enough for any
+	switch m.Attribute { // the body is long enough for every attribute
 	case ibta.AttrREQ:
 		r, _ := ibta.ParseREQ(body)
 		c.requested(now, from, m.TransactionID, &r, out)
@@ -71,7 +71,7 @@ func (c *cm) refused(now time.Duration, from netip.Addr, r *ibta.REJ, out *cmOut
 	case reqSent, repSent:
 		out.event(cmEvent{Kind: cmRejected, ID: n.id, Reason: r.Reason}, r.Private)
 		c.forget(n)
-	case reqReceived: // accepting it will fail
+	case reqReceived: // a later accept fails
 		c.forget(n)
 	case established:
 		// The peer never received the REP, or has lost the connection.
