@@ -14,9 +14,11 @@ export CGO_ENABLED ?= 0
 
 # cmd/bench is a Go module of its own, which is built and checked beside the root's (.ci/each).
 commands    := $(filter-out bench,$(notdir $(patsubst %/main.go,%,$(wildcard cmd/*/main.go))))
-# Programs that serve this repository only are not installed. lnetctl gets another name,
-# because Lustre has one: LNETCTL=yes installs it under its own name as well.
-installed   := $(filter-out demo soak lnetctl,$(commands))
+# Programs that serve this repository only are not installed. lnetctl and lctl get other names,
+# because Lustre has them: LNETCTL=yes installs lnetctl under its own name as well. lctl has only a
+# part of the commands of Lustre's, so it never takes that name.
+lustres     := lnetctl lctl
+installed   := $(filter-out demo soak $(lustres),$(commands))
 LNETCTL     ?= no
 bindir       = $(DESTDIR)$(PREFIX)/bin
 mandir       = $(DESTDIR)$(PREFIX)/share/man/man8
@@ -31,12 +33,13 @@ build: ## build static binaries into bin/
 	@$(GO) build -trimpath -o bin/ $(commands:%=./cmd/%)
 	@$(GO) -C cmd/bench build -trimpath -o $(CURDIR)/bin/ .
 
-install: build ## install the commands and their man pages below PREFIX (/usr/local), lnetctl as ulnet-lnetctl; LNETCTL=yes: as lnetctl too
+install: build ## install the commands and their man pages below PREFIX (/usr/local), lnetctl and lctl as ulnet-lnetctl and ulnet-lctl; LNETCTL=yes: as lnetctl too
 	install -d $(bindir)
 	install $(installed:%=bin/%) $(bindir)
 	install bin/lnetctl $(bindir)/ulnet-lnetctl
+	install bin/lctl $(bindir)/ulnet-lctl
 	@for c in $(installed); do bin/$$c man $(mandir) || exit; done
-	@bin/lnetctl man --name ulnet-lnetctl $(mandir)
+	@for c in $(lustres); do bin/$$c man --name ulnet-$$c $(mandir) || exit; done
 ifeq ($(LNETCTL),yes)
 	install bin/lnetctl $(bindir)/lnetctl
 	@bin/lnetctl man $(mandir)

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/faultflags"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet/faultrule"
 	"ulnet/lnet/nid"
@@ -99,38 +100,11 @@ func (f *faultFlags) add(c *cobra.Command, k faultrule.Kind) {
 }
 
 // attr are the attributes that the flags say.
-func (f *faultFlags) attr() (a faultrule.Attr, err error) {
-	a = faultrule.Attr{Rate: f.rate, Interval: f.interval.value, Latency: f.latency.value, Random: f.random, All: f.all}
-	for _, n := range []struct {
-		flag, text string
-		to         *nid.NID
-	}{{"source", f.source, &a.Source}, {"dest", f.dest, &a.Dest}, {"local_nid", f.local, &a.Local}} {
-		if n.text == "" {
-			continue
-		}
-		if *n.to, err = faultrule.ParseNID(n.text); err != nil {
-			return a, fmt.Errorf("--%s: %w", n.flag, err)
-		}
-	}
-	for _, p := range f.portals {
-		more, err := faultrule.ParsePortals(p)
-		if a.Portals |= more; err != nil {
-			return a, fmt.Errorf("--portal: invalid portal: %w", err)
-		}
-	}
-	for _, t := range f.types {
-		more, err := faultrule.ParseTypes(t)
-		if a.Types |= more; err != nil {
-			return a, fmt.Errorf("--message: unknown message type: %w", err)
-		}
-	}
-	for _, e := range f.errors {
-		more, err := faultrule.ParseClasses(e)
-		if a.Classes |= more; err != nil {
-			return a, fmt.Errorf("--health_error: %w", err)
-		}
-	}
-	return a, nil
+func (f *faultFlags) attr() (faultrule.Attr, error) {
+	return (&faultflags.Flags{
+		Source: f.source, Dest: f.dest, Local: f.local, Rate: f.rate, Interval: f.interval.value, Latency: f.latency.value,
+		Portals: f.portals, Types: f.types, Errors: f.errors, Random: f.random, All: f.all,
+	}).Attr()
 }
 
 func faultKindDel(g *globals, k faultrule.Kind) *cobra.Command {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestInstall: make install does not replace Lustre's lnetctl unless it is told to.
+// TestInstall: make install does not replace Lustre's lnetctl unless it is told to, and its lctl
+// never.
 func TestInstall(t *testing.T) {
 	for _, test := range []struct {
 		args []string
@@ -17,7 +18,7 @@ func TestInstall(t *testing.T) {
 		if err != nil {
 			t.Fatalf("make %v: %v\n%s", args, err, out)
 		}
-		var ours, theirs bool
+		var ours, theirs, ourLctl bool
 		for line := range strings.Lines(string(out)) {
 			fields := strings.Fields(line)
 			if len(fields) == 0 || fields[0] != "install" {
@@ -26,10 +27,14 @@ func TestInstall(t *testing.T) {
 			for _, name := range fields[1:] {
 				theirs = theirs || name == "/p/bin/lnetctl" || name == "bin/lnetctl" && fields[len(fields)-1] == "/p/bin"
 				ours = ours || name == "/p/bin/ulnet-lnetctl"
+				ourLctl = ourLctl || name == "/p/bin/ulnet-lctl"
+				if name == "/p/bin/lctl" || name == "bin/lctl" && fields[len(fields)-1] == "/p/bin" {
+					t.Errorf("make install %v replaces Lustre's lctl: %s", test.args, line)
+				}
 			}
 		}
-		if theirs != test.want || !ours {
-			t.Errorf("make install %v: as lnetctl: %t, want %t; as ulnet-lnetctl: %t, want true", test.args, theirs, test.want, ours)
+		if theirs != test.want || !ours || !ourLctl {
+			t.Errorf("make install %v: as lnetctl: %t, want %t; as ulnet-lnetctl: %t, as ulnet-lctl: %t, want true", test.args, theirs, test.want, ours, ourLctl)
 		}
 	}
 }

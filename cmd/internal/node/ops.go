@@ -15,6 +15,8 @@ var (
 	OpPeers            = control.Question[PeersRequest, PeerPage]{Path: "/v1/peers", Doc: "a page of the peers, or those of one node"}
 	OpPing             = control.Command[PingRequest, PingReply]{Path: "/v1/ping", Doc: "pings a node"}
 	OpDiscover         = control.Command[DiscoverRequest, DiscoverReply]{Path: "/v1/discover", Doc: "discovers a peer"}
+	OpConnections      = control.Question[ConnectionsRequest, Connections]{Path: "/v1/connections", Doc: "the peers of a network and their connections"}
+	OpDistance         = control.Question[DistanceRequest, Distance]{Path: "/v1/distance", Doc: "how far away a NID is"}
 	OpPath             = control.Question[PathRequest, lnet.Path]{Path: "/v1/path", Doc: "which path a message would take now, and why it would take no other"}
 	OpHealth           = control.Action[HealthRequest]{Path: "/v1/health-value", Doc: "sets the health of interfaces"}
 	OpSet              = control.Action[Setting]{Path: "/v1/set", Doc: "changes a tunable"}
@@ -51,7 +53,7 @@ func (n *Node) Routes() []control.Route {
 	routes := []control.Route{
 		OpStatus.Do(control.Told(n.Status)), OpPeers.Do(control.Quick(n.peersAsked)),
 		OpPing.Do(n.Ping), OpDiscover.Do(n.Discover), OpPath.Do(control.Quick(n.Path)), OpSet.Do(control.Act(n.Set)), OpHealth.Do(control.Act(n.SetNIHealth)),
-		OpRouting.Do(control.Told(n.Routing)),
+		OpRouting.Do(control.Told(n.Routing)), OpConnections.Do(control.Quick(n.Connections)), OpDistance.Do(control.Quick(n.Distance)),
 		OpAddNetworks.Do(control.Act(n.AddNetworks)), OpRemoveNet.Do(n.RemoveNet),
 		OpRoutes.Do(control.Told(n.RoutesNow)), OpAddRoutes.Do(control.Act(n.AddRoutes)), OpRemoveRoute.Do(control.Act(n.RemoveRoute)),
 		OpFail.Do(control.Act(n.Fail)), OpAddFault.Do(control.Quick(n.AddFault)), OpEndFault.Do(control.Act(n.EndFault)),

@@ -1,0 +1,95 @@
+package drivers
+
+import (
+	"fmt"
+
+	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd"
+	"ulnet/lnd/socklnd"
+	"ulnet/lnet/nid"
+)
+
+// Peer is a peer of an NI and its connections, as 'lctl peer_list' and 'lctl conn_list' print
+// them.
+type Peer struct {
+	ID      nid.ProcessID `json:"id"`      // NID and PID
+	Dialing bool          `json:"dialing"` // a connection is being opened from here
+	Pending int           `json:"pending"` // messages that wait for a connection
+	Conns   []Conn        `json:"conns"`   // established
+}
+
+// Conn is an established connection of an NI.
+type Conn struct {
+	Type   string `json:"type"`   // ANY, CONTROL, BULK_IN or BULK_OUT of TCP; RC of RDMA
+	Local  string `json:"local"`  // address:port; of RDMA the address, and the number of the queue pair
+	Remote string `json:"remote"` // address:port; of RDMA the address
+	Dialed bool   `json:"dialed"` // by this side
+	// MTU is the payload of a packet of RDMA in bytes; 0 of TCP.
+	MTU      int  `json:"mtu,omitempty"`
+	TxBuffer int  `json:"tx_buffer"` // of the socket, in bytes, as it is configured; 0: the system chooses
+	RxBuffer int  `json:"rx_buffer"` // likewise
+	Nagle    bool `json:"nagle"`     // TCP waits for more to send
+
+	TxMessages uint64 `json:"tx_messages"` // LNet messages that were sent
+	RxMessages uint64 `json:"rx_messages"` // and received
+	TxBytes    uint64 `json:"tx_bytes"`    // that were sent
+	RxBytes    uint64 `json:"rx_bytes"`    // and received
+}
+
+// PeerLister is implemented by drivers that have connections to peers.
+type PeerLister interface {
+	// Peers returns the peers of an NI, by NID, and no more than most of them; nil of the NI of
+	// another driver.
+	Peers(ni lnd.NI, most int) []Peer
+}
+
+// Peers implements [PeerLister].
+func (t *TCP) Peers(ni lnd.NI, most int) (list []Peer) {
+	lower, ok := ni.(*socklnd.NI)
+	if !ok {
+		return nil
+	}
+	for _, p := range lower.Snapshot().Peers {
+		if len(list) == most {
+			break
+		}
+		one := Peer{ID: p.ID, Dialing: p.Dialling, Pending: p.Pending}
+		for _, c := range p.Conns {
+			one.Conns = append(one.Conns, Conn{
+				Type: c.Type.String(), Local: c.Local.String(), Remote: c.Remote.String(), Dialed: c.Dialled,
+				TxBuffer: t.TxBufferSize, RxBuffer: t.RxBufferSize, Nagle: t.Nagle,
+				TxMessages: c.TxMessages, RxMessages: c.RxMessages, TxBytes: c.TxBytes, RxBytes: c.RxBytes,
+			})
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// Peers implements [PeerLister].
+func (o *O2IB) Peers(ni lnd.NI, most int) (list []Peer) {
+	lower, ok := ni.(*o2iblnd.NI)
+	if !ok {
+		return nil
+	}
+	s := lower.Snapshot()
+	for _, p := range s.Peers {
+		if len(list) == most {
+			break
+		}
+		one := Peer{ID: p.ID, Dialing: p.Connecting > 0, Pending: p.Pending}
+		for _, c := range p.Conns {
+			one.Conns = append(one.Conns, Conn{
+				Type: "RC", Local: queuePair(s.NID, c.QPN), Remote: p.ID.NID.Addr().String(), Dialed: c.Dialled, MTU: s.Device.MTU,
+				TxMessages: c.TxMessages, RxMessages: c.RxMessages, TxBytes: c.TxBytes, RxBytes: c.RxBytes,
+			})
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// queuePair names a queue pair of an NI.
+func queuePair(id nid.NID, number uint32) string {
+	return fmt.Sprintf("%v qp %d", id.Addr(), number)
+}

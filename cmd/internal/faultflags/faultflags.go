@@ -1,0 +1,57 @@
+// Package faultflags makes drop and delay rules of what users write: the words are those of
+// 'lnetctl fault' and of 'lctl net_drop_add' and 'net_delay_add'.
+package faultflags
+
+import (
+	"fmt"
+	"time"
+
+	"ulnet/lnet/faultrule"
+	"ulnet/lnet/nid"
+)
+
+// Flags are the words of a rule; empty ones were not given.
+type Flags struct {
+	Source, Dest, Local string        // NIDs, *@NET or *
+	Rate                uint32        // one of so many messages
+	Interval, Latency   time.Duration // one message in that time; how long it waits
+	Portals             []string      // numbers of portals, each also several
+	Types               []string      // types of messages, each also several
+	Errors              []string      // names of failures, each also several
+	Random, All         bool          // by a coin; each message
+}
+
+// Attr returns the rule. Its errors begin with the name of the option as lnetctl has it.
+func (f *Flags) Attr() (a faultrule.Attr, err error) {
+	a = faultrule.Attr{Rate: f.Rate, Interval: f.Interval, Latency: f.Latency, Random: f.Random, All: f.All}
+	for _, n := range []struct {
+		flag, text string
+		to         *nid.NID
+	}{{"source", f.Source, &a.Source}, {"dest", f.Dest, &a.Dest}, {"local_nid", f.Local, &a.Local}} {
+		if n.text == "" {
+			continue
+		}
+		if *n.to, err = faultrule.ParseNID(n.text); err != nil {
+			return a, fmt.Errorf("--%s: %w", n.flag, err)
+		}
+	}
+	for _, p := range f.Portals {
+		more, err := faultrule.ParsePortals(p)
+		if a.Portals |= more; err != nil {
+			return a, fmt.Errorf("--portal: invalid portal: %w", err)
+		}
+	}
+	for _, t := range f.Types {
+		more, err := faultrule.ParseTypes(t)
+		if a.Types |= more; err != nil {
+			return a, fmt.Errorf("--message: unknown message type: %w", err)
+		}
+	}
+	for _, e := range f.Errors {
+		more, err := faultrule.ParseClasses(e)
+		if a.Classes |= more; err != nil {
+			return a, fmt.Errorf("--health_error: %w", err)
+		}
+	}
+	return a, nil
+}

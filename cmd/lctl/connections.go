@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/drivers"
+	"ulnet/cmd/internal/node"
+	"ulnet/lnet/nid"
+)
+
+func networkCommand(g *globals, chosen *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "network up|NETWORK",
+		Short: "Choose the network of the commands that follow, at a prompt or in a file",
+		Long: `Chooses the network that peer_list and conn_list are about, for the commands that
+follow at a prompt or in a file; --net does so for one command. "network up" says
+whether LNet runs: lnetd starts it, and its end stops it.`,
+		Example: "  lctl network tcp",
+		Args:    cli.Args("a NETWORK"),
+		RunE: func(c *cobra.Command, args []string) error {
+			switch args[0] {
+			case "up", "configure":
+				if _, err := node.OpStatus.Call(c.Context(), g.client(), control.None{}); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintln(c.OutOrStdout(), "LNET configured")
+				return err
+			case "down", "unconfigure":
+				return cli.Hint(errors.New("LNET busy"), "lnetd has LNet as long as it runs: stop it, or take networks away with 'lnetctl net del'")
+			}
+			net, err := nid.ParseNet(args[0])
+			if err != nil {
+				return cli.Usagef("%w", err)
+			}
+			*chosen = net.String()
+			return nil
+		},
+	}
+}
+
+// connections asks for those of the network that was chosen.
+func (g *globals) connections(ctx context.Context, verb string) (node.Connections, error) {
+	if g.net == "" {
+		return node.Connections{}, cli.Usagef("You must run the 'network' command before '%s', or name the network: lctl --net tcp %s", verb, verb)
+	}
+	c, err := node.OpConnections.Call(ctx, g.client(), node.ConnectionsRequest{Net: g.net})
+	if err == nil && c.More {
+		fmt.Fprintf(g.stderr, "lctl: there are more than %d peers; 'lnetctl peer show' has all\n", len(c.Peers))
+	}
+	return c, err
+}
+
+func peerList(g *globals) *cobra.Command {
+	return cli.Question[node.Connections]{
+		Use: "peer_list", Short: "List the peers of a network",
+		Long: `Lists the peers with which the interfaces of a network have or want connections:
+process, [users], the addresses of both sides and #, the number of connections.
+Users are always 1. Without connections there are no addresses.`,
+		Example: "  lctl --net tcp peer_list", Args: cli.Args(),
+		Ask: func(ctx context.Context, _ []string) (node.Connections, error) {
+			return g.connections(ctx, "peer_list")
+		},
+		Print: printPeers,
+	}.Command(&g.json)
+}
+
+func printPeers(w io.Writer, c node.Connections) (err error) {
+	if len(c.Peers) == 0 {
+		_, err = fmt.Fprintln(w, "<no peers>")
+	}
+	for _, p := range c.Peers {
+		way := ""
+		if len(p.Conns) > 0 {
+			way = host(p.Conns[0].Local) + "->" + p.Conns[0].Remote
+		}
+		if _, err := fmt.Fprintf(w, "%-20s [%d]%s #%d\n", p.ID, 1, way, len(p.Conns)); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func connList(g *globals) *cobra.Command {
+	return cli.Question[node.Connections]{
+		Use: "conn_list", Short: "List the connections of a network",
+		Long: `Lists the connections of a network. Of TCP: process, kind (C control, I bulk in, O
+bulk out, A any), [scheduler], the addresses of both sides, the sizes of the socket's
+buffers (0: the system chooses) and whether TCP waits for more to send (nagle). Of
+RDMA: process and [MTU].`,
+		Example: "  lctl --net tcp conn_list", Args: cli.Args(),
+		Ask: func(ctx context.Context, _ []string) (node.Connections, error) {
+			return g.connections(ctx, "conn_list")
+		},
+		Print: printConnections,
+	}.Command(&g.json)
+}
+
+func printConnections(w io.Writer, c node.Connections) error {
+	none := true
+	for _, p := range c.Peers {
+		for _, conn := range p.Conns {
+			none = false
+			if _, err := fmt.Fprintln(w, connectionLine(p.ID, conn)); err != nil {
+				return err
+			}
+		}
+	}
+	if none {
+		_, err := fmt.Fprintln(w, "<no connections>")
+		return err
+	}
+	return nil
+}
+
+// connectionLine is a connection in the form of Lustre's tool.
+func connectionLine(id nid.ProcessID, c drivers.Conn) string {
+	if c.MTU > 0 {
+		return fmt.Sprintf("%s [%d]", id, c.MTU)
+	}
+	kind := map[string]string{"ANY": "A", "CONTROL": "C", "BULK_IN": "I", "BULK_OUT": "O"}[c.Type]
+	if kind == "" {
+		kind = "?"
+	}
+	nagle := "nonagle"
+	if c.Nagle {
+		nagle = "nagle"
+	}
+	return fmt.Sprintf("%-20s %s[%d]%s->%s %d/%d %s", id, kind, 0, host(c.Local), c.Remote, c.TxBuffer, c.RxBuffer, nagle)
+}
+
+// host is an address without its port.
+func host(addrPort string) string {
+	for i := len(addrPort) - 1; i >= 0; i-- {
+		if addrPort[i] == ':' {
+			return addrPort[:i]
+		}
+	}
+	return addrPort
+}

@@ -1,0 +1,75 @@
+// Lctl shows the network of a node and injects faults, in the grammar of the network commands of
+// Lustre's lctl: those that scripts and fingers know, of the node of a running lnetd.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/shell"
+	"ulnet/lnet/faultrule"
+)
+
+func main() { os.Exit(run(context.Background(), cli.OS(), os.Args[1:])) }
+
+func run(ctx context.Context, env cli.Env, args []string) int {
+	var chosen string // by the command network, at the prompt
+	tool := shell.Tool{
+		Name: "lctl", Usage: usage, Exec: exec,
+		Root: func(env cli.Env) *cobra.Command { return root(env, &chosen) },
+	}
+	return tool.Run(ctx, env, args)
+}
+
+// usage is what Lustre's tool says about commands that it does not have.
+const usage = `usage: lctl [COMMAND] [OPTIONS]... [ARGS]
+Without any parameters, interactive mode is invoked
+Try 'lctl help <COMMAND>', or 'lctl --list-commands' for a list of commands.
+`
+
+// exec ends with 1 after every failure, as Lustre's tool does.
+func exec(ctx context.Context, env cli.Env, root *cobra.Command, args []string) int {
+	return min(cli.Run(ctx, env, root, args), cli.Failed)
+}
+
+// globals are the flags that every command has.
+type globals struct {
+	socket string
+	net    string // of peer_list and conn_list
+	json   bool
+	stderr io.Writer
+}
+
+func (g *globals) client() *control.Client { return control.NewClient(g.socket).WarnTo(g.stderr) }
+
+// root makes the tree of commands. chosen is the network of commands without --net.
+func root(env cli.Env, chosen *string) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "lctl",
+		Short: "The network commands of Lustre's lctl, for a running lnetd",
+		Long: `lctl has the network commands of Lustre's lctl, for the node of a running lnetd.
+It is installed as ulnet-lctl. What it shows, and more, lnetctl shows as YAML and
+JSON. Without a command it reads commands, at a prompt or from a file.`,
+		Example: `  lctl list_nids
+  lctl ping 10.0.0.2@tcp
+  lctl --net tcp conn_list
+  lctl net_drop_add -s '*@tcp' -d 10.0.0.2@tcp -r 10`,
+	}
+	g := &globals{stderr: env.Stderr}
+	dirs := config.Dirs{Getenv: env.Getenv, UID: os.Getuid()}
+	c.PersistentFlags().StringVar(&g.socket, "socket", dirs.ClientSocket(), "control socket `PATH` of lnetd")
+	c.PersistentFlags().StringVar(&g.net, "net", *chosen, "the `NETWORK` of peer_list and conn_list, such as tcp or o2ib1")
+	c.PersistentFlags().BoolVar(&g.json, "json", false, "print JSON")
+	c.AddCommand(pingCommand(g), listNIDs(g), whichNID(g), networkCommand(g, chosen), peerList(g), connList(g), routeList(g))
+	for _, k := range []faultrule.Kind{faultrule.Drop, faultrule.Delay} {
+		c.AddCommand(faultAdd(g, k), faultDel(g, k), faultReset(g, k), faultList(g, k))
+	}
+	c.AddCommand(listCommands(c))
+	return c
+}
