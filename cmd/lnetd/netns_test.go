@@ -30,9 +30,15 @@ func newTwoHosts(t *testing.T, on network) *twoHosts {
 	h := &twoHosts{on: on, hostA: a, hostB: b, aa: on.nid("10.1.0.1"), bb: on.nid("10.1.0.2")}
 	commands := lnetdtest.Build(t)
 	h.wire = lab.Wire(a, "10.1.0.1/24", b, "10.1.0.2/24", 1)
+	settings := on.eager(2*time.Second, time.Second, time.Minute)
+	if on.kind == "tcp" {
+		// A node that knows that its link is down sends nothing: only TCP's keepalive ends
+		// its connections then.
+		settings = append(settings, "keepalive_idle: 3", "keepalive_intvl: 1", "keepalive_count: 3")
+	}
 	h.start = func(host *netlab.Host) *lnetdtest.Daemon {
 		return commands.Start(t, lnetdtest.Config{
-			Networks: on.eth0(), Port: kernelPort, Settings: on.eager(2*time.Second, time.Second, time.Minute), Within: host.Do,
+			Networks: on.eth0(), Port: kernelPort, Settings: settings, Within: host.Do,
 		})
 	}
 	h.a, h.b = h.start(a), h.start(b)
