@@ -9,5 +9,5 @@ import (
 // TestScripts runs lnetd as its users do.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	scripttest.Run(t, "testdata", "lnetd", "lnetctl", "gossipctl")
+	scripttest.Run(t, "testdata", "lnetd", "lnetctl", "gossipctl", "scollctl")
 }
