@@ -81,8 +81,8 @@ func (n *Node) sweep() {
 	}
 }
 
-// sweepFrom looks at the next peers of the table, from a place on, and returns
-// the place of the first that is left, or -1 at the end.
+// sweepFrom looks at the next peers of the table, from an index on, and returns the index of
+// the first one that it has not looked at, or -1 at the end.
 func (n *Node) sweepFrom(at int, crowded bool) int {
 	t := &n.peers
 	t.mu.Lock()
@@ -194,7 +194,7 @@ func (t *peerTable) shrink() bool {
 	return true
 }
 
-// stopAgeing ends it for good.
+// stopAgeing ends the sweeps for good.
 func (n *Node) stopAgeing() {
 	t := &n.peers
 	t.mu.Lock()

@@ -125,8 +125,9 @@ func (ni *NI) noteHeard(d *lnd.Delivery) {
 	k.heard.advance(d.ReceivedAt)
 }
 
-// noteSent records the target of a message that has left, and when. A driver that does
-// not say when does not send many at once.
+// noteSent records the target of a message that has left, and when. If the driver has not
+// reported the time, noteSent reads the clock: such a driver does not send many messages at
+// once.
 func (n *Node) noteSent(m *Message) {
 	at := m.SentAt
 	if at == 0 {
@@ -138,7 +139,7 @@ func (n *Node) noteSent(m *Message) {
 	}
 	c.of(m.Target.PID).sent.advance(at)
 	if m.peer != nil && m.Header.DestNID != m.peer.nid && !m.Routed {
-		if p := n.peers.lookUp(m.Header.DestNID, m.ni); p != nil { // behind the gateway
+		if p := n.peers.lookUp(m.Header.DestNID, m.ni); p != nil { // the peer behind the gateway
 			p.contacts.of(m.Header.DestPID).sent.advance(at)
 		}
 	}

@@ -188,8 +188,8 @@ func (c *niCredits) review() {
 	}
 }
 
-// takeCredit takes an NI credit for p, which could use want of them, or has p
-// wait for one. The caller holds p.mu.
+// takeCredit takes an NI credit for p, which could use want of them. If there is none p waits
+// for one. The caller holds p.mu.
 func (ni *NI) takeCredit(p *peerNI, want int, priority bool) bool {
 	class := classOf(priority)
 	ni.mu.Lock()
@@ -206,7 +206,7 @@ func (ni *NI) takeCredit(p *peerNI, want int, priority bool) bool {
 	c.want(a, want)
 	c.lowest = min(c.lowest, -c.wanted)
 	ni.tellCredits()
-	if !a.stalled || c.spare == 0 || class == urgent { // else its next message that leaves wakes it
+	if !a.stalled || c.spare == 0 || class == urgent { // otherwise the next of its messages that leaves wakes it
 		c.waiters[class].push(p, class)
 		ni.watchCredits()
 	}

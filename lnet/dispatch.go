@@ -30,7 +30,7 @@ func (n *Node) look() {
 		v.sole = nil
 	}
 	v.Table = path.NewTable(locals, n.routes)
-	n.ruleLocals(v.Nets) // which are new
+	n.ruleLocals(v.Nets) // the nets are new values
 	n.view.Store(v)
 	for _, l := range locals {
 		ni := l.Owner.(*NI)
@@ -40,7 +40,8 @@ func (n *Node) look() {
 	}
 }
 
-// tellCredits has the choice of paths know the NI's credits. The caller holds ni.mu.
+// tellCredits stores the NI's credits where the choice of paths reads them. The caller holds
+// ni.mu.
 func (ni *NI) tellCredits() {
 	if v := ni.node.view.Load(); v != nil && v.sole == nil {
 		ni.rail.SetCredits(ni.tx.free() - ni.tx.wanted)
@@ -71,10 +72,10 @@ func (n *Node) Rail(id nid.NID) *path.Remote {
 	return nil
 }
 
-// dispatch chooses a path for m, from what its sender asked for, and sends it there. It
-// may be called again for a message that neither has ended nor waits anywhere, with the
-// destination that Send was given. A NID that is copied twice in a row stalls the
-// processor: what each message passes reads it in the header.
+// dispatch chooses a path for m, from the destination and source that its sender asked for,
+// and sends it there. It may be called again for a message that has not ended and does not
+// wait anywhere. The functions on the path of every message read NIDs in the header, because
+// a NID that is copied twice in a row stalls the processor.
 func (n *Node) dispatch(m *Message) {
 	if ni := m.Answers; ni != nil && !m.answersRouted() {
 		n.address(m, ni)
@@ -216,8 +217,8 @@ func (m *Message) kind() path.Kind {
 	return path.Request
 }
 
-// discoversBeyond has a message to a node beyond a gateway wait for the discovery of
-// that node.
+// discoversBeyond makes a message to a node beyond a gateway wait for the discovery of that
+// node.
 func (n *Node) discoversBeyond(m *Message, ni *NI) bool {
 	if !m.wantsDiscovery() || n.discover.Load() == nil {
 		return false

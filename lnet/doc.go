@@ -26,18 +26,18 @@
 //
 // # Credits
 //
-// A message for which the driver has to dial keeps its peer credit and gives the
-// NI credit back (lnd.Upcalls.Waits); what waits behind it in lnet is bounded.
-// What peers hold above half of the NI's credits from which nothing has left for
-// 100 ms is given to others. Both are local policy; see niCredits and backlog.
+// A message for which the driver has to dial keeps its peer credit and gives the NI credit
+// back (lnd.Upcalls.Waits); the number of messages that wait behind it in lnet is bounded. A
+// peer stalls if it holds NI credits and none of its messages has left for 100 ms. What
+// stalled peers hold above half of the NI's credits is given to others. Both are local
+// policy; see niCredits and backlog.
 //
 // # Goroutines
 //
-// lnet starts no goroutine and reads no clock but [Config].Clock: every call runs in
-// the goroutine of its caller, a handler, a driver's reader or one of two timers (of
-// credits with waiters, and of idle peers). It allocates nothing per message. Only
-// [Node.RemoveNI] and [Node.Shutdown] block, and upcalls of a driver that is still
-// starting.
+// lnet starts no goroutine and reads no clock but [Config].Clock: every call runs in the
+// goroutine of its caller, a handler, a driver's reader or one of its timers. It allocates
+// nothing per message. Only [Node.RemoveNI] and [Node.Shutdown] block, and upcalls of a
+// driver that is still starting.
 //
 // # Locks
 //
@@ -64,17 +64,16 @@
 //
 // # Failures
 //
-// Every NI of this node and every NID of others has a health (package recovery). A
-// failure whose class blames one lowers it, and the message is sent again by a path that
-// is chosen anew, if its class allows that: up to Config.RetryCount times and before
-// its deadline, by a timer of its own. A node with one NI sends nothing again to a peer
-// with one.
+// Every NI of this node and every NID of others has a health (package recovery). A failure
+// whose class blames an NI lowers the health of that NI. If its class allows it, the message
+// is sent again by a path that is chosen anew: up to Config.RetryCount times and before its
+// deadline, by a timer of its own. A node with one NI sends nothing again to a peer with one.
 //
-// A message that is sent again may arrive twice, as in LNet: a PUT whose connection was
-// reset (lnd.RemoteDropped) may have been taken before. A message that the peer did not
-// take in time (lnd.RemoteTimeout) is not sent again, and no class is that is not sent
-// again by kernels. Upper.Sent is called once, whatever was tried, and what the message
-// refers to stays in use until then.
+// A message that is sent again may arrive twice, as in LNet: a PUT whose connection was reset
+// (lnd.RemoteDropped) may have arrived before. A message that the peer did not take in time
+// (lnd.RemoteTimeout) is not sent again, and neither is one of any other class that kernels
+// do not send again. Upper.Sent is called once, however many tries there were, and the memory
+// of the message stays in use until then.
 //
 // Send reports everything through Upper.Sent. Each message that is dropped on
 // arrival is counted under its [DropReason], locally: LNet tells the sender

@@ -29,21 +29,21 @@ const (
 	NIShutdown                  // was held when its NI went down
 	PeerGone                    // was held when its connection ended
 	PeerTableFull               // no room for another peer
-	SimulatedFailure            // FailNID wants it
+	SimulatedFailure            // it is to fail because of FailNID
 	NoMulticast                 // came as a datagram to a group and is no PUT without ACK
 	LazyMulticast               // for a group, at a lazy portal where no match entry takes it
 	ForeignSource               // its source is not the process at the other end of the connection
 	NotAsked                    // ACK or REPLY of a process that was not asked for it
-	NoRoute                     // for another net, to which this node knows no way
+	NoRoute                     // for another net, to which this node has no route
 	RouteLoop                   // for another net; its next hop is the peer that it came from
 	NeedlessDetour              // for another net, on which its source is too
-	NextHopStalled              // to be forwarded; its next hop takes nothing, and has enough already
+	NextHopStalled              // to be forwarded; its next hop has stalled, and as many messages as it may have wait for it
 	NextHopDead                 // to be forwarded; its next hop cannot be reached
 	RoutingStopped              // waited to be forwarded when that was turned off
 	TransitCut                  // to be forwarded; its payload did not come whole
 	ForwardFailed               // was to be forwarded, and could not be sent
-	HandlerBusy                 // for an MD whose handler is behind: a datagram, or too many wait
-	DropRule                    // a drop rule of package faultrule wants it
+	HandlerBusy                 // for an MD whose handler is behind: it is a datagram, or too many messages wait
+	DropRule                    // a drop rule of package faultrule hits it
 	AsymmetricRoute             // by a router that is no gateway to its source's net, and DropAsymmetric is set
 	dropReasonsEnd              // number of reasons; not a reason
 )

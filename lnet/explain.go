@@ -12,17 +12,17 @@ import (
 // NoPriority is the priority of an NI or a net that no selection rule names.
 const NoPriority = uint32(path.NoPriority)
 
-// Path is the path that a message would take, with what it could have taken.
+// Path is the path that a message would take, with all candidates.
 type Path struct {
 	Source      nid.NID         `json:"source,omitzero"`   // the NI by which it leaves; zero: there is no path
-	NextHop     nid.NID         `json:"next_hop,omitzero"` // that gets it first: Destination, or a gateway
-	Destination nid.NID         `json:"destination"`       // that it ends at: the one asked for, or another NID of its node
+	NextHop     nid.NID         `json:"next_hop,omitzero"` // the NID that gets it first: Destination, or a gateway
+	Destination nid.NID         `json:"destination"`       // the NID that it is for in the end: the one asked for, or another NID of its node
 	Candidates  []PathCandidate `json:"candidates"`        // NIs of this node, NIs of the other, gateways
 }
 
 // PathCandidate is an NI or a gateway with its state, by which paths are chosen.
 type PathCandidate struct {
-	NID  nid.NID `json:"nid"`  // of the NI; of a gateway as it is configured
+	NID  nid.NID `json:"nid"`  // the NID of the NI; of a gateway as it is configured
 	Kind string  `json:"kind"` // "local", "peer" or "gateway"
 	// Reason is "chosen", or why it was not.
 	Reason   string `json:"reason"`

@@ -23,7 +23,7 @@ type FailedNID struct {
 
 // failList makes messages fail on purpose (LNet lib-move.c, ln_test_peers).
 type failList struct {
-	armed atomic.Bool // entries is not empty: all that a message looks at otherwise
+	armed atomic.Bool // entries is not empty: a message looks at nothing else otherwise
 
 	mu      sync.Mutex
 	entries []FailedNID // the oldest first, no count 0; guarded by mu
@@ -57,8 +57,8 @@ func (n *Node) FailedNIDs() []FailedNID {
 	return slices.Clone(n.failing.entries)
 }
 
-// FailsPut reports whether a PUT or GET to dst is to fail, which uses up one
-// message of FailNID. It is for the layer above, before it starts one.
+// FailsPut reports whether a PUT or GET to dst is to fail, and uses up one message of
+// FailNID. The layer above calls it before it begins an operation.
 func (n *Node) FailsPut(dst nid.NID) bool { return n.failing.hits(dst) }
 
 // hits reports whether a message to or from id is to fail, and counts it

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/router"
 )
 
-// forwarder has what a node forwards between its nets (lnet-semantics §12.4). Package router
-// keeps the accounts.
+// forwarder has the messages that a node forwards between its nets (lnet-semantics §12.4).
+// Package router keeps the accounts.
 //
 // A message that is not for this node becomes a transit. It waits for a buffer, with its
 // payload unread by the driver (Hold), or has one at once; the driver reads the payload there,
@@ -39,11 +39,11 @@ const maxFreeTransits = 1024
 // transit is a message on its way through this node. Its fields belong to the goroutine that
 // handles the message at the time.
 type transit struct {
-	msg    Message // what goes on to the next hop
+	msg    Message // the message that is sent to the next hop
 	ticket router.Ticket
-	ni     *NI           // by which it came
-	from   *peerNI       // from which it came
-	d      *lnd.Delivery // as long as it waits for a buffer; guarded by forwarder.mu
+	ni     *NI           // the NI by which it came
+	from   *peerNI       // the peer from which it came
+	d      *lnd.Delivery // while it waits for a buffer; guarded by forwarder.mu
 	buffer []byte
 	memory [1]lnd.Segment // of buffer, for the payload
 }
@@ -91,7 +91,7 @@ func (p *peerNI) routerCredits() (limit, left, lowest int) {
 	return limit, limit, limit
 }
 
-// routerCredits are the messages of one peer that this NI has forwarded at a time
+// routerCredits returns how many messages of one peer this NI may be forwarding at a time
 // (lnet_peer_buffer_credits).
 func (ni *NI) routerCredits() int {
 	t := &ni.cfg.Tunables

@@ -37,7 +37,7 @@ func (ni *NI) admit(d *lnd.Delivery) (lnd.Answer, DropReason) {
 	return ni.node.forward.ask(ni, d, from, next.peer)
 }
 
-// checkTransit refuses a message whose source cannot be where it comes from.
+// checkTransit refuses a message whose source cannot be behind the peer that brought it.
 func (ni *NI) checkTransit(d *lnd.Delivery) DropReason {
 	h := &d.Header
 	switch {
@@ -54,8 +54,8 @@ func (ni *NI) checkTransit(d *lnd.Delivery) DropReason {
 	return ni.checkSource(d)
 }
 
-// nextHop chooses where a message goes next: to its destination, or to a gateway. It goes
-// back to no node that it came from.
+// nextHop chooses where a message goes next: to its destination, or to a gateway. It never
+// sends a message back to the node that it came from.
 func (n *Node) nextHop(h *wire.Header, from *peerNI) (hop, DropReason) {
 	q := path.Query{Dest: h.DestNID, To: n.target(h.DestNID), Kind: path.Forward}
 	c, err := path.Choose(n.view.Load().Table, &q)
@@ -76,7 +76,7 @@ func (n *Node) nextHop(h *wire.Header, from *peerNI) (hop, DropReason) {
 	return hop{p, c}, NotDropped
 }
 
-// hop is where a message goes next.
+// hop is the node that a message goes to next.
 type hop struct {
 	peer   *peerNI
 	choice path.Choice
@@ -92,13 +92,13 @@ func (n *Node) onNet(net nid.Net) bool {
 	return false
 }
 
-// deadTime is how long a peer counts as dead to which no connection could be made. The next
-// message after it tries again; local policy.
+// deadTime is how long a peer to which no connection could be made counts as dead. The first
+// message after that time makes another try; local policy.
 const deadTime = 5 * time.Second
 
-// dead reports whether a message for the peer would not get there (lnet_peer_alive_locked): it
-// says that its NI is down, or could not be reached a moment ago. Only messages for other nodes are
-// refused for that, and answers are always sent.
+// dead reports whether a message for the peer would not get there (lnet_peer_alive_locked):
+// the peer says that its NI is down, or no connection could be made a moment ago. Only
+// messages of other nodes are refused for that, and answers are always sent.
 func (p *peerNI) dead(h *wire.Header) bool {
 	if p.ni.cfg.Tunables.PeerTimeout <= 0 || h.Type == wire.Ack || h.Type == wire.Reply {
 		return false

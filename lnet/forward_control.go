@@ -22,7 +22,7 @@ func (f *forwarder) watch(n *Node) {
 	f.watchPool(n)
 }
 
-// watchPool follows watch. The caller holds f.mu.
+// watchPool sets the timer that trims the pool of buffers. The caller holds f.mu.
 func (f *forwarder) watchPool(n *Node) {
 	if f.trimming == nil && !f.stopped {
 		f.trimming = n.cfg.Clock.AfterFunc(trimInterval, func() { f.trim(n) })

@@ -9,7 +9,8 @@ import (
 	"ulnet/lnet/router"
 )
 
-// arrived goes on with a message whose payload is in its buffer, or never will be.
+// arrived handles the end of a message's arrival: its payload is in its buffer, or will never
+// be.
 func (t *transit) arrived(d *lnd.Delivery, err error) {
 	t.msg.Header = d.Header
 	d.Owner, d.Sink = nil, lnd.Payload{}
@@ -68,7 +69,7 @@ func (t *transit) sent(err error) {
 	t.end(NotDropped)
 }
 
-// failureOf is the reason under which a message counts that could not leave.
+// failureOf returns the drop reason under which a message counts that could not leave.
 func failureOf(err error) DropReason {
 	switch {
 	case errors.Is(err, syscall.ESHUTDOWN):
@@ -119,7 +120,7 @@ func (n *Node) finishTransit(m *Message, err error) {
 	m.leaveHop()
 	ni := m.ni
 	if m.peer == nil {
-		ni = nil // was not sent
+		ni = nil // it was not sent
 	}
 	if err == nil {
 		n.noteSent(m)

@@ -14,11 +14,11 @@ import (
 // alive_router_check_interval + router_ping_timeout.
 const DefaultRouterSilence = 110 * time.Second
 
-// routing is whether a node is a router, and which of its nets are alive. The lock of the
+// routing says whether a node is a router, and which of its nets are alive. The lock of the
 // forwarder guards it.
 type routing struct {
 	power router.Switch
-	timer machine.Timer // of review; nil: nothing will change by itself
+	timer machine.Timer // of review; nil: nothing is due
 }
 
 // SetRouting turns the forwarding of messages between the nets of this node on or off
@@ -79,8 +79,8 @@ func (n *Node) beginSilence(now time.Duration) {
 	}
 }
 
-// reviewRouting looks at what changes by itself: the mode, and which nets are alive. Peers
-// are told of changes.
+// reviewRouting updates what changes with time: the mode, and which nets are alive. Peers are
+// told of changes.
 func (n *Node) reviewRouting() {
 	f := &n.forward
 	now := n.cfg.Clock.Now()
@@ -108,8 +108,9 @@ func (n *Node) reviewRouting() {
 	}
 }
 
-// reviewNets looks which nets are silent, all NIs of a net together. heard says that every net was
-// heard, ask has the nets on which nodes are to be pinged. The caller holds forwarder.mu.
+// reviewNets finds out which nets are silent, considering all NIs of a net together. heard
+// says that every net was heard; ask has the nets on which nodes are to be pinged. The caller
+// holds forwarder.mu.
 func (n *Node) reviewNets(now time.Duration) (changed, heard bool, ask []nid.Net, wake time.Duration) {
 	nis := *n.nis.Load()
 	wake, heard = machine.Never, true
@@ -162,7 +163,7 @@ func (n *Node) pingNet(net nid.Net) {
 	}
 }
 
-// lastHeard is when any process at the peer was heard, -1 if none was.
+// lastHeard returns when any process at the peer was heard, -1 if none was.
 func (p *peerNI) lastHeard() time.Duration {
 	last := time.Duration(-1)
 	for k := p.contacts.first.Load(); k != nil; k = k.next.Load() {
@@ -173,7 +174,8 @@ func (p *peerNI) lastHeard() time.Duration {
 	return last
 }
 
-// endSilence has no NI count as silent: that is for routers. The caller holds forwarder.mu.
+// endSilence makes all NIs count as not silent: only routers have silent ones. The caller
+// holds forwarder.mu.
 func (n *Node) endSilence() (changed bool) {
 	for _, ni := range *n.nis.Load() {
 		changed = ni.silent.Swap(false) || changed
@@ -181,7 +183,7 @@ func (n *Node) endSilence() (changed bool) {
 	return changed
 }
 
-// lastHeard is when another node of a net was heard last.
+// lastHeard returns when another node of a net was heard last.
 func lastHeard(nis []*NI, net nid.Net) (at time.Duration, ok bool) {
 	for _, ni := range nis {
 		if ni.cfg.Net == net {

@@ -20,7 +20,7 @@ func (f *forwarder) settle() {
 		d, ni, why := t.d, t.ni, f.refusal(t.ni)
 		t.d = nil
 		if !granted {
-			d.Owner = nil // under the lock, see abandon
+			d.Owner = nil // under the lock, because abandon reads it
 			f.release(t)
 		}
 		f.mu.Unlock()
@@ -36,7 +36,8 @@ func (f *forwarder) settle() {
 	f.mu.Unlock()
 }
 
-// refusal is why a message that waited for a buffer gets none. The caller holds f.mu.
+// refusal returns the reason why a message that waited for a buffer gets none. The caller
+// holds f.mu.
 func (f *forwarder) refusal(ni *NI) DropReason {
 	switch {
 	case ni.stopping.Load():
@@ -47,8 +48,9 @@ func (f *forwarder) refusal(ni *NI) DropReason {
 	return NextHopStalled
 }
 
-// abandon gives up a message whose connection has ended while it waited for a buffer; false:
-// it waits no longer. Then its transit may be another message's by now.
+// abandon gives up a message whose connection has ended while it waited for a buffer. It
+// returns false if the message does not wait any more; its transit may be in use for another
+// message then.
 func (f *forwarder) abandon(d *lnd.Delivery) bool {
 	f.mu.Lock()
 	t, ok := d.Owner.(*transit)

@@ -29,16 +29,16 @@ type gateways struct {
 	watchers []func()
 }
 
-// gateway is a node by which there are routes.
+// gateway is a node that is the gateway of routes.
 type gateway struct {
 	nid   nid.NID // as it is configured
 	state route.Gateway
 	ways  []*way                    // guarded by gateways.mu, like state
 	nets  atomic.Pointer[[]nid.Net] // of ways: replaced, never changed
-	dead  atomic.Bool               // not state.Alive
+	dead  atomic.Bool               // the opposite of state.Alive
 }
 
-// way is a route with what the choice of paths reads.
+// way is a route with the state that the choice of paths reads.
 type way struct {
 	route.Route
 	path *path.Gateway
@@ -84,7 +84,7 @@ func (n *Node) ownNIDs() (own []nid.NID) {
 	return own
 }
 
-// Routes returns the routes, by net, in the order in which they are looked at.
+// Routes returns the routes by net, each net's in the order in which they are tried.
 func (n *Node) Routes() []Route {
 	g := &n.gateways
 	g.mu.Lock()
@@ -111,8 +111,9 @@ func (n *Node) RouteSettings() (s route.Settings, dropAsymmetric bool) {
 	return n.gateways.settings, n.gateways.dropAsymmetric.Load()
 }
 
-// SetRouteSettings changes the tunables of routes. dropAsymmetric (lnet_drop_asym_route) has
-// messages dropped that come by a router which is no gateway to the net of their source.
+// SetRouteSettings changes the tunables of routes. With dropAsymmetric (lnet_drop_asym_route)
+// messages are dropped if they come by a router that is no gateway to the net of their
+// source.
 func (n *Node) SetRouteSettings(s route.Settings, dropAsymmetric bool) {
 	n.gateways.dropAsymmetric.Store(dropAsymmetric)
 	n.gateways.mu.Lock()
@@ -121,7 +122,7 @@ func (n *Node) SetRouteSettings(s route.Settings, dropAsymmetric bool) {
 	n.judge(n.gateways.all()...)
 }
 
-// changeRoutes changes the table of routes, and all that depends on it.
+// changeRoutes changes the table of routes, and everything that is derived from it.
 func (n *Node) changeRoutes(change func(*gateways) error) error {
 	g := &n.gateways
 	g.changing.Lock()
@@ -148,8 +149,8 @@ func (g *gateways) count() (routes int) {
 	return routes
 }
 
-// rebuild makes list what table says; what is known of gateways and routes that stay is
-// kept. The caller holds g.mu.
+// rebuild makes list from the table; the state of gateways and routes that stay is kept. The
+// caller holds g.mu.
 func (g *gateways) rebuild() (paths []*path.Gateway) {
 	old := make(map[nid.NID]*gateway, len(g.routers))
 	ways := make(map[nid.NID][]*way, len(g.routers))
@@ -172,7 +173,7 @@ func (g *gateways) rebuild() (paths []*path.Gateway) {
 		if i >= 0 {
 			w = ways[r.Gateway][i]
 		} else {
-			w.path.SetAlive(false) // until it is judged
+			w.path.SetAlive(false) // until judge decides
 		}
 		gw.ways = append(gw.ways, w)
 		paths = append(paths, w.path)
@@ -194,9 +195,9 @@ func (g *gateways) all() []*gateway {
 	return slices.Clone(g.routers)
 }
 
-// index makes byNID: under which NIDs the gateways' messages come.
+// index makes byNID, with the NIDs under which messages of the gateways come.
 func (g *gateways) index(n *Node) {
-	g.mu.Lock() // until the store: another goroutine must not store what was true before
+	g.mu.Lock() // held until the store, so that another goroutine does not store an older state afterwards
 	defer g.mu.Unlock()
 	if len(g.routers) == 0 {
 		g.byNID.Store(nil)

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// learnGateways takes over what discovery knows of some NIDs, if they are gateways'.
+// learnGateways takes over what discovery knows of some NIDs, if they belong to gateways.
 func (n *Node) learnGateways(ids []nid.NID) {
 	if n.gateways.byNID.Load() == nil {
 		return
@@ -103,7 +103,7 @@ func (n *Node) GatewayChecked(id nid.NID, err error) {
 	n.tellRouteWatchers()
 }
 
-// closeGateway has drivers end the connections to a gateway that is down.
+// closeGateway makes drivers end the connections to a gateway that is down.
 func (n *Node) closeGateway(gw *gateway, cause error) {
 	ids := []nid.NID{gw.nid}
 	if known := n.peers.knownAs(gw.nid); known != nil {
@@ -122,9 +122,10 @@ func (n *Node) closeGateway(gw *gateway, cause error) {
 	}
 }
 
-// sensitivityOf is by how much a failure lowers the health of a NID of another node: usual, or what
-// the routes by a gateway say, the largest of them. 1, which is what a route has that says
-// nothing, leaves it at usual: gateways of recorded kernel nodes lose 100.
+// sensitivityOf returns by how much a failure lowers the health of a NID of another node: the
+// largest sensitivity of the routes by this gateway, or usual if it is not a gateway. A route
+// without a sensitivity has 1, which stands for usual: gateways of recorded kernel nodes lose
+// 100.
 func (n *Node) sensitivityOf(id nid.NID, usual int) int {
 	gw := n.gateways.of(id)
 	if gw == nil {

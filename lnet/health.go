@@ -16,8 +16,8 @@ import (
 // HealthSettings are the settings of health and of sending again that an operator changes
 // at run time.
 type HealthSettings struct {
-	// Sensitivity (lnet_health_sensitivity) is how much a failure takes from a health
-	// of 1000, and a success gives: 0 to 1000. 0 turns health and resends off.
+	// Sensitivity (lnet_health_sensitivity) is what a failure subtracts from a health of
+	// 1000, and what a success adds: 0 to 1000. 0 turns health and resends off.
 	Sensitivity int `json:"health_sensitivity"`
 	// RetryCount (lnet_retry_count) is how often a message is sent again: 0 to 5.
 	RetryCount int `json:"retry_count"`
@@ -28,7 +28,7 @@ type HealthSettings struct {
 	Recovery recovery.Settings `json:"recovery"`
 }
 
-// check returns why settings make no sense.
+// check returns why settings are not valid.
 func (s HealthSettings) check() error {
 	limits := [...]struct {
 		name        string
@@ -87,7 +87,7 @@ type failureCounts [lnd.NumFailures]atomic.Uint64
 // Health returns the settings of health in force.
 func (n *Node) Health() HealthSettings { return *n.state.settings.Load() }
 
-// SetHealth replaces the settings of health. EINVAL, with the reason: they make no sense.
+// SetHealth replaces the settings of health. EINVAL, with the reason: they are not valid.
 func (n *Node) SetHealth(s HealthSettings) error {
 	if err := s.check(); err != nil {
 		return err
@@ -102,10 +102,10 @@ func (s HealthSettings) LNDTimeout() time.Duration {
 	return lnd.Timeout(s.TransactionTimeout, s.RetryCount)
 }
 
-// SetRecoverer installs the function that is told what becomes of the health of NIs, to ping
+// SetRecoverer installs the function that is told how the health of NIs changes, to ping
 // those that are not well; nil: they are not pinged. f is called without locks, in the
-// goroutine that brought a message or its failure, and must not block. Whole and
-// LastHeard of its input are not set: see [Node.Condition].
+// goroutine that brought a message or its failure, and must not block. Whole and LastHeard of
+// its input are not set: see [Node.Condition].
 func (n *Node) SetRecoverer(f func(recovery.Input)) {
 	if f == nil {
 		n.state.recover.Store(nil)
@@ -120,8 +120,8 @@ func (n *Node) tellRecovery(in recovery.Input) {
 	}
 }
 
-// judge notes that m, which p's NI had, has failed, and reports whether it is to be sent
-// again (lnet_health_check).
+// judge notes that m, for which p was the next hop, has failed, and reports whether it is to
+// be sent again (lnet_health_check).
 func (p *peerNI) judge(m *Message, err error) (again bool) {
 	n, class := p.ni.node, lnd.FailureOf(err)
 	if class == lnd.FailureNone {
@@ -189,7 +189,7 @@ func (p *peerNI) blame(class lnd.Failure, c recovery.Consequence) {
 	}
 }
 
-// hurt lowers the health of the peer NI; routes to a gateway say by how much.
+// hurt lowers the health of the peer NI; for a gateway the routes say by how much.
 func (p *peerNI) hurt(by int) {
 	p.remote.AddHealth(-p.ni.node.sensitivityOf(p.nid, by))
 	p.tellHealth(recovery.Hurt)
@@ -251,7 +251,7 @@ func (n *Node) Condition(t recovery.Target) (health int, heard time.Duration, ok
 	return r.Health(), heard, true
 }
 
-// heard is when any process was heard last, or negative.
+// heard returns when any process was heard last; negative: never.
 func (c *contacts) heard() time.Duration {
 	last := time.Duration(-1)
 	for k := c.first.Load(); k != nil; k = k.next.Load() {
@@ -262,8 +262,9 @@ func (c *contacts) heard() time.Duration {
 	return last
 }
 
-// Witness returns a NID that answers through an NI of this node if that is well: of those
-// that were heard through it the healthiest, and of these the one that was heard last.
+// Witness returns a NID that answers through an NI of this node if that NI is well: the
+// healthiest NID that was heard through the NI, and of equally healthy ones the one that was
+// heard last.
 func (n *Node) Witness(local nid.NID) (id nid.NID, ok bool) {
 	ni := n.niByNID(local)
 	if ni == nil {

@@ -16,7 +16,7 @@ import (
 type Peer struct {
 	Primary  nid.NID         `json:"primary"`           // the NID that stands for the node
 	NIs      []wire.NIStatus `json:"nis"`               // its interfaces, the primary NID's first
-	Claimed  []wire.NIStatus `json:"claimed,omitempty"` // that it lists too, and that are not known to be its own
+	Claimed  []wire.NIStatus `json:"claimed,omitempty"` // NIDs that it lists, too, and that are not known to be its own
 	Features wire.Features   `json:"features"`          // as the node reported them last; 0: never
 	Flags    PeerFlags       `json:"flags"`             // state of its discovery
 }
@@ -27,7 +27,7 @@ type PeerFlags uint32
 // The peer flags.
 const (
 	PeerMultiRail    PeerFlags = 1 << 0  // its NIDs are one node's
-	PeerNoDiscovery  PeerFlags = 1 << 1  // discovery is off, there or here
+	PeerNoDiscovery  PeerFlags = 1 << 1  // discovery is off, at the peer or at this node
 	PeerRouter       PeerFlags = 1 << 2  // it routes
 	PeerDiscovered   PeerFlags = 1 << 4  // discovery has ended well at least once
 	PeerRediscover   PeerFlags = 1 << 5  // was discovered while discovery was off here
@@ -87,7 +87,7 @@ func (n *Node) SetDiscoverer(discover func(nid.NID)) {
 	}
 }
 
-// SetPeer publishes what is known of a node. It belongs to the table
+// SetPeer publishes what discovery knows of a node. The value belongs to the table
 // afterwards.
 func (n *Node) SetPeer(peer Peer) {
 	ids := make([]nid.NID, 0, len(peer.NIs))
@@ -97,12 +97,12 @@ func (n *Node) SetPeer(peer Peer) {
 	n.know(&peer, ids)
 }
 
-// ForgetPeerNID withdraws what SetPeer said of a NID.
+// ForgetPeerNID withdraws what SetPeer has published of a NID.
 func (n *Node) ForgetPeerNID(id nid.NID) { n.know(nil, []nid.NID{id}) }
 
-// Discovered ends the discovery that was asked for with id: messages that wait
-// for it go, or fail with err. It is needed after failures, and for a NID that
-// the node at it did not list.
+// Discovered ends the discovery that was requested with id: messages that wait for it are
+// sent, or fail with err. It must be called after failures, and for a NID that its node did
+// not list.
 func (n *Node) Discovered(id nid.NID, err error) {
 	for _, p := range n.paths([]nid.NID{id}, nil) {
 		p.discovered(err)
@@ -124,9 +124,9 @@ func (n *Node) HasPeer(id nid.NID) bool {
 	return n.peers.knownAs(id) != nil || len(n.paths([]nid.NID{id}, nil)) > 0
 }
 
-// know makes known what is known of some NIDs.
+// know stores what discovery knows of some NIDs.
 func (n *Node) know(known *Peer, ids []nid.NID) {
-	var names []nid.NID // whose nodes may be others now
+	var names []nid.NID // NIDs whose node may have changed
 	if n.watches.some.Load() {
 		for _, id := range ids {
 			names = append(names, n.names(id)...)
@@ -142,8 +142,8 @@ func (n *Node) know(known *Peer, ids []nid.NID) {
 	}
 }
 
-// paths returns the peer NIs with these NIDs, beyond any NI; change, if any,
-// runs under the lock of the table before.
+// paths returns the peer NIs with these NIDs, beyond any NI; change, if not nil, is called
+// before that under the lock of the table.
 func (n *Node) paths(ids []nid.NID, change func()) (paths []*peerNI) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -175,7 +175,7 @@ func (n *Node) Peer(id nid.NID) Peer {
 	return Peer{}
 }
 
-// FailParked turns discovery off and fails the messages that wait for it.
+// FailParked turns discovery off and fails the messages that wait for discovery.
 func (n *Node) FailParked(cause error) {
 	n.discover.Store(nil)
 	for _, p := range n.peers.setDiscovering(false) {

@@ -33,11 +33,12 @@ func (s *linkState) get() Link {
 	return Link{}
 }
 
-// SetLink tells the NI that its link is up, nil, or down for a reason: its interface has
-// no carrier, is down or gone, or has lost the NI's address. What is sent, or waits for
-// credits of the NI, takes other NIs then, or fails with ENETDOWN if there is none. Answers,
-// which have no other path, are the driver's to end, as is what it has. Peers that discovery knows are told. A call that
-// changes nothing is cheap; one that only has another reason replaces that.
+// SetLink tells the NI that its link is up (nil), or the reason why it is down: its interface
+// has no carrier, is down or gone, or has lost the NI's address. Messages that are sent, or
+// wait for credits of the NI, then take other NIs, or fail with ENETDOWN if there is none.
+// Answers, which have no other path, and messages in the driver are left to the driver. Peers
+// that discovery knows are told. A call that changes nothing is cheap; one that only has
+// another reason replaces the reason.
 func (ni *NI) SetLink(down error) {
 	if !ni.link.set(ni, down) {
 		return
@@ -60,7 +61,7 @@ func (s *linkState) set(ni *NI, down error) bool {
 	if was.Down != next.Down {
 		next.Changed = ni.node.cfg.Clock.Now()
 	}
-	// A message that finds the link down must find the choice of paths informed.
+	// A message that finds the link down must find that the choice of paths knows it.
 	if next.Down {
 		ni.rail.SetDown(true)
 	}
@@ -102,8 +103,8 @@ func (ni *NI) sayLink(was, is Link) {
 // Link returns the state of the NI's link.
 func (ni *NI) Link() Link { return ni.link.get() }
 
-// Status is what the node tells its peers of the NI: down if its link is, or if the node is a
-// router whose net is silent.
+// Status is the NI's status in ping infos of this node: down if its link is down, or if the
+// node is a router and the NI's net is silent.
 func (ni *NI) Status() wire.Status {
 	if ni.Link().Down || ni.silent.Load() {
 		return wire.StatusDown
@@ -111,7 +112,7 @@ func (ni *NI) Status() wire.Status {
 	return wire.StatusUp
 }
 
-// linkError is why nothing can be sent by the NI; nil: something can.
+// linkError returns the reason why nothing can be sent by the NI, or nil.
 func (ni *NI) linkError() error {
 	l := ni.link.now.Load()
 	if l == nil || !l.Down {

@@ -18,9 +18,8 @@ type Message struct {
 
 	// Source pins the local NI; the zero NID leaves the choice to lnet.
 	Source nid.NID
-	// Answers is the NI by which the request came that this message answers; nil for a
-	// message that answers none. The answer leaves by this NI, even while the NI leaves
-	// the node.
+	// Answers is the NI by which the request of an answer came; nil for a message that is no
+	// answer. The answer leaves by this NI, even while the NI is being removed from the node.
 	Answers *NI
 	// Asker is the process whose connection brought that request (Delivery.From). The
 	// answer leaves by the connections of this process, whatever Header.DestNID says.
@@ -35,20 +34,21 @@ type Message struct {
 	// Routed says that this node forwards the message for another: its header stays as
 	// it is, but for the hops, and it waits for no discovery.
 	Routed bool
-	// Recovery says that the message is a ping of just the NID that it is for.
+	// Recovery says that the message is a ping of just its destination NID, whose health is
+	// low.
 	Recovery bool
 
 	peer    *peerNI
 	ni      *NI
-	dest    nid.NID       // that Send was given; Header.DestNID is what was chosen
-	hop     *path.Remote  // that counts m; nil if there was nothing to choose
+	dest    nid.NID       // the destination given to Send; Header.DestNID is the one that was chosen
+	hop     *path.Remote  // the state of the next hop that counts m; nil if there was nothing to choose
 	expires time.Duration // instant; set when the message had to queue, else 0
-	waited  bool          // for its connection: holds no NI credit
-	found   bool          // has waited for discovery
+	waited  bool          // it had to wait for its connection: it holds no NI credit
+	found   bool          // it has waited for discovery
 	backlog bool          // counted in Node.backlog
-	transit *transit      // that it is of; nil for a message of this node
+	transit *transit      // the transit that it is part of; nil for a message of this node
 	retries int           // times that it was sent again
-	chosen  bool          // its path was
+	chosen  bool          // its path was chosen
 }
 
 // Init ties the embedded driver part to m. Call it once, before the first
@@ -65,7 +65,7 @@ func (m *Message) reset() {
 	m.retries, m.chosen = 0, false
 }
 
-// NextHop returns the NID to which m went, if there was a choice.
+// NextHop returns the NID to which m was sent. ok says that there was a choice.
 func (m *Message) NextHop() (id nid.NID, ok bool) { return m.Target.NID, m.chosen }
 
 func owner(m *lnd.Message) *Message { return m.Owner.(*Message) }

@@ -20,8 +20,8 @@ type membership struct {
 // GroupSnapshot is a group that was joined at an NI.
 type GroupSnapshot struct {
 	Group   lnd.Group `json:"group"`   // its number
-	NID     nid.NID   `json:"nid"`     // that stands for it in headers
-	Members int       `json:"members"` // JoinGroup without LeaveGroup
+	NID     nid.NID   `json:"nid"`     // the NID that stands for it in headers
+	Members int       `json:"members"` // how many calls of JoinGroup have had no LeaveGroup yet
 }
 
 // MulticastNI returns the NI by which datagrams to groups go: the one with the
@@ -52,8 +52,8 @@ func (n *Node) MulticastNI(src nid.NID) (*NI, error) {
 // [Node.MulticastNI].
 func (ni *NI) GroupNID(g lnd.Group) nid.NID { return ni.caster.GroupNID(g) }
 
-// MulticastLimits is what fits into a datagram of the NI; the zero value if it
-// has no multicast.
+// MulticastLimits returns the bounds of a datagram of the NI; the zero value if it has no
+// multicast.
 func (ni *NI) MulticastLimits() lnd.MulticastLimits {
 	if ni.caster == nil {
 		return lnd.MulticastLimits{}
@@ -61,14 +61,14 @@ func (ni *NI) MulticastLimits() lnd.MulticastLimits {
 	return ni.caster.MulticastLimits()
 }
 
-// JoinGroup has the NI receive what others send to a group, until as many
-// LeaveGroup have followed. An NI that is removed leaves all its groups.
+// JoinGroup makes the NI receive datagrams that others send to a group, until LeaveGroup has
+// been called as many times. An NI that is removed leaves all its groups.
 //
 //	EINVAL      there is no such group
 //	EOPNOTSUPP  the NI has no multicast (errors.ErrUnsupported)
 //	ESHUTDOWN   it is going down
 //
-// and what the driver reports.
+// Other errors are those of the driver.
 func (ni *NI) JoinGroup(g lnd.Group) error {
 	switch {
 	case !g.IsValid():
@@ -89,7 +89,7 @@ func (ni *NI) JoinGroup(g lnd.Group) error {
 	return nil
 }
 
-// LeaveGroup takes a JoinGroup back. ENOENT: there was none.
+// LeaveGroup undoes one JoinGroup. ENOENT: there was none.
 func (ni *NI) LeaveGroup(g lnd.Group) error {
 	ni.joining.Lock()
 	defer ni.joining.Unlock()
@@ -120,8 +120,8 @@ func (ni *NI) groupSnapshot() (list []GroupSnapshot) {
 	return list
 }
 
-// multicast sends m to its group. There is no peer whose credits it needs, and
-// none to be discovered.
+// multicast sends m to its group. It needs no peer credit and no discovery, because there is
+// no peer.
 func (n *Node) multicast(m *Message) {
 	ni, err := n.MulticastNI(m.Source)
 	if err != nil {

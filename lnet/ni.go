@@ -20,14 +20,14 @@ type NI struct {
 	nid      nid.NID         // fixed once the NI is registered
 	lower    lnd.NI          // fixed like nid; nil when the start failed
 	caster   lnd.Multicaster // lower, if that has multicast, else nil; fixed like nid
-	open     atomic.Bool     // registered: upcalls go on at once
+	open     atomic.Bool     // registered: upcalls need not wait
 	opened   chan struct{}
 	traffic  traffic
 	contacts contacts               // of lo: this node's own
 	heard    instant                // when any peer was heard, while the node forwards messages
 	silence  router.Silence         // of its net, if it is the first NI of that; guarded by forwarder.mu
-	silent   atomic.Bool            // its net is down by that
-	recent   atomic.Pointer[peerNI] // of the peer table, nil if that has forgotten it
+	silent   atomic.Bool            // its net is down, as silence says
+	recent   atomic.Pointer[peerNI] // the latest peer that was looked for; nil if the table has forgotten it
 	link     linkState
 	rail     path.Local    // what the choice of paths reads
 	failures failureCounts // of messages by this NI
@@ -191,9 +191,8 @@ func (ni *NI) PeerDown(peer nid.ProcessID, cause error) {
 	ni.node.peerChanged(peer, first(cause, syscall.ENOTCONN))
 }
 
-// started lets upcalls wait that come while the driver is starting, until the
-// NI is registered, which is at once after Startup; it fails when the start
-// failed.
+// started makes upcalls that come while the driver is starting wait until the NI is
+// registered, which happens right after Startup. It fails when the start failed.
 func (ni *NI) started() error {
 	if ni.open.Load() {
 		return nil

@@ -24,8 +24,8 @@ type Config struct {
 	// PID is the node's process id; 0 means nid.LustrePID.
 	PID nid.PID
 	// Incarnation marks this incarnation of the node in wire handles, so that late
-	// answers to an earlier incarnation are recognised: wall-clock nanoseconds at
-	// the start. Required.
+	// answers to an earlier incarnation are recognised: wall-clock nanoseconds at the start.
+	// Required.
 	Incarnation uint64
 	// Clock is required.
 	Clock machine.Clock
@@ -34,18 +34,18 @@ type Config struct {
 	// TransactionTimeout (lnet_transaction_timeout) bounds how long a message
 	// waits for credits, and how long its ACK or REPLY may take; 0 means 150 s.
 	TransactionTimeout time.Duration
-	// HealthSensitivity (lnet_health_sensitivity) is how much a failure takes from the
-	// health of an NI, which is 1000 at first, and a success gives; 0 means 100, negative
-	// none: then nothing is sent again either. See HealthSettings.
+	// HealthSensitivity (lnet_health_sensitivity) is what a failure subtracts from the health
+	// of an NI, which is 1000 at first, and what a success adds; 0 means 100, negative none:
+	// then nothing is sent again either. See HealthSettings.
 	HealthSensitivity int
 	// RetryCount (lnet_retry_count) is how often a message is sent again by another NI; 0
 	// means 2, negative never.
 	RetryCount int
 	// Recovery says when NIs that are not well are pinged.
 	Recovery recovery.Settings
-	// ResponseTracking (lnet_response_tracking) says whose answers are awaited
-	// no longer than that: 1 GETs, 2 PUTs with ACK, 3 both, negative: only
-	// where an MD asks for it, which LNet calls 0; 0 means 3.
+	// ResponseTracking (lnet_response_tracking) says which answers are awaited for no longer
+	// than TransactionTimeout: 1 of GETs, 2 of PUTs with ACK, 3 both, negative: only where an
+	// MD asks for it, which LNet calls 0; 0 means 3.
 	ResponseTracking int
 	// MaxPeers bounds the peer table; 0 means 262144. Idle peers make room.
 	MaxPeers int
@@ -61,13 +61,15 @@ type Config struct {
 	// PeerBufferCredits (peer_buffer_credits) is how many messages of one peer may be in this
 	// node at a time to be forwarded, where the NI's own tunable is 0; 0 means its PeerCredits.
 	PeerBufferCredits int
-	// RouterSilence (alive_router_check_interval + router_ping_timeout) is how long a net may be
-	// silent until this node, as a router, tells that it is down there, and how long it waits at most
-	// until it tells that it routes; 0 means DefaultRouterSilence, negative: for ever, and not at all.
+	// RouterSilence (alive_router_check_interval + router_ping_timeout) is how long a net may
+	// be silent until this node, as a router, reports that it is down there. It also bounds
+	// how long a new router waits until it reports that it routes. 0 means
+	// DefaultRouterSilence; negative: a silent net never counts as down, and a new router
+	// does not wait.
 	RouterSilence time.Duration
-	// OnShrink, if set, is called without locks after the table of peers has
-	// given up the memory of thousands of them: a daemon that has nothing else
-	// to do may want to collect that.
+	// OnShrink, if set, is called without locks after the table of peers has released the
+	// memory of thousands of them: a daemon with nothing else to do may run the garbage
+	// collector then.
 	OnShrink func()
 }
 
@@ -109,7 +111,7 @@ type Node struct {
 	gateways gateways
 
 	view   atomic.Pointer[view] // of nis and routes
-	sent   atomic.Uint64        // messages whose path was chosen: the clock of last uses
+	sent   atomic.Uint64        // messages whose path was chosen: path.Choice.Use takes it as the time of the last use
 	routes []*path.Gateway      // guarded by mu
 	rules  Rules                // guarded by mu
 
@@ -124,8 +126,8 @@ type Node struct {
 	retired    Traffic       // of NIs that are gone; guarded by mu
 
 	discover atomic.Pointer[func(nid.NID)] // nil: no discovery
-	pinger   atomic.Pointer[func(nid.NID)] // nil: there is nothing to call
-	forget   atomic.Pointer[func(nid.NID)] // nil: there is nothing to call
+	pinger   atomic.Pointer[func(nid.NID)] // nil: there is no function to call
+	forget   atomic.Pointer[func(nid.NID)] // nil: there is no function to call
 
 	watches watches
 
@@ -175,8 +177,8 @@ func (n *Node) TracksResponses() (gets, puts bool) {
 	return bits&1 != 0, bits&2 != 0
 }
 
-// CountResponseTimeout counts an ACK or REPLY that did not come in time, and blames the
-// NID to which the request went, if that is known and its node has others or routes.
+// CountResponseTimeout counts an ACK or REPLY that did not come in time. It blames hop, the
+// next hop of the request, if that is known and its node has other NIDs or routes.
 func (n *Node) CountResponseTimeout(hop nid.NID) {
 	n.unanswered.Add(1)
 	s := n.Health().Sensitivity
@@ -237,7 +239,7 @@ func (n *Node) AddNI(driver lnd.Driver, cfg lnd.Config) (*NI, error) {
 		err = n.register(ni, lower)
 	}
 	ni.open.Store(err == nil)
-	close(ni.opened) // before a Shutdown, which waits for upcalls
+	close(ni.opened) // before a Shutdown, which waits for upcalls, can begin
 	if err != nil {
 		err = &startError{cfg.Net, err}
 		if lower != nil {
@@ -249,7 +251,7 @@ func (n *Node) AddNI(driver lnd.Driver, cfg lnd.Config) (*NI, error) {
 	return ni, nil
 }
 
-// mayStart checks what needs no driver.
+// mayStart checks everything that needs no driver.
 func (n *Node) mayStart(t lnd.Tunables) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

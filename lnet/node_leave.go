@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// RemoveNI stops an NI: new messages no longer use it, queued ones leave
-// until ctx ends, held ones are dropped. The error says how many could not
-// leave. It must not be called from a handler.
+// RemoveNI stops an NI: new messages no longer use it, queued messages can leave until ctx
+// ends, and held ones are dropped. The error says how many could not leave. It must not be
+// called from a handler.
 //
 // RemoveNI of an NI that is being removed, or was, waits until that has ended,
 // or ctx has, and returns the same.
@@ -28,7 +28,7 @@ func (n *Node) RemoveNI(ctx context.Context, ni *NI) error {
 	return ni.removal
 }
 
-// remove ends an NI that is registered no more.
+// remove ends an NI that is not registered any more.
 func (n *Node) remove(ctx context.Context, ni *NI) error {
 	ni.stopping.Store(true)
 	n.niChanged()

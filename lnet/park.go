@@ -6,9 +6,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// wantsDiscovery reports whether m must not go to a peer that is not up to
-// date: PUTs and GETs but those of discovery itself (lnet_msg_discovery), and those to
-// processes of users, which take no part in discovery. Messages that are forwarded wait for none.
+// wantsDiscovery reports whether m must not go to a peer that is not up to date. That holds
+// for PUTs and GETs except those of discovery itself (lnet_msg_discovery), those to processes
+// of users, which take no part in discovery, and messages that are forwarded.
 func (m *Message) wantsDiscovery() bool {
 	if m.Routed || m.Header.DestPID&nid.UserPID != 0 {
 		return false
@@ -22,8 +22,8 @@ func (m *Message) wantsDiscovery() bool {
 	return false
 }
 
-// park keeps m until its peer is discovered and asks for that. It is entered
-// with p.mu held and returns with it released.
+// park keeps m until its peer is discovered, and requests the discovery. It is entered with
+// p.mu held and returns with it released.
 func (p *peerNI) park(m *Message) {
 	n := p.ni.node
 	if !n.backlog.admit(m, p.queue.Len()+p.parked.Len()) {
@@ -51,8 +51,8 @@ func (p *peerNI) know(known *Peer) {
 	p.review()
 }
 
-// review decides anew whether the peer needs discovery; if not, parked messages
-// go. It is entered with p.mu held and returns with it released.
+// review decides anew whether the peer needs discovery; if not, parked messages are sent. It
+// is entered with p.mu held and returns with it released.
 func (p *peerNI) review() {
 	p.current = p.known.Load().upToDate() || p.ni.node.discover.Load() == nil
 	var again *lnd.Message
@@ -63,7 +63,7 @@ func (p *peerNI) review() {
 	p.ni.node.sendAllAgain(again)
 }
 
-// discovered lets parked messages go, or fails them.
+// discovered sends the parked messages, or fails them.
 func (p *peerNI) discovered(err error) {
 	p.vetting.ended(err)
 	p.mu.Lock()

@@ -33,11 +33,11 @@ func (s PeerState) String() string {
 	}
 }
 
-// peerNI is one interface of a remote node (struct lnet_peer_ni): the credits
-// that bound what is in flight to it and the queue of what waits for them.
+// peerNI is one interface of a remote node (struct lnet_peer_ni): the credits that bound the
+// messages in flight to it, and the queue of messages that wait for credits.
 //
-// Priority messages have as many credits again, so that they pass not only
-// what is queued: bulk in flight to a slow peer does not keep them either.
+// Priority messages have as many credits again, so that they pass queued messages and need
+// not wait for bulk in flight to a slow peer either.
 //
 // At most one goroutine at a time hands its messages to the driver, which keeps them in
 // order; another goroutine leaves its message in the queue. So a handler that sends from
@@ -49,15 +49,15 @@ type peerNI struct {
 	known    atomic.Pointer[Peer] // the node that nid belongs to; nil: not discovered
 	traffic  traffic
 	contacts contacts
-	evicted  atomic.Bool // no longer in the table: another one stands for nid; set under mu
-	index    int         // in the table's order; guarded by its lock
+	evicted  atomic.Bool // no longer in the table: another peerNI stands for nid; set under mu
+	index    int         // index in the table's order; guarded by its lock
 
 	mu          sync.Mutex
 	credits     int       // guarded by mu, and all below
 	minCredits  int       // lowest ever; negative means messages queued
 	queue       lnd.Queue // messages without peer credit or NI credit
 	queuedBytes int       // headers and payloads of messages holding a credit
-	dialled     int       // messages of the driver that had to wait for a connection
+	dialled     int       // messages in the driver that had to wait for a connection
 	launching   bool      // a goroutine is in launch
 	current     bool      // needs no discovery; nothing is parked then
 	parked      lnd.Queue // messages that wait for discovery, which come before credits
@@ -70,16 +70,16 @@ type peerNI struct {
 	met         bool                   // was connected once
 	unreached   bool                   // state is down because a connection could not be made
 	touched     time.Duration          // when p was made, or its last connection ended
-	behind      atomic.Pointer[peerNI] // whose messages this router has brought last
+	behind      atomic.Pointer[peerNI] // the peer whose message this router has brought last
 	vetting     vetting                // because it brings messages of others
 
 	account account // of the NI's credits; guarded by ni.mu
 
-	neighbour *router.Neighbour // as sender and next hop of messages that are forwarded; nil: of none; guarded by forwarder.mu
+	neighbour *router.Neighbour // its account as sender and next hop of forwarded messages; nil: there were none; guarded by forwarder.mu
 }
 
-// send queues m and lets it go if there is credit. False: the peer was evicted
-// meanwhile, and discovery would not find a message that waits here.
+// send queues m, and hands it to the driver if there is credit. It returns false if the peer
+// was evicted meanwhile: discovery would not find a message that waits here.
 func (p *peerNI) send(m *Message) bool {
 	p.mu.Lock()
 	if p.evicted.Load() {
@@ -113,8 +113,8 @@ func (p *peerNI) send(m *Message) bool {
 	return true
 }
 
-// creditBack ends a message of size bytes, which had waited for its connection
-// or not, and lets queued messages go.
+// creditBack returns the credit of a message of size bytes, and lets queued messages go.
+// waited says that the message had to wait for its connection.
 func (p *peerNI) creditBack(size int, waited bool) {
 	p.mu.Lock()
 	p.credits++
@@ -125,7 +125,7 @@ func (p *peerNI) creditBack(size int, waited bool) {
 	p.launch(nil)
 }
 
-// goOn lets queued messages go: the NI has credit again.
+// goOn lets queued messages go, because the NI has credit again.
 func (p *peerNI) goOn() {
 	p.mu.Lock()
 	p.launch(nil)
@@ -188,7 +188,7 @@ func (p *peerNI) unfit(m *Message) error {
 // errLate ends a message whose deadline is over.
 var errLate = lnd.Failed(lnd.NetworkTimeout, syscall.ETIMEDOUT)
 
-// failQueued fails everything that waits, now and in future: the NI is gone.
+// failQueued fails all waiting messages, now and in future, because the NI is gone.
 func (p *peerNI) failQueued(cause error) {
 	p.mu.Lock()
 	p.gone = cause
@@ -199,7 +199,7 @@ func (p *peerNI) failQueued(cause error) {
 	p.ni.node.finishAll(parked, cause)
 }
 
-// up notes that a process at this NID is connected. False: the peer was evicted
+// up notes that a process at this NID is connected. It returns false if the peer was evicted
 // meanwhile.
 func (p *peerNI) up(pid nid.PID) bool {
 	p.mu.Lock()
@@ -227,7 +227,7 @@ func (p *peerNI) down(pid nid.PID, cause error) {
 	}
 }
 
-// reach tells whether a process is connected, or is known not to be and why.
+// reach reports whether a process is connected, or is known not to be, and the cause.
 func (p *peerNI) reach(pid nid.PID) (up, down bool, cause error) {
 	if p.beyond() {
 		return p.reachBeyond(pid)

@@ -7,11 +7,11 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// PeerPage is a part of the peers that a node knows, whole nodes of them.
+// PeerPage is a part of the peers that a node knows. It has whole nodes.
 type PeerPage struct {
 	Peers []PeerSnapshot // by NID
 	Nodes []Peer         // what discovery knows, by primary NID
-	// Next is where the next page begins, for PeersAfter; invalid after the last.
+	// Next is the value of after for the next page; invalid after the last page.
 	Next nid.NID
 }
 
@@ -77,8 +77,8 @@ func (p *peerNI) primary() nid.NID {
 	return p.nid
 }
 
-// smallest collects the limit smallest NIDs above after, of any number, in the
-// memory of twice limit.
+// smallest collects the limit smallest NIDs above after from any number of NIDs. Its memory
+// is for twice limit NIDs.
 type smallest struct {
 	after nid.NID
 	limit int
@@ -96,7 +96,7 @@ func (s *smallest) add(id nid.NID) {
 	}
 }
 
-// sorted returns what was collected, in order and each once.
+// sorted returns the collected NIDs, in order and each once.
 func (s *smallest) sorted() []nid.NID {
 	slices.SortFunc(s.ids, nid.NID.Compare)
 	s.ids = slices.Compact(s.ids)

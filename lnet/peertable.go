@@ -23,7 +23,7 @@ type peerTable struct {
 
 	mu          sync.RWMutex
 	peers       map[peerKey]*peerNI // guarded by mu
-	order       []*peerNI           // the same in any order, which does not depend on the map; guarded by mu
+	order       []*peerNI           // peers in an order that does not depend on the map; guarded by mu
 	hand        int                 // where evict looks next in order; guarded by mu
 	known       map[nid.NID]*Peer   // what discovery knows, by each NID; guarded by mu
 	remotes     map[nid.NID]*remote // of peers and known; guarded by mu
@@ -39,8 +39,8 @@ func (t *peerTable) init(limit int) {
 	t.remotes = make(map[nid.NID]*remote)
 }
 
-// find returns the peer with this NID beyond ni, or nil. The one that was
-// looked for last is found without the table.
+// find returns the peer with this NID beyond ni, or nil. It finds the peer that was looked
+// for last without a look at the table.
 func (t *peerTable) find(id nid.NID, ni *NI) *peerNI {
 	if p := ni.recent.Load(); p != nil && p.nid == id {
 		return p
@@ -113,8 +113,8 @@ func (t *peerTable) get(id nid.NID, ni *NI) (*peerNI, error) {
 // evictTries bounds the search for an idle peer.
 const evictTries = 64
 
-// evict forgets one idle peer, of the next ones after the last search one that
-// was never connected if there is any. A sender that has just found it gets
+// evict forgets one idle peer: it searches the peers after the end of the last search, and
+// prefers one that was never connected. A sender that has just found the evicted peer gets
 // another one in its place (peerNI.send).
 func (t *peerTable) evict() bool {
 	var second *peerNI
@@ -179,8 +179,8 @@ func (t *peerTable) knownAs(id nid.NID) *Peer {
 	return t.known[id]
 }
 
-// learn notes what discovery knows of some NIDs; nil: nothing any more. The
-// caller holds t.mu.
+// learn stores what discovery knows of some NIDs; nil: it knows nothing any more. The caller
+// holds t.mu.
 func (t *peerTable) learn(known *Peer, ids []nid.NID, now time.Duration) {
 	for _, id := range ids {
 		if known != nil {
@@ -192,8 +192,7 @@ func (t *peerTable) learn(known *Peer, ids []nid.NID, now time.Duration) {
 	t.learnRails(known, ids, now)
 }
 
-// setDiscovering turns discovery on or off for new peers and returns those
-// there are.
+// setDiscovering turns discovery on or off for new peers and returns the present peers.
 func (t *peerTable) setDiscovering(on bool) []*peerNI {
 	t.mu.Lock()
 	t.discovering = on
@@ -201,7 +200,7 @@ func (t *peerTable) setDiscovering(on bool) []*peerNI {
 	return t.all()
 }
 
-// nodes returns what discovery knows, each node once.
+// nodes returns the nodes that discovery knows, each once.
 func (t *peerTable) nodes() []*Peer {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

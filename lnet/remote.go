@@ -15,12 +15,12 @@ import (
 type remote struct {
 	path.Remote
 
-	told     wire.Status                   // what its node said last; guarded by the table's lock
+	told     wire.Status                   // the status that its node reported last; guarded by the table's lock
 	since    atomic.Int64                  // when that became DOWN
 	failures atomic.Pointer[failureCounts] // nil: none
 
 	paths  int // peer NIs; guarded by the table's lock, like routes
-	routes int // whose gateway is the NID
+	routes int // routes whose gateway is the NID
 }
 
 // remote returns what is known of a NID and makes it if need be. The caller holds t.mu.
@@ -52,7 +52,7 @@ func (t *peerTable) release(id nid.NID) {
 	}
 }
 
-// learnRails follows learn. The caller holds t.mu.
+// learnRails updates the remotes of the NIDs that learn has stored. The caller holds t.mu.
 func (t *peerTable) learnRails(known *Peer, ids []nid.NID, now time.Duration) {
 	if known == nil {
 		for _, id := range ids {
@@ -87,7 +87,7 @@ func (t *peerTable) learnRails(known *Peer, ids []nid.NID, now time.Duration) {
 // flight before the report.
 const aliveAfter = time.Second
 
-// say takes over what the node of a NID tells about its status. Only a change counts, see
+// say takes over the status that the node of a NID reports for it. Only a change counts, see
 // heard. The caller holds the table's lock.
 func (r *remote) say(s wire.Status, now time.Duration) {
 	was := r.told
@@ -101,22 +101,22 @@ func (r *remote) say(s wire.Status, now time.Duration) {
 	}
 }
 
-// heard notes that a message has come from a NID that its node calls down. Kernel nodes
-// go on saying DOWN long after the link is back.
+// heard notes that a message has come from a NID that its node reports as down. Kernel nodes
+// go on reporting DOWN long after the link is back.
 func (r *remote) heard(at time.Duration) {
 	if at > time.Duration(r.since.Load())+aliveAfter {
 		r.SetDown(false)
 	}
 }
 
-// pin has the table keep the gateways of routes, and not those of the routes before.
+// pin keeps the gateways of routes in the table, and no longer those of the routes before.
 func (t *peerTable) pin(routes, before []*path.Gateway) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, g := range routes {
 		r := t.remote(g.Router)
 		r.routes++
-		if g.NI != &r.Remote { // else messages are reading it
+		if g.NI != &r.Remote { // otherwise messages are reading it
 			g.NI = &r.Remote
 		}
 	}

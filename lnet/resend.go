@@ -14,7 +14,7 @@ import (
 type resender struct {
 	mu      sync.Mutex
 	queue   lnd.Queue // guarded by mu, like all below
-	started bool      // a timer is set, or run runs
+	started bool      // a timer is set, or sendWaiting runs
 	running bool
 	closed  bool
 	rested  sync.Cond // running fell; of mu
@@ -23,7 +23,7 @@ type resender struct {
 // maxAgain bounds the messages that wait for another try; local policy.
 const maxAgain = 1 << 18
 
-// sendLater has m tried again; err is why the last try failed.
+// sendLater queues m for another try; err is why the last try failed.
 func (n *Node) sendLater(m *Message, err error) {
 	r := &n.state.again
 	r.mu.Lock()
@@ -42,7 +42,7 @@ func (n *Node) sendLater(m *Message, err error) {
 	}
 }
 
-// sendWaiting sends what waits for another try, by paths that are chosen anew.
+// sendWaiting sends the messages that wait for another try, by paths that are chosen anew.
 func (n *Node) sendWaiting() {
 	r := &n.state.again
 	r.mu.Lock()
@@ -57,7 +57,7 @@ func (n *Node) sendWaiting() {
 	r.rested.Broadcast()
 }
 
-// stopResending fails what waits for another try and lets nothing wait any more.
+// stopResending fails the messages that wait for another try, and all later ones at once.
 func (n *Node) stopResending() {
 	r := &n.state.again
 	r.mu.Lock()
@@ -70,7 +70,7 @@ func (n *Node) stopResending() {
 	n.finishAll(left, syscall.ESHUTDOWN)
 }
 
-// setAside makes m, whose try has failed, ready for the next one. It waits for no
+// setAside makes m, whose try has failed, ready for the next one. m will not wait for
 // discovery again.
 func (m *Message) setAside() {
 	m.leaveHop()
@@ -79,11 +79,12 @@ func (m *Message) setAside() {
 	m.waited, m.found = false, true
 }
 
-// late reports whether the deadline of m is over. One that began when nothing could be
-// chosen has none yet: it gets that as if the driver had taken all the time it may.
+// late reports whether the deadline of m is over. A message without a deadline, because there
+// was nothing to choose at first, gets one now, as if the driver had used all the time that
+// it may.
 func (m *Message) late(n *Node) bool {
 	if m.Routed {
-		return false // its sender knows
+		return false // the sender has its own deadline
 	}
 	now := n.cfg.Clock.Now()
 	if m.expires == 0 {

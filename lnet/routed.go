@@ -8,22 +8,24 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// routed reports whether a message has come through a router, by its own account: its source
+// routed reports whether a message has come through a router, as its header says: the source
 // is on another net than the NI.
 func (ni *NI) routed(d *lnd.Delivery) bool {
 	return d.Header.SrcNID.Net() != ni.cfg.Net && !ni.isLo()
 }
 
-// checkRouted decides about a message that says that it has come through a router. Kernels take
-// it from any peer; here the peer must be a gateway of this node. As long as asymmetric routes
-// are allowed (DropAsymmetric), it may also be a router that is none, if its ping info says that
-// it routes and there is a route to the net of the source: a message that this node sends to
-// that net may be answered by such a router. A router whose ping info is not known is discovered;
-// what it brings before that has ended for the first time is taken.
+// checkRouted decides about a message whose header says that it has come through a router.
+// Kernels accept it from any peer; here the peer must be a gateway of this node. As long as
+// asymmetric routes are allowed (DropAsymmetric), it may also be a router that is no gateway,
+// if its ping info says that it routes and there is a route to the net of the source: such a
+// router may bring the answer to a message that this node sends to that net. A router whose
+// ping info is not known is discovered; messages that it brings before its first discovery has
+// ended are accepted.
 //
-// No router speaks for the nets of this node: their nodes have connections of their own. Nor does
-// one that is no gateway under another name of such a node, which stands for all its names. A
-// gateway does: a node that has lost its NI on the common net may come that way.
+// No router brings messages of nodes on the nets of this node, because these have connections
+// of their own. A router that is no gateway does not bring them under another NID of such a
+// node either, since any NID stands for the node. A gateway may: a node that has lost its NI
+// on the common net may send that way.
 func (ni *NI) checkRouted(d *lnd.Delivery) DropReason {
 	n, net := ni.node, d.Header.SrcNID.Net()
 	switch {
@@ -68,7 +70,7 @@ func (n *Node) routeAlive(net nid.Net) bool {
 }
 
 // isRouter reports whether the peer at the other end of d's connection says that it routes, or
-// has not been able to say so yet. A peer of which nothing is known is asked.
+// has not yet had the time to answer. A peer of which nothing is known is discovered.
 func (ni *NI) isRouter(d *lnd.Delivery) bool {
 	p, ok := d.Cache.(*peerNI)
 	if !ok {
@@ -99,9 +101,9 @@ func (n *Node) revive(gw *gateway, via nid.NID, beyond nid.Net) {
 	}
 }
 
-// noteRouted records the source of a message that has come by a router: under the name in its
-// header, for which the router answers. The sources of a gateway count like peers that were
-// connected; those of other routers are forgotten first in a crowded table.
+// noteRouted records the source of a message that has come by a router, under the NID in its
+// header, which the router must have checked. The sources of a gateway count like peers that
+// were connected; those of other routers are forgotten first in a crowded table.
 func (ni *NI) noteRouted(d *lnd.Delivery) {
 	p := ni.behind(d)
 	if p == nil {
@@ -121,7 +123,7 @@ func (ni *NI) noteRouted(d *lnd.Delivery) {
 	ni.node.peerChanged(nid.ProcessID{NID: p.nid, PID: d.Header.SrcPID}, nil)
 }
 
-// behind returns the peer that has sent a message by way of a router, or nil. The router's
+// behind returns the peer that has sent a message through a router, or nil. The router's
 // peerNI caches the latest one.
 func (ni *NI) behind(d *lnd.Delivery) *peerNI {
 	router, ok := d.Cache.(*peerNI)
@@ -144,8 +146,8 @@ func (ni *NI) behind(d *lnd.Delivery) *peerNI {
 // no connection and no messages of its own; its messages are those of the gateway's NI.
 func (p *peerNI) beyond() bool { return p.nid.Net() != p.ni.cfg.Net }
 
-// reachBeyond tells whether a process of a peer behind gateways is reachable: it was heard, and a
-// route to its net is alive. Whether it still runs this node does not see.
+// reachBeyond reports whether a process of a peer behind gateways is reachable: it was heard,
+// and a route to its net is alive. This node does not notice if the process ends.
 func (p *peerNI) reachBeyond(pid nid.PID) (up, down bool, cause error) {
 	k := p.contacts.find(pid)
 	if k == nil {
@@ -159,7 +161,7 @@ func (p *peerNI) reachBeyond(pid nid.PID) (up, down bool, cause error) {
 }
 
 // Incarnation returns the incarnation of the NI that a message has come from: that of the
-// connection, and 0, unknown, for one that has come by a router.
+// connection. It is 0, unknown, for a message that has come by a router.
 func (ni *NI) Incarnation(d *lnd.Delivery) uint64 {
 	if ni.routed(d) {
 		return 0

@@ -10,13 +10,13 @@ import (
 type Rules interface {
 	// Local is the priority of an NI of this node, and of its net.
 	Local(id nid.NID) (ni, net path.Priority)
-	// Remote is the priority of an NI of another node, and of the nets of nodes that are
-	// on its net, and what it prefers, nil for nothing.
+	// Remote is the priority of an NI of another node, and of the nets of nodes that are on
+	// its net, and its preferences, nil for none.
 	Remote(id nid.NID) (ni, net path.Priority, prefers *path.Preference)
 }
 
-// SetRules applies rules to all NIs that there are, and to those that come; nil removes
-// them.
+// SetRules applies rules to all present NIs and to those that are added later; nil removes
+// the rules.
 func (n *Node) SetRules(r Rules) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -33,9 +33,9 @@ func (n *Node) SetRules(r Rules) {
 	n.ruleLocals(n.view.Load().Nets)
 }
 
-// target is what is known of the destination of a message, or nil. Of a NID behind gateways that
-// is not known yet it is what the rules say, so that the first message to it already takes the
-// gateway that they prefer.
+// target returns the state of the destination of a message, or nil. For a NID behind gateways
+// that is not known yet the state has what the rules say, so that the first message to it
+// already takes the gateway that they prefer.
 func (n *Node) target(id nid.NID) *path.Remote {
 	t := &n.peers
 	t.mu.RLock()
@@ -66,7 +66,7 @@ func (n *Node) ruleLocals(nets []*path.Net[*path.Local]) {
 	}
 }
 
-// ruleRemote applies them to an NI of another node. The caller holds t.mu.
+// ruleRemote applies the rules to an NI of another node. The caller holds t.mu.
 func (t *peerTable) ruleRemote(r *remote) {
 	if t.rules == nil {
 		r.SetPriority(path.NoPriority)
@@ -78,7 +78,7 @@ func (t *peerTable) ruleRemote(r *remote) {
 	r.SetPreference(prefers)
 }
 
-// rulePeer applies them to the nets of another node. The caller holds t.mu.
+// rulePeer applies the rules to the nets of another node. The caller holds t.mu.
 func (t *peerTable) rulePeer(p *path.Peer) {
 	if p == nil {
 		return

@@ -6,9 +6,9 @@ import "ulnet/lnet/nid"
 // with the source, never waits, and reports every outcome through Upper.Sent,
 // which may be called before Send returns. A PUT or GET to a peer that is not
 // known yet waits for discovery (see [Node.SetDiscoverer]). If DestNID belongs to a
-// multi-rail node, a PUT or GET goes to any NID of that node, by any NI; see package
-// path. A message with a Group goes to that, as one datagram, by
-// [Node.MulticastNI]. One with Answers goes to Asker by that NI. Errors:
+// multi-rail node, a PUT or GET goes to any NID of that node, by any NI; see package path. A
+// message with a Group goes to that group, as one datagram, by [Node.MulticastNI]. One with
+// Answers goes to Asker by that NI. Errors:
 //
 //	EINVAL        the destination is no NID, or Source is none of ours
 //	EHOSTUNREACH  neither an NI nor a route reaches the destination's net, or it is
@@ -20,7 +20,7 @@ import "ulnet/lnet/nid"
 //	ETIMEDOUT     waited too long for discovery and credits
 //	ECANCELED     was aborted while it waited
 //
-// why discovery failed, and what the driver reports.
+// It also returns the error of a failed discovery, and errors of the driver.
 func (n *Node) Send(m *Message) {
 	m.reset()
 	n.inFlight.inc()

@@ -61,8 +61,8 @@ type PeerSnapshot struct {
 	Failures FailureStats `json:"failures"` // of messages to the NID and from it
 }
 
-// Snapshot returns a copy of the node's state. Counters are read one by one,
-// so a busy node's figures may differ by what passed meanwhile.
+// Snapshot returns a copy of the node's state. Counters are read one by one, so figures of a
+// busy node need not agree exactly.
 func (n *Node) Snapshot() Snapshot {
 	s := n.Overview()
 	page := pageOf(n.peers.all(), n.peers.nodes(), func(nid.NID) bool { return true })
@@ -96,7 +96,7 @@ func (n *Node) Stats() Stats {
 	}
 }
 
-// total is what passed all NIs, past and present.
+// total returns the traffic of all NIs, past and present.
 func (n *Node) total() Traffic {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -5,10 +5,10 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// checkSource refuses what a process says under another's name: the source of a
-// message must be the process at the other end of the connection. Kernels need no
-// exception, because they send from the NI that holds the connection.
-// A message that has come through a router is the router's word, see checkRouted.
+// checkSource refuses a message in the name of another process: the source of a message must
+// be the process at the other end of the connection. Kernels need no exception, because they
+// send from the NI that holds the connection. For a message that has come through a router
+// the router is responsible, see checkRouted.
 func (ni *NI) checkSource(d *lnd.Delivery) DropReason {
 	h := &d.Header
 	if ni.routed(d) {
@@ -20,14 +20,14 @@ func (ni *NI) checkSource(d *lnd.Delivery) DropReason {
 	return ForeignSource
 }
 
-// tellsProcesses reports whether the drivers of a net tell the processes at a NID apart.
+// tellsProcesses reports whether the drivers of a net distinguish the processes at a NID.
 func tellsProcesses(net nid.Net) bool { return net.Type().HasProcesses() }
 
-// Responder replaces id by the process that answers messages to it, as [NI.Source]
-// names that: PID 0 and PIDAny stand for LustrePID, as in [Node.Send], on RDMA every PID
-// does, and all names of this node are one. Each message that awaits an answer calls it,
-// and mostly it changes nothing: a NID that is copied twice in a row stalls the
-// processor for longer than all the comparisons take.
+// Responder replaces id by the process that answers messages to it, as [NI.Source] will name
+// it: PID 0 and PIDAny stand for LustrePID, as in [Node.Send], on RDMA every PID does, and
+// all NIDs of this node stand for one. It is called for each message that awaits an answer,
+// and mostly changes nothing. It changes id in place, because a NID that is copied twice in a
+// row stalls the processor for longer than all the comparisons take.
 func (n *Node) Responder(id *nid.ProcessID) {
 	if pid := process(id.PID); pid != id.PID {
 		id.PID = pid
@@ -53,7 +53,7 @@ func (ni *NI) Source(d *lnd.Delivery) *nid.ProcessID {
 	case h.SrcNID == d.From.NID && (h.SrcPID == d.From.PID || !tellsProcesses(ni.cfg.Net)):
 		return &d.From
 	}
-	id := nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID} // by a router, or with SourceUnchecked
+	id := nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID} // it came by a router, or with SourceUnchecked
 	if !tellsProcesses(id.NID.Net()) {
 		id.PID = nid.LustrePID
 	}

@@ -8,9 +8,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// startError says why an NI did not start. It unwraps to ENETDOWN beside err
-// if err has no errno: what LNet's drivers say of an interface that they cannot
-// use, whatever the reason.
+// startError says why an NI did not start. If err has no errno, it unwraps to ENETDOWN as
+// well: LNet's drivers report that for an interface that they cannot use, whatever the
+// reason.
 type startError struct {
 	net nid.Net
 	err error

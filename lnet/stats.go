@@ -87,8 +87,8 @@ type Stats struct {
 // lnet_counters_health).
 type FailureStats struct {
 	ResendCount       uint64 `json:"resend_count"`          // times that a message was sent again
-	SuccessfulResends uint64 `json:"successful_resends"`    // messages that left then
-	FailedResends     uint64 `json:"failed_resends"`        // messages that did not, after all tries
+	SuccessfulResends uint64 `json:"successful_resends"`    // messages that left after that
+	FailedResends     uint64 `json:"failed_resends"`        // messages that did not leave, after all tries
 	LocalInterrupt    uint64 `json:"local_interrupt_count"` // failures by class, see lnd.Failure
 	LocalDropped      uint64 `json:"local_dropped_count"`   // likewise, as all below
 	LocalAborted      uint64 `json:"local_aborted_count"`   // the device gave up
@@ -101,7 +101,7 @@ type FailureStats struct {
 	NetworkTimeout    uint64 `json:"network_timeout_count"` // no connection in time
 }
 
-// snapshot returns the counters by class; nil is all zero.
+// snapshot returns the counters by class; of nil all are zero.
 func (c *failureCounts) snapshot() (s FailureStats) {
 	if c == nil {
 		return s
@@ -186,7 +186,7 @@ func (t *traffic) snapshot() Traffic {
 	}
 }
 
-// gauge counts what is in flight and remembers the maximum.
+// gauge counts messages in flight and remembers the maximum.
 type gauge struct{ now, most atomic.Int64 }
 
 func (g *gauge) inc() {

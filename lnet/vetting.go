@@ -32,7 +32,7 @@ func (v *vetting) begin() (ask, trusted bool) {
 	return false, v.state.Load() == vettingFirst
 }
 
-// ended notes that a discovery of the peer has ended. One that this has not asked for changes
+// ended notes that a discovery of the peer has ended. A discovery for another reason changes
 // nothing.
 func (v *vetting) ended(err error) {
 	next := uint32(vettingAnswered)

@@ -21,16 +21,16 @@ type PeerChange struct {
 	Known bool  // the state when the watch began, not a change
 }
 
-// WatchPeer calls f when a process becomes reachable, up, and when the last
-// connection to it ends or it cannot be reached, down, with the cause that the
-// driver gives; until stop. NIDs and PIDs stand for processes as in LastHeard;
-// a process of this node is up while lo is.
+// WatchPeer calls f when a process becomes reachable (up), and when the last connection to it
+// ends or it cannot be reached (down, with the cause that the driver gives), until stop is
+// called. NIDs and PIDs stand for processes as in LastHeard; a process of this node is up
+// while lo is.
 //
-// What is known of the process is told before WatchPeer returns, with Known set: it
-// may be an old failure. Nothing is known of one that this node has not tried to reach yet; f
-// hears of its first connection. Calls for one watch come one at a time, up and down
-// in turn. While f runs changes are merged: one down and one up at most are waiting,
-// and an interruption, however short, is never left out altogether.
+// The present state of the process, if known, is reported before WatchPeer returns, with
+// Known set: it may be an old failure. Nothing is known of a process that this node has not
+// tried to reach yet; then the first report is of its first connection. Calls for one watch
+// come one at a time, alternating between up and down. While f runs changes are merged to at
+// most one down and one up, so that an interruption, however short, is always reported.
 //
 // f runs without locks in the goroutine that brought the change, which is the
 // driver's, one that calls WatchPeer, or one that changes what is known of
@@ -38,8 +38,8 @@ type PeerChange struct {
 // that f takes. A call that has begun may outlast stop, which does not wait and
 // may be called from f.
 //
-// A watch lives until it is stopped, also when the table of peers forgets the
-// peer: that happens only to peers without a connection, which are down.
+// A watch exists until it is stopped, even if the table of peers forgets the peer: that
+// happens only to peers without a connection, which are down.
 func (n *Node) WatchPeer(id nid.ProcessID, f func(PeerChange)) (stop func()) {
 	id.PID = process(id.PID)
 	w := &watch{node: n, id: id, f: f}
@@ -50,12 +50,12 @@ func (n *Node) WatchPeer(id nid.ProcessID, f func(PeerChange)) (stop func()) {
 	}
 }
 
-// watches finds those who want to know of a process.
+// watches finds the watches of a process.
 type watches struct {
-	some atomic.Bool // list is not empty: all that is looked at otherwise
+	some atomic.Bool // list is not empty: a message looks at nothing else otherwise
 
 	mu   sync.Mutex
-	list map[nid.NID][]*watch // by the NIDs that they used; guarded by mu
+	list map[nid.NID][]*watch // by the NIDs that were given to WatchPeer; guarded by mu
 }
 
 func (s *watches) add(w *watch) {
@@ -80,7 +80,7 @@ func (s *watches) remove(w *watch) {
 	s.some.Store(len(s.list) > 0)
 }
 
-// of returns those who watch processes of a node under one of its NIDs.
+// of returns the watches of processes of a node under one of its NIDs.
 func (s *watches) of(names []nid.NID) (found []*watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,8 +100,8 @@ func (s *watches) all() (found []*watch) {
 	return found
 }
 
-// peerChanged tells the watchers of a process that a connection to it came or,
-// with a cause, that one ended or could not be made. It holds no lock.
+// peerChanged tells the watches of a process that a connection to it was made or, with a
+// cause, that one ended or could not be made. It holds no lock.
 func (n *Node) peerChanged(peer nid.ProcessID, cause error) {
 	if !n.watches.some.Load() {
 		return
@@ -113,7 +113,7 @@ func (n *Node) peerChanged(peer nid.ProcessID, cause error) {
 	}
 }
 
-// review looks again at what some watch.
+// review updates some watches with the present state of their processes.
 func review(watches []*watch, cause error) {
 	for _, w := range watches {
 		w.look(cause, false)
@@ -133,7 +133,7 @@ func (n *Node) names(id nid.NID) []nid.NID {
 	return names
 }
 
-// reach returns what is known of a process, with the cause if it is down.
+// reach returns the state of a process, with the cause if it is down.
 func (n *Node) reach(id nid.ProcessID) (state PeerState, cause error) {
 	if n.own(id.NID) != nil {
 		return PeerStateUp, nil
@@ -157,13 +157,13 @@ type watch struct {
 	stopped atomic.Bool
 
 	mu      sync.Mutex
-	state   PeerState    // that f was told, or is about to be; guarded by mu, like all below
-	pending []PeerChange // that f was not told yet, at most two
+	state   PeerState    // the state that f was told, or is about to be told; guarded by mu, like all below
+	pending []PeerChange // changes that f has not been told yet, at most two
 	telling bool
 }
 
-// begin tells f what is known. A change that comes meanwhile waits for the lock, so
-// that it is told as news.
+// begin reports the present state to f. A change that comes meanwhile waits for the lock, so
+// that it is reported as a change.
 func (w *watch) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -175,9 +175,9 @@ func (w *watch) begin() {
 	w.tell()
 }
 
-// look compares what f was told with what is. failed says that something ended
-// or failed for a cause; otherwise cause is that of a process that is not
-// reachable any more for reasons of its own.
+// look compares the state that f was told with the present one. failed says that a connection
+// ended or could not be made, with that cause; otherwise cause is used if the process is not
+// reachable any more for another reason.
 func (w *watch) look(cause error, failed bool) {
 	w.mu.Lock()
 	// Under the lock, so that no goroutine reports an older state later.
@@ -202,7 +202,7 @@ func (w *watch) become(state PeerState, cause error) {
 		c.Cause = cause
 	}
 	if len(w.pending) == 2 {
-		w.pending = w.pending[:0] // an interruption, and its end: the next one stands for both
+		w.pending = w.pending[:0] // the next change stands for the interruption and its end
 	}
 	w.pending = append(w.pending, c)
 }
@@ -216,7 +216,7 @@ func first(causes ...error) error {
 	return nil
 }
 
-// tell calls f, again for changes that come meanwhile, perhaps from f itself. The caller
+// tell calls f, and again for changes that come meanwhile, perhaps from f itself. The caller
 // holds mu, which tell releases for each call.
 func (w *watch) tell() {
 	w.telling = true

@@ -194,7 +194,7 @@ func (c Config) forNI(addr netip.Addr, timeout time.Duration) Config {
 	return c.withSockets()
 }
 
-// sockets returns the options that concern sockets.
+// override returns c, which has its defaults, with the tunables that an NI has for itself.
 func (c Config) override(values map[string]int) (Config, error) {
 	derived := c.ControlTOS == cmp.Or(c.TOS, classCS5)
 	if err := lnd.Override(c.Tunables(), values); err != nil {
@@ -206,7 +206,7 @@ func (c Config) override(values map[string]int) (Config, error) {
 	return c, nil
 }
 
-// sockets returns what concerns sockets.
+// sockets returns the options that concern sockets.
 func (c Config) sockets() socketOptions {
 	return socketOptions{
 		tos: c.TOS, nagle: c.Nagle, txBuffer: c.TxBufferSize, rxBuffer: c.RxBufferSize,

@@ -25,8 +25,8 @@ func (o Op) String() string {
 	return fmt.Sprintf("operation %d", uint8(o))
 }
 
-// SendWR is a work request. It and its slice of pieces are the caller's again
-// when it is posted; what the pieces refer to is not.
+// SendWR is a work request. When it is posted, it and its slice of pieces belong to the
+// caller again, but the memory that the pieces refer to does not.
 type SendWR struct {
 	ID       uint64 // returned in the completion
 	Op       Op     // Send or Write
@@ -98,5 +98,5 @@ func (s Status) String() string {
 	return fmt.Sprintf("status %d", uint8(s))
 }
 
-// Error makes a Status an error. Success is none: do not return it as one.
+// Error makes a Status an error. Success is no error: do not return it as one.
 func (s Status) Error() string { return s.String() }

@@ -102,13 +102,13 @@ func (c *cm) disconnect(now time.Duration, n *cmConn, out *cmOutput) {
 	}
 }
 
-// dreq is the message that ends a connection.
+// dreq returns the message that ends a connection.
 func (n *cmConn) dreq() *ibta.DREQ {
 	return &ibta.DREQ{LocalID: n.id, RemoteID: n.remote, RemoteQPN: n.remoteQPN}
 }
 
 // closing repeats the unanswered DREQs at once, because the device closes: a peer that has
-// received none would take the connections for idle.
+// received none would believe that the connections still exist.
 func (c *cm) closing(out *cmOutput) {
 	const times = 3
 	for _, id := range slices.Sorted(maps.Keys(c.conns)) {
@@ -119,9 +119,9 @@ func (c *cm) closing(out *cmOutput) {
 	}
 }
 
-// disconnected handles a DREQ. It also answers one of an unknown connection, as Linux does,
-// so that the peer need not repeat it, and one before a REP, which was lost: only after the
-// answer does the peer refuse a repeated REQ.
+// disconnected handles a DREQ. It also answers a DREQ of an unknown connection, as Linux
+// does, so that the peer need not repeat it, and one that comes in place of a REP that was
+// lost: the peer refuses a repeated REQ only after it has this answer.
 func (c *cm) disconnected(now time.Duration, from netip.Addr, tid uint64, r *ibta.DREQ, out *cmOutput) {
 	n := c.conns[r.RemoteID]
 	if n == nil || n.state == reqSent && n.peer == from {
@@ -137,7 +137,7 @@ func (c *cm) disconnected(now time.Duration, from netip.Addr, tid uint64, r *ibt
 	case repSent, established:
 		out.event(cmEvent{Kind: cmDisconnected, ID: n.id}, nil)
 		c.wait(now, n)
-	case dreqSent: // both at once
+	case dreqSent: // both sides disconnect at the same time
 		c.wait(now, n)
 	case timeWait:
 		c.counters.Duplicates++

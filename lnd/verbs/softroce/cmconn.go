@@ -17,7 +17,7 @@ type cmState uint8
 const (
 	closed cmState = iota
 	reqSent
-	reqReceived // the consumer has to decide
+	reqReceived // it waits for the consumer to decide
 	repSent
 	established
 	dreqSent
@@ -33,7 +33,7 @@ func (s cmState) String() string { return cmStateNames[s] }
 const (
 	responseTimeout = 20 // CMTimeout code: 4 s to answer a message
 	cmRetries       = 15
-	lifetime        = 16 // AckTimeout code: of a packet in flight; CMTimeout's as well
+	lifetime        = 16 // code of the time that a packet is in flight, for AckTimeout and for CMTimeout
 	ackTimeout      = lifetime + 1
 	serviceTimeout  = 24 // CMTimeout code: 65 s for a consumer to decide
 	maxAckTimeout   = 20 // AckTimeout code: the longest that a peer's REQ can make us wait
@@ -46,7 +46,7 @@ const (
 type cmConn struct {
 	id, remote     ibta.CommID
 	state          cmState
-	asking         bool // it was us
+	asking         bool // this side has requested the connection
 	peer           netip.Addr
 	guid           ibta.GUID // the peer's
 	qpn, remoteQPN ibta.QPN
@@ -56,10 +56,10 @@ type cmConn struct {
 
 	due       time.Duration
 	heapIndex int           // in the timers; -1 for none
-	giveUp    time.Duration // when asking ends
-	sent      int           // how often message was
-	message   []byte        // that waits for an answer
-	granted   granted       // places, in repSent
+	giveUp    time.Duration // when the request is given up
+	sent      int           // how often message was sent
+	message   []byte        // the message that waits for an answer
+	granted   granted       // its positions in the lists of grants, in state repSent
 }
 
 // resendAfter returns the timeout after which a message is repeated (IBTA vol. 1 §12.7.10, as

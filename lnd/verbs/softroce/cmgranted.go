@@ -12,9 +12,9 @@ import (
 // forged. At a limit a new one evicts the one that has waited longest, so that forged
 // requests neither fill memory and tables nor keep out the hosts that they name.
 //
-// Local policy. The sign of a real peer comes after a round trip, but behind what the
-// socket holds: the limits are above the requests that it has room for by default, and those
-// that two nets of one peer make at once.
+// Local policy. The sign of a real peer comes after a round trip, and after the packets that
+// wait in the socket. So the limits are above the number of requests for which the socket has
+// room by default, and above the number that two nets of one peer make at once.
 const (
 	maxGranted     = 8192
 	maxGrantedEach = 256
@@ -42,7 +42,7 @@ func (g *grants) put(n *cmConn) {
 	n.granted = granted{all: g.all.PushBack(n), own: own.PushBack(n)}
 }
 
-// remove takes it out.
+// remove removes a connection.
 func (g *grants) remove(n *cmConn) {
 	g.all.Remove(n.granted.all)
 	own := g.of[n.peer]

@@ -79,7 +79,7 @@ func (s *cmShell) about(c *conn, kind callKind) {
 	s.mu.Unlock()
 	s.hub.give(box)
 	if id != 0 {
-		_, _ = s.do(cmInput{Call: cmCall{Kind: kind, ID: id}}, nil) // the id may mean nothing any more
+		_, _ = s.do(cmInput{Call: cmCall{Kind: kind, ID: id}}, nil) // the cm may have forgotten the id
 	}
 }
 

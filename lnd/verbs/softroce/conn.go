@@ -26,13 +26,13 @@ type conn struct {
 	sends  *cq // may be the same as recvs
 	recvs  *cq
 	qpn    ibta.QPN
-	psn    ibta.PSN   // the peer's requester begins with it
-	asking bool       // it was this side that asked
+	psn    ibta.PSN   // the PSN with which the peer's requester begins
+	asking bool       // this side has requested the connection
 	retry  uint8      // of the asking side
 	peer   netip.Addr // likewise
 	events eventQueue
 	timer  timed
-	id     ibta.CommID // guarded by the lock of the connection manager; 0: it knows nothing of this
+	id     ibta.CommID // guarded by the lock of the connection manager; 0: that does not know the connection
 
 	mu         sync.Mutex // guards all below
 	rc         *rc        // nil while asking
@@ -43,9 +43,9 @@ type conn struct {
 	closed     bool
 	last       verbs.Event
 	wake       time.Duration
-	slack      time.Duration // that the timer may be late
+	slack      time.Duration // how late the timer may be
 	timerAt    time.Duration
-	handing    bool     // upcalls are being made: what is posted leaves when they have returned
+	handing    bool     // upcalls are being made: packets of work requests that these post leave when they have returned
 	ack        rcPacket // to send then, or at hub.flushACKs
 	ackDelayed bool     // ack is valid
 }
@@ -60,7 +60,7 @@ const (
 	maxWindow      = 256     // packets: 1 MiB, two round trips at full speed
 	longestMessage = 1 << 30 // bytes
 	maxGather      = 1024    // pieces of a work request
-	maxPosted      = 1 << 22 // packets of all that is posted: PSNs have 24 bits
+	maxPosted      = 1 << 22 // packets of all posted work requests: PSNs have 24 bits
 	leastAck       = 14      // AckTimeout code: 67 ms
 )
 

@@ -32,7 +32,7 @@ func (c *conn) step(in rcInput, box *outbox) {
 	}
 }
 
-// finish claims the completions of a step and does the rest.
+// finish claims the completions of a step and then calls conclude.
 func (c *conn) finish(box *outbox) {
 	c.claim(box, nil)
 	c.conclude(box)
@@ -52,9 +52,9 @@ func (c *conn) conclude(box *outbox) {
 	}
 }
 
-// arrived takes packets (endpoint). The ACK waits until the upcalls have returned and
-// leaves behind what they post. If they post nothing it is delayed until the connection
-// posts something or the port is about to block.
+// arrived receives packets (endpoint). The ACK waits until the upcalls have returned, and is
+// sent after the packets that they post. If they post nothing, it is delayed until the
+// connection posts something or the port is about to block.
 func (c *conn) arrived(from netip.AddrPort, list []ibta.Packet) {
 	if !c.begin(from) {
 		c.hub.strays.Add(uint64(len(list)))
@@ -62,7 +62,7 @@ func (c *conn) arrived(from netip.AddrPort, list []ibta.Packet) {
 	}
 	box := c.hub.boxes.take()
 	c.step(rcInput{Packets: list}, box)
-	if endsInAnswer(box) { // which acknowledges what a delayed one would
+	if endsInAnswer(box) { // this answer acknowledges everything that a delayed ACK would
 		c.ackDelayed = false
 	}
 	c.claim(box, nil)
@@ -73,8 +73,8 @@ func (c *conn) arrived(from netip.AddrPort, list []ibta.Packet) {
 	c.handOut(box)
 }
 
-// handOut makes the upcalls of a step that was claimed, and then sends what was posted
-// meanwhile. The caller holds c.mu, which handOut unlocks.
+// handOut makes the upcalls of a step that was claimed, and then sends the packets of work
+// requests that were posted meanwhile. The caller holds c.mu, which handOut unlocks.
 func (c *conn) handOut(box *outbox) {
 	c.withhold(box)
 	c.emit(box)

@@ -15,7 +15,7 @@ type cq struct {
 	dev    *device
 	depth  int
 	done   func([]verbs.Completion)
-	posted atomic.Int64 // work requests that the consumer has not heard of, and that may complete
+	posted atomic.Int64 // work requests that may still complete, or whose completion has not been given to the consumer
 
 	mu      sync.Mutex // guards all below
 	idle    sync.Cond
@@ -27,7 +27,7 @@ type cq struct {
 }
 
 // lastCall is a connection that is over: its last event follows the completions
-// that were claimed before.
+// position in waiting
 type lastCall struct {
 	at   int // of waiting
 	conn *conn
@@ -76,8 +76,9 @@ func (q *cq) claim(list []verbs.Completion, last *conn) bool {
 	return true
 }
 
-// maxRounds is how many rounds of upcalls for others one goroutine makes before a new one
-// takes over: it may be that of the timers, or a consumer's that posts. Local policy.
+// maxRounds bounds the rounds of upcalls that one goroutine makes for others before a new
+// goroutine takes over. The first may be needed elsewhere: it may run the timers, or be a
+// consumer's goroutine that posts. Local policy.
 const maxRounds = 64
 
 // run makes the upcalls of what was claimed, and of what others claim meanwhile.
@@ -91,8 +92,9 @@ func (q *cq) run(list []verbs.Completion, last *conn) {
 	}
 }
 
-// runWaiting makes the upcalls of what waits, in so many rounds; negative: in as many
-// as it takes. It reports whether nothing is left: then the queue is idle.
+// runWaiting makes the upcalls of waiting completions, in at most this number of rounds;
+// negative: in as many as it takes. It reports whether nothing is left: then the queue is
+// idle.
 func (q *cq) runWaiting(rounds int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -8,19 +8,18 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// endpoint is a queue pair as the demultiplexer sees it: a connection, one for datagrams, or
-// QP 1.
+// endpoint is a queue pair that the demultiplexer delivers to: a connection, one for
+// datagrams, or QP 1.
 type endpoint interface {
-	// arrived takes packets that a sender sent to this queue pair one after the other.
-	// Their ICRCs and P_Keys are good; whether this sender may send them is the
-	// endpoint's to check. They are valid during the call. Of one port there is one
-	// call at a time.
+	// arrived is called with packets that a sender sent to this queue pair one after the
+	// other. Their ICRCs and P_Keys are correct; the endpoint checks whether this sender may
+	// send them. They are valid during the call. For each port there is one call at a time.
 	arrived(from netip.AddrPort, list []ibta.Packet)
 }
 
-// demultiplexer leads packets to queue pairs by number, and gives out the numbers:
-// one after the other from a random one on, so that none is used again soon (a
-// peer remembers it for a while). Safe for concurrent use.
+// demultiplexer delivers packets to queue pairs by number, and allots the numbers: one after
+// the other, beginning with a random one, so that none is used again soon (a peer remembers
+// it for a while). Safe for concurrent use.
 type demultiplexer struct {
 	unknownQP atomic.Uint64 // packets of queue pairs that are not there
 	badPKey   atomic.Uint64
@@ -29,7 +28,7 @@ type demultiplexer struct {
 	mu    sync.RWMutex // guards all below
 	ends  map[ibta.QPN]endpoint
 	next  ibta.QPN
-	given int // numbers, those before next
+	given int // how many numbers have been allotted, those before next
 }
 
 func newDemultiplexer(first ibta.QPN) *demultiplexer {
@@ -97,8 +96,8 @@ func (d *demultiplexer) len() int {
 	return len(d.ends)
 }
 
-// deliver hands packets of one sender to their queue pairs: those of one that
-// follow each other together.
+// deliver delivers packets of one sender to their queue pairs. Consecutive packets to one
+// queue pair are delivered together.
 func (d *demultiplexer) deliver(from netip.AddrPort, list []ibta.Packet) {
 	for len(list) > 0 {
 		q, n := list[0].DestQP, 1

@@ -9,13 +9,13 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// device is a handle of the device of an address (verbs.Device). What is made with
-// it is its own; packets, numbers and the connection manager are the hub's.
+// device is a handle of the device of an address (verbs.Device). Objects that are made with
+// the handle belong to it; packets, numbers and the connection manager belong to the hub.
 type device struct {
 	hub *hub
 
 	mu        sync.Mutex // guards all below
-	idle      sync.Cond  // a connection is over, or an upcall
+	idle      sync.Cond  // signalled when a connection or an upcall has ended
 	closed    bool
 	running   int // upcalls of listeners
 	conns     map[*conn]struct{}
@@ -134,7 +134,7 @@ func (d *device) removeListener(l *listener) {
 	delete(d.listeners, l)
 }
 
-// Close ends what is left (verbs.Device). It must not be called from an upcall.
+// Close ends all objects of the handle (verbs.Device). It must not be called from an upcall.
 func (d *device) Close() error {
 	d.mu.Lock()
 	if d.closed {

@@ -10,20 +10,20 @@
 //	port → ingress → demultiplexer → conn → rc → cq → upcall
 //	post → conn → rc → framer → port
 //
-// One goroutine does all of the way in: that of the port or one that has taken over its
-// read loop (below). The goroutine that posts does all of the way out: there is no queue
-// between. A [conn] steps its transport under
-// its lock, claims the completion queue there, which orders the completions, and
-// makes the upcalls without any lock. If another goroutine is making upcalls of that
-// queue it gets the completions. What is posted from inside upcalls
-// leaves when they have returned, in one go, with the acknowledgement behind it.
+// One goroutine does all of the way in: that of the port or one that has taken over its read
+// loop (below). The goroutine that posts does all of the way out: there is no queue between.
+// A [conn] steps its transport under its lock, claims the completion queue there, which
+// orders the completions, and makes the upcalls without any lock. If another goroutine is
+// making upcalls of that queue, that goroutine makes these, too. The packets of work requests
+// that upcalls post leave when the upcalls have returned, all together, followed by the
+// acknowledgement.
 //
 // One timer of the clock serves all connections ([timers]). A queue pair that is idle
 // has no goroutine, no timer and no buffers.
 //
-// Packets are dropped and counted ([Stats]) if they are damaged (ICRC), of another
-// partition, of no queue pair, or not from the peer of theirs. The system may refuse
-// to send; then the transport repairs that as if the packet had been lost.
+// Packets are dropped and counted ([Stats]) if they are damaged (ICRC), of another partition,
+// for no queue pair, or not from the peer of their queue pair. The system may refuse to send
+// a packet; then the transport retransmits it as if it had been lost.
 //
 // Tests run the same device in virtual time, on a wire that loses and damages
 // packets (package emulator), with numbers of their choice ([Numbers]), and let it
@@ -37,8 +37,8 @@
 // addresses and queue pair numbers of the packets, appends ICRCs to those it sends, and
 // provides memory: regions to write to ([memory]) and receive buffers ([pool]).
 //
-// Packets that are lost are sent again from the oldest on which is missing, as all
-// RoCE does. What finds that out, the fastest first:
+// Packets that are lost are sent again from the oldest missing one on, as all RoCE does. A
+// loss is noticed in one of these ways, the fastest first:
 //
 //	NAK        the responder got a packet ahead of a missing one: says so once
 //	probe      nothing was heard for some round trips: the oldest packet goes
@@ -50,42 +50,42 @@
 // window that is acknowledged, and is halved for a loss. The last packet of a message
 // asks for an acknowledgement, and of a long one four of each window.
 //
-// A SEND that finds no receive buffer is dropped without an answer and comes again. An
-// RNR NAK would cost its sender one of the few tries after which the connection ends.
+// A SEND that finds no receive buffer is dropped without an answer, and its sender
+// retransmits it. An RNR NAK would cost the sender one of the few tries after which the
+// connection ends.
 //
 // # Connection manager
 //
 // A [cm] speaks for QP 1 of a device: it makes and ends connections (IBTA vol. 1
 // §12) with the private data of RDMA-CM, as the active or the passive side. Its shell
 // makes the queue pairs; both ends of a connection get the parameters of the other
-// ([cmEnd]). Messages are lost, repeated, overtaken and forged; a
-// connection takes those of its peer alone, and each that it does not take has a
-// counter.
+// ([cmEnd]). Messages are lost, repeated, overtaken and forged; a connection accepts messages
+// of its peer alone, and every message that it does not accept has a counter.
 //
 // # Datagrams
 //
-// A [ud] is a queue pair for datagrams: what is posted leaves from inside PostSend, and
-// completes there, unless the system has no room: then it waits, and is tried again.
-// It receives what comes to its number at the device's port, and what comes to the
-// [groups] that it has joined, each of which has a port of its own: bound to the
-// group's address, because that is what the ICRC covers, and so that neither what
-// others on this host have joined nor the device's own packets arrive there.
+// A [ud] is a queue pair for datagrams: a posted datagram leaves from inside PostSend, and
+// completes there, unless the system has no room: then it waits, and is tried again. A ud
+// receives datagrams to its number at the device's port, and datagrams to the [groups] that
+// it has joined. Each group has a port of its own, which is bound to the group's address: the
+// ICRC covers that address, and so neither the device's own packets arrive there nor those of
+// groups that only others on this host have joined.
 //
 // # Hand-over of the read loop
 //
 // A goroutine that waits for a message can take over the read loop of the device's socket
-// (Leader/Followers), see [verbs.ReadLooper] and package readloop. All connections share
-// the socket, with the connection manager and the ACKs. So the loop is handed over only
-// while little arrives and is in flight and messages fit one packet, and it goes back when
-// something else is read, or posted while no goroutine reads. A follower that stays away
-// for longer than a peer waits before it probes loses the loop when it comes back or
-// anything is posted; an unused loop goes back after 20 ms at most. Until then no goroutine
-// reads: packets for others wait, and peers probe.
+// (Leader/Followers), see [verbs.ReadLooper] and package readloop. All connections share the
+// socket, also with the connection manager and the ACKs. So the loop is handed over only
+// while few packets arrive and are in flight and messages fit one packet, and it goes back
+// when other packets arrive, or when something is posted while no goroutine reads. A follower
+// that stays away for longer than a peer waits before it probes loses the loop when it comes
+// back or anything is posted; an unused loop goes back after 20 ms at most. Until then no
+// goroutine reads: packets for others wait, and peers probe.
 //
 // The device delays an ACK until the port is about to block, so that it can leave with an
-// answer. While the loop is handed over it waits for what the follower posts, or for the
-// follower's next Receive. Otherwise each answer would cost two system calls and wake the
-// peer twice. If packets of several queue pairs arrived no ACK is delayed.
+// answer. While the loop is handed over the ACK waits until the follower posts something, or
+// until the follower's next Receive. Otherwise each answer would cost two system calls and
+// wake the peer twice. If packets of several queue pairs arrived no ACK is delayed.
 //
 // # Memory and socket
 //

@@ -49,15 +49,15 @@ type groups struct {
 	ending sync.WaitGroup
 }
 
-// GroupStats are the counters of packets that were sent to groups and dropped
-// before it came to a queue pair.
+// GroupStats are the counters of packets that were sent to groups and dropped before they
+// reached a queue pair.
 type GroupStats struct {
 	Groups    int    // that have members now
 	BadICRC   uint64 // packets with a wrong ICRC
 	Malformed uint64 // packets that cannot be parsed
 	BadPKey   uint64 // packets of another partition
 	Strays    uint64 // not addressed to the queue pair number of groups
-	Missed    uint64 // found the receive buffer of the system full, as of the last that did not
+	Missed    uint64 // packets that found the system's receive buffer full, as the latest received packet tells
 }
 
 // group is a multicast group, which has a port of its own.

@@ -87,7 +87,7 @@ func bindGroup(fd int, group netip.AddrPort, index int) error {
 	return os.NewSyscallError("join", unix.SetsockoptIPv6Mreq(fd, unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP, m))
 }
 
-// count takes what the system says of datagrams that found no room.
+// count records how many datagrams found no room, as the system reports.
 func (x *receiver) count(control []byte) {
 	if h, data, _, err := unix.ParseOneSocketControlMessage(control); err == nil && h.Level == unix.SOL_SOCKET &&
 		h.Type == unix.SO_RXQ_OVFL && len(data) >= 4 {
@@ -95,7 +95,7 @@ func (x *receiver) count(control []byte) {
 	}
 }
 
-// outQueue asks the system how much waits to be sent.
+// outQueue asks the system how many bytes wait to be sent.
 type outQueue struct {
 	mu    sync.Mutex       // guards bytes
 	fn    func(fd uintptr) // bound once
@@ -125,8 +125,8 @@ func (p *udpPort) Missed() uint64 {
 	return 0
 }
 
-// castBy makes the socket send what goes to a group by the interface of its address;
-// members on this host hear it, too.
+// castBy makes the socket send datagrams to groups by the interface of its address; members
+// on this host receive them, too.
 func (s *socket) castBy() error {
 	by, err := interfaceOf(s.local.Addr())
 	if err != nil {

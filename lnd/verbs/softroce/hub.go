@@ -31,7 +31,7 @@ type hub struct {
 	mtu     ibta.MTU
 
 	port      wire.Conn
-	loop      lnd.ReadLoop // nil: the port's reading cannot be handed over
+	loop      lnd.ReadLoop // nil: the port's read loop cannot be handed over
 	delayed   []*conn      // with delayed ACKs; owned by the goroutine that reads the port
 	attr      wire.Attr
 	cut       atomic.Bool // bursts of several datagrams may be sent
@@ -46,15 +46,15 @@ type hub struct {
 
 	strays   atomic.Uint64 // packets to a connection from another host, or before and after it
 	unsent   atomic.Uint64 // bursts that the system did not take
-	full     atomic.Uint64 // of them: for lack of room
-	failures sync.Once     // of sending: one is logged
+	full     atomic.Uint64 // of these: for lack of room
+	failures sync.Once     // of sending: only the first is logged
 
 	pastMu sync.Mutex
 	past   TransportStats // of connections that are over; guarded by pastMu
 	pastUD UDStats        // of queue pairs for datagrams that are closed; likewise
 
-	refs int           // handles, guarded by the lock of the opener
-	gone chan struct{} // closed when the port is
+	refs int           // number of handles, guarded by the lock of the opener
+	gone chan struct{} // closed when the port is closed
 }
 
 // Bounds of the connection manager, local policy.
@@ -80,7 +80,7 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 	h.ingress = newIngress(local)
 	h.ingress.tap, h.ingress.deliver, h.ingress.badPKey = cfg.Tap, h.demux.deliver, &h.demux.badPKey
 
-	ready := make(chan struct{}) // packets wait for the rest
+	ready := make(chan struct{}) // packets wait until the hub is complete
 	port, err := o.network.Open(wire.Config{Local: bound, ReceiveBuffer: cfg.ReceiveBuffer, Receive: func(list []wire.Datagrams) {
 		<-ready
 		h.ingress.receive(list)

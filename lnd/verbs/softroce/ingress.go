@@ -20,12 +20,12 @@ type ingress struct {
 	badPKey *atomic.Uint64
 
 	badICRC   atomic.Uint64
-	malformed atomic.Uint64 // no packet that we know
+	malformed atomic.Uint64 // packets that cannot be parsed
 
-	arrived int      // packets, with the latest call of receive
-	bulk    bool     // and among them some of a transfer, or of a message that takes several
-	several bool     // and for more than one queue pair
-	qp      ibta.QPN // of the last one
+	arrived int      // packets in the latest call of receive
+	bulk    bool     // some of them belong to a transfer, or are only a part of their message
+	several bool     // they are for more than one queue pair
+	qp      ibta.QPN // the queue pair of the last of them
 
 	packets []ibta.Packet
 	paths   map[netip.AddrPort]ibta.Path

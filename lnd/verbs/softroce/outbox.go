@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd/verbs/softroce/wire"
 )
 
-// outbox is the memory of a step: its output, and the datagrams made of that.
+// outbox is the memory of a step: its output, and the datagrams made from the output.
 type outbox struct {
 	out    rcOutput
 	frame  framer

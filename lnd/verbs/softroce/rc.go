@@ -12,7 +12,7 @@ import (
 // rcConfig is what the two ends of a connection have agreed upon, and the memory and
 // allowance that they use.
 type rcConfig struct {
-	ID            uint64 // of completions of receives
+	ID            uint64 // the ID that completions of receives have
 	QPN, DestQP   ibta.QPN
 	MTU           int        // payload of a packet in bytes
 	SendPSN       ibta.PSN   // of the first request
@@ -32,8 +32,7 @@ type rcConfig struct {
 type memory interface {
 	// Check says whether [address, address+length) of a region may be written.
 	Check(key ibta.RKey, address uint64, length uint32) bool
-	// Write writes b to address in a region, and returns false if that is not allowed any
-	// more.
+	// Write writes b to address in a region. It returns false if that is no longer allowed.
 	Write(key ibta.RKey, address uint64, b []byte) bool
 }
 
@@ -47,8 +46,8 @@ type pool interface {
 type rcInput struct {
 	Packets []ibta.Packet  // that arrived, in order
 	Post    []verbs.SendWR // to be done
-	Later   bool           // nothing is sent: another step follows soon
-	Fail    verbs.Status   // the connection is over: what is posted is Flushed
+	Later   bool           // nothing is sent yet: another step follows soon
+	Fail    verbs.Status   // the connection is over: posted work requests are Flushed
 }
 
 // rcOutput is the output of a step of an rc: first completions, then packets.
@@ -79,8 +78,8 @@ func (o *rcOutput) Reset() {
 
 // TransportStats count irregular packets and events of reliable connections.
 type TransportStats struct {
-	Duplicates uint64 // requests that came again
-	Ahead      uint64 // requests with something missing before them
+	Duplicates uint64 // requests that came repeatedly
+	Ahead      uint64 // requests with a missing one before them
 	NoBuffer   uint64 // SENDs that found no receive buffer
 	Refused    uint64 // requests that were answered with a fatal NAK
 	Ghosts     uint64 // answers to packets that are not in flight
@@ -132,7 +131,7 @@ func (c *rc) Step(now time.Duration, in rcInput, out *rcOutput) time.Duration {
 		c.post(in.Post, out)
 	}
 	if c.failed != verbs.Success {
-		c.acknowledge(out) // a NAK says why
+		c.acknowledge(out) // the NAK with the reason
 		return machine.Never
 	}
 	if !in.Later {

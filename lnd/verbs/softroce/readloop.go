@@ -17,8 +17,8 @@ import (
 
 // handingOver is implemented by ports (wire.Conn) whose read loop can be handed over.
 type handingOver interface {
-	// readLoopFor prepares for that before anything arrives. It returns nil if this port
-	// cannot. Otherwise the port calls h.flushACKs each time before it blocks.
+	// readLoopFor prepares the hand-over before anything arrives. It returns nil if this port
+	// does not support it. Otherwise the port calls h.flushACKs each time before it blocks.
 	readLoopFor(h *hub) lnd.ReadLoop
 }
 
@@ -31,8 +31,8 @@ var (
 // ReadLoop is that of the device's socket (verbs.ReadLooper).
 func (d *device) ReadLoop() lnd.ReadLoop { return d.hub.loop }
 
-// The read loop is handed over while no more than so many packets arrive at a time and are
-// in flight; local policy. More packets belong to a stream, whose ACKs must not wait for a
+// The read loop is handed over while at most this many packets arrive at a time and are in
+// flight; local policy. More packets belong to a stream, whose ACKs must not wait for a
 // follower.
 const (
 	maxQuiet    = 8

@@ -57,9 +57,9 @@ type region struct {
 	table  *regionTable
 	domain *domain
 
-	// Writers hold mu while they copy, one at a time: a hostile peer may write the
-	// same bytes through two connections. Its owner alone changes what it guards, and
-	// those in the table only if the region is not there.
+	// Writers hold mu while they copy, one at a time: a hostile peer may write the same bytes
+	// through two connections. Only the owner of the region changes the fields that mu
+	// guards, and the pieces only while the region is not in the table.
 	mu     sync.Mutex
 	key    ibta.RKey // and all below
 	base   uint64

@@ -68,7 +68,7 @@ var _ verbs.Request = (*request)(nil)
 // Peer returns the address of the peer (verbs.Request).
 func (r *request) Peer() netip.AddrPort { return r.peer }
 
-// Private returns what the peer says (verbs.Request).
+// Private returns the private data of the peer (verbs.Request).
 func (r *request) Private() []byte { return r.private }
 
 // Accept makes the connection (verbs.Request).
@@ -78,7 +78,7 @@ func (r *request) Accept(cfg verbs.ConnConfig, events func(verbs.Conn, verbs.Eve
 	}
 	c, err := r.accept(cfg, events)
 	if err != nil {
-		_ = r.refuse(ibta.RejectNoResources, nil) // it may be gone
+		_ = r.refuse(ibta.RejectNoResources, nil) // the request may be gone
 		return nil, err
 	}
 	return c, nil
@@ -109,7 +109,7 @@ func (c *conn) call(call cmCall) error {
 	return nil
 }
 
-// Reject refuses (verbs.Request).
+// Reject refuses the request (verbs.Request).
 func (r *request) Reject(private []byte) error {
 	if len(private) > verbs.MaxRejectPrivate {
 		return verbs.ErrTooLarge
@@ -142,7 +142,7 @@ func (d *device) Connect(to netip.AddrPort, cfg verbs.ConnConfig, events func(ve
 		return nil, err
 	}
 	c.asking, c.retry = true, cfg.RetryCount&7
-	c.peer = to.Addr().Unmap().WithZone("") // that of the device counts
+	c.peer = to.Addr().Unmap().WithZone("") // the zone is that of the device
 	call := cmCall{
 		Kind: callConnect, To: netip.AddrPortFrom(c.peer, to.Port()), Port: cfg.SrcPort, Private: bytes.Clone(cfg.Private), Timeout: cfg.Timeout,
 		End: cmEnd{

@@ -104,8 +104,8 @@ func (r *requester) lost() {
 	r.window, r.acked = min(r.window, r.maxWindow), 0
 }
 
-// grown lets the window grow by one packet for each window that is acknowledged; n packets
-// have been.
+// grown lets the window grow by one packet for each window that is acknowledged. n more
+// packets were acknowledged.
 func (r *requester) grown(n int) {
 	for r.acked += n; r.acked >= r.window && r.window < r.maxWindow; r.window++ {
 		r.acked -= r.window
@@ -194,7 +194,7 @@ func (c *rc) transmit(now time.Duration, out *rcOutput) {
 	want := max(0, min(r.window-inFlight, c.sends.end.Sub(r.next)))
 	n := c.cfg.Allowance.take(inFlight, want)
 	if n == 0 && r.ackAsked.Sub(r.unacked) < 0 {
-		n = c.cfg.Allowance.take(0, min(want, 1)) // it requests an ACK, without which nothing would come
+		n = c.cfg.Allowance.take(0, min(want, 1)) // this packet requests an ACK, which lets the queue pair go on
 	}
 	if n > 0 && inFlight == 0 {
 		r.silentSince = now

@@ -18,14 +18,14 @@ const (
 type responder struct {
 	expected ibta.PSN
 	msn      uint32
-	nakSent  bool     // for a missing packet; until that comes
-	dropped  ibta.PSN // the last that was dropped because of that, in this step
+	nakSent  bool     // a NAK for a missing packet was sent, and the packet has not come yet
+	dropped  ibta.PSN // the last packet that was dropped because of that, in this step
 
 	in      message
 	buffer  verbs.Buffer // of the SEND in progress
 	length  int          // bytes of it that came
 	key     ibta.RKey    // of the WRITE in progress
-	address uint64       // where it goes on
+	address uint64       // the address at which it continues
 	left    uint32       // bytes of it to come
 
 	answer    ibta.Syndrome // to be sent at the end of the step

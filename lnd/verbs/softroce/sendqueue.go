@@ -16,7 +16,7 @@ type sendWork struct {
 	packets  int
 	length   int
 	pieces   [][]byte
-	inline   []byte // what the caller keeps
+	inline   []byte // copies of the pieces that are in no region
 }
 
 // sendQueue holds the work requests that are not done, in a ring, and knows which
@@ -26,7 +26,7 @@ type sendQueue struct {
 	ring  []sendWork
 	head  int
 	count int
-	end   ibta.PSN // behind the last packet of all
+	end   ibta.PSN // the PSN after the last packet of all work requests
 
 	// The next packet: packet at of work cursor, whose payload begins at offset of
 	// a piece.
@@ -62,7 +62,7 @@ func (q *sendQueue) push(wr *verbs.SendWR) {
 		}
 	}
 	if cap(w.inline) < n {
-		w.inline = make([]byte, 0, n) // it must not move from here on
+		w.inline = make([]byte, 0, n) // the pieces refer to it, so it must not move
 	}
 	for _, p := range wr.Pieces {
 		b := p.Bytes

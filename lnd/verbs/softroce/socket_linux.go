@@ -67,8 +67,8 @@ func openSocket(local netip.AddrPort, rcvbuf int) (*socket, error) {
 	return s, nil
 }
 
-// setUp sets the options of the socket. Cutting and joining are there if the
-// kernel has them.
+// setUp sets the options of the socket. The kernel may lack those for cutting and joining
+// datagrams.
 func (s *socket) setUp(fd int, v6 bool, rcvbuf int) error {
 	level, discover, probe := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE
 	if v6 {
@@ -77,7 +77,7 @@ func (s *socket) setUp(fd int, v6 bool, rcvbuf int) error {
 	if err := unix.SetsockoptInt(fd, level, discover, probe); err != nil {
 		return err
 	}
-	if v6 { // kernels and adapters send none, as the ICRC makes it needless
+	if v6 { // no UDP checksum: kernels and adapters send none, because the ICRC makes it needless
 		if err := unix.SetsockoptInt(fd, ofUDP, unix.UDP_NO_CHECK6_RX, 1); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func setBuffer(fd, force, plain, n int) {
 
 // rawConn returns the descriptor of the socket.
 func (s *socket) rawConn() syscall.RawConn {
-	s.once.Do(func() { s.raw, _ = s.conn.SyscallConn() }) // fails for no socket only
+	s.once.Do(func() { s.raw, _ = s.conn.SyscallConn() }) // fails only without a socket
 	return s.raw
 }
 

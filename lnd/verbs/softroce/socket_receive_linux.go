@@ -28,8 +28,8 @@ type receiver struct {
 	n     int
 	errno unix.Errno
 
-	counts bool          // the system says how many found no room, in missed
-	missed atomic.Uint32 // as of the last datagram that did
+	counts bool          // the system reports in missed how many datagrams found no room
+	missed atomic.Uint32 // as the latest datagram that found room tells
 }
 
 type receiverSlot struct {
@@ -43,7 +43,7 @@ type receiverSlot struct {
 func newReceiver(size int) *receiver {
 	x := new(receiver)
 	x.fn = x.try
-	memory := make([]byte, mostMessages*size) // the system gives what is touched
+	memory := make([]byte, mostMessages*size) // the system allocates pages only when they are used
 	for i := range x.slots {
 		slot, h := &x.slots[i], &x.msgs[i].Hdr
 		slot.bytes = memory[i*size : (i+1)*size]
@@ -100,8 +100,8 @@ func (t *receiverSlot) sender() netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4((*unix.RawSockaddrInet4)(unsafe.Pointer(&t.name)).Addr), port)
 }
 
-// segmentSize returns the size of datagrams that the kernel has joined, and whole
-// if it has not. It is asked to say that alone, and so nothing else is in oob.
+// segmentSize returns the size of datagrams that the kernel has joined, and whole if it has
+// not joined any. The socket requests no other control messages, so oob has nothing else.
 func segmentSize(oob []byte, whole int) int {
 	at := unix.CmsgLen(0)
 	if len(oob) < at+4 || binary.NativeEndian.Uint32(oob[at-4:]) != unix.UDP_GRO || binary.NativeEndian.Uint32(oob[at-8:]) != ofUDP {

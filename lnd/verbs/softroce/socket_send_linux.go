@@ -15,7 +15,7 @@ import (
 const (
 	mostBursts = 32        // that one call sends
 	keptSender = 4         // per socket
-	smallBurst = 256 << 10 // up to so many bytes the scheduler is not told of a call, which does not wait
+	smallBurst = 256 << 10 // up to this many bytes a call is made without telling the Go scheduler; it does not wait
 )
 
 // sender is the memory of a call that sends bursts.
@@ -69,7 +69,7 @@ func (s *socket) refusal(x *sender, b *wire.Burst) error {
 			break
 		}
 		one := *b
-		one.Segments, one.Bytes = 1, b.Bytes[:b.Size] // is number 0 in any case
+		one.Segments, one.Bytes = 1, b.Bytes[:b.Size] // a burst of one datagram: its number is 0 in any case
 		x.n, x.total = 1, 0
 		x.set(0, &one)
 		if err := s.rawConn().Control(x.fn); err == nil && x.errno == 0 {

@@ -42,7 +42,7 @@ type udpPort struct {
 	list     []wire.Datagrams // received by a follower in Await
 }
 
-// read hands on what arrives until the port is closed.
+// read passes on arriving datagrams until the port is closed.
 func (p *udpPort) read() {
 	for {
 		list, err := p.socket.receive()

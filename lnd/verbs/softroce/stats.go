@@ -7,7 +7,7 @@ package softroce
 type Stats struct {
 	QueuePairs  int // reliable ones and those for datagrams
 	Regions     int // of registered memory
-	Connections int // that the connection manager knows, also those whose numbers must rest
+	Connections int // connections in the connection manager, also those whose numbers may not be used again yet
 
 	Transport TransportStats // of all connections, also of those that are over
 	CM        CMStats        // of the connection manager
@@ -21,7 +21,7 @@ type Stats struct {
 	Strays    uint64 // to a connection, but not from its peer, or when it was over
 	BadQKey   uint64 // to QP 1, but no management datagram
 	Unsent    uint64 // bursts that the system did not take
-	Full      uint64 // of them: because it had no room
+	Full      uint64 // of these: because it had no room
 }
 
 // Stats returns the counters.

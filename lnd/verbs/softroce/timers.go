@@ -61,8 +61,8 @@ func (t *timers) remove(e *timed) {
 	t.heap.Clear(&e.due)
 }
 
-// start sets the clock's timer for the first in the heap. A call that is under way
-// does that at its end.
+// start sets the clock's timer for the first timed in the heap. If fire is running, fire does
+// that at its end.
 func (t *timers) start() {
 	if t.firing || t.closed || t.heap.Next() >= t.at {
 		return
@@ -70,7 +70,7 @@ func (t *timers) start() {
 	t.at = t.heap.Next()
 	d := max(t.at-t.clock.Now(), 0)
 	if r, ok := t.timer.(interface{ Reset(time.Duration) bool }); ok {
-		r.Reset(d) // as a new one, without its memory
+		r.Reset(d) // this costs no memory, unlike a new timer
 		return
 	}
 	if t.timer != nil {

@@ -77,11 +77,11 @@ func (u *ud) QPN() uint32 { return uint32(u.qpn) }
 // own overhead included, until they are read. 0 before the first Join.
 func (u *ud) ReceiveBuffer() int { return int(u.hub.groups.granted.Load()) }
 
-// Missed is how many datagrams to the groups of the device have found the system's
-// receive buffer full, as of the last that did not.
+// Missed is how many datagrams to the groups of the device have found the system's receive
+// buffer full, as the latest received datagram tells.
 func (u *ud) Missed() uint64 { return u.hub.groups.stats().Missed }
 
-// Join receives what is sent to a group (verbs.UD).
+// Join receives datagrams that are sent to a group (verbs.UD).
 func (u *ud) Join(group netip.Addr) error {
 	u.mu.Lock()
 	ended := u.ended
@@ -93,7 +93,7 @@ func (u *ud) Join(group netip.Addr) error {
 	u.mu.Lock()
 	ended = u.ended
 	u.mu.Unlock()
-	if ended { // meanwhile
+	if ended { // closed meanwhile
 		u.hub.groups.leaveAll(u)
 		return verbs.ErrClosed
 	}
@@ -162,7 +162,7 @@ func (u *ud) again(time.Duration) {
 // roomTimeout is how long a sender without room waits before it tries again; local policy.
 const roomTimeout = grain
 
-// flush sends what is posted, as far as there is room. The caller holds mu.
+// flush sends posted datagrams, as far as there is room. The caller holds mu.
 func (u *ud) flush() {
 	if u.out.len() == 0 {
 		return
@@ -189,8 +189,8 @@ func (u *ud) finish() {
 	}
 }
 
-// Close ends the queue pair (verbs.UD). Nothing arrives when it returns, but for
-// the upcall that is being made.
+// Close ends the queue pair (verbs.UD). After it returns no datagram arrives, except for the
+// upcall that is being made.
 func (u *ud) Close() {
 	u.mu.Lock()
 	if u.ended {

@@ -23,8 +23,8 @@ type udCounters struct {
 	failed   atomic.Uint64 // that the system refused to send
 	full     atomic.Uint64 // how often there was no room to send
 	received atomic.Uint64
-	qkey     atomic.Uint64 // with a Q_Key of others
-	own      atomic.Uint64 // that this queue pair has sent to a group itself
+	qkey     atomic.Uint64 // datagrams with another Q_Key
+	own      atomic.Uint64 // datagrams to a group from this queue pair itself
 	opcode   atomic.Uint64 // no datagram, or with immediate data
 	tooLong  atomic.Uint64 // longer than a receive buffer
 	noBuffer atomic.Uint64 // found no receive buffer

@@ -20,10 +20,10 @@ type udSender struct {
 	frame  framer
 	posted []udWork
 	bursts []wire.Burst // memory of flush
-	gone   int          // of posted, that are dealt with
+	gone   int          // number of datagrams at the front of posted that are done
 
-	since time.Duration // when the backlog became long; 0: it is not
-	to    route         // where the last one went
+	since time.Duration // when the backlog became long; 0: it is not long
+	to    route         // the route of the last datagram
 	parts [][]byte
 	done  []verbs.Completion
 }
@@ -77,9 +77,9 @@ func (s *udSender) route(to netip.Addr) route {
 	return s.to
 }
 
-// Bounds of the backlog of a device's socket, beyond which datagrams wait, and of the time for
-// that. Queues of interfaces have room for more, but silently drop what exceeds it. Local
-// policy.
+// Bounds of the backlog of a device's socket, beyond which datagrams wait, and of the time
+// that they wait. Queues of interfaces have room for more, but silently drop what exceeds it.
+// Local policy.
 const (
 	mostBacklog = 200 << 10 // bytes, with the system's overhead
 	longestWait = 2 * time.Millisecond
@@ -102,7 +102,7 @@ func (s *udSender) room(now time.Duration) int {
 	return 0
 }
 
-// flush sends what is posted until there is no room.
+// flush sends posted datagrams until there is no room.
 func (s *udSender) flush(port wire.Conn, now time.Duration) {
 	s.bursts = s.bursts[:0]
 	for i := range s.room(now) {
@@ -158,14 +158,14 @@ func (s *udSender) settle() {
 		if s.frame.Reset(); cap(s.frame.bytes) > keptBytes {
 			s.frame = framer{}
 		}
-	case 2*s.gone >= len(s.posted): // moves no more than was sent since the last time
+	case 2*s.gone >= len(s.posted): // moves no more datagrams than were sent since the last time
 		s.posted = slices.Delete(s.posted, 0, s.gone)
 		s.frame.skip(s.gone)
 		s.gone = 0
 	}
 }
 
-// skip takes the first n bursts out.
+// skip removes the first n bursts.
 func (f *framer) skip(n int) {
 	gone := f.bursts[n].from
 	f.bytes = slices.Delete(f.bytes, 0, gone)
@@ -176,7 +176,7 @@ func (f *framer) skip(n int) {
 	}
 }
 
-// drop flushes what is posted.
+// drop completes all posted datagrams as flushed.
 func (s *udSender) drop() {
 	for s.len() > 0 {
 		s.complete(verbs.Flushed)

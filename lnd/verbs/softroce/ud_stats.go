@@ -7,8 +7,8 @@ type UDStats struct {
 	Failed   uint64 // that the system refused to send
 	Waited   uint64 // how often there was no room to send
 	Received uint64 // datagrams handed to the consumer
-	BadQKey  uint64 // dropped: with a Q_Key of others
-	Own      uint64 // to a group, by the queue pair itself
+	BadQKey  uint64 // dropped: with another Q_Key
+	Own      uint64 // dropped: to a group, from this queue pair itself
 	Foreign  uint64 // no datagrams, or with immediate data
 	TooLong  uint64 // longer than a receive buffer
 	NoBuffer uint64 // found no receive buffer

@@ -131,8 +131,8 @@ func groupsOfUD(t *testing.T, s *suite) {
 	}
 }
 
-// datagramErrors: what cannot be sent is refused, all of it, and a queue pair that is
-// closed refuses everything.
+// datagramErrors: datagrams that cannot be sent are refused, the whole list, and a queue pair
+// that is closed refuses everything.
 func datagramErrors(t *testing.T, s *suite) {
 	a, b := s.newUD(0, qkey), s.newUD(1, qkey)
 	good := verbs.Datagram{

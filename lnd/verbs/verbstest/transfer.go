@@ -35,8 +35,8 @@ func sends(t *testing.T, s *suite) {
 	}
 }
 
-// writes: what is written is there when a later message arrives, across the pieces
-// of a region.
+// writes: the bytes of a WRITE are in the region when a later message arrives, across the
+// pieces of the region.
 func writes(t *testing.T, s *suite) {
 	x := s.connect()
 	memory := [3][]byte{make([]byte, 5000), make([]byte, 1), make([]byte, 95_000)}
@@ -130,7 +130,7 @@ func postInside(t *testing.T, s *suite) {
 	}
 }
 
-// postErrors: what cannot be posted is refused, all or nothing.
+// postErrors: a list with a work request that cannot be posted is refused as a whole.
 func postErrors(t *testing.T, s *suite) {
 	x := s.connect()
 	full := make([]verbs.SendWR, maxSends+1)
@@ -183,7 +183,7 @@ func keepBuffers(t *testing.T, s *suite) {
 	}
 }
 
-// emptyPool: what finds no buffer arrives when there is one.
+// emptyPool: a message that finds no buffer arrives when there is one.
 func emptyPool(t *testing.T, s *suite) {
 	x := s.connect()
 	var kept []verbs.Completion

@@ -1,10 +1,9 @@
-// Package wire is what a softroce device sends and receives by: datagrams over
-// UDP or over something that behaves like it.
+// Package wire is the network of a softroce device: it sends and receives datagrams over UDP
+// or over something that behaves like it.
 //
-// A [Network] opens ports, one for each address and one for each multicast group
-// of it. It moves bytes and knows nothing of what they mean, but for one thing:
-// the ICRC of a packet covers the IPv4 identification, and so the datagrams of a
-// [Burst] are numbered from 0 on (DF is set).
+// A [Network] opens ports, one for each address and one for each multicast group of it. It
+// does not interpret bytes, with one exception: the ICRC of a packet covers the IPv4
+// identification, and so the datagrams of a [Burst] are numbered from 0 on (DF is set).
 package wire
 
 import (
@@ -24,8 +23,8 @@ var (
 	ErrFull = errors.New("no room for datagrams")
 )
 
-// Burst is datagrams to one destination, one behind the other. All have Size bytes;
-// the last may have less.
+// Burst is a sequence of datagrams to one destination. All have Size bytes; the last may have
+// less.
 type Burst struct {
 	To       netip.AddrPort // a node or a group
 	Class    uint8          // traffic class
@@ -34,8 +33,8 @@ type Burst struct {
 	Bytes    []byte         // all datagrams, one behind the other
 }
 
-// Datagrams is what came from one sender: one datagram, or several that are joined.
-// All have Size bytes; the last may have less.
+// Datagrams are one datagram from a sender, or several that are joined. All have Size bytes;
+// the last may have less.
 type Datagrams struct {
 	From  netip.AddrPort // the sender
 	Class uint8          // traffic class; 0 if it is not known
@@ -73,9 +72,9 @@ type Network interface {
 // Conn is an open port. Its methods are safe for concurrent use.
 type Conn interface {
 	Attr() Attr
-	// Send sends bursts, in order, without keeping them. It returns how many of them
-	// are dealt with; the error, if any, is that of the next one. It waits while the
-	// system has no room for what is being sent, and for nothing else.
+	// Send sends bursts, in order, without keeping them. It returns how many of them it has
+	// sent or dropped; the error, if any, is that of the next one. It waits only while the
+	// system has no room for what is being sent.
 	Send(list []Burst) (n int, err error)
 	// Close returns when Receive is not called any more. It may block.
 	Close() error
