@@ -64,9 +64,10 @@ type Agent struct {
 	lists    map[engine.RequestID]*fetch
 }
 
-// New returns an agent, which takes part from then on. The error is [portals.ErrNoLoopback] or
-// [portals.ErrNoDiscovery] for a node that lacks one of these, an *[Error] if Config.Self has
-// to select one of the node's NIDs, or that of portals when it posts buffers.
+// New returns an agent, which takes part in collectives from then on. The error is
+// [portals.ErrNoLoopback] or [portals.ErrNoDiscovery] for a node that lacks one of these, an
+// *[Error] if Config.Self has to select one of the node's NIDs, or the error of posting
+// buffers.
 func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err := table.Ready(); err != nil {
 		return nil, err
@@ -103,7 +104,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	return a, nil
 }
 
-// fill sets the defaults of the configuration.
+// fill checks the configuration and sets its defaults.
 func (a *Agent) fill() error {
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -143,12 +144,13 @@ func orElse(n, d int) int {
 }
 
 // Close stops the agent. It refuses further questions to handlers (ECANCELED), ends the
-// contexts of handlers that run, and waits up to a second until their answers were sent:
-// members below this one may have to answer first. Then it calls no callback any more, and
-// waits for those that run; a callback must not call Close. If ctx ends before they return,
-// Close returns an error, and buffers of requests stay posted, and fetches go on, until Close
-// is called again or the node is closed. Other requests under way are not answered. A message
-// under way may use its memory until the node is closed, which should be next.
+// contexts of running handlers, and waits up to a second until their answers were sent, for
+// which members below this one may have to answer first. After that the agent calls no callback
+// any more, and Close waits for callbacks that run; a callback must not call Close. If ctx ends
+// before they return, Close returns an error; then buffers of requests stay posted, and fetches
+// go on, until Close is called again or the node is closed. Other requests under way are not
+// answered. Messages under way may use the agent's memory until the node is closed, so close
+// the node next.
 func (a *Agent) Close(ctx context.Context) error {
 	if a.closing.CompareAndSwap(false, true) {
 		a.fallSilent(ctx)
@@ -169,7 +171,7 @@ func (a *Agent) Close(ctx context.Context) error {
 	return nil
 }
 
-// fallSilent stops taking part; callbacks that run go on.
+// fallSilent stops taking part in collectives; callbacks that run go on.
 func (a *Agent) fallSilent(ctx context.Context) {
 	defer close(a.silent)
 	a.cancel()
@@ -189,13 +191,13 @@ func (a *Agent) giveUp() {
 		r.unlinkAll()
 		r.frame.stop()
 	}
-	for _, f := range a.lists { // any order: likewise
+	for _, f := range a.lists { // any order, too
 		f.stop()
 	}
 }
 
-// arrived takes a request. It also takes one that was cut, so that the machine refuses and
-// counts it. The machine copies what it keeps.
+// arrived takes a request. It also takes a request that was cut because its buffer was too
+// short, so that the machine refuses and counts it. The machine copies the data that it keeps.
 func (a *Agent) arrived(e *portals.Event, data []byte) {
 	if n := a.inbox.NotPosted(); n != a.missed.Swap(n) {
 		a.log.Error("scoll: no buffer posted", slog.Uint64("times", n))
@@ -228,7 +230,7 @@ func (a *Agent) ask(ids []nid.NID) {
 // without Config.CheckBulk.
 func (a *Agent) BulkModified() uint64 { return a.bulkModified.Load() }
 
-// Groups lists the groups that this node knows.
+// Groups returns the state of the groups that this node knows.
 func (a *Agent) Groups() (list []GroupState) {
 	a.runner.Inspect(func() { list = a.m.Groups() })
 	return list
@@ -282,8 +284,8 @@ func (a *Agent) effect(e *engine.Effect, out *engine.Output) {
 	}
 }
 
-// request returns the request of an id. It creates one for a request that no service has,
-// because it concerns the module alone.
+// request returns the request of an id. It creates a request for an id that no service knows,
+// because the request concerns the module alone.
 func (a *Agent) request(id engine.RequestID) *Request {
 	r := a.requests[id]
 	if r == nil {

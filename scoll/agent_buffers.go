@@ -15,7 +15,7 @@ type buffers struct {
 	exposed     []*post
 	linked      int  // posts that the network may still use
 	withdrawing bool // the machine waits until linked is 0
-	over        bool // the request is over: posts can be reused
+	over        bool // the request has ended: its posts can be reused
 	few         [8]*post
 }
 
@@ -83,7 +83,7 @@ func (b *buffers) unposted(children int) int {
 	return -1
 }
 
-// reset drops all posts, which the network does not use any more.
+// reset drops all posts. The network must not use them any more.
 func (b *buffers) reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -118,7 +118,8 @@ func (r *Request) forward(e *engine.Effect, out *engine.Output) {
 	r.agent.sendDown(sending{id: e.ID, child: e.Child}, e, out)
 }
 
-// tellQuiet tells the machine that the network uses no buffer any more, if it waits for that.
+// tellQuiet tells the machine that the network uses no buffer of the request any more, if the
+// machine waits for that.
 func (r *Request) tellQuiet() {
 	b := &r.buffers
 	b.mu.Lock()

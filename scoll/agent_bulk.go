@@ -41,7 +41,7 @@ func (r *Request) expose(e *engine.Effect) {
 		}
 	}
 	if err != nil {
-		p.unlinked() // children time out
+		p.unlinked() // the children run into their timeouts
 	}
 }
 
@@ -57,17 +57,17 @@ type fetch struct {
 	list     []byte // of members; nil for bulk data
 	segments []portals.Segment
 	length   int
-	chunk    int         // bytes of a GET
-	partly   bool        // the machine wants progress
-	sum      wire.Digest // of bulk data; zero: not known
+	chunk    int         // bytes of one GET
+	partly   bool        // the machine wants to be told of progress
+	sum      wire.Digest // digest of the bulk data; zero: not known
 
 	mu     sync.Mutex
-	limit  int        // bytes that the parent has; guarded by mu, like all below
+	limit  int        // bytes that the parent has so far; guarded by mu, like all below
 	next   int        // offset of the next GET
 	under  []*getting // GETs under way, in order
-	there  int        // bytes before these that the machine knows of
+	there  int        // bytes before those of the GETs under way, as told to the machine
 	status Status
-	told   bool // the machine knows of the end
+	told   bool // the machine was told of the end
 }
 
 // getting is a GET.
@@ -110,7 +110,7 @@ func (a *Agent) stopFetch(id engine.RequestID) {
 	f.stop()
 }
 
-// pump starts GETs up to fetchWindow, and tells the machine of the end.
+// pump starts GETs, up to fetchWindow at a time, and tells the machine of the end.
 func (f *fetch) pump() {
 	f.mu.Lock()
 	for f.status == OK && f.next < f.limit && len(f.under) < fetchWindow {
@@ -126,7 +126,7 @@ func (f *fetch) pump() {
 	status := f.status
 	f.mu.Unlock()
 	switch {
-	case over && status == OK && f.sum != wire.Digest{}: // the check may take long
+	case over && status == OK && f.sum != wire.Digest{}: // the check may take a long time
 		f.a.work(func() {
 			f.a.do(engine.Input{Kind: engine.InFetched, ID: f.id, Status: f.check()})
 		})
@@ -149,7 +149,7 @@ func (g *getting) begin() {
 	stopped := f.status != OK
 	f.mu.Unlock()
 	if stopped {
-		_ = f.a.table.MDUnlink(md) // its event ends it
+		_ = f.a.table.MDUnlink(md) // the event of the unlinking ends it
 		return
 	}
 	err = f.a.table.Get(portals.GetRequest{
@@ -157,7 +157,7 @@ func (g *getting) begin() {
 		Portal: wire.BulkPortal, MatchBits: f.bits, Offset: uint32(g.from),
 	})
 	if err != nil {
-		_ = f.a.table.MDUnlink(md) // its event ends it
+		_ = f.a.table.MDUnlink(md) // the event of the unlinking ends it
 	}
 }
 
@@ -192,8 +192,8 @@ func (g *getting) over(s Status) {
 	f.pump()
 }
 
-// progress returns how many bytes are here from the beginning, or 0 if the machine knows, or
-// does not want to. The end is reported by pump. The caller holds f.mu.
+// progress returns how many bytes have arrived without a gap from the beginning, or 0 if the
+// machine has been told or does not want to be. pump reports the end. The caller holds f.mu.
 func (f *fetch) progress() (there int) {
 	if there = f.next; len(f.under) > 0 {
 		there = f.under[0].from

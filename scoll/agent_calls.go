@@ -34,7 +34,7 @@ func (a *Agent) call(c *call) {
 		c.made.done(c.made, c.err)
 		return
 	}
-	a.runner.Do(in) // the caller makes the calls that follow
+	a.runner.Do(in) // the caller of call makes the calls that follow
 }
 
 // mapGroup asks a service for the members of an out-of-band group.
@@ -71,7 +71,7 @@ func (r *Request) preRequest(id engine.RequestID) engine.Input {
 	case r.buffers.unposted(len(r.children)) >= 0, r.bulkLength > 0 && len(r.bulk) == 0:
 		in.Status, r.stage = EINVAL, endedStage // SC-41, SC-32
 		if r.root {
-			r.stage = sentStage // post-reply follows
+			r.stage = sentStage // PostReply follows
 		}
 	default:
 		r.stage = sentStage
@@ -112,7 +112,7 @@ func (r *Request) again(e *engine.Effect, out *engine.Output) {
 	r.tree.N, r.tree.Root = e.Members.Len(), r.rank
 }
 
-// callFor queues the call of the callback that an effect asks for.
+// callFor queues the call of a callback for an effect.
 func (a *Agent) callFor(e *engine.Effect, out *engine.Output) {
 	c := call{kind: e.Kind, id: e.ID}
 	switch e.Kind {
@@ -163,17 +163,17 @@ func (r *Request) childReply(e *engine.Effect, out *engine.Output) Reply {
 	return p
 }
 
-// gathered stores what the service may ask for in post-reply.
+// gathered stores the results that the service may read in PostReply.
 func (r *Request) gathered(e *engine.Effect, out *engine.Output) {
-	r.unlinkAll() // more were posted than there were parts
+	r.unlinkAll() // more buffers may have been posted than parts arrived
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.busy, r.status = e.Busy, e.Status
 	r.missing = append(r.missing, out.Missing[e.Missing.Begin:e.Missing.End]...)
 }
 
-// postReply calls the service's PostReply. From then on a reply is legal (SC-A2), unless the
-// module has replied.
+// postReply calls the service's PostReply. From then on the service may reply (SC-A2), unless
+// the module has replied.
 func (r *Request) postReply() {
 	r.checkBulk()
 	r.mu.Lock()
@@ -226,7 +226,7 @@ func (r *Request) checkBulk() {
 	}
 }
 
-// sumOf returns a checksum of bulk data that is not 0; 0 if there are none.
+// sumOf returns a checksum of bulk data other than 0; 0 if there are no data.
 func sumOf(segments [][]byte) (sum uint64) {
 	for _, s := range segments {
 		sum = sum<<1 | 1 + uint64(crc32.Update(uint32(sum), crc32.IEEETable, s))

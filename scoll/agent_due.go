@@ -10,19 +10,19 @@ import (
 	"ulnet/scoll/engine"
 )
 
-// due is the queue of callbacks that effects ask for. The goroutine that brought an input
-// calls them after the effects of the step were applied. While a callback runs, other
-// goroutines deliver messages, and make the calls that follow (SC-49): the machine itself
-// keeps callbacks in the required order. If one goroutine has applied the effects of other
-// goroutines' deliveries too, it has several calls to make, and a worker helps. The calls of
-// one delivery are made in turn, which saves goroutine switches.
+// due is the queue of callbacks to be called for effects. The goroutine that steps the machine
+// calls them after it has applied the effects of the step. While a callback runs, other
+// goroutines can deliver messages and make the calls that follow (SC-49): the machine itself
+// keeps callbacks in the required order. If a goroutine has also applied the effects of other
+// goroutines' deliveries, it has several calls to make, and a worker helps it. The calls of one
+// delivery are made one after the other, which saves goroutine switches.
 type due struct {
 	applying atomic.Bool // effects are being applied; the calls follow afterwards
 	left     atomic.Bool // a goroutine left the effects of its delivery to another one
 	count    atomic.Int64
 	helper   func() // Agent.helps, allocated once
 	clock    machine.Clock
-	slow     atomic.Uint64 // slow calls
+	slow     atomic.Uint64 // number of slow calls
 	warns    atomic.Bool   // unsaid is not empty
 
 	mu     sync.Mutex
@@ -30,9 +30,9 @@ type due struct {
 	queue  []*call       // guarded by mu, like all below; from head on
 	head   int
 	free   []*call
-	making int  // goroutines that make calls, including workers
-	active int  // workers, from before they start
-	asked  bool // a worker is about to help
+	making int  // number of goroutines that make calls, including workers
+	active int  // number of workers, counted before they start
+	asked  bool // a worker was started to help and has not begun yet
 	closed bool
 
 	running []*call // see watchdog.go; guarded by mu, like all below
@@ -47,9 +47,9 @@ type call struct {
 	id    engine.RequestID
 	reply Reply    // CallReply
 	maps  *Service // CallMap
-	oob   OOBID    // likewise
+	oob   OOBID    // with CallMap, too
 	made  *Group   // Created
-	err   error    // likewise
+	err   error    // with Created, too
 	began time.Duration
 	slow  bool // the watchdog has counted it
 }
@@ -112,8 +112,8 @@ func (d *due) take(done *call) (c *call, more bool) {
 	return c, d.head < len(d.queue)
 }
 
-// ask reports whether to start a worker that helps, and counts it. It is false while one is
-// about to help.
+// ask reports whether to start a worker that helps, and counts it. It is false while another
+// such worker has not begun yet.
 func (d *due) ask() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,14 +125,14 @@ func (d *due) ask() bool {
 	return true
 }
 
-// come records that the worker has started.
+// come records that the worker has begun.
 func (d *due) come() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asked = false
 }
 
-// isMade reports whether a goroutine makes calls, and so will look for more.
+// isMade reports whether a goroutine is making calls; it then also makes those that are added.
 func (d *due) isMade() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -174,14 +174,15 @@ func (d *due) retire() {
 	d.rest()
 }
 
-// do steps the machine for the network, a clock or discovery, and makes the calls that follow.
+// do steps the machine on an input of the network, a clock or discovery, and makes the calls
+// that follow.
 func (a *Agent) do(in engine.Input) {
 	a.runner.Do(in)
 	a.makeCalls()
 }
 
-// deliver does the same for a message. If another goroutine is applying effects it also
-// applies those of the message.
+// deliver steps the machine on a message, and makes the calls that follow. A goroutine that is
+// already applying effects also applies the effects of this message.
 func (a *Agent) deliver(in engine.Input) {
 	if !a.runner.Do(in) {
 		a.due.left.Store(true)
@@ -190,7 +191,8 @@ func (a *Agent) deliver(in engine.Input) {
 }
 
 // tell steps the machine for a service, which may be in a callback or hold a lock that
-// callbacks take: the goroutine that makes calls makes those that follow, or else a worker.
+// callbacks take. Therefore it makes no calls itself: the goroutine that is making calls makes
+// those that follow or, if there is none, a worker.
 func (a *Agent) tell(in engine.Input) {
 	a.runner.Do(in)
 	if a.due.count.Load() > 0 && !a.due.isMade() {
@@ -198,7 +200,7 @@ func (a *Agent) tell(in engine.Input) {
 	}
 }
 
-// makeCalls makes the calls that are due, unless effects are being applied.
+// makeCalls makes the calls that are due, unless a goroutine is applying effects.
 func (a *Agent) makeCalls() {
 	if a.due.count.Load() == 0 || a.due.applying.Load() {
 		return
@@ -229,7 +231,7 @@ func (a *Agent) help() {
 	}
 }
 
-// helps is what a worker runs that help has started.
+// helps is the function of a worker that help has started.
 func (a *Agent) helps() {
 	defer a.due.retire()
 	a.due.come()

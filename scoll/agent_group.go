@@ -42,17 +42,17 @@ func (g *Group) SetSegment(bytes int) { g.segment = uint32(min(max(bytes, 0), 1<
 
 // GroupConfig configures a group to be created.
 type GroupConfig struct {
-	Service ServiceID // registered on all members
-	Name    string    // of the handle, for the program
-	Private any       // of the handle, for the program
+	Service ServiceID // the service that runs requests over the group; must be registered on all members
+	Name    string    // name of the handle, for the program
+	Private any       // any value, for the program
 	// Members are the nodes of the group in their order, which include this node.
 	Members *Membership
-	Tree    Tree // of its broadcasts
-	// Now tells all members of the group before Done is called. Otherwise the list of
-	// members rides on the first broadcast, and has to fit beside its payload.
+	Tree    Tree // type of tree of the group's broadcasts
+	// Now tells all members of the group before Done is called. Otherwise the first broadcast
+	// carries the list of members, which must fit the message beside the payload.
 	Now bool
-	// Done is called once; without Now before CreateGroup returns. The group can be used if
-	// the error is nil. Required.
+	// Done is called once, without Now before CreateGroup returns. The group can be used if the
+	// error is nil. Required.
 	Done func(*Group, error)
 }
 
@@ -69,8 +69,8 @@ func (a *Agent) CreateGroup(cfg GroupConfig) {
 		members: cfg.Members,
 	}
 	o := engine.Outgoing{Service: cfg.Service, Members: cfg.Members, Tree: cfg.Tree}
-	if !cfg.Now { // the result is known here, whichever goroutine applies the effects
-		o.Status = ECANCELED // if the agent has stopped
+	if !cfg.Now { // the result is set when tell returns, whichever goroutine applies the effects
+		o.Status = ECANCELED // remains if the agent has stopped
 		a.tell(engine.Input{Kind: engine.Create, Broadcast: &o})
 		g.id = o.Group
 		g.done(g, o.Status.Err())
@@ -100,15 +100,15 @@ func (a *Agent) OOBGroup(service ServiceID, name string, id OOBID, t Tree, priva
 	return &Group{agent: a, service: service, id: id.group(), tree: t, name: name, private: private, oob: true}, nil
 }
 
-// Destroy ends a group on all members. done is called once, with the status of the first
-// member that was not reached, if any. EBUSY: broadcasts over the group are under way.
+// Destroy ends a group on all members. done is called once. Its error is the status of the
+// first member that was not reached, if any. EBUSY: broadcasts over the group are under way.
 func (g *Group) Destroy(done func(error)) {
 	pending := *g
 	pending.done = func(_ *Group, err error) { done(err) }
 	o := g.outgoing(wire.FlagModule | wire.FlagLast)
 	o.Token = &pending
 	if g.oob {
-		done(ENOTSUP) // it belongs to its service
+		done(ENOTSUP) // an out-of-band group belongs to its service
 		return
 	}
 	g.agent.tell(engine.Input{Kind: engine.Broadcast, Broadcast: &o})

@@ -8,11 +8,11 @@ import (
 	"ulnet/scoll/engine"
 )
 
-// SetListed sets which nodes are listed. All others are strangers: the resources that they
-// use together, and the addresses that they make this node send to, are bounded, so that
-// they do not keep listed nodes from working. nil, the default: no node is a stranger. The
+// SetListed sets which nodes are listed. All other nodes are strangers: this node bounds the
+// resources that all strangers together use, and the addresses that they make it send to, so
+// that they cannot keep listed nodes from working. nil, the default: no node is a stranger. The
 // function must be pure; when the list changes, call SetListed again. That does not affect
-// groups that are here already.
+// groups that this node already knows.
 func (a *Agent) SetListed(listed func(nid.NID) bool) {
 	a.tell(engine.Input{Kind: engine.Listed, Listed: listed})
 }

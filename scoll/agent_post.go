@@ -9,11 +9,12 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// post is memory that is posted: for a message of a child's reply, or with data to fetch.
+// post is memory that is posted to the network: a buffer for a message of a child's reply, or
+// data for children to fetch.
 type post struct {
 	r        *Request
 	child    int
-	buf      []byte // the service's
+	buf      []byte // the service's buffer
 	header   [wire.ReplyHeaderSize]byte
 	trailer  []byte // room for the longest trailer, and for carried answers
 	segments []portals.Segment
@@ -21,7 +22,7 @@ type post struct {
 
 	attached bool // guarded by buffers.mu, like all below
 	linked   bool
-	reading  int // events that are being delivered to the machine
+	reading  int // number of events that are being delivered to the machine
 	filled   bool
 	part     uint32
 	entry    portals.MEHandle
@@ -78,8 +79,8 @@ func (p *post) attach(from nid.NID, bits uint64, size, room int) error {
 	return err
 }
 
-// lay assembles the memory for a reply, once: header, the service's buffer, and room for size
-// entries of a trailer and for room bytes of carried answers.
+// lay puts together the memory for a reply, once: the header, the service's buffer, and room
+// for size entries of a trailer and for room bytes of carried answers.
 func (p *post) lay(size, room int) {
 	if len(p.segments) > 0 {
 		return
@@ -120,7 +121,7 @@ func (p *post) event(e *portals.Event) {
 		p.filled, p.part = true, h.Part
 		r.buffers.mu.Unlock()
 	}
-	p.free(true) // before the machine knows, because it may post the buffer again
+	p.free(true) // before the machine is told, because it may post the buffer again
 	r.agent.deliver(in)
 	r.buffers.mu.Lock()
 	p.reading--
@@ -148,7 +149,8 @@ func (p *post) unlinked() {
 	r.tellQuiet()
 }
 
-// free records that a buffer is not posted any more. reading: its content is being delivered.
+// free records that a buffer is not posted any more. reading says that its content is being
+// delivered.
 func (p *post) free(reading bool) {
 	b := &p.r.buffers
 	b.mu.Lock()

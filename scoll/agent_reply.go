@@ -19,10 +19,11 @@ import (
 //	ESTALE    the handle has ended
 func (r *Request) Reply(buf []byte) error { return r.reply(buf, engine.Input{Final: true}) }
 
-// ReplyBelow is Reply with an answer of the members below alone. At the root this node is
-// unreached with s, which is not OK, or with the error of IncomingRequest if that has failed.
-// In the latter case it can be called until IncomingRequest and PostReply have returned.
-// Errors as with Reply; EINVAL also: s is OK.
+// ReplyBelow is Reply with an answer that does not include this node's own, but only those of
+// the members below. The root reports this node as unreached with s, which must not be OK, or
+// with the error of IncomingRequest if that has failed. In the latter case the service can call
+// ReplyBelow until both IncomingRequest and PostReply have returned. Errors as with Reply;
+// EINVAL also: s is OK.
 func (r *Request) ReplyBelow(buf []byte, s Status) error {
 	if s == OK {
 		return EINVAL
@@ -30,8 +31,8 @@ func (r *Request) ReplyBelow(buf []byte, s Status) error {
 	return r.reply(buf, engine.Input{Final: true, Below: true, Status: s})
 }
 
-// ReplyPart sends a message of a reply before the last one, at most 63. Reply sends the last.
-// Errors as with Reply; EMSGSIZE also: it is the 64th.
+// ReplyPart sends a message of a reply before the last one, which Reply sends. A reply has at
+// most 63 such parts. Errors as with Reply; EMSGSIZE also: it is the 64th part.
 func (r *Request) ReplyPart(buf []byte) error { return r.reply(buf, engine.Input{}) }
 
 func (r *Request) reply(buf []byte, in engine.Input) error {
@@ -93,7 +94,7 @@ func (r *Request) Abort() {
 	}
 }
 
-// sendUp sends a message of a reply to the parent. It keeps its memory for retries.
+// sendUp sends a message of a reply to the parent. It keeps the message for retries.
 func (r *Request) sendUp(e *engine.Effect, out *engine.Output) {
 	if r.replies == nil {
 		r.replies = r.single[:0]
@@ -123,7 +124,8 @@ func (r *Request) sendUp(e *engine.Effect, out *engine.Output) {
 	r.agent.put(m, e.To, wire.ReplyPortal, e.Bits)
 }
 
-// own returns the payload of a message of the service: the last one is in the request.
+// own returns the payload of a message of the service's reply. The request itself has that of
+// the last message.
 func (r *Request) own(token any) []byte {
 	switch of := token.(type) {
 	case []byte:

@@ -15,7 +15,7 @@ import (
 // [Group.NewRequest] returns. Methods may be called from any goroutine until the handle ends
 // (see [Service]); after that they return ESTALE or do nothing.
 type Request struct {
-	// Data is for the service on this node.
+	// Data is any value of the service on this node.
 	Data any
 
 	agent   *Agent
@@ -30,8 +30,8 @@ type Request struct {
 	flags      wire.Flags
 	processing time.Duration
 	carry      int
-	members    *Membership // nodes of the tree
-	whole      *Membership // of the group
+	members    *Membership // nodes of the request's tree
+	whole      *Membership // all nodes of the group
 	rank       int
 	tree       tree.Tree
 	children   []tree.Child
@@ -57,16 +57,16 @@ type Request struct {
 	missing    []wire.Missing
 	status     Status
 	busy       bool
-	parts      int    // messages of the service's reply before the last
-	final      []byte // the last
+	parts      int    // messages of the service's reply before the last one
+	final      []byte // the last message of the service's reply
 
 	buffers buffers
-	replies []reply // owned by apply: by part
-	sum     uint64  // owned by apply: of bulk data, with CheckBulk
-	frame   *fetch  // owned by apply: of bulk data
+	replies []reply // messages of the reply by part; owned by apply
+	sum     uint64  // checksum of the bulk data, with CheckBulk; owned by apply
+	frame   *fetch  // fetch of the bulk data; owned by apply
 }
 
-// attempt identifies a broadcast to the live members over all its attempts.
+// attempt names a broadcast to the live members; all its attempts have the same name.
 type attempt struct {
 	root        nid.NID
 	incarnation uint64
@@ -79,30 +79,30 @@ type stage uint8
 
 const (
 	preparingStage stage = iota // buffers may be posted
-	sentStage                   // sent, or pre-request has returned
-	replyStage                  // Reply is legal
-	repliedStage                // the last message of the reply exists
+	sentStage                   // the request was sent or, on other members than the root, PreRequest has returned
+	replyStage                  // the service may call Reply
+	repliedStage                // the service or the module has given the last message of the reply
 	endedStage
 )
 
 // Child describes the subtree of a child.
 type Child struct {
 	Nodes    int // in the subtree, including the child
-	Entities int // on these nodes
+	Entities int // entities on these nodes
 }
 
 // Root reports whether this node sent the request.
 func (r *Request) Root() bool { return r.root }
 
-// Group returns the group of the request. Any member can broadcast over it, and is the root
-// then. A regular group stays in the cache as long as its handle is reachable, or until the
+// Group returns the group of the request. Any member can broadcast over it and is then the
+// root. A regular group stays in the cache as long as its handle is reachable, or until the
 // group ends.
 func (r *Request) Group() *Group {
 	if r.group != nil {
 		return r.group
 	}
 	g := &Group{agent: r.agent, service: r.service.ID, id: r.groupID, tree: r.shape, segment: r.segment, oob: !r.groupID.Creator.IsValid()}
-	if !g.oob { // an out-of-band group is mapped again
+	if !g.oob { // a request maps an out-of-band group again
 		r.agent.hold(g)
 	}
 	return g
@@ -162,8 +162,8 @@ func (r *Request) ChildNIDs(i int) (ids []nid.NID) {
 // NID returns the NID of this node in the group.
 func (r *Request) NID() nid.NID { return r.members.NID(r.rank) }
 
-// RootNID returns the NID of the root, as reported by the parent: it is as trustworthy as all
-// nodes on the way from there.
+// RootNID returns the NID of the root, as reported by the parent: it is only as trustworthy as
+// the nodes between the root and this one.
 func (r *Request) RootNID() nid.NID { return r.members.NID(r.tree.Root) }
 
 // ParentNID returns the NID of the parent, which sent the request; zero at the root.
@@ -177,9 +177,9 @@ func (r *Request) ParentNID() (id nid.NID) {
 // BulkLength returns the length of the bulk data in bytes, 0 if there is none.
 func (r *Request) BulkLength() int { return r.bulkLength }
 
-// SetBulk sets in PreRequest the memory for bulk data: at most 256 segments, of at least
-// BulkLength bytes together. They belong to the module until PostReply or, if Busy is true
-// then, until ReplyOut; IncomingRequest may still run then.
+// SetBulk sets, in PreRequest, the memory for bulk data: at most 256 segments, of at least
+// BulkLength bytes together. The segments belong to the module until PostReply or, if Busy is
+// true then, until ReplyOut. IncomingRequest may still run after that.
 func (r *Request) SetBulk(segments ...[]byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -197,10 +197,11 @@ func (r *Request) SetBulk(segments ...[]byte) error {
 	return nil
 }
 
-// SetArrived tells the module in PreRequest, after SetBulk, that the segments already have the
-// bulk data, which came another way than from the parent, such as by multicast, so that the
-// module does not fetch it. Children fetch it from here, unless they have it, too. The
-// service is responsible for the data being the root's. Errors as SetBulk.
+// SetArrived tells the module, in PreRequest after SetBulk, that the segments already contain
+// the bulk data, which the service has received another way than from the parent, such as by
+// multicast. Then the module does not fetch them; children fetch them from here, unless they
+// have them, too. The service must make sure that the data are those of the root. Errors as
+// SetBulk.
 func (r *Request) SetArrived() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -254,16 +255,16 @@ func (r *Request) BulkStatus() Status {
 }
 
 // SetTimeout sets in PreRequest how long the service may take on this node, if that is longer
-// than RequestConfig.Processing. The parent does not learn it.
+// than RequestConfig.Processing. The parent is not told.
 func (r *Request) SetTimeout(d time.Duration) {
 	r.mu.Lock()
 	r.timeout = d
 	r.mu.Unlock()
 }
 
-// Busy reports in PostReply whether buffers are still in use: a peer reads bulk data, or
-// writes to the reply buffer of a child that was given up, or at the root its own
-// IncomingRequest runs. Then they are free in ReplyOut.
+// Busy reports in PostReply whether buffers are still in use: a peer reads bulk data, or writes
+// to the reply buffer of a child that was given up, or at the root its own IncomingRequest
+// runs. In these cases the buffers are free in ReplyOut.
 func (r *Request) Busy() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -287,8 +288,8 @@ type Unreached struct {
 }
 
 // Unreached returns in PostReply at the root the members whose answer did not arrive, once
-// each. It is exact, whatever services do. It includes the root if its own IncomingRequest
-// failed, or has not returned in time.
+// each. The list is exact, whatever services do. It includes the root if its own
+// IncomingRequest failed, or did not return in time.
 func (r *Request) Unreached() []Unreached {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,10 +21,10 @@ type RequestConfig struct {
 	// Processing is how long services take at most. It is part of the timeouts that apply
 	// where discovery does not notice that a node is gone.
 	Processing time.Duration
-	// Carry bounds the answers, in bytes, that a member passes on in one message in place of
-	// a service that does not reply. Answers that do not fit are lost, and their members
-	// unreached with ELOST. Each member needs as much memory for each request under way.
-	// Default 4096, MaxCarry at most; negative: none.
+	// Carry bounds the answers of other members, in bytes, that a member's module passes on in one
+	// message in place of a service that does not reply. Answers that do not fit are lost, and
+	// their members unreached with ELOST. Each member needs as much memory for each request under
+	// way. Default 4096, MaxCarry at most; negative: none.
 	Carry   int
 	Private any // for the program, see Request.Private
 }
@@ -82,7 +82,8 @@ func (a *Agent) planned(o *engine.Outgoing, room []tree.Child) (p engine.Plan, e
 	return p, err
 }
 
-// plan returns the broadcast that NewRequest and MaxPayload ask the machine about.
+// plan returns the description of a broadcast with which NewRequest and MaxPayload ask the
+// machine for its plan.
 func (g *Group) plan(cfg RequestConfig) (engine.Outgoing, error) {
 	flags := wire.Flags(0)
 	if cfg.Last {
@@ -122,8 +123,8 @@ func (g *Group) MaxPayload() (bytes int, err error) {
 }
 
 // Send sends a request, once. nil: the request was accepted, and IncomingRequest and PostReply
-// will be called. If many requests over the group are under way it waits until others are
-// over, in the order of the calls of Send; its timeouts begin then. While it waits, Abort
+// will be called. If many requests over the group are under way, the request waits until others
+// are over, in the order of the calls of Send; its timeouts begin then. While it waits, Abort
 // ends it unsent, see Request.Status. After an error nothing was sent, and no callback is
 // called.
 //
@@ -152,11 +153,11 @@ func (r *Request) Send() error {
 	if r.flags&wire.FlagSubset != 0 {
 		o.Planned = r.members.Digest()
 	}
-	o.Members = r.mapped // the group may have been displaced meanwhile
+	o.Members = r.mapped // the cache may have displaced the group meanwhile
 	if err := r.enter(preparingStage, sentStage); err != nil {
 		return err
 	}
-	o.Status = ECANCELED // if the agent has stopped
+	o.Status = ECANCELED // remains if the agent has stopped
 	r.agent.tell(engine.Input{Kind: engine.Broadcast, Broadcast: &o})
 	if o.Status == OK {
 		return nil
@@ -165,7 +166,7 @@ func (r *Request) Send() error {
 	return o.Status
 }
 
-// enter moves a request of this node from one stage to another.
+// enter moves a request of this node from the stage from to the stage to.
 func (r *Request) enter(from, to stage) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,7 +180,7 @@ func (r *Request) enter(from, to stage) error {
 	return nil
 }
 
-// ours handles effects about a broadcast or a group of this node.
+// ours applies effects about a broadcast or a group of this node.
 func (a *Agent) ours(e *engine.Effect, out *engine.Output) {
 	switch of := e.Token.(type) {
 	case *Request:

@@ -17,7 +17,8 @@ type sending struct {
 	progress bool
 }
 
-// outgoing is a message that is being sent: header, or request, then payload, then trailer.
+// outgoing is a message that is being sent: a header or request, followed by a payload and a
+// trailer.
 type outgoing = portals.Outgoing[sending]
 
 // refuse sends a reply that belongs to no request of this node.
@@ -41,8 +42,8 @@ func (a *Agent) sendDown(s sending, e *engine.Effect, out *engine.Output) {
 	a.put(m, e.To, wire.RequestPortal, 0)
 }
 
-// put sends a message as a plain PUT with priority, without acknowledgement
-// (collectives design, Reliable delivery).
+// put sends a message as a PUT with priority and without acknowledgement (collectives design,
+// Reliable delivery).
 func (a *Agent) put(m *outgoing, to nid.NID, portal int, bits uint64) {
 	m.Priority = true
 	a.outbox.Put(m, portals.PutRequest{

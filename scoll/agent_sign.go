@@ -9,13 +9,13 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// keyLabel is what keys of collectives are derived for. A code is bound to sender and
-// receiver, that of a reply also to its match bits. Bulk data and lists are not signed:
-// their digests are in signed requests.
+// keyLabel is the label for which keys of collectives are derived. A code covers sender and
+// receiver, and in a reply also the match bits. Bulk data and lists are not signed: their
+// digests are in signed requests.
 const keyLabel = "scoll"
 
-// SetKeys changes the keys from now on, as when the nodes are given new ones in steps.
-// The error is [keyring.ErrOnOff] if there are none now, or none in keys.
+// SetKeys replaces the keys from now on; docs/keys.md has the steps for changing the keys of a
+// cluster. The error is [keyring.ErrOnOff] if the agent has no keys now, or none in keys.
 func (a *Agent) SetKeys(keys keyring.Keys) error { return a.signer.Set(keys) }
 
 // KeyStats returns counters of signed messages.
@@ -25,13 +25,14 @@ func (a *Agent) KeyStats() keyring.Stats {
 	return s
 }
 
-// isSigned reports whether a message to the portal of requests ends with a code for it.
+// isSigned reports whether a message to the portal of requests ends with a valid code.
 func (a *Agent) isSigned(b []byte, from nid.NID) bool {
 	n := len(b) - keyring.CodeSize
 	return n >= 0 && a.signer.Verify(b[n:], keyring.Between(from, a.self), b[:n])
 }
 
-// isSigned reports whether a reply of a length, with its code, ends with a code for it.
+// isSigned reports whether a reply of a length, which includes the code, ends with a valid
+// code.
 func (p *post) isSigned(from nid.NID, bits uint64, length int) bool {
 	a, n := p.r.agent, length-keyring.CodeSize
 	if !a.signer.On() || n < 0 {
@@ -45,7 +46,7 @@ func (p *post) isSigned(from nid.NID, bits uint64, length int) bool {
 	return a.signer.Verify(code[:], keyring.Between(from, a.self).Number(bits), cut(p.segments, 0, n)...)
 }
 
-// sumOfBulk is the digest of bulk data that a signed request has.
+// sumOfBulk returns the digest of bulk data, which a signed request contains.
 func sumOfBulk(segments []portals.Segment) wire.Digest {
 	h := sha256.New()
 	for _, s := range segments {
@@ -54,7 +55,7 @@ func sumOfBulk(segments []portals.Segment) wire.Digest {
 	return wire.Digest(h.Sum(nil))
 }
 
-// check compares bulk data that is there with the digest in the request.
+// check compares fetched bulk data with the digest in the request.
 func (f *fetch) check() Status {
 	if sumOfBulk(f.segments) == f.sum {
 		return OK

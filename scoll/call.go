@@ -13,7 +13,8 @@ import (
 // callTime is how long members may take to answer a call whose context has no deadline.
 const callTime = 5 * time.Second
 
-// moreCalls is how often a call is repeated because members died, or came back, meanwhile.
+// moreCalls is how often a call is repeated because members died or came back while it was
+// running.
 const moreCalls = 3
 
 // CallConfig configures a [Group.Call].
@@ -28,14 +29,15 @@ type CallConfig struct {
 	// messages. To ask the same few members often, make a group of them.
 	Only []nid.NID
 	// All makes the call fail if a member is dead: the error is an *Error with Dead. Otherwise
-	// the live members are asked, and the dead are Unreached with EHOSTDOWN.
+	// only the live members are asked, and the dead ones are Unreached with EHOSTDOWN.
 	All bool
 }
 
 // NewGroup creates a group of nodes in their order, which include this one, for a service that
-// is registered on all of them. Members learn of it with the first call or, if the list is
-// too long for that, now: then all have to be alive. [Agent.CreateGroup] has more options.
-// The errors are those of CreateGroup and NewMembership, and that of ctx.
+// is registered on all of them. Members learn of the group with the first call or, if the list
+// is too long for a call's message, before NewGroup returns: then all of them must be alive.
+// [Agent.CreateGroup] has more options. The errors are those of CreateGroup, of NewMembership,
+// and of ctx.
 func (a *Agent) NewGroup(ctx context.Context, service ServiceID, nodes ...nid.NID) (*Group, error) {
 	members, err := membershipOf(nodes...)
 	if err != nil {
@@ -70,14 +72,14 @@ func (a *Agent) NewGroup(ctx context.Context, service ServiceID, nodes ...nid.NI
 }
 
 // Call asks the members of a group, whose service is a [Handler] on all of them, and waits
-// until each has answered, has failed, or is given up. Handlers get a context with the
-// deadline of ctx, less the time that messages take in the tree (5 seconds if there is none;
-// at most Config.MaxTimeout). When ctx ends Call returns at once, with the answers so far and
-// the error of ctx; handlers run on until their deadline. Call blocks, so that callbacks and
-// Inline handlers must not call it; other handlers may.
+// until each has answered, has failed, or was given up. Handlers get a context with the
+// deadline of ctx, less the time that messages take in the tree (5 seconds if there is none; at
+// most Config.MaxTimeout). When ctx ends Call returns at once, with the answers so far and the
+// error of ctx; handlers run on until their deadline. Call blocks, so that callbacks and Inline
+// handlers must not call it; other handlers may.
 //
-// An error without a Result means that no member has run the question. The errors are those
-// of ctx, of [Group.NewRequest] and of [Request.Send], and
+// An error without a Result means that no member has run the question. The errors are those of
+// ctx, of [Group.NewRequest] and of [Request.Send], and
 //
 //	ENOTSUP  the service is not a Handler
 //	EINVAL   a NID in Only is not a member's
@@ -187,7 +189,8 @@ func (g *Group) ranksOf(nodes []nid.NID) (rankSet, error) {
 	return newRankSet(ranks), nil
 }
 
-// timeFor returns how long handlers may take: the time left to ctx, less that of the tree.
+// timeFor returns how long handlers may take: the time left to ctx, less the time that messages
+// take in the tree.
 func (c *calling) timeFor(ctx context.Context) (time.Duration, error) {
 	longest := c.d.a.cfg.MaxTimeout - c.r.treeTime
 	left, ok := machine.Left(ctx)
@@ -207,10 +210,10 @@ func (c *calling) prepare(d *handling, r *Request) error {
 	return at.post(r)
 }
 
-// gathered takes the missing members, in PostReply, and sets the result when this node's own
-// answer is there.
+// gathered takes the list of missing members in PostReply, and sets the result once this node's
+// own answer is there.
 func (c *calling) gathered(r *Request, at *asked) {
-	if s := r.Status(); s != OK { // it was never sent
+	if s := r.Status(); s != OK { // the request was never sent
 		c.err = s
 		close(c.done)
 		return

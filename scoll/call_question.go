@@ -20,11 +20,11 @@ type callQuestion struct {
 
 const questionVersion = 1
 
-// rankSet is a set of ranks, as ranges from an even position on to below the next. nil is
-// all.
+// rankSet is a set of ranks as a list of range ends: each range goes from the element at an
+// even index to below the next element. nil means all ranks.
 type rankSet []int
 
-// newRankSet returns a set of ranks, in any order.
+// newRankSet returns a set of ranks, which may be in any order.
 func newRankSet(ranks []int) rankSet {
 	ranks = slices.Clone(ranks)
 	slices.Sort(ranks)

@@ -19,10 +19,10 @@ import (
 const (
 	PieceSize    = nid.ExtendedSize + 4 // a piece without its data
 	StatusSize   = nid.ExtendedSize + 4 // an entry of a StatusMap: NID in LNet's extended form, status, two bytes reserved
-	VersionsSize = 8                    // Versions: Lowest and Count
+	VersionsSize = 8                    // encoded Versions: Lowest and Count
 )
 
-// AppendPiece appends the data of a node to a concatenation.
+// AppendPiece appends a piece with the data of a node to a concatenation.
 func AppendPiece(b []byte, id nid.NID, data []byte) []byte {
 	b = id.AppendExtended(b)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))

@@ -14,42 +14,43 @@ import (
 type Config struct {
 	// Self is the NID under which this node is a member. Default: the node's, if it has one.
 	Self nid.NID
-	// Incarnation is the number of this incarnation of the node, higher than that of any incarnation
-	// before. Default: the node's.
+	// Incarnation is the number of this incarnation of the node, higher than those of all its
+	// earlier incarnations. Default: the node's.
 	Incarnation uint64
 	// RTT is the estimated round trip time of the network. Default 10 ms.
 	RTT time.Duration
 	// Guard is the slack per level of the tree, beyond the RTT. Default RTT/4, at least 5 ms
 	// (SC-A8).
 	Guard time.Duration
-	// MinBulkRate is the least rate of bulk data, in bytes per second. Default 100 MB/s.
+	// MinBulkRate is the least rate at which bulk data is expected to arrive, in bytes per second.
+	// Default 100 MB/s.
 	MinBulkRate int
 	// MaxPayload bounds the payload of an LNet message, in bytes: longer data is fetched, and
 	// longer answers are sent, in several messages. Default 1 MiB, LNet's smallest.
 	MaxPayload int
-	// MaxActive bounds the requests of other nodes that are under way. Up to four times as
-	// many (at least 1024), and 8 MiB, are held until others are over; further ones are
-	// refused with EMAXACTIVE. At most a quarter of MaxActive requests may wait for lists of
-	// members from the same peer. Default 1024.
+	// MaxActive bounds the requests of other nodes that are under way. Up to four times as many
+	// (at least 1024), and at most 8 MiB, are held until others are over; further ones are refused
+	// with EMAXACTIVE. At most a quarter of MaxActive requests may wait for lists of members from
+	// the same peer. Default 1024.
 	MaxActive int
 	// MaxMembers bounds the nodes of a group. Default 131072.
 	MaxMembers int
-	// MaxGroups bounds the cached groups of other nodes and, separately, the out-of-band
-	// groups that broadcasts of this node bring. A new group displaces the least recently
-	// used one. Only if all groups are in use, requests over further ones are refused with
-	// EMAXGROUPS. It should be at least the number of requests that can be under way, each
-	// of which may have a group of its own. Default 8192.
+	// MaxGroups bounds the cached groups of other nodes and, separately, the out-of-band groups
+	// that broadcasts of this node use. A new group displaces the least recently used one. Only if
+	// all groups are in use, requests over further ones are refused with EMAXGROUPS. It should be
+	// at least the number of requests that can be under way, each of which may have a group of its
+	// own. Default 8192.
 	MaxGroups int
-	// MaxChildren bounds the children to which a request of another root may have this node
-	// send: the root chooses list and tree, and each child costs a connection. A request
-	// with more is refused with EINVAL. Default 1024.
+	// MaxChildren bounds the children to which this node forwards a request of another root: the
+	// root chooses list and tree, and each child costs a connection. A request with more children
+	// is refused with EINVAL. Default 1024.
 	MaxChildren int
 	// MaxTimeout bounds the timeout of a broadcast: a longer one is refused. Tombstones of
 	// groups are kept for twice as long. Default ten minutes.
 	MaxTimeout time.Duration
-	// Propagation is how long discovery takes to converge: the root waits for so long
-	// between attempts to reach the live members, while members disagree about which are
-	// alive (SC-A20). Default one second.
+	// Propagation is how long discovery takes to converge: if members disagree about which members
+	// are alive, the root waits for this time before another attempt to reach the live members
+	// (SC-A20). Default one second.
 	Propagation time.Duration
 
 	View View // of discovery; nil: all nodes count as alive
@@ -61,11 +62,11 @@ type Config struct {
 	// Keys sign all messages, if there are any. Then messages without a valid signature are
 	// refused. All nodes have the same keys. [Agent.SetKeys] changes them.
 	Keys keyring.Keys
-	// Worker calls a function that may block, exactly once and not before Worker has
-	// returned. Close waits for the function. The functions call IncomingRequest, and
-	// callbacks that are due while another one runs. Default: a timer of Clock that is due
-	// at once, which on a real clock has a goroutine of its own; a program that starts
-	// goroutines itself saves the timer.
+	// Worker calls a function that may block, exactly once and not before Worker has returned.
+	// Close waits for the function. The functions call IncomingRequest, and callbacks that are due
+	// while another one runs. The default uses a timer of Clock that expires at once, and on a
+	// real clock runs in a goroutine of its own; a program that starts goroutines itself saves the
+	// timer.
 	Worker func(func())
 	// Buffers is how many requests of 4 KiB can arrive at a time without waiting for a
 	// buffer. Default 64.

@@ -12,8 +12,8 @@ type Error struct {
 	Why       string      // what failed, and what to do about it
 	Status    Status      // OK: none
 	Dead      []nid.NID   // dead members that keep a broadcast from being sent
-	Unreached []Unreached // members that could not be told of a group
-	Result    *Result     // of a call that did not succeed at all members
+	Unreached []Unreached // members that could not be told about a group
+	Result    *Result     // result of a call that did not succeed at all members
 }
 
 // Errors that do not depend on the arguments: each is an *[Error].
@@ -43,7 +43,7 @@ func wrong(s Status, format string, args ...any) *Error {
 	return &Error{Why: fmt.Sprintf(format, args...), Status: s}
 }
 
-// incomplete returns the error of a result; its text names the first three members.
+// incomplete returns the error for a result; its text names the first three members.
 func incomplete(r *Result) *Error {
 	var b strings.Builder
 	switch failed, lost := len(r.Failed), len(r.Unreached); {

@@ -16,15 +16,15 @@ import (
 
 // Handler is a service without callbacks: one function answers a question on each member,
 // another merges answers. [Agent.Handle] registers it on all members, and [Group.Call] asks
-// them. A service has to be a Handler on all members, or a [Service] on all members: their
+// them. A service must be a Handler on all members or a [Service] on all members, because their
 // payloads differ.
 //
-// A panic of Answer or Merge is not recovered and ends the program. To the others the member
-// is dead then.
+// A panic of Answer or Merge is not recovered and ends the program. The other members then see
+// this member as dead.
 type Handler struct {
-	// Answer answers a question on one member. Config.Worker calls it, and it may block until
-	// ctx ends: at the caller's deadline, with the agent, or when the caller gives up at the
-	// root. Later answers are dropped, and the member fails with ETIMEDOUT. The caller gets
+	// Answer answers a question on one member. Config.Worker calls it, and it may block until ctx
+	// ends: at the caller's deadline, when the agent is closed or, at the root, when the caller
+	// gives up. Later answers are dropped, and the member fails with ETIMEDOUT. The caller gets
 	// the text of an error and its [Status] (EIO if it has none; ETIMEDOUT and ECANCELED for
 	// errors of a context). Required.
 	Answer func(ctx context.Context, q *Question) ([]byte, error)
@@ -33,11 +33,11 @@ type Handler struct {
 	// the members whose answers are in b fail with that error, and a stays as it was. nil:
 	// answers stay separate, see [Result.Each].
 	Merge func(a, b []byte) ([]byte, error)
-	// MaxAnswer bounds an answer in bytes, also a merged one; members with longer answers
-	// fail with EMSGSIZE. It is the same on all members. Default 1024.
+	// MaxAnswer bounds the size of an answer in bytes, also of a merged one; members with longer
+	// answers fail with EMSGSIZE. It must be the same on all members. Default 1024.
 	MaxAnswer int
-	// MaxBulk bounds the bulk data of a question in bytes; members refuse more with EMSGSIZE.
-	// Default 0: no bulk data.
+	// MaxBulk bounds the bulk data of a question in bytes; members refuse longer data with
+	// EMSGSIZE. Default 0: no bulk data.
 	MaxBulk int
 	// MaxMemory bounds the memory of buffers and bulk data of all questions of other nodes,
 	// in bytes; further questions are refused with EBUSY. Default 64 MiB.
@@ -47,9 +47,9 @@ type Handler struct {
 	Inline bool
 }
 
-// Question is the question to a member. It is valid until Answer returns.
+// Question is a question to a member. It is valid until Answer returns.
 type Question struct {
-	Payload []byte  // that of CallConfig; may be modified
+	Payload []byte  // the payload of CallConfig; may be modified
 	Bulk    []byte  // nil: no bulk data. It must not be modified, because other members fetch it
 	Root    nid.NID // the node that asks, see [Request.RootNID]
 	Self    nid.NID // this node in the group
@@ -59,7 +59,7 @@ type Question struct {
 type handling struct {
 	Handler
 	a      *Agent
-	memory atomic.Int64 // bytes that questions of other nodes take
+	memory atomic.Int64 // bytes of memory that questions of other nodes use
 	own    ownAnswers
 }
 
@@ -77,7 +77,7 @@ func (a *Agent) Handle(id ServiceID, h Handler) error {
 	})
 }
 
-// asked is a question at one node.
+// asked is a question at one node of the tree.
 type asked struct {
 	d      *handling
 	own    *ownAnswer
@@ -87,13 +87,13 @@ type asked struct {
 	call   *calling // at the root
 
 	mu    sync.Mutex
-	tally *tally    // guarded by mu
-	parts []portion // guarded by mu; in the order in which they came
+	tally *tally    // status of each member of the subtree; guarded by mu
+	parts []portion // payloads in the order of arrival; guarded by mu
 	begun bool      // guarded by mu: at least one was merged
 }
 
-// preRequest looks at a question and posts buffers for the answers of the children. At the
-// root it does so before another attempt.
+// preRequest checks a question and posts buffers for the answers of the children. At the root
+// it is called only before another attempt.
 func (d *handling) preRequest(r *Request) error {
 	if c, ok := r.private.(*calling); ok {
 		return c.prepare(d, r)
@@ -130,13 +130,13 @@ func (d *handling) roomFor(r *Request) (bytes int64) {
 	return bytes
 }
 
-// answerSize returns the longest answer of a member's subtree in bytes.
+// answerSize returns the size of the longest possible answer of a member's subtree, in bytes.
 func (d *handling) answerSize(r *Request, rank int) int {
 	n := r.tree.Size(rank)
 	return min(maxTallySize(n)+d.limit(n), r.agent.cfg.MaxPayload-wire.ReplyHeaderSize)
 }
 
-// limit returns the longest payload of an answer that covers so many members.
+// limit returns the longest payload of an answer that covers the given number of members.
 func (d *handling) limit(members int) int {
 	if d.Merge == nil {
 		return members * (PieceSize + d.MaxAnswer)
@@ -144,7 +144,7 @@ func (d *handling) limit(members int) int {
 	return d.MaxAnswer
 }
 
-// post attaches at to the request, and posts buffers for its children.
+// post attaches the question to a request, and posts buffers for the request's children.
 func (at *asked) post(r *Request) error {
 	at.tally = newTally(r.tree, r.rank)
 	r.Data = at
@@ -165,7 +165,7 @@ func (at *asked) post(r *Request) error {
 func (d *handling) incomingRequest(r *Request) error {
 	at := r.Data.(*asked)
 	if r.BulkStatus() != OK || !at.asks {
-		return nil // in the former case the module has answered
+		return nil // if it is gone, the module has answered
 	}
 	q := &Question{Payload: at.data, Root: r.RootNID(), Self: r.NID()}
 	if bulk := r.Bulk(); len(bulk) > 0 {
@@ -175,7 +175,7 @@ func (d *handling) incomingRequest(r *Request) error {
 		at.own.set(d.Answer(d.a.ctx, q))
 		return nil
 	}
-	q.Payload = slices.Clone(q.Payload) // the handler may end later than the request
+	q.Payload = slices.Clone(q.Payload) // the handler may run longer than the request exists
 	if r.root {
 		q.Bulk = slices.Clone(q.Bulk) // on other members the buffer belongs to the handler
 	}
@@ -206,7 +206,8 @@ func (d *handling) incomingReply(p *Reply) {
 	d.a.log.Debug("scoll: answer of a handler not understood", slog.Any("nid", p.Request.members.NID(rank)), slog.Any("err", err))
 }
 
-// postReply answers the parent, or the caller, as soon as this node's own answer is there.
+// postReply answers the parent or, at the root, the caller as soon as this node's own answer is
+// there.
 func (d *handling) postReply(r *Request) {
 	at := r.Data.(*asked)
 	if r.root {
@@ -225,8 +226,8 @@ func (at *asked) whenAnswered(f func()) {
 	at.own.then(f)
 }
 
-// reply sends the merged answers to the parent. An error of Reply means that it was too late,
-// and the module has answered.
+// reply sends the merged answers to the parent. An error of Reply means that it was called too
+// late, and that the module has answered.
 func (at *asked) reply(r *Request) {
 	at.mu.Lock()
 	defer at.mu.Unlock()

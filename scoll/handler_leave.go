@@ -14,10 +14,10 @@ const leaveTime = time.Second
 type openAnswers struct {
 	mu    sync.Mutex
 	count int           // guarded by mu, like all below
-	none  chan struct{} // made by wait: no question is taken any more; closed at count 0
+	none  chan struct{} // made by wait, after which no question is accepted; closed when count is 0
 }
 
-// add counts one more question, unless the agent stops.
+// add counts one more question, unless the agent is stopping.
 func (o *openAnswers) add() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -28,7 +28,7 @@ func (o *openAnswers) add() bool {
 	return true
 }
 
-// done subtracts a question whose answer was sent, or will never be sent.
+// done stops counting a question whose answer was sent, or will never be sent.
 func (o *openAnswers) done() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -37,8 +37,8 @@ func (o *openAnswers) done() {
 	}
 }
 
-// wait returns when all questions have been answered, or leaveTime or ctx is over. It uses
-// the real clock, because in a simulation its caller may be the goroutine that moves the
+// wait returns when all questions have been answered, or leaveTime or ctx is over. wait uses
+// the real clock, because in a simulation its caller may be the goroutine that advances the
 // virtual clock.
 func (o *openAnswers) wait(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveTime)

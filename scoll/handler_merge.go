@@ -16,8 +16,8 @@ type portion struct {
 	payload []byte
 }
 
-// parse parses an answer of a child, or of a node below it. If answers stay separate there
-// has to be one piece for each member that the tally counts.
+// parse parses an answer of a child, or of a node below it. If answers stay separate there must
+// be one piece for each member that the tally counts.
 func (d *handling) parse(r *Request, child int, b []byte) (subAnswer, error) {
 	a, err := parseTally(b, r.tree, child)
 	if err != nil {
@@ -33,7 +33,7 @@ func (d *handling) parse(r *Request, child int, b []byte) (subAnswer, error) {
 	}
 }
 
-// checkPieces refuses pieces unless there is one for each member that the tally counts.
+// checkPieces returns an error unless there is one piece for each member that the tally counts.
 func (a *subAnswer) checkPieces(r *Request, count int) error {
 	if err := CheckPieces(a.payload); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (at *asked) takeOwn(r *Request) {
 	if at.d.Merge == nil {
 		answer = AppendPiece(nil, r.NID(), answer)
 	} else {
-		answer = slices.Clone(answer) // other attempts have it too
+		answer = slices.Clone(answer) // other attempts use the same answer
 	}
 	at.parts = append(at.parts, portion{r.rank, []int{r.rank}, answer})
 }

@@ -7,15 +7,15 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// ownAnswer is the answer of this node's handler, a future that all attempts of a call share.
-// The first result that is set counts. The zero value is ready.
+// ownAnswer is the answer of this node's handler: a future that all attempts of a call share.
+// Only the first call of set has an effect. The zero value is ready.
 type ownAnswer struct {
 	mu      sync.Mutex
 	done    bool     // guarded by mu, like all below
 	answer  []byte   // read-only once done
-	err     error    // likewise
-	waiting []func() // called when it is set
-	ended   func()   // called when it is given up
+	err     error    // read-only once done
+	waiting []func() // functions to call when the answer is set
+	ended   func()   // called if the answer is given up
 }
 
 // set sets the answer, if there is none, and calls the functions that wait for it.
@@ -34,7 +34,7 @@ func (o *ownAnswer) set(answer []byte, err error) {
 	}
 }
 
-// then calls f when the answer is set, at once if it is.
+// then calls f once the answer is set: at once, if it is set already.
 func (o *ownAnswer) then(f func()) {
 	o.mu.Lock()
 	done := o.done
@@ -47,7 +47,7 @@ func (o *ownAnswer) then(f func()) {
 	}
 }
 
-// get returns the answer, which has to be set.
+// get returns the answer, which must be set.
 func (o *ownAnswer) get() ([]byte, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -68,7 +68,7 @@ func (o *ownAnswer) onEnd(f func()) {
 	}
 }
 
-// giveUp stops waiting for the handler and sets ECANCELED.
+// giveUp stops waiting for the handler and sets the error ECANCELED.
 func (o *ownAnswer) giveUp() {
 	o.mu.Lock()
 	f := o.ended
@@ -79,8 +79,8 @@ func (o *ownAnswer) giveUp() {
 	o.set(nil, ECANCELED)
 }
 
-// keptAnswers bounds the remembered answers to calls to the live members, keptOfOne those that
-// came through one parent.
+// keptAnswers bounds the remembered answers to calls to the live members, keptOfOne those to
+// calls that came from one parent.
 const (
 	keptAnswers = 256
 	keptOfOne   = keptAnswers / 4
@@ -96,11 +96,11 @@ type ownAnswers struct {
 
 type answerFor struct {
 	attempt
-	parent nid.NID // of the first attempt
+	parent nid.NID // parent in the tree of the first attempt
 }
 
-// of returns the answer to a request of another node: a new one, or that of an earlier
-// attempt. It is ESTALE if that was dropped.
+// of returns the answer to a request of another node: a new one, or that of an earlier attempt.
+// It is an answer with the error ESTALE if the earlier one was dropped.
 func (m *ownAnswers) of(r *Request) *ownAnswer {
 	if !r.Live() {
 		return new(ownAnswer)
@@ -123,8 +123,8 @@ func (m *ownAnswers) of(r *Request) *ownAnswer {
 	return o
 }
 
-// room makes room for one more answer: it drops the oldest of the same parent if that has
-// many, otherwise the oldest of all. The caller holds m.mu.
+// room makes room for one more answer: it drops the oldest one of the same parent if that
+// parent has many, otherwise the oldest of all. The caller holds m.mu.
 func (m *ownAnswers) room(parent nid.NID) {
 	oldest, count := 0, 0
 	for i, e := range slices.Backward(m.order) {

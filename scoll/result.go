@@ -10,7 +10,8 @@ import (
 )
 
 // Result is the result of a call. Every member that was asked counts once: in Answered, in
-// Failed or in Unreached. Only a member that lies about the members below it can spoil that.
+// Failed or in Unreached. Only a member that sends false statements about the members below it
+// can make these counts wrong.
 type Result struct {
 	// Answer is the merged answer of Handler.Merge; without Merge see Each.
 	Answer    []byte
@@ -23,11 +24,11 @@ type Result struct {
 // Failure is a member whose handler failed, or whose answer could not be merged. It
 // implements error, and Unwrap returns the Status.
 type Failure struct {
-	NID    nid.NID // of the member
-	Rank   int     // in the list of the group
-	Status Status  // that the handler returned, or of Merge
-	// Text is the text of the error: one line of at most 200 printable bytes; "" if there
-	// was no room for it. It is as trustworthy as the member and all nodes on the way.
+	NID    nid.NID // NID of the member
+	Rank   int     // rank of the member in the list of the group
+	Status Status  // the status that the handler returned, or that of Merge
+	// Text is the text of the error: one line of at most 200 printable bytes; "" if there was no
+	// room for it. It is only as trustworthy as the member and the nodes between it and the root.
 	Text string
 }
 
@@ -47,7 +48,7 @@ func (f Failure) Unwrap() error { return f.Status }
 // Status.
 type Lost struct {
 	Unreached
-	Rank int // in the list of the group
+	Rank int // rank of the member in the list of the group
 	// Below is the topmost node above the member in the tree that has the same status, which
 	// is probably the cause; zero: none.
 	Below nid.NID
@@ -56,7 +57,7 @@ type Lost struct {
 // Error implements error: such as "rank 5, 10.0.0.6@tcp: below 10.0.0.5@tcp: timed out".
 func (l Lost) Error() string {
 	text := l.Status.String()
-	if l.Status == EIO { // of the module, which could not send; errors of handlers are Failures
+	if l.Status == EIO { // this EIO is of the module, which could not send; errors of handlers are Failures
 		text = "cannot be sent to"
 	}
 	if l.Below.IsValid() {
@@ -100,8 +101,8 @@ func (r *Result) errors() (list []error) {
 }
 
 // newResult counts each member of a filter once. A member that the module reports missing is
-// unreached whatever answers say, and a member that is reported nowhere has sent a malformed
-// answer.
+// unreached, whatever the answers say. A member that neither the module nor an answer reports
+// counts as one that sent a malformed answer.
 func newResult(y *tally, r *positions, only rankSet, missing []Unreached) *Result {
 	why := make(map[nid.NID]Status, len(missing))
 	for _, u := range missing {
@@ -135,14 +136,15 @@ func newResult(y *tally, r *positions, only rankSet, missing []Unreached) *Resul
 	return res
 }
 
-// positions has the positions of members: in the whole group, and in the tree of the call.
+// positions translates between the ranks of members in the whole group and those in the tree of
+// the call.
 type positions struct {
 	whole, members *Membership
 	tree           tree.Tree
 }
 
-// culprit returns the topmost node above id with the same status, except for the root, or
-// the zero NID: also if the caller gave the call up.
+// culprit returns the topmost node above id with the same status, except for the root, or the
+// zero NID. It returns the zero NID also if the caller gave the call up.
 func (p *positions) culprit(id nid.NID, why map[nid.NID]Status) (top nid.NID) {
 	s := why[id]
 	rank, ok := p.members.Rank(id), s != ECANCELED

@@ -5,8 +5,8 @@ import (
 	"ulnet/scoll/engine"
 )
 
-// Service runs requests and aggregates replies: it has a number, which all nodes agree on,
-// and callbacks, each of which gets the request as its handle.
+// Service runs requests and aggregates replies. It has a number, on which all nodes agree, and
+// callbacks, each of which gets the request as its argument.
 //
 // On a node other than the root they are called in this order; at the root the service calls
 // [Group.NewRequest] in place of the first:
@@ -18,17 +18,17 @@ import (
 //	ReplyOut          once, when the reply has been sent; the handle ends
 //
 // At the root PreRequest is called only before another attempt of a broadcast to the live
-// members, because some members disagreed which are alive: with other children, for which it
-// posts buffers, and with Request.Data nil. Members that ran an earlier attempt do not run
-// the request again, but aggregate ([Request.Repeated]). At the root the handle ends with
-// PostReply. ReplyOut follows only if Request.Busy was true.
+// members, which follows if members disagreed about which of them are alive. The request then
+// has other children, for which PreRequest posts buffers, and Request.Data is nil. Members that
+// ran an earlier attempt do not run the request again, but aggregate ([Request.Repeated]). At
+// the root the handle ends with PostReply. ReplyOut follows only if Request.Busy was true.
 //
 // Config.Worker calls IncomingRequest, which may block, unless the service is Inline. The
 // goroutine that delivered a message calls the others or, if several are due, a worker helps.
-// Callbacks that follow from the call of a method run in a worker, or after the callback
-// that made the call. They must not block, and must be prepared to run at the same time as
-// callbacks of other requests, as IncomingRequest, and as IncomingReply for other children.
-// No lock is held meanwhile.
+// Callbacks that follow from the call of a method run in a worker, or after the callback that
+// made the call. They must not block, and must be prepared to run at the same time as callbacks
+// of other requests, as IncomingRequest, and as IncomingReply for other children. The agent
+// holds no lock while it calls a callback.
 type Service struct {
 	ID ServiceID // the same on all nodes
 	// PreRequest refuses a request by returning an error. Then the request ends here: it is
@@ -47,13 +47,13 @@ type Service struct {
 	PostReply func(*Request)
 	// ReplyOut is called when the handle ends. May be nil.
 	ReplyOut func(*Request)
-	// MapGroup returns the membership of an out-of-band group, the same value as long as it
-	// does not change. nil: there are no such groups.
+	// MapGroup returns the membership of an out-of-band group, the same value as long as it does
+	// not change. If MapGroup is nil, the service has no out-of-band groups.
 	MapGroup func(OOBID) (*Membership, error)
 	// Pinned keeps every out-of-band group that MapGroup knows in the cache, beyond
-	// Config.MaxGroups, so that requests over it are never refused because the cache is
-	// full: for a service that has few groups and needs them in an emergency. Otherwise the
-	// least recently used group is displaced.
+	// Config.MaxGroups, so that requests over it are never refused because the cache is full: set
+	// it for a service that has few groups and needs them in an emergency. Without Pinned, the
+	// cache may displace groups that are not in use.
 	Pinned bool
 
 	handler *handling // the handler that these callbacks belong to, if any
@@ -70,7 +70,7 @@ func (id OOBID) group() GroupID { return GroupID{Incarnation: id.High, Index: id
 // Reply is a message of a child, or the error that replaces it. It is valid during the
 // callback.
 type Reply struct {
-	Request *Request // that the reply is for
+	Request *Request // the request that the reply belongs to
 	Child   int      // index among Request.Children
 	// From is the node that answers: the child or, if the child's module answers in place of
 	// its service, a node below the child whose answer it passes on.
@@ -79,19 +79,19 @@ type Reply struct {
 	Status Status
 	// Collective says that the child's module reported the error, rather than this node's.
 	Collective bool
-	// Payload is in the buffer that was posted for the child, if the child answers. The
-	// buffer belongs to the service again. So does the payload of a node below the child.
+	// Payload is in the buffer that was posted for the child, if the child answers. The buffer,
+	// and the payload of a node below the child, belong to the service from now on.
 	Payload []byte
 	Part    int  // number of this message of the answer, from 0
 	Last    bool // the last part; parts with lower numbers may still follow
 	// Nodes is how many nodes an error stands for: 1, or the child and all below it. Parts of
 	// the child's answer that came before the error do not count.
 	Nodes    int
-	Entities int // on these nodes
+	Entities int // entities on these nodes
 }
 
-// RegisterService makes a service known. EINVAL: a callback is missing;
-// EALREADY: there is one with this number.
+// RegisterService registers a service. EINVAL: a callback is missing; EALREADY: a service with
+// this number is registered.
 func (a *Agent) RegisterService(s Service) error {
 	if s.PreRequest == nil || s.IncomingRequest == nil || s.PostReply == nil {
 		return EINVAL
@@ -107,8 +107,8 @@ func (a *Agent) RegisterService(s Service) error {
 	return nil
 }
 
-// UnregisterService ends a service: new requests for it are answered with
-// ENOSERVICE. Those under way keep their callbacks.
+// UnregisterService ends a service: new requests for it are answered with ENOSERVICE. Requests
+// under way keep their callbacks.
 func (a *Agent) UnregisterService(id ServiceID) {
 	a.tell(engine.Input{Kind: engine.Unregister, Service: id})
 	a.mu.Lock()

@@ -12,12 +12,12 @@ import (
 
 // Values of a tally in place of the status of an answer.
 const (
-	notKnown Status = 0xffff // the answer did not come
+	notKnown Status = 0xffff // the answer has not arrived
 	notAsked Status = 0xfffe // the member only forwards the call
 )
 
-// Bounds of the texts of errors in bytes: of one, and of all in an answer, with 4 more for
-// each. Beyond that, errors have a status only.
+// Bounds of the texts of errors in bytes: of one text, and of all texts in an answer, where
+// each counts 4 bytes more. Beyond that, errors have a status only.
 const (
 	maxText  = 200
 	maxTexts = 16 << 10
@@ -39,10 +39,10 @@ const tallyVersion = 1
 // Ranks are those of the tree, which are the group's own unless it goes to the live members.
 type tally struct {
 	nodes     []int       // ranks, in the order of the wire
-	positions map[int]int // of ranks; nil until needed
-	status    []Status    // by position
+	positions map[int]int // positions of the ranks; nil until needed
+	status    []Status    // status of each member, by position
 	texts     map[int]string
-	size      int // of texts
+	size      int // size of all texts
 }
 
 func newTally(t tree.Tree, rank int) *tally {
@@ -125,7 +125,8 @@ func (y *tally) take(answer *subAnswer) bool {
 	return true
 }
 
-// maxTallySize returns the longest encoding of a tally of so many members.
+// maxTallySize returns the size of the longest encoding of a tally of the given number of
+// members.
 func maxTallySize(members int) int {
 	return 1 + binary.MaxVarintLen32 + 3*members + binary.MaxVarintLen32 + min(maxTexts+2*binary.MaxVarintLen32, members*(maxText+8))
 }
@@ -151,7 +152,7 @@ func (y *tally) append(b []byte) []byte {
 	return b
 }
 
-// subAnswer is an answer of a node below.
+// subAnswer is an answer of a child, or of a node below it.
 type subAnswer struct {
 	rank    int
 	tally   *tally
@@ -219,7 +220,7 @@ func (y *tally) parseTexts(b *[]byte) bool {
 	return ok
 }
 
-// cutUvarint removes a number that is less than below from the beginning of b.
+// cutUvarint removes a number from the beginning of b, which must be less than below.
 func cutUvarint(b *[]byte, below uint64) (n uint64, ok bool) {
 	n, size := binary.Uvarint(*b)
 	if size <= 0 || n >= below {

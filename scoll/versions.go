@@ -6,10 +6,10 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// Versions helps services whose members run different versions of their protocol
-// (collectives design, Open Issues): a member that does not know the request's version lets
-// it be forwarded, and replies with its own. The root gets the lowest version of these
-// members, and can send the request again in that version.
+// Versions helps services whose members run different versions of their protocol (collectives
+// design, Open Issues): a member that does not know the request's version still lets the module
+// forward it, and replies with the version that it knows. The root gets the lowest version of
+// these members, and can send the request again in that version.
 //
 //	IncomingRequest  v.Check(version of the request)
 //	IncomingReply    v.Merge(reply.Payload)
@@ -19,7 +19,7 @@ type Versions struct {
 	// Lowest is the lowest version of the members that could not run the request, among this
 	// one and those below it; 0: all could.
 	Lowest uint32
-	Count  uint32 // of the members that could not
+	Count  uint32 // number of members that could not
 }
 
 // Check reports whether this member can run a request of a version.

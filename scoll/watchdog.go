@@ -14,8 +14,8 @@ import (
 // because a callback does not return.
 
 const (
-	slowAfter = 100 * time.Millisecond // duration from which a callback counts as slow
-	slowEvery = time.Minute            // between two warnings about a service
+	slowAfter = 100 * time.Millisecond // a callback that takes longer is slow
+	slowEvery = time.Minute            // time between two warnings about a service
 )
 
 // slowCall is a slow callback.
@@ -24,12 +24,12 @@ type slowCall struct {
 	kind     engine.EffectKind
 	took     time.Duration
 	returned bool
-	unsaid   uint64 // slow callbacks of the service since the last warning
+	unsaid   uint64 // slow callbacks of the service that were not logged since the last warning
 }
 
 // slowOf is the state of a service whose callbacks were slow.
 type slowOf struct {
-	next   time.Duration // when to warn again
+	next   time.Duration // when the next warning may be logged
 	unsaid uint64
 }
 
@@ -52,7 +52,7 @@ func (d *due) ends(c *call, now time.Duration) {
 	d.judge(c, now, true)
 }
 
-// look checks the calls that have not returned. The caller holds d.mu.
+// look checks the running calls. The caller holds d.mu.
 func (d *due) look(now time.Duration) {
 	for _, c := range d.running {
 		d.judge(c, now, false)
@@ -107,7 +107,7 @@ func (a *Agent) watch() {
 	a.warnSlow()
 }
 
-// warnSlow logs the slow callbacks. No lock is held meanwhile.
+// warnSlow logs the slow callbacks. The caller holds no lock.
 func (a *Agent) warnSlow() {
 	if !a.due.warns.Swap(false) {
 		return
@@ -142,6 +142,6 @@ func callback(kind engine.EffectKind) string {
 	case engine.Created:
 		return "GroupConfig.Done"
 	default:
-		return "PostReply" // Refused, too
+		return "PostReply" // also for the effect Refused
 	}
 }

@@ -15,19 +15,19 @@ func NewBarrier(a *scoll.Agent, id scoll.ServiceID) (*Barrier, error) {
 	return &Barrier{m}, err
 }
 
-// Wait enters the barrier of a name, and returns when the leader tells that all members have
-// entered. The error is ErrIncomplete, ErrTwice, ErrName, or that of ctx: then other members
-// may have passed.
+// Wait enters the barrier with a name, and returns when the leader reports that all members
+// have entered. The error is ErrIncomplete, ErrTwice, ErrName, or that of ctx. After an error
+// of ctx other members may have passed the barrier.
 func (b *Barrier) Wait(ctx context.Context, name string) error {
 	_, err := b.m.wait(ctx, name, nil)
 	return err
 }
 
 // Lead enters the barrier of a name as its leader; g is a group of the barrier's service. It
-// returns when all members have entered and have been told so. With an error the result, if
-// there is one, has the members that did not enter in time, and the others were told to give
-// up. Members have until the deadline of ctx, 5 seconds if there is none; telling them takes
-// as long as another call. EINVAL: the group is one of another service.
+// returns when all members have entered and were told so. With an error the result, if it is
+// not nil, has the members that did not enter in time, and the other members were told to give
+// up. Members must enter before the deadline of ctx, or within 5 seconds if there is none;
+// telling them takes as long as another call. EINVAL: the group is one of another service.
 func (b *Barrier) Lead(ctx context.Context, g *scoll.Group, name string) (*scoll.Result, error) {
 	return b.m.lead(ctx, g, name, nil)
 }
@@ -36,15 +36,15 @@ func (b *Barrier) Lead(ctx context.Context, g *scoll.Group, name string) (*scoll
 type Allgather struct{ m *meeting }
 
 // NewAllgather registers an allgather whose members have up to maxBytes of data each, the same
-// limit on all. The data of all has to fit an LNet message to the leader, 1 MiB; members whose
-// data does not fit fail with EMSGSIZE. Errors as scoll.Agent.RegisterService.
+// limit on all. The data of all members together must fit an LNet message to the leader, 1 MiB;
+// members whose data does not fit fail with EMSGSIZE. Errors as scoll.Agent.RegisterService.
 func NewAllgather(a *scoll.Agent, id scoll.ServiceID, maxBytes int) (*Allgather, error) {
 	m, err := register(a, id, scoll.Handler{MaxAnswer: maxBytes, MaxBulk: 1 << 20})
 	return &Allgather{m}, err
 }
 
-// Join contributes data to the operation of a name, and returns the data of all members, for
-// scoll.Pieces, when the leader has it. Errors as Barrier.Wait.
+// Join contributes data to the operation with a name, and returns the data of all members once
+// the leader has it; [scoll.Pieces] takes it apart. Errors as Barrier.Wait.
 func (g *Allgather) Join(ctx context.Context, name string, data []byte) ([]byte, error) {
 	return g.m.wait(ctx, name, data)
 }

@@ -11,17 +11,17 @@ import (
 	"ulnet/scoll"
 )
 
-// ErrFenced says that work is for an epoch that is over.
+// ErrFenced says that the epoch of the work has ended.
 var ErrFenced = errors.New("collective: the epoch of this work is over")
 
-// Fence keeps members from working for an epoch that is over, such as for a former master
-// (fencing). Epochs only rise, from 0.
+// Fence keeps members from working for an epoch that has ended, such as that of a former master
+// (fencing). The epoch of a fence begins at 0 and only rises.
 type Fence struct {
 	cfg FenceConfig
 
 	mu     sync.Mutex
 	epoch  uint64         // guarded by mu, like all below
-	atWork map[uint64]int // by epoch
+	atWork map[uint64]int // number of works under way, by epoch
 	left   chan struct{}  // closed when some work has ended
 }
 
@@ -39,14 +39,14 @@ func NewFence(a *scoll.Agent, cfg FenceConfig) (*Fence, error) {
 	return f, a.Handle(cfg.Service, scoll.Handler{Answer: f.answer, Merge: func(a, _ []byte) ([]byte, error) { return a, nil }})
 }
 
-// Epoch returns the lowest epoch that work may be for, as far as this node knows.
+// Epoch returns the earliest epoch for which work is still allowed, as far as this node knows.
 func (f *Fence) Epoch() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.epoch
 }
 
-// Enter begins work for an epoch on this node. Call leave, once, when it has ended.
+// Enter begins work for an epoch on this node. Call leave once, when the work has ended.
 // ErrFenced: the epoch is over.
 func (f *Fence) Enter(epoch uint64) (leave func(), err error) {
 	f.mu.Lock()
@@ -83,7 +83,7 @@ func (f *Fence) Raise(ctx context.Context, g *scoll.Group, epoch uint64) error {
 	return r.Err()
 }
 
-// answer raises the epoch at once, and waits until work for earlier ones has ended.
+// answer raises the epoch at once, and answers when work for earlier epochs has ended.
 func (f *Fence) answer(ctx context.Context, q *scoll.Question) ([]byte, error) {
 	if len(q.Payload) != 8 {
 		return nil, scoll.EPROTO

@@ -14,36 +14,36 @@ import (
 var (
 	// ErrIncomplete says that the leader gave up because a member did not arrive.
 	ErrIncomplete = errors.New("collective: not all members came")
-	// ErrTwice says that this node already waits at a point of that name.
+	// ErrTwice says that this node already waits at a point with this name.
 	ErrTwice = errors.New("collective: this node waits there already: give each point a name of its own")
 	// ErrName says that a name is empty or longer than 255 bytes.
 	ErrName = errors.New("collective: the name of a point has 1 to 255 bytes")
 )
 
 const (
-	come byte = iota // waits until the member has arrived; the answer is its data
-	open             // all have arrived; the bulk data is the data of all
-	fail             // not all have arrived
+	come byte = iota // the question whether the member has arrived: it waits until it has, and answers with its data
+	open             // the message that all have arrived; the bulk data is the data of all members
+	fail             // the message that not all have arrived
 )
 
 // meeting has the points at which members meet, by name. A point exists while this node waits
-// there, or a leader waits for this node.
+// at it, or a leader waits for this node to arrive.
 type meeting struct {
 	a  *scoll.Agent
 	id scoll.ServiceID
 
 	mu     sync.Mutex
-	points map[string]*point // guarded by mu, with all that is in them
+	points map[string]*point // guarded by mu, as are the points in it
 }
 
 // point is one meeting of this node with the others.
 type point struct {
-	users  int // calls and questions that use it
+	users  int // number of calls and questions that use it
 	here   bool
-	came   chan struct{} // closed when this node is here
+	came   chan struct{} // closed when this node has arrived
 	brings []byte
-	leader nid.NID       // the node that asked last
-	opened chan struct{} // closed when all arrived, or the leader gave up
+	leader nid.NID       // the leader that asked last
+	opened chan struct{} // closed when all have arrived, or the leader has given up
 	all    []byte
 	err    error
 }
@@ -55,7 +55,7 @@ func register(a *scoll.Agent, id scoll.ServiceID, h scoll.Handler) (*meeting, er
 	return m, a.Handle(id, h)
 }
 
-// at returns the point of a name, kept until it is left.
+// at returns the point with a name. The point stays until leave is called as often as at.
 func (m *meeting) at(name string) *point {
 	p := m.points[name]
 	if p == nil {
@@ -106,7 +106,7 @@ func (m *meeting) wait(ctx context.Context, name string, brings []byte) ([]byte,
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.points[name] == p { // others may wait for this node: it is not here any more
+	if m.points[name] == p { // a leader may still wait for this node, which is no longer at the point
 		delete(m.points, name)
 	}
 	return nil, ctx.Err()
@@ -132,14 +132,14 @@ func (m *meeting) lead(ctx context.Context, g *scoll.Group, name string, brings 
 	} else {
 		then.Bulk = r.Answer
 	}
-	told, terr := g.Call(context.WithoutCancel(ctx), then) // within 5 seconds: others wait
+	told, terr := g.Call(context.WithoutCancel(ctx), then) // within 5 seconds, because the others wait
 	if err == nil && terr == nil {
 		terr = told.Err()
 	}
 	return r, errors.Join(err, terr)
 }
 
-// isOf refuses a group of another service.
+// isOf returns an error for a group of another service.
 func isOf(g *scoll.Group, id scoll.ServiceID) error {
 	if g.Service() == id {
 		return nil
@@ -147,7 +147,7 @@ func isOf(g *scoll.Group, id scoll.ServiceID) error {
 	return fmt.Errorf("collective: the group is one of service %d, and not of this one, %d: %w", g.Service(), id, scoll.EINVAL)
 }
 
-// answer is the handler.
+// answer is the handler of the service.
 func (m *meeting) answer(ctx context.Context, q *scoll.Question) ([]byte, error) {
 	if len(q.Payload) < 2 || len(q.Payload) > 256 {
 		return nil, scoll.EPROTO
@@ -188,7 +188,7 @@ func (m *meeting) release(leader nid.NID, name string, all []byte, err error) er
 	p := m.points[name]
 	switch {
 	case p == nil || !p.here:
-		return nil // it does not wait any more
+		return nil // this node does not wait at the point any more
 	case p.leader != leader:
 		return scoll.EPERM
 	}

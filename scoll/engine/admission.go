@@ -6,20 +6,20 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Bounds of the requests without an admission slot, including those that wait for their list
-// of members. One peer may have three quarters of them, strangers together a quarter.
+// Bounds of the requests that have no admission slot, including those that wait for their list
+// of members. One peer may have three quarters of them, all strangers together a quarter.
 const (
-	minHeld      = 1024    // requests; more if MaxActive is more than a quarter of that
+	minHeld      = 1024    // number of requests; more if four times MaxActive is more
 	maxHeldBytes = 8 << 20 // of their bodies
-	maxLevels    = 64      // numbers of levels that are distinguished; deeper trees are chains
+	maxLevels    = 64      // number of levels that are told apart; deeper trees are chains
 )
 
-// admission is the admission slots, and the requests that wait for one, see hold.go.
+// admission has the admission slots, and the requests that wait for one, see hold.go.
 type admission struct {
 	taken  int                  // slots in use
-	levels [maxLevels + 1]int32 // how many of these, without strangers' requests, by levels
+	levels [maxLevels + 1]int32 // how many slots have requests of listed nodes, by levels
 	lines  []*line
-	next   int  // index of the line whose turn it is
+	next   int  // index of the line that gets the next slot
 	freed  bool // a slot was freed in this step
 }
 
@@ -46,7 +46,7 @@ func (m *Machine) mayEnter(from nid.NID, size int) bool {
 	return all.leaves(most, maxHeldBytes, size) && m.shares.of[from].leaves(most-most/4, maxHeldBytes*3/4, size)
 }
 
-// leaves reports whether a share leaves room for one more request that waits.
+// leaves reports whether a share has room for one more request that waits.
 func (s share) leaves(requests int, bytes uint64, size int) bool {
 	return s.waiting < requests && s.body+uint64(size) <= bytes
 }
@@ -63,7 +63,8 @@ func (m *Machine) mayTake(r *request) bool {
 	return true
 }
 
-// isLowest reports whether all requests that have a slot have more levels below.
+// isLowest reports whether the given number of levels is lower than that of every request with
+// a slot.
 func (p *admission) isLowest(levels int) bool {
 	return !slices.ContainsFunc(p.levels[:levels+1], func(n int32) bool { return n > 0 })
 }
@@ -104,7 +105,7 @@ func (m *Machine) grantSlot(r *request) {
 	m.begin(r)
 }
 
-// freeSlot frees what a request of another node occupies.
+// freeSlot frees the slot, and other resources, of a request of another node.
 func (m *Machine) freeSlot(r *request) {
 	m.incoming--
 	m.shares.charge(r.parent, r.stranger, r.waits, -1)

@@ -6,8 +6,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// admit accepts a request that came from this node's parent in the request's tree, and that
-// is not a duplicate.
+// admit accepts a request that is no duplicate and was sent by this node's parent in the
+// request's tree.
 func (m *Machine) admit(r *request, g *group) {
 	roster, l, s := m.locate(r, g)
 	if s != wire.OK {
@@ -98,7 +98,7 @@ func (m *Machine) join(r *request, g *group, roster *wire.Membership, l *layout)
 	r.group, r.roster, r.rank, r.depth = g, roster, l.rank, l.depth
 }
 
-// spawn initializes the children of a request.
+// spawn sets the children of a request.
 func (r *request) spawn(l *layout) {
 	r.children = slices.Grow(r.children[:0], len(l.children))
 	for _, c := range l.children {
@@ -107,7 +107,7 @@ func (r *request) spawn(l *layout) {
 	r.pending = len(r.children)
 }
 
-// begin has the service look at an admitted request (Broadcast Message 3).
+// begin calls the service's pre-request callback for an admitted request (Broadcast Message 3).
 func (m *Machine) begin(r *request) {
 	m.stats.Requests++
 	r.limit = m.limitFromNow(r)

@@ -12,7 +12,8 @@ import (
 // Each attempt is a broadcast of its own, with the sequence of the first attempt in its
 // header, from which members know whether they have run the request.
 
-// rest makes a root wait for another attempt, if members disagreed.
+// rest makes a root wait before another attempt, if members disagreed. It reports whether it
+// does.
 func (m *Machine) rest(r *request) bool {
 	stale := slices.ContainsFunc(r.trailer, func(e wire.Missing) bool { return e.Status == wire.ESTALE })
 	if !r.root || !stale || r.header.Flags&wire.FlagSubset == 0 || r.aborted || r.exposed && !r.withdrawn || !r.mayRepeat() {
@@ -24,7 +25,8 @@ func (m *Machine) rest(r *request) bool {
 }
 
 // mayRepeat reports whether another attempt is possible. The sequence of the first attempt
-// stays among those under way, so it has to be within the window of the members.
+// stays among those under way, so it must be within the windows by which members detect
+// duplicates.
 func (r *request) mayRepeat() bool {
 	return r.attempts < maxAttempts && r.group.index >= 0 && r.group.hasRoom()
 }
@@ -49,7 +51,7 @@ func (m *Machine) again(r *request) {
 	h.Sequence, h.Nodes, h.Root, h.Live = g.sequence, uint32(roster.Len()), uint32(rank), roster.Digest()
 	delete(m.requests.byBits, r.bits)
 	r.bits, r.trailer, r.exposed, r.withdrawn = 0, r.trailer[:0], false, false
-	g.inFlight-- // join counts it once more
+	g.inFlight-- // join counts the request again
 	l := g.spread(roster, h.Tree, rank, rank)
 	m.join(r, g, roster, l)
 	r.spawn(l)

@@ -6,7 +6,7 @@ import (
 )
 
 // ran handles the return of incoming-request. After an error the module replies (SC-133),
-// unless the service replies for the members below before post-reply has returned too.
+// unless the service has already replied for the members below when post-reply returns.
 func (m *Machine) ran(r *request, s wire.Status) {
 	if r.incoming != called {
 		m.stats.Late++
@@ -46,8 +46,8 @@ func (m *Machine) posted(r *request) {
 	}
 }
 
-// answer sends a reply of the service. After an error of incoming-request the reply can only
-// cover the members below: the trailer names this member.
+// answer sends a reply of the service. After an error of incoming-request the reply covers only
+// the members below, and the trailer names this member as missing.
 func (m *Machine) answer(r *request, in *Input) {
 	if r.root || r.phase != posting || r.answered || r.failed != wire.OK && in.Final && !in.Below || !in.Final && r.parts == wire.MaxParts-1 {
 		m.stats.Late++
@@ -105,8 +105,9 @@ func (m *Machine) overdue(r *request) {
 	m.speak(r, wire.ETIMEDOUT)
 }
 
-// speak answers in place of the service, with the reason, the kept answers of members below,
-// and the trailer. The answer to a request that concerns the module alone is just OK.
+// speak sends the module's answer in place of the service's, with the reason, the kept answers
+// of members below, and the trailer. The answer to a request that concerns the module alone is
+// OK.
 func (m *Machine) speak(r *request, s wire.Status) {
 	switch {
 	case r.failed != wire.OK:
@@ -186,8 +187,9 @@ func (m *Machine) sendUpAgain(r *request) {
 	}
 }
 
-// sentUp handles a part of the reply that has left, or could not be sent. After maxTries it
-// gives the part up (SC-138): the parent has its timeout and discovery.
+// sentUp handles a part of the reply that has left, or could not be sent. After maxTries the
+// machine gives the part up (SC-138); then the parent runs into its timeout, or discovery
+// reports this node dead.
 func (m *Machine) sentUp(r *request, in *Input) {
 	for i := range r.ups {
 		u := &r.ups[i]
@@ -216,8 +218,8 @@ func (m *Machine) settle(r *request) {
 }
 
 // leave calls reply-out, which ends the request for the service, as soon as no peer and no
-// incoming-request uses its buffers. At the root post-reply was the end, unless buffers were
-// in use then.
+// incoming-request uses its buffers. At the root the request ended with post-reply, unless
+// buffers were in use then.
 func (m *Machine) leave(r *request) {
 	busy := r.exposed && !r.withdrawn || r.incoming == called
 	if r.phase != closing {
@@ -258,7 +260,7 @@ func (m *Machine) end(r *request) {
 	m.requests.drop(r)
 }
 
-// abort stops waiting for the children (SC-A21), which may go on running the request.
+// abort stops waiting for the children (SC-A21), which may continue to run the request.
 func (m *Machine) abort(r *request) {
 	r.aborted = true
 	switch r.phase {

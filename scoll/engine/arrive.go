@@ -7,7 +7,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// arrive takes a request, or refuses it with a reason (SC-63, SC-64).
+// arrive accepts a request, or refuses it with a reason (SC-63, SC-64).
 func (m *Machine) arrive(in *Input) {
 	from, data := in.From, in.Data
 	switch wire.MagicOf(data) {
@@ -69,7 +69,8 @@ func (m *Machine) mayHear(in *Input, err error, signed bool) bool {
 	return false
 }
 
-// admissible makes the checks that need no group, and returns OK or why the request is refused.
+// admissible makes the checks for which the group need not be known, and returns OK or why the
+// request is refused.
 func (m *Machine) admissible(from nid.NID, h *wire.RequestHeader, wall uint64) wire.Status {
 	service := m.services[h.Service]
 	destroys := h.Flags&(wire.FlagModule|wire.FlagLast) == wire.FlagModule|wire.FlagLast
@@ -96,9 +97,9 @@ func (m *Machine) admissible(from nid.NID, h *wire.RequestHeader, wall uint64) w
 	return wire.OK
 }
 
-// ahead reports whether a request has an incarnation so far above the wall clock that no
-// node with a sane clock can have it. In the id of an out-of-band group Incarnation has
-// another meaning, and is not checked.
+// ahead reports whether a request has an incarnation so far above the wall clock that no node
+// with a correct clock can have it. In the id of an out-of-band group Incarnation has another
+// meaning, and is not checked.
 func (m *Machine) ahead(from nid.NID, h *wire.RequestHeader, wall uint64) bool {
 	highest := h.RootIncarnation
 	if h.Flags&wire.FlagOOB == 0 {
@@ -113,7 +114,7 @@ func (m *Machine) ahead(from nid.NID, h *wire.RequestHeader, wall uint64) bool {
 }
 
 // enter finds the group of a request. It asks the service for the members of an out-of-band
-// group, and fetches a list that did not ride on the request.
+// group, and fetches a list of members that the request does not contain.
 func (m *Machine) enter(r *request) {
 	h := &r.header
 	g := m.table.groups[keyOf(h.Group, h.Service)]
@@ -126,7 +127,7 @@ func (m *Machine) enter(r *request) {
 		m.ask(r)
 	case g != nil:
 		m.admit(r, g)
-	case h.Group.Creator == m.cfg.Self: // a group of this node would be in the table
+	case h.Group.Creator == m.cfg.Self: // if this node had created it, it would be in the table
 		m.stats.NoGroup++
 		m.reject(r, wire.ENOGROUP)
 	case h.ListSize > 0:
@@ -152,15 +153,16 @@ func (m *Machine) enter(r *request) {
 	}
 }
 
-// ask has the service map an out-of-band group.
+// ask calls the service's callback that maps an out-of-band group to its members.
 func (m *Machine) ask(r *request) {
 	r.phase = mapping
 	r.mapTries++
 	m.emit(Effect{Kind: CallMap, ID: r.id, Service: r.header.Service, Group: r.header.Group})
 }
 
-// mapped takes the members of an out-of-band group from the service. If their digest differs
-// from the root's, the machine asks once more, and then refuses the request (SC-93).
+// mapped handles the members that the service returned for an out-of-band group. If their
+// digest differs from the root's, the machine asks the service once more, and then refuses the
+// request (SC-93).
 func (m *Machine) mapped(r *request, in *Input) {
 	switch {
 	case r.phase != mapping:
@@ -183,9 +185,9 @@ func (m *Machine) mapped(r *request, in *Input) {
 	}
 }
 
-// isListed reports whether a peer has as many requests here whose lists are being fetched
-// from it as one peer may have. Without this bound, a peer that never answers the GETs
-// could occupy the node with requests that no service has seen yet.
+// isListed reports whether a peer has reached its limit of requests whose lists of members are
+// being fetched from it. Without this limit, a peer that never answers the GETs could occupy
+// the node with requests that no service has seen yet.
 func (m *Machine) isListed(from nid.NID) bool {
 	count := 0
 	if m.lists > 0 {
@@ -198,7 +200,7 @@ func (m *Machine) isListed(from nid.NID) bool {
 	return count >= max(m.cfg.MaxActive/4, 1)
 }
 
-// unlist releases the memory that a fetched list of members was charged for.
+// unlist releases the memory that was reserved for a fetched list of members.
 func (m *Machine) unlist(r *request) {
 	m.lists -= r.list
 	m.shares.charge(r.parent, r.stranger, share{fetch: r.list}, -1)
@@ -236,7 +238,7 @@ func (m *Machine) fresh(h *wire.RequestHeader, members *wire.Membership) *group 
 	return g
 }
 
-// isKnownList reports whether another group has the same list of members as a request's.
+// isKnownList reports whether another group has the list of members that a request needs.
 func (m *Machine) isKnownList(h *wire.RequestHeader) bool {
 	members := m.table.lists.of(h.Group.Digest)
 	return members != nil && members.Rank(h.Group.Creator) >= 0 && (h.List.Length == 0 || h.List.Length == uint64(members.Size()))

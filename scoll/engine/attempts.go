@@ -6,10 +6,10 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// A member runs the first attempt of a broadcast to the live members that it gets (see
-// again.go), and answers later attempts with the result of that run. Requests count as
-// attempts of the same broadcast only if their payloads are equal, so that a parent that
-// forges an attempt cannot keep a genuine one from running.
+// A member runs the first attempt that it gets of a broadcast to the live members (see
+// again.go), and answers later attempts with the result of that run. Requests count as attempts
+// of the same broadcast only if their payloads are equal, so that a parent that forges an
+// attempt cannot keep a genuine one from running.
 
 // isAttempt reports whether two requests over a group are attempts of one broadcast.
 func (r *request) isAttempt(roster *wire.Membership, o *request) bool {
@@ -68,7 +68,7 @@ func (m *Machine) recall(r *request) {
 	})
 }
 
-// tellAttempts passes the status of a run on to the other attempts.
+// tellAttempts passes the status of a run on to the other attempts of its broadcast.
 func (m *Machine) tellAttempts(r *request, s wire.Status) {
 	if r.root || r.repeated || r.bulk != wire.OK || r.header.Flags&wire.FlagSubset == 0 {
 		return

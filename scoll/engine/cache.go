@@ -7,14 +7,13 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// The table of groups is a cache with LRU replacement. A displaced group comes back when it
-// is used again: an out-of-band group from the service that maps it, a regular one from the
-// parent, which sends the list again when this node answers ENOGROUP (see refused). A group
-// stays while a request over it is under way, while the service has a handle of it (see
-// HoldGroup), if it was created here, and if its service asks for that (Service.Pinned).
+// The table of groups is a cache with LRU replacement. A displaced group comes back when it is
+// used again: an out-of-band group from the service that maps it, a regular one from the
+// parent, which sends the list again when this node answers ENOGROUP (see refused). A group is
+// not displaced while a request over it is under way, while the service has a handle of it (see
+// HoldGroup), if it was created here, or if its service asks for that (Service.Pinned).
 //
-// There are three caches. A group displaces groups of its own cache, with the exceptions
-// below:
+// There are three caches. A group displaces groups of its own cache, with the exceptions below:
 //
 //   - groups that requests of other nodes brought: MaxGroups, including those of strangers.
 //     Strangers' groups are displaced first
@@ -41,9 +40,9 @@ type lruState struct {
 	class      class
 	pinned     bool
 	holds      int     // handles that the service has
-	tick       uint64  // of the last use
-	holder     *holder // the node that brought it
-	queue      *queue  // nil: it must stay
+	tick       uint64  // when the group was last used
+	holder     *holder // the node that brought the group
+	queue      *queue  // nil: the group must stay
 	prev, next *group  // in queue
 }
 
@@ -75,14 +74,14 @@ func (q *queue) remove(g *group) {
 	p.queue, p.prev, p.next = nil, nil, nil
 }
 
-// holder is a node whose requests brought groups to the cache.
+// holder is a node whose requests brought groups into the cache.
 type holder struct {
 	id    nid.NID
 	at    int // in cache.holders
 	parts [2]part
 }
 
-// part is the groups of a class that a node brought.
+// part has the groups of a class that one node brought.
 type part struct {
 	groups  int
 	bytes   uint64
@@ -90,7 +89,7 @@ type part struct {
 	regular queue
 }
 
-// cache is the groups that were not created here.
+// cache has the groups that were not created here.
 type cache struct {
 	of      map[nid.NID]*holder
 	holders []*holder
@@ -101,7 +100,7 @@ type cache struct {
 
 func (c *cache) init() { c.of = make(map[nid.NID]*holder) }
 
-// others returns how many groups other nodes brought.
+// others returns the number of groups that other nodes brought.
 func (c *cache) others() int { return c.groups[ofOthers] + c.groups[ofStrangers] }
 
 func (c *cache) add(g *group) {
@@ -139,7 +138,7 @@ func (c *cache) remove(g *group) {
 	c.holders = c.holders[:last]
 }
 
-// charge adds a group that was not created here to the cache (sign 1), or takes it out (-1).
+// charge adds a group that was not created here to the cache (sign 1), or removes it (sign -1).
 func (t *table) charge(g *group, sign int) {
 	if g.lru.queue != nil {
 		g.lru.queue.remove(g)
@@ -155,8 +154,8 @@ func (t *table) charge(g *group, sign int) {
 	}
 }
 
-// touch makes a group the most recently used one of its queue, or takes it out of the queue
-// if it must stay.
+// touch makes a group the most recently used one of its queue, or removes it from the queue if
+// it must stay.
 func (t *table) touch(g *group) {
 	p := &g.lru
 	if p.queue != nil {
@@ -177,8 +176,8 @@ func (t *table) touch(g *group) {
 	}
 }
 
-// size returns the bytes that the list of a group counts for. The list of an out-of-band
-// group belongs to its service and counts for nothing.
+// size returns the bytes that the list of a group is charged with. The list of an out-of-band
+// group belongs to its service and is not charged.
 func (g *group) size() uint64 {
 	if g.isOOB() {
 		return 0
@@ -186,8 +185,9 @@ func (g *group) size() uint64 {
 	return uint64(g.members.Size())
 }
 
-// HoldGroup keeps a group that the service has a handle of, until release is called. Like
-// Step, release must not run at the same time as other methods. nil: the group is not here.
+// HoldGroup keeps a group that the service has a handle of, until release is called. Like Step,
+// release must not run at the same time as other methods. The result is nil if this node does
+// not have the group.
 func (m *Machine) HoldGroup(id wire.GroupID, service wire.ServiceID) (release func()) {
 	g := m.table.groups[keyOf(id, service)]
 	if g == nil {

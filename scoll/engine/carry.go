@@ -13,7 +13,7 @@ import (
 // the answers, up to the size that the parent takes (RequestHeader.Carry), which is some KiB
 // for a whole request. Members whose answers do not fit are named in the trailer with ELOST.
 
-// makeRoom computes how many carried bytes a reply of each inner child may have.
+// makeRoom computes how many bytes of carried answers a reply of each inner child may have.
 func (r *request) makeRoom() {
 	inner := 0
 	for i := range r.children {
@@ -24,7 +24,7 @@ func (r *request) makeRoom() {
 	r.room = uint16(min(int(r.header.Carry), maxRooms/max(inner, 1)))
 }
 
-// keep keeps a copy of an answer that the service of this member gets, if there is room.
+// keep keeps a copy of an answer that the service of this member has got, if there is room.
 func (r *request) keep(c wire.Carried, payload []byte) {
 	switch {
 	case r.root || r.header.Flags&wire.FlagModule != 0 || slices.Contains(r.lost, c.Rank):
@@ -41,7 +41,8 @@ func (r *request) lose(rank uint32) {
 	r.lost = append(r.lost, rank)
 }
 
-// forget discards the kept answers that came from a child, because they do not count.
+// forget discards the kept answers that came from a child, because they are replaced or not
+// valid.
 func (r *request) forget(c *child) {
 	if len(r.kept) == 0 && len(r.lost) == 0 {
 		return
@@ -107,7 +108,7 @@ func (r *request) nameLost() {
 	r.lost = r.lost[:0]
 }
 
-// named returns, by rank, which members a trailer has.
+// named returns, by rank, which members a trailer names.
 func (r *request) named(trailer []wire.Missing) []bool {
 	set := make([]bool, r.roster.Len())
 	var below []int
@@ -122,10 +123,10 @@ func (r *request) named(trailer []wire.Missing) []bool {
 	return set
 }
 
-// spoken handles a reply that the module of a child sends in place of the child's service. It is
-// invalid unless the trailer names the child, and the carried answers are those of members below
-// the child. The carried answers replace the parts of the service's answer that have arrived:
-// without the last part they do not count.
+// spoken handles a reply that the module of a child sends in place of the child's service. It
+// is invalid unless the trailer names the child, and the carried answers are those of members
+// below the child. The carried answers replace the parts of the service's answer that have
+// arrived, which do not count without the last part.
 func (m *Machine) spoken(r *request, i int, h *wire.ReplyHeader, in *Input) bool {
 	c, before := &r.children[i], len(r.trailer)
 	if len(in.Carried) != int(h.Carried) || !m.merge(r, c, in.Trailer) {
@@ -161,8 +162,8 @@ func (r *request) mayCarry(c *child, trailer []wire.Missing, carried []byte) boo
 		return true
 	}
 	shape, free := r.shape(), r.below(c.Rank)
-	free[c.Rank] = false                                                // the child itself has not answered
-	isNode := func(e wire.Missing) bool { return e.Scope == wire.Node } // its answer may cover members below
+	free[c.Rank] = false                                                // the child itself has not answered, so no answer of it can be carried
+	isNode := func(e wire.Missing) bool { return e.Scope == wire.Node } // a missing member's answer may cover members below it
 	named := r.named(slices.DeleteFunc(slices.Clone(trailer), isNode))
 	before := wire.Carried{Last: true}
 	var below []int

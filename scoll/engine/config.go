@@ -14,13 +14,13 @@ const (
 	minBulkRate   = 100_000_000 // bytes per second
 	maxPayload    = 1 << 20
 	maxActive     = 1024
-	moduleTime    = time.Second // for a member to read a list, or to forget a group while busy
+	moduleTime    = time.Second // time for a member to read a list, or to forget a group while busy
 	maxMembers    = 131_072
 	maxGroups     = 8192
 	maxChildren   = 1024
-	maxAttempts   = 3         // to reach the live members again
-	maxTries      = 3         // to send a message that cannot be sent
-	maxListSize   = 256 << 20 // of the lists that a member fetches at a time
+	maxAttempts   = 3         // attempts to reach the live members
+	maxTries      = 3         // tries to send a message that cannot be sent
+	maxListSize   = 256 << 20 // bytes of all lists of members that are being fetched at a time
 	maxTombstones = 4096
 	maxRooms      = 256 << 10 // bytes of carried answers of all children of a request
 )
@@ -29,8 +29,8 @@ const (
 type Config struct {
 	// Self is the NID under which this node is a member. Required.
 	Self nid.NID
-	// Incarnation is the number of this incarnation of the node, higher than that of
-	// any incarnation before. Required.
+	// Incarnation is the number of this incarnation of the node, higher than those of all its
+	// earlier incarnations. Required.
 	Incarnation uint64
 	// RTT is the estimated round trip time of the network, and Guard the slack per level of
 	// the tree, see scoll.Config.
@@ -52,8 +52,8 @@ type Config struct {
 	// Propagation is how long discovery takes to converge.
 	Propagation time.Duration
 
-	// Watched says that Health inputs report which nodes are alive, and others count as
-	// dead. Otherwise all nodes count as alive.
+	// Watched says that Health inputs report which nodes are alive; nodes without a report count
+	// as dead. Otherwise all nodes count as alive.
 	Watched bool
 	// Signed says that all nodes sign their messages. Inputs say which signatures verified.
 	Signed bool
@@ -90,21 +90,19 @@ func (c *Config) bulkTime(length uint64) time.Duration {
 	return c.RTT + time.Duration(min(seconds, 3600)*float64(time.Second))
 }
 
-// childTimeout returns how long a node waits for a child whose subtree has depth levels:
-// T(d) = d·(R + g + b) + (d-1)·(R + g) + P after sending the request. The guard g separates a
-// node's timeout from its parent's: without it an answer that names a silent leaf would
-// arrive just when the parent gives the whole subtree up (SC-A8). The second R + g of each
-// level above the leaves is for the service there, to aggregate and to reply after a child
-// was given up. P is the processing time, which counts once because subtrees work in
-// parallel.
+// childTimeout returns how long a node waits for a child whose subtree has depth levels: T(d) =
+// d·(R + g + b) + (d-1)·(R + g) + P after sending the request. The guard g separates a node's
+// timeout from its parent's: without it an answer that names a silent leaf would arrive just
+// when the parent gives the whole subtree up (SC-A8). The second R + g of each level above the
+// leaves is for the service of that level, to aggregate and to reply after a child was given
+// up. P is the processing time; it counts once, because subtrees work in parallel.
 func childTimeout(h *wire.RequestHeader, depth int, processing time.Duration) time.Duration {
 	return time.Duration(depth)*(h.RTT+h.Guard+h.BulkTime) + time.Duration(depth-1)*(h.RTT+h.Guard) + processing
 }
 
-// answerTimeout returns how long the service of a member may take before the module answers
-// in its place: a guard less than the parent's timeout, which started about an RTT earlier if
-// both directions are counted (SC-A28). A leaf, which waits for no child, has half of its
-// guard more.
+// answerTimeout returns how long the service of a member may take before the module answers in
+// its place: the parent's timeout less a guard and an RTT, for the request and the answer
+// (SC-A28). A leaf, which waits for no child, has half a guard more.
 func answerTimeout(h *wire.RequestHeader, depth int) time.Duration {
 	guard := h.Guard
 	if depth == 1 {

@@ -2,8 +2,8 @@ package engine
 
 import "ulnet/scoll/wire"
 
-// roomForGroup makes room for one more group of another node, or returns which limit is
-// reached.
+// roomForGroup makes room for one more group of another node, or returns the status of the
+// limit that is reached.
 func (m *Machine) roomForGroup(g *group) wire.Status {
 	size, strangers := g.size(), g.lru.class == ofStrangers
 	if size > maxListSize || strangers && size > strangerBytes {
@@ -55,15 +55,15 @@ func (m *Machine) bring(g *group, r *request) {
 	}
 }
 
-// isPinned reports whether a group's service asked for it to stay. Regular groups are never
-// pinned, because other nodes can create any number of them.
+// isPinned reports whether a group's service asked for the group to stay in the cache. Regular
+// groups are never pinned, because other nodes can create any number of them.
 func (m *Machine) isPinned(g *group) bool {
 	s := m.services[g.key.service]
 	return s != nil && s.pinned && g.isOOB()
 }
 
 // roomForOurs makes room for an out-of-band group that a broadcast of this node brings. It
-// never refuses: the groups in use are in use by this node's own broadcasts.
+// never refuses, because only this node's own broadcasts use groups of this cache.
 func (m *Machine) roomForOurs() {
 	for c := &m.table.cache; c.groups[ofOurs] >= m.cfg.MaxGroups && c.ours.first != nil; {
 		m.displace(c.ours.first)
@@ -101,8 +101,8 @@ func (m *Machine) victim(g *group, tooMany, over bool) *group {
 // can be under way. It is false for nil.
 func (m *Machine) isIdle(g *group) bool { return g != nil && m.now-g.used >= 2*m.cfg.MaxTimeout }
 
-// candidates are the groups of a class that may be displaced, each the least recently used:
-// of all nodes, of the node that holds the most (hog), and of the node that brings the new
+// candidates are the groups of a class that may be displaced, each the least recently used one:
+// of all nodes, of the node that brought the most (hog), and of the node that brings the new
 // group (own).
 type candidates struct {
 	oldest, hog, own *group

@@ -8,7 +8,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// RequestID names a request at a node. It is never used again.
+// RequestID names a request at a node. It is never reused.
 type RequestID uint64
 
 // InputKind tells inputs apart.
@@ -18,35 +18,35 @@ type InputKind uint8
 // report the result of an effect.
 const (
 	Timer      InputKind = iota
-	Broadcast            // Broadcast: send it; the effect Began has its Token
+	Broadcast            // Broadcast: send it; the effect Began has the same Token
 	Arrival              // From, Data, Cut, Wall, Signed: a request arrived
 	Return               // From, Bits, Data (header), Payload or Carried, Trailer, Length (without a code), Cut, Signed: a reply arrived
 	Answer               // ID, Size, Final, Below, Status: the service replies; Final: the last part; Below: for the members below alone, Status is the node's own
-	Abort                // ID
+	Abort                // ID: the service aborts the request
 	Register             // Service, OOB, Pinned: a service exists; OOB: it maps out-of-band groups; Pinned: these stay
-	Unregister           // Service
+	Unregister           // Service: it was unregistered
 	Create               // Broadcast: of the group Group with Members
 	Health               // From, Alive, Lifetime: news of discovery
 	Listed               // Listed: reports which nodes are listed from now on; nil: all are
 
 	InPreRequest // ID, Status, Timeout: the callback returned
-	InIncoming   // ID, Status
-	InReply      // ID, Child
-	InPostReply  // ID
-	InReplyOut   // ID
-	InMapped     // ID, Members or Status
-	InSent       // ID, Child (Upward: Part), Status: a message has left, or cannot be sent
+	InIncoming   // ID, Status: the callback returned
+	InReply      // ID, Child: the callback returned
+	InPostReply  // ID: the callback returned
+	InReplyOut   // ID: the callback returned
+	InMapped     // ID, Members or Status: the result of CallMap
+	InSent       // ID, Child (Upward: Part), Status: a message was sent, or cannot be sent
 	InFetched    // ID, Status, Data (of a list): a fetch has ended
-	InProgress   // ID, There: so many bytes of pipelined bulk data are here
+	InProgress   // ID, There: the first There bytes of pipelined bulk data have arrived
 	InUntold     // ID, Child: a message of DoTell cannot be sent
 	InWithdrawn  // ID: all buffers of the request are free
 )
 
-// Upward as Child says that a message goes to the parent.
+// Upward as the value of Child means that a message goes to the parent.
 const Upward = -1
 
-// Input is what a [Machine] steps on; the zero value is the timer. Pointers and slices are
-// the caller's again after Step, except for Members.
+// Input is what a [Machine] steps on; the zero value is the timer. After Step the machine does
+// not use its pointers and slices any more, except for Members.
 type Input struct {
 	Kind      InputKind          // selects the fields that are used
 	ID        RequestID          // of the request
@@ -56,44 +56,44 @@ type Input struct {
 	Bits      uint64             // match bits of the reply
 	Status    wire.Status        // result of the effect
 	Data      []byte             // message, header, or list
-	Trailer   []byte             // of a reply, as it came
-	Payload   []byte             // of a service
+	Trailer   []byte             // trailer of a reply, as it arrived
+	Payload   []byte             // payload of the service's reply
 	Carried   []byte             // answers that the child's module passes on
-	Length    int                // of a reply as it was sent, in bytes
+	Length    int                // length of a reply as it was sent, in bytes
 	Cut       bool               // the message was longer than its buffer
 	Signed    bool               // a signature was verified
-	Final     bool               // the last part of a reply
+	Final     bool               // the message is the last part of a reply
 	Below     bool               // the reply does not cover this node
-	Alive     bool               // state of From
+	Alive     bool               // whether From is alive
 	OOB       bool               // the service maps out-of-band groups
 	Pinned    bool               // its out-of-band groups stay in the cache
 	Size      int                // bytes of the service's reply
-	There     uint64             // bytes that are here, from the beginning
+	There     uint64             // bytes that have arrived, without a gap from the beginning
 	Lifetime  uint64             // how often From has died
 	Wall      uint64             // this node's wall clock, in ns since 1970; 0: not known
-	Timeout   time.Duration      // of the service at this node; 0: the root's
-	Service   wire.ServiceID     // to register or unregister
-	Members   *wire.Membership   // of an out-of-band group; the machine keeps it
-	Broadcast *Outgoing          // to send, or group to create
+	Timeout   time.Duration      // timeout of the service at this node; 0: the root's
+	Service   wire.ServiceID     // the service that was registered or unregistered
+	Members   *wire.Membership   // members of an out-of-band group; the machine keeps the pointer
+	Broadcast *Outgoing          // the broadcast to send, or the group to create
 	Listed    func(nid.NID) bool // a pure function
-	Token     any                // comes back with DoReply
+	Token     any                // DoReply returns it
 }
 
 // Outgoing describes a broadcast, or the creation of a group.
 type Outgoing struct {
-	Token      any              // comes back with Began, Refused and Created
-	Group      wire.GroupID     // to send to; set by Create without FlagModule
-	Service    wire.ServiceID   // that runs the request
-	Members    *wire.Membership // of an out-of-band group, and for Create
-	Tree       wire.Tree        // likewise
+	Token      any              // Began, Refused and Created return it
+	Group      wire.GroupID     // the group to send to; set by Create without FlagModule
+	Service    wire.ServiceID   // the service that runs the request
+	Members    *wire.Membership // members of an out-of-band group, and for Create
+	Tree       wire.Tree        // tree of an out-of-band group, and for Create
 	Flags      wire.Flags       // FlagLast, FlagModule, FlagOOB, FlagSubset
 	Payload    []byte           // copied by Step
 	Bulk       uint64           // length of the bulk data in bytes
-	BulkSum    wire.Digest      // of the bulk data, with Config.Signed
+	BulkSum    wire.Digest      // digest of the bulk data, with Config.Signed
 	Segment    uint32           // bytes of a segment of pipelined bulk data; 0: not pipelined
 	Processing time.Duration    // estimate of how long services take
 	Carry      int              // bytes of answers that modules pass on in a message; 0: DefaultCarry; negative: none
-	Planned    wire.Digest      // with FlagSubset: of the members for which buffers were posted
+	Planned    wire.Digest      // with FlagSubset: digest of the members for which buffers were posted
 	Status     wire.Status      // result, set by Create and Broadcast
 }
 
@@ -104,34 +104,34 @@ type EffectKind uint8
 // range of Output.Buf, Children one of Output.Children, Missing one of
 // Output.Missing.
 const (
-	DoSend      EffectKind = iota // ID, Child, To, Bits, Nodes, Room (for what is carried), Data: post the child's reply buffers under Bits, then send
-	DoReply                       // ID, To, Bits, Part, Data (header), Carried, Trailer, Own, Token: send a reply; Own: with the service's payload; Again: the same once more
+	DoSend      EffectKind = iota // ID, Child, To, Bits, Nodes, Room (for carried answers), Data: post the child's reply buffers under Bits, then send
+	DoReply                       // ID, To, Bits, Part, Data (header), Carried, Trailer, Own, Token: send a reply; Own: with the service's payload; Again: repeat the message
 	DoRefuse                      // To, Bits, Data: send a reply that no request waits for
-	DoUnpost                      // ID, Child: take the child's reply buffers back
-	DoExpose                      // ID, Bits, Members or bulk data: let children fetch it
+	DoUnpost                      // ID, Child: withdraw the child's reply buffers
+	DoExpose                      // ID, Bits, Members or bulk data: let children fetch this data
 	DoFetch                       // ID, To, Bits, Length, Limit, Chunk, List: fetch a list, or bulk data, up to Limit; Segments: report progress; Data: digest of bulk data, if it is not empty
-	DoFetchMore                   // ID, Limit: the parent has more
+	DoFetchMore                   // ID, Limit: the parent has more data
 	DoTell                        // ID, Child, To, Data: send a child a Progress, or the parent (Upward) a Hold
 	DoStop                        // ID: stop fetching
-	DoWithdraw                    // ID: take all buffers back, answer InWithdrawn
+	DoWithdraw                    // ID: withdraw all buffers, then report InWithdrawn
 	DoFree                        // ID: the request is over
 
 	Began          // ID, Token, Children: a broadcast of this node is under way
-	Refused        // Token, Status: it was refused
+	Refused        // Token, Status: a broadcast was refused
 	Created        // Token, Status: the group was created, or destroyed
 	CallPreRequest // ID, To (parent), Children, Members, Whole, Data (payload), Header, Again (CallIncoming will not follow); at the root before another attempt
 	CallIncoming   // ID, Status (of bulk data)
-	CallReply      // ID, Child, Rank (that answers), Status, Collective, Part, Final, Length (of the payload), Passed: Data (the payload), Nodes, Entities
-	CallPostReply  // ID, Busy, Missing and Status (at the root): why it was never sent
+	CallReply      // ID, Child, Rank (of the member that answers), Status, Collective, Part, Final, Length (of the payload), Passed: Data (the payload), Nodes, Entities
+	CallPostReply  // ID, Busy, Missing and Status (at the root): why the broadcast was never sent
 	CallReplyOut   // ID, Status
 	CallMap        // ID, Service, Group
 	WarnAhead      // To, Bits (an incarnation; 0: in a request that this node sent), Status: this node refused a request of To or, with EAHEAD, To refused one of this node
 )
 
-// Range is the part [Begin, End) of one of an Output's buffers.
+// Range is the elements from Begin to before End of one of an Output's buffers.
 type Range struct {
 	Begin int // index of the first element
-	End   int // index behind the last
+	End   int // index after the last element
 }
 
 // Effect is one thing that the caller of a step has to do.
@@ -139,7 +139,7 @@ type Effect struct {
 	Kind       EffectKind          // selects the fields that are used
 	Final      bool                // the last part of a reply
 	Own        bool                // the payload is that of this node's service, see Token
-	List       bool                // about the list of members, not bulk data
+	List       bool                // the list of members is meant, not bulk data
 	Busy       bool                // buffers are in use until reply-out
 	Collective bool                // Status was reported by the child's module
 	Again      bool                // a retry, or another attempt of a request that has run here
@@ -147,8 +147,8 @@ type Effect struct {
 	Passed     bool                // an answer that the child's module carried
 	Status     wire.Status         // OK, or the reason
 	Child      int                 // index of a child, or Upward
-	Rank       int                 // of the member that answers
-	Room       int                 // bytes for carried answers
+	Rank       int                 // rank of the member that answers
+	Room       int                 // room for carried answers, in bytes
 	Part       uint32              // number of a message of a reply, from 0
 	ID         RequestID           // of the request; 0: none
 	To         nid.NID             // receiver; the parent, or the node that a warning is about
@@ -156,19 +156,19 @@ type Effect struct {
 	Length     uint64              // in bytes
 	Limit      uint64              // bytes that can be fetched so far
 	Chunk      int                 // bytes of a GET
-	Token      any                 // that of the input
-	Nodes      int                 // that an error stands for, or that a reply may name
-	Entities   int                 // on these nodes
-	Data       Range               // of Output.Buf
-	Trailer    Range               // of Output.Buf
-	Carried    Range               // of Output.Buf
-	Children   Range               // of Output.Children
-	Missing    Range               // of Output.Missing
+	Token      any                 // Token of the input
+	Nodes      int                 // nodes that an error stands for, or that a reply may name
+	Entities   int                 // entities on these nodes
+	Data       Range               // part of Output.Buf
+	Trailer    Range               // part of Output.Buf
+	Carried    Range               // part of Output.Buf
+	Children   Range               // part of Output.Children
+	Missing    Range               // part of Output.Missing
 	Members    *wire.Membership    // nodes of the tree
 	Whole      *wire.Membership    // all members of the group, of which Members may be the live ones
 	Header     *wire.RequestHeader // valid until the effects are applied
-	Group      wire.GroupID        // that was created, or is to be mapped
-	Service    wire.ServiceID      // that maps it
+	Group      wire.GroupID        // the group that was created, or is to be mapped
+	Service    wire.ServiceID      // the service that maps it
 }
 
 // Output is the result of a step. The caller reuses it, with Reset.

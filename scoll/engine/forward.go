@@ -8,7 +8,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// run forwards a request and has the service run it (Broadcast Message 4).
+// run forwards a request and calls the service's incoming-request callback (Broadcast Message
+// 4).
 func (m *Machine) run(r *request) {
 	m.forward(r)
 	m.start(r)
@@ -38,7 +39,7 @@ func (m *Machine) forward(r *request) {
 	}
 }
 
-// start has the service run a request.
+// start calls the service's incoming-request callback.
 func (m *Machine) start(r *request) {
 	if r.header.Flags&wire.FlagModule != 0 || len(r.roster.Target(r.rank).Entities) == 0 {
 		r.incoming = returned
@@ -50,8 +51,8 @@ func (m *Machine) start(r *request) {
 	}
 }
 
-// expose allocates match bits for a request, and exposes under them the data that children
-// have to fetch.
+// expose allocates match bits for a request, and exposes under these bits the data that
+// children must fetch.
 func (m *Machine) expose(r *request) {
 	r.bits = m.bits
 	m.bits += 2
@@ -71,7 +72,7 @@ func (m *Machine) exposeList(r *request) {
 }
 
 // frame builds the message for the children: the request as it came, with this node's match
-// bits (SC-157). listed adds the list of members.
+// bits (SC-157). listed says to include the list of members.
 func (m *Machine) frame(r *request, listed bool) Range {
 	h, body := r.header, r.body
 	h.ReplyBits, h.Carry = r.bits, r.room
@@ -105,11 +106,11 @@ func (m *Machine) send(r *request, i int, frame Range) {
 	c := &r.children[i]
 	h := r.header
 	if c.listed {
-		h.BulkTime += m.cfg.bulkTime(uint64(r.group.members.Size())) // it may have to fetch the list
+		h.BulkTime += m.cfg.bulkTime(uint64(r.group.members.Size())) // the child may have to fetch the list
 	}
 	c.state, c.held, c.word, c.words = waiting, false, 0, 0
 	if m.await(r, c, m.now+max(childTimeout(&h, c.Depth, r.processing), 1)); r.pipe.loading {
-		c.at = machine.Never // it cannot finish before this node has all data, see loaded
+		c.at = machine.Never // the child cannot answer before this node has all data, see loaded
 	}
 	e := Effect{Kind: DoSend, ID: r.id, Child: i, To: r.roster.NID(c.Rank), Bits: r.bits, Nodes: c.Size, Data: frame}
 	if c.Size > 1 {
@@ -121,8 +122,8 @@ func (m *Machine) send(r *request, i int, frame Range) {
 	}
 }
 
-// sent handles a message that has left, or could not be sent. Since the failure is local and
-// may pass, the machine retries (SC-A22).
+// sent handles the result of sending a message. Since a failure is one of this node and may
+// pass, the machine retries (SC-A22).
 func (m *Machine) sent(r *request, in *Input) {
 	if in.Child == Upward {
 		m.sentUp(r, in)
@@ -164,7 +165,8 @@ func (m *Machine) fail(r *request, i int, s wire.Status) {
 	m.report(r, i, Effect{Status: s, Rank: c.Rank, Final: true})
 }
 
-// report calls the service for a child's reply, or for an error in place of one.
+// report calls the incoming-reply callback for a child's reply, or for an error in place of
+// one.
 func (m *Machine) report(r *request, i int, e Effect) {
 	if r.header.Flags&wire.FlagModule != 0 {
 		return
@@ -177,7 +179,7 @@ func (m *Machine) report(r *request, i int, e Effect) {
 	m.emit(e)
 }
 
-// schedule sets the time at which the machine has to look at a request.
+// schedule sets the time at which the machine must process a request again.
 func (m *Machine) schedule(r *request) {
 	at := machine.Never
 	if !r.root && !r.answered || r.awaitsItself() {
@@ -203,7 +205,7 @@ func (m *Machine) schedule(r *request) {
 	m.requests.setWake(r, at)
 }
 
-// expire looks at the requests whose time is due.
+// expire processes the requests whose time has come.
 func (m *Machine) expire() {
 	for len(m.requests.heap) > 0 && m.requests.heap[0].at <= m.now {
 		m.look(m.requests.heap[0])
@@ -255,7 +257,7 @@ func (m *Machine) lookAtChildren(r *request) {
 	}
 }
 
-// forgetSequence removes a broadcast of this node that is over.
+// forgetSequence removes the sequence number of a broadcast of this node that has ended.
 func (g *group) forgetSequence(n uint64) {
 	if i := slices.Index(g.busy, n); i >= 0 {
 		g.busy = slices.Delete(g.busy, i, i+1)

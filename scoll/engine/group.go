@@ -8,7 +8,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// groupKey is the key of a group in the table. That of an out-of-band group has no digest,
+// groupKey is the key of a group in the table. The key of an out-of-band group has no digest,
 // because the digest changes with the membership.
 type groupKey struct {
 	id      wire.GroupID
@@ -28,24 +28,24 @@ type group struct {
 	members  *wire.Membership
 	tree     wire.Tree
 	index    int           // in table.list
-	rank     int           // of this node among members, or -1
+	rank     int           // rank of this node among members, or -1
 	creator  bool          // this node created it
 	stranger bool          // a member is a stranger, see shares.go
-	parent   nid.NID       // the node whose request brought it
+	parent   nid.NID       // the node whose request brought the group
 	creating bool          // the creation is under way
 	complete bool          // all members know it, as far as this node knows
 	last     bool          // it ends with the last request
-	inFlight int           // requests
-	bytes    uint64        // of the list, while it is in the table
-	used     time.Duration // when the latest request of another node came
-	sequence uint64        // of this node's latest broadcast
-	busy     []uint64      // sequences of this node's broadcasts under way, ascending
+	inFlight int           // number of requests under way
+	bytes    uint64        // size of the list, while the group is in the table
+	used     time.Duration // when the latest request of another node arrived
+	sequence uint64        // sequence number of this node's latest broadcast
+	busy     []uint64      // sequence numbers of this node's broadcasts under way, ascending
 	waiting  []*request    // this node's broadcasts that were not sent yet, in order
 	pace     pace
 	roots    []rootState
 	layout   layout
 	live     liveSet
-	lru      lruState // in the cache
+	lru      lruState // state of the group in the cache
 }
 
 // isOOB reports whether a group is an out-of-band one.
@@ -62,7 +62,8 @@ type layout struct {
 	children []tree.Child
 }
 
-// spread returns the layout of the node with a rank in the tree of a roster.
+// spread returns the layout, parent and children, of the node with a rank in the tree of a
+// roster.
 func (g *group) spread(roster *wire.Membership, t wire.Tree, root, rank int) *layout {
 	l := &g.layout
 	if l.roster == roster && l.tree == t && l.root == root && l.rank == rank {
@@ -84,7 +85,7 @@ func (r *request) shape() tree.Tree {
 	return tree.Tree{Topology: topology, N: r.roster.Len(), Root: int(r.header.Root)}
 }
 
-// table is the groups of a node, tombstones of groups that have ended, and ghosts of groups
+// table has the groups of a node, tombstones of groups that have ended, and ghosts of groups
 // that were displaced.
 type table struct {
 	groups     map[groupKey]*group
@@ -108,7 +109,8 @@ func (t *table) init(s *shares) {
 	t.cache.init()
 }
 
-// fresh returns a group that is not in the table yet, with the roots that its ghost has.
+// fresh returns a group that is not in the table yet. If the group has a ghost, it gets the
+// roots of the ghost.
 func (t *table) fresh(key groupKey, members *wire.Membership) *group {
 	return &group{key: key, index: -1, members: members, roots: t.ghosts.roots(key)}
 }
@@ -125,7 +127,7 @@ func (t *table) add(g *group) {
 	t.touch(g)
 }
 
-// remove takes a group out of the table. Requests under way keep what they need.
+// remove removes a group from the table. Requests under way keep the data that they need.
 func (t *table) remove(g *group) {
 	if g.index < 0 {
 		return
@@ -152,8 +154,8 @@ func (t *table) bury(g *group, until time.Duration) {
 	}
 }
 
-// displace takes a group out of the table and leaves a ghost, which remembers for a while
-// which requests have run over it. The group comes back when it is used.
+// displace removes a group from the table and leaves a ghost, which remembers for a while which
+// requests have run over it. The group comes back when it is used.
 func (t *table) displace(g *group, until time.Duration) {
 	if g.index >= 0 {
 		t.remove(g)
@@ -169,8 +171,8 @@ func (t *table) forget(now time.Duration) {
 
 func (t *table) wake() time.Duration { return min(t.tombstones.wake(), t.ghosts.wake()) }
 
-// release ends a request's use of a group. An out-of-band group belongs to its service, which
-// may use it again at once: after the last request it leaves the table without a tombstone.
+// release ends a request's use of a group. After its last request an out-of-band group leaves
+// the table without a tombstone, because its service may use it again at once.
 func (m *Machine) release(g *group, last bool) {
 	g.inFlight--
 	m.table.touch(g)

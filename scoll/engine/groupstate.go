@@ -10,13 +10,13 @@ import (
 // GroupState is the state of a group at a node.
 type GroupState struct {
 	ID       wire.GroupID   // the same on all members
-	Service  wire.ServiceID // that the group is for
+	Service  wire.ServiceID // the service that the group is for
 	Nodes    int            // number of members
-	Entities int            // on all members
+	Entities int            // number of entities on all members
 	Tree     wire.Tree      // type and K
 	Creator  bool           // this node created it
 	Complete bool           // this node created it, and all members know it
-	InFlight int            // broadcasts at this node
+	InFlight int            // number of broadcasts at this node
 }
 
 // Groups lists the groups, sorted by creator and then by number.

@@ -8,15 +8,15 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// health is what discovery has reported of other nodes.
+// health has what discovery has reported about other nodes.
 type health struct {
 	known map[nid.NID]vital
-	epoch uint64 // rises with every change of the live nodes
+	epoch uint64 // number of changes of the set of live nodes
 }
 
 type vital struct {
 	alive    bool
-	lifetime uint64 // how often it has died
+	lifetime uint64 // how often the node has died
 }
 
 func (h *health) init() { h.known, h.epoch = make(map[nid.NID]vital), 1 }
@@ -37,8 +37,8 @@ func (m *Machine) isAlive(id nid.NID) bool {
 	return v.alive || !ok && !m.cfg.Watched
 }
 
-// healthChanged takes news of discovery. A death ends the waits for the node at once, and
-// the groups that it created (SC-101, SC-137). The number of deaths reveals a death that
+// healthChanged handles a report of discovery. A death ends the waits for the node and the
+// groups that it created, at once (SC-101, SC-137). The number of deaths reveals a death that
 // discovery did not report.
 func (m *Machine) healthChanged(in *Input) {
 	before, known := m.health.known[in.From]
@@ -54,7 +54,7 @@ func (m *Machine) healthChanged(in *Input) {
 	}
 }
 
-// endWaits gives a child up in all requests that were sent on at since or before.
+// endWaits gives up a child in all requests that were sent on to it at since or earlier.
 func (m *Machine) endWaits(id nid.NID, s wire.Status, since time.Duration) {
 	for _, r := range m.requests.slots {
 		if r.phase != running || r.since > since {
@@ -83,7 +83,7 @@ func (m *Machine) endGroups(which func(*group) bool) {
 	}
 }
 
-// liveSet is the live members of a group, as of an epoch.
+// liveSet has the live members of a group, as of an epoch.
 type liveSet struct {
 	epoch   uint64
 	members *wire.Membership
@@ -103,13 +103,13 @@ func (m *Machine) liveRoster(g *group) *wire.Membership {
 	}
 	roster := g.members
 	if len(targets) < g.members.Len() {
-		roster, _ = wire.NewMembership(targets) // we are in it, and it was valid
+		roster, _ = wire.NewMembership(targets) // cannot fail: this node is a member, and the full list was valid
 	}
 	g.live = liveSet{m.health.epoch, g.members, roster}
 	return roster
 }
 
-// appendDead appends the members that are not alive. It is quick when all of them are.
+// appendDead appends the members that are not alive. It is fast when all members are alive.
 func (m *Machine) appendDead(dead []nid.NID, g *group) []nid.NID {
 	if m.liveRoster(g) == g.members {
 		return dead

@@ -9,9 +9,9 @@ import (
 )
 
 // Holding: a member has MaxActive admission slots for requests of other nodes. The machine
-// calls the service for a request with a slot, and forwards it. Further requests are held:
-// the machine checks their sender, their group, and that they are no duplicates, and then
-// they wait for a slot. Until then no member of the subtree runs them.
+// calls the service for a request with a slot, and forwards it. Further requests are held: the
+// machine checks their sender, their group, and that they are no duplicates; then they wait for
+// a slot. Until then no member of the subtree runs them.
 //
 //   - A line has the held requests of one peer with the same number of levels below, so that
 //     the requests of one root over one group keep their order. Lines get slots in turn.
@@ -24,10 +24,10 @@ import (
 //     hold a request; then it refuses the request with EMAXACTIVE. So a node gives up a child
 //     of d levels after T(d) plus d times that bound at the latest, whatever children say.
 //   - A parent of an earlier version does not understand Hold, and forwards 0 as the bound.
-//     Then a member holds a request within T of the parent, and its service has the rest.
+//     Then a member holds a request at most until the parent's timeout T, and its service has the rest of that time.
 
-// How long a member may hold a request: a multiple of the timeout of one level, because the
-// requests before it take as long each.
+// How long a member may hold a request. The bound is a multiple of the timeout of one level,
+// because each of the requests before it may take that long.
 const (
 	holdFactor = 4
 	leastHold  = 5 * time.Second
@@ -38,7 +38,7 @@ type holding struct {
 	number uint64
 	held   bool
 	tries  uint8
-	at     time.Duration // of the next try
+	at     time.Duration // when the machine next tries to send it
 }
 
 // tellHolding tells the parent that a request is held, or not any more.
@@ -58,8 +58,8 @@ func (m *Machine) sayHolding(r *request) {
 	m.emit(Effect{Kind: DoTell, ID: r.id, Child: Upward, To: r.parent, Data: Range{begin, len(m.out.Buf)}})
 }
 
-// untoldUp handles a Hold that could not be sent. After maxTries the machine gives it up, and
-// the parent runs into its timeout.
+// untoldUp handles a Hold that could not be sent. After maxTries the machine gives the Hold up,
+// and the parent runs into its timeout.
 func (m *Machine) untoldUp(r *request) {
 	if r.answered || r.told.at != machine.Never {
 		return
@@ -80,7 +80,7 @@ func (m *Machine) sayAgain(r *request) {
 	}
 }
 
-// heardOfHolding takes a Hold of a child.
+// heardOfHolding handles a Hold of a child.
 func (m *Machine) heardOfHolding(in *Input) {
 	w, err := wire.ParseHold(in.Data)
 	if !m.mayHear(in, err, w.Signed) {
@@ -98,10 +98,10 @@ func (m *Machine) heardOfHolding(in *Input) {
 	}
 	c := &r.children[i]
 	if c.words++; c.state != waiting || w.Number <= c.word || c.words > 2*c.Size || r.header.Hold == 0 {
-		m.stats.Late++ // each node below holds the request at most once
+		m.stats.Late++ // each node below sends a Hold and a release at most once
 		return
 	}
-	if c.word, c.held = w.Number, w.Held; c.at != machine.Never { // else see loaded
+	if c.word, c.held = w.Number, w.Held; c.at != machine.Never { // otherwise see loaded
 		c.at = c.until
 		if !c.held {
 			c.at = min(m.now+max(childTimeout(&r.header, c.Depth, r.processing), 1), c.until)
@@ -111,8 +111,8 @@ func (m *Machine) heardOfHolding(in *Input) {
 	m.schedule(r)
 }
 
-// await sets the timeout of a child that does not hold the request, and the deadline that
-// also covers the time for which its subtree may hold it.
+// await sets the timeout of a child that does not hold the request, and the deadline, which
+// also includes the time for which the child's subtree may hold the request.
 func (m *Machine) await(r *request, c *child, at time.Duration) {
 	c.at, c.until = at, at+m.holdTime(&r.header, c.Depth)
 	if c.held {
@@ -120,13 +120,14 @@ func (m *Machine) await(r *request, c *child, at time.Duration) {
 	}
 }
 
-// patience returns how long a member may hold a request: the root puts it into the header.
+// patience returns how long a member may hold a request: the root puts this time into the
+// header.
 func patience(h *wire.RequestHeader) time.Duration {
 	return min(max(holdFactor*childTimeout(h, 1, h.Processing), leastHold), wire.MaxHold)
 }
 
-// holdTime returns how long the members of a subtree of so many levels may hold a request in
-// all.
+// holdTime returns how long the members of a subtree with the given number of levels may hold a
+// request in total.
 func (m *Machine) holdTime(h *wire.RequestHeader, levels int) time.Duration {
 	if h.Hold == 0 {
 		return 0
@@ -134,8 +135,8 @@ func (m *Machine) holdTime(h *wire.RequestHeader, levels int) time.Duration {
 	return min(time.Duration(levels)*(h.Hold+h.RTT), m.cfg.MaxTimeout)
 }
 
-// relay tells the parent whether a child holds the request, if that has changed. At the root
-// it slows down the following broadcasts instead.
+// relay tells the parent whether a child holds the request, if that has changed. At the root,
+// the broadcasts that follow are slowed down instead.
 func (m *Machine) relay(r *request) {
 	below := slices.ContainsFunc(r.children, func(c child) bool { return c.state == waiting && c.held })
 	if below == r.heldBelow {
@@ -165,7 +166,7 @@ func (m *Machine) limitFromNow(r *request) time.Duration {
 	}
 	from := m.now
 	if h.Hold == 0 && r.waited {
-		from = r.came // the parent counts from there
+		from = r.came // the parent's timeout counts from this instant
 	}
 	return max(from+answerTimeout(h, levels), m.now+1)
 }

@@ -10,12 +10,12 @@ import (
 )
 
 // A request names two incarnations: that of its root and that of the creator of its group.
-// Unless the node in question sent the request itself, they are hearsay: any node on the way
-// may have written them. So
+// Unless the node in question sent the request itself, they are not reliable: any node on the
+// way may have written them. Therefore
 //
-//   - the machine records an incarnation that a node tells of itself, on its own connection,
+//   - the machine records an incarnation that a node reports of itself, on its own connection,
 //     and refuses requests of an earlier one with EREBOOT
-//   - it uses an incarnation that another node tells for that request only. If it is later
+//   - it uses an incarnation that another node reports for that request only. If it is later
 //     than one for which this node keeps state, the machine asks the owner (see
 //     wire.Identity), whose answer ends the state of earlier incarnations
 //   - it refuses an incarnation far above the wall clock with EAHEAD: once recorded, it
@@ -26,16 +26,16 @@ import (
 const IncarnationSlack = 24 * time.Hour
 
 const (
-	maxAsked        = 64               // questions at a time; at most half of them planned for later
-	askAgain        = time.Second      // until a question counts as lost
+	maxAsked        = 64               // questions under way at a time; at most half of them planned for later
+	askAgain        = time.Second      // time after which a question counts as lost
 	askSpread       = 10 * time.Second // over which later questions are spread
-	maxIncarnations = 65_536           // of other nodes
+	maxIncarnations = 65_536           // number of other nodes whose incarnation is remembered
 	nonceStep       = 1 << 32
 )
 
 // incarnations is what this node knows of the incarnations of other nodes.
 type incarnations struct {
-	of    map[nid.NID]uint64 // as the node itself has told
+	of    map[nid.NID]uint64 // as the node itself has reported
 	order []nid.NID          // the keys, the oldest first
 	asked []question
 	nonce uint64
@@ -46,8 +46,8 @@ type question struct {
 	to    nid.NID
 	nonce uint64
 	sent  bool
-	since time.Duration // when another node told the incarnation to be confirmed
-	at    time.Duration // when to send it, or to give it up
+	since time.Duration // when another node reported the incarnation that is to be confirmed
+	at    time.Duration // when to send the question, or to give it up
 }
 
 func (l *incarnations) init(self nid.NID, incarnation uint64) {
@@ -55,8 +55,8 @@ func (l *incarnations) init(self nid.NID, incarnation uint64) {
 	l.nonce = scramble(incarnation ^ nonceStep)
 }
 
-// set records the incarnation that a node tells of itself. When the records are full the
-// oldest is dropped.
+// set records the incarnation that a node reports of itself. When the table is full the oldest
+// entry is dropped.
 func (l *incarnations) set(id nid.NID, incarnation uint64) {
 	if _, known := l.of[id]; !known {
 		if len(l.order) == maxIncarnations {
@@ -69,15 +69,15 @@ func (l *incarnations) set(id nid.NID, incarnation uint64) {
 }
 
 // isAhead reports whether an incarnation is more than IncarnationSlack above the wall clock:
-// wall, in nanoseconds since 1970, or this node's own incarnation plus the time since then,
-// if that is later, because nodes that started since have incarnations about there.
+// wall, in nanoseconds since 1970, or this node's own incarnation plus the time since its
+// start, if that is later: nodes that started since then have incarnations of about that value.
 func (m *Machine) isAhead(incarnation, wall uint64) bool {
 	clock := max(wall, m.cfg.Incarnation+uint64(m.now-m.began))
 	return incarnation > clock && incarnation-clock > uint64(IncarnationSlack)
 }
 
-// isPast reports whether a node itself has told a later incarnation. It also asks the node
-// again, because another process may have used its NID meanwhile.
+// isPast reports whether a node itself has reported a later incarnation. It also asks the node
+// again, because another process may have got its NID meanwhile.
 func (m *Machine) isPast(id nid.NID, incarnation uint64) bool {
 	if incarnation >= m.incarnations.of[id] {
 		return false
@@ -88,8 +88,8 @@ func (m *Machine) isPast(id nid.NID, incarnation uint64) bool {
 	return true
 }
 
-// heardOfIncarnation takes an incarnation from an admitted request: always if the owner sent
-// the request, otherwise if the request is the first one over its group or of its root.
+// heardOfIncarnation processes an incarnation in an admitted request: always if its owner sent
+// the request, otherwise only if the request is the first one over its group or of its root.
 func (m *Machine) heardOfIncarnation(r *request, of nid.NID, incarnation uint64, fresh bool) {
 	switch {
 	case !of.IsValid() || of == m.cfg.Self:
@@ -115,8 +115,8 @@ func (m *Machine) isAwaited(id nid.NID) bool {
 	})
 }
 
-// hasEarlier reports whether this node keeps groups of incarnations of a node that are
-// earlier than one that another node has told.
+// hasEarlier reports whether this node has groups of earlier incarnations of a node than the
+// one that another node has reported.
 func (m *Machine) hasEarlier(of nid.NID, incarnation uint64) bool {
 	if incarnation <= m.incarnations.of[of] {
 		return false
@@ -126,10 +126,10 @@ func (m *Machine) hasEarlier(of nid.NID, incarnation uint64) bool {
 	})
 }
 
-// confirm records the incarnation that a node tells of itself, and ends the state of earlier
-// incarnations: groups that it created, its state as a root, and waits for its replies. Waits
-// that began after since stay: another node had told of this incarnation then, so that it
-// is this one that got those requests.
+// confirm records the incarnation that a node reports of itself, and ends the state of its
+// earlier incarnations: groups that they created, their state as roots, and waits for their
+// replies. Waits that began after since stay: another node had reported the new incarnation by
+// then, so the new one got those requests.
 func (m *Machine) confirm(id nid.NID, incarnation uint64, since time.Duration) {
 	before, ended := m.incarnations.of[id], m.stats.Destroyed
 	m.incarnations.set(id, incarnation)
@@ -142,11 +142,11 @@ func (m *Machine) confirm(id nid.NID, incarnation uint64, since time.Duration) {
 	}
 }
 
-// inquire asks a node for its incarnation, unless it is being asked.
+// inquire asks a node for its incarnation, unless such a question is under way.
 func (m *Machine) inquire(id nid.NID) { m.planQuestion(id, m.now) }
 
-// inquireLater does so at a pseudorandom instant within askSpread: when a root has restarted,
-// thousands of members may want to ask it.
+// inquireLater asks a node for its incarnation at a pseudorandom instant within askSpread: when
+// a root has restarted, thousands of members may want to ask it.
 func (m *Machine) inquireLater(id nid.NID) {
 	m.planQuestion(id, m.now+time.Duration(scramble(m.incarnations.nonce)%uint64(askSpread)))
 }
@@ -190,7 +190,7 @@ func (l *incarnations) wake() time.Duration {
 }
 
 // identity takes a question, or the answer to one. An answer counts even if it is lower than
-// the recorded incarnation, because the node has just told it.
+// the recorded incarnation, because the node itself has just sent it.
 func (m *Machine) identity(in *Input) {
 	from := in.From
 	i, err := wire.ParseIdentity(in.Data)
@@ -216,7 +216,7 @@ func (m *Machine) identity(in *Input) {
 	m.confirm(from, i.Incarnation, since)
 }
 
-// identify sends an Identity, without waiting for the result.
+// identify sends an Identity, and does not wait for the result of sending.
 func (m *Machine) identify(to nid.NID, i *wire.Identity) {
 	i.Signed = m.cfg.Signed
 	begin := len(m.out.Buf)

@@ -13,7 +13,7 @@ type list struct {
 	groups  int
 }
 
-// add counts a group of the table.
+// add counts a group that enters the table.
 func (l lists) add(g *group) {
 	if g.isOOB() { // its list belongs to the service, and may change
 		return
@@ -26,7 +26,7 @@ func (l lists) add(g *group) {
 	k.groups++
 }
 
-// release discounts a group that has left the table.
+// release stops counting a group that has left the table.
 func (l lists) release(g *group) {
 	if g.isOOB() {
 		return
@@ -37,7 +37,7 @@ func (l lists) release(g *group) {
 	}
 }
 
-// of returns the membership with a digest, nil if no group has it.
+// of returns the membership with a digest, nil if no group in the table has it.
 func (l lists) of(d wire.Digest) *wire.Membership {
 	if k := l[d]; k != nil {
 		return k.members

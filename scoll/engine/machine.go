@@ -7,7 +7,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// Machine takes part in the collectives of one node. See machine.Machine.
+// Machine is the part of one node in collectives. See machine.Machine.
 type Machine struct {
 	cfg          Config
 	services     map[wire.ServiceID]*registration
@@ -15,19 +15,19 @@ type Machine struct {
 	incarnations incarnations
 	shares       shares
 	admission    admission
-	opening      []*group // whose window may let more go, in this step
+	opening      []*group // groups whose window may have room for more broadcasts, in this step
 	requests     requests
 	pipelines    pipelines
 	health       health
 	parse        func([]byte) (*wire.Membership, error)
-	bits         uint64 // the next match bits
-	incoming     int    // requests of others
-	lists        uint64 // bytes of lists that are fetched
+	bits         uint64 // the next match bits to be used
+	incoming     int    // number of requests of other nodes
+	lists        uint64 // bytes of lists of members that are being fetched
 	stats        Stats
 
-	out   *Output // of the step that is made
+	out   *Output // output of the current step
 	now   time.Duration
-	began time.Duration // the first step
+	began time.Duration // time of the first step
 	steps bool
 }
 
@@ -51,8 +51,8 @@ func New(cfg Config) *Machine {
 // Config returns the configuration with its defaults.
 func (m *Machine) Config() Config { return m.cfg }
 
-// FirstBits returns the match bits of the first request that an incarnation of a node sends
-// or forwards. They rise by two with each.
+// FirstBits returns the match bits of the first request that an incarnation of a node sends or
+// forwards. The match bits rise by two with each request.
 func FirstBits(incarnation uint64) uint64 { return scramble(incarnation) }
 
 // scramble separates the match bits of different incarnations of a node, so that late answers
@@ -109,7 +109,7 @@ func (m *Machine) apply(in *Input) {
 	}
 }
 
-// proceed steps a request.
+// proceed steps a request on an input.
 func (m *Machine) proceed(r *request, in *Input) {
 	switch in.Kind {
 	case Answer:

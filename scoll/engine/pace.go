@@ -16,12 +16,12 @@ const maxWaiting = 4096
 // decrease it grows by one for each broadcast that no member held, afterwards by one for each
 // window of such broadcasts.
 type pace struct {
-	size   int // 0: firstPace
+	size   int // size of the window; 0: firstPace
 	credit int
 	until  uint64 // sequence: broadcasts up to this one do not halve the window again
 }
 
-// firstPace is the initial window. Members hold requests that are too many for them.
+// firstPace is the initial window. Members hold the requests that are too many for them.
 const firstPace = 64
 
 func (p *pace) most() int {
@@ -39,8 +39,9 @@ func (p *pace) grow() {
 	}
 }
 
-// shrink halves the window because a member holds a broadcast, unless another broadcast of
-// the same window did so, and reports whether it has. newest is the last one that was sent.
+// shrink halves the window because a member holds a broadcast, unless it has already done so
+// for another broadcast of the same window. It reports whether it has halved the window. newest
+// is the sequence of the latest broadcast that was sent.
 func (p *pace) shrink(sequence, newest uint64) bool {
 	if sequence <= p.until {
 		return false
@@ -56,7 +57,7 @@ func (g *group) hasRoom() bool { return len(g.busy) == 0 || g.sequence+1-g.busy[
 // isOpen reports whether one more broadcast of this node may be sent.
 func (g *group) isOpen() bool { return g.hasRoom() && len(g.busy) < g.pace.most() }
 
-// queue sends a broadcast of this node after those that wait.
+// queue sends a broadcast of this node after the broadcasts that are waiting.
 func (m *Machine) queue(r *request) {
 	g := r.group
 	if r.header.Flags&wire.FlagLast != 0 && g.key.id.Creator.IsValid() {
@@ -81,13 +82,13 @@ func (m *Machine) depart(r *request) {
 	m.run(r)
 }
 
-// letGo sends broadcasts that waited for others that are over now.
+// letGo sends waiting broadcasts after others have ended.
 func (m *Machine) letGo() {
-	for i := 0; i < len(m.opening); i++ { // a broadcast that is over at once adds its group
+	for i := 0; i < len(m.opening); i++ { // a broadcast that ends at once adds its group again
 		for g := m.opening[i]; len(g.waiting) > 0 && g.isOpen(); {
 			r := g.waiting[0]
 			g.waiting = slices.Delete(g.waiting, 0, 1)
-			if g.index < 0 { // the group has ended meanwhile, perhaps to be created again
+			if g.index < 0 { // the group has ended meanwhile, and perhaps another one has the same key
 				m.cancel(r, wire.ENOGROUP)
 				continue
 			}
@@ -121,13 +122,13 @@ func (m *Machine) slower(r *request) {
 	}
 }
 
-// cancel ends a broadcast of this node that was not sent.
+// cancel ends a broadcast of this node that was not sent yet.
 func (m *Machine) cancel(r *request, s wire.Status) {
 	g := r.group
 	if i := slices.Index(g.waiting, r); i >= 0 {
 		g.waiting = slices.Delete(g.waiting, i, i+1)
 	}
-	r.phase, r.incoming, r.unsent = running, returned, s // it is not run here either
+	r.phase, r.incoming, r.unsent = running, returned, s // this node does not run it either
 	for i := range r.children {
 		m.fail(r, i, s)
 	}

@@ -10,19 +10,19 @@ import (
 )
 
 // Pipelined bulk data (SC-A17): a member forwards a request before it has the bulk data, and
-// tells its children how much of it it has. The service runs the request when all data is
-// here. A member that gets no more data tells its children so; none of them has all the
+// tells its children how many bytes it has. The service runs the request once all data has
+// arrived. A member that gets no more data tells its children so; none of them has all the
 // data, so none has run the request, and an error for the whole subtree is exact.
 //
-// Timeouts count from the instant at which the parent has all data, as if it had forwarded
-// the request then.
+// Timeouts count from the instant at which the parent has all data, as if it had forwarded the
+// request then.
 
 // pipeline is the state of pipelined bulk data of a request.
 type pipeline struct {
-	loading bool   // it is being fetched, and children have the request
-	there   uint64 // bytes that this node has, from the beginning
+	loading bool   // bulk data is being fetched, and children have the request
+	there   uint64 // bytes that this node has, without a gap from the beginning
 	known   uint64 // bytes that the parent has
-	tries   uint8  // to tell children
+	tries   uint8  // tries to send a Progress to the children
 	at      time.Duration
 }
 
@@ -32,20 +32,20 @@ type origin struct {
 	bits   uint64
 }
 
-// maxEarly bounds the Progress messages that are kept because they overtook their request,
-// and maxEarlyOfOne those of one parent.
+// maxEarly bounds the kept Progress messages that arrived before their requests, and
+// maxEarlyOfOne those of one parent.
 const (
 	maxEarly      = 64
 	maxEarlyOfOne = 8
 )
 
-// pipelines finds requests by their parents' messages.
+// pipelines finds requests by the messages of their parents.
 type pipelines struct {
 	byOrigin map[origin]*request
 	early    []overtaking // the oldest first; nil until the first one
 }
 
-// overtaking is a Progress that came before its request.
+// overtaking is a Progress that arrived before its request.
 type overtaking struct {
 	from origin
 	wire.Progress
@@ -53,8 +53,8 @@ type overtaking struct {
 
 func (p *pipelines) init() { p.byOrigin = make(map[origin]*request) }
 
-// keep stores a Progress. If there are too many it replaces the oldest one, or that of the
-// same parent if the parent has too many.
+// keep stores a Progress. If there are too many, it replaces the oldest one or, if the parent
+// has too many, the oldest one of that parent.
 func (p *pipelines) keep(o overtaking) {
 	of := func(e overtaking) bool { return e.from.parent == o.from.parent }
 	count := 0
@@ -115,7 +115,7 @@ func (m *Machine) load(r *request) {
 		m.emit(e)
 		return
 	}
-	if r.bulk != wire.OK { // the parent has told that no more will come
+	if r.bulk != wire.OK { // the parent has said that no more will come
 		m.lost(r, r.bulk)
 		return
 	}
@@ -126,7 +126,7 @@ func (m *Machine) load(r *request) {
 	m.schedule(r)
 }
 
-// progress takes a Progress message of a parent.
+// progress handles a Progress message of a parent.
 func (m *Machine) progress(in *Input) {
 	p, err := wire.ParseProgress(in.Data)
 	if !m.mayHear(in, err, p.Signed) {
@@ -184,8 +184,8 @@ func (m *Machine) loaded(r *request) {
 	m.gather(r)
 }
 
-// sever aborts a pipeline: it tells parent and children at once, and goes on when the memory
-// is free (see lost).
+// sever aborts a pipeline: it notifies parent and children at once, and lost does the rest when
+// no GET uses the memory any more.
 func (m *Machine) sever(r *request, s wire.Status) {
 	if r.bulk != wire.OK {
 		return
@@ -214,8 +214,8 @@ func (m *Machine) tellChild(r *request, i int, s wire.Status) {
 	})
 }
 
-// untold handles a Progress that could not be sent. The machine retries with the state of
-// that time, for all children; after maxTries the children run into their timeouts.
+// untold handles a Progress that could not be sent. The machine retries for all children, with
+// the state at the time of the retry; after maxTries the children run into their timeouts.
 func (m *Machine) untold(r *request, child int) {
 	if child == Upward {
 		m.untoldUp(r)

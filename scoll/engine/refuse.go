@@ -20,7 +20,8 @@ func (m *Machine) refuse(to nid.NID, h *wire.RequestHeader, s wire.Status, nodes
 	m.emit(Effect{Kind: DoRefuse, To: to, Bits: h.ReplyBits, Data: Range{begin, len(m.out.Buf)}})
 }
 
-// refuseFor answers a request with an error, unless it was answered, and does not end it.
+// refuseFor answers a request with an error unless it was answered before. The request does not
+// end.
 func (m *Machine) refuseFor(r *request, s wire.Status) {
 	if r.answered {
 		return

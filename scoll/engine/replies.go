@@ -6,7 +6,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// returned takes a child's reply (collectives design, Reply Aggregation).
+// returned handles a child's reply (collectives design, Reply Aggregation).
 func (m *Machine) returned(in *Input) {
 	r := m.requests.byBits[in.Bits]
 	if r == nil || r.phase != running {
@@ -81,7 +81,7 @@ func (m *Machine) refused(r *request, i int, s wire.Status) {
 	m.report(r, i, Effect{Status: s, Rank: c.Rank, Collective: true, Final: true})
 }
 
-// take takes a part of the reply of a child's service. Parts may overtake each other, because
+// take accepts a part of the reply of a child's service. Parts may overtake each other, because
 // networks do not order large and small messages.
 func (m *Machine) take(r *request, i int, h *wire.ReplyHeader, in *Input) {
 	c := &r.children[i]
@@ -119,10 +119,11 @@ func (m *Machine) take(r *request, i int, h *wire.ReplyHeader, in *Input) {
 	m.report(r, i, Effect{Status: wire.OK, Rank: c.Rank, Part: h.Part, Final: last, Length: uint64(h.PayloadSize)})
 }
 
-// gather goes on when all children are done and all callbacks have returned: it withdraws
-// the buffers that children could still use (SC-50, SC-A16), and then calls post-reply.
+// gather ends the phase running once all children are done and all callbacks have returned: it
+// withdraws the buffers that children could still use (SC-50, SC-A16), and then calls
+// post-reply.
 func (m *Machine) gather(r *request) {
-	if r.heldBelow { // the child that held the request may be done
+	if r.heldBelow { // the child that held the request may be done now
 		m.relay(r)
 	}
 	waits := r.incoming == called && (r.awaitsItself() || r.repeated || r.bulk != wire.OK)

@@ -13,15 +13,15 @@ import (
 //
 //	mapping -> listing -> held -> preparing -> loading -> running -> withdrawing -> posting -> leaving -> closing
 //
-// Those before running are skipped where there is nothing to wait for; the root
-// begins with held or running and skips leaving.
+// A request skips phases before running in which it has nothing to wait for; at the root it
+// begins with held or running, and skips leaving.
 type phase uint8
 
 const (
 	idle        phase = iota
 	mapping           // the service maps the group to its members
 	listing           // the list of members is being fetched
-	held              // it waits for an admission slot, see hold.go; at the root for the window, see pace.go
+	held              // the request waits for an admission slot, see hold.go; at the root for the window, see pace.go
 	preparing         // in the pre-request callback
 	loading           // bulk data is being fetched
 	running           // children were sent the request
@@ -52,65 +52,65 @@ type request struct {
 	id        RequestID
 	slot      int
 	phase     phase
-	root      bool // this node is its root
+	root      bool // this node is the root
 	aborted   bool
-	answered  bool   // the last part of the reply exists
+	answered  bool   // the last part of the reply was made
 	refused   bool   // the reply was an error for the subtree
 	fetches   bool   // the list of members was fetched
-	list      uint64 // its bytes while that is so
-	stranger  bool   // sent it
+	list      uint64 // bytes of the list, while the request is charged for it
+	stranger  bool   // a stranger sent the request
 	mapTries  uint8
 	attempts  uint8 // failed attempts
 	heapAt    int   // position in the heap, or -1
 	hasSlot   bool  // it has an admission slot, see hold.go
-	waited    bool  // it was held before
-	heldBelow bool  // a member below holds it
-	slowed    bool  // at the root: a member held it
+	waited    bool  // the request was held before
+	heldBelow bool  // a member below holds the request
+	slowed    bool  // at the root: a member held the request
 
 	incoming callState
 	post     callState
 	out      callState
-	failed   wire.Status // of incoming-request
-	bulk     wire.Status // of bulk data
-	unsent   wire.Status // at the root: why it was never sent
+	failed   wire.Status // status of incoming-request
+	bulk     wire.Status // status of the bulk data
+	unsent   wire.Status // at the root: why the request was never sent
 
 	header     wire.RequestHeader
 	body       []byte // list and payload, forwarded as they came (SC-A29)
 	group      *group
-	roster     *wire.Membership // the group's, or its live members
+	roster     *wire.Membership // members of the tree: the group's, or its live ones
 	rank       int
 	depth      int // levels of this node's subtree
 	parent     nid.NID
 	parentBits uint64
-	bits       uint64 // for the children's replies
+	bits       uint64 // match bits of the children's replies
 	processing time.Duration
 	pipe       pipeline
-	exposed    bool // children can fetch something, or buffers may still be posted
+	exposed    bool // children can fetch data, or buffers may still be posted
 	withdrawn  bool
 	repeated   bool // an earlier attempt has run here
 	token      any
 
 	children []child
-	pending  int // children that are not done
-	calls    int // incoming-reply callbacks that have not returned
+	pending  int // number of children that are not done
+	calls    int // number of incoming-reply callbacks that have not returned
 	trailer  []wire.Missing
-	room     uint16   // for what a child carries
+	room     uint16   // room for carried answers in a child's reply
 	kept     []byte   // answers to be passed on if the service does not reply, see carry.go
 	lost     []uint32 // ranks of members whose answers would be lost then
 	ups      []up     // parts of the reply that are being sent
 	parts    uint32
 
-	abandoned wire.Status // why a root does not wait for its own incoming-request any more
+	abandoned wire.Status // why a root no longer waits for its own incoming-request
 	busy      bool        // buffers were in use when post-reply was called
 
-	waits share // the charge on its sender
+	waits share // what the request's sender is charged for it
 	told  holding
 
-	came  time.Duration // when it arrived
-	since time.Duration // when it was sent on to the children
+	came  time.Duration // when the request arrived
+	since time.Duration // when it was forwarded to the children
 	limit time.Duration // when the module answers in place of the service
 	until time.Duration // end of withdrawing or resting
-	at    time.Duration // when the machine has to look at it
+	at    time.Duration // when the machine must process it again
 }
 
 // childState is the state of a child.
@@ -118,8 +118,8 @@ type childState uint8
 
 const (
 	unsent   childState = iota
-	waiting             // for its reply
-	retrying            // the request could not be sent; once more at child.at
+	waiting             // its reply has not arrived
+	retrying            // the request could not be sent; the next try is at child.at
 	done
 )
 
@@ -128,11 +128,11 @@ type child struct {
 	state  childState
 	tries  uint8
 	listed bool   // the request was sent again with the list of members
-	last   int8   // number of the last part, or -1
-	parts  uint64 // bit set of the parts that have come
+	last   int8   // number of the last part of its reply, or -1
+	parts  uint64 // bit set of the parts that have arrived
 	held   bool   // it, or a node below it, holds the request
-	word   uint64 // number of the latest Hold that counted
-	words  int    // Hold messages that have come
+	word   uint64 // number of the latest Hold that was processed
+	words  int    // number of Hold messages that have arrived
 	at     time.Duration
 	until  time.Duration // deadline, also while the request is held
 }
@@ -145,7 +145,7 @@ type up struct {
 	tries uint8
 	why   wire.Status // why the module answers in place of the service
 	size  uint32
-	at    time.Duration // of the next try; Never: it is on its way
+	at    time.Duration // when it is sent again; Never: it is being sent
 }
 
 // payload returns the payload for the service.
@@ -153,7 +153,7 @@ func (r *request) payload() []byte {
 	return r.body[r.header.ListSize:][:r.header.PayloadSize]
 }
 
-// requests is the table of requests, with a heap of those that have a timer.
+// requests is the table of requests, with a heap of the requests that have a timer.
 type requests struct {
 	slots  []*request
 	free   []int
@@ -164,7 +164,7 @@ type requests struct {
 
 func (t *requests) init() { t.byBits = make(map[uint64]*request) }
 
-// add makes a request.
+// add returns a new request.
 func (t *requests) add() *request {
 	var r *request
 	if n := len(t.free); n > 0 {
@@ -180,7 +180,7 @@ func (t *requests) add() *request {
 	return r
 }
 
-// get returns the request of an id, or nil if it is over.
+// get returns the request with an id, or nil if the request has ended.
 func (t *requests) get(id RequestID) *request {
 	slot := int(uint32(id)) - 1
 	if slot < 0 || slot >= len(t.slots) || t.slots[slot].id != id || t.slots[slot].phase == idle {
@@ -197,7 +197,7 @@ func kept[T any](list []T) []T {
 	return list[:0]
 }
 
-// drop ends a request and keeps its memory.
+// drop ends a request and keeps its memory for reuse.
 func (t *requests) drop(r *request) {
 	if r.bits != 0 {
 		delete(t.byBits, r.bits)
@@ -212,7 +212,7 @@ func (t *requests) drop(r *request) {
 	t.active--
 }
 
-// wake returns when the machine has to look at the next request.
+// wake returns when the machine must process the next request.
 func (t *requests) wake() time.Duration {
 	if len(t.heap) == 0 {
 		return machine.Never

@@ -9,18 +9,18 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// Plan is what a broadcast of this node would be like.
+// Plan describes a broadcast of this node before it is sent.
 type Plan struct {
-	Members    *wire.Membership // of the group, or its live ones
-	Whole      *wire.Membership // of the group
-	Children   []tree.Child     // of this node
-	Tree       wire.Tree        // of the group
-	MaxPayload int              // of this broadcast, in bytes
+	Members    *wire.Membership // members of the group, or its live ones
+	Whole      *wire.Membership // all members of the group
+	Children   []tree.Child     // children of this node
+	Tree       wire.Tree        // type of tree of the group
+	MaxPayload int              // longest payload of this broadcast, in bytes
 	Dead       []nid.NID        // dead members that keep it from being sent
 	Time       time.Duration    // timeout of the root, without processing time
 }
 
-// Plan returns what a broadcast with o.Flags over a group would be like. Errors are those of
+// Plan returns the plan of a broadcast with o.Flags over a group. Errors are those errors of
 // Broadcast that do not depend on the payload. It appends the children to room.
 func (m *Machine) Plan(o *Outgoing, room []tree.Child) (p Plan, err error) {
 	g, roster, s := m.target(o)
@@ -43,7 +43,7 @@ func (m *Machine) Plan(o *Outgoing, room []tree.Child) (p Plan, err error) {
 	return p, s.Err()
 }
 
-// mustRide reports whether a broadcast has to include the list of members.
+// mustRide reports whether a broadcast must carry the list of members.
 func (m *Machine) mustRide(g *group) bool { return g.creator && !g.complete }
 
 // target returns the group of a broadcast and its members, and OK or why it cannot be sent
@@ -87,8 +87,8 @@ func (m *Machine) target(o *Outgoing) (*group, *wire.Membership, wire.Status) {
 	return g, g.members, wire.OK
 }
 
-// broadcast takes a broadcast of this node, or refuses it. It sets o.Status, so that the
-// caller of Step knows at once.
+// broadcast begins a broadcast of this node, or refuses it. It sets o.Status, so that the
+// caller of Step knows the result at once.
 func (m *Machine) broadcast(o *Outgoing) {
 	g, roster, s := m.target(o)
 	if s == wire.OK && o.Flags&wire.FlagSubset != 0 && o.Planned != (wire.Digest{}) && o.Planned != roster.Digest() {
@@ -140,8 +140,8 @@ func (m *Machine) header(o *Outgoing, g *group, roster *wire.Membership) (h wire
 	return h, s
 }
 
-// addList includes the list of members in a broadcast if members may not know it: in the
-// message, or to be fetched.
+// addList adds the list of members to a broadcast, if members may not know it: inside the
+// message, or for members to fetch.
 func (m *Machine) addList(h *wire.RequestHeader, o *Outgoing, g *group) wire.Status {
 	room := wire.MaxMessage - wire.RequestHeaderSize - len(o.Payload) - h.ProofSize()
 	creates := o.Flags&(wire.FlagModule|wire.FlagLast) == wire.FlagModule
@@ -157,7 +157,7 @@ func (m *Machine) addList(h *wire.RequestHeader, o *Outgoing, g *group) wire.Sta
 		h.List.Length = uint64(size)
 		h.BulkTime = m.cfg.bulkTime(h.List.Length)
 	case m.mustRide(g) && o.Flags&wire.FlagModule == 0:
-		return wire.EMSGSIZE // SC-20: create it at once instead
+		return wire.EMSGSIZE // SC-20: the group can still be created with FlagModule, before a broadcast
 	}
 	return wire.OK
 }
@@ -179,7 +179,7 @@ func (m *Machine) launch(o *Outgoing, g *group, roster *wire.Membership, h wire.
 	m.queue(r)
 }
 
-// complete handles the end of a broadcast of this node, for its group.
+// complete updates the group of a broadcast of this node that has ended.
 func (m *Machine) complete(r *request) {
 	g, h := r.group, &r.header
 	m.passed(r)
@@ -205,7 +205,7 @@ func (m *Machine) complete(r *request) {
 	}
 }
 
-// create creates a regular group: with FlagModule at once on all members, otherwise with the
+// create creates a regular group: on all members at once, with FlagModule, otherwise by the
 // first broadcast.
 func (m *Machine) create(o *Outgoing) {
 	s := wire.OK

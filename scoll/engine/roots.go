@@ -17,7 +17,7 @@ type rootState struct {
 	nid, parent nid.NID
 	incarnation uint64
 	used        time.Duration
-	seen        window // sequences
+	seen        window // sequence numbers that were seen
 	runs        []run  // broadcasts to the live members, the oldest first
 }
 
@@ -75,7 +75,7 @@ func (r *request) payloadSum() wire.Digest {
 	return wire.Digest(sum[:])
 }
 
-// note records a run. It drops runs of broadcasts too old for another attempt.
+// note records a run. It drops the runs of broadcasts that are too old for another attempt.
 func (s *rootState) note(first uint64, payload wire.Digest) {
 	newest := first
 	for i := range s.runs {
@@ -91,8 +91,8 @@ func (s *rootState) note(first uint64, payload wire.Digest) {
 	s.runs = append(s.runs, run{first: first, payload: payload})
 }
 
-// runOf returns the run of an earlier attempt of a request's broadcast, from whichever parent
-// that came, or nil.
+// runOf returns the run of an earlier attempt of a request's broadcast, whichever parent that
+// attempt came from, or nil.
 func (g *group) runOf(r *request, roster *wire.Membership) *run {
 	var payload wire.Digest
 	root := roster.NID(int(r.header.Root))

@@ -7,9 +7,9 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// A request is charged to the node that sent it, because nothing else in it is certain: the
-// creator and the root that it names are hearsay. A node that is not listed (Input Listed)
-// is a stranger, and a group with such a member is a stranger's group.
+// A request is charged to the node that sent it, because only its sender is certain: any node
+// on the way may have written the creator and the root that it names. A node that is not listed
+// (Input Listed) is a stranger, and a group with such a member is a stranger's group.
 //
 //	requests with a slot       one node: 3/4 of MaxActive       strangers together: 1/4
 //	requests without a slot    one node: 3/4 of what may wait   strangers together: 1/4
@@ -30,19 +30,19 @@ const (
 	dialHold = 10 * time.Minute
 )
 
-// share is the resources of this node that another node uses.
+// share is what another node uses of this node's resources.
 type share struct {
 	active  int    // requests that have an admission slot
-	waiting int    // requests that have none yet
-	body    uint64 // bytes of the latter
+	waiting int    // requests that have no admission slot yet
+	body    uint64 // bytes of the requests without a slot
 	groups  int
-	bytes   uint64 // of the lists of these
-	fetch   uint64 // of lists that are being fetched from it
+	bytes   uint64 // bytes of the lists of its groups
+	fetch   uint64 // bytes of lists that are being fetched from it
 }
 
-// shares is the resources that all other nodes use.
+// shares has the shares of all other nodes.
 type shares struct {
-	listed    func(nid.NID) bool // nil: all are
+	listed    func(nid.NID) bool // nil: all nodes are listed
 	of        map[nid.NID]share
 	strangers share // of all strangers together
 	bytes     uint64
@@ -97,7 +97,7 @@ func (s *shares) charge(id nid.NID, stranger bool, by share, sign int) {
 	s.bodies += uint64(sign) * by.body
 }
 
-// mayFetch reports whether the machine may fetch a list of so many bytes from a node.
+// mayFetch reports whether the machine may fetch a list of the given size from a node.
 func (m *Machine) mayFetch(from nid.NID, bytes uint64) bool {
 	if m.isStranger(from) && bytes > strangerBytes-m.shares.strangers.fetch {
 		return false

@@ -2,7 +2,7 @@ package engine
 
 // Stats are the counters of a [Machine].
 type Stats struct {
-	Requests    uint64 // requests of other nodes that were taken
+	Requests    uint64 // requests of other nodes that were accepted
 	Broadcasts  uint64 // broadcasts of this node
 	Malformed   uint64 // messages that cannot be answered
 	Protocol    uint64 // messages of another version, or contradictory ones
@@ -20,25 +20,25 @@ type Stats struct {
 	Waited      uint64 // broadcasts of this node that waited for the window
 	Slowed      uint64 // decreases of the window, because members held broadcasts
 	Rejected    uint64 // requests that the service refused
-	Late        uint64 // replies and inputs for requests that are over
+	Late        uint64 // replies and inputs for requests that have ended
 	Stray       uint64 // replies from nodes that were not asked
 	BadReply    uint64 // malformed or contradictory replies
 	Oversized   uint64 // replies larger than their buffer
 	TimedOut    uint64 // children given up after their timeout
 	Died        uint64 // children given up because discovery reported them dead
 	Unsent      uint64 // messages given up after all tries to send them
-	Retries     uint64 // further tries to send a message
+	Retries     uint64 // repeated tries to send a message
 	Relisted    uint64 // requests sent again with the list of members
 	Silent      uint64 // services in whose place the module answered
 	LongWaits   uint64 // services that announced a longer timeout than the root's
 	Destroyed   uint64 // groups whose creator died or rebooted
-	Early       uint64 // Progress messages that came before their request, or after its end
-	Displaced   uint64 // groups that left the cache for others
-	NotListed   uint64 // children that were not sent to: addresses of strangers
+	Early       uint64 // Progress messages that arrived before their request, or after its end
+	Displaced   uint64 // groups that the cache displaced for others
+	NotListed   uint64 // children to which nothing was sent: addresses of strangers, beyond the limit
 	Asked       uint64 // nodes that were asked for their incarnation
 	Again       uint64 // further attempts of broadcasts to the live members
 	PassedOn    uint64 // messages of answers that the module passed on in place of a service
-	Lost        uint64 // answers that did not fit then
+	Lost        uint64 // answers that were lost because they did not fit when passed on
 }
 
 // Stats returns the counters.

@@ -20,16 +20,16 @@ type graveyard struct {
 
 type tombstone struct {
 	key   groupKey
-	at    time.Duration // when it expires
-	roots []rootState   // of a ghost: the group's roots
+	at    time.Duration // when the entry expires
+	roots []rootState   // with a ghost: the roots of the group
 }
 
 // mostTombstones bounds the queue of a graveyard.
 func mostTombstones(stranger int) int { return maxTombstones >> (2 * stranger) }
 
 const (
-	ghostRoots = 8 // latest roots of a displaced group
-	ghostRuns  = 8 // latest runs of each of these
+	ghostRoots = 8 // latest roots that are kept of a displaced group
+	ghostRuns  = 8 // latest runs that are kept of each root
 )
 
 func (y *graveyard) init() { y.of = make(map[groupKey]*tombstone) }
@@ -60,7 +60,7 @@ func (y *graveyard) add(g *group, roots []rootState, until time.Duration) {
 	*q = append(*q, e)
 }
 
-// shift forgets the oldest of a queue.
+// shift removes the oldest entry of a queue.
 func (y *graveyard) shift(q *[]*tombstone) {
 	if e := (*q)[0]; y.of[e.key] == e {
 		delete(y.of, e.key)
@@ -91,8 +91,8 @@ func (y *graveyard) wake() time.Duration {
 	return at
 }
 
-// latest returns the part of a group's roots that a ghost keeps: enough for duplicates under
-// way and for further attempts, and small enough for thousands of groups.
+// latest returns the part of a group's roots that a ghost keeps: enough to detect duplicates
+// under way and further attempts, and small enough for thousands of groups.
 func latest(roots []rootState) []rootState {
 	slices.SortStableFunc(roots, func(a, b rootState) int { return cmp.Compare(b.used, a.used) })
 	roots = slices.Clone(roots[:min(len(roots), ghostRoots)])

@@ -6,8 +6,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// miss records that a child and all members below it are missing, in place of entries that
-// the child's trailer has added: its last part may have come without an earlier one.
+// miss records that a child and all members below it are missing, and replaces entries that the
+// child's trailer has added, because its last part may have arrived without an earlier one.
 func (r *request) miss(c *child, s wire.Status) {
 	r.forget(c)
 	if c.last >= 0 {
@@ -25,8 +25,9 @@ func (r *request) miss(c *child, s wire.Status) {
 // missing.
 const MaxTrailer = 32768
 
-// fewEntries is up to how many entries a trailer is checked entry by entry. The members in a longer
-// one are recorded, so that none is in it twice.
+// fewEntries is the length up to which the entries of a trailer are compared with each other.
+// For a longer trailer the members are recorded in a list, so that none is in the trailer
+// twice.
 const fewEntries = 64
 
 // merge appends a child's trailer to this node's, if all entries are about its subtree. In a
@@ -50,7 +51,7 @@ func (m *Machine) merge(r *request, c *child, trailer []byte) bool {
 }
 
 // claims returns a function that reports whether an entry is about members of a child's
-// subtree for which it was not called before.
+// subtree, none of which was in an earlier call.
 func (r *request) claims(c *child) func(wire.Missing) bool {
 	shape, free := r.shape(), r.below(c.Rank)
 	var below []int
@@ -96,8 +97,8 @@ func (r *request) isBelow(rank, top int) bool {
 	return true
 }
 
-// nameOnce removes duplicates from a trailer with more entries than there are members:
-// children may send anything.
+// nameOnce removes duplicates from a trailer that has more entries than there are members,
+// because children may send anything.
 func (r *request) nameOnce() {
 	if len(r.trailer) <= r.shape().Size(r.rank) {
 		return

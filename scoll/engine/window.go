@@ -6,7 +6,7 @@ const windowSize = 256
 
 // window is a sliding window for the detection of duplicates.
 type window struct {
-	top  uint64 // the highest, 0 before there is one
+	top  uint64 // the highest number, 0 before the first one
 	bits [windowSize / 64]uint64
 }
 
@@ -32,7 +32,7 @@ func (w *window) slide(n uint64) {
 	if n-w.top >= windowSize {
 		w.bits = [windowSize / 64]uint64{}
 	} else {
-		for i := n; i > w.top; i-- { // n may be the highest number that there is
+		for i := n; i > w.top; i-- { // n may be the highest number of its type
 			w.bits[i%windowSize/64] &^= 1 << (i % 64)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// View is what managers need of a membership service. *gossip.Agent is one.
+// View is the interface of a membership service that managers use. A *gossip.Agent implements
+// it.
 type View interface {
 	// Watch calls f for every node that is alive now, and then each time a node dies or comes
 	// back, until stop is called.
@@ -26,7 +27,7 @@ type View interface {
 
 // Config configures an [Agent].
 type Config struct {
-	Self  nid.NID       // NID that takes part; may be zero on a node with one NID
+	Self  nid.NID       // the NID that takes part; may be zero on a node with one NID
 	View  View          // for managers on this node, such as a *gossip.Agent; nil: deaths are detected by silence only
 	Log   *slog.Logger  // nil: no log
 	Clock machine.Clock // default: the node's clock
@@ -66,7 +67,7 @@ type Agent struct {
 	manages      atomic.Pointer[map[GroupID]*managing] // likewise
 	mu           sync.Mutex
 	stopped      bool               // guarded by mu, like incarnations
-	incarnations map[GroupID]uint64 // of groups that were left: incarnation of the next member
+	incarnations map[GroupID]uint64 // of groups that were left: incarnation of this node's next member
 
 	strays atomic.Uint64 // messages for groups that this node is not in
 }
@@ -81,10 +82,10 @@ var ErrClosed error = &Error{Why: "the group was left, or the node stops"}
 // already manages it.
 var ErrTaken error = &Error{Why: "this node has an agent, or does that in this group, already"}
 
-// New starts an agent. A node has one, for all of its groups. The error is ErrTaken if there
-// is another agent that was not closed, an *[Error] if Config.Self is needed,
-// [portals.ErrNoLoopback] or [portals.ErrNoDiscovery] if the node lacks one of these, or that
-// of portals for the buffers.
+// New starts an agent. A node has one agent for all of its groups. The error is ErrTaken if
+// there is another agent that was not closed, an *[Error] if Config.Self is needed,
+// [portals.ErrNoLoopback] or [portals.ErrNoDiscovery] if the node lacks one of these, or the
+// error of posting the buffers.
 func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err := table.Ready(); err != nil {
 		return nil, err
@@ -153,11 +154,11 @@ func orDefault(n, d int) int {
 	return n
 }
 
-// Close leaves all groups at once. Messages in flight are not waited for: their senders get
-// ErrClosed. Managers are told that this node is not a member any more. Close waits for
+// Close leaves all groups at once. Close does not wait for messages in flight: their senders
+// get ErrClosed. Managers are told that this node is not a member any more. Close waits for
 // running handlers for up to a second, and then returns ErrHandling; it does not wait if ctx
-// has ended or a handler calls it. A handler that still runs continues in its goroutine, and
-// no handler is called again.
+// has ended or a handler calls it. A handler that still runs continues in its goroutine, and no
+// handler is called again.
 func (a *Agent) Close(ctx context.Context) error {
 	a.mu.Lock()
 	again := a.stopped
@@ -187,10 +188,10 @@ func (a *Agent) Close(ctx context.Context) error {
 // than agents.
 func (a *Agent) Strays() uint64 { return a.strays.Load() }
 
-// arrived handles datagrams.
+// arrived handles a message to the portal of datagrams.
 func (a *Agent) arrived(e *portals.Event, b []byte) { a.step(engine.Arrival, wire.DataPortal, e, b) }
 
-// told handles control messages.
+// told handles a message to the portal of control messages.
 func (a *Agent) told(e *portals.Event, b []byte) { a.step(engine.Control, wire.ControlPortal, e, b) }
 
 func (a *Agent) step(kind engine.InputKind, portal int, e *portals.Event, b []byte) {
@@ -206,7 +207,8 @@ func (a *Agent) step(kind engine.InputKind, portal int, e *portals.Event, b []by
 	g.runner.Do(engine.Input{Kind: kind, From: e.Source.NID, Data: b, Multicast: e.Group != 0})
 }
 
-// instructed handles messages from members to managers, and from managers.
+// instructed handles a message to the portal of managers: from a member to a manager, or from a
+// manager.
 func (a *Agent) instructed(e *portals.Event, b []byte) {
 	b, ok := a.opened(wire.ManagerPortal, e, b)
 	if !ok {

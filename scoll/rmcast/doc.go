@@ -18,7 +18,6 @@
 // messages are signed. A member keeps at most one window of datagrams for each origin and,
 // where any node can join, 64 MiB for all.
 //
-// The state machines of the protocol are in package scoll/rmcast/engine. Its documentation
-// says which statements of other nodes are trusted, and where the protocol differs from the
-// seed.
+// The state machines of the protocol are in package scoll/rmcast/engine. Its documentation says
+// which statements of other nodes are trusted, and where the protocol differs from the design.
 package rmcast

@@ -17,7 +17,7 @@ import (
 
 // Message is a delivered message. Data is valid until the handler returns.
 type Message struct {
-	Origin ID     // member that sent it
+	Origin ID     // the member that sent the message
 	Number uint32 // communication number of Origin
 	Seq    uint64 // rises with each message of an origin
 	Data   []byte // payload
@@ -67,12 +67,12 @@ type GroupConfig struct {
 	// Faults are in effect from the start.
 	Faults Faults
 
-	// Handle is called with every message of the group, own ones included, one at a time. It
-	// must not block. It may call Post, BeginLeave and Close; functions that wait return
-	// ErrInHandler in this and all other handlers. Required.
+	// Handle is called with every message of the group, own ones included, one at a time. It must
+	// not block. It may call Post, BeginLeave and Close; functions that wait return ErrInHandler
+	// in any handler of the agent. Required.
 	Handle func(m *Message)
-	// NoMulticast sends the payload down the tree, as if the driver had no multicast. That
-	// then holds for all members.
+	// NoMulticast sends the payload down the tree, as if the driver had no multicast. Then the
+	// payload goes down the tree for all members.
 	NoMulticast bool
 	// StayOut keeps this node out of the group after the manager has expelled it. Otherwise it
 	// joins again, as a new member.
@@ -84,8 +84,8 @@ type GroupConfig struct {
 	OnChange func(v Version, err error)
 }
 
-// Engine returns the configuration of the member's machine, without what follows from the
-// agent.
+// Engine returns the configuration of the member's machine, without the settings that the agent
+// adds.
 func (c GroupConfig) Engine() engine.Config {
 	return engine.Config{
 		Group: c.Group, Managers: c.Managers, Admit: c.Admit, FIFO: c.FIFO,
@@ -103,26 +103,26 @@ type Group struct {
 	runner *machine.Runner[engine.Input, engine.Output]
 
 	listens bool        // this node has joined the multicast group
-	message Message     // being delivered; owned by apply, as newest is
+	message Message     // the message that is being delivered; owned by apply, as newest is
 	newest  Version     // latest version that OnChange was called with
 	over    atomic.Bool // no more effects are applied
 
 	mu      sync.Mutex
-	waiting []*Sending // for room in the window; guarded by mu, as all below
-	posted  []*Sending // without a result yet
+	waiting []*Sending // senders that wait for room in the window; guarded by mu, as all below
+	posted  []*Sending // messages of Post that have no result yet
 	free    []*Sending
 	joined  chan struct{} // closed when this node is a member
 	gone    chan struct{} // closed when this node has left
-	why     error         // result of Leave
+	why     error         // the result of Leave
 	member  bool
 	left    bool
 	closed  bool
 }
 
-// Join starts to take part in a group. It does not wait until this node is a member; Ready and
-// Send do. A node that manages the group must join too to be a member. Errors: ErrTaken,
-// ErrClosed, or that GroupConfig lacks Handle or a valid number. Without multicast the payload
-// goes down the tree.
+// Join starts to join a group. It does not wait until this node is a member; Ready and Send do.
+// A node that manages the group must also join to be a member. Errors: ErrTaken, ErrClosed, or
+// an error that says that GroupConfig lacks Handle or a valid number. Without multicast the
+// payload goes down the tree.
 func (a *Agent) Join(cfg GroupConfig) (*Group, error) {
 	if len(cfg.Managers) == 0 {
 		cfg.Managers = []nid.NID{a.cfg.Self}
@@ -150,7 +150,7 @@ func (a *Agent) Join(cfg GroupConfig) (*Group, error) {
 // errNoHandle is a mistake of the caller.
 var errNoHandle error = &Error{Why: "GroupConfig needs a Handle, which takes the messages"}
 
-// claim checks whether a group may be joined.
+// claim returns an error if the group may not be joined.
 func (a *Agent) claim(g *Group) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -168,14 +168,15 @@ func (a *Agent) claim(g *Group) error {
 	return nil
 }
 
-// incarnationAfter is the next incarnation of a member of a group that was left before.
+// incarnationAfter returns the next incarnation of this node's member in a group that the node
+// has left before.
 func (a *Agent) incarnationAfter(group GroupID) uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.incarnations[group]
 }
 
-// publish makes messages of the group reach it.
+// publish adds a group to the table by which messages find it.
 func (a *Agent) publish(g *Group) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -188,7 +189,8 @@ func (a *Agent) publish(g *Group) error {
 	return nil
 }
 
-// listen joins the multicast group, and returns the largest datagram and the receive memory.
+// listen joins the multicast group. It returns the largest payload of a datagram, and the size
+// of the receive memory.
 func (g *Group) listen() (mtu, capacity int) {
 	a := g.a
 	if g.cfg.NoMulticast {
@@ -214,12 +216,12 @@ func (g *Group) unlisten() {
 	}
 }
 
-// ID is the number of the group.
+// ID returns the number of the group.
 func (g *Group) ID() GroupID { return g.cfg.Group }
 
-// Ready waits until this node is a member and may send. The error is ErrClosed, ErrInHandler
-// in a handler that would have to wait, or ctx's. The latter includes why managers refuse this
-// node, such as ErrQuorum, or ErrNoManager, if that is known.
+// Ready waits until this node is a member and may send. The error is ErrClosed, ErrInHandler in
+// a handler that would have to wait, or that of ctx. The error of ctx also wraps the reason why
+// managers refuse this node, such as ErrQuorum, or ErrNoManager, if the reason is known.
 func (g *Group) Ready(ctx context.Context) error {
 	g.mu.Lock()
 	joined := g.joined
@@ -251,14 +253,15 @@ func (g *Group) Stats() (s Stats) {
 	return s
 }
 
-// Status returns the state of this member, and what its messages wait for.
+// Status returns the state of this member, with the children for whose acknowledgements
+// messages wait.
 func (g *Group) Status() (s Status) {
 	g.runner.Inspect(func() { s = g.m.Status() })
 	return s
 }
 
 // apply applies the effects of a step, in order. It calls all handlers. inHandler searches the
-// stack for it, so it must not be inlined.
+// stack for apply, so apply must not be inlined.
 //
 //go:noinline
 func (g *Group) apply(out *engine.Output) {
@@ -292,7 +295,7 @@ func (g *Group) apply(out *engine.Output) {
 	}
 }
 
-// changed handles news of the group.
+// changed handles the effects Joined, Changed and Gone.
 func (g *Group) changed(e *engine.Effect) {
 	log := g.a.log.With(slog.Any("group", g.cfg.Group))
 	switch e.Kind {
@@ -321,7 +324,7 @@ func (g *Group) changed(e *engine.Effect) {
 
 func (g *Group) told(v Version, err error) {
 	if err == nil && v.Compare(g.newest) <= 0 {
-		return // this list was reported before it came into use
+		return // OnChange was called when the list came, before it was in use
 	}
 	if g.newest = v; g.cfg.OnChange != nil {
 		g.cfg.OnChange(v, err)

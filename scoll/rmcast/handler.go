@@ -21,7 +21,7 @@ const stuckAfter = time.Second
 var applyEntry = reflect.ValueOf((*Group).apply).Pointer()
 
 // inHandler reports whether a handler of a group is its caller. Searching the stack takes a
-// microsecond, so it does that only while a handler may be running.
+// microsecond, so inHandler does that only while a handler may be running.
 func (a *Agent) inHandler() bool {
 	if a.applying.Load() == 0 {
 		return false
@@ -40,8 +40,8 @@ func (a *Agent) inHandler() bool {
 	}
 }
 
-// closeBy returns the instant until which closing waits for handlers: now if a handler is the
-// caller or ctx has ended.
+// closeBy returns the instant until which closing waits for handlers; that is now if the caller
+// is a handler or ctx has ended.
 func (a *Agent) closeBy(ctx context.Context) time.Duration {
 	now := a.cfg.Clock.Now()
 	if a.inHandler() || ctx.Err() != nil {

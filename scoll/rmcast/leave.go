@@ -11,12 +11,12 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// Leave leaves the group. Messages of this node that are in flight are released first, and
-// then those of others that this node passes on (RM-A11), for at most LeaveAfter. The error is
-// ctx's, or ErrUnfinished after LeaveAfter, including why managers do not answer, if so. The
-// group is left in any case, but other members may then lack messages of this node. Called by
-// a handler, Leave only returns ErrInHandler. It waits up to a second longer for a handler
-// that is running.
+// Leave leaves the group. Before that, it waits until this node's messages in flight are
+// released, and then those of other members that this node passes on (RM-A11), for at most
+// LeaveAfter. The error is that of ctx, or ErrUnfinished after LeaveAfter, with the reason why
+// managers do not answer, if they do not. The group is left in any case, but other members may
+// then lack messages of this node. Called by a handler, Leave only returns ErrInHandler. Leave
+// waits up to a second longer for a handler that is running.
 //
 // A manager must be up until all members have left: see docs/multicast.md, "In a program".
 func (g *Group) Leave(ctx context.Context) error {
@@ -45,7 +45,8 @@ func (g *Group) Leave(ctx context.Context) error {
 	return err
 }
 
-// BeginLeave starts what Leave waits for. Handlers may call it.
+// BeginLeave starts to leave the group, and does not wait for the end as Leave does. Handlers
+// may call it.
 func (g *Group) BeginLeave() {
 	g.mu.Lock()
 	g.left = true
@@ -53,8 +54,8 @@ func (g *Group) BeginLeave() {
 	g.runner.Do(engine.Input{Kind: engine.Leave})
 }
 
-// close leaves the group at once. It waits for a running handler until an instant, and reports
-// whether no handler runs any more.
+// close leaves the group at once. It waits for a running handler until the instant by, and
+// reports whether no handler runs any more.
 func (g *Group) close(by time.Duration) (over bool) {
 	g.mu.Lock()
 	again := g.closed
@@ -70,7 +71,7 @@ func (g *Group) close(by time.Duration) (over bool) {
 	}
 	incarnation := g.farewell()
 	a.mu.Lock()
-	a.incarnations[g.cfg.Group] = incarnation + 2 // the one between was announced by farewell
+	a.incarnations[g.cfg.Group] = incarnation + 2 // farewell has announced the end of the incarnation between these
 	all := maps.Clone(*a.groups.Load())
 	if all[g.cfg.Group] == g {
 		delete(all, g.cfg.Group)
@@ -98,7 +99,7 @@ func (g *Group) farewell() (incarnation uint64) {
 	return incarnation
 }
 
-// quit handles the end of membership: this node is out, or joins again.
+// quit handles the end of this node's membership: the node stays out, or joins again.
 func (g *Group) quit(why error) {
 	g.told(Version{}, why)
 	g.mu.Lock()
@@ -119,7 +120,7 @@ func (g *Group) quit(why error) {
 		g.mu.Lock()
 		out = g.left
 		g.mu.Unlock()
-		if out { // BeginLeave came while this node was not a member, and had no effect
+		if out { // BeginLeave was called while this node was not a member, and had no effect
 			g.runner.Do(engine.Input{Kind: engine.Leave})
 		}
 	}

@@ -30,7 +30,7 @@ type managing struct {
 // Manage makes this node a manager of a group: active, or on standby. The agent sets Self,
 // Incarnation and, if empty, Managers. Managers must be the same on all managers and members,
 // and must include this node. A manager must also call Join to be a member. Errors: ErrTaken,
-// ErrClosed, or that the number of the group or Managers is wrong.
+// ErrClosed, or an error that says that the number of the group, or Managers, is wrong.
 func (a *Agent) Manage(cfg ManagerConfig) error {
 	cfg.Self, cfg.Incarnation = a.cfg.Self, a.cfg.Incarnation
 	if len(cfg.Managers) == 0 {
@@ -102,7 +102,8 @@ func (m *managing) apply(out *engine.Output) {
 	}
 }
 
-// quorum logs that the group cannot elect a manager or go on, or that it can again.
+// quorum logs that the group cannot elect a manager or change its members, or that it can
+// again.
 func (m *managing) quorum(why error) {
 	if why != nil {
 		m.a.log.Warn("rmcast: too few members are heard", slog.Any("group", m.group), slog.Any("err", why))
@@ -111,8 +112,8 @@ func (m *managing) quorum(why error) {
 	m.a.log.Info("rmcast: most members are heard again, or another node manages the group", slog.Any("group", m.group))
 }
 
-// close ends managing. It waits until an instant for effects that are being applied: messages
-// to this node may run a handler in there.
+// close ends managing. It waits until the instant by for effects that are being applied:
+// sending a message to this node itself may run a handler.
 func (m *managing) close(by time.Duration) {
 	m.mu.Lock()
 	unwatch := m.unwatch

@@ -20,8 +20,8 @@ func (g *Group) Members() (list []Member, err error) {
 	return list, err
 }
 
-// late returns the error of a context that has ended, including why the group does not
-// progress, if known.
+// late returns the error of a context that has ended, with the reason why the group makes no
+// progress, if it is known.
 func (g *Group) late(ctx context.Context) (err error) {
 	g.runner.Inspect(func() { err = g.m.Unheard(ctx.Err()) })
 	return err

@@ -17,9 +17,9 @@ type Result struct {
 	Failed  []ID    // members of that version that may lack it: they have ended or, with ErrSplit, may be alive
 }
 
-// answer tells a sender the outcome of an attempt, or of its message.
+// answer tells a sender whether its message was accepted, or the outcome of the message.
 type answer struct {
-	accepted bool // it is in flight
+	accepted bool // the message is in flight
 	room     bool // the sender may try again
 	result   Result
 	err      error
@@ -28,10 +28,10 @@ type answer struct {
 // Sending is a message on its way. Wait may be called once.
 type Sending struct {
 	g        *Group
-	accepted chan answer // outcome of the attempt, or that there is room
+	accepted chan answer // whether the message was accepted, or that there is room
 	released chan answer // outcome of the message
 	done     func(Result, error)
-	left     bool // no goroutine waits; guarded by g.mu
+	left     bool // no goroutine waits for the outcome; guarded by g.mu
 	index    int  // index in g.posted; guarded by g.mu
 }
 
@@ -42,10 +42,10 @@ func (s *Sending) answer(a answer) {
 	}
 }
 
-// keptSpare bounds the free Sendings that are kept.
+// keptSpare bounds the free Sendings that are kept for reuse.
 const keptSpare = 256
 
-// take returns a Sending. The caller holds g.mu, as it does for give.
+// take returns a free Sending. The caller holds g.mu, as it does for give.
 func (g *Group) take(done func(Result, error)) *Sending {
 	if n := len(g.free); n > 0 {
 		s := g.free[n-1]
@@ -62,7 +62,7 @@ func (g *Group) give(s *Sending) {
 	}
 }
 
-// free gives a Sending back.
+// free returns a Sending to the free ones.
 func (s *Sending) free() {
 	s.g.mu.Lock()
 	defer s.g.mu.Unlock()
@@ -123,8 +123,8 @@ func (g *Group) SendAsync(ctx context.Context, data []byte) (*Sending, error) {
 }
 
 // Post sends a copy of a message and calls done once with the outcome: at once with ErrFull if
-// the window is full, otherwise later with what Send would return. It never blocks, and
-// handlers may call it. done must not block either.
+// the window is full, otherwise later with the results that Send would return. It never blocks,
+// and handlers may call it. done must not block either.
 func (g *Group) Post(data []byte, done func(Result, error)) {
 	s, err := g.post(done)
 	if err != nil {
@@ -134,8 +134,8 @@ func (g *Group) Post(data []byte, done func(Result, error)) {
 	g.runner.Do(engine.Input{Kind: engine.Send, Data: data, Token: s})
 }
 
-// post makes a Sending that gets an outcome also if the group is closed. It bounds the
-// messages without an outcome, since a member that is alone has no window.
+// post returns a Sending that gets an outcome also if the group is closed. It bounds the number
+// of messages without an outcome, since a member that is alone has no window.
 func (g *Group) post(done func(Result, error)) (*Sending, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -151,11 +151,11 @@ func (g *Group) post(done func(Result, error)) (*Sending, error) {
 	return s, nil
 }
 
-// answered ends a Sending of Post, and returns its callback.
+// answered removes a Sending of Post, and returns its callback.
 func (g *Group) answered(s *Sending) (done func(Result, error)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.over.Load() { // abandon calls it
+	if g.over.Load() { // then abandon calls the callback
 		return func(Result, error) {}
 	}
 	last := len(g.posted) - 1
@@ -183,7 +183,7 @@ func (s *Sending) Wait(ctx context.Context) (Result, error) {
 	case <-g.gone:
 	}
 	select {
-	case a := <-s.released: // before the group was closed
+	case a := <-s.released: // the outcome came before the group was closed
 		return a.result, a.err
 	default:
 		return Result{}, ErrClosed
@@ -218,7 +218,7 @@ func (g *Group) settle(e *engine.Effect, out *engine.Output) {
 		s.released <- answer{result: result(e, out), err: e.Why}
 	case engine.Lost:
 		a := answer{err: e.Why}
-		if e.Seq == 0 { // it was not accepted
+		if e.Seq == 0 { // the message was not accepted
 			s.answer(a)
 			return
 		}
@@ -226,7 +226,7 @@ func (g *Group) settle(e *engine.Effect, out *engine.Output) {
 	}
 }
 
-// settlePosted does so for Post.
+// settlePosted does the same as settle, for a message of Post.
 func (g *Group) settlePosted(s *Sending, e *engine.Effect, out *engine.Output) {
 	switch e.Kind {
 	case engine.Full:

@@ -7,7 +7,7 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// outgoing is a message on its way.
+// outgoing is a message that is being sent.
 type outgoing = portals.Outgoing[struct{}]
 
 // spareBytes bounds the memory of sent messages that is kept for reuse.

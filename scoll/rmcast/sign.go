@@ -44,12 +44,13 @@ func (a *Agent) verify(portal int, b []byte, bind keyring.Binding) ([]byte, bool
 	return b[:n], true
 }
 
-// toGroup binds the code of a multicast datagram.
+// toGroup returns what the code of a multicast datagram is bound to: its sender and the group.
 func toGroup(from nid.NID, group portals.Group) keyring.Binding {
 	return keyring.Binding{}.NID(from).Number(uint64(group))
 }
 
-// doubtful counts messages that are dropped before a machine gets them.
+// doubtful counts messages that are dropped before a machine gets them, because they are not
+// signed as they should be.
 type doubtful struct {
 	notSigned atomic.Uint64
 	told      atomic.Int64 // when the user was last warned, in ns; 0: never
@@ -90,6 +91,7 @@ func (a *Agent) KeyStats() keyring.Stats {
 	return s
 }
 
-// SetKeys changes the keys from now on, as during a key rotation. The error is
-// [keyring.ErrOnOff] if there are no keys now, or none in keys, but not both.
+// SetKeys replaces the keys from now on; docs/keys.md has the steps for changing the keys of a
+// cluster. The error is [keyring.ErrOnOff] if either the agent has no keys now, or none are in
+// keys, but not both.
 func (a *Agent) SetKeys(keys keyring.Keys) error { return a.signer.Set(keys) }

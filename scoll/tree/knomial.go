@@ -25,8 +25,8 @@ func (k KNomial) Parent(v, _ int) int {
 	return v - v/p%int(k)*p
 }
 
-// span is how many ranks the subtree of v would have if n were a power of K:
-// K to the power of its degree.
+// span returns how many ranks the subtree of v would have if n were a power of K: K to the
+// power of the degree of v.
 func (k KNomial) span(v, n int) int {
 	if v != 0 {
 		return k.lowest(v)
@@ -52,13 +52,13 @@ func (k KNomial) Child(v, n, i int) (child int, ok bool) {
 // Size implements Topology.
 func (k KNomial) Size(v, n int) int { return min(k.span(v, n), n-v) }
 
-// Depth implements Topology. The node at offset x from v lies as many levels
-// below it as x has digits that are not zero, so the depth is the most that
-// any x below the size has. It is either the last x, or one that has a smaller
-// digit at some position and the largest digits behind that.
+// Depth implements Topology. The node at offset x from v lies as many levels below it as x has
+// digits that are not zero, so the depth is the largest number of such digits of any x below
+// the size. The x with that number is either the last one, or has a digit that is one smaller
+// than the last x's at some position, and the largest digits after it.
 func (k KNomial) Depth(v, n int) int {
 	last := k.Size(v, n) - 1
-	most, above := 0, 0 // above: digits not zero before position i
+	most, above := 0, 0 // above: number of digits before position i that are not zero
 	p, i := 1, 0
 	for p <= last/int(k) {
 		p *= int(k)
@@ -68,7 +68,7 @@ func (k KNomial) Depth(v, n int) int {
 		digit := last / p % int(k)
 		switch {
 		case digit >= 2:
-			return max(most, above+i+1) // one smaller, and only the largest behind it: as many as can be
+			return max(most, above+i+1) // one digit is smaller and all after it are the largest: no other x has more digits that are not zero
 		case digit == 1:
 			most = max(most, above+i)
 			above++

@@ -17,14 +17,14 @@ func Latency(t Topology, n int, latency, overhead time.Duration) time.Duration {
 	return w.through(n)
 }
 
-// wave is a message on its way down trees of one topology.
+// wave computes how long a message takes through trees of one topology.
 type wave struct {
 	topology          Topology
 	latency, overhead time.Duration
-	known             map[int]time.Duration // by size
+	known             map[int]time.Duration // results so far, by size of the tree
 }
 
-// through returns how long it takes through a tree of n nodes.
+// through returns how long a message takes through a tree of n nodes.
 func (w *wave) through(n int) time.Duration {
 	if d, ok := w.known[n]; ok {
 		return d
@@ -63,7 +63,7 @@ func Recommend(n int, latency, overhead time.Duration) KNomial {
 	best, least := KNomial(2), Latency(KNomial(2), n, latency, overhead)
 	for k := KNomial(3); int(k) <= min(n, maxRecommended); k++ {
 		if time.Duration(k-2)*overhead+latency >= least {
-			break // the root's K-1 leaves alone take as long
+			break // sending to the K-1 children of the root alone takes as long
 		}
 		if d := Latency(k, n, latency, overhead); d < least {
 			best, least = k, d

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// MaxK bounds K of what [Parse] takes.
+// MaxK is the largest K that [Parse] accepts.
 const MaxK = 1 << 20
 
 // Parse parses "k-nomial K", "binomial" (K 2), "k-ary K", or "flat".

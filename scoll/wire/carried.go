@@ -8,14 +8,15 @@ const (
 	DefaultCarry = 4096
 	// MaxCarry is the largest value of RequestConfig.Carry, in bytes.
 	MaxCarry = 1<<16 - 1
-	// MaxParts bounds the messages of one reply. The last number is for the last message.
+	// MaxParts bounds the messages of one reply. The highest number is reserved for the last
+	// message.
 	MaxParts = 64
 	// CarriedHeaderSize is the length of what precedes each carried message.
 	CarriedHeaderSize = 12
 )
 
-// Carried precedes a message of another member's answer. The module of an inner member
-// passes such answers on, unaggregated, when its service does not reply. They come in the
+// Carried is the header of a message of another member's answer, which the module of an inner
+// member passes on, unaggregated, when its service does not reply. Such messages are in the
 // order of ranks and parts, little-endian:
 //
 //	 0  4  rank     of the member whose service answers
@@ -28,7 +29,7 @@ type Carried struct {
 	Rank uint32 // member whose service answers
 	Part uint8  // number of this message of its answer, from 0
 	Last bool   // this is the last message of the answer
-	Size uint32 // of the payload that follows, in bytes
+	Size uint32 // size of the payload that follows, in bytes
 }
 
 // AppendTo appends the header. The caller appends the payload.

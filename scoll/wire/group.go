@@ -11,9 +11,9 @@ import (
 // Incarnation and Index are the service's own 128 bits.
 type GroupID struct {
 	Creator     nid.NID // node that created the group; zero: out-of-band
-	Incarnation uint64  // of the creator
-	Index       uint64  // unique within that incarnation
-	Digest      Digest  // of the membership
+	Incarnation uint64  // incarnation of the creator
+	Index       uint64  // number of the group, unique within that incarnation
+	Digest      Digest  // digest of the membership
 }
 
 // String returns "nid.incarnation.index".
@@ -35,7 +35,7 @@ const (
 
 // Tree is a type of tree and its K. The zero value is the binomial tree.
 type Tree struct {
-	Type TreeType // shape
+	Type TreeType // k-nomial or k-ary
 	K    uint32   // fan-out: at least 2 for KNomial, at least 1 for KAry
 }
 

@@ -8,9 +8,9 @@ const holdUnit = 250 * time.Millisecond
 // MaxHold is the largest value of the field hold. A receiver reduces larger values to it.
 const MaxHold = time.Minute
 
-// Hold tells the parent of a request to suspend its timeout, because the request waits for
-// an admission slot at the sender or below it, or to restart the timeout, because it does
-// not wait any more. It goes up the tree, to the portal of requests, little-endian:
+// Hold tells the parent of a request to suspend its timeout, because the request waits for an
+// admission slot at the sender or below it, or to restart the timeout, because the request no
+// longer waits. A Hold goes up the tree, to the portal of requests, little-endian:
 //
 //	 0  4  magic       "SCOH"
 //	 4  2  version
@@ -21,7 +21,7 @@ const MaxHold = time.Minute
 //	28  4  flags       1: a code of package keyring follows, bound to sender and receiver
 type Hold struct {
 	ReplyBits uint64 // names the request
-	Number    uint64 // of this message about the request, from 1
+	Number    uint64 // number of this message about the request, from 1
 	Held      bool   // the request is held now
 	Signed    bool   // a code of package keyring follows
 }

@@ -10,8 +10,8 @@ const (
 )
 
 // Identity asks a node for its incarnation, or answers such a question. It goes to the portal
-// of requests, little-endian. Versions of this package that do not know it count it as
-// malformed and do not answer.
+// of requests, little-endian. Versions of this package that do not know this message count it
+// as malformed and do not answer.
 //
 //	 0  4  magic        "SCOI"
 //	 4  2  version
@@ -21,8 +21,8 @@ const (
 //	24  4  kind         1 question, 2 answer
 //	28  4  flags        1: a code of package keyring follows, bound to sender and receiver
 type Identity struct {
-	Nonce       uint64       // of the question; the answer repeats it
-	Incarnation uint64       // of the node that answers; 0 in a question
+	Nonce       uint64       // nonce of the question; the answer repeats it
+	Incarnation uint64       // incarnation of the node that answers; 0 in a question
 	Kind        IdentityKind // question or answer
 	Signed      bool         // a code of package keyring follows
 }

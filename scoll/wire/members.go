@@ -13,10 +13,10 @@ import (
 // Entity is the 128-bit tag of an object on a node.
 type Entity [16]byte
 
-// Target is a node with the entities on it that a group has. The first target
-// of a group may have none: a root that only sends.
+// Target is a node of a group, with those of its entities that belong to the group. The first
+// target of a group may have no entities: a root that only sends.
 type Target struct {
-	NID      nid.NID  // of the node; valid, not LNet's loopback
+	NID      nid.NID  // NID of the node; valid, not LNet's loopback
 	Entities []Entity // none: the node only sends
 }
 
@@ -80,15 +80,15 @@ func (m *Membership) sum() Digest {
 	return Digest(h.Sum(b[:0]))
 }
 
-// Len is the number of nodes.
+// Len returns the number of nodes.
 func (m *Membership) Len() int { return len(m.targets) }
 
-// Entities is the number of entities on all nodes.
+// Entities returns the number of entities on all nodes.
 func (m *Membership) Entities() int { return m.entities }
 
-// EntitiesBelow is the number of entities on a member and those below it in a tree.
+// EntitiesBelow returns the number of entities on a member and on those below it in a tree.
 func (m *Membership) EntitiesBelow(shape tree.Tree, rank int) (n int) {
-	if m.entities == len(m.targets) { // each has one
+	if m.entities == len(m.targets) { // each node has one entity
 		return shape.Size(rank)
 	}
 	for _, below := range shape.AppendSubtree(nil, rank) {
@@ -114,11 +114,11 @@ func (m *Membership) Rank(id nid.NID) int {
 	return -1
 }
 
-// minTarget is the shortest form of a target.
+// minTarget is the size of the shortest encoding of a target.
 const minTarget = nid.ExtendedSize + 4
 
-// append appends the form of a target: NID (20 bytes), number of entities
-// (4), entities (16 each).
+// append appends the encoding of a target: NID (20 bytes), number of entities (4), entities (16
+// each).
 func (t *Target) append(b []byte) []byte {
 	b = t.NID.AppendExtended(b)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(t.Entities)))
@@ -128,10 +128,10 @@ func (t *Target) append(b []byte) []byte {
 	return b
 }
 
-// Size is the length of the list's form on the wire in bytes.
+// Size returns the size of the encoded list, in bytes.
 func (m *Membership) Size() int { return len(m.targets)*minTarget + 16*m.entities }
 
-// AppendTo appends the list's form on the wire: the targets in order.
+// AppendTo appends the encoded list: the targets in order.
 func (m *Membership) AppendTo(b []byte) []byte {
 	for i := range m.targets {
 		b = m.targets[i].append(b)

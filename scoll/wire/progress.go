@@ -4,7 +4,7 @@ package wire
 const MinSegment = 4096
 
 // Progress tells a child how many bytes of pipelined bulk data its parent has, so that the
-// child can fetch them, or that no more will come. It goes to the portal of requests,
+// child can fetch them, or that no more will come. A Progress goes to the portal of requests,
 // little-endian:
 //
 //	 0  4  magic       "SCOP"

@@ -39,7 +39,7 @@ const (
 //	       sender, receiver and match bits
 type ReplyHeader struct {
 	RootIncarnation uint64     // with Sequence, group and root: names the broadcast
-	Sequence        uint64     // of the broadcast
+	Sequence        uint64     // sequence number of the broadcast
 	Flags           ReplyFlags // what the reply is
 	Status          Status     // OK, or why the module answers in place of the service
 	Part            uint32     // number of this message of the reply, from 0
@@ -110,7 +110,7 @@ func (h *ReplyHeader) isConsistent() bool {
 	return h.Flags&ReplyLast != 0 && h.PayloadSize == 0 && h.Carried <= MaxCarry
 }
 
-// CodeSize is the length of the code at the end of the reply, 0 if it is not signed.
+// CodeSize returns the size of the code at the end of the reply, 0 if the reply is not signed.
 func (h *ReplyHeader) CodeSize() int {
 	if h.Flags&ReplySigned == 0 {
 		return 0
@@ -123,19 +123,19 @@ type Scope uint8
 
 // The scopes.
 const (
-	Node    Scope = 1 // a member alone
-	Subtree Scope = 2 // a member and all below it
+	Node    Scope = 1 // the member alone
+	Subtree Scope = 2 // the member and all members below it
 )
 
 // Missing is an entry of a trailer: one or more members whose answer did not arrive, and the
-// reason. They may have run the request.
+// reason. Such members may have run the request nevertheless.
 //
 //	0  4  rank
 //	4  2  status
 //	6  1  scope
 //	7  1  reserved
 type Missing struct {
-	Rank   uint32 // of the member, or of the topmost of a subtree
+	Rank   uint32 // rank of the member, or of the topmost member of a subtree
 	Status Status // the reason; not OK
 	Scope  Scope  // the member alone, or its subtree
 }

@@ -14,12 +14,12 @@ const Version = 1
 
 // Sizes in bytes.
 const (
-	MaxMessage        = 4096      // of a request, with all that rides on it (SC-A14)
-	MaxBulk           = 1<<32 - 1 // of bulk data
+	MaxMessage        = 4096      // size of a request with everything in the message (SC-A14)
+	MaxBulk           = 1<<32 - 1 // size of bulk data
 	RequestHeaderSize = 192
 	ReplyHeaderSize   = 56
 	TrailerEntrySize  = 8
-	answerableSize    = 32 // the part that an error can be answered to, in any version
+	answerableSize    = 32 // size of the first fields, which are enough to answer with an error, in any version
 )
 
 // The first four bytes of a message, by its kind.
@@ -30,7 +30,7 @@ const (
 	HoldMagic     = 0x484F4353 // "SCOH"
 )
 
-// MagicOf returns the magic of a message, 0 if it is shorter than that.
+// MagicOf returns the magic of a message, 0 if the message is shorter.
 func MagicOf(b []byte) uint32 {
 	if len(b) < 4 {
 		return 0
@@ -56,16 +56,16 @@ type Flags uint32
 // The flags.
 const (
 	FlagLast   Flags = 1 << iota // no more broadcasts over the group follow
-	FlagModule                   // for the module alone, no callbacks: creation and destruction
+	FlagModule                   // the request is for the module alone, without callbacks: creation and destruction of groups
 	FlagOOB                      // Group is an out-of-band group
-	FlagList                     // the list of members rides on the message
-	FlagSubset                   // to the live members only, see Live
+	FlagList                     // the message contains the list of members
+	FlagSubset                   // the request goes to the live members only, see Live
 	FlagSigned                   // a code of package keyring ends the message
 	knownFlags = FlagLast | FlagModule | FlagOOB | FlagList | FlagSubset | FlagSigned
 )
 
 // RMA describes data that the receiver fetches with GETs from the sender of the message. The
-// zero value: there is none.
+// zero value means that there is none.
 type RMA struct {
 	Bits   uint64 // match bits
 	Length uint64 // in bytes
@@ -109,26 +109,26 @@ type RMA struct {
 //	        sender and receiver
 type RequestHeader struct {
 	ReplyBits       uint64        // match bits of the answer
-	Sequence        uint64        // of the broadcast, per group and root
-	RootIncarnation uint64        // of the root
-	Service         ServiceID     // that runs the request
+	Sequence        uint64        // sequence number of the broadcast, per group and root
+	RootIncarnation uint64        // incarnation of the root
+	Service         ServiceID     // the service that runs the request
 	Flags           Flags         // what the request is
-	Group           GroupID       // the request goes to
-	Tree            Tree          // over the members
+	Group           GroupID       // the group that the request goes to
+	Tree            Tree          // type of tree over the members
 	Carry           uint16        // bytes of other members' answers that the sender takes
-	Nodes           uint32        // of the tree
-	Root            uint32        // its rank
-	RTT             time.Duration // estimate of the root
+	Nodes           uint32        // number of nodes of the tree
+	Root            uint32        // rank of the root
+	RTT             time.Duration // round trip time that the root estimates
 	Guard           time.Duration // slack per level of the tree
-	BulkTime        time.Duration // estimate for bulk data, per level; 0 without them
-	Processing      time.Duration // estimate for the services
+	BulkTime        time.Duration // estimated time for bulk data, per level; 0 without bulk data
+	Processing      time.Duration // estimated time for the services
 	Hold            time.Duration // how long a member may hold the request; 0: see above
-	First           uint64        // Sequence of the first attempt of this broadcast
-	Live            Digest        // of the live members, with FlagSubset
-	Bulk            RMA           // bulk data
-	List            RMA           // list of members, if it has to be fetched
-	ListSize        uint32        // bytes of the list, if it rides on the message
-	PayloadSize     uint32        // in bytes
+	First           uint64        // sequence number of the first attempt of this broadcast
+	Live            Digest        // digest of the live members, with FlagSubset
+	Bulk            RMA           // the bulk data
+	List            RMA           // the list of members, if receivers must fetch it
+	ListSize        uint32        // size of the list, if it is in the message
+	PayloadSize     uint32        // size of the payload, in bytes
 	Segment         uint32        // bytes of a segment of pipelined bulk data; 0: not pipelined
 }
 
@@ -168,9 +168,9 @@ func (h *RequestHeader) AppendTo(b []byte) []byte {
 }
 
 // ParseRequestHeader parses a header and returns the bytes that follow it: the list of members
-// and the payload, of the lengths in the header, and what FlagSigned adds. It does not verify
-// the code. With ErrVersion, ErrBody and ErrHeader the first three fields are valid, so that
-// the message can be answered; with ErrShort and ErrMagic it cannot.
+// and the payload, of the lengths in the header, and the digest and code of FlagSigned. It does
+// not verify the code. With ErrVersion, ErrBody and ErrHeader the first three fields are valid,
+// so that the message can be answered; with ErrShort and ErrMagic it cannot.
 func ParseRequestHeader(b []byte) (h RequestHeader, body []byte, err error) {
 	le := binary.LittleEndian
 	if len(b) < answerableSize {
@@ -234,7 +234,7 @@ func (h *RequestHeader) check(body int) error {
 	return nil
 }
 
-// ProofSize is the length of what FlagSigned adds.
+// ProofSize returns the size of the digest and code that FlagSigned adds.
 func (h *RequestHeader) ProofSize() int {
 	if h.Flags&FlagSigned == 0 {
 		return 0
@@ -242,7 +242,7 @@ func (h *RequestHeader) ProofSize() int {
 	return h.SumSize() + keyring.CodeSize
 }
 
-// SumSize is the length of the digest of the bulk data.
+// SumSize returns the size of the digest of the bulk data.
 func (h *RequestHeader) SumSize() int {
 	if h.Flags&FlagSigned == 0 || h.Bulk.Length == 0 {
 		return 0

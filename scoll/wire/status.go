@@ -13,28 +13,28 @@ type Status uint16
 const (
 	OK         Status = 0
 	EPERM      Status = 1    // the sender is not the parent, or not the root
-	EIO        Status = 5    // an error without a number
-	EAGAIN     Status = 11   // too early
-	EBUSY      Status = 16   // too many requests, or broadcasts under way
+	EIO        Status = 5    // an error without a status of its own
+	EAGAIN     Status = 11   // called too early
+	EBUSY      Status = 16   // too many requests or broadcasts under way
 	EINVAL     Status = 22   // invalid arguments
-	EPROTO     Status = 71   // not understood
+	EPROTO     Status = 71   // a message that is not valid
 	EMSGSIZE   Status = 90   // larger than its buffer, or than a message
 	ENOTSUP    Status = 95   // the service has no callback for it
 	ETIMEDOUT  Status = 110  // no answer in time
 	EHOSTDOWN  Status = 112  // the node is dead according to discovery
-	EALREADY   Status = 114  // done before
+	EALREADY   Status = 114  // it was done before
 	ESTALE     Status = 116  // the membership, or the handle, is out of date
 	ECANCELED  Status = 125  // aborted
 	EKEY       Status = 129  // not signed with a key of the receiver, or signed and it has none
 	ENOGROUP   Status = 1001 // no such group here
 	ENOSERVICE Status = 1002 // no such service here
-	EREBOOT    Status = 1003 // of an earlier incarnation of the root
+	EREBOOT    Status = 1003 // the request is from an earlier incarnation of the root
 	EAHEAD     Status = 1004 // an incarnation far above the wall clock of the member
-	ENOTLISTED Status = 1005 // an unlisted node, beyond the limits for such nodes
+	ENOTLISTED Status = 1005 // the node is not listed, and a limit for such nodes is reached
 	ELOST      Status = 1006 // the member answered, but a service above it did not pass the answer on
 )
 
-// Limits of the node that refused a request, each named after the setting that raises it.
+// Limits of the node that refused a request, each with the setting that raises the limit.
 // errors.Is takes the first four for EBUSY and the last for EMSGSIZE, the values that older
 // versions sent.
 const (

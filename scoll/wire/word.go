@@ -9,7 +9,7 @@ import (
 // WordSize is the length of an Identity, a Progress or a Hold on the wire, in bytes.
 const WordSize = 32
 
-// word is the common layout of these messages, little-endian:
+// word is the common layout of Identity, Progress and Hold, little-endian:
 //
 //	 0  4  magic
 //	 4  2  version
@@ -24,7 +24,7 @@ type word struct {
 	signed        bool
 }
 
-// wordSigned is the flag that a code follows.
+// wordSigned is the flag which says that a code follows.
 const wordSigned = 1
 
 func (w word) append(b []byte, magic uint32) []byte {

@@ -9,8 +9,8 @@ import (
 
 // EpochSlack is how far an epoch, or the incarnation of a member, may be above the wall clock
 // of the node that hears of it. Both are wall-clock times in nanoseconds since 1970, or the
-// previous number plus one. Larger numbers are refused: an honest node could never exceed
-// them. Nodes whose clocks differ by more cannot be in one group.
+// previous number plus one. Larger numbers are refused, because once accepted they would be
+// above all numbers of honest nodes. Nodes whose clocks differ by more cannot be in one group.
 const EpochSlack = 24 * time.Hour
 
 // The reasons for which an order is refused, as errors of the node that sent it.

@@ -5,7 +5,7 @@ import (
 )
 
 // needed resends payload to a member that lacks it: a child, or a parent that missed what its
-// children have (RM-20). What is not here is sent when it arrives.
+// children have (RM-20). Datagrams that this node lacks too are sent when they arrive.
 func (s *stream) needed(sender int, e *wire.Entry) {
 	if e.First < s.stable {
 		s.m.tell(s.roster, sender, s.entry(wire.Stable, s.stable, int(s.sentHead()-s.stable)))
@@ -57,9 +57,9 @@ func (s *stream) granted(seq uint64) {
 	}
 }
 
-// polled tells the parent which of the datagrams in its poll are here. The poll also says that
-// they were sent: unknown ones are requested after the grace period, as they may be in the
-// socket's buffer already (RM-A5).
+// polled tells the parent which of the datagrams in its poll this node has. The poll also says
+// that they were sent. This node requests unknown ones after the grace period, as they may be
+// in the socket's buffer already (RM-A5).
 func (s *stream) polled(sender int, e *wire.Entry) {
 	if !s.isRoot() {
 		s.notice(e.First + uint64(e.Count))
@@ -67,9 +67,9 @@ func (s *stream) polled(sender int, e *wire.Entry) {
 	s.answer(sender, e)
 }
 
-// answer tells a member what this node has of the range of a poll and, if the poll asks for
-// that at once, what it lacks. Datagrams that this node has already requested without success
-// are always listed as lacking.
+// answer tells a member which datagrams of a poll's range this node has and, if the poll asks
+// for that at once, which ones it lacks. Datagrams that this node has already requested without
+// success are always listed as lacking.
 func (s *stream) answer(to int, poll *wire.Entry) {
 	first := poll.First
 	end := first + uint64(poll.Count)
@@ -110,7 +110,7 @@ func (s *stream) askedInVain(sl *slot) bool {
 	return sl.asked > 0 && s.m.now-sl.askedAt >= s.m.rtt.estimate(&s.m.cfg)
 }
 
-// standing is the state of a datagram here: Need, Pending or Ack.
+// standing is the state of a datagram at this node: Need, Pending or Ack.
 func (s *stream) standing(seq uint64) wire.EntryKind {
 	sl := s.slot(seq)
 	if !sl.have {

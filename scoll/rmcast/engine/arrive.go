@@ -7,7 +7,7 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// arrive handles a datagram: by multicast, as a repair, or down the tree.
+// arrive handles a datagram, which came by multicast, as a repair, or down the tree.
 func (m *Machine) arrive(from nid.NID, b []byte, cast bool) {
 	d, fragment, err := wire.ParseDatagram(b)
 	switch {
@@ -17,7 +17,7 @@ func (m *Machine) arrive(from nid.NID, b []byte, cast bool) {
 	case d.Group != m.cfg.Group:
 		m.stats.OtherGroup++
 		return
-	case cast && d.Flags&(wire.FlagRepair|wire.FlagTree) != 0: // both are sent to one member
+	case cast && d.Flags&(wire.FlagRepair|wire.FlagTree) != 0: // these are sent to one member only
 		m.stats.Forged++
 		return
 	case d.Flags&wire.FlagRepair == 0 && m.chance(m.cfg.Faults.Datagrams):
@@ -50,14 +50,14 @@ func (m *Machine) streamFor(r *roster, number uint32, from nid.NID, flags wire.D
 			m.expel(r, sender)
 		}
 	case origin == r.self:
-		m.stats.Duplicates++ // own multicast, looped back
+		m.stats.Duplicates++ // this node's own multicast, looped back
 	default:
 		return m.stream(r.peers[origin])
 	}
 	return nil
 }
 
-// stream returns the stream of an origin, a new one if need be.
+// stream returns the stream of an origin, and creates it if there is none.
 func (m *Machine) stream(p *peer) *stream {
 	if p.stream == nil {
 		p.stream = &stream{m: m, origin: p, heardAt: m.now}
@@ -131,7 +131,7 @@ func (s *stream) consistent(d *wire.Datagram) bool {
 	first := d.Seq - uint64(d.Index)
 	ok := uint64(d.Count) == count && int(count) <= s.roster.window && d.Size == want
 	if ok && first < s.stable && d.Seq >= s.stable {
-		ok = false // messages are released as a whole
+		ok = false // messages are released as a whole, so this one cannot exist
 	}
 	if ok && s.inWindow(first) {
 		f := s.slot(first)
@@ -146,8 +146,8 @@ func (s *stream) consistent(d *wire.Datagram) bool {
 	return ok
 }
 
-// duplicate handles a datagram that is here already (RM-A16). A parent that resends it has not
-// received the acknowledgement.
+// duplicate handles a datagram that this node has already (RM-A16). A parent that resends it
+// has not received the acknowledgement.
 func (s *stream) duplicate(d *wire.Datagram, sender int) {
 	s.m.stats.Duplicates++
 	switch {
@@ -163,8 +163,8 @@ func (s *stream) duplicate(d *wire.Datagram, sender int) {
 	}
 }
 
-// take stores a datagram, delivers what is complete, and forwards it where there is no
-// multicast.
+// take stores a datagram, delivers messages that are complete, and forwards the datagram to
+// children if there is no multicast.
 func (s *stream) take(d *wire.Datagram, fragment []byte, sender int, cast bool) {
 	m := s.m
 	if !s.fits() {
@@ -205,8 +205,8 @@ func (s *stream) repaired(sender int) {
 	}
 }
 
-// notice records that everything below end was sent. What is missing is requested after the
-// grace period, because it may only be reordered (RM-A5).
+// notice records that the origin has sent all datagrams below end. Missing ones are requested
+// after the grace period, because they may only be reordered (RM-A5).
 func (s *stream) notice(end uint64) {
 	end = min(end, s.stable+uint64(len(s.slots)))
 	for ; s.head < end; s.head++ {
@@ -249,16 +249,16 @@ func (s *stream) beat(d *wire.Datagram, sender int) {
 	}
 }
 
-// grace is how long a datagram may be overtaken by control messages about it (RM-A5).
+// grace returns for how long a datagram may be overtaken by control messages about it (RM-A5).
 func (m *Machine) grace() time.Duration { return min(m.rtt.estimate(&m.cfg), time.Millisecond) }
 
-// longGrace is the grace period for datagrams after the latest one that came by multicast.
-// They may wait in the socket's buffer because the reading thread has no core: a quarter more
-// than the longest such delay measured.
+// longGrace is the grace period for datagrams after the latest one that came by multicast. Such
+// datagrams may wait in the socket's buffer because the reading thread has no core. The period
+// is a quarter longer than the longest such delay measured.
 func (m *Machine) longGrace() time.Duration {
 	return max(m.grace(), min(5*m.late.estimate(m.now)/4, maxGrace))
 }
 
-// longestGrace is the time after which all of those count as lost, even if no later datagram
-// arrives.
+// longestGrace is the time after which all datagrams of longGrace count as lost, even if no
+// later datagram arrives.
 func (m *Machine) longestGrace() time.Duration { return max(m.longGrace(), 10*m.cfg.Guard) }

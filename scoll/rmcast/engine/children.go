@@ -11,13 +11,13 @@ import (
 // childSlot is the state of one datagram at a child. Times are kept in the slot of a message's
 // first datagram.
 type childSlot struct {
-	dueAt    time.Duration // when to poll, or to resend; 0: not delivered here
-	sentAt   time.Duration // when it was resent
+	dueAt    time.Duration // when to poll the child, or to resend; 0: not delivered at this node
+	sentAt   time.Duration // when the datagram was resent to the child
 	polledAt time.Duration
 	tries    uint8
 	acked    bool
-	pending  bool // the child has it
-	wants    bool // the child asked for it, and it is not here
+	pending  bool // the child has it, and waits for members below
+	wants    bool // the child requested it, and this node lacks it
 }
 
 // child is a child in a stream's tree. Children of failed children are adopted (RM-A8).
@@ -26,8 +26,8 @@ type child struct {
 	depth int // levels of its subtree; 1 for a leaf
 	slots []childSlot
 	due   time.Duration // lower bound of all dueAt
-	low   uint64        // it has acknowledged everything from stable up to this
-	waits uint32        // communication number of the member it waits for, 0 if unknown
+	low   uint64        // the child has acknowledged everything from stable up to this number
+	waits uint32        // communication number of the member that the child waits for, 0 if unknown
 }
 
 func newChild(rank, depth, window int) *child {
@@ -61,8 +61,8 @@ func (s *stream) rewire() {
 	}
 }
 
-// adopt makes c a child, or its children if c has failed. All members below a failed child
-// have what that child has acknowledged.
+// adopt makes c a child, or its children if c has failed. A failed child has acknowledged only
+// what all members below it have.
 func (s *stream) adopt(shape tree.Tree, c tree.Child, before []*child, heir *child) {
 	if s.roster.peers[c.Rank].dead {
 		if k := find(before, c.Rank); k != nil {
@@ -125,7 +125,7 @@ func (s *stream) rewired(before int) {
 		switch {
 		case !f.complete:
 			f.told = f.told && !moved
-			s.check(seq) // may free the slot
+			s.check(seq) // check may free the slot
 		case moved: // the previous parent may not have passed the acknowledgement on
 			s.acknowledge(seq, f)
 		}

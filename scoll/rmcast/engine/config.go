@@ -40,8 +40,8 @@ type Config struct {
 	// Idle is the time after the last datagram at which an origin announces what is stable. It
 	// repeats that after twice and four times as long. Default 50 ms.
 	Idle time.Duration
-	// Silence is the time without a word of an origin after which a member that keeps its
-	// payload queries it. Default 1 s.
+	// Silence is how long an origin may be silent before a member that keeps its payload queries
+	// it. Default 1 s.
 	Silence time.Duration
 	// ReportInterval is the time between two reports to the manager, and before a request to
 	// the manager is repeated. Default 500 ms.
@@ -57,18 +57,18 @@ type Config struct {
 	Memory int
 	// Seed is the seed of the random faults that [Faults] asks for.
 	Seed uint64
-	// Faults are in effect from the start.
+	// Faults are the faults in effect from the start.
 	Faults Faults
 }
 
 // Faults are probabilities, from 0 to 1, with which a member discards messages on arrival,
 // above the network (RM-24).
 type Faults struct {
-	Acks      float64 // of control messages
-	Datagrams float64 // of datagrams that came by multicast
+	Acks      float64 // probability of discarding a control message
+	Datagrams float64 // probability of discarding a datagram that came by multicast
 }
 
-// Local policy.
+// Constants of local policy, which the design does not give.
 const (
 	suspectAfter = 4               // timeouts until a child is reported as suspect
 	maxBackoff   = 3               // doublings of a timeout

@@ -121,7 +121,7 @@ func (s *stream) said(sender int, e *wire.Entry) {
 		s.m.tell(s.roster, sender, s.entry(wire.Stable, s.stable, int(s.sentHead()-s.stable)))
 	case wire.Stable:
 		if s.isRoot() {
-			return // only this node knows what it has sent
+			return // only this node itself knows up to where it has sent
 		}
 		if sender == s.root {
 			s.heard()
@@ -130,7 +130,8 @@ func (s *stream) said(sender int, e *wire.Entry) {
 	}
 }
 
-// sentHead is the end of what was sent, as far as this node knows.
+// sentHead returns the end of the datagrams that the origin has sent, as far as this node
+// knows.
 func (s *stream) sentHead() uint64 {
 	if s.isRoot() {
 		return s.m.sender.sent
@@ -159,7 +160,7 @@ func (s *stream) acked(sender int, e *wire.Entry) {
 	}
 	k.low = max(k.low, s.stable)
 	from, end, news := max(e.First, s.stable), min(end, s.stable+uint64(len(s.slots))), uint64(0)
-	if from <= k.low { // most of it is a repetition
+	if from <= k.low { // most of the range was acknowledged before
 		from = k.low
 	}
 	for seq := from; seq < end; seq++ {
@@ -172,7 +173,7 @@ func (s *stream) acked(sender int, e *wire.Entry) {
 			s.sampleAck(k, ks, seq, e)
 		}
 		s.sample(k, ks, seq)
-		*ks = childSlot{acked: true, dueAt: ks.dueAt} // other datagrams of its message may be missing
+		*ks = childSlot{acked: true, dueAt: ks.dueAt} // only this datagram is acknowledged: others of its message may be missing
 	}
 	for k.low < s.stable+uint64(len(s.slots)) && k.slot(k.low).acked {
 		k.low++
@@ -193,7 +194,7 @@ func (s *stream) checkRange(from, end uint64) {
 			continue
 		}
 		count := uint64(s.slot(first).count)
-		s.check(first) // may free the slots
+		s.check(first) // check may free the slots
 		seq = first + count
 	}
 }
@@ -217,7 +218,8 @@ func (s *stream) isPending(k *child, e *wire.Entry) {
 	}
 }
 
-// asked postpones this node's next request for a datagram: it has just made one.
+// asked postpones this node's next request for a datagram, after another member's message was
+// answered with one.
 func (s *stream) asked(seq uint64) {
 	if seq < s.head {
 		s.asking(s.slot(seq))

@@ -7,7 +7,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// deliverWhole delivers a complete message or, with FIFO, all that are next in order.
+// deliverWhole delivers a complete message or, with FIFO, all complete messages that are next
+// in order.
 func (s *stream) deliverWhole(first uint64) {
 	if !s.m.cfg.FIFO {
 		s.deliver(first)
@@ -34,7 +35,7 @@ func (s *stream) deliver(first uint64) {
 		if s.childHas(k, first, f.count) {
 			continue
 		}
-		if s.watch(k, first); f.repaired { // the child should have acknowledged it by now
+		if s.watch(k, first); f.repaired { // a child should have acknowledged the repaired message by now
 			s.poll(k.rank, span{first, first + uint64(f.count)}, wire.FlagAtOnce)
 		}
 	}

@@ -1,8 +1,9 @@
-// Package engine implements the state machines of reliable multicast, after Mansoor and
-// Meehan, "Reliable Multicast Protocol Using Infiniband Remote Direct Memory Access", which
-// the comments call the design. Rows RM-1 to RM-36 number its requirements, RM-A1 to RM-A22 the
-// decisions that this project took beyond it. Programs use package scoll/rmcast, whose agent
-// steps these machines; simulators and research on the protocol step them directly.
+// Package engine implements the state machines of reliable multicast, after Mansoor and Meehan,
+// "Reliable Multicast Protocol Using Infiniband Remote Direct Memory Access", which the
+// comments call the design. Rows RM-1 to RM-36 of docs/spec/multicast.md number its
+// requirements, RM-A1 to RM-A22 the decisions that this project took beyond it. Programs use
+// package scoll/rmcast, whose agent steps these machines; simulators and research on the
+// protocol step them directly.
 //
 // This package is unstable: names and fields may change without notice. The wire format does
 // not, see package scoll/rmcast/wire.
@@ -39,18 +40,18 @@
 // tail probe) when acknowledgements take longer than usual.
 //
 // The timeout for a child follows the measured mean and deviation of acknowledgement times,
-// kept for each height of a subtree (RFC 6298). A member that gets by multicast what it
-// already had from a repair reports the repair as needless, up the tree. An origin that has
-// halved its limit of datagrams in flight only for needless repairs restores it (Eifel
-// response, RFC 4015).
+// kept for each height of a subtree (RFC 6298). A member that gets by multicast what it already
+// had from a repair reports the repair as needless, up the tree. An origin that has halved its
+// limit of datagrams in flight only for needless repairs restores it (Eifel response, RFC
+// 4015).
 //
 // # Versions
 //
 // Each list of members has a version. Datagrams carry it, and all members compute the same
-// trees from the list. An origin may use a version once all members on its list have that
-// list, and switches to it when it has nothing in flight. So an origin uses one version at a
-// time, everything below the first datagram of a version is released, and a new member needs
-// no earlier state.
+// trees from the list. An origin may use a version once all members on its list have that list,
+// and switches to it when it has nothing in flight. So an origin uses one version at a time,
+// everything below the first datagram of a version is released, and a new member needs no
+// earlier state.
 //
 // # Managers
 //
@@ -82,7 +83,8 @@
 //
 // # What is trusted
 //
-// A node speaks for itself over its own connection. What it says about other nodes is hearsay:
+// A node speaks for itself over its own connection. What it says about other nodes is not
+// trusted by itself:
 //
 //	epochs       of managers count when that manager speaks, or when most members report
 //	             them. A member whose manager is silent for ten seconds obeys a manager
@@ -98,8 +100,8 @@
 //	numbers      of epochs and incarnations more than [EpochSlack] above the wall clock
 //	             are refused
 //
-// If the group lists its possible members, all other nodes are refused. With keys, all
-// messages are signed.
+// If the group lists its possible members, all other nodes are refused. With keys, all messages
+// are signed.
 //
 // # Bounds
 //

@@ -15,8 +15,8 @@ const (
 	Control              // From, Data: a control message arrived
 	Instructed           // From, Data: a message of a manager arrived
 	Send                 // Data, Token: send a message; Accepted, Full or Lost answer in the same step
-	Join                 // take part, also again after Gone
-	Leave                // stop taking part
+	Join                 // become a member, also again after Gone
+	Leave                // stop being a member
 	SetFaults            // Faults: discard messages from now on
 	Health               // From, Alive: discovery reports a node, to a Manager
 	Expel                // From: an administrator says that the members on a node have ended, to a Manager
@@ -26,7 +26,7 @@ const (
 // expired. Data is valid during Step only.
 type Input struct {
 	Kind      InputKind // what happened
-	From      nid.NID   // sender of the message, or the node concerned
+	From      nid.NID   // sender of the message, or the node that the input is about
 	Data      []byte    // the message; not kept
 	Multicast bool      // it came by multicast, so any host on the network may have sent it
 	Token     any       // chosen by the caller; returned in the effects about the message
@@ -67,13 +67,13 @@ const (
 // valid until Output.Reset, also while further steps are made.
 type Effect struct {
 	Kind    EffectKind   // what to do
-	To      nid.NID      // receiver, or the node concerned
+	To      nid.NID      // receiver, or the node that the effect is about
 	Origin  wire.ID      // member that sent the message
-	Member  wire.ID      // member concerned
+	Member  wire.ID      // the member that the effect is about
 	Number  uint32       // communication number of Origin
 	Seq     uint64       // sequence number of the message's first datagram
 	Version wire.Version // version of the list of members
-	Token   any          // of the Input that sent the message
+	Token   any          // Token of the Input that sent the message
 	Why     error        // reason; nil for success
 	Head    Range        // header, in Output.Buf
 	Data    []byte       // payload
@@ -82,7 +82,7 @@ type Effect struct {
 
 // Range is a part of one of an Output's buffers, from Begin up to but not including End.
 type Range struct {
-	Begin, End int // indexes
+	Begin, End int // indexes of the first element, and of the one after the last
 }
 
 // Output holds the effects of a step, in the order in which they must be applied: an
@@ -95,7 +95,7 @@ type Output struct {
 
 func (o *Output) emit(e Effect) { o.Effects = append(o.Effects, e) }
 
-// order sends a message from or to a manager.
+// order appends the effect that sends a message from or to a manager.
 func (o *Output) order(to nid.NID, m *wire.Order) {
 	begin := len(o.Buf)
 	o.Buf = m.AppendTo(o.Buf)

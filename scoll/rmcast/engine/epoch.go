@@ -7,8 +7,8 @@ import (
 
 // outranked answers an order whose epoch is not the highest that this member knows. Either two
 // managers are active, or the manager with the higher epoch has died and this member would
-// refuse the other one forever. So after HealAfter without a word of its own manager this
-// member ends and joins as a new member, unless it can return to the earlier manager.
+// refuse the other one forever. So if its own manager is silent for HealAfter, this member ends
+// and joins as a new member, unless it can return to the earlier manager.
 func (m *Machine) outranked(from nid.NID, o *wire.Order) {
 	if m.now-m.orderAt >= m.cfg.HealAfter {
 		m.stats.Healed++
@@ -20,7 +20,7 @@ func (m *Machine) outranked(from nid.NID, o *wire.Order) {
 		return // the manager answers each report
 	}
 	m.outrankedBy, m.outrankedAt = from, m.now
-	m.sendReport(from, max(m.epoch, o.Epoch+1)) // neither of two managers keeps a shared epoch
+	m.sendReport(from, max(m.epoch, o.Epoch+1)) // with a higher epoch than both managers, neither keeps the shared one
 }
 
 // refuse tells a manager that its epoch is too far above the wall clock. The user is told too,
@@ -44,9 +44,9 @@ func (m *Machine) denied(from nid.NID, o *wire.Order) {
 }
 
 // returns reports whether this member may go back to the manager whose list it has. It has
-// promised another manager that collected reports to refuse earlier ones. A new manager
-// publishes a list soon after that, or never; so the promise lapses after HealAfter without a
-// list.
+// promised another manager, which collected reports, to refuse managers with lower epochs. A
+// new manager publishes a list soon after that, or never; so the promise lapses after HealAfter
+// without a list.
 func (m *Machine) returns(o *wire.Order) bool {
 	latest := m.group.latest()
 	if latest == nil || latest.version.Epoch != o.Epoch || o.Epoch == m.epoch || m.now-m.orderAt < m.cfg.HealAfter {
@@ -56,9 +56,9 @@ func (m *Machine) returns(o *wire.Order) bool {
 	return true
 }
 
-// canvassed answers the pre-vote of a manager that would take over: what this member knows,
-// and whether it would obey. It would not while another manager speaks. The answer promises
-// nothing, so a manager that cannot reach most members changes nothing.
+// canvassed answers the pre-vote of a manager that wants to take over: with what this member
+// knows, and whether it would obey. It would not obey while it hears another manager. The
+// answer promises nothing, so a manager that cannot reach most members changes nothing.
 func (m *Machine) canvassed(from nid.NID, o *wire.Order) {
 	if m.state != member && m.state != leaving {
 		return

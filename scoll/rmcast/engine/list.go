@@ -9,7 +9,7 @@ import (
 
 // instructed handles a message of a manager.
 func (m *Machine) instructed(from nid.NID, b []byte) {
-	if len(b) > wire.OrderSize && !slices.Contains(m.cfg.Managers, from) { // with lists: those of other nodes are not even parsed
+	if len(b) > wire.OrderSize && !slices.Contains(m.cfg.Managers, from) { // with lists: orders with lists of other nodes are not even parsed
 		if !slices.Contains(m.cfg.Managers, m.cfg.Self) {
 			m.stats.Stranger++
 		}
@@ -24,7 +24,7 @@ func (m *Machine) instructed(from nid.NID, b []byte) {
 		m.stats.OtherGroup++
 		return
 	case (o.Kind <= wire.OrderKnown || o.Flags&wire.OrderReplica != 0) && slices.Contains(m.cfg.Managers, m.cfg.Self):
-		return // for the manager on this node
+		return // the message is for the manager on this node
 	case !slices.Contains(m.cfg.Managers, from):
 		m.stats.Stranger++
 		return
@@ -38,7 +38,7 @@ func (m *Machine) instructed(from nid.NID, b []byte) {
 		m.refuse(from, &o)
 		return
 	case m.state == out && o.Incarnation < m.self.Incarnation && o.Kind != wire.OrderExpelled:
-		m.sendReport(from, m.epoch) // the order means an earlier incarnation: tell that it has ended
+		m.sendReport(from, m.epoch) // the order is for an earlier incarnation: tell the manager that it has ended
 		return
 	case m.state == out || o.Incarnation != m.self.Incarnation && o.Kind != wire.OrderCollect && o.Kind != wire.OrderCanvass:
 		return
@@ -66,7 +66,7 @@ func (m *Machine) instructed(from nid.NID, b []byte) {
 	}
 }
 
-// reason is the error with which this node ceases to be a member.
+// reason returns the error with which this node ceases to be a member.
 func (m *Machine) reason() error {
 	if m.state == leaving {
 		return ErrLeft
@@ -113,7 +113,7 @@ func (m *Machine) install(o *wire.Order) bool {
 }
 
 // depart marks members as failed: their messages end, and others adopt their children (RM-A8).
-// Those from index silent on may be alive.
+// Members from index silent on may be alive.
 func (m *Machine) depart(ids []wire.ID, silent int) {
 	news := false
 	for i, id := range ids {
@@ -149,7 +149,7 @@ func (m *Machine) drop(s *stream) {
 	m.touched = slices.DeleteFunc(m.touched, func(t *stream) bool { return t == s })
 }
 
-// stated takes over which versions may be used, and which are obsolete (RM-A7).
+// stated takes over from an order which versions may be used, and which are obsolete (RM-A7).
 func (m *Machine) stated(o *wire.Order) {
 	if o.Usable.Compare(m.usable) > 0 {
 		m.usable = o.Usable
@@ -170,7 +170,7 @@ func (m *Machine) stated(o *wire.Order) {
 func (m *Machine) outlive(s *stream, oldest wire.Version) {
 	switch {
 	case !slices.ContainsFunc(m.group.rosters, func(r *roster) bool { return r.has(s.origin) }):
-		m.drop(s) // its origin has left the group
+		m.drop(s) // the origin has left the group
 	case s.roster == nil || s.roster.version.Compare(oldest) >= 0:
 	case s.next == s.head:
 		s.freeTo(s.head)

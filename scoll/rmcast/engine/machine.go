@@ -20,7 +20,7 @@ type Machine struct {
 	sender  sender
 	rtt     rtt
 	acks    [maxLevels]rtt // acknowledgement times of children, by the height of their subtrees
-	late    peak           // by how much datagrams were overtaken
+	late    peak           // how much later than control messages about them datagrams arrived
 	relation
 	held     []held
 	heldN    int      // bytes in held
@@ -35,7 +35,7 @@ type Machine struct {
 	out     *Output // of the current step
 	now     time.Duration
 	wake    time.Duration
-	patient bool // acknowledgements may be delayed
+	patient bool // this step may delay acknowledgements
 	touched []*stream
 	batches []batch
 }
@@ -57,7 +57,7 @@ type batch struct {
 
 var _ machine.Machine[Input, Output] = (*Machine)(nil)
 
-// New returns a machine. It takes part from the input Join on.
+// New returns a machine. It takes part in the group from the input Join on.
 func New(cfg Config) *Machine {
 	cfg = cfg.Filled()
 	m := &Machine{cfg: cfg, self: wire.ID{NID: cfg.Self, Incarnation: cfg.Incarnation}, rng: rand.New(rand.NewPCG(cfg.Seed, cfg.Incarnation)), wake: machine.Never}
@@ -105,7 +105,7 @@ func (m *Machine) apply(in *Input) {
 	}
 }
 
-// ticks does everything that is due, and computes the next wake-up.
+// ticks handles all deadlines that have passed, and computes the next one.
 func (m *Machine) ticks() {
 	m.wake = machine.Never
 	for _, s := range m.streams {
@@ -184,7 +184,7 @@ func (m *Machine) tell(r *roster, rank int, e wire.Entry) {
 	m.batches = append(m.batches, batch{to, []wire.Entry{e}})
 }
 
-// expel tells a member that it was expelled: its manager may not be able to reach it.
+// expel tells a member that it was expelled, because its manager may not be able to reach it.
 func (m *Machine) expel(r *roster, rank int) {
 	m.tell(r, rank, wire.Entry{Kind: wire.Expelled, Version: r.version, Origin: r.number(rank)})
 }
@@ -198,8 +198,8 @@ func (m *Machine) multicast(d *wire.Datagram, fragment []byte) {
 	m.emit(Effect{Kind: DoMulticast, Head: m.encoded(d), Data: m.copied(fragment)})
 }
 
-// copied copies a fragment to the output: further steps may be made before the effect is
-// applied, and reuse the fragment's buffer.
+// copied copies a fragment to the output. Before the effect is applied, further steps may reuse
+// the fragment's own buffer.
 func (m *Machine) copied(fragment []byte) []byte {
 	begin := len(m.out.Buf)
 	m.out.Buf = append(m.out.Buf, fragment...)
@@ -219,8 +219,8 @@ func (m *Machine) chance(p float64) bool { return p > 0 && m.rng.Float64() < p }
 func (m *Machine) roster(v wire.Version) *roster { return m.group.get(v) }
 
 // hold keeps a message of an unknown version, and asks the manager for its list (RM-A9).
-// Versions older than all known ones will not become known. One sender may use half of the
-// room.
+// Versions older than all known ones will not become known. One sender may use half of the room
+// for such messages.
 func (m *Machine) hold(kind InputKind, from nid.NID, b []byte, v wire.Version, cast bool) {
 	latest := m.group.latest()
 	switch {

@@ -11,11 +11,11 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// role is what a Manager does at the moment.
+// role is the part that a Manager plays at the moment.
 type role uint8
 
 const (
-	standby role = iota // another manager is active, or none
+	standby role = iota // another manager is active, or none is
 	active
 )
 
@@ -25,21 +25,21 @@ func (r role) String() string { return [...]string{"standby", "active"}[r] }
 type managed struct {
 	wire.Member
 	mtu, capacity int
-	listed        bool         // it is on the latest list, or left with it
+	listed        bool         // the member is on the latest list, or left with it
 	since         wire.Version // first list with this member
 	listedAt      time.Duration
 	known         wire.Version  // newest list that the member has
-	behindAt      time.Duration // since when it lacks the latest list
+	behindAt      time.Duration // when it began to lack the latest list
 	heardAt       time.Duration
-	oldest        wire.Version // it sends nothing under versions below (RM-A7)
-	last          wire.Version // of a leaver: last list with it
+	oldest        wire.Version // the member sends nothing under versions below (RM-A7)
+	last          wire.Version // of a leaving member: the last list that it is on
 	leaveBy       time.Duration
 	sentAt        time.Duration
 	tries         uint8
 }
 
-// departure is a member that failed or was expelled. It is kept until no version in use has
-// it.
+// departure is a member that failed or was expelled. It is kept until no version in use
+// contains it.
 type departure struct {
 	id     wire.ID
 	last   wire.Version
@@ -65,7 +65,7 @@ type Manager struct {
 	changed  bool // changes wait until the latest list is usable
 	collect  collect
 	claims   []claim
-	moves    int // times it went above an epoch that one member reported, since the latest list
+	moves    int // how often it chose an epoch above one that a single member reported, since the latest list
 	askedAt  time.Duration
 	standby  waiting
 	admitted admitted
@@ -76,7 +76,7 @@ type Manager struct {
 	incarnations map[nid.NID]uint64 // latest incarnation of each node that has spoken
 	delays       map[nid.NID]delayed
 	base         electorate
-	alone        bool          // it hears too few members
+	alone        bool          // the manager hears too few members
 	watchAt      time.Duration // when to check for silent members
 	patientAt    time.Duration // silence before this instant does not count
 	beatAt       time.Duration
@@ -125,7 +125,7 @@ func (g *Manager) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 
 // arrive handles a message of a member, or of another manager.
 func (g *Manager) arrive(from nid.NID, b []byte) {
-	if len(b) > wire.OrderSize && !g.admitted.has(from) { // with lists: those of strangers are not even parsed
+	if len(b) > wire.OrderSize && !g.admitted.has(from) { // with lists: messages with lists of strangers are not even parsed
 		g.stats.Stranger++
 		return
 	}
@@ -141,11 +141,11 @@ func (g *Manager) arrive(from nid.NID, b []byte) {
 	case g.wall.isAhead(max(o.Epoch, o.Incarnation), g.now):
 		g.stats.Ahead++
 		g.refuse(from, &o, wire.RefusedAhead)
-	case o.Version.Epoch > o.Epoch: // Epoch is the highest that the sender knows
+	case o.Version.Epoch > o.Epoch: // Epoch must be the highest epoch that the sender knows
 		g.stats.Malformed++
 	case g.role == standby:
 		g.waits(from, &o)
-	case o.Epoch > g.epoch: // another manager was active, according to this member
+	case o.Epoch > g.epoch: // this member has heard another manager
 		g.claimed(from, &o)
 	default:
 		g.unclaim(from)
@@ -153,10 +153,10 @@ func (g *Manager) arrive(from nid.NID, b []byte) {
 	}
 }
 
-// managed handles a message of a manager.
+// managed handles a message of another manager.
 func (g *Manager) managed(from nid.NID, o *wire.Order) {
 	switch {
-	case o.Flags&wire.OrderReplica == 0 || from == g.cfg.Self: // for the member on this node
+	case o.Flags&wire.OrderReplica == 0 || from == g.cfg.Self: // the message is for the member on this node
 	case o.Kind == wire.OrderRefused:
 		if g.stats.Denied++; g.deniedAt <= g.now && g.admitted.has(from) {
 			g.deniedAt = g.now + complainEvery
@@ -189,7 +189,7 @@ func (g *Manager) find(id wire.ID) *managed {
 	return nil
 }
 
-// all lists members and leavers.
+// all iterates over members and leaving members.
 func (g *Manager) all() iter.Seq[*managed] {
 	return func(yield func(*managed) bool) {
 		for _, list := range [...][]*managed{g.members, g.leavers} {
@@ -261,10 +261,10 @@ func (g *Manager) add(m *managed) {
 	g.changed = true
 }
 
-// report records what a member has, and sends it what it lacks.
+// report records the state that a member reports, and sends it lists and states that it lacks.
 func (g *Manager) report(from nid.NID, o *wire.Order) {
 	if o.Version.Epoch == g.epoch && o.Version.Compare(g.version) > 0 {
-		g.stats.Malformed++ // only this manager makes lists of this epoch
+		g.stats.Malformed++ // the list is invented: only this manager makes lists of this epoch
 		return
 	}
 	id := wire.ID{NID: from, Incarnation: o.Incarnation}
@@ -273,7 +273,7 @@ func (g *Manager) report(from nid.NID, o *wire.Order) {
 		g.spoke(from, o.Incarnation)
 		g.fail(false, func(m *managed) bool { return m.NID == from && m.Incarnation < o.Incarnation }) // an earlier incarnation has ended (RM-A8)
 		if g.isDeparted(id) || !o.Version.IsValid() || o.Version.Epoch == g.epoch || g.collect.over {
-			g.expel(id) // it may have been silent when the others were asked
+			g.expel(id) // it may have been silent when the search asked the other members
 		} else if g.collect.againAt > g.now {
 			g.deny(from, o, wire.RefusedQuorum)
 		} else {
@@ -306,8 +306,8 @@ func (g *Manager) report(from nid.NID, o *wire.Order) {
 	g.sendState(m)
 }
 
-// limits records the datagram size and memory of a member, unless they are below the least
-// that the group is configured for.
+// limits records the datagram size of a member, unless it is shorter than the group allows, and
+// its memory, as LeastCapacity at least.
 func (m *managed) limits(cfg *ManagerConfig, o *wire.Order) {
 	if !cfg.tooShort(o) {
 		m.mtu = int(o.MTU)

@@ -17,7 +17,7 @@ type ballot struct {
 	of      int
 	silent  []wire.ID // members of the previous list that were left behind and may be alive
 	usable  bool      // a member says that all members have it
-	told    int       // members that reported it
+	told    int       // number of members that reported the list
 	backers int       // see carries
 }
 
@@ -98,7 +98,7 @@ func (b *ballot) leftBehind(p *probe, all []ballot) bool {
 	})
 }
 
-// answers maps the members that were asked to their probes.
+// answers returns the probes of the members that were asked, by ID.
 func (c *collect) answers() map[wire.ID]*probe {
 	all := make(map[wire.ID]*probe, len(c.probes))
 	for _, p := range c.probes {
@@ -118,9 +118,9 @@ func (g *Manager) votes(id wire.ID, p *probe) bool {
 	return !g.ended(id)
 }
 
-// carries counts the members that back a list, and returns 0 if they are no majority. While
-// not all members have the list, a majority of the previous list must back it too, because
-// others may continue from that.
+// carries returns how many members back a list, or 0 if they are no majority. While not all
+// members have the list, a majority of the previous list must back it too, because other
+// managers may continue from that one.
 func (g *Manager) carries(b *ballot, answers map[wire.ID]*probe) int {
 	yes, of, yesBefore, before := 0, 0, 0, b.of
 	counted := make(map[nid.NID]bool, len(b.members))

@@ -9,12 +9,11 @@ import (
 )
 
 // Members report the highest epoch that they know, also to a manager of a lower one, whose
-// orders they refuse. Such a report is hearsay about another manager, and a member can claim
-// anything. So the manager asks the other managers, which answer if they have a higher epoch,
-// and gives way only to one of them. It also gives way when most members report the epoch,
-// since it may have been its own before a restart, or that of a manager that has died. Claims
-// of few members change nothing; these join again after HealAfter if no manager of their epoch
-// speaks.
+// orders they refuse. Such a report is about another manager, and a member can claim anything.
+// So the manager asks the other managers, which answer if they have a higher epoch, and gives
+// way only to one of them. It also gives way when most members report the epoch, since it may
+// have been its own before a restart, or that of a manager that has died. Claims of few members
+// change nothing; such members join again after HealAfter if no manager of their epoch speaks.
 
 // claim is a member's report of an epoch above this manager's.
 type claim struct {
@@ -50,7 +49,7 @@ func (g *Manager) claimed(from nid.NID, o *wire.Order) {
 		g.moves++
 		g.standby.hearsay = max(g.standby.hearsay, o.Epoch)
 		g.resign(nid.NID{}, g.epoch)
-	default: // tell it which manager is active
+	default: // tell the member which manager is active
 		s := g.state(wire.OrderState)
 		s.Incarnation = o.Incarnation
 		g.out.order(from, &s)
@@ -65,8 +64,8 @@ func (g *Manager) unclaim(from nid.NID) {
 	g.claims = slices.DeleteFunc(g.claims, func(c claim) bool { return c.from == from || g.now-c.at >= g.cfg.Takeover })
 }
 
-// count returns the highest epoch that is claimed, and whether most members claim one. Members
-// are those on the list and others that have a list of another manager.
+// count returns the highest epoch that is claimed, and whether most members claim an epoch.
+// Members are the nodes on the list and others that have a list of another manager.
 func (g *Manager) count() (highest uint64, most bool) {
 	claim, others := 0, 0
 	for _, c := range g.claims {

@@ -8,8 +8,9 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// collect is the state of a new manager that asks members for what they know (RM-A9). What
-// they say of others is hearsay: each member that is named is asked too.
+// collect is the state of a new manager's search: it asks members which lists and members they
+// know (RM-A9). What they say of other members is not trusted: the manager asks each named
+// member, too.
 type collect struct {
 	began    time.Duration
 	by       time.Duration
@@ -21,7 +22,7 @@ type collect struct {
 	heard    int           // members heard when another manager appeared that hears fewer
 }
 
-// end drops the state of the search.
+// end drops the data of the search.
 func (c *collect) end() { c.probes, c.ballots, c.answered, c.heard = nil, nil, 0, 0 }
 
 // Bounds on the work that members can cause.
@@ -34,11 +35,11 @@ const (
 type probe struct {
 	wire.Member
 	answered bool
-	grants   bool         // it obeys this manager, or would
-	leaving  bool         // it does not count in majorities
+	grants   bool         // the member obeys this manager, or would obey it
+	leaving  bool         // the member is leaving, and does not count in majorities
 	version  wire.Version // newest list that it knows
-	named    int          // members that name it
-	alone    bool         // it alone reports failures of members that answer
+	named    int          // number of members that have named this one
+	alone    bool         // this member alone reports failures of members that answer
 	joined   *managed
 	gone     []wire.ID // members that it reports as failed
 	silent   int       // length of the end of gone that failed because they were silent
@@ -56,7 +57,7 @@ func (c *collect) probe(id wire.ID) *probe {
 func (g *Manager) ask(m wire.Member, named int) {
 	c := &g.collect
 	if len(c.probes) >= 3*g.cfg.Members || named > 0 && len(c.probes) >= 2*g.cfg.Members {
-		return // more than there can have been
+		return // more members than there can have been
 	}
 	if g.find(m.ID) != nil || g.isDeparted(m.ID) || c.probe(m.ID) != nil {
 		return
@@ -110,7 +111,7 @@ func (g *Manager) known(from nid.NID, o *wire.Order) {
 		return
 	}
 	g.spoke(from, o.Incarnation)
-	delete(g.dead, from) // whatever discovery said
+	delete(g.dead, from) // the node answers, whatever discovery has reported
 	p.answered, p.version, p.leaving = true, o.Version, o.Flags&wire.OrderLeaving != 0
 	p.grants = g.role == active || o.You != 0
 	g.collect.answered++
@@ -139,8 +140,8 @@ func (g *Manager) known(from nid.NID, o *wire.Order) {
 	p.joined.limits(&g.cfg, o)
 }
 
-// expires reports whether the search took so long, as after a pause of the process, that
-// members may have gone back on their promise (see Machine.returns).
+// expires reports whether the search has taken so long, as after a pause of the process, that
+// members may have withdrawn their promise (see Machine.returns).
 func (g *Manager) expires() bool { return g.now > g.collect.began+4*g.cfg.Collect }
 
 // gather ends the search when all members have answered, or the time is up. Members without an
@@ -169,7 +170,7 @@ func (g *Manager) gather() {
 	var over []*probe
 	for _, p := range probes {
 		switch {
-		case g.find(p.ID) != nil: // it has joined meanwhile
+		case g.find(p.ID) != nil: // the member has joined meanwhile
 		case g.isDeparted(p.ID):
 			g.expel(p.ID)
 		case !p.answered || p.alone || g.dead[p.NID] || g.outlived(p.ID, probes) || latest.leftBehind(p, ballots):
@@ -183,7 +184,7 @@ func (g *Manager) gather() {
 			g.add(p.joined)
 		}
 	}
-	slices.SortStableFunc(over, func(a, b *probe) int { return b.named - a.named }) // IDs that may be invented come last
+	slices.SortStableFunc(over, func(a, b *probe) int { return b.named - a.named }) // IDs that only few members named may be invented, and come last
 	for _, p := range over {
 		g.departs(p.ID, !g.ended(p.ID))
 		g.expel(p.ID)
@@ -257,8 +258,8 @@ func (g *Manager) elected(b *ballot) {
 	g.base.next = g.next
 }
 
-// unbacked ends a search without a majority. It changes nothing, so that other managers may
-// still continue the group, and tells the user.
+// unbacked ends a search without a majority. It tells the user, and changes nothing, so that
+// other managers may still continue the group.
 func (g *Manager) unbacked() {
 	g.collect.end()
 	g.collect.againAt = g.now + 5*g.cfg.Takeover
@@ -266,7 +267,7 @@ func (g *Manager) unbacked() {
 	switch {
 	case g.role == standby && !w.list.Version.IsValid() && w.joinAt+g.cfg.Takeover > g.now && w.joinAt > 0:
 		w.list = wire.Order{}
-		g.elect() // only members told of the list: nodes that want to join need not wait for it
+		g.elect() // only members reported the list: nodes that want to join need not wait for its members
 	case g.role == standby:
 		g.setAlone(true)
 		w.manager, w.heardAt = nid.NID{}, g.now

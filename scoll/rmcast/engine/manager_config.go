@@ -23,8 +23,8 @@ type ManagerConfig struct {
 	// bytes. Defaults 128 and 4096.
 	Window   int
 	Fragment int // see Window
-	// Members bounds the members of the group; further nodes wait until there is room. Default
-	// MaxMembers.
+	// Members bounds the number of members of the group; further nodes wait until there is room.
+	// Default MaxMembers.
 	Members int
 	// Resend is the time after which a list that a member has not acknowledged is sent again.
 	// Default 200 ms.
@@ -74,11 +74,11 @@ func (c *ManagerConfig) tooShort(o *wire.Order) bool {
 
 // ManagerStats counts what a [Manager] did.
 type ManagerStats struct {
-	Joins, Leaves, Failures uint64 // of members
+	Joins, Leaves, Failures uint64 // members that joined, left, or failed
 	Lists                   uint64 // lists published
 	Resent                  uint64 // lists that were not acknowledged in time
-	Collections             uint64 // searches for what members know
-	Malformed               uint64 // messages not parsed
+	Collections             uint64 // searches of a new manager for members and lists
+	Malformed               uint64 // messages that could not be parsed
 	Full                    uint64 // requests to join that found no room
 	Stranger                uint64 // messages of nodes that may not be members
 	Ahead                   uint64 // messages with epochs or incarnations far above the wall clock

@@ -7,7 +7,7 @@ import (
 )
 
 // settle makes a version usable once all members have its list, publishes changes that waited
-// for that, and frees versions that no member uses (RM-A7, RM-A9).
+// for that, and drops versions that no member uses (RM-A7, RM-A9).
 func (g *Manager) settle() {
 	for i := 0; i < len(g.leavers); i++ {
 		if m := g.leavers[i]; m.leaveBy <= g.now {
@@ -52,7 +52,7 @@ func (g *Manager) freeUp() bool {
 	return true
 }
 
-// publish gives the members a list with a new version.
+// publish sends the members a list with a new version.
 func (g *Manager) publish() {
 	if g.role != active {
 		return
@@ -89,8 +89,8 @@ func (g *Manager) remind() {
 	}
 }
 
-// fail declares members failed: silent, or known to have ended. If a list names them, the next
-// one is published at once, because other members wait for it.
+// fail declares members failed, which were silent or are known to have ended. If a list
+// contains them, the next list is published at once, because other members wait for it.
 func (g *Manager) fail(silent bool, which func(*managed) bool) {
 	failed := false
 	for _, list := range [...]*[]*managed{&g.members, &g.leavers} {

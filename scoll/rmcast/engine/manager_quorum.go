@@ -18,12 +18,12 @@ import (
 
 // electorate is the set of members that count in a manager's majorities.
 type electorate struct {
-	ids  map[wire.ID]bool // members of the latest list that all had, without those that have ended
-	next uint32           // members of that list have lower numbers
+	ids  map[wire.ID]bool // members of the latest list that all its members had, without those that have ended
+	next uint32           // all members of that list have lower numbers
 }
 
-// adopt makes the members of the latest list the electorate. All of them have it, so they know
-// which members were left behind before.
+// adopt makes the members of the latest list the electorate. All of them have the list, so they
+// know which members were left behind before.
 func (g *Manager) adopt() {
 	g.base = electorate{make(map[wire.ID]bool, len(g.members)), g.latest.Next}
 	for _, m := range g.members {
@@ -36,21 +36,21 @@ func (g *Manager) adopt() {
 	}
 }
 
-// spoke records that an incarnation of a node is alive: the earlier ones have ended.
+// spoke records that an incarnation of a node is alive, so that the earlier ones have ended.
 func (g *Manager) spoke(from nid.NID, incarnation uint64) {
 	if len(g.incarnations) < 4*g.cfg.Members || g.incarnations[from] > 0 {
 		g.incarnations[from] = max(g.incarnations[from], incarnation)
 	}
 }
 
-// ended reports whether a member is known to have ended: discovery or an administrator said
-// so, or a later incarnation on its node has spoken.
+// ended reports whether a member is known to have ended: by discovery, by an administrator, or
+// by a message of a later incarnation on its node.
 func (g *Manager) ended(id wire.ID) bool {
 	return g.dead[id.NID] || g.incarnations[id.NID] > id.Incarnation
 }
 
-// silence is the time for which a member was not heard. It excludes times in which this
-// manager did not run or heard too few members.
+// silence returns for how long a member was not heard. It excludes times in which this manager
+// did not run or heard too few members.
 func (g *Manager) silence(m *managed) time.Duration { return g.now - max(m.heardAt, g.patientAt) }
 
 // hears counts the members of the electorate that were heard within Takeover, except those for
@@ -71,7 +71,7 @@ func (g *Manager) watch() {
 	if g.role != active || g.watchAt > g.now {
 		return
 	}
-	if g.now-g.watchAt >= g.cfg.Takeover/2 { // this process was stopped
+	if g.now-g.watchAt >= g.cfg.Takeover/2 { // this process was stopped meanwhile
 		g.patientAt = g.now
 	}
 	g.watchAt = g.now + g.cfg.Heartbeat
@@ -159,10 +159,10 @@ func (g *Manager) delay(id nid.NID) {
 	}
 }
 
-// mayJoin reports whether a node need not wait.
+// mayJoin reports whether a node may join now, because it has waited long enough.
 func (g *Manager) mayJoin(id nid.NID) bool { return g.delays[id].until <= g.now }
 
-// watchWake is when watch is due.
+// watchWake returns when watch is due.
 func (g *Manager) watchWake() time.Duration {
 	if g.version.IsValid() {
 		return g.watchAt
@@ -170,8 +170,9 @@ func (g *Manager) watchWake() time.Duration {
 	return machine.Never
 }
 
-// expelled handles an administrator's word that the members on a node have ended. It counts
-// also while there is no manager, since the missing member may be the reason for that.
+// expelled handles the statement of an administrator that the members on a node have ended. It
+// has an effect also while there is no manager, since the missing member may be the reason for
+// that.
 func (g *Manager) expelled(id nid.NID) {
 	g.dead[id] = true
 	if g.role != active {

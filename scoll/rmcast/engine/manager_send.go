@@ -50,8 +50,9 @@ func (g *Manager) gone() (ids []wire.ID, silent uint16) {
 	return ids, uint16(len(ids)) - silent
 }
 
-// leastFragment is the least payload of a multicast datagram, in bytes. A member with less
-// counts as one without multicast: it would force very small datagrams on all others.
+// leastFragment is the least payload of a multicast datagram, in bytes. A member that can
+// receive only less counts as one without multicast, because it would force very small
+// datagrams on all others.
 func (g *Manager) leastFragment() int { return max(1, min(256, g.cfg.Fragment/16)) }
 
 // published returns the latest list, with the current state of versions.

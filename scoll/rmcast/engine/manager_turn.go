@@ -12,12 +12,12 @@ import (
 type waiting struct {
 	manager nid.NID // the active manager; invalid if none was heard
 	ruled   uint64  // epoch of the active manager
-	epoch   uint64  // highest epoch of which a manager spoke itself
-	hearsay uint64  // highest epoch that members reported
+	epoch   uint64  // highest epoch in messages of managers themselves
+	hearsay uint64  // highest epoch that members have reported
 	heardAt time.Duration
 	joinAt  time.Duration // when a node last wanted to join; 0: never
 	askedAt time.Duration // when the active manager was last asked for its list
-	list    wire.Order    // the latest one that a manager sent, with members that others reported
+	list    wire.Order    // the latest list that a manager sent, with members that others reported
 }
 
 // begin waits for other managers, if there are any.
@@ -28,8 +28,8 @@ func (g *Manager) begin() {
 	}
 }
 
-// turnAt is the time at which this manager may take over. It is later for managers of lower
-// precedence.
+// turnAt returns the time at which this manager may take over. It is later for managers of
+// lower precedence.
 func (g *Manager) turnAt() time.Duration {
 	rank := 0
 	for _, id := range g.cfg.Managers {
@@ -49,7 +49,7 @@ func (g *Manager) turnAt() time.Duration {
 	return g.standby.heardAt + 2*g.cfg.Heartbeat + time.Duration(rank)*g.cfg.Takeover
 }
 
-// turnWake is when a manager on standby has something to do.
+// turnWake returns when a manager on standby has something to do.
 func (g *Manager) turnWake() time.Duration {
 	if len(g.collect.probes) > 0 {
 		return g.collect.by
@@ -112,7 +112,7 @@ func (g *Manager) elect() {
 	g.members, g.leavers, g.departed, g.claims, g.changed, g.base = nil, nil, nil, nil, false, electorate{}
 	g.latest = wire.Order{}
 	if g.next = max(w.list.Next, 1); g.next > maxNumber {
-		g.next = 1 // members know their numbers
+		g.next = 1 // the members know their numbers
 	}
 	for i, id := range w.list.Departed {
 		g.departed = append(g.departed, departure{id, g.version, i >= len(w.list.Departed)-int(w.list.Silent)})
@@ -120,12 +120,12 @@ func (g *Manager) elect() {
 	g.out.emit(Effect{Kind: Elected, Version: g.version})
 	g.collect = collect{}
 	for _, m := range w.list.Members {
-		g.ask(m, wire.MaxMembers) // every one of them was reported to be a member
+		g.ask(m, wire.MaxMembers) // with all members that were reported
 	}
 	g.tellRivals(false)
 }
 
-// resign leaves the group to another manager.
+// resign ends this manager's active role, in favour of another one.
 func (g *Manager) resign(to nid.NID, epoch uint64) {
 	w := &g.standby
 	if g.role == active {
@@ -185,7 +185,7 @@ func (g *Manager) rival(from nid.NID, o *wire.Order) {
 		g.stats.Malformed++
 		return
 	}
-	delete(g.dead, from) // whatever discovery said
+	delete(g.dead, from) // the node speaks, whatever discovery has reported
 	if g.role == active {
 		g.contend(from, o)
 	} else {
@@ -196,7 +196,7 @@ func (g *Manager) rival(from nid.NID, o *wire.Order) {
 // contend handles an order from another manager while this one is active, and decides which of
 // the two remains the manager.
 func (g *Manager) contend(from nid.NID, o *wire.Order) {
-	manages := o.Version.IsValid() // false: it still asks members
+	manages := o.Version.IsValid() // false: the other manager is still searching
 	switch {
 	case o.Epoch < g.epoch && manages && !g.version.IsValid() && len(g.collect.probes) == 0:
 		g.resign(from, o.Epoch) // this manager has no members
@@ -205,18 +205,19 @@ func (g *Manager) contend(from nid.NID, o *wire.Order) {
 		g.tellRivals(true)
 	case o.Epoch == g.epoch:
 		if slices.Index(g.cfg.Managers, from) > slices.Index(g.cfg.Managers, g.cfg.Self) {
-			g.resign(nid.NID{}, g.epoch) // members may obey either: neither keeps the epoch
+			g.resign(nid.NID{}, g.epoch) // members may obey either of two managers with the same epoch, so neither keeps it
 			g.again()
 			return
 		}
 		g.resign(from, o.Epoch)
 		g.learn(o)
 	case !manages && g.version.IsValid():
-		// The members decide whether it takes over; they refuse while they hear this manager.
+		// The members decide whether the other manager takes over; they refuse that while they hear
+		// this one.
 	case g.version.IsValid() && int(o.Of) < g.hears(noMember):
 		heard := g.hears(noMember)
 		g.resign(nid.NID{}, o.Epoch)
-		g.again() // with a later epoch than the other's, if most members allow it
+		g.again() // with a higher epoch than the other manager's, if most members allow it
 		g.collect.heard = heard
 	default:
 		g.resign(from, o.Epoch)
@@ -224,7 +225,7 @@ func (g *Manager) contend(from nid.NID, o *wire.Order) {
 	}
 }
 
-// again takes over at once.
+// again makes this manager take over at once.
 func (g *Manager) again() {
 	if len(g.standby.list.Members) == 0 {
 		g.elect()
@@ -234,7 +235,7 @@ func (g *Manager) again() {
 	g.takeTurn()
 }
 
-// follow handles a message of the active manager, or of one that would be.
+// follow handles a message of the active manager, or of one that wants to be active.
 func (g *Manager) follow(from nid.NID, o *wire.Order) {
 	w := &g.standby
 	late := g.now-w.heardAt >= g.cfg.Takeover
@@ -244,14 +245,14 @@ func (g *Manager) follow(from nid.NID, o *wire.Order) {
 	case w.manager.IsValid() && from != w.manager && o.Epoch < w.ruled && !late:
 		return
 	case !o.Version.IsValid() && w.manager.IsValid() && from != w.manager && !late:
-		return // it has only announced itself
+		return // the other manager has only announced itself
 	}
 	g.resign(from, o.Epoch)
 	g.learn(o)
 	if o.Kind == wire.OrderState && o.Version.IsValid() && o.Version != w.list.Version && w.askedAt+g.cfg.Heartbeat <= g.now {
 		w.askedAt = g.now
 		s := wire.Order{Kind: wire.OrderState, Flags: wire.OrderReplica, Group: g.cfg.Group}
-		g.out.order(from, &s) // with an old epoch: the manager answers with its list
+		g.out.order(from, &s) // with an old epoch, so that the manager answers with its list
 	}
 }
 

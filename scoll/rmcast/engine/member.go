@@ -25,7 +25,7 @@ func (m *Machine) Members() (list []wire.Member, err error) {
 	return r.members(), err
 }
 
-// Unheard adds to an error the reason why managers do not answer this node, if known.
+// Unheard wraps an error with the reason why managers do not answer this node, if it is known.
 func (m *Machine) Unheard(err error) error {
 	switch {
 	case m.refusal != nil:
@@ -37,8 +37,8 @@ func (m *Machine) Unheard(err error) error {
 }
 
 // Farewell returns the order that tells managers that this incarnation has ended, since the
-// node may live on and no other source reports it. over says that this node is not a member
-// any more: then managers know, and there is nothing to tell.
+// node may live on and no other source reports it. over says that this node is not a member any
+// more; then managers know that already, and nothing is to be sent.
 func (m *Machine) Farewell() (over bool, o wire.Order) {
 	return m.state == out, wire.Order{Kind: wire.OrderReport, Group: m.cfg.Group, Epoch: m.epoch, Incarnation: m.self.Incarnation + 1}
 }

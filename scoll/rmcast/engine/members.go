@@ -11,7 +11,7 @@ import (
 // peer is a present or former member. All versions share one value.
 type peer struct {
 	id     wire.ID
-	dead   bool // failed, expelled, or left for good
+	dead   bool // it failed, was expelled, or has left for good
 	silent bool // it counts as failed because it was silent, and may be alive
 	stream *stream
 }
@@ -77,7 +77,7 @@ func (r *roster) number(rank int) uint32 { return r.numbers[rank] }
 // maxMessage is the size of the longest message in bytes: one window.
 func (r *roster) maxMessage() int { return r.window * r.fragment }
 
-// membership is the lists that a member knows.
+// membership has the lists that a member knows.
 type membership struct {
 	byID    map[wire.ID]*peer
 	rosters []*roster // ascending versions
@@ -131,8 +131,8 @@ func (g *membership) peer(id wire.ID) *peer {
 	return p
 }
 
-// forget drops the rosters of versions below v, and peers that are on none any more. It keeps
-// the newest roster.
+// forget drops the rosters of versions below v, and peers that are on no list any more. It
+// keeps the newest roster.
 func (g *membership) forget(v wire.Version) {
 	kept := g.rosters[:0]
 	for i, r := range g.rosters {
@@ -145,7 +145,7 @@ func (g *membership) forget(v wire.Version) {
 	}
 	clear(g.rosters[len(kept):])
 	g.rosters = kept
-	for id, p := range g.byID { // any order: each entry is judged by itself
+	for id, p := range g.byID { // any order: the entries are independent
 		if p.stream == nil && !slices.ContainsFunc(kept, func(r *roster) bool { return r.has(p) }) {
 			delete(g.byID, id)
 		}

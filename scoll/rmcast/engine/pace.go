@@ -6,13 +6,13 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// overhead is the system's overhead for a waiting datagram, beside at most twice its size, in
-// bytes.
+// overhead is the memory, in bytes, that the system needs for a waiting datagram in addition to
+// at most twice the datagram's size.
 const overhead = 1024
 
 // keptShare is the least share of the initial limit that repairs leave, in per cent. Receivers
-// have room for the initial limit, so losses are not for want of memory, and a lower limit
-// would not reduce them.
+// have room for the initial limit, so losses have other reasons than lack of memory, and a
+// lower limit would not reduce them.
 const keptShare = 75
 
 // start sets the limit of datagrams in flight so that bursts of all origins together fill at
@@ -81,8 +81,8 @@ func (s *stream) needless(first, seq uint64) {
 	}
 }
 
-// fragments is the number of datagrams of the message that begins at first; 1 if it is unknown
-// or released.
+// fragments returns the number of datagrams of the message that begins at first; 1 if the
+// message is unknown or released.
 func (s *stream) fragments(first uint64) int {
 	if s.inWindow(first) {
 		return max(1, int(s.slot(first).count))
@@ -90,12 +90,12 @@ func (s *stream) fragments(first uint64) int {
 	return 1
 }
 
-// isConfirmed reports whether a message was acknowledged to the parent.
+// isConfirmed reports whether this node has acknowledged a message to its parent.
 func (s *stream) isConfirmed(first uint64) bool {
 	return slices.ContainsFunc(s.confirmed, func(sp span) bool { return sp.first <= first && first < sp.end })
 }
 
-// active counts the origins that were heard within Silence, this node included.
+// active returns the number of origins that were heard within Silence, this node included.
 func (m *Machine) active() int {
 	n := 1
 	for _, s := range m.streams {

@@ -1,15 +1,15 @@
 package engine
 
-// Each datagram in the window has a buffer of its own while it is here, with the size of the
+// Each datagram in the window that has arrived has a buffer of its own, with the size of the
 // version's fragments. So an origin that is on the list and sends nothing takes no memory.
 // Machine.kept is the memory taken by datagrams of other origins, in bytes.
 
 // spareBuffers bounds the free buffers that are kept.
 const spareBuffers = 128
 
-// fits reports whether there is memory for one more datagram of an origin. There is a common
-// bound only where any node may join, since such origins may be invented; each origin has a
-// guaranteed share of it.
+// fits reports whether there is memory for one more datagram of an origin. A common bound of
+// all origins applies only to groups that any node may join, since their origins may be
+// invented. Each origin has a guaranteed share of that bound.
 func (s *stream) fits() bool {
 	m, need := s.m, s.roster.fragment
 	return m.admitted != nil || m.kept+need <= m.cfg.Memory || s.kept+need <= m.cfg.Memory/len(s.roster.peers)

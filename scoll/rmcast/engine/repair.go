@@ -7,7 +7,7 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// tick does what is due.
+// tick handles the deadlines of a stream that have passed.
 func (s *stream) tick() {
 	now := s.m.now
 	s.due = machine.Never
@@ -74,7 +74,7 @@ func (s *stream) late(k *child, first uint64, f *slot) {
 		ks.polledAt = -1
 	}
 	ks.dueAt = s.m.now + s.m.patience(k.depth, ks.tries)
-	if ks.tries == suspectAfter { // reported once; the member keeps polling (RM-A4)
+	if ks.tries == suspectAfter { // a suspect is reported once; the member continues to poll it (RM-A4)
 		s.m.emit(Effect{Kind: Suspect, Origin: s.origin.id, Member: s.roster.peers[k.rank].id, Seq: first})
 	}
 	if !s.isRoot() && !f.told {
@@ -86,7 +86,7 @@ func (s *stream) late(k *child, first uint64, f *slot) {
 }
 
 // answered records that a child has answered a poll for a datagram. Karn's algorithm: it takes
-// no RTT sample after a repeated poll, since the answer may be to either.
+// no RTT sample after a repeated poll, since the answer may belong to either poll.
 func (s *stream) answered(ks *childSlot) {
 	if ks.polledAt > 0 {
 		s.m.rtt.sample(s.m.now - ks.polledAt)
@@ -121,7 +121,7 @@ func (s *stream) repair(rank int, seq uint64) {
 	s.send(rank, seq, wire.FlagRepair)
 }
 
-// forward sends a datagram down the tree, where there is no multicast.
+// forward sends a datagram down the tree, if there is no multicast.
 func (s *stream) forward(k *child, seq uint64, flags wire.DatagramFlags) {
 	if !k.slot(seq).acked {
 		s.send(k.rank, seq, flags)
@@ -133,7 +133,7 @@ func (s *stream) send(rank int, seq uint64, flags wire.DatagramFlags) {
 	s.m.sendDatagram(s, rank, &d, s.slot(seq).data)
 }
 
-// header makes the header of a datagram that is here.
+// header returns the header of a datagram that this node has.
 func (s *stream) header(seq uint64, flags wire.DatagramFlags) wire.Datagram {
 	sl := s.slot(seq)
 	f := s.slot(seq - uint64(sl.index))
@@ -175,9 +175,9 @@ func (s *stream) ask() {
 }
 
 // mayAsk reports whether a missing datagram may be requested now. Of the datagrams that may
-// only be late, one is requested until multicast goes on or longestGrace has passed. So a
-// member whose socket is not read for a while receives one payload too many, and not a whole
-// window.
+// only be late, the member requests one, and the others only after multicast goes on or
+// longestGrace has passed. So a member whose socket is not read for a while receives one
+// superfluous payload, and not a whole window of them.
 func (s *stream) mayAsk(seq uint64, sl *slot) bool {
 	switch {
 	case seq < s.castTo || sl.asked > 0 || s.repairs >= deafAfter:
@@ -205,7 +205,7 @@ func (s *stream) fetch(from int, run wire.Entry) {
 	}
 }
 
-// source chooses the member to request a datagram from, by its rank.
+// source returns the rank of the member from which to request a datagram.
 func (s *stream) source(seq uint64, sl *slot) int {
 	n := 1
 	for _, k := range s.children {
@@ -226,7 +226,8 @@ func (s *stream) source(seq uint64, sl *slot) int {
 	return s.parent
 }
 
-// query asks a silent origin what is stable, if this member could free anything then (RM-A6).
+// query asks a silent origin up to where its messages are stable, if this member could then
+// free any (RM-A6).
 func (s *stream) query() {
 	s.queryAt = machine.Never
 	if s.isRoot() || s.stable == s.head {

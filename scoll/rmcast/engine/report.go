@@ -14,9 +14,9 @@ type state uint8
 
 const (
 	out     state = iota
-	joining       // it has asked, and has no list yet
+	joining       // the node has asked to join, and has no list yet
 	member
-	leaving // it serves the messages in flight (RM-A11)
+	leaving // the node still serves the messages in flight (RM-A11)
 )
 
 func (s state) String() string { return [...]string{"out", "joining", "member", "leaving"}[s] }
@@ -26,7 +26,7 @@ type relation struct {
 	state       state
 	epoch       uint64        // highest epoch heard of; orders of lower ones are refused (RM-A9)
 	manager     nid.NID       // manager of that epoch
-	orderAt     time.Duration // when it last gave an order
+	orderAt     time.Duration // when that manager last sent an order
 	outrankedBy nid.NID       // manager whose order was refused last
 	outrankedAt time.Duration
 	refusal     error // why managers refuse this node; nil after an order
@@ -39,7 +39,7 @@ type relation struct {
 	leaveAt     time.Duration
 }
 
-// join starts to take part, also again as a new member.
+// join starts to join the group, also again as a new member.
 func (m *Machine) join() {
 	if m.state != out {
 		return
@@ -54,7 +54,7 @@ func (m *Machine) forgetAll() {
 	m.streams, m.sender, m.usable, m.held, m.heldN, m.kept = nil, sender{}, wire.Version{}, nil, 0, 0
 }
 
-// leave stops taking part: the manager is told once nothing of this node is in flight.
+// leave starts to leave the group: the manager is told once nothing of this node is in flight.
 func (m *Machine) leave() {
 	switch m.state {
 	case joining:
@@ -85,7 +85,7 @@ func (m *Machine) end(why error) {
 	m.self.Incarnation++ // for the next join
 	m.emit(Effect{Kind: Gone, Why: why})
 	if waiting {
-		m.emit(Effect{Kind: Room}) // waiting senders are told that it is over
+		m.emit(Effect{Kind: Room}) // so that waiting senders learn that the membership has ended
 	}
 }
 
@@ -101,7 +101,7 @@ func (m *Machine) oldest() wire.Version {
 	return wire.Version{}
 }
 
-// reportSoon makes a report at the end of this step.
+// reportSoon schedules a report for the end of this step.
 func (m *Machine) reportSoon() { m.reportAt = min(m.reportAt, m.now) }
 
 // leftOut asks the manager for a list that this node may lack.
@@ -128,7 +128,7 @@ func (m *Machine) report() {
 	m.sendReport(to, m.epoch)
 }
 
-// sendReport sends a report. epoch is the highest that this node has heard of.
+// sendReport sends a report. epoch is the highest epoch that this node has heard of.
 func (m *Machine) sendReport(to nid.NID, epoch uint64) {
 	o := wire.Order{Kind: wire.OrderReport, Group: m.cfg.Group, Epoch: epoch, Incarnation: m.self.Incarnation, Oldest: m.oldest(), MTU: uint32(m.cfg.MTU), Capacity: uint32(m.cfg.Capacity)}
 	if r := m.group.latest(); r != nil {
@@ -147,7 +147,7 @@ func (m *Machine) sendReport(to nid.NID, epoch uint64) {
 	m.out.order(to, &o)
 }
 
-// known tells a new manager all members of versions in use, those on the newest list first,
+// known sends a new manager all members of the versions in use, those on the newest list first,
 // and the failed ones (RM-A9).
 func (m *Machine) known(to nid.NID, flags wire.OrderFlags, you uint32) {
 	o := wire.Order{
@@ -166,7 +166,7 @@ func (m *Machine) known(to nid.NID, flags wire.OrderFlags, you uint32) {
 		silent = latest.silent
 	}
 	seen := make(map[*peer]bool)
-	for i := len(m.group.rosters) - 1; i >= 0; i-- { // older lists have the leavers
+	for i := len(m.group.rosters) - 1; i >= 0; i-- { // older lists contain the members that have left
 		r := m.group.rosters[i]
 		for rank, p := range r.peers {
 			switch {

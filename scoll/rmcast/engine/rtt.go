@@ -32,7 +32,7 @@ func (r *rtt) estimate(cfg *Config) time.Duration {
 func (r *rtt) spread() time.Duration { return r.smoothed + 4*r.variation }
 
 // sample takes an RTT sample from the acknowledgement of a leaf, at the origin of a message
-// that is alone in flight: others may be delayed on the way.
+// that is the only one in flight: acknowledgements of others may be delayed on the way.
 func (s *stream) sample(k *child, ks *childSlot, seq uint64) {
 	f := s.slot(seq)
 	if s.isRoot() && k.depth == 1 && ks.tries == 0 && ks.sentAt == 0 && seq == s.stable && f.delivered && seq+uint64(f.count) == s.head {
@@ -43,9 +43,10 @@ func (s *stream) sample(k *child, ks *childSlot, seq uint64) {
 // maxLevels exceeds the height of a tree of MaxMembers.
 const maxLevels = 24
 
-// sampleAck samples how long a child with a subtree of its height took to acknowledge, for the
-// oldest message of an acknowledgement. Karn's algorithm: it takes no sample if the message
-// was resent to the child or below, or if the acknowledgement answers a poll.
+// sampleAck samples how long a child took to acknowledge the oldest message of an
+// acknowledgement; the samples are kept by the height of the child's subtree. Karn's algorithm:
+// it takes no sample if the message was resent to the child or below, or if the acknowledgement
+// answers a poll.
 func (s *stream) sampleAck(k *child, ks *childSlot, seq uint64, e *wire.Entry) {
 	f := s.slot(seq)
 	if f.delivered && ks.sentAt == 0 && !ks.wants && e.Repairs == 0 && e.Flags&wire.FlagAnswer == 0 {
@@ -53,7 +54,7 @@ func (s *stream) sampleAck(k *child, ks *childSlot, seq uint64, e *wire.Entry) {
 	}
 }
 
-// overtaken samples by how much a datagram was overtaken by control messages about it.
+// overtaken samples how much later than control messages about it a datagram arrived.
 func (s *stream) overtaken(sl *slot) {
 	if sl.noticedAt != 0 {
 		s.m.late.sample(s.m.now-sl.noticedAt, s.m.now)
@@ -61,8 +62,8 @@ func (s *stream) overtaken(sl *slot) {
 	}
 }
 
-// peak keeps the maximum of rare samples, and halves it each peakHalf. Their mean would not
-// predict the next one.
+// peak keeps the maximum of rare samples, and halves it after each peakHalf. The mean of such
+// samples would not predict the next one.
 type peak struct{ value, at time.Duration }
 
 const peakHalf = 10 * time.Second

@@ -24,16 +24,16 @@ var (
 // sender is the additional state of an origin.
 type sender struct {
 	stream  *stream
-	sent    uint64 // everything below was sent
+	sent    uint64 // all datagrams below this number were sent
 	waiting bool   // Full was reported, and Room must follow
 
-	limit       int    // datagrams in flight (RM-A21)
+	limit       int    // limit of the datagrams in flight (RM-A21)
 	least, most int    // bounds of limit
-	recover     uint64 // repairs of datagrams below have already reduced the limit
+	recover     uint64 // repairs of datagrams below this number have already reduced the limit
 	before      int    // limit before it was halved
-	doubted     int    // repairs that caused the halving and are not known to be needless
+	doubted     int    // repairs that caused the halving and have not been found needless
 	earned      int    // datagrams released since the limit rose
-	burst       int    // datagrams of a long message since paceAt was set
+	burst       int    // datagrams of a long message that were sent since paceAt was set
 	paceAt      time.Duration
 
 	beatAt time.Duration
@@ -42,7 +42,7 @@ type sender struct {
 	tails  int           // tail probes sent
 }
 
-// send takes a message of the user if the window has room (RM-A16).
+// send accepts a message of the user if the window has room (RM-A16).
 func (m *Machine) send(data []byte, token any) {
 	s := m.sender.stream
 	switch {
@@ -81,7 +81,7 @@ func (m *Machine) full(token any) {
 	m.emit(Effect{Kind: Full, Token: token})
 }
 
-// pump sends what window and pace allow.
+// pump sends the messages that window and pace allow.
 func (m *Machine) pump() {
 	p := &m.sender
 	s := p.stream
@@ -145,7 +145,7 @@ func (m *Machine) mayDatagram(s *stream) bool {
 	return false
 }
 
-// released ends a message that all members have (RM-2).
+// released handles that all members have a message (RM-2).
 func (s *stream) released(first uint64, f *slot) {
 	m, p := s.m, &s.m.sender
 	s.advance()
@@ -193,7 +193,7 @@ func (m *Machine) failed(r *roster) (failed Range, why error) {
 	return Range{begin, len(m.out.IDs)}, why
 }
 
-// switching reports whether the origin must change to a newer version once nothing is in
+// switching reports whether the origin must change to a newer version as soon as nothing is in
 // flight.
 func (m *Machine) switching() bool {
 	s := m.sender.stream
@@ -201,7 +201,7 @@ func (m *Machine) switching() bool {
 }
 
 // trySwitch starts to send under the newest usable version, if nothing is in flight under the
-// previous one. So each origin uses one version at a time.
+// previous one. So an origin never has messages of two versions in flight.
 func (m *Machine) trySwitch() {
 	p := &m.sender
 	r := m.group.get(m.usable)
@@ -231,7 +231,8 @@ func (m *Machine) beatLater() {
 	m.wake = min(m.wake, p.beatAt)
 }
 
-// heartbeat tells all members what was sent and what is stable (RM-A6).
+// heartbeat tells all members up to where this origin has sent, and up to where its messages
+// are stable (RM-A6).
 func (m *Machine) heartbeat() {
 	p := &m.sender
 	p.beats++

@@ -11,30 +11,30 @@ type Stats struct {
 	Repairs    uint64 // payloads resent
 	Fetches    uint64 // requests for payload
 	Polls      uint64 // polls of children
-	Duplicates uint64 // datagrams that were here already
+	Duplicates uint64 // datagrams that this node had already
 	Repaired   uint64 // datagrams that arrived as repairs
-	Needless   uint64 // repairs here and below for data that then came by multicast too
+	Needless   uint64 // repairs, here and below, of datagrams that then came by multicast, too
 	Takeovers  uint64 // children of failed members that were adopted
 	LeftOut    uint64 // messages that became stable without this member
 
 	// Dropped messages, by reason.
 	Malformed    uint64 // not parsed
-	OtherGroup   uint64 // of another group
-	Stranger     uint64 // from, or about, a node that is not on the list of that version
+	OtherGroup   uint64 // messages of another group
+	Stranger     uint64 // messages from, or about, a node that is not on the list of their version
 	Forged       uint64 // a datagram sent in the name of another member
-	NotMember    uint64 // of a version without this node (RM-A10)
-	OldVersion   uint64 // of a version that its origin has left
-	Unknown      uint64 // of an unknown version, and too many were held
-	Held         uint64 // of an unknown version, held until its list comes (RM-A9)
-	Departed     uint64 // from, or about, failed members
-	Window       uint64 // beyond the window
+	NotMember    uint64 // messages of a version without this node (RM-A10)
+	OldVersion   uint64 // messages of a version that their origin has left
+	Unknown      uint64 // messages of an unknown version that were dropped, because too many were held
+	Held         uint64 // messages of an unknown version that were held until its list came (RM-A9)
+	Departed     uint64 // messages from, or about, failed members
+	Window       uint64 // datagrams beyond the window
 	Inconsistent uint64 // fragments that contradict others, or the version
 	Stray        uint64 // acknowledgements from members that are not children
 	Future       uint64 // acknowledgements of datagrams that were not sent
 	Repeated     uint64 // requests for data that was resent just before
-	Discarded    uint64 // discarded on purpose (RM-24)
+	Discarded    uint64 // messages discarded on purpose (RM-24)
 	Refused      uint64 // orders of a lower epoch, or of another manager of this epoch
-	Ahead        uint64 // with epochs far above the wall clock
+	Ahead        uint64 // messages with epochs far above the wall clock
 	Denied       uint64 // refusals of this node's messages, by managers
 	Healed       uint64 // times this member left its epoch to join a manager of a lower one
 	Returned     uint64 // times this member went back to the manager whose list it has, after a promise to a later one

@@ -16,18 +16,18 @@ type Status struct {
 	Number    uint32         // communication number of this node, 0 without one
 	Manager   nid.NID        // invalid if no manager was heard
 	Refusal   error          // why managers refuse this node; nil after an order
-	Version   wire.Version   // of the newest list
+	Version   wire.Version   // version of the newest list
 	Usable    wire.Version   // newest version that this node may send under
 	Sending   wire.Version   // version that this node sends under
 	Versions  int            // lists that are kept
-	Members   []wire.Member  // of the newest list, in the order of their numbers
+	Members   []wire.Member  // members of the newest list, in the order of their numbers
 	Multicast bool           // false: payload goes down the tree
 	Fragment  int            // payload of a datagram in bytes
 	Window    int            // bound on the datagrams in flight of one origin
 	Limit     int            // current limit of this node's datagrams in flight (RM-A21)
 	InFlight  int            // datagrams of this node that are not released
 	RTT       time.Duration  // estimated round-trip time to other members
-	Streams   []StreamStatus // of each origin that was heard
+	Streams   []StreamStatus // one for each origin that was heard
 	Stats     Stats          // counters
 }
 
@@ -39,7 +39,7 @@ type StreamStatus struct {
 	Stable  uint64       // all members have all datagrams below
 	Next    uint64       // all datagrams below are delivered here
 	Head    uint64       // all datagrams below were sent, as far as this node knows
-	Waits   []Wait       // of the oldest message that is delivered here but not below
+	Waits   []Wait       // of the oldest message that is delivered here, but not at all members below
 }
 
 // Wait is a child in the tree that has not acknowledged a message.
@@ -118,12 +118,12 @@ func (s *stream) waits(first uint64, f *slot) (list []Wait) {
 // Managing is the state of a manager, active or not.
 type Managing struct {
 	Group   wire.GroupID  // number of the group
-	Active  bool          // false: it stands by
+	Active  bool          // false: it is on standby
 	Manager nid.NID       // the active manager, as far as known
-	Version wire.Version  // of the newest list
+	Version wire.Version  // version of the newest list
 	Usable  wire.Version  // newest version that origins may send under
 	Oldest  wire.Version  // oldest version that may be in use
-	Alone   bool          // it hears too few members to manage the group, or to be elected
+	Alone   bool          // the manager hears too few members to manage the group, or to be elected
 	Members []wire.Member // on the newest list
 	Leaving []wire.ID     // members that are leaving
 	Gone    []wire.ID     // failed members that are on lists in use

@@ -12,23 +12,23 @@ import (
 // slot of its first datagram.
 type slot struct {
 	have       bool
-	data       []byte // fragment, while it is here
+	data       []byte // the fragment, if it has arrived
 	cast       bool   // it came by multicast
 	size       uint32
 	askAt      time.Duration // missing: when to request it; 0: not known to be sent
 	asked      uint8
-	askedAt    time.Duration // when it was last requested
-	again      bool          // it came as a repair, and not yet by multicast
-	repairs    uint16        // repairs of this datagram, here and below, that were not needless
-	noticedAt  time.Duration // when it became known as sent while missing; 0: it came first, or was sampled
+	askedAt    time.Duration // when this node last requested it
+	again      bool          // it came as a repair, and has not come by multicast yet
+	repairs    uint16        // repairs of this datagram, at this node and below, that were not needless
+	noticedAt  time.Duration // when it became known as sent while it was missing; 0: it came first, or the delay was sampled
 	repairedAt time.Duration // when it was resent to a member that is not a child
 
 	count     uint16 // number of fragments; 0: the message is unknown
-	here      uint16 // fragments that are here
-	delivered bool   // to the user; it may be acknowledged
-	complete  bool   // all members below have it
-	told      bool   // the parent knows that this member waits
-	repaired  bool   // a part of it came as a repair
+	here      uint16 // number of fragments that have arrived
+	delivered bool   // the message was delivered to the user, and may be acknowledged
+	complete  bool   // all members below have the message
+	told      bool   // the parent was told that this member waits
+	repaired  bool   // a fragment of it came as a repair
 	length    uint32
 	at        time.Duration // when it was delivered
 	token     any
@@ -37,8 +37,8 @@ type slot struct {
 }
 
 // stream is the state of one origin's messages under one version, at any member, the origin
-// included (multicast §C.4). Datagrams below stable are released; those in [stable,
-// stable+window) have a slot.
+// included (docs/spec/multicast.md, C.4). Datagrams below stable are released; those in
+// [stable, stable+window) have a slot.
 type stream struct {
 	m      *Machine
 	origin *peer
@@ -46,15 +46,15 @@ type stream struct {
 	root   int // rank of the origin
 	first  uint64
 	stable uint64
-	next   uint64 // everything below is delivered
-	head   uint64 // end of what is known to be sent or, at the origin, accepted
-	castTo uint64 // end of what came by multicast: missing datagrams below are lost, not late
+	next   uint64 // everything below this number is delivered
+	head   uint64 // end of the datagrams that are known to be sent or, at the origin, accepted
+	castTo uint64 // end of the datagrams that came by multicast: missing ones below it are lost, not late
 	probed bool   // one missing datagram from castTo on was requested
 	slots  []slot
-	kept   int // bytes of datagrams, except at the origin
+	kept   int // bytes of the datagrams that are kept; not counted at the origin
 
 	children []*child
-	parent   int // rank; -1 at the origin
+	parent   int // rank of the parent; -1 at the origin
 
 	up        []span // acknowledgements to be sent
 	confirmed []span // acknowledged ranges that are not stable, in order
@@ -65,7 +65,7 @@ type stream struct {
 	askAt   time.Duration
 	heardAt time.Duration // when the origin was last heard
 	queryAt time.Duration
-	repairs int           // in a row, without a datagram by multicast
+	repairs int           // repairs in a row, without a datagram by multicast between them
 	lost    bool          // messages were released without this member
 	doubtAt time.Duration // when the origin may be queried again
 }
@@ -103,8 +103,8 @@ func (s *stream) enter(r *roster, first, base uint64) {
 	s.rewire()
 }
 
-// whole reports whether the message of a datagram in the window is complete, and returns its
-// first datagram.
+// whole returns the first datagram of the message to which a datagram in the window belongs,
+// and whether the message is complete.
 func (s *stream) whole(seq uint64) (first uint64, ok bool) {
 	sl := s.slot(seq)
 	if !sl.have {
@@ -126,7 +126,7 @@ func (s *stream) freeTo(stable uint64) {
 	if stable <= s.stable {
 		return
 	}
-	if stable > s.next { // the other members released it without this one
+	if stable > s.next { // the other members have released it without this one
 		s.m.stats.LeftOut++
 		s.lost = true
 		s.m.leftOut()
@@ -143,7 +143,7 @@ func (s *stream) freeTo(stable uint64) {
 	s.up, s.confirmed = below(s.up, stable), below(s.confirmed, stable)
 }
 
-// advance moves next over delivered messages.
+// advance raises next past the delivered messages.
 func (s *stream) advance() {
 	for s.next < s.head {
 		f := s.slot(s.next)
@@ -171,7 +171,7 @@ func (s *stream) delivered() iter.Seq2[uint64, *slot] {
 	}
 }
 
-// number is the origin's communication number in this version.
+// number returns the origin's communication number in this version.
 func (s *stream) number() uint32 { return s.roster.number(s.root) }
 
 // entry returns a control entry about this stream.

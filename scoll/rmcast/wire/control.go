@@ -6,7 +6,7 @@ import "encoding/binary"
 const (
 	controlHeaderSize = 32
 	entrySize         = 48
-	MaxEntries        = 64 // in a control message
+	MaxEntries        = 64 // entries in a control message
 	MaxControl        = controlHeaderSize + MaxEntries*entrySize
 )
 
@@ -18,25 +18,25 @@ type EntryKind uint8
 
 // The kinds of entries.
 const (
-	Ack       EntryKind = 1 + iota // the sender and all members below it have these (RM-5)
-	Pending                        // the sender has them, and waits for Member (RM-A20)
-	Need                           // the sender lacks them and requests them
+	Ack       EntryKind = 1 + iota // the sender and all members below it have these datagrams (RM-5)
+	Pending                        // the sender has these datagrams, and waits for Member (RM-A20)
+	Need                           // the sender lacks these datagrams and requests them
 	Poll                           // asks for Ack, Pending or Need
 	Query                          // to the origin: asks what is stable (RM-A6)
-	Stable                         // all members have all below First; Count more were sent
+	Stable                         // all members have all datagrams below First; Count more were sent
 	Expelled                       // the receiver is not a member any more, as the sender knows from a list
 	LastEntry = Expelled
 )
 
-// EntryFlags are flags of an [Entry]. Older members send none, and ignore them: an entry is
-// true without its flags too.
+// EntryFlags are flags of an [Entry]. Members of older versions do not send them, and ignore
+// them: the statement of an entry is true without its flags, too.
 type EntryFlags uint8
 
 // The flags of entries.
 const (
 	FlagAnswer   EntryFlags = 1 << iota // Ack: answers a poll, so it gives no RTT sample
-	FlagNeedless                        // Ack: these came by a repair and later by multicast too, at the sender or below
-	FlagAtOnce                          // Poll: missing datagrams are reported at once, without the grace period
+	FlagNeedless                        // Ack: these datagrams came by a repair and later by multicast, too, at the sender or below
+	FlagAtOnce                          // Poll: report missing datagrams at once, without the grace period
 )
 
 // Entry is about Count datagrams from First on, of an origin in a version:
@@ -52,7 +52,7 @@ const (
 //	40  8  stable    as far as the sender knows
 type Entry struct {
 	Kind    EntryKind  // what the entry says or asks
-	Flags   EntryFlags // qualify Kind
+	Flags   EntryFlags // details of Kind
 	Repairs uint16     // payloads that were resent, here and below
 	Origin  uint32     // communication number of the origin
 	Version Version    // version that the origin sends under

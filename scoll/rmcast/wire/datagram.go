@@ -71,8 +71,7 @@ func (d *Datagram) AppendTo(b []byte) []byte {
 	return le.AppendUint64(b, d.First)
 }
 
-// ParseDatagram parses a header and returns the fragment that follows it, part of b, whose
-// size the header says.
+// ParseDatagram parses a header, and returns the fragment that follows it, which is part of b.
 func ParseDatagram(b []byte) (d Datagram, fragment []byte, err error) {
 	le := binary.LittleEndian
 	size, err := begin(b, dataMagic, HeaderSize)
@@ -96,7 +95,7 @@ func ParseDatagram(b []byte) (d Datagram, fragment []byte, err error) {
 	return d, b[HeaderSize:], d.check()
 }
 
-// check refuses headers that contradict themselves.
+// check returns an error for a header that contradicts itself.
 func (d *Datagram) check() error {
 	beat := d.Count == 0
 	switch {

@@ -21,13 +21,13 @@ type OrderKind uint8
 // The kinds of orders. Members send Join, Report and Known to the manager.
 const (
 	OrderJoin     OrderKind = 1 + iota // asks to become a member
-	OrderReport                        // what the sender has and uses
+	OrderReport                        // the state of the sender: its newest list, and the oldest version that it uses
 	OrderKnown                         // answers Collect or Canvass: the newest list that the sender knows
 	OrderList                          // a list of members
-	OrderState                         // which version may be used, and which are obsolete
+	OrderState                         // the newest version that may be used, and those that are obsolete
 	OrderCollect                       // from a new manager: asks what the receiver knows
 	OrderExpelled                      // the receiver is not a member
-	OrderRefused                       // a message was refused; with OrderReplica it is for a manager
+	OrderRefused                       // a message was refused; with OrderReplica the receiver is a manager
 	OrderCanvass                       // pre-vote: asks whether the sender may take over, and what the receiver knows
 	lastOrder     = OrderCanvass
 )
@@ -39,11 +39,11 @@ type OrderFlags uint8
 const (
 	OrderLeaving    OrderFlags = 1 << iota // Report, Known: the sender wants to leave
 	OrderAsking                            // Report: asks for a list that the sender lacks
-	OrderReplica                           // List, State: also for managers on standby; Refused: for a manager
+	OrderReplica                           // List, State: for managers on standby, too; Refused: for a manager
 	OrderTree                              // List: payload goes down the tree, because not all members have multicast
 	OrderSigned                            // a code ends the message; see [Unsigned]
 	OrderVote                              // Known: answers Canvass, and promises nothing
-	OrderDead                              // Canvass: the manager of this epoch is dead
+	OrderDead                              // Canvass: the manager of this epoch has died
 	KnownOrderFlags = OrderLeaving | OrderAsking | OrderReplica | OrderTree | OrderVote | OrderDead
 )
 
@@ -80,9 +80,9 @@ type Order struct {
 	Flags       OrderFlags // flags
 	Group       GroupID    // number of the group
 	You         uint32     // List: communication number of the receiver; see the table for others
-	Epoch       uint64     // of the manager; from members: the highest that they know
+	Epoch       uint64     // epoch of the manager; from members: the highest that they know
 	Version     Version    // of the list, or the newest known
-	Usable      Version    // newest version that may be sent under
+	Usable      Version    // newest version under which members may send
 	Oldest      Version    // versions below are obsolete or not in use
 	Incarnation uint64     // of the member
 	MTU         uint32     // bytes of a datagram's payload, or of a fragment
@@ -91,7 +91,7 @@ type Order struct {
 	Next        uint32     // List: next communication number
 	Voters      uint32     // List, Known: members with lower numbers are the electorate
 	Of          uint16     // List, Known: size of the electorate; with OrderReplica: members heard
-	Silent      uint16     // List, Known: number of the last of Departed that may be alive
+	Silent      uint16     // List, Known: number of Departed at its end that may be alive
 	Members     []Member   // List: ascending numbers
 	Departed    []ID       // members that have failed or left
 }
@@ -126,7 +126,7 @@ func (o *Order) AppendTo(b []byte) []byte {
 	return b
 }
 
-// AppendTo appends an ID as it is in lists: incarnation, then NID in LNet's extended form.
+// AppendTo appends an ID in the form of lists: incarnation, then NID in LNet's extended form.
 func (id ID) AppendTo(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, id.Incarnation)
 	return id.NID.AppendExtended(b)

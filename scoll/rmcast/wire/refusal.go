@@ -2,8 +2,8 @@ package wire
 
 import "fmt"
 
-// Refusal is the reason why a node refuses a message between members and managers. Its sender
-// is told.
+// Refusal is the reason why a node refuses a message between members and managers. The
+// message's sender is told the reason.
 type Refusal uint32
 
 // The reasons.
@@ -14,7 +14,7 @@ const (
 	RefusedLimits                      // the sender's multicast datagrams are shorter than the group requires
 )
 
-// String returns what a reason means to the node whose message is refused.
+// String returns the meaning of a reason for the node whose message is refused.
 func (r Refusal) String() string {
 	switch r {
 	case RefusedAhead:

@@ -13,7 +13,7 @@ type GroupID uint32
 // maxGroup is the highest number of a group.
 const maxGroup GroupID = 1<<16 - 1
 
-// Check returns an error for a number that is not that of a group.
+// Check returns an error if g is not a valid number of a group.
 func (g GroupID) Check() error {
 	if g == 0 || g > maxGroup {
 		return fmt.Errorf("rmcast: a group has a number from 1 to %d, not %d", maxGroup, g)
@@ -44,8 +44,8 @@ func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Epoch, v.Counte
 // ID identifies a member forever: a node that restarts, or joins again after it was expelled,
 // is a new member.
 type ID struct {
-	NID         nid.NID // of the member's node
-	Incarnation uint64  // rises with each start of the node, and each time it joins
+	NID         nid.NID // NID of the member's node
+	Incarnation uint64  // rises with each start of the node, and each time the node joins
 }
 
 func (id ID) String() string { return fmt.Sprintf("%v/%d", id.NID, id.Incarnation) }

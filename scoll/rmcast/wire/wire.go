@@ -63,8 +63,8 @@ func parseVersion(b []byte) Version {
 	return Version{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])}
 }
 
-// GroupOf returns the group of a message, which is at the same offset in all of them; 0 if the
-// message is too short.
+// GroupOf returns the group of a message. The group is at the same offset in all messages; the
+// result is 0 if the message is too short.
 func GroupOf(b []byte) GroupID {
 	if len(b) < 12 {
 		return 0
