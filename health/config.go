@@ -16,28 +16,29 @@ import (
 type AgentConfig struct {
 	// Self is this server's NID. Default the node's, if it has only one.
 	Self nid.NID
-	// PID is that of all servers. Default the node's.
+	// PID is the PID of all servers. Default the node's.
 	PID nid.PID
-	// Incarnation is the number of this incarnation of the server, higher than any before. A
-	// client whose incarnation is numbered by more than a year ahead of it is refused.
-	// Default the node's.
+	// Incarnation is the number of this incarnation of the server, higher than those of earlier
+	// ones. Clients whose incarnation number is more than a year ahead of it are refused. Default
+	// the node's.
 	Incarnation uint64
 	// Servers are all servers of the cluster, this one included. Required.
 	Servers []nid.NID
 	Timing
-	// ClaimKeys, if there are any, sign what a master agreed to; a client has to show that
-	// signature when it names its master (CH-44). All servers have the same keys.
+	// ClaimKeys, if there are any, sign the statement of a master that it is the client's master;
+	// a client shows that signature to other servers when it names its master (CH-44). All servers
+	// have the same keys.
 	ClaimKeys keyring.Keys
-	// Keys, if there are any, verify connects: one of them must have signed. Clients and
-	// servers have the same keys. [ServerAgent.SetKeys] changes them.
+	// Keys, if there are any, verify connects: one of these keys must have signed a connect.
+	// Clients and servers have the same keys. [ServerAgent.SetKeys] changes them.
 	Keys keyring.Keys
-	// MaxClients bounds the connections. Default 200 000.
+	// MaxClients bounds the number of connections. Default 200 000.
 	MaxClients int
 	// MaxIDs bounds the clients of one NID, and MaxUserIDs those of its processes whose
 	// PIDs have nid.UserPID. Defaults 4 and 64.
 	MaxIDs, MaxUserIDs int
-	// Uneven leaves the load of masters as it is: this server asks no client to choose a
-	// server that has far fewer.
+	// Uneven turns load balancing off: this server does not ask its clients to choose a server
+	// that has far fewer clients.
 	Uneven bool
 
 	View        View        // required
@@ -46,17 +47,17 @@ type AgentConfig struct {
 	// Wall returns the wall clock, for tombstones in the Store and the times of History.
 	// Required with a Store.
 	Wall func() time.Time
-	// Export returns data of the program to be kept in the record of a connection. May be nil.
+	// Export returns data of the program that is stored in the record of a connection. May be nil.
 	Export func(id ClientID, incarnation uint64) []byte
-	// Recovered gets each record, with that data, after a restart. May be nil.
+	// Recovered is called with each record, including that data, after a restart. May be nil.
 	Recovered func(r *Record)
 	// Notify is called with each event, in order. It must not block. May be nil.
 	Notify func(Event)
 	Log    *slog.Logger  // nil discards
-	Clock  machine.Clock // default the node's; machine.BootClock notices a suspended system
+	Clock  machine.Clock // default the node's; machine.BootClock also notices that the system was suspended
 }
 
-// Engine returns the configuration of the machine that an agent with this one steps.
+// Engine returns the configuration of the machine that an agent with this configuration steps.
 func (c AgentConfig) Engine() engine.ServerConfig {
 	return engine.ServerConfig{
 		Self: c.Self, PID: c.PID, Incarnation: c.Incarnation, Servers: c.Servers, Timing: c.Timing, ClaimKeys: c.ClaimKeys, Keys: c.Keys,
@@ -81,14 +82,14 @@ type DialConfig struct {
 	// ID identifies the client over all its incarnations. The default is derived from the
 	// node's NID and PID, so that a node is the same client after a restart.
 	ID ClientID
-	// Incarnation is the number of this incarnation, higher than any before. Default the
-	// node's.
+	// Incarnation is the number of this incarnation, higher than those of earlier ones. Default
+	// the node's.
 	Incarnation uint64
-	// Name is for people: at most 255 bytes, printable.
+	// Name is a name for people to read: at most 255 bytes, printable.
 	Name string
 	// Servers are all servers of the cluster. They are not modified. Required.
 	Servers []nid.NID
-	// PID is that of all servers. Default the node's.
+	// PID is the PID of all servers. Default the node's.
 	PID nid.PID
 	Timing
 	// Seed, together with ID, seeds the random choice of masters and the jitter.
@@ -99,7 +100,7 @@ type DialConfig struct {
 
 	// Self is the NID to send from. Default the node's, if it has only one.
 	Self nid.NID
-	// Attach are servers to connect to besides the master, always.
+	// Attach are servers that the client always connects to, in addition to the master.
 	Attach []nid.NID
 	// Notify is called with each event, in order. It must not block. May be nil.
 	Notify func(ClientEvent)
@@ -107,7 +108,8 @@ type DialConfig struct {
 	Clock  machine.Clock // default the node's
 }
 
-// Engine returns the configuration of the machine that a connection with this one steps.
+// Engine returns the configuration of the machine that a connection with this configuration
+// steps.
 func (c DialConfig) Engine() engine.ClientConfig {
 	return engine.ClientConfig{
 		ID: c.ID, Incarnation: c.Incarnation, Name: c.Name, Servers: c.Servers, PID: c.PID, Timing: c.Timing, Seed: c.Seed, Keys: c.Keys,

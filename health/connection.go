@@ -18,28 +18,29 @@ import (
 // master and keeps it. It has no goroutine of its own. Methods are safe for concurrent use. A
 // node can have one Connection, which receives at ClientPortal.
 type Connection struct {
-	cfg       DialConfig     // its Attach is guarded by mu
+	cfg       DialConfig     // Attach is guarded by mu
 	m         *engine.Client // stepped by runner
 	runner    *machine.Runner[engine.ClientInput, engine.ClientOutput]
 	transport transport
 	log       *slog.Logger
-	watches   map[nid.NID]func() // of servers that it is connected to; owned by apply
+	watches   map[nid.NID]func() // connections that are watched, by server; owned by apply
 
 	mu         sync.Mutex
-	ready      chan struct{} // closed while Wait can return: there is a master, or superseded is set; guarded by mu
+	ready      chan struct{} // closed while Wait need not block: there is a master, or superseded is set; guarded by mu
 	master     nid.NID       // zero: none; guarded by mu
-	left       chan struct{} // closed when all servers know that this client has left, or T_evict is over
+	left       chan struct{} // closed when all servers know that this client has left, or T_evict has passed
 	leftOnce   sync.Once
 	superseded bool          // a later incarnation runs elsewhere; guarded by mu
-	closed     chan struct{} // Leave or Close was called
-	once       sync.Once     // for closed
-	ended      chan struct{} // Close is over
-	closing    sync.Once     // for ended
+	closed     chan struct{} // closed by Leave and Close
+	once       sync.Once     // for closing closed
+	ended      chan struct{} // closed when Close has ended the connection
+	closing    sync.Once     // for closing ended
 }
 
-// Dial makes the node a client. It returns before there is a master, see [Connection.Wait]. Errors:
-// *[Error], errNoNID, [wire.ErrName], [portals.ErrNoLoopback] or [portals.ErrNoDiscovery]
-// for a node that lacks one of these, and what portals says of the buffers.
+// Dial makes the node a client. It returns before there is a master, see [Connection.Wait].
+// Errors: *[Error], errNoNID, [wire.ErrName], [portals.ErrNoLoopback] or
+// [portals.ErrNoDiscovery] for a node that lacks one of these, and the error of posting the
+// buffers.
 func Dial(table *portals.Table, cfg DialConfig) (*Connection, error) {
 	if err := table.Ready(); err != nil {
 		return nil, err
@@ -73,7 +74,7 @@ func Dial(table *portals.Table, cfg DialConfig) (*Connection, error) {
 	return c, nil
 }
 
-// arrived gives the machine a message.
+// arrived passes a message to the machine.
 func (c *Connection) arrived(e *portals.Event, data []byte) {
 	c.runner.Do(engine.ClientInput{Kind: engine.ClientArrived, From: e.Initiator, PeerIncarnation: e.Incarnation, At: c.transport.stamp(c.cfg.Clock, e.ReceivedAt), Data: data})
 }
@@ -105,7 +106,7 @@ func (c *Connection) apply(out *engine.ClientOutput) {
 	}
 }
 
-// told applies an event to this Connection, and tells the program.
+// told applies an event to this Connection, and reports it to the program.
 func (c *Connection) told(e ClientEvent) {
 	switch e.Kind {
 	case MasterChosen:
@@ -154,7 +155,7 @@ func (c *Connection) setMaster(id nid.NID) {
 	c.master = id
 }
 
-// setSuperseded lets Wait return ErrSuperseded.
+// setSuperseded makes Wait return ErrSuperseded.
 func (c *Connection) setSuperseded(e ClientEvent) {
 	logSuperseded(c.log, &e)
 	c.mu.Lock()
@@ -165,8 +166,8 @@ func (c *Connection) setSuperseded(e ClientEvent) {
 	}
 }
 
-// watch makes the machine doubt a server when its last transport connection ends: the server may
-// be a new incarnation when it comes back.
+// watch makes the machine doubt a server when the last transport connection to the server ends:
+// the server may have restarted.
 func (c *Connection) watch(id nid.NID) {
 	if c.watches[id] != nil {
 		return
@@ -186,14 +187,14 @@ func (c *Connection) unwatch(id nid.NID) {
 }
 
 func (c *Connection) watched() (ids []nid.NID) {
-	for id := range c.watches { // any order: all are stopped
+	for id := range c.watches { // any order: all watches end
 		ids = append(ids, id)
 	}
 	return ids
 }
 
-// Wait waits until the client has a master, and returns it. Errors: ErrClosed, ErrSuperseded, and
-// that of ctx together with the latest answers of servers.
+// Wait waits until the client has a master, and returns it. Errors: ErrClosed, ErrSuperseded,
+// and that of ctx together with the latest answers of servers.
 func (c *Connection) Wait(ctx context.Context) (master nid.NID, err error) {
 	for {
 		c.mu.Lock()
@@ -224,8 +225,8 @@ func (c *Connection) noMaster(err error) error {
 	return fmt.Errorf("health: no server is the master of this client yet: %s: %w", answersText(answers), err)
 }
 
-// SetServers replaces the list of servers, and the list of those to connect to
-// besides the master.
+// SetServers replaces the list of servers, and the list of those to connect to in addition to
+// the master.
 func (c *Connection) SetServers(ids, attach []nid.NID) {
 	c.mu.Lock()
 	c.cfg.Attach = attach
@@ -239,9 +240,9 @@ func (c *Connection) SetServers(ids, attach []nid.NID) {
 	}
 }
 
-// Attach connects to a server besides the master. Notify gets Attached or Refused, the latter
-// with NotConnected if there is no master now (CH-58), and nothing if the client is connected to
-// that server already.
+// Attach connects to a server in addition to the master. Notify is called with Attached or
+// Refused; Refused with NotConnected means that there is no master now (CH-58). It is not
+// called if the client is connected to that server already.
 func (c *Connection) Attach(id nid.NID) {
 	c.runner.Do(engine.ClientInput{Kind: engine.Attach, Server: id})
 }
@@ -251,8 +252,9 @@ func (c *Connection) Detach(id nid.NID) {
 	c.runner.Do(engine.ClientInput{Kind: engine.Detach, Server: id})
 }
 
-// Doubt makes the client ask a server whether it is still connected, as after the server has
-// refused a request. If the server has forgotten the client, that connects again.
+// Doubt makes the client ask a server whether the client is still connected there. A program
+// calls it, for instance, after the server has refused a request. If the server has forgotten
+// the client, the client connects again.
 func (c *Connection) Doubt(id nid.NID) {
 	c.runner.Do(engine.ClientInput{Kind: engine.Doubt, Server: id})
 }
@@ -269,8 +271,8 @@ func (c *Connection) Stats() (s ClientStats) {
 	return s
 }
 
-// SetKeys changes the keys that sign connects from now on. The error is [keyring.ErrOnOff] if
-// there are no keys now, or none in keys.
+// SetKeys replaces the keys that sign connects from now on. The error is [keyring.ErrOnOff] if
+// either the connection has no keys now, or none are in keys, but not both.
 func (c *Connection) SetKeys(keys keyring.Keys) (err error) {
 	c.runner.Inspect(func() { err = c.m.SetKeys(keys) })
 	return err

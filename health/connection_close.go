@@ -9,9 +9,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Leave begins to disconnect from all servers: each is told over and over until it
-// answers, for T_evict at most. The result is closed when that is over. Wait returns
-// ErrClosed from now on. Close has to be called all the same, and ends it.
+// Leave begins to disconnect from all servers: it repeats the message to each server until the
+// server answers, for T_evict at most. The result is closed when that is done. Wait returns
+// ErrClosed from now on. The program must still call Close, which also ends the repetitions.
 func (c *Connection) Leave() (over <-chan struct{}) {
 	c.runner.Do(engine.ClientInput{Kind: engine.ClientLeave})
 	c.setMaster(nid.NID{})
@@ -19,11 +19,11 @@ func (c *Connection) Leave() (over <-chan struct{}) {
 	return c.left
 }
 
-// Close disconnects from all servers, as Leave does, and waits until all of them know that
-// this client has left, for T_evict at most. When ctx ends first, or the time is over, the
-// error names the servers that have not answered: each was told at least once, and one that
-// did not hear it finds it out by asking. The connection is closed in any case, and the node
-// can Dial again.
+// Close disconnects from all servers, as Leave does, and waits until all of them know that this
+// client has left, for T_evict at most. If ctx ends first, or the time has passed, the error
+// names the servers that have not answered. Each of them was told at least once; a server that
+// has not received the message finds out later, by asking. The connection is closed in any
+// case, and the node can Dial again.
 func (c *Connection) Close(ctx context.Context) error {
 	select {
 	case <-c.Leave():
@@ -43,7 +43,7 @@ func (c *Connection) Close(ctx context.Context) error {
 	return nil
 }
 
-// end stops the machine and gives the buffers back.
+// end stops the machine and withdraws the buffers.
 func (c *Connection) end() {
 	c.runner.Close()
 	for _, id := range c.watched() {

@@ -44,7 +44,8 @@ func logLonely(log *slog.Logger, answers []engine.Answer) {
 	log.Warn("health: no server is the master of this client", attrs...)
 }
 
-// logRefused logs why a server besides the master refuses, if that needs a remedy.
+// logRefused logs why a server other than the master refuses the client, if the reason needs a
+// remedy.
 func logRefused(log *slog.Logger, e *ClientEvent) {
 	for _, h := range hints {
 		if h.code == e.Code {

@@ -1,24 +1,23 @@
-// Package health watches over the clients of a cluster's servers and evicts the dead ones
-// from all servers at once (design document "Client Health and Global Eviction", here called
-// the design).
+// Package health watches over the clients of a cluster's servers and evicts the dead ones from
+// all servers at once (design document "Client Health and Global Eviction", here called the
+// design).
 //
-// A client picks one server at random as its master and pings it alone. The master
-// keeps the time at which it heard of the client last; when that is too long ago,
-// it tells all servers by one broadcast to evict the client. When a master dies,
-// as discovery says, the other servers orphan its clients, which have some time to
-// choose another master.
+// A client picks one server at random as its master, and pings only this server. The master
+// keeps the time at which it last heard the client; when that is too long ago, it tells all
+// servers by one broadcast to evict the client. When discovery reports a master dead, the other
+// servers orphan its clients, which have some time to choose another master.
 //
-// A server has a ServerAgent, a client a Connection; both are users of package portals
-// like any other.
+// A server has a ServerAgent, a client a Connection; both are users of package portals like any
+// other.
 //
 //	agent, err := health.StartServer(node.Table(), health.AgentConfig{...})
 //	conn, err := health.Dial(node.Table(), health.DialConfig{...})
 //	master, err := conn.Wait(ctx)
 //
-// Discovery is a View, such as a gossip.Agent, collectives are a Broadcaster, such as that
-// of package health/collective, and the records that survive a restart are in a Store.
+// Discovery is a View, such as a gossip.Agent, collectives are a Broadcaster, such as that of
+// package health/collective, and the records that survive a restart are in a Store.
 //
-// The protocol itself is two machines that know no clock and no network, in package
-// health/engine, which says where they are not the letter of the design. What is sent is
-// in package health/wire.
+// The protocol itself consists of two machines without clock and network, in package
+// health/engine, whose documentation lists the differences from the design. Package health/wire
+// has the messages.
 package health

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// keptHistory is how many evictions an agent remembers; the oldest are overwritten.
+// keptHistory is how many evictions an agent remembers; newer ones overwrite the oldest.
 const keptHistory = 4096
 
-// Past is an eviction that a server has made.
+// Past is an eviction by a server.
 type Past struct {
 	At time.Time `json:"time"` // wall clock; zero if the agent has none
 	Event

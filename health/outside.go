@@ -6,7 +6,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// View is the discovery of servers that a ServerAgent relies on.
+// View is the interface to the discovery of servers. A *gossip.Agent implements it.
 type View interface {
 	// Alive reports whether a server is alive, and how often it has died.
 	Alive(id nid.NID) (alive bool, lifetime uint64)
@@ -20,8 +20,8 @@ type View interface {
 	Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func())
 }
 
-// Unsure is an optional interface of a View. It reports that discovery cannot judge for the
-// moment, as after a pause of this process (CH-A6).
+// Unsure is an optional interface of a View. It reports whether discovery is unable to judge at
+// the moment, as after a pause of this process (CH-A6).
 type Unsure interface{ Unsure() bool }
 
 // Outcome is the result of a broadcast.
@@ -31,7 +31,7 @@ type Outcome struct {
 	// Missing are all servers of the cluster that did not answer, including dead ones that
 	// were not asked.
 	Missing []nid.NID
-	// Reply is the merged answer of the others, in the form of [wire.Reply].
+	// Reply is the merged answer of the servers that answered, in the form of [wire.Reply].
 	Reply []byte
 }
 
@@ -40,23 +40,24 @@ type Broadcaster interface {
 	// Broadcast sends a request, and owns its memory from then on. It calls done once, from
 	// any goroutine, after Broadcast has returned.
 	Broadcast(request []byte, done func(Outcome))
-	// Serve sets the function that answers requests of other servers; root is the sender.
-	// answer calls reply once, at once or shortly after, from any goroutine. It does not
-	// block, and keeps no part of request. Replies of several servers are merged with
-	// [wire.MergeReplies]. nil ends serving.
+	// Serve sets the function that answers requests of other servers; root is the sender. answer
+	// calls reply once, at once or shortly after, from any goroutine. It does not block, and keeps
+	// no part of request. Replies of several servers are merged with [wire.MergeReplies].
+	// Serve(nil) ends serving.
 	Serve(answer func(root nid.NID, request []byte, reply func([]byte)))
 }
 
-// Tombstone remembers an eviction: until the given time that incarnation of the client, and all
-// before it, must not connect again (CH-65).
+// Tombstone remembers an eviction: until Until, the given incarnation of the client and all
+// earlier ones must not connect again (CH-65).
 type Tombstone struct {
 	Client      ClientID  // the evicted client
-	Incarnation uint64    // the highest one that is refused
-	Until       time.Time // wall clock
+	Incarnation uint64    // the highest incarnation that is refused
+	Until       time.Time // time of the wall clock at which the tombstone expires
 }
 
-// Store keeps records and tombstones over restarts. Calls take effect in their order. A callback
-// is called once, from any goroutine, when the change is durable or has failed.
+// Store keeps records and tombstones over restarts. Calls take effect in their order. The
+// callback of a call is called once, from any goroutine, when the change is durable or has
+// failed.
 type Store interface {
 	// Load returns all records and tombstones.
 	Load() (records []Record, tombstones []Tombstone, err error)

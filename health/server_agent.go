@@ -15,9 +15,9 @@ import (
 	"ulnet/portals"
 )
 
-// ServerAgent makes a node a server: it steps an [engine.Server], and connects it with portals,
-// discovery, collectives and the store. It has no goroutine of its own. Methods are safe for
-// concurrent use.
+// ServerAgent makes a node a server: it steps an [engine.Server], and connects that with
+// portals, discovery, collectives and the store. It has no goroutine of its own. Methods are
+// safe for concurrent use.
 type ServerAgent struct {
 	cfg       AgentConfig
 	m         *engine.Server // stepped by runner
@@ -26,18 +26,18 @@ type ServerAgent struct {
 	log       *slog.Logger
 	unwatch   func()
 	past      history
-	failing   atomic.Bool // the store has failed, and saved nothing since
+	failing   atomic.Bool // the store has failed, and has saved nothing since
 	closing   sync.Once
 
 	mu      sync.Mutex
 	stopped bool                     // guarded by mu, like all below
-	orders  map[*evictOrder]struct{} // not answered yet
+	orders  map[*evictOrder]struct{} // orders that were not answered yet
 	poll    machine.Timer
 }
 
 // StartServer makes the node a server, which first recovers the clients in the store. Errors:
-// *[Error], errNoNID, ErrOutside, [portals.ErrNoLoopback] or [portals.ErrNoDiscovery] for a node
-// that lacks one of these, those of the store, and those of portals for the buffers.
+// *[Error], errNoNID, ErrOutside, [portals.ErrNoLoopback] or [portals.ErrNoDiscovery] for a
+// node that lacks one of these, errors of the store, and the error of posting the buffers.
 func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {
 	if cfg.View == nil || cfg.Broadcaster == nil || cfg.Store != nil && cfg.Wall == nil {
 		return nil, ErrOutside
@@ -57,7 +57,7 @@ func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {
 		Machine: a.m, Clock: cfg.Clock, Apply: a.apply,
 		Fault: func(err error) { a.log.Error("health timer", slog.Any("err", err)) },
 	})
-	// Before the first step, whose messages go this way.
+	// Set before the first step, which may send messages.
 	a.transport = transport{
 		table: table, self: cfg.Self, portal: wire.ServerPortal, size: wire.MaxMessage, count: 16, handle: a.arrived,
 	}
@@ -76,17 +76,17 @@ func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {
 	return a, nil
 }
 
-// arrived gives the machine a message.
+// arrived passes a message to the machine.
 func (a *ServerAgent) arrived(e *portals.Event, data []byte) {
 	a.runner.Do(engine.ServerInput{Kind: engine.Arrived, From: e.Initiator, PeerIncarnation: e.Incarnation, At: a.transport.stamp(a.cfg.Clock, e.ReceivedAt), Data: data})
 }
 
-// serve gives the machine an eviction of another server, which it answers by reply.
+// serve passes evictions of another server to the machine, which answers them by reply.
 func (a *ServerAgent) serve(root nid.NID, request []byte, reply func([]byte)) {
 	a.runner.Do(engine.ServerInput{Kind: engine.EvictArrived, Server: root, Data: request, Token: reply})
 }
 
-// heard gives the machine a report of discovery.
+// heard passes a report of discovery to the machine.
 func (a *ServerAgent) heard(id nid.NID, alive bool, lifetime uint64) {
 	a.runner.Do(engine.ServerInput{Kind: engine.ServerHealth, Server: id, Alive: alive, Lifetime: lifetime})
 	a.quorum()
@@ -97,8 +97,8 @@ func (a *ServerAgent) quorum() {
 	a.runner.Do(engine.ServerInput{Kind: engine.QuorumIs, Alive: a.cfg.View.Quorum(), Unsure: ok && u.Unsure()})
 }
 
-// look checks the quorum once per tick, since it can change without a death, and posts buffers
-// again that could not be posted.
+// look checks the quorum once per tick, since it can change without a death, and posts again
+// buffers that could not be posted before.
 func (a *ServerAgent) look() {
 	a.transport.inbox.Refill()
 	a.quorum()
@@ -149,15 +149,15 @@ func (a *ServerAgent) effect(e *engine.ServerEffect, out *engine.ServerOutput) {
 	}
 }
 
-// Close ends the server's part in client health. It sends clients nothing: to them it is like the
-// death of the server. Close waits for functions of the configuration that run; these must not call
-// it. The error is always nil.
+// Close ends the server's part in client health. It sends no messages to clients, which see the
+// server as dead. Close waits for running functions of the configuration, which therefore must
+// not call Close. The error is always nil.
 func (a *ServerAgent) Close(context.Context) error {
 	a.closing.Do(a.end)
 	return nil
 }
 
-// end stops the machine and gives the buffers back.
+// end stops the machine and withdraws the buffers.
 func (a *ServerAgent) end() {
 	a.mu.Lock()
 	a.stopped = true

@@ -10,9 +10,9 @@ import (
 )
 
 // Drain makes all clients choose other masters, and refuses to become a master, until it is
-// called with on false. The last server that takes clients returns an [*Error] unless force is
-// set: its clients would keep it as their master anyway. Two servers that are asked at the same
-// time may both agree.
+// called with on false. On the last server that takes clients Drain returns an [*Error], unless
+// force is set: without another master the clients would stay anyway. If Drain is called on two
+// servers at the same time, both may agree.
 func (a *ServerAgent) Drain(on, force bool) (err error) {
 	a.runner.Inspect(func() {
 		if on && !force {
@@ -25,8 +25,9 @@ func (a *ServerAgent) Drain(on, force bool) (err error) {
 	return err
 }
 
-// SetKeys changes the keys that verify connects from now on, as in a key rotation. Connected
-// clients stay. The error is [keyring.ErrOnOff] if there are no keys now, or none in keys.
+// SetKeys replaces the keys that verify connects from now on, for instance in a key rotation.
+// Connected clients stay connected. The error is [keyring.ErrOnOff] if either the agent has no
+// keys now, or none are in keys, but not both.
 func (a *ServerAgent) SetKeys(keys keyring.Keys) (err error) {
 	a.runner.Inspect(func() { err = a.m.SetKeys(keys) })
 	return err
@@ -39,10 +40,10 @@ func (a *ServerAgent) Shed(count int) {
 	}
 }
 
-// SetServers replaces the list of servers, which the View knows already.
+// SetServers replaces the list of servers. The View must know the new servers already.
 func (a *ServerAgent) SetServers(ids []nid.NID) {
 	a.runner.Do(engine.ServerInput{Kind: engine.SetServers, Servers: ids})
-	for _, id := range ids { // discovery may have reported new ones before they were servers
+	for _, id := range ids { // discovery may have reported new servers before they were on the list
 		alive, lifetime := a.cfg.View.Alive(id)
 		a.runner.Do(engine.ServerInput{Kind: engine.ServerHealth, Server: id, Alive: alive, Lifetime: lifetime})
 	}
@@ -58,12 +59,12 @@ type EvictResult struct {
 	// client was recovered, and its master has not confirmed it yet) or OtherMaster. NoQuorum
 	// means that this server is cut off, and has ended only its own connection.
 	Code        Code
-	Master      nid.NID // of the client: the server that can evict it
-	Incarnation uint64  // of the client, if it is connected
+	Master      nid.NID // the client's master, which is the server that can evict it
+	Incarnation uint64  // incarnation of the client, if the client is connected
 }
 
 // Evict orders the eviction of a client from all servers. It calls done once with the result,
-// perhaps before Evict returns. A closed agent has no clients: NotConnected.
+// perhaps before Evict returns. On a closed agent the result is NotConnected.
 func (a *ServerAgent) Evict(id ClientID, done func(EvictResult)) {
 	o := &evictOrder{done}
 	a.mu.Lock()
@@ -79,7 +80,7 @@ func (a *ServerAgent) Evict(id ClientID, done func(EvictResult)) {
 	a.runner.Do(engine.ServerInput{Kind: engine.EvictClient, Client: id, Token: o})
 }
 
-// result answers an order, unless Close did.
+// result answers an order, unless Close has answered it.
 func (a *ServerAgent) result(o *evictOrder, r EvictResult) {
 	a.mu.Lock()
 	_, open := a.orders[o]
@@ -93,7 +94,7 @@ func (a *ServerAgent) result(o *evictOrder, r EvictResult) {
 // refuseOrders answers the orders that the machine did not handle before it was stopped.
 func (a *ServerAgent) refuseOrders() {
 	a.mu.Lock()
-	open := slices.Collect(maps.Keys(a.orders)) // any order: each has its own answer
+	open := slices.Collect(maps.Keys(a.orders)) // any order: the orders are independent
 	a.mu.Unlock()
 	for _, o := range open {
 		a.result(o, EvictResult{Code: NotConnected})

@@ -14,7 +14,7 @@ func (a *ServerAgent) Buried(id ClientID) (incarnation uint64, ok bool) {
 	return incarnation, ok
 }
 
-// Draining returns the other live servers that drain, as far as this one knows.
+// Draining returns the other live servers that drain, as far as this server knows.
 func (a *ServerAgent) Draining() (list []nid.NID) {
 	a.runner.Inspect(func() { list, _ = a.m.LastWilling() })
 	return list
@@ -34,8 +34,8 @@ func (a *ServerAgent) Clients() (list []ClientInfo) {
 }
 
 // List returns the first limit clients that match, ordered by id, and the number of all that
-// match. The agent handles no messages meanwhile: match must be quick, and must not call the
-// agent.
+// match. The agent handles no messages while List runs: match must be quick, and must not call
+// the agent.
 func (a *ServerAgent) List(limit int, match func(*ClientInfo) bool) (list []ClientInfo, matching int) {
 	a.runner.Inspect(func() { list, matching = a.m.List(limit, match) })
 	return list, matching
@@ -71,10 +71,10 @@ func (a *ServerAgent) Stats() (s ServerStats) {
 	return s
 }
 
-// Tombstones returns the latest limit tombstones that match, the oldest first, and the number of
-// all that match. There may be a million, so the agent handles messages in between; a tombstone
-// that is added or removed meanwhile may be in the list or not. match must be quick, and must not
-// call the agent.
+// Tombstones returns the latest limit tombstones that match, the oldest first, and the number
+// of all that match. There may be a million tombstones, so the agent handles messages in
+// between; the list may lack tombstones that are added meanwhile, and contain removed ones.
+// match must be quick, and must not call the agent.
 func (a *ServerAgent) Tombstones(limit int, match func(*TombstoneInfo) bool) (list []TombstoneInfo, matching int) {
 	for until, more := machine.Never, true; more; {
 		a.runner.Inspect(func() {

@@ -9,7 +9,7 @@ import (
 	"ulnet/health/engine"
 )
 
-// load gives the machine the records and tombstones of the store.
+// load passes the records and tombstones of the store to the machine.
 func (a *ServerAgent) load() error {
 	if a.cfg.Store == nil {
 		return nil
@@ -67,7 +67,7 @@ func (a *ServerAgent) remove(e *engine.ServerEffect) {
 	case e.For > 0:
 		t.Until = a.cfg.Wall().Add(e.For)
 	case e.For < 0:
-		t.Until = time.Unix(0, 1) // in the past of any clock
+		t.Until = time.Unix(0, 1) // a time that has passed, whatever the clock says
 	}
 	a.cfg.Store.Remove(t, func(err error) {
 		if err != nil {
@@ -77,8 +77,9 @@ func (a *ServerAgent) remove(e *engine.ServerEffect) {
 	})
 }
 
-// storeFails logs the first failure of a series that ends when something is saved. All failures
-// are counted as NotSaved: a full disk causes one for each attempt of each client.
+// storeFails logs the first failure in a series of failures; the series ends with the next
+// successful save. NotSaved counts all failures: a full disk causes one for each attempt of
+// each client.
 func (a *ServerAgent) storeFails(what string, id ClientID, err error) {
 	if !a.failing.Swap(true) {
 		a.log.Error(what+"; more failures are only counted", slog.String("client", id.String()), slog.Any("err", err))

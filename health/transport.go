@@ -14,22 +14,22 @@ import (
 // arrival is handled in the goroutine that delivers it.
 type transport struct {
 	table  *portals.Table
-	self   nid.NID // to send from
-	portal int     // to receive at
-	size   int     // of the largest message
-	count  int     // of buffers
+	self   nid.NID // the NID to send from
+	portal int     // the portal to receive at
+	size   int     // size of the largest message
+	count  int     // number of buffers
 	handle func(*portals.Event, []byte)
 
 	inbox     portals.Inbox
 	outbox    portals.Outbox[struct{}]
-	strayBits atomic.Uint64 // messages with other match bits, dropped
+	strayBits atomic.Uint64 // messages with other match bits, which were dropped
 }
 
-// maxSending bounds the bytes of messages that have not left (local policy). A message to a dead
-// client stays for as long as a transaction lasts. Messages above the bound are dropped.
+// maxSending bounds the bytes of messages in flight (local policy); messages above the bound
+// are dropped. A message to a dead client stays in flight until LNet's transaction timeout.
 const maxSending = 64 << 20
 
-// begin lets send be called.
+// begin allows calls of send.
 func (t *transport) begin() {
 	t.outbox.Open(t.table, portals.OutboxConfig[struct{}]{MaxBytes: maxSending})
 }
@@ -47,7 +47,7 @@ func (t *transport) arrived(e *portals.Event, data []byte) {
 	t.handle(e, data)
 }
 
-// send sends a message with priority, and asks for no acknowledgement.
+// send sends a message as a PUT with priority, without acknowledgement.
 func (t *transport) send(to nid.ProcessID, portal int, data []byte) {
 	m := t.outbox.New()
 	m.Priority, m.Data = true, append(m.Data, data...)
@@ -64,7 +64,7 @@ func (t *transport) stamp(clock machine.Clock, at time.Duration) time.Duration {
 	return max(clock.Now()-(node.Now()-at), 1)
 }
 
-// close takes the buffers back; nothing is sent any more.
+// close withdraws the buffers; after it no message is sent.
 func (t *transport) close() {
 	t.inbox.Close()
 	t.outbox.Close()

@@ -5,8 +5,8 @@ import (
 	"ulnet/health/wire"
 )
 
-// Error describes what cannot be done, and the remedy. Its Draining, if not empty, are the
-// servers that drain and so keep this one from draining.
+// Error says what cannot be done, and what to do instead. Its Draining, if not empty, are the
+// servers that drain, because of which this one must not.
 type Error = engine.Error
 
 // Errors that a program may want to tell apart; each is an *[Error].
@@ -14,8 +14,8 @@ var (
 	errNoNID   error = &Error{Why: "say which NID of this node takes part"}
 	ErrOutside error = &Error{Why: "a server needs a View, a Broadcaster, and with a Store a wall clock"}
 	ErrClosed  error = &Error{Why: "the connection is closed"}
-	// ErrSuperseded means that a later incarnation of the same client runs elsewhere. Status
-	// tells where; the client tries again after some minutes.
+	// ErrSuperseded means that a later incarnation of the same client runs elsewhere. Status shows
+	// where; the client tries again after some minutes.
 	ErrSuperseded error = &Error{Why: "this client runs on another node, in a later life: give each node an id of its own, or end the other one"}
 	// ErrUnaware means that some servers have not acknowledged that this client leaves. They
 	// find that out by asking, and evict it within 2·T_evict of its last message.
@@ -26,14 +26,15 @@ var (
 type (
 	// ClientID identifies a client over all its incarnations. The zero value identifies none.
 	ClientID = wire.ClientID
-	// Code is what a server answers, Cause why a client was evicted.
+	// Code is the answer of a server, Cause the reason why a client was evicted.
 	Code  = wire.Code
 	Cause = wire.Cause
 	// Timing are the times of the protocol; all servers and clients should use the same.
 	Timing = engine.Timing
-	// Record is what a server remembers of a connection over a restart (CH-4).
+	// Record is the part of a connection's state that survives a restart of the server (CH-4).
 	Record = engine.Record
-	// Event is what the program of a server is told, ClientEvent what that of a client is.
+	// Event is an event that is reported to the program of a server, ClientEvent one that is
+	// reported to the program of a client.
 	Event           = engine.Event
 	EventKind       = engine.EventKind
 	ClientEvent     = engine.ClientEvent
@@ -46,14 +47,14 @@ type (
 	TombstoneInfo  = engine.TombstoneInfo
 	EvictionStatus = engine.EvictionStatus
 	ServerStats    = engine.ServerStats
-	// ClientStatus is the state of a client, SupersededBy the later incarnation because of
-	// which it rests. ClientStats has its counters.
+	// ClientStatus is the state of a client, SupersededBy the later incarnation because of which
+	// it waits. ClientStats has its counters.
 	ClientStatus = engine.ClientStatus
 	SupersededBy = engine.SupersededBy
 	ClientStats  = engine.ClientStats
 )
 
-// The codes.
+// The codes, with their meanings in the answer to a client.
 const (
 	OK            = wire.OK
 	Global        = wire.Global        // this incarnation of the client was evicted from all servers
@@ -80,34 +81,34 @@ const (
 
 // The causes.
 const (
-	TimedOut    = wire.TimedOut    // its master did not hear of it for T_evict
-	Rebooted    = wire.Rebooted    // it has connected again, in a new incarnation
-	ByAdmin     = wire.ByAdmin     // an administrator ordered it
-	LostMaster  = wire.LostMaster  // its master died, and it did not name another one within T_orphan
+	TimedOut    = wire.TimedOut    // the master has received no message of the client for T_evict
+	Rebooted    = wire.Rebooted    // the client has connected again, in a new incarnation
+	ByAdmin     = wire.ByAdmin     // an administrator has ordered it
+	LostMaster  = wire.LostMaster  // the client's master died, and the client did not name another one within T_orphan
 	LostQuorum  = wire.LostQuorum  // this server is cut off from most others
-	Left        = wire.Left        // it has disconnected
-	NeverStored = wire.NeverStored // its connection could not be recorded
+	Left        = wire.Left        // the client has disconnected
+	NeverStored = wire.NeverStored // the client's connection could not be recorded
 )
 
 // The kinds of events of servers.
 const (
 	ClientConnected = engine.ClientConnected // an incarnation of a client is connected
-	ClientRecovered = engine.ClientRecovered // it was before this server's restart
-	ClientSuspended = engine.ClientSuspended // its eviction begins: do not serve it any more
-	ClientEvicted   = engine.ClientEvicted   // Cause
-	ClientOrphaned  = engine.ClientOrphaned  // its master is dead or unsure
-	ClientRehomed   = engine.ClientRehomed   // it has another master, or has confirmed its old one
+	ClientRecovered = engine.ClientRecovered // the client was connected before this server's restart, and is connected again
+	ClientSuspended = engine.ClientSuspended // the client's eviction begins: do not serve it any more
+	ClientEvicted   = engine.ClientEvicted   // the client was evicted, for Cause
+	ClientOrphaned  = engine.ClientOrphaned  // the client's master is dead or unsure
+	ClientRehomed   = engine.ClientRehomed   // the client has another master, or has confirmed its old one
 	QuorumLost      = engine.QuorumLost      // this server is cut off from most others
 	QuorumWon       = engine.QuorumWon
 )
 
 // The kinds of events of clients, with the fields of [ClientEvent] that they use.
 const (
-	MasterChosen = engine.MasterChosen // Server, Epoch: it is the master now
-	MasterLost   = engine.MasterLost   // Server, Code: it is not the master any more; the client looks for another one
-	Attached     = engine.Attached     // Server: connected to it
-	Dropped      = engine.Dropped      // Server, Code: not connected to it any more
-	Refused      = engine.Refused      // Server, Code: it does not connect now; Evict with OtherTimes
+	MasterChosen = engine.MasterChosen // Server, Epoch: the server is the master now
+	MasterLost   = engine.MasterLost   // Server, Code: the server is no longer the master; the client looks for another one
+	Attached     = engine.Attached     // Server: the client is connected to the server
+	Dropped      = engine.Dropped      // Server, Code: the client is no longer connected to the server
+	Refused      = engine.Refused      // Server, Code: the server does not accept the client now; Evict with OtherTimes
 	Evicted      = engine.Evicted      // Server, Code, Incarnation: all servers have evicted the client; its next incarnation begins
 	Superseded   = engine.Superseded   // Server, Incarnation, Peer: a later incarnation of this client runs elsewhere
 )

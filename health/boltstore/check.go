@@ -28,8 +28,8 @@ const verb = "boltstore-check"
 // program, whatever its exit code is.
 const greeting = verb + " 1\n"
 
-// Exit codes of the check. A check that crashes, with Go's exit code 2 or by a signal, has found
-// damage.
+// Exit codes of the check. If the check itself crashes, with Go's exit code 2 or by a signal,
+// the file is damaged.
 const (
 	exitSound   = 0
 	exitCrash   = 2
@@ -39,20 +39,20 @@ const (
 	exitFailed  = 6
 )
 
-// Bounds of the memory of a check: damage can make pages refer to themselves, or pretend very
-// long runs of pages.
+// Bounds of the memory of a check: in a damaged file pages can refer to themselves, or claim
+// very long runs of pages.
 const (
 	maxStack = 32 << 20
 	maxHeap  = 128 << 20
 )
 
-// mapped is the address space that the check reserves for a file. The position of a key or value
-// is a number of 32 bits in a page: a damaged one points behind the end of the file, where reading
-// ends the process, and not to memory of something else.
+// mapped is the address space that the check reserves for a file. The position of a key or
+// value is a number of 32 bits in a page. A damaged position leads behind the end of the file,
+// where reading ends the process, and not to other memory of the process.
 const mapped = 1 << (30 + 3*(math.MaxUint>>63)) // 8 GiB; 1 GiB of a small address space
 
 // Child checks a database if args, the arguments of the process without its name, ask for that,
-// and returns the exit code of the process. Every program that calls [Open] has to call Child
+// and returns the exit code of the process. Every program that calls [Open] must call Child
 // first in main.
 func Child(args []string, stdout io.Writer) (code int, asked bool) {
 	if len(args) != 2 || args[0] != verb {
@@ -83,7 +83,8 @@ func Child(args []string, stdout io.Writer) (code int, asked bool) {
 	return code, true
 }
 
-// errNoChild is the error of a process that was started to check a database, and opens one.
+// errNoChild is the error of a process that was started to check a database, but opens one
+// itself.
 var errNoChild = errors.New("boltstore: main has to call boltstore.Child before it opens a database")
 
 func isPathError(err error) bool {
@@ -119,7 +120,7 @@ func inspect(path string) (records, tombstones int, err error) {
 		return 0, 0, errors.Join(err, db.Close())
 	}
 	if err := sound(tx); err != nil {
-		return 0, 0, err // bbolt's check still runs, and reads the database
+		return 0, 0, err // bbolt's check still runs in its goroutine, and reads the database
 	}
 	clients := make(map[health.ClientID]uint64)
 	err = scan(tx, func(key uint64, r health.Record) error {
@@ -134,7 +135,7 @@ func inspect(path string) (records, tombstones int, err error) {
 }
 
 // sound runs bbolt's own check of its pages, and checks the list of free pages. It stops at the
-// first error: a page with a wrong length could cause millions.
+// first error, because a page with a wrong length could cause millions.
 func sound(tx *bbolt.Tx) error {
 	for err := range tx.Check() {
 		return fmt.Errorf("%w: %w", errDamaged, err)
@@ -142,8 +143,9 @@ func sound(tx *bbolt.Tx) error {
 	return freePages(tx)
 }
 
-// boundMemory ends the process when the check takes more memory than a sound file of that size
-// needs, until over is closed: bbolt records each page of a run, and believes the length of a run.
+// boundMemory ends the process if the check takes more memory than it needs for an undamaged
+// file of that size, until over is closed: bbolt records each page of a run, and relies on the
+// length in the file.
 func boundMemory(size int64, over <-chan struct{}) {
 	limit := maxHeap + 2*uint64(size)
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -173,10 +175,10 @@ func (s *Store) check() (damage, err error) {
 	}
 	command := s.cfg.Checker
 	if command == nil {
-		if len(os.Args) > 1 && os.Args[1] == verb { // this is the child: it would start another one, and so on
+		if len(os.Args) > 1 && os.Args[1] == verb { // this process is the child, and must not start another one
 			return nil, errNoChild
 		}
-		command = []string{"/proc/self/exe", verb} // also when an update has replaced the file
+		command = []string{"/proc/self/exe", verb} // works also after an update has replaced the file
 	}
 	limit := s.cfg.CheckTimeout
 	if limit == 0 {
@@ -195,7 +197,7 @@ func (s *Store) check() (damage, err error) {
 	return s.outcome(cmd.ProcessState, run, stdout.String(), stderr.String())
 }
 
-// outcome interprets the end of the child process.
+// outcome interprets how the child process ended.
 func (s *Store) outcome(state *os.ProcessState, run error, stdout, stderr string) (damage, err error) {
 	said, greeted := strings.CutPrefix(stdout, greeting)
 	said = strings.TrimSpace(said)
@@ -230,7 +232,7 @@ func firstLine(s string) string {
 	return line
 }
 
-// limited is a writer that keeps the beginning and drops the rest.
+// limited is a writer that keeps the first bytes and drops the rest.
 type limited struct {
 	b    *bytes.Buffer
 	left int

@@ -1,33 +1,35 @@
-// Package boltstore is a [health.Store] in a bbolt database: it keeps the connections of clients,
-// and tombstones of evictions, over a restart of their server (client health design, Definitions;
-// rows CH-4, CH-65 and CH-66). lnetd has such a database in its state directory.
+// Package boltstore is a [health.Store] in a bbolt database: it keeps the connections of
+// clients, and tombstones of evictions, over a restart of their server (client health design,
+// Definitions; rows CH-4, CH-65 and CH-66). lnetd has such a database in its state directory.
 //
 // # Durability
 //
-// Calls that arrive during a commit are collected into the next one (group commit). Callbacks run
-// in the order of the calls, after fdatasync has returned. A process that is killed at any point
-// has lost nothing that was called back: a test kills one at each of its writes. A power failure
-// is a different matter: whether bytes survive it after fdatasync has returned depends on the disk
-// and the file system, and no test here shows it.
+// Calls that arrive during a commit are collected into the next one (group commit). Callbacks
+// run in the order of the calls, after fdatasync has returned. If the process is killed at any
+// point, no change whose callback was called is lost: a test kills a process at each of its
+// writes. Whether data survive a power failure after fdatasync has returned depends on the disk
+// and the file system, which no test here shows.
 //
-// If a commit fails, for want of room or on a file system that has become read-only, each call in
-// it fails, and the earlier content stays. The database is opened again before the next commit,
-// because after a failed one it is not known what is on the disk. A record whose save failed may
-// thus come back after a restart: its client was refused, and no master confirms it then (CH-66).
+// If a commit fails, because the disk is full or its file system has become read-only, each
+// call in it fails, and the earlier content stays. The database is opened again before the next
+// commit, because it is not known what a failed commit has left on the disk. A record whose
+// save failed may thus come back after a restart: its client was refused, and no master
+// confirms it (CH-66).
 //
 // # Damage
 //
-// bbolt maps its file into memory and does not verify it: a damaged file can kill the process, or
-// look empty. So before each open a child process checks the file: this program with the argument
-// "boltstore-check", whose main calls [Child]. The check reads all pages of bbolt, both meta pages (bbolt
-// uses that of the commit before when the latest is damaged) and all records with their checksums,
-// and counts them. A damaged file is renamed and reported, and an empty database replaces it: then
-// no client is known, and each connects again. An empty file is damaged, too: a database gets its
-// name only when it is complete. A test damages every byte of a file, and truncates it anywhere.
+// bbolt maps its file into memory and does not verify it: a damaged file can kill the process,
+// or look empty. So a child process checks the file each time before it is opened: the program
+// itself with the argument "boltstore-check", whose main calls [Child]. The check reads all pages of
+// bbolt, both meta pages (bbolt uses that of the commit before when the latest is damaged) and
+// all records with their checksums, and counts them. A damaged file is renamed and reported,
+// and an empty database replaces it: then no client is known, and each connects again. An empty
+// file counts as damaged, because a new database gets its name only when it is complete. A test
+// damages every byte of a file, and truncates it anywhere.
 //
-// Where a page cannot be read while the file is open (SIGBUS), or is not what bbolt wrote, the
-// calls that met it fail with [ErrFault]. The file is then checked and opened again for the next
-// call; these checks take a twentieth of the time at most.
+// If a page cannot be read while the file is open (SIGBUS), or is not as bbolt wrote it, the
+// calls that need the page fail with [ErrFault]. The file is then checked and opened again for
+// the next call; these checks take at most a twentieth of the time.
 //
 // # Format
 //
@@ -41,8 +43,8 @@
 //	tombstones   8 bytes, Until in nanoseconds since 1970, big endian, and the
 //	             client, 16 bytes → its incarnation, 8 bytes, and the checksum
 //
-// Numbers of clients ascend, so that clients that connect together share pages; a client keeps its
-// number. All else is little endian. A record is
+// Numbers of clients ascend, so that clients that connect together share pages; a client keeps
+// its number. All else is little endian. A record is
 //
 //	 0  16  client
 //	16   8  incarnation

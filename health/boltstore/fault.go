@@ -8,7 +8,7 @@ import (
 )
 
 // guard calls f, which reads the mapped file. It returns [ErrFault] if a page cannot be read
-// (SIGBUS), as on a failing disk or after the file was truncated, or is not what bbolt wrote.
+// (SIGBUS), as on a failing disk or after the file was truncated, or is not as bbolt wrote it.
 func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -20,8 +20,8 @@ func guard(f func() error) (err error) {
 }
 
 // giveUp closes the database after an error. After a panic bbolt may still hold its locks, and
-// closing the database would block for ever. Then the mapping is leaked, which takes addresses
-// and no memory, and the file is unlocked, which closing does not do while it is mapped.
+// closing the database would block for ever. Then giveUp leaks the mapping, which costs address
+// space but no memory, and unlocks the file, because closing a mapped file does not unlock it.
 func (s *Store) giveUp(why error) error {
 	if !errors.Is(why, ErrFault) {
 		return s.release()

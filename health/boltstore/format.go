@@ -18,7 +18,7 @@ const maxExport = 64 << 10
 const (
 	magic         = "ulnet connections"
 	version       = 1
-	fixedSize     = 32 // of a record, before the NIDs
+	fixedSize     = 32 // size of the part of a record before the NIDs
 	crcSize       = 4
 	tombstoneKey  = 8 + 16
 	tombstoneSize = 8 + crcSize
@@ -140,10 +140,10 @@ func parseTombstone(key, value []byte) (t health.Tombstone, err error) {
 	return t, nil
 }
 
-// counts are the numbers of entries after a commit. They detect lost entries: each page of bbolt
-// has a count of its own entries only.
+// counts are the numbers of entries after a commit. They detect lost entries, because a page of
+// bbolt has only the count of its own entries.
 type counts struct {
-	commit              uint64 // its number
+	commit              uint64 // number of the commit
 	clients, tombstones uint64
 }
 

@@ -10,17 +10,18 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Checks that bbolt does not make. bbolt has two meta pages, of the latest commit and of the one
-// before. If one is damaged it uses the other: the latest commit would be lost silently.
+// Checks that bbolt does not make. bbolt has two meta pages, of the latest commit and of the
+// one before. If one is damaged, bbolt uses the other, and the latest commit could be lost
+// unnoticed.
 const (
 	pageHeader = 16
-	metaSum    = 56 // the offset of a meta's checksum: FNV-1a of all before
+	metaSum    = 56 // offset of a meta page's checksum: FNV-1a of the bytes before it
 	metaSize   = metaSum + 8
 	metaMagic  = 0xED0CDAED
 	maxPage    = 64 << 10
 )
 
-// metas checks the two meta pages of a file, and that they are of successive commits.
+// metas checks the two meta pages of a file, and that they belong to successive commits.
 func metas(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -31,9 +31,9 @@ var (
 	ErrVersion = errors.New("boltstore: the database is of a newer version: use that, or move the file away")
 )
 
-// Open opens the database, and creates it if there is none. It renames a damaged file and begins a
-// new one; Stats shows that. A file that cannot be written is opened read-only: Load returns its
-// content, and every Save fails.
+// Open opens the database, and creates it if there is none. If the file is damaged, Open
+// renames it and begins a new one; Stats shows that. A file that cannot be written is opened
+// read-only: Load returns its content, and every Save fails.
 func Open(cfg Config) (*Store, error) {
 	s := &Store{cfg: cfg.withDefaults(), wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	if err := s.reopen(); err != nil {
@@ -48,8 +48,8 @@ func Open(cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// reopen checks the file and opens it. If it cannot be written it is opened read-only, and
-// readOnly says why.
+// reopen checks the file and opens it. A file that cannot be written is opened read-only, and
+// s.readOnly says why.
 func (s *Store) reopen() error {
 	began := time.Now()
 	defer func() { s.resume = time.Now().Add(checkShare * time.Since(began)) }()
@@ -69,7 +69,7 @@ func (s *Store) reopen() error {
 	return err
 }
 
-// prepare makes sure that there is a sound file.
+// prepare makes sure that there is an undamaged file.
 func (s *Store) prepare() error {
 	_, err := os.Lstat(s.cfg.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,7 +94,7 @@ func (s *Store) prepare() error {
 	return s.create()
 }
 
-// lost reports that the records are lost, and where the damaged file is.
+// lost logs that the records are lost, and where the damaged file is.
 func (s *Store) lost(what, aside string, damage error) {
 	s.mu.Lock()
 	s.stats.SetAside, s.stats.Damage = aside, damage.Error()
@@ -102,7 +102,7 @@ func (s *Store) lost(what, aside string, damage error) {
 	s.cfg.Log.Error(what, "path", s.cfg.Path, "aside", aside, "err", damage)
 }
 
-// setAside renames the file to an unused name with the time.
+// setAside renames the file to an unused name that contains the time.
 func (s *Store) setAside() (aside string, err error) {
 	base := s.cfg.Path + ".damaged-" + s.cfg.Now().UTC().Format("20060102T150405Z")
 	aside = base
@@ -120,8 +120,8 @@ func (s *Store) setAside() (aside string, err error) {
 	return aside, s.cfg.syncDir(filepath.Dir(s.cfg.Path))
 }
 
-// create makes an empty database. It gets its name only when it is complete, so that an empty file
-// of that name is damaged.
+// create makes an empty database. The file gets its name only when it is complete, so that an
+// empty file of that name counts as damaged.
 func (s *Store) create() error {
 	fresh := s.cfg.Path + ".new"
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -167,8 +167,8 @@ func (s *Store) openBolt(path string, readOnly bool) (*bbolt.DB, error) {
 	if err != nil {
 		return nil, openError(err)
 	}
-	// From the next commit on the list is written. Without it, after a failed commit bbolt
-	// reads all pages in a goroutine of its own, where a fault ends the process.
+	// From the next commit on bbolt writes the list. Without it, bbolt would read all pages after
+	// a failed commit, in a goroutine of its own where a fault ends the process.
 	db.NoFreelistSync = false
 	return db, nil
 }

@@ -12,13 +12,14 @@ import (
 	"ulnet/health"
 )
 
-// plan has the changes of a batch of calls: the last one for each client, and all tombstones.
+// plan has the changes of a batch of calls: the last change of each client's record, and all
+// tombstones.
 type plan struct {
-	changes    []change // by key
+	changes    []change // sorted by key
 	tombstones []call
-	voids      map[health.ClientID]uint64 // tombstones up to this incarnation are removed first
+	voids      map[health.ClientID]uint64 // clients whose tombstones, up to this incarnation, are removed first
 	next       uint64
-	counts     counts // after the commit; write completes that of tombstones
+	counts     counts // counts after the commit; write adds the number of tombstones
 }
 
 // change puts a record under a key, or removes it.
@@ -67,7 +68,7 @@ func (s *Store) plan(batch []call) plan {
 	return p
 }
 
-// void removes tombstones of a client, also those of this batch.
+// void removes tombstones of a client, including those of this batch.
 func (p *plan) void(c *call) {
 	if p.voids == nil {
 		p.voids = make(map[health.ClientID]uint64)
@@ -83,7 +84,7 @@ func (p *plan) unbury(tombstones *bbolt.Bucket) error {
 	if len(p.voids) == 0 {
 		return nil
 	}
-	var keys [][]byte // deleting during the iteration would confuse the cursor
+	var keys [][]byte // deleting during the iteration would disturb the cursor
 	err := tombstones.ForEach(func(key, value []byte) error {
 		if t, err := parseTombstone(key, value); err == nil && t.Incarnation <= p.voids[t.Client] {
 			keys = append(keys, bytes.Clone(key))
@@ -137,8 +138,9 @@ func (p *plan) write(tx *bbolt.Tx, now time.Time) error {
 	return tx.Bucket(metaBucket).Put(countsKey, appendCounts(nil, p.counts))
 }
 
-// forget removes expired tombstones, which come first in the bucket. It removes at most one more
-// than twice the number that the plan adds, so that a commit stays short and old ones get fewer.
+// forget removes expired tombstones, which come first in the bucket. It removes at most one
+// more than twice the number that the plan adds, so that a commit stays short and the number of
+// expired tombstones decreases.
 func (p *plan) forget(tombstones *bbolt.Bucket, now time.Time) error {
 	c := tombstones.Cursor()
 	n := 2*len(p.tombstones) + 1

@@ -13,7 +13,8 @@ import (
 	"ulnet/health"
 )
 
-// Errors of a Store, beside those of the system. Each means that something was not saved.
+// Errors of a Store, in addition to those of the system. Each means that a change was not
+// saved.
 var (
 	ErrClosed = errors.New("boltstore: closed")
 	ErrFull   = errors.New("boltstore: too much waits for the disk")
@@ -22,7 +23,7 @@ var (
 
 // Config configures a Store. The zero value of a field means its default.
 type Config struct {
-	Path string // of the database; its directory exists
+	Path string // path of the database; its directory must exist
 	// LockTimeout is how long Open waits for another process that has the database open; 0
 	// means a second.
 	LockTimeout time.Duration
@@ -43,7 +44,7 @@ type Config struct {
 	// For tests.
 	openFile func(string, int, os.FileMode) (*os.File, error)
 	syncDir  func(string) error
-	inspect  func(path string) (damage, err error) // checks the file; nil: in a child process
+	inspect  func(path string) (damage, err error) // checks the file; nil: a child process does
 	eager    bool                                  // no pause between attempts to open the file
 }
 
@@ -70,30 +71,30 @@ type Stats struct {
 	Records  int           `json:"records"`             // clients that are saved now
 	Saved    uint64        `json:"saved"`               // calls of Save and Remove that succeeded
 	Failed   uint64        `json:"failed"`              // calls that failed
-	Commits  uint64        `json:"commits"`             // transactions, failed ones included
+	Commits  uint64        `json:"commits"`             // commits, including those that failed
 	Waiting  int           `json:"waiting"`             // calls that wait for a commit
 	Slowest  time.Duration `json:"slowest_commit_ns"`   // the longest commit so far
-	Error    string        `json:"error,omitempty"`     // of the last commit; empty: it succeeded
+	Error    string        `json:"error,omitempty"`     // error of the last commit; empty: the commit succeeded
 	SetAside string        `json:"set_aside,omitempty"` // path of the damaged file that was renamed
 	Damage   string        `json:"damage,omitempty"`    // what was wrong with that file
 }
 
-// Store is a database of connections. It has a goroutine until Close. All methods
-// are safe for concurrent use.
+// Store is a database of connections. It has one goroutine, the writer, until Close. All
+// methods are safe for concurrent use.
 type Store struct {
 	cfg Config
 
-	// Owned by the writer.
+	// The fields from here to tried are owned by the writer.
 	db         *bbolt.DB                  // nil after a commit that failed, until the file is opened again
-	file       *os.File                   // of db
-	keys       map[health.ClientID]uint64 // where a client's record is
+	file       *os.File                   // the file of db
+	keys       map[health.ClientID]uint64 // key of each client's record
 	next       uint64                     // the key of the next new client
 	tombstones uint64                     // number of tombstones
-	was        bool                       // the file has been open once
-	failure    error                      // why it is not open now
-	resume     time.Time                  // no attempt to open it before that
-	readOnly   error                      // why it cannot be written
-	tried      time.Time                  // when that was tried last
+	was        bool                       // the file has been open before
+	failure    error                      // why the file is not open now
+	resume     time.Time                  // earliest time of the next attempt to open it
+	readOnly   error                      // why the file cannot be written
+	tried      time.Time                  // when writing was last tried
 
 	mu      sync.Mutex
 	waiting []call // guarded by mu, like all below
@@ -109,11 +110,11 @@ var _ health.Store = (*Store)(nil)
 // call is one call of Save or Remove.
 type call struct {
 	client    health.ClientID
-	record    []byte // nil: remove it
-	key       []byte // of a tombstone, or nil
+	record    []byte // nil: remove the record
+	key       []byte // key of a tombstone, or nil
 	tombstone []byte
-	void      uint64 // remove tombstones up to this incarnation
-	err       error  // why it cannot be saved
+	void      uint64 // remove the client's tombstones up to this incarnation
+	err       error  // why the change cannot be saved
 	done      func(error)
 }
 
@@ -127,8 +128,9 @@ func (s *Store) Save(r health.Record, done func(error)) {
 }
 
 // Remove implements health.Store: it removes the client's record, if there is one, and adds a
-// tombstone if Until is in the future. If Until has passed it removes the client's tombstones up
-// to that incarnation, which takes a scan of all. done and errors are as for Save.
+// tombstone if Until is in the future. If Until has passed, Remove removes the client's
+// tombstones up to that incarnation, for which it scans all tombstones. done and errors are as
+// for Save.
 func (s *Store) Remove(t health.Tombstone, done func(error)) {
 	c := call{client: t.Client, done: done}
 	if !t.Until.IsZero() {
@@ -163,7 +165,7 @@ func (s *Store) wait(c call) error {
 	return nil
 }
 
-// rouse wakes the writer. The caller holds mu, so that wake is not closed.
+// rouse wakes the writer. The caller holds mu, so that the channel wake is not closed.
 func (s *Store) rouse() {
 	select {
 	case s.wake <- struct{}{}:
@@ -179,8 +181,8 @@ type load struct {
 	done       chan struct{}
 }
 
-// Load implements health.Store: it returns all records, and the tombstones that have not expired.
-// Errors are those of Save; it can be called again.
+// Load implements health.Store: it returns all records, and the tombstones that have not
+// expired. Errors are those of Save; after an error Load can be called again.
 func (s *Store) Load() (records []health.Record, tombstones []health.Tombstone, err error) {
 	l := &load{done: make(chan struct{})}
 	s.mu.Lock()
@@ -204,7 +206,7 @@ func (s *Store) Stats() Stats {
 	return st
 }
 
-// Close finishes the calls that wait, and closes the database.
+// Close waits for the calls that are queued, and closes the database.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {

@@ -21,13 +21,13 @@ const (
 // run commits waiting calls until Close.
 func (s *Store) run() {
 	defer close(s.ended)
-	// Commits are blocking system calls. With a thread of its own the writer does not block
-	// other goroutines, and each child of the crash test writes in one thread.
+	// Commits are blocking system calls. With a thread of its own the writer does not block other
+	// goroutines, and the child process of the crash test writes in only one thread.
 	runtime.LockOSThread()
 	for range s.wake {
 		s.drain()
 	}
-	s.drain() // calls that were queued before Close
+	s.drain() // saves the calls that were queued before Close
 }
 
 func (s *Store) drain() {
@@ -64,8 +64,8 @@ func (s *Store) take() []call {
 	return batch
 }
 
-// account counts a commit, and logs when commits begin to fail or to succeed again. A commit that
-// wrote nothing, such as the removal of a missing record, shows neither.
+// account counts a commit, and logs when commits begin to fail or to succeed again. A commit
+// that wrote nothing, such as the removal of a record that does not exist, counts as neither.
 func (s *Store) account(batch []call, wrote bool, err error, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,8 +97,8 @@ func (s *Store) account(batch []call, wrote bool, err error, took time.Duration)
 	}
 }
 
-// commit makes calls durable, in order, or fails for all of them. It reports whether it wrote
-// anything.
+// commit makes a batch of calls durable, in order, or fails for all of them. It reports whether
+// it wrote to the file.
 func (s *Store) commit(batch []call) (wrote bool, err error) {
 	if err := s.ready(true); err != nil {
 		return false, err
@@ -135,10 +135,10 @@ func (s *Store) update(p *plan) error {
 }
 
 const (
-	// tryAgainAfter passes between two attempts to write to a disk that was read-only.
+	// tryAgainAfter is the time between two attempts to write to a disk that was read-only.
 	tryAgainAfter = 5 * time.Second
-	// checkShare bounds the share of time for opening the file: an attempt is followed by a
-	// pause of at least that many times its length.
+	// checkShare bounds the share of time that opening the file takes: after an attempt the store
+	// pauses for at least checkShare times the duration of the attempt.
 	checkShare = 20
 )
 

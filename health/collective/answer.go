@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Answer is the merged answer of a server and all below it in the tree, little-endian:
+// Answer is the merged answer of a server and all servers below it in the tree, little-endian:
 //
 //	0  4  absent   number of servers that did not answer, although they are there
 //	4     absent   their NIDs, 20 bytes each, in the extended form
@@ -24,8 +24,8 @@ const headerSize = 4
 // errAnswer means that an answer does not parse or does not fit the request.
 var errAnswer = errors.New("collective: an answer to an eviction makes no sense")
 
-// longest returns the size in bytes of the longest answer, by the numbers of evictions and
-// servers.
+// longest returns the size in bytes of the longest answer for a number of evictions and a
+// number of servers.
 func longest(entries, servers int) int {
 	return headerSize + servers*nid.ExtendedSize + wire.ReplyHeaderSize + entries*wire.ExceptionSize
 }

@@ -20,15 +20,15 @@ const ServiceID scoll.ServiceID = 2
 // groupID names the group of all servers.
 var groupID = scoll.OOBID{High: 0x6865616c7468, Low: 1}
 
-// entity is the number of the single member of the group that each server has.
+// entity is the tag of the only entity that each server has in the group.
 var entity = []scoll.Entity{{1}}
 
 // Config configures a [Broadcaster].
 type Config struct {
 	// Agent takes part in collectives. Required; close it after the Broadcaster.
 	Agent *scoll.Agent
-	// Servers are all servers of the cluster, this one included, in any order. All servers
-	// have the same list. If it is empty, broadcasts fail until SetServers.
+	// Servers are all servers of the cluster, this one included, in any order. The list must be
+	// the same on all servers. If it is empty, broadcasts fail until SetServers.
 	Servers []nid.NID
 	// Tree is the shape of the tree for broadcasts of this server. The zero value is the
 	// binomial tree.
@@ -51,7 +51,7 @@ type Broadcaster struct {
 	stats counters
 
 	mu      sync.Mutex
-	members *scoll.Membership // nil: there are none; guarded by mu
+	members *scoll.Membership // members of the group, nil if there are none; guarded by mu
 	answer  answerer          // guarded by mu
 }
 
@@ -61,7 +61,7 @@ type answerer func(root nid.NID, request []byte, reply func([]byte))
 var _ health.Broadcaster = (*Broadcaster)(nil)
 
 // New registers the service with an agent. Errors are those of SetServers, and EALREADY if the
-// agent has one.
+// agent already has this service.
 func New(cfg Config) (*Broadcaster, error) {
 	cfg.Processing = cmp.Or(cfg.Processing, time.Second)
 	cfg.MaxMemory = cmp.Or(cfg.MaxMemory, 64<<20)
@@ -75,7 +75,7 @@ func New(cfg Config) (*Broadcaster, error) {
 	err := cfg.Agent.RegisterService(scoll.Service{
 		ID: ServiceID, PreRequest: b.preRequest, IncomingRequest: b.incomingRequest, Inline: true,
 		IncomingReply: b.incomingReply, PostReply: b.postReply, ReplyOut: b.replyOut, MapGroup: b.mapGroup,
-		Pinned: true, // a flood of other groups must not keep evictions out
+		Pinned: true, // other groups must not displace this one, however many there are
 	})
 	if err != nil {
 		return nil, fmt.Errorf("register the service of client health: %w", err)
@@ -106,7 +106,7 @@ func (b *Broadcaster) SetServers(ids []nid.NID) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if members == nil || b.members == nil || members.Digest() != b.members.Digest() { // scoll compares by identity
+	if members == nil || b.members == nil || members.Digest() != b.members.Digest() { // scoll recognizes an unchanged membership by its pointer
 		b.members = members
 	}
 	return nil

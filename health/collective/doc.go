@@ -3,24 +3,25 @@
 //
 // All servers form an out-of-band group, ordered by NID. Such a group costs nothing while no
 // client is evicted, and has no creator that could die. A request goes to the servers that
-// discovery reports as alive. Servers that disagree about the membership answer ESTALE; scoll
-// asks them again, and then the next tick of health does. Answers are merged on the way up the
-// tree. The outcome lists the servers that did not answer or were not asked.
+// discovery reports as alive. Servers that disagree about the membership answer ESTALE; package
+// scoll asks them again, and after that package health, at its next tick. Answers are merged on
+// the way up the tree. The outcome lists the servers that did not answer or were not asked.
 //
 // # Formats
 //
 // A request is a [wire.Batch]. The answer is an [Answer]: the merged [wire.Reply] of a subtree,
-// and those of its servers that are there but did not answer, since scoll knows only of answers
-// that do not arrive. A server that is not ready to answer, or too late, answers for the servers
-// below it and lists itself. If a server's answer does not parse, the whole subtree counts as not
-// having answered. All of these are asked again.
+// and the servers of the subtree that take part but did not answer. The latter are listed
+// because package scoll notices only answers that do not arrive. A server whose own answer is
+// not ready in time answers for the servers below it, and lists itself as absent. If a server's
+// answer does not parse, the whole subtree counts as not having answered. All servers that did
+// not answer are asked again.
 //
 // # Bounds
 //
-// Buffers for the answers of other servers take at most Config.MaxMemory bytes; further requests
-// are refused with EBUSY. Package scoll bounds the number of requests. The group is pinned: other
-// groups can neither evict it nor keep it out.
+// Buffers for the answers of other servers take at most Config.MaxMemory bytes; further
+// requests are refused with EBUSY. Package scoll bounds the number of requests. The group is
+// pinned: other groups can neither displace it nor take its place.
 //
-// This package starts no goroutine and reads no clock. Callbacks run in the goroutines of package
-// scoll.
+// This package starts no goroutine and reads no clock. Callbacks run in the goroutines of
+// package scoll.
 package collective

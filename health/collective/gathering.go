@@ -10,10 +10,10 @@ import (
 
 // gathering merges the answers of the children to a request.
 type gathering struct {
-	entries int // evictions in the request
+	entries int // number of evictions in the request
 
 	mu     sync.Mutex
-	answer Answer // merged; guarded by mu
+	answer Answer // the merged answer; guarded by mu
 }
 
 func (g *gathering) reset() {
@@ -22,10 +22,10 @@ func (g *gathering) reset() {
 	g.answer = Answer{}
 }
 
-// take merges the answer of a child, whose memory it does not keep, and reports whether it is
-// valid. If it is not, the child and all servers below it count as not having answered. An empty
-// answer is not valid: it comes from a child with an older version of package scoll, which has
-// lost the answers from below.
+// take merges the answer of a child, without keeping the answer's memory, and reports whether
+// the answer is valid. If it is not valid, the child and all servers below it count as not
+// having answered. An empty answer is not valid: it comes from a child with an older version of
+// package scoll, which has lost the answers of the servers below.
 func (g *gathering) take(r *scoll.Request, child int, answer []byte) (ok bool) {
 	a, err := ParseAnswer(answer, g.entries, r.Child(child).Nodes)
 	if err != nil {
@@ -43,7 +43,7 @@ func (g *gathering) merge(a *Answer) {
 	g.answer.Reply.Merge(a.Reply)
 }
 
-// with merges this server's own answer, nil if there is none, with those of the children.
+// with merges this server's own answer, nil if there is none, with the answers of the children.
 func (g *gathering) with(self nid.NID, own []byte) []byte {
 	a := Answer{}
 	var err error
@@ -63,8 +63,8 @@ func (g *gathering) all() Answer {
 	return g.answer
 }
 
-// own is this server's answer, which may be set before or after a callback waits for it. The zero
-// value is ready for use.
+// own is this server's own answer, which may be set before or after a callback begins to wait
+// for it. The zero value is ready for use.
 type own struct {
 	mu      sync.Mutex
 	answer  []byte // nil: there will be none; guarded by mu, like all below
@@ -72,7 +72,7 @@ type own struct {
 	waiting func([]byte)
 }
 
-// set sets the answer. Only the first counts.
+// set sets the answer. Later calls have no effect.
 func (o *own) set(answer []byte) {
 	o.mu.Lock()
 	if o.there {
@@ -87,7 +87,8 @@ func (o *own) set(answer []byte) {
 	}
 }
 
-// then calls f with the answer, at once or when it is set. late reports the second case.
+// then calls f with the answer once it is set: before then returns, or later, which late
+// reports.
 func (o *own) then(f func([]byte)) (late bool) {
 	o.mu.Lock()
 	o.waiting = f

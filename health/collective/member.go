@@ -10,10 +10,10 @@ import (
 	"ulnet/scoll"
 )
 
-// received is a request of another server that this one is handling.
+// received is a request of another server that this server is handling.
 type received struct {
-	memory int64         // bytes of its buffers
-	until  time.Duration // when this server's own answer is too late
+	memory int64         // bytes of the request's buffers
+	until  time.Duration // time after which this server's own answer is too late
 	own    own
 	timer  atomic.Pointer[machine.Timer] // expires at until
 	gathering
@@ -22,7 +22,7 @@ type received struct {
 // preRequest checks a request and posts buffers for the answers of the children.
 func (b *Broadcaster) preRequest(r *scoll.Request) error {
 	if c, root := r.Private().(*call); root {
-		return c.begin(r) // another attempt
+		return c.begin(r) // this server repeats its own request
 	}
 	batch, err := wire.ParseBatch(r.Payload())
 	if err != nil {
@@ -43,18 +43,18 @@ func (b *Broadcaster) preRequest(r *scoll.Request) error {
 		return err
 	}
 	r.Data = p
-	if r.Repeated() { // another attempt: evictions are idempotent, and the answer is needed
+	if r.Repeated() { // the server has run an earlier attempt: evictions are idempotent, and its answer is needed
 		b.run(r, p)
 	}
 	return nil
 }
 
-// patience is how long a server waits for its own answer. It is shorter than the time for which
-// others wait, so that they get at least the answers from below.
+// patience returns how long a server waits for its own answer. It is shorter than the time for
+// which other servers wait, so that they get at least the answers of the servers below.
 func patience(processing time.Duration) time.Duration { return processing * 3 / 4 }
 
-// incomingRequest lets this server answer. It never fails: otherwise the answers from below would
-// be passed on as far as they fit, and not merged.
+// incomingRequest makes this server answer. It never fails: after a failure the module would
+// pass the answers from below on, as far as they fit, and not merge them.
 func (b *Broadcaster) incomingRequest(r *scoll.Request) error {
 	if p, ok := r.Data.(*received); ok {
 		b.run(r, p)
@@ -62,7 +62,7 @@ func (b *Broadcaster) incomingRequest(r *scoll.Request) error {
 	return nil
 }
 
-// run lets this server answer.
+// run makes this server answer.
 func (b *Broadcaster) run(r *scoll.Request, p *received) {
 	answer := b.server()
 	if answer == nil {
@@ -77,7 +77,7 @@ func (b *Broadcaster) run(r *scoll.Request, p *received) {
 // incomingReply merges the answer of a child.
 func (b *Broadcaster) incomingReply(p *scoll.Reply) {
 	if p.Status != scoll.OK {
-		return // scoll lists all missing servers
+		return // Unreached lists all missing servers
 	}
 	var g *gathering
 	if c, root := p.Request.Private().(*call); root {
@@ -102,7 +102,7 @@ func (b *Broadcaster) postReply(r *scoll.Request) {
 		if answer == nil {
 			b.stats.absent.Add(1)
 		}
-		_ = r.Reply(p.with(r.NID(), answer)) // an error: the module has answered, because it took too long
+		_ = r.Reply(p.with(r.NID(), answer)) // after an error the module has answered, because this server took too long
 	})
 	if late {
 		t := b.cfg.Clock.AfterFunc(max(p.until-b.cfg.Clock.Now(), 0), func() { p.own.set(nil) })

@@ -13,7 +13,7 @@ import (
 // call is a broadcast of this server.
 type call struct {
 	done    func(health.Outcome)
-	servers *scoll.Membership // at its begin
+	servers *scoll.Membership // servers when the broadcast began
 	gathering
 }
 
@@ -23,7 +23,7 @@ func (b *Broadcaster) Broadcast(request []byte, done func(health.Outcome)) {
 	b.stats.broadcasts.Add(1)
 	if err := b.send(request, done); err != nil {
 		b.stats.unsent.Add(1)
-		b.cfg.Clock.AfterFunc(0, func() { done(health.Outcome{Err: err}) }) // not within this call
+		b.cfg.Clock.AfterFunc(0, func() { done(health.Outcome{Err: err}) }) // from another goroutine, after Broadcast has returned
 	}
 }
 
@@ -47,7 +47,7 @@ func (b *Broadcaster) send(request []byte, done func(health.Outcome)) error {
 	return nil
 }
 
-// begin posts the buffers of an attempt.
+// begin posts the buffers for an attempt.
 func (c *call) begin(r *scoll.Request) error {
 	c.reset()
 	return post(r, c.entries)

@@ -5,11 +5,11 @@ import "sync/atomic"
 // Stats has the counters of a [Broadcaster].
 type Stats struct {
 	Broadcasts uint64 // broadcasts that this server began
-	Unsent     uint64 // of those, that could not be sent
+	Unsent     uint64 // of these, broadcasts that could not be sent
 	Served     uint64 // requests of others that this server answered
-	Unserved   uint64 // requests that came while Serve was not set, as before the start
+	Unserved   uint64 // requests that came while no function of Serve was set, as before the start
 	Malformed  uint64 // requests that do not parse
-	Busy       uint64 // requests refused for want of memory
+	Busy       uint64 // requests that were refused because Config.MaxMemory was reached
 	Absent     uint64 // requests that this server could not answer in time
 	BadAnswers uint64 // answers of children that do not parse
 	Memory     uint64 // bytes of buffers in use now

@@ -10,34 +10,35 @@ import (
 // choose at random and keep their master while it lives, so a server that was restarted would
 // stay idle.
 //
-// A server reports its number of clients in its digests: to all masters of clients that it
-// holds, to two other servers in turn, and to a server that has come back. A server that has
-// far more clients than another asks a part of them, over some ticks, to choose that one;
-// they keep all their connections. The threshold is four standard deviations of a random
-// choice; for a server that has just come back any surplus of two counts.
+// A server reports its number of clients in its digests: to all servers that are masters of
+// clients connected to it, to two other servers in turn, and to a server that has come back. A
+// server that has far more clients than another one asks a part of them, over some ticks, to
+// choose the other one; these clients keep all their connections. The threshold is four
+// standard deviations of a random choice; towards a server that has just come back, a surplus
+// of two is enough.
 type balance struct {
-	counted time.Duration // active time
-	mine    int           // clients whose master this is, at that time
-	cursor  int32         // slot at which ask goes on
-	turn    int32         // the next server to report to
-	shed    bool          // some server has a surplus that is not asked for yet
+	counted time.Duration // active time at which mine was counted
+	mine    int           // number of clients whose master this server is
+	cursor  int32         // slot at which ask continues
+	turn    int32         // number of the next server to report to
+	shed    bool          // there is a surplus towards a server whose clients were not all asked yet
 }
 
 // burden is the reported load of another server.
 type burden struct {
 	clients  int
-	idle     wire.Code     // why it takes no clients; OK: it does
-	favored  time.Duration // active time until which it counts as just come back
-	greet    bool          // it gets a digest at the next tick, and answers with its own load
-	surplus  int           // clients that are still to be asked to choose it
-	perTick  int           // of these, how many in one tick
-	reported bool          // it has reported a load since it came alive
+	idle     wire.Code     // why the server takes no clients; OK: it takes clients
+	favored  time.Duration // active time until which the server counts as one that has just come back
+	greet    bool          // the next tick sends the server a digest, which it answers with its own load
+	surplus  int           // number of clients that are still to be asked to choose the server
+	perTick  int           // of these, the number to ask in one tick
+	reported bool          // the server has reported a load since it came alive
 }
 
 const (
-	greeted    = 2  // servers per round of digests that get a report besides the masters
-	shedTicks  = 16 // ticks over which a surplus is asked for
-	favorFor   = 4  // how long a return counts, in units of T_evict
+	greeted    = 2  // number of servers, other than masters, that get a report in a round of digests
+	shedTicks  = 16 // number of ticks over which the clients of a surplus are asked
+	favorFor   = 4  // how long a server counts as just come back, in units of T_evict
 	deviations = 4  // threshold in standard deviations of a random choice
 )
 
@@ -54,7 +55,8 @@ func (b *balance) load(s *Server) int {
 	return b.mine
 }
 
-// standing returns OK if this server takes clients as their master, or why it does not.
+// standing returns OK if this server takes clients as their master, otherwise the reason why it
+// does not.
 func (b *balance) standing(s *Server) wire.Code {
 	switch {
 	case !s.quorum.have:
@@ -65,12 +67,13 @@ func (b *balance) standing(s *Server) wire.Code {
 	return wire.OK
 }
 
-// returned records that a server has come back.
+// returned records that another server has come back.
 func (b *balance) returned(s *Server, m *member) {
 	m.burden = burden{greet: true, favored: s.now + favorFor*s.cfg.Evict}
 }
 
-// heard applies a load report, and computes the surplus towards that server.
+// heard applies a load report of a server, and computes the surplus of this server's clients
+// towards it.
 func (b *balance) heard(s *Server, i int32, m *wire.Message) {
 	o := &s.members.list[i].burden
 	if o.reported && o.idle == wire.Draining && m.Code == wire.OK {
@@ -85,8 +88,8 @@ func (b *balance) heard(s *Server, i int32, m *wire.Message) {
 	if far := more*more > deviations*deviations*(mine+o.clients); more < 2 || !far && s.now >= o.favored {
 		return
 	}
-	// All live servers do the same. The remainder of the division falls on those with the
-	// lowest rank, which differs by receiver.
+	// All live servers ask a part of the surplus. The remainder of the division falls on those
+	// with the lowest rank, which is a different one for each receiver.
 	live, rank := s.members.distance(i)
 	o.surplus = more*(rank+1)/live - more*rank/live
 	o.perTick = (o.surplus + shedTicks - 1) / shedTicks
@@ -111,7 +114,7 @@ func (m *members) distance(from int32) (live, distance int) {
 	return live, (distance + live) % live
 }
 
-// run sends the reports that are due and asks clients, once per tick.
+// run sends the reports that are due and asks clients to choose other servers, once per tick.
 func (b *balance) run(s *Server) {
 	for i := range s.members.list {
 		if o := &s.members.list[i].burden; o.greet && s.members.alive(int32(i)) {
@@ -128,8 +131,8 @@ func (b *balance) run(s *Server) {
 		if o.surplus == 0 {
 			continue
 		}
-		// The report may be out of date, or this server may have asked many clients to choose
-		// others since.
+		// The report may be out of date, or this server may have asked many clients since to choose
+		// other servers.
 		if b.standing(s) != wire.OK || !s.members.alive(int32(i)) || b.load(s) < o.clients+2 {
 			o.surplus = 0
 			continue
@@ -162,7 +165,7 @@ func (b *balance) ask(s *Server, to int32, count int) (asked int) {
 	return asked
 }
 
-// rotate marks the next servers in turn for a report that this round of digests does not
+// rotate marks the next servers in turn for a report, which this round of digests does not
 // reach.
 func (b *balance) rotate(s *Server, told []bool) {
 	n := int32(len(s.members.list))

@@ -8,22 +8,23 @@ import (
 )
 
 // incarnationMargin is how far the number of a client's incarnation may be ahead of the wall
-// clock (local policy). Clocks that run ahead are wrong by hours; clocks that are wrong by
-// years are behind.
+// clock (local policy). A clock that is ahead is usually wrong by hours, while a clock that is
+// wrong by years is usually behind.
 const incarnationMargin = 366 * 24 * time.Hour
 
-// incarnationStep is how far the number of a client's incarnation may exceed the highest one that
-// this server knows of that client. It lets a client that was told of a later incarnation take the
-// next number. A client may send many such messages: with a larger step an attacker could move the
-// number years ahead of the clock, a step with each message.
+// incarnationStep is how far the number of a client's incarnation may exceed the highest one
+// that this server knows of that client. A client that was told of a later incarnation takes
+// the next number, which must be accepted. A client may send many such messages: with a larger
+// step an attacker could move the number years ahead of the clock, a step with each message.
 const incarnationStep = 1024
 
-// believed returns the highest incarnation number that a client's message may carry now. A client
-// numbers an incarnation by the wall clock in nanoseconds, or by one more than the number before
-// (CH-A1). This server's own incarnation is numbered in the same way, so that its number plus the
-// time since its start is a wall clock that never goes back. A number far beyond the clock would
-// make the client's id unusable, since no later incarnation could exceed it. A client that is told
-// of a number within the margin takes the next one, which the clock reaches soon.
+// believed returns the highest incarnation number that a client's message may carry now. A
+// client numbers an incarnation by the wall clock in nanoseconds, or by one more than the
+// number before (CH-A1). This server's own incarnation is numbered in the same way, so its
+// number plus the time since its start is a wall clock that never goes back. A number far
+// beyond the clock would make the client's id unusable, since no later incarnation could exceed
+// it. A client that is told of a number within the margin takes the next one, which the clock
+// reaches soon.
 func (s *Server) believed(id wire.ClientID) uint64 {
 	wall, known := s.cfg.Incarnation+uint64(s.now-s.began), uint64(0)
 	if i, ok := s.find(id); ok {
@@ -35,7 +36,7 @@ func (s *Server) believed(id wire.ClientID) uint64 {
 	return max(sum(wall, uint64(incarnationMargin)), sum(known, incarnationStep))
 }
 
-// sum adds to the number of an incarnation, and saturates.
+// sum adds a step to the number of an incarnation; the result saturates.
 func sum(a, b uint64) uint64 {
 	if a > math.MaxUint64-b {
 		return math.MaxUint64

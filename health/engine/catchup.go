@@ -10,7 +10,7 @@ import (
 )
 
 // A server that was cut off, or has just started, does not know which clients the others have
-// evicted meanwhile, and neither does a client that was cut off with it. So a server that wins
+// evicted meanwhile, nor does a client that was cut off together with it. So a server that wins
 // the quorum, or that sees another server come back, fetches tombstones (read repair). Until
 // all live servers have answered it tells clients that connect to come back, but for no longer
 // than T_bcast, so that a server that does not answer blocks no client. A tombstone that
@@ -19,40 +19,41 @@ import (
 const (
 	// maxPages bounds the messages of one answer, and so the tombstones in it.
 	maxPages = 64
-	// maxAsks bounds the repetitions of a question that is not answered.
+	// maxAsks bounds how often a question without an answer is repeated.
 	maxAsks = 5
 )
 
 // catchup is the state of this read repair.
 type catchup struct {
 	sequence uint64
-	until    time.Duration // active time until which connects wait; 0: they do not
-	asked    []question    // by the number of the server
+	until    time.Duration // active time until which connects must wait; 0: they need not
+	asked    []question    // questions by the number of the server
 	news     news
 	doubts   doubts
 }
 
-// question is a question to another server, and the latest answer to a question of that one.
+// question is a question to another server, and this server's latest answer to a question of
+// the other one.
 type question struct {
 	sequence uint64 // 0: nothing is asked
-	last     uint64 // the sequence of the latest
+	last     uint64 // sequence number of the latest question
 	age      time.Duration
-	at       time.Duration // when it was asked last
+	at       time.Duration // when the question was last sent
 	asks     int
-	pages    uint64 // of its answer that have come, a bit for each
-	told     int    // incarnations in news that it has told itself
-	outdated bool   // the quorum was lost since
+	pages    uint64 // pages of the answer that have arrived, a bit for each
+	told     int    // number of incarnations in news that the server itself has reported
+	outdated bool   // the quorum was lost since the question
 	answer   answer
 }
 
-// answer is the latest one to a question of another server.
+// answer is the latest answer to a question of another server.
 type answer struct {
-	at       time.Duration // when that was answered, active time; below 0: never
+	at       time.Duration // active time of the answer; below 0: there was none
 	sequence uint64
 	age      time.Duration
 }
 
-// of returns the entry of a server.
+// of returns the question of a server.
 func (u *catchup) of(i int32) *question {
 	for int(i) >= len(u.asked) {
 		u.asked = append(u.asked, question{answer: answer{at: -1}})
@@ -60,7 +61,8 @@ func (u *catchup) of(i int32) *question {
 	return &u.asked[i]
 }
 
-// won asks all live servers for the tombstones since the loss of the quorum.
+// won asks all live servers for the tombstones that they have added since the loss of the
+// quorum.
 func (u *catchup) won(s *Server, away time.Duration) {
 	for i := range s.members.list {
 		if int32(i) != s.members.self && s.members.alive(int32(i)) {
@@ -72,7 +74,7 @@ func (u *catchup) won(s *Server, away time.Duration) {
 	}
 }
 
-// ask asks a server for the tombstones of the given time and of the time before in which
+// ask asks a server for the tombstones of the time away, and of the time before it in which
 // evictions become final everywhere. It does not repeat a question so soon that the rate limit
 // of the other server would refuse it.
 func (u *catchup) ask(s *Server, i int32, away time.Duration) {
@@ -82,7 +84,7 @@ func (u *catchup) ask(s *Server, i int32, away time.Duration) {
 	}
 }
 
-// lost marks the answers that were given as outdated: recent tombstones were dropped.
+// lost marks the earlier answers as outdated, because recent tombstones were dropped.
 func (u *catchup) lost() {
 	for i := range u.asked {
 		u.asked[i].outdated = true
@@ -99,9 +101,9 @@ func (u *catchup) askFor(s *Server, i int32, age time.Duration) {
 	u.send(s, i, q)
 }
 
-// askBack asks a server that asks this one the same question, unless that was done lately:
-// after an asymmetric partition only one of the two has noticed that the other was away, and
-// that one has evicted clients without the other.
+// askBack asks a server that asks this server the same question, unless it did so lately: after
+// an asymmetric partition only one of the two servers notices that the other was away, and the
+// one that did not notice may have evicted clients without the other.
 func (u *catchup) askBack(s *Server, i int32, age time.Duration) {
 	if q := u.of(i); q.at == 0 || s.now-q.at >= maxAsks*s.cfg.Tick {
 		u.askFor(s, i, age)
@@ -113,7 +115,7 @@ func (u *catchup) send(s *Server, i int32, q *question) {
 	s.send(nid.ProcessID{NID: s.members.nid(i), PID: s.cfg.PID}, &wire.Message{Kind: wire.Tombstones, Sequence: q.sequence, Retry: q.age})
 }
 
-// open reports whether a live server has not answered.
+// open reports whether the answer of a live server is missing.
 func (u *catchup) open(s *Server) bool {
 	for i := range u.asked {
 		if u.asked[i].sequence != 0 && s.members.alive(int32(i)) {
@@ -123,7 +125,7 @@ func (u *catchup) open(s *Server) bool {
 	return false
 }
 
-// holds reports whether connects have to wait for answers.
+// holds reports whether connects must wait for answers.
 func (u *catchup) holds(s *Server) bool {
 	if u.until != 0 && (s.now >= u.until || !u.open(s)) {
 		u.until = 0
@@ -131,7 +133,7 @@ func (u *catchup) holds(s *Server) bool {
 	return u.until != 0
 }
 
-// run repeats questions, once per tick, and gives up servers that do not answer.
+// run repeats questions once per tick, and gives up servers that do not answer.
 func (u *catchup) run(s *Server) {
 	for i := range u.asked {
 		switch q := &u.asked[i]; {
@@ -146,7 +148,8 @@ func (u *catchup) run(s *Server) {
 	u.pass(s)
 }
 
-// tombstonesAsked answers another server with the youngest tombstones, at most twice per tick.
+// tombstonesAsked answers another server's question with the youngest tombstones, at most twice
+// per tick.
 func (s *Server) tombstonesAsked(q *asked) {
 	from, ok := s.members.find(q.from.NID)
 	if !ok || from == s.members.self || q.from.PID != s.cfg.PID {
@@ -164,7 +167,7 @@ func (s *Server) tombstonesAsked(q *asked) {
 	s.catchup.askBack(s, from, q.m.Retry)
 }
 
-// tellTombstones answers a server.
+// tellTombstones sends an answer to a server.
 func (s *Server) tellTombstones(to int32, a answer) {
 	pages, cut := s.tombstones.young(s.now, s.cfg.tombstone(), a.age)
 	s.stats.Untold += cut
@@ -175,8 +178,8 @@ func (s *Server) tellTombstones(to int32, a answer) {
 	}
 }
 
-// young returns the tombstones not older than age as pages of messages, one at least,
-// the youngest first, and counts those for which there is no room.
+// young returns the tombstones not older than age, the youngest first, as pages that fit
+// messages, at least one page. It also counts the tombstones for which there was no room.
 func (t *tombstones) young(now, lasting, age time.Duration) (pages []wire.Entries, cut uint64) {
 	pages = []wire.Entries{nil}
 	for k := len(t.queue) - 1; k >= 0; k-- {

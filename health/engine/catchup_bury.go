@@ -6,12 +6,12 @@ import (
 	"ulnet/health/wire"
 )
 
-// buryAlso applies a tombstone of another server as if it were one of this server's own from
-// before a restart, and evicts a client that is connected in that incarnation. If the client
-// has made a later choice of a master than the evicted one, it is evicted only if most servers
-// have the tombstone.
+// buryAlso adds a tombstone of another server as if this server had had it before a restart,
+// and evicts a client that is connected in that incarnation. If the client has made a later
+// choice of a master than the evicted one, it is evicted only if most servers have the
+// tombstone.
 func (s *Server) buryAlso(e wire.Entry, from int32) {
-	if e.Incarnation > s.believed(e.Client) { // the tombstone would refuse all later incarnations
+	if e.Incarnation > s.believed(e.Client) { // such a tombstone would refuse all later incarnations
 		s.stats.Ahead++
 		return
 	}
@@ -30,15 +30,15 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 	s.stats.Fetched++
 	s.catchup.learned(&e, from)
 	s.emit(ServerEffect{Kind: DoRemove, Client: e.Client, Incarnation: e.Incarnation, For: left})
-	if i, known := s.find(e.Client); known { // a later incarnation, whose record went with it
+	if i, known := s.find(e.Client); known { // a later incarnation is connected: adding the tombstone has removed its record
 		s.save(0, s.conn(i))
 	}
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, of)
 	s.tombstones.said(&e, unnamed, s.now+left-s.cfg.tombstone())
 }
 
-// buriedElsewhere ends the connection of an incarnation of which another server has had a
-// tombstone for the given time, and reports whether it did.
+// buriedElsewhere ends the connection of an incarnation for which another server has had a
+// tombstone for the time age, and reports whether it did.
 func (s *Server) buriedElsewhere(i int32, e *wire.Entry, from int32, age time.Duration) bool {
 	c := s.conn(i)
 	if c.incarnation == e.Incarnation {
@@ -46,7 +46,7 @@ func (s *Server) buriedElsewhere(i int32, e *wire.Entry, from int32, age time.Du
 		switch {
 		case c.state == evicting, later && !s.catchup.doubts.said(s, c, from, age):
 			return false
-		case later && c.state == connected && s.ours(c): // others may hold it under this master
+		case later && c.state == connected && s.ours(c): // other servers may know the client under this master
 			s.evict(i, wire.LostMaster)
 			s.evictions.urgent = true
 			return false

@@ -2,19 +2,20 @@ package engine
 
 import "ulnet/health/wire"
 
-// A server that evicts an orphan tells no other server. A server that learns of such a
-// tombstone may have just answered a third one, which asks only the servers from which it was
-// cut off. It then answers that one again, so that after a partition all servers refuse an
-// incarnation or none does. Other evictions have been broadcast to all that were not cut off.
+// A server that evicts an orphan does not notify other servers. When this server learns of such
+// a tombstone, it may have answered the question of a third server just before, and the third
+// one asks only the servers from which it was cut off. So this server answers the third one
+// again, so that after a partition either all servers refuse an incarnation or none does. Other
+// evictions were broadcast to all servers that were not cut off.
 
 // lately is the number of ticks after a server's question during which this server still sends
 // it the tombstones that it learns.
 const lately = 2 * maxAsks
 
-// news are the incarnations that were learned and not passed on yet.
+// news are the incarnations whose tombstones this server has learned and not passed on yet.
 type news map[wire.ClientID]uint64
 
-// learned records that a server has told a tombstone that was new here.
+// learned records that another server has sent a tombstone that was new to this server.
 func (u *catchup) learned(e *wire.Entry, from int32) {
 	if e.Epoch != 0 {
 		return
@@ -26,16 +27,16 @@ func (u *catchup) learned(e *wire.Entry, from int32) {
 	u.of(from).told++
 }
 
-// heard records that another server has told the same tombstone.
+// heard records that another server, too, has sent a tombstone that is in the news.
 func (u *catchup) heard(e *wire.Entry, from int32) {
 	if u.news[e.Client] == e.Incarnation {
 		u.of(from).told++
 	}
 }
 
-// pass answers servers again that have asked lately and have not told all of the news
-// themselves. It waits for the answers to this server's own questions first, which may bring
-// more.
+// pass answers again those servers that have asked lately and have not sent all of the news
+// themselves. It first waits for the answers to this server's own questions, which may bring
+// more news.
 func (u *catchup) pass(s *Server) {
 	if len(u.news) == 0 || u.holds(s) {
 		return

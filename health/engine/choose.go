@@ -10,7 +10,7 @@ func (s *Server) choose(q *asked) {
 		code = s.chosen(i, c, q)
 	}
 	if k, ok := s.find(q.m.Client); ok && code == wire.Busy && c == nil && s.conn(k).state == saving {
-		s.conn(k).sequence = q.m.Sequence // saved answers it
+		s.conn(k).sequence = q.m.Sequence // saved sends the answer
 		return
 	}
 	s.stats.Choices[code]++
@@ -43,11 +43,11 @@ func (s *Server) chosen(i int32, c *conn, q *asked) wire.Code {
 	if m.Epoch > c.epoch || c.state == recovering {
 		s.rehome(i, c, master, m.Epoch)
 	}
-	s.spoke(c, q) // also if it had another master before
+	s.spoke(c, q) // also if this server had recorded another master
 	return wire.OK
 }
 
-// rehome gives a connection a master.
+// rehome sets the master of a connection.
 func (s *Server) rehome(i int32, c *conn, master int32, epoch uint32) {
 	s.become(c, connected)
 	c.master, c.epoch, c.previous = master, epoch, noSlot

@@ -9,13 +9,14 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// claims are the keys that sign and verify what a master agreed to (CH-44, CH-A15): an
-// HMAC-SHA-256 over client, incarnation, master and epoch, with a key that all servers share.
-// For a key rotation all servers are given the new key as the second one, then as the first.
-// Without keys nothing is signed, and every claim is believed.
+// claims are the keys that sign and verify a claim: the statement of a server that it has
+// agreed to be the client's master (CH-44, CH-A15). The token of a claim is an HMAC-SHA-256
+// over client, incarnation, master and epoch, with a key that all servers share. For a key
+// rotation all servers first get the new key as the second one, and then as the first. Without
+// keys no claim is signed, and every claim is accepted.
 type claims [][]byte
 
-// append appends a token, or nothing without keys.
+// append appends the token of a claim, or nothing without keys.
 func (c claims) append(b []byte, client wire.ClientID, incarnation uint64, master nid.NID, epoch uint32) []byte {
 	if len(c) == 0 {
 		return b

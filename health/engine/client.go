@@ -15,19 +15,18 @@ import (
 // ClientConfig configures a [Client]. The zero value of a field means its
 // default.
 type ClientConfig struct {
-	// ID names the client, over all its lives. Required.
+	// ID names the client, in all its incarnations. Required.
 	ID wire.ClientID
-	// Incarnation is the number of this incarnation, higher than that of any before.
-	// Required.
+	// Incarnation is the number of this incarnation, higher than those of earlier ones. Required.
 	Incarnation uint64
-	// Name is what people call the client: at most MaxName bytes, printable.
+	// Name is a name for people to read: at most MaxName bytes, printable.
 	Name string
 	// Servers are all servers of the cluster. They are not modified. Required.
 	Servers []nid.NID
-	// PID is that of all servers. Default nid.LustrePID.
+	// PID is the PID of all servers. Default nid.LustrePID.
 	PID nid.PID
 	Timing
-	// Seed is for the choice of masters and for jitter, together with ID.
+	// Seed, together with ID, seeds the random choice of masters and the jitter.
 	Seed uint64
 	// Keys, if there are any, sign connects: servers that have keys accept no others.
 	// Servers of versions before 2026-11-25 do not understand signed connects.
@@ -46,24 +45,24 @@ type ClientInputKind uint8
 const (
 	ClientTimer   ClientInputKind = iota
 	ClientStart                   // find a master
-	ClientLeave                   // disconnect from all; AllTold answers
+	ClientLeave                   // disconnect from all servers; AllTold is the answer
 	ClientArrived                 // From, PeerIncarnation, At, Data: a message arrived
-	Traffic                       // Server, Sent, Heard: answers LookAt
-	Attach                        // Server: connect to it, too; only with a master (CH-58)
-	Detach                        // Server: disconnect from it
-	Doubt                         // Server: it may have forgotten this client: a request failed, or the transport lost the connection
+	Traffic                       // Server, Sent, Heard: the answer to LookAt
+	Attach                        // Server: connect to this server, too; only with a master (CH-58)
+	Detach                        // Server: disconnect from this server
+	Doubt                         // Server: the server may have forgotten this client, because a request failed, or the transport lost the connection
 	ClientServers                 // Servers: all servers from now on
 )
 
 // ClientInput is what a [Client] steps on; the zero value is the timer. Data is
 // valid during Step.
 type ClientInput struct {
-	Kind            ClientInputKind // which of the other fields count
+	Kind            ClientInputKind // which of the other fields are used
 	From            nid.ProcessID   // the process that sent the message
 	Server          nid.NID         // the server that the input is about
-	At              time.Duration   // shell's time of receipt; 0: now
-	PeerIncarnation uint64          // of the NI that sent the message
-	Sent, Heard     time.Duration   // shell's time of the last message to and from the server's node; 0: none
+	At              time.Duration   // when the message was received, in the caller's time; 0: now
+	PeerIncarnation uint64          // incarnation of the NI that sent the message
+	Sent, Heard     time.Duration   // when the last message to and from the server's node was sent and received, in the caller's time; 0: there was none
 	Data            []byte          // the message
 	Servers         []nid.NID       // all servers
 }
@@ -74,17 +73,17 @@ type ClientEffectKind uint8
 // The kinds of effects, with the fields of [ClientEffect] that they use.
 const (
 	SendTo  ClientEffectKind = iota // To, Data: send a message to a server
-	LookAt                          // To, PeerIncarnation: answer Traffic, with the last message of that incarnation
+	LookAt                          // To, PeerIncarnation: report the last message of that incarnation by Traffic
 	Tell                            // Event
-	Lonely                          // ClientOutput.Answers: there is no master, for these reasons
-	AllTold                         // all servers know that this client has left, or T_evict is over: see Client.Unaware
+	Lonely                          // there is no master, for the reasons in ClientOutput.Answers
+	AllTold                         // all servers know that this client has left, or T_evict has passed: see Client.Unaware
 )
 
-// ClientEffect is one thing that a step wants done.
+// ClientEffect is one thing that a step asks its caller to do.
 type ClientEffect struct {
-	Kind            ClientEffectKind // which of the other fields count
+	Kind            ClientEffectKind // which of the other fields are used
 	Begin, End      int              // Data is Buf[Begin:End]
-	PeerIncarnation uint64           // of the NI of To
+	PeerIncarnation uint64           // incarnation of the NI of To
 	To              nid.ProcessID    // the receiver, or the process to look for
 	Event           ClientEvent      // for the program
 }
@@ -94,13 +93,13 @@ type ClientEventKind uint8
 
 // The kinds of events, with the fields of [ClientEvent] that they use.
 const (
-	MasterChosen ClientEventKind = iota // Server, Epoch: it is the master now
-	MasterLost                          // Server, Code: it is not the master any more; the client looks for another one
-	Attached                            // Server: connected to it
-	Dropped                             // Server, Code: not connected to it any more
-	Refused                             // Server, Code: it does not connect now, or, with NotConnected, Attach came without a master; Evict with OtherTimes
+	MasterChosen ClientEventKind = iota // Server, Epoch: the server is the master now
+	MasterLost                          // Server, Code: the server is no longer the master; the client looks for another one
+	Attached                            // Server: the client is connected to the server
+	Dropped                             // Server, Code: the client is no longer connected to the server
+	Refused                             // Server, Code: the server does not accept the client now or, with NotConnected, Attach was called without a master; Evict with OtherTimes
 	Evicted                             // Server, Code, Incarnation: all servers have evicted the client; its next incarnation begins
-	Superseded                          // Server, Incarnation, Peer: a later incarnation of this client runs elsewhere; this one rests for some minutes
+	Superseded                          // Server, Incarnation, Peer: a later incarnation of this client runs elsewhere; this one waits for some minutes before it tries again
 	clientEvents
 )
 
@@ -117,24 +116,24 @@ func (k ClientEventKind) String() string { return name(clientEventNames[:], uint
 // MarshalText implements encoding.TextMarshaler.
 func (k ClientEventKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// ClientEvent is something that the program of a client is told.
+// ClientEvent is an event that is reported to the program of a client.
 type ClientEvent struct {
 	Kind        ClientEventKind `json:"event"`           // what happened
 	Code        wire.Code       `json:"code"`            // why
 	Epoch       uint32          `json:"epoch,omitempty"` // number of the latest choice of a master
-	Incarnation uint64          `json:"incarnation"`     // of this client; of Superseded, the later one
-	Server      nid.NID         `json:"server,omitzero"` // the server that it is about
-	// Peer is where the later incarnation of Superseded runs, if Server knows it; servers
-	// before 2026-11-24 do not tell it.
+	Incarnation uint64          `json:"incarnation"`     // incarnation of this client; with Superseded: the later one
+	Server      nid.NID         `json:"server,omitzero"` // the server that the event is about
+	// Peer is where the later incarnation of Superseded runs, if Server has reported that; servers
+	// of versions before 2026-11-24 do not.
 	Peer nid.NID `json:"peer,omitzero"`
 	// Evict is T_evict of Server, which is too short for this client.
 	Evict time.Duration `json:"evict_ns,omitempty"`
 }
 
-// ClientOutput is what a [Client] wants done, in order.
+// ClientOutput has what a step of a [Client] asks its caller to do, in order.
 type ClientOutput struct {
 	Effects []ClientEffect // to be applied in their order
-	Answers []Answer       // of Lonely
+	Answers []Answer       // answers of servers, with Lonely
 	Buf     []byte         // belongs to the caller after Step
 }
 
@@ -144,7 +143,7 @@ func (o *ClientOutput) Reset() { o.Effects, o.Buf = o.Effects[:0], o.Buf[:0] }
 // Data returns the data of an effect, part of o.Buf.
 func (o *ClientOutput) Data(e *ClientEffect) []byte { return o.Buf[e.Begin:e.End] }
 
-// phase is what a client is doing. Transitions:
+// phase is the state of a client. Transitions:
 //
 //	resting  -- ClientStart --> electing
 //	electing -- a server agrees --> settled
@@ -162,20 +161,20 @@ const (
 
 var phaseNames = [...]string{"resting", "electing", "settled"}
 
-// Client is one client of the cluster. See machine.Machine.
+// Client is the machine of one client. See machine.Machine.
 type Client struct {
 	cfg         ClientConfig
-	incarnation uint64 // number of the present one
-	own         uint64 // its number if servers had told of no later ones
+	incarnation uint64 // number of the present incarnation
+	own         uint64 // number that it would have if no server had reported later ones
 	phase       phase
 	epoch       uint32
-	agreed      uint32 // the epoch in which a server last agreed to be the master
+	agreed      uint32 // epoch in which a server last agreed to be the master
 	master      nid.NID
 	settledAt   time.Duration
-	token       []byte // of the master
-	peers       []peer // in the order in which they were first used
+	token       []byte // claim of the master
+	peers       []peer // servers, in the order in which they were first used
 	farewells   []farewell
-	leaving     bool      // AllTold is due when there are no farewells any more
+	leaving     bool      // AllTold is to be emitted once no farewells are left
 	unaware     []nid.NID // servers that have not answered a farewell within T_evict
 	election    election
 	pinging     pinging
@@ -189,7 +188,7 @@ type Client struct {
 
 	out *ClientOutput // of the current step
 	now time.Duration // active time
-	via uint64        // incarnation of the NI that sent the message of this step
+	via uint64        // incarnation of the NI that sent the current message
 
 	keepAt   time.Duration // active time of the next ping to the old master
 	lonelyAt time.Duration // active time of the next Lonely
@@ -231,7 +230,7 @@ func (c *Client) Step(now time.Duration, in ClientInput, out *ClientOutput) (wak
 	c.out = out
 	var missed time.Duration
 	if c.now, missed = c.pauses.enter(now); missed > 0 {
-		c.pinging.at = c.now // it may be high time
+		c.pinging.at = c.now // a ping may be due
 	}
 	c.apply(&in)
 	c.expire()
@@ -245,7 +244,8 @@ func (c *Client) apply(in *ClientInput) {
 	case ClientStart:
 		if c.phase == resting {
 			c.farewells, c.unaware = nil, nil
-			// Above those of an earlier client of this node and incarnation, whose messages may be late.
+			// Above the sequence numbers of an earlier client of this node and incarnation, whose
+			// messages may still arrive.
 			c.sequence = max(c.sequence, uint64(c.now))
 			c.elect(election{})
 		}
@@ -268,7 +268,7 @@ func (c *Client) apply(in *ClientInput) {
 	}
 }
 
-// expire handles everything that is due.
+// expire handles all deadlines that have passed.
 func (c *Client) expire() {
 	c.repeatFarewells()
 	c.comeBack()
@@ -284,7 +284,7 @@ func (c *Client) expire() {
 	}
 }
 
-// next returns the active time of the next wake.
+// next returns the active time of the next deadline.
 func (c *Client) next() time.Duration {
 	at := c.farewellAt()
 	switch c.phase {
@@ -308,7 +308,7 @@ func (c *Client) next() time.Duration {
 	return at
 }
 
-// ask sends a server a message that it is to answer.
+// ask sends a server a message that the server is to answer, and returns its sequence number.
 func (c *Client) ask(to nid.NID, m wire.Message) uint64 {
 	c.sequence++
 	m.Sequence = c.sequence
@@ -340,7 +340,7 @@ func (c *Client) tell(kind ClientEventKind, server nid.NID, code wire.Code) {
 	}})
 }
 
-// jitter returns a time between half of d and d and a half.
+// jitter returns a random time between d/2 and 3d/2.
 func (c *Client) jitter(d time.Duration) time.Duration {
 	return d/2 + time.Duration(c.rng.Int64N(int64(max(d, 1))))
 }

@@ -14,12 +14,12 @@ type election struct {
 	at        time.Duration // active time of the next question
 	candidate nid.NID       // the server that was asked; zero: none
 	sequence  uint64
-	again     bool // the candidate was asked a second time
-	belated   bool // the candidate has accepted an earlier question of this election
+	again     bool // the candidate is being asked a second time
+	belated   bool // the candidate has agreed to an earlier question of this election
 	round     uint
-	tried     []nid.NID // in this round
-	prefer    nid.NID   // tried first: the old master, if it is alive (CH-A19), or the server that it has named
-	avoid     []nid.NID // not tried in the first round: reported dead, silent, or not willing
+	tried     []nid.NID // servers that were asked in this round
+	prefer    nid.NID   // server to ask first: the old master, if it is alive (CH-A19), or the one that the old master has named
+	avoid     []nid.NID // servers not to ask in the first round: reported dead, silent, or not willing
 }
 
 // elect begins an election. The old master, if there is one, stays until another server agrees.
@@ -31,8 +31,8 @@ func (c *Client) elect(e election) {
 	}
 }
 
-// replaceMaster begins an election because of the given code. With again the present master may
-// be chosen again if it was heard of just now.
+// replaceMaster begins an election for the reason why. With again the client may choose the
+// present master again, if it has heard the master just now.
 func (c *Client) replaceMaster(why wire.Code, again bool) {
 	if c.phase != settled {
 		return
@@ -46,21 +46,22 @@ func (c *Client) replaceMaster(why wire.Code, again bool) {
 	}
 	c.elect(e)
 	if c.now-c.settledAt < c.cfg.Try {
-		// Servers disagree about which server is dead: do not follow them at line rate.
+		// Servers may disagree about which server is dead: do not change masters as fast as they
+		// answer.
 		c.election.at = c.now + c.jitter(c.cfg.Try)
 	}
 }
 
-// accuse records that a server believes the master to be dead.
+// accuse records that a server has reported the master as dead.
 func (c *Client) accuse() {
 	if p := c.known(c.master); p != nil && c.phase == settled {
 		p.accused = max(c.now, 1)
 	}
 }
 
-// accused adds the servers that others believed to be dead within the last T_orphan to those
-// that are tried last. After an asymmetric partition two of them could accept the client in
-// turn, while the others, which do not hear them, evict it as an orphan.
+// accused adds to list the servers that others have reported as dead within the last T_orphan,
+// so that they are asked last. After an asymmetric partition two of them could accept the
+// client in turn, while the other servers, which do not hear these two, evict it as an orphan.
 func (c *Client) accused(list []nid.NID) []nid.NID {
 	for i := range c.peers {
 		if p := &c.peers[i]; p.accused > 0 && c.now-p.accused < c.cfg.Orphan && p.id != c.master {
@@ -89,7 +90,7 @@ func (c *Client) campaign() {
 	e.candidate = nid.NID{}
 	c.dropSilent()
 	candidate, ok := c.pick()
-	if !ok { // the round is over
+	if !ok { // all servers of the round were asked
 		e.tried, e.avoid, e.prefer = nil, nil, nid.NID{}
 		e.at = c.now + c.jitter(min(c.cfg.Try<<min(e.round, 16), c.cfg.MaxBackoff))
 		e.round++
@@ -117,7 +118,7 @@ func (c *Client) pick() (nid.NID, bool) {
 		}
 	}
 	if len(list) == 0 {
-		for range 4 { // mostly the first draw is good, and no list is needed
+		for range 4 { // usually the first draw is possible, and no list is needed
 			if id := c.cfg.Servers[c.rng.IntN(len(c.cfg.Servers))]; !bad(id) {
 				return id, true
 			}
@@ -134,7 +135,7 @@ func (c *Client) pick() (nid.NID, bool) {
 	return list[c.rng.IntN(len(list))], true
 }
 
-// nominate asks a server to become the master.
+// nominate asks a server to become the client's master.
 func (c *Client) nominate(id nid.NID) {
 	p := c.peer(id)
 	if p.silent == 0 {
@@ -156,10 +157,11 @@ func (c *Client) nominate(id nid.NID) {
 	c.election.sequence = c.ask(id, m)
 }
 
-// elected handles the consent of the candidate.
+// elected handles a candidate's answer that it agrees to be the master.
 func (c *Client) elected(p *peer, m *wire.Message) {
 	if m.Kind == wire.Accept && m.Epoch != c.epoch {
-		// It accepted an earlier connect of this incarnation: now a choice of a master will do.
+		// The candidate has accepted an earlier connect of this incarnation, so a choice of a master
+		// is enough now.
 		c.setAttached(p)
 		c.election.again = true
 		c.nominate(p.id)
@@ -192,8 +194,8 @@ func (c *Client) elected(p *peer, m *wire.Message) {
 	}
 }
 
-// previous connects to the master of an earlier incarnation, so that this one evicts the
-// leftovers of it (CH-52, CH-59).
+// previous connects to the master of an earlier incarnation, so that this server evicts what is
+// left of it (CH-52, CH-59).
 func (c *Client) previous(id nid.NID) {
 	if !id.IsValid() || id == c.master || !slices.Contains(c.cfg.Servers, id) {
 		return
@@ -238,20 +240,20 @@ func (c *Client) declined(p *peer, m *wire.Message) {
 	e.candidate, e.at = nid.NID{}, c.now
 }
 
-// untry lets a candidate be asked once more in this round, by another kind of message.
+// untry allows a candidate to be asked once more in this round, by another kind of message.
 func (e *election) untry(id nid.NID) {
-	if n := len(e.tried); n < 8 { // bounds the loop with a server that always answers so
+	if n := len(e.tried); n < 8 { // bounds the repetitions with a server that always answers so
 		e.tried = slices.DeleteFunc(e.tried, func(x nid.NID) bool { return x == id })
 		e.tried = append(e.tried, nid.NID{})
 	}
 }
 
-// belated handles the consent of a candidate that arrives after the client has gone on to the
+// belated handles the agreement of a candidate that arrives after the client has gone on to the
 // next one. That happens when thousands of clients start at once and a server takes longer to
-// save a connection than a client waits. While there is no master the client asks this
+// save a connection than a client waits. While there is no master, the client asks this
 // candidate again, which now answers at once: going on would leave an unwanted connection at
-// every server of the cluster. If there is a master the client tells the candidate, and leaves
-// it when that has answered.
+// every server of the cluster. If there is a master, the client tells the candidate so, and
+// disconnects from it when the candidate has answered.
 func (c *Client) belated(p *peer, m *wire.Message) {
 	e := &c.election
 	switch {
@@ -259,7 +261,7 @@ func (c *Client) belated(p *peer, m *wire.Message) {
 		c.late(p, m)
 		c.previous(m.Server)
 	case c.phase == electing && !e.belated:
-		c.epoch++ // the present candidate may agree to be the master in its own epoch
+		c.epoch++ // the present candidate may still agree in the epoch of its own question
 		e.candidate, e.again, e.belated, e.at = p.id, false, true, c.now+c.cfg.Try/2
 		c.nominate(p.id)
 	}

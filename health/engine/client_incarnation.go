@@ -8,8 +8,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// evicted drops all connections and begins the next incarnation (CH-61), whichever server says
-// that all servers have evicted this client.
+// evicted drops all connections and begins the next incarnation (CH-61), whichever server
+// reports that all servers have evicted this client.
 func (c *Client) evicted(from nid.NID, m *wire.Message) {
 	had := slices.ContainsFunc(c.peers, func(p peer) bool { return p.state == attached })
 	if had {
@@ -19,7 +19,7 @@ func (c *Client) evicted(from nid.NID, m *wire.Message) {
 	c.nextIncarnation(m.Incarnation, had)
 }
 
-// nextIncarnation begins an incarnation after one that is over. A client that had a master
+// nextIncarnation begins an incarnation after one that has ended. A client that had a master
 // waits for a random time, so that clients that are evicted together do not all connect at
 // once.
 func (c *Client) nextIncarnation(last uint64, pause bool) {
@@ -32,7 +32,7 @@ func (c *Client) nextIncarnation(last uint64, pause bool) {
 	c.begin(pause)
 }
 
-// begin starts an election in the incarnation that is set.
+// begin starts an election in the present incarnation.
 func (c *Client) begin(pause bool) {
 	c.epoch, c.agreed = 0, 0
 	kept := c.peers[:0]
@@ -50,9 +50,10 @@ func (c *Client) begin(pause bool) {
 }
 
 // stale handles a server's report of a later incarnation of this client, and reports whether
-// this incarnation ends. If this one is connected nowhere, its own number is too low, as after
-// the clock was put back, and it takes a higher one. Otherwise it ends only if its master or
-// most servers report that: the word of a single other server is hearsay.
+// this incarnation ends. If the client is connected to no server, its number is too low, for
+// instance because the clock was put back, and it takes a higher one. Otherwise this
+// incarnation ends only if its master or most servers report a later one: the report of a
+// single other server is not reliable.
 func (c *Client) stale(from nid.NID, m *wire.Message) (over bool) {
 	if !c.isAttached() {
 		c.nextIncarnation(m.Incarnation, true)
@@ -77,7 +78,7 @@ func (c *Client) isAttached() bool {
 }
 
 // ahead handles the refusal of this incarnation's number as too high. If the number follows
-// from what a server said, and no server has accepted it, the client returns to its own number.
+// from a server's report, and no server has accepted it, the client returns to its own number.
 func (c *Client) ahead() (over bool) {
 	if c.incarnation <= c.own || c.isAttached() {
 		return false
@@ -91,7 +92,7 @@ func (c *Client) ahead() (over bool) {
 // laterEpoch adopts the epoch of a choice that a server knows, unless the epoch is so far ahead
 // that the order of choices, which wraps around, would be lost.
 func (c *Client) laterEpoch(m *wire.Message) {
-	const jump = 1 << 10 // of the eight millions that may be between two choices
+	const jump = 1 << 10 // of the eight million by which two choices may differ
 	if m.Epoch > c.epoch && m.Epoch-c.epoch < jump {
 		c.epoch = m.Epoch
 	}

@@ -13,7 +13,7 @@ import (
 type farewell struct {
 	to          nid.NID
 	incarnation uint64
-	code        wire.Code // NotConnected: the client leaves this server alone; OK: all servers
+	code        wire.Code // NotConnected: the client leaves only this server; OK: all servers
 	sequence    uint64
 	at          time.Duration // active time of the next repetition
 	wait        time.Duration // back-off: time between the latest two
@@ -21,8 +21,8 @@ type farewell struct {
 }
 
 // leave disconnects from all servers. It repeats the message to each, with exponential
-// back-off, until the server answers that it does not know this incarnation, or T_evict is
-// over.
+// back-off, until the server answers that it does not know this incarnation, or T_evict has
+// passed.
 func (c *Client) leave() {
 	for i := range c.peers {
 		if p := &c.peers[i]; p.state != detached {
@@ -34,10 +34,10 @@ func (c *Client) leave() {
 	c.left()
 }
 
-// farewell tells a server that this client leaves it, until the server answers. If the client
-// leaves all servers that ends after T_evict, since each server finds out by asking. Otherwise
-// it goes on for as long as tombstones last, since no server asks a client that has another
-// master.
+// farewell tells a server that this client leaves it, and repeats that until the server
+// answers. If the client leaves all servers, the repetitions end after T_evict, since the
+// server then finds out by asking. Otherwise they go on for as long as tombstones last, since
+// no server asks a client that has another master.
 func (c *Client) farewell(to nid.NID, code wire.Code) {
 	c.reconciled(to)
 	f := farewell{to: to, incarnation: c.incarnation, code: code, wait: 2 * c.cfg.RTT, until: c.now + c.cfg.Evict}
@@ -50,13 +50,13 @@ func (c *Client) farewell(to nid.NID, code wire.Code) {
 }
 
 // reconciled ends the farewells to a server that has accepted this client again, or gets a new
-// farewell. A connect alone does not end them: the server may refuse it and keep the old
-// connection. If it accepts, it ignores earlier farewells.
+// farewell. Sending a connect does not end them, because the server may refuse it and keep the
+// old connection. A server that accepts a connect ignores earlier farewells.
 func (c *Client) reconciled(with nid.NID) {
 	c.farewells = slices.DeleteFunc(c.farewells, func(f farewell) bool { return f.to == with })
 }
 
-// repeatFarewells sends the farewells that are due again, and gives up expired ones.
+// repeatFarewells repeats the farewells that are due, and gives up expired ones.
 func (c *Client) repeatFarewells() {
 	if len(c.farewells) == 0 {
 		return
@@ -77,8 +77,8 @@ func (c *Client) repeatFarewells() {
 	c.left()
 }
 
-// acknowledged reports whether a message answers a farewell, and ends that farewell. Any refusal
-// but Busy means that the server does not hold this incarnation.
+// acknowledged reports whether a message answers a farewell, and ends that farewell. Any
+// refusal except Busy means that this incarnation is not connected to the server.
 func (c *Client) acknowledged(from nid.ProcessID, m *wire.Message) bool {
 	if m.Kind != wire.Reject || m.Code == wire.Busy || from.PID != c.cfg.PID || m.Client != c.cfg.ID {
 		return false
@@ -94,7 +94,7 @@ func (c *Client) acknowledged(from nid.ProcessID, m *wire.Message) bool {
 	return true
 }
 
-// left reports AllTold once every farewell is acknowledged or has expired.
+// left emits AllTold once every farewell is acknowledged or has expired.
 func (c *Client) left() {
 	if c.leaving && len(c.farewells) == 0 {
 		c.leaving = false
@@ -111,8 +111,8 @@ func (c *Client) farewellAt() time.Duration {
 	return at
 }
 
-// Unaware returns the servers that have not acknowledged that this client leaves all, so far or
-// within T_evict.
+// Unaware returns the servers that have not acknowledged that this client leaves all servers:
+// so far or, after AllTold, within T_evict.
 func (c *Client) Unaware() []nid.NID {
 	ids := slices.Clone(c.unaware)
 	for i := range c.farewells {

@@ -14,7 +14,7 @@ const lonelyEvery = time.Minute
 // Answer is the latest answer of a candidate that was asked to be the master.
 type Answer struct {
 	Server nid.NID       `json:"server"`             // the candidate
-	Code   wire.Code     `json:"code"`               // why it refused; OK: it has not answered since
+	Code   wire.Code     `json:"code"`               // why it refused; OK: it has not answered the latest question
 	Evict  time.Duration `json:"evict_ns,omitempty"` // with OtherTimes: T_evict of the server
 	Needs  time.Duration `json:"needs_ns,omitempty"` // with OtherTimes: the shortest T_evict for this client
 	Ping   time.Duration `json:"ping_ns,omitempty"`  // with OtherTimes: T_ping of this client
@@ -46,8 +46,8 @@ func (c *Client) answers() (list []Answer) {
 	return list
 }
 
-// lonely reports why no server is the master, after a round in which all were asked, and at
-// most once per lonelyEvery.
+// lonely reports why the client has no master, after a round in which all servers were asked,
+// and at most once per lonelyEvery.
 func (c *Client) lonely() {
 	if c.now < c.lonelyAt {
 		return

@@ -8,12 +8,12 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// peerState is what a server is to a client.
+// peerState is the state of a client's connection to a server.
 type peerState uint8
 
 const (
 	detached peerState = iota
-	perhaps            // a connect was sent, and may have been accepted
+	perhaps            // a connect was sent, and the server may have accepted it
 	attached
 )
 
@@ -21,20 +21,20 @@ const (
 type peer struct {
 	id       nid.NID
 	state    peerState
-	wanted   bool          // the user asked for the connection
-	joining  bool          // the client connects to it, though the user did not ask for that
-	asking   bool          // a connect or a choice of a master is repeated until it answers
-	refused  bool          // the user was told that it refused
-	stale    bool          // it reports a later incarnation
-	sequence uint64        // of the latest question
+	wanted   bool          // the user has asked for the connection
+	joining  bool          // the client connects, although the user has not asked for it
+	asking   bool          // a connect or a choice of a master is repeated until the server answers
+	refused  bool          // the user was told that the server has refused
+	stale    bool          // the server reports a later incarnation
+	sequence uint64        // sequence number of the latest question
 	at       time.Duration // active time of the next question
 	wait     time.Duration // back-off: time between questions
-	since    time.Duration // active time when it was first told of this master
+	since    time.Duration // active time when the server was first told who the present master is
 	asked    time.Duration // active time of the latest question
-	said     wire.Code     // latest refusal to be the master; OK: none since it agreed
-	evict    time.Duration // its T_evict, if that refusal was OtherTimes
-	silent   time.Duration // since when it has not answered whether it will be the master; 0: it has
-	accused  time.Duration // when another server last reported this master as dead; 0: never
+	said     wire.Code     // the server's latest refusal to be the master; OK: none since it agreed
+	evict    time.Duration // T_evict of the server, if that refusal was OtherTimes
+	silent   time.Duration // active time since when a question whether it will be the master is unanswered; 0: none is
+	accused  time.Duration // active time when another server last reported this one as dead; 0: never
 }
 
 // peer returns the entry of a server. It is valid until the next call.
@@ -64,7 +64,7 @@ func (c *Client) setAttached(p *peer) {
 	}
 }
 
-// lose records that a server does not know this incarnation any more.
+// lose records that this incarnation is no longer connected to a server.
 func (c *Client) lose(p *peer, why wire.Code) {
 	if p.state == attached {
 		c.tell(Dropped, p.id, why)
@@ -76,8 +76,8 @@ func (c *Client) lose(p *peer, why wire.Code) {
 	}
 }
 
-// inform asks a server to connect, or tells a connected one of the master (CH-7, CH-17, CH-51).
-// It repeats that until the server answers.
+// inform asks a server to connect, or tells a connected server who the master is (CH-7, CH-17,
+// CH-51). It repeats that until the server answers.
 func (c *Client) inform(p *peer) {
 	m := wire.Message{Kind: wire.Connect, Server: c.master, Epoch: c.epoch, Name: []byte(c.cfg.Name), Token: c.token}
 	if p.state == attached || p.state == perhaps && !p.wanted && !p.joining {
@@ -100,7 +100,7 @@ func (c *Client) later(p *peer, after time.Duration) {
 	p.at = c.now + c.jitter(p.wait)
 }
 
-// repeat repeats the questions that are due. A server that has not answered for T_orphan has
+// repeat repeats the questions that are due. A server that does not answer for T_orphan has
 // evicted this client, or is dead.
 func (c *Client) repeat() {
 	for i := range c.peers {
@@ -129,14 +129,14 @@ func (c *Client) dropSilent() {
 }
 
 // lost gives up a connection to a server that does not answer. It sends a farewell, which the
-// server may still receive.
+// server may receive nevertheless.
 func (c *Client) lost(p *peer) {
 	if c.lose(p, wire.Orphaned); !p.wanted {
 		c.farewell(p.id, wire.NotConnected)
 	}
 }
 
-// attach connects to a server for the user.
+// attach connects to a server at the user's request.
 func (c *Client) attach(id nid.NID) {
 	if c.phase != settled { // CH-58
 		c.tell(Refused, id, wire.NotConnected)
@@ -149,17 +149,17 @@ func (c *Client) attach(id nid.NID) {
 	p := c.peer(id)
 	p.wanted, p.refused = true, false
 	switch {
-	case p.state == attached: // the user has been told
+	case p.state == attached: // the user was told already
 		return
-	case p.state == perhaps && p.asking && c.now-p.asked < c.cfg.Try/2: // as when the master was chosen
+	case p.state == perhaps && p.asking && c.now-p.asked < c.cfg.Try/2: // a connect was sent just now, as when the master was chosen
 		return
 	}
 	p.since, p.wait = c.now, 0
 	c.inform(p)
 }
 
-// detach leaves a server. The connection to the master stays, but is not wanted by the user any
-// more.
+// detach disconnects from a server. The connection to the master stays, but no longer counts as
+// wanted by the user.
 func (c *Client) detach(id nid.NID) {
 	p := c.known(id)
 	if p == nil {
@@ -175,15 +175,15 @@ func (c *Client) detach(id nid.NID) {
 	c.tell(Dropped, id, wire.OK)
 }
 
-// doubt asks a server whether this client is still connected to it: the notice of a server that
-// dropped it while it was cut off may be lost.
+// doubt asks a server whether this client is still connected to it. The server may have dropped
+// the client while the client was cut off, so that the notice was lost.
 func (c *Client) doubt(id nid.NID) {
 	p := c.known(id)
 	if p == nil || c.phase != settled || p.state != attached || p.asking {
 		return
 	}
 	if id == c.master {
-		if !c.pinging.due { // otherwise it was asked already
+		if !c.pinging.due { // otherwise a ping, which asks the same, is under way
 			c.pingNow()
 		}
 		return
@@ -192,7 +192,7 @@ func (c *Client) doubt(id nid.NID) {
 	c.inform(p)
 }
 
-// rest drops all connections and the master.
+// rest drops all connections, the one to the master included.
 func (c *Client) rest() {
 	c.phase, c.peers, c.master, c.token, c.election = resting, nil, nid.NID{}, nil, election{}
 	c.superseded = superseded{}

@@ -7,18 +7,18 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// pinging keeps the master informed that this client lives, and finds out whether the master
-// lives (CH-9, CH-56). All times are active time.
+// pinging tells the master regularly that this client is alive, and finds out whether the
+// master is alive (CH-9, CH-56). All times are active time.
 type pinging struct {
 	at          time.Duration // when to ping next
-	sent        time.Duration // when something was last sent to the master
-	heard       time.Duration // when the last message of its node arrived
-	said        time.Duration // when its last message of this protocol arrived
-	since       time.Duration // first ping since then that it has not answered, though its node is heard of; 0: none
-	incarnation uint64        // of the master
-	via         uint64        // incarnation of the NI that brought its last message
+	sent        time.Duration // when a message was last sent to the master
+	heard       time.Duration // when the last message of the master's node arrived
+	said        time.Duration // when the master's last message of this protocol arrived
+	since       time.Duration // time of the first ping that the master has not answered since, while its node sends messages; 0: none
+	incarnation uint64        // incarnation of the master
+	via         uint64        // incarnation of the NI that sent the master's last message
 	asked       bool          // the transport was asked for other traffic since a ping became due
-	due         bool          // a ping is not answered yet
+	due         bool          // a ping was sent and not answered yet
 }
 
 func (g *pinging) sentNow(c *Client) {
@@ -35,12 +35,12 @@ func (g *pinging) heardAt(c *Client, at time.Duration) {
 	g.schedule(c)
 }
 
-// doubtful returns when the master has to be pinged although its node sends messages: a master
-// asks busy clients once per T_evict, and this one has not.
+// doubtful returns when the client must ping the master although the master's node sends
+// messages: a live master asks a busy client once per T_evict, and this one has not.
 func (g *pinging) doubtful(c *Client) time.Duration { return g.said + c.cfg.Evict + c.cfg.Ping }
 
-// silentAt returns when the master is given up: when for T_client no message of its node has
-// arrived, or the master itself has not answered.
+// silentAt returns when the client gives up the master: when no message of the master's node
+// has arrived for T_client, or the master itself has not answered for that time.
 func (g *pinging) silentAt(c *Client) time.Duration {
 	if g.since != 0 {
 		return min(g.heard, g.since) + c.cfg.Client
@@ -48,11 +48,11 @@ func (g *pinging) silentAt(c *Client) time.Duration {
 	return g.heard + c.cfg.Client
 }
 
-// schedule sets the time of the next ping: T_ping after the last message in the direction that
-// has been idle for longer.
+// schedule sets the time of the next ping: T_ping after the last message in the direction, to
+// or from the master, that has been idle for longer.
 func (g *pinging) schedule(c *Client) {
 	if g.at = min(g.sent, g.heard) + c.cfg.Ping; g.due {
-		// Not answered: there is time for one more ping before the master is given up.
+		// The ping is not answered: there is time for one more before the client gives up the master.
 		g.at = g.sent + (c.cfg.Client-c.cfg.Ping)/2
 	}
 	if g.since == 0 {
@@ -60,13 +60,13 @@ func (g *pinging) schedule(c *Client) {
 	}
 }
 
-// ping pings the master if a ping is due. It asks the transport for other traffic first: a busy
-// client does not ping.
+// ping pings the master if a ping is due. Before that, it asks the transport for other traffic:
+// a busy client does not ping.
 func (c *Client) ping() {
 	g := &c.pinging
 	switch {
 	case c.now >= g.silentAt(c):
-		c.replaceMaster(wire.NotConnected, false) // CH-16, CH-49: silent
+		c.replaceMaster(wire.NotConnected, false) // CH-16, CH-49: the master is silent
 		c.campaign()
 	case c.now < g.at:
 	case c.now >= g.doubtful(c):
@@ -91,7 +91,7 @@ func (c *Client) pingNow() {
 	g.schedule(c)
 }
 
-// traffic applies what the transport knows, and pings if that is too old.
+// traffic applies the transport's report of other traffic, and pings if that is too old.
 func (c *Client) traffic(in *ClientInput) {
 	g := &c.pinging
 	if c.phase != settled || in.Server != c.master {
@@ -101,7 +101,7 @@ func (c *Client) traffic(in *ClientInput) {
 		g.heard, g.due = at, g.due && g.since != 0
 	}
 	if g.since != 0 {
-		return // only an answer of the master itself ends that
+		return // other traffic of the node does not replace the master's own answer
 	}
 	g.sent = max(g.sent, min(c.pauses.stamp(in.Sent), c.now))
 	if g.asked {
@@ -113,9 +113,9 @@ func (c *Client) traffic(in *ClientInput) {
 	g.schedule(c)
 }
 
-// A client that looks for another master keeps pinging the old one, which watches over it, and
-// would evict it, until another server agrees. That may take long: no server agrees while all
-// others drain or are dead.
+// A client that looks for another master continues to ping the old one, until another server
+// agrees: the old one still watches over the client, and would evict it. That may take long,
+// because no server agrees while all others drain or are dead.
 
 // old returns the master that this client is leaving, or nil if there is none.
 func (c *Client) old() *peer {
@@ -128,7 +128,7 @@ func (c *Client) old() *peer {
 	return nil
 }
 
-// keep pings the old master once per interval.
+// keep pings the old master once per ping interval.
 func (c *Client) keep() {
 	if p := c.old(); p != nil && c.now >= c.keepAt {
 		c.keepAt = c.now + c.cfg.Ping
@@ -137,7 +137,7 @@ func (c *Client) keep() {
 	}
 }
 
-// kept handles the old master's answer. The client already looks for another one.
+// kept handles the old master's answer to a ping, while the client looks for another master.
 func (c *Client) kept(p *peer, m *wire.Message) {
 	switch m.Code {
 	case wire.Global:

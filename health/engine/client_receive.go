@@ -50,14 +50,14 @@ func (c *Client) arrived(in *ClientInput) {
 	}
 }
 
-// inquired answers a master's question whether this client is there. A server that is not the
-// master, or is about to lose this client, learns that from the client's choice.
+// inquired answers a master's question whether this client is there. The answer to a server
+// that is not the master, or soon will not be, is the client's choice of its master.
 func (c *Client) inquired(p *peer, m *wire.Message) {
 	a := wire.Message{Kind: wire.Here, Sequence: m.Sequence, Epoch: m.Epoch}
 	switch {
-	case m.Incarnation < c.incarnation: // it is over
+	case m.Incarnation < c.incarnation: // the question is about an incarnation that has ended
 		a.Code, a.Incarnation = wire.NotConnected, m.Incarnation
-	case m.Code == wire.Stale: // another process wants this client's id: answer any server
+	case m.Code == wire.Stale: // another process wants this client's id: every server gets an answer
 		a.Epoch = c.epoch
 	case c.phase != settled || p.id != c.master || m.Epoch != c.epoch:
 		return
@@ -66,17 +66,17 @@ func (c *Client) inquired(p *peer, m *wire.Message) {
 	c.send(p.id, &a)
 }
 
-// about reports whether a message is about this incarnation. That includes a refusal which
-// names a later incarnation or a tombstone.
+// about reports whether a message is about this incarnation. A refusal that names a later
+// incarnation, or a tombstone of one, also counts.
 func (c *Client) about(m *wire.Message) bool {
 	switch {
-	case m.Incarnation == math.MaxUint64: // there is no incarnation after it
+	case m.Incarnation == math.MaxUint64: // no incarnation can follow this one
 		return false
-	case (m.Kind == wire.Reject || m.Kind == wire.Notice) && m.Code == wire.Stale: // that names this incarnation answers the one before
+	case (m.Kind == wire.Reject || m.Kind == wire.Notice) && m.Code == wire.Stale: // with the number of this incarnation it answers a message of the one before
 		return m.Incarnation > c.incarnation
 	case (m.Kind == wire.Reject || m.Kind == wire.Notice) && m.Code == wire.Global:
 		return m.Incarnation >= c.incarnation
-	case m.Kind == wire.Ask: // an earlier incarnation has to be ended at that server, too
+	case m.Kind == wire.Ask: // an earlier incarnation must be ended at that server, too
 		return m.Incarnation <= c.incarnation
 	}
 	return m.Incarnation == c.incarnation
@@ -111,12 +111,12 @@ func (c *Client) answered(p *peer, m *wire.Message) {
 	}
 }
 
-// accepted records a connection. That may be one for which the client does not wait any more:
-// then the server has to learn which server is the master.
+// accepted records a connection. If the client no longer waits for this connection, it must
+// tell the server who the master is.
 func (c *Client) accepted(p *peer, m *wire.Message) {
 	c.setAttached(p)
 	if c.phase == electing && !c.election.candidate.IsValid() {
-		c.election.at = c.now // the election waited for this server to end an earlier incarnation
+		c.election.at = c.now // the election has waited for this server to end an earlier incarnation
 	}
 	p.asking = m.Epoch != c.epoch && c.phase == settled
 	if p.asking {
@@ -131,12 +131,12 @@ func (c *Client) accepted(p *peer, m *wire.Message) {
 	}
 }
 
-// late handles the consent of a server that the client has given up meanwhile. That server now
-// has a connection, and if it believed itself to be the master it would evict this client
-// everywhere once it hears no pings. So the client tells it which server is the master, until
-// it answers, and then leaves it.
+// late handles the agreement of a server that the client has given up meanwhile. The client is
+// now connected to that server. If the server considered itself the master it would evict the
+// client everywhere once it hears no pings. So the client repeats who the master is until the
+// server answers, and then disconnects from it.
 func (c *Client) late(p *peer, m *wire.Message) {
-	if m.Kind == wire.Chosen && m.Epoch == c.epoch { // it knows the master
+	if m.Kind == wire.Chosen && m.Epoch == c.epoch { // the server knows the master
 		c.farewell(p.id, wire.NotConnected)
 		return
 	}
@@ -144,13 +144,14 @@ func (c *Client) late(p *peer, m *wire.Message) {
 	p.at, p.wait, p.since = c.now, 0, c.now
 }
 
-// informed records that a server knows the master. The client leaves a server that had agreed
-// to be the master unnoticed, and asks a server that has dropped it to connect.
+// informed handles the answer of a server that knows the master now, and so is connected to this
+// client. The client records a connection that it wants, and disconnects from a server where it
+// wants none. It repeats the question if the server has named an older choice.
 func (c *Client) informed(p *peer, m *wire.Message) {
 	p.asking = m.Epoch != c.epoch || p.state == detached && p.wanted
 	switch {
 	case p.state != perhaps || p.asking:
-	case p.wanted || p.joining: // it has dropped this client since it was asked
+	case p.wanted || p.joining:
 		c.setAttached(p)
 	default:
 		c.farewell(p.id, wire.NotConnected)
@@ -158,7 +159,8 @@ func (c *Client) informed(p *peer, m *wire.Message) {
 	}
 }
 
-// rejected handles the refusal of a server that was not asked to be the master.
+// rejected handles the refusal of a server that was asked something other than to be the
+// master.
 func (c *Client) rejected(p *peer, m *wire.Message) {
 	if !p.refused && p.wanted && p.state != attached {
 		p.refused = true
@@ -171,7 +173,7 @@ func (c *Client) rejected(p *peer, m *wire.Message) {
 	case wire.Stale:
 		c.outlived(p, m)
 	case wire.MasterDead, wire.UnknownServer: // CH-49, CH-60
-		if p.state == perhaps && m.Kind == wire.Reject { // a server that refuses a choice has a connection
+		if p.state == perhaps && m.Kind == wire.Reject { // a server that refuses a choice is one to which the client is connected
 			p.state = detached
 		}
 		p.asking = p.wanted
@@ -192,8 +194,8 @@ func (c *Client) rejected(p *peer, m *wire.Message) {
 	}
 }
 
-// outlived handles a server's report of a later incarnation. If the client does not believe it,
-// the server counts as one that does not know this incarnation.
+// outlived handles a server's report of a later incarnation. If the client does not give way to
+// it, the server counts as one that does not know this incarnation.
 func (c *Client) outlived(p *peer, m *wire.Message) {
 	if !c.stale(p.id, m) {
 		c.lose(p, m.Code)
@@ -212,11 +214,11 @@ func (c *Client) refusedFor(p *peer, m *wire.Message) {
 	c.later(p, m.Retry)
 }
 
-// standing handles what the master's answer to a ping says of the connection.
+// standing handles the state of the connection in the master's answer to a ping.
 func (c *Client) standing(p *peer, m *wire.Message) {
 	switch m.Code {
 	case wire.OK, wire.Busy:
-		if m.ServerIncarnation != c.pinging.incarnation { // CH-A19: it was restarted
+		if m.ServerIncarnation != c.pinging.incarnation { // CH-A19: the master was restarted
 			c.replaceMaster(wire.Orphaned, true)
 		}
 	case wire.Global:
@@ -267,14 +269,14 @@ func (c *Client) noticed(p *peer, m *wire.Message) {
 	}
 }
 
-// outdated reports whether a notice tells an eviction by an earlier master, after another server
-// has agreed to be the master. Such an eviction has not reached all servers and is withdrawn
-// (CH-A8), so the client asks the sender again.
+// outdated reports whether a notice is about an eviction by an earlier master, after another
+// server has agreed to be the master. Such an eviction has not reached all servers and is
+// withdrawn (CH-A8), so the client asks the sender again.
 func (c *Client) outdated(p *peer, m *wire.Message) bool {
 	if m.Epoch == 0 || m.Epoch >= c.agreed || m.Incarnation != c.incarnation {
 		return false
 	}
-	if p.state != detached && c.phase == settled { // otherwise it is asked once there is a master
+	if p.state != detached && c.phase == settled { // otherwise the client asks once it has a master
 		p.asking, p.at, p.wait, p.since = true, c.now, 0, c.now
 	}
 	return true
@@ -283,22 +285,23 @@ func (c *Client) outdated(p *peer, m *wire.Message) bool {
 // orphaned handles a server's notice that this client's master is dead or unsure.
 func (c *Client) orphaned(p *peer, m *wire.Message) {
 	switch {
-	case c.phase != settled: // the notice is repeated
+	case c.phase != settled: // the server repeats the notice
 	case p.id == c.master && m.Epoch < c.epoch && m.ServerIncarnation <= c.pinging.incarnation:
-		c.stats.Stray++ // from before it agreed
+		c.stats.Stray++ // the notice was sent before the master agreed
 	case p.id == c.master:
 		c.replaceMaster(m.Code, true)
-	case p.state == detached && !p.asking: // a leftover of an earlier connection
+	case p.state == detached && !p.asking: // the notice is left over from an earlier connection
 		c.farewell(p.id, wire.NotConnected)
-	case p.state != attached || m.Epoch < c.epoch: // it has not heard of the present master, and lives
+	case p.state != attached || m.Epoch < c.epoch: // the sender does not know the present master yet, and is alive
 		p.asking, p.at, p.wait, p.since = true, c.now, 0, c.now
 	case m.Server == c.master:
 		c.replaceMaster(m.Code, true)
 	}
 }
 
-// reminded handles the notice of a server that has learned from other servers which one is the
-// master, as after a restart. This client may have given that server up meanwhile.
+// reminded handles the notice of a server that has learned from other servers who the master
+// is, for instance after a restart. The client may have given up the connection to that server
+// meanwhile.
 func (c *Client) reminded(p *peer, m *wire.Message) {
 	switch {
 	case p.state == detached && !p.asking:
@@ -309,7 +312,7 @@ func (c *Client) reminded(p *peer, m *wire.Message) {
 	case m.Server != c.master:
 	case p.state == perhaps && !p.wanted && !p.joining:
 		c.informed(p, m)
-	default: // the client is asking it that, or to connect, already
+	default: // the client is already asking it that, or asking it to connect
 		c.setAttached(p)
 		p.asking = false
 	}

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// ClientStats counts what a Client did and met.
+// ClientStats has the counters of a Client.
 type ClientStats struct {
 	Sent      uint64             // messages sent
 	Pings     uint64             // of those, pings

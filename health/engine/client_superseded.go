@@ -11,22 +11,22 @@ import (
 // again. It is long because two clients with one id disturb each other.
 const againAfter = 10 * time.Minute
 
-// SupersededBy describes the later incarnation because of which a client rests.
+// SupersededBy describes the later incarnation because of which a client waits.
 type SupersededBy struct {
 	Server      nid.NID       `json:"server"`        // the server that reported it
-	Peer        nid.NID       `json:"peer,omitzero"` // NID of the other client, if the server told it
+	Peer        nid.NID       `json:"peer,omitzero"` // NID of the other client, if the server has reported it
 	Incarnation uint64        `json:"incarnation"`   // number of the later incarnation
 	Again       time.Duration `json:"again_ns"`      // time until the next attempt to connect
 }
 
-// superseded is why a client rests, and until when.
+// superseded is why a client waits, and until when.
 type superseded struct {
 	by SupersededBy
 	at time.Duration // active time of the next attempt; 0: none is scheduled
 }
 
-// supersede makes the client rest because of a later incarnation elsewhere. The connections
-// that the user wants are remembered.
+// supersede makes the client wait because of a later incarnation elsewhere. The client
+// remembers which connections the user wants.
 func (c *Client) supersede(from nid.NID, m *wire.Message) {
 	c.incarnation = max(c.incarnation, m.Incarnation)
 	by := c.laterPeer(from, m)
@@ -35,7 +35,7 @@ func (c *Client) supersede(from nid.NID, m *wire.Message) {
 	c.restFor(SupersededBy{Server: from, Peer: by, Incarnation: m.Incarnation})
 }
 
-// restFor makes the client rest until againAfter is over.
+// restFor makes the client wait for againAfter.
 func (c *Client) restFor(by SupersededBy) {
 	var kept []peer
 	for i := range c.peers {
@@ -48,8 +48,8 @@ func (c *Client) restFor(by SupersededBy) {
 	c.superseded = superseded{by, c.now + c.jitter(againAfter)}
 }
 
-// comeBack connects again, in an incarnation above the other one. If the other client still
-// runs it answers the servers' question, and they refuse this client.
+// comeBack connects again, in a higher incarnation than the other client's. If the other client
+// still runs, it answers the servers' question, and they refuse this client.
 func (c *Client) comeBack() {
 	if c.phase != resting || c.superseded.at == 0 || c.now < c.superseded.at {
 		return
@@ -58,8 +58,8 @@ func (c *Client) comeBack() {
 	c.nextIncarnation(c.incarnation, false)
 }
 
-// stillThere rests again when a server reports that the other client has answered. One server
-// is enough, since this client is connected nowhere.
+// stillThere makes the client wait again if a server reports that the other client has
+// answered. The report of one server is enough, since this client is connected to none.
 func (c *Client) stillThere(from nid.NID, m *wire.Message) bool {
 	if c.superseded.by.Incarnation == 0 || c.phase != electing || m.Kind != wire.Reject || m.Code != wire.Foreign || c.isAttached() {
 		return false
@@ -69,8 +69,8 @@ func (c *Client) stillThere(from nid.NID, m *wire.Message) bool {
 	return true
 }
 
-// laterPeer returns the NID at which the later incarnation runs, zero if the server does not
-// tell it. Older servers put the master that this client has named into that field.
+// laterPeer returns the NID of the later incarnation, zero if the server does not report it.
+// Older servers have the master that this client has named in that field.
 func (c *Client) laterPeer(from nid.NID, m *wire.Message) nid.NID {
 	if m.Server == from || m.Server == c.master {
 		return nid.NID{}

@@ -42,7 +42,8 @@ func (s *Server) refusal(q *asked, r wire.Message) {
 	s.send(q.from, &r)
 }
 
-// refuse checks what does not depend on the client's connection here, and returns the refusal.
+// refuse makes the checks that do not depend on the client's connection here, and returns the
+// refusal.
 func (s *Server) refuse(q *asked) (r wire.Message, refused bool) {
 	m := q.m
 	if !s.quorum.have { // CH-21, CH-36
@@ -89,14 +90,14 @@ func (s *Server) refuse(q *asked) (r wire.Message, refused bool) {
 			return r, true
 		}
 	}
-	if !s.flaps.allow(s, flapping{m.Client, q.from.NID}, m.Incarnation) { // last: what is refused takes no room there
+	if !s.flaps.allow(s, flapping{m.Client, q.from.NID}, m.Incarnation) { // the last check, so that connects refused for other reasons take no room in its table
 		return wire.Message{Code: wire.Flapping, Retry: s.flaps.until - s.now}, true
 	}
 	return r, false
 }
 
 // again answers the connect of an incarnation that is connected already: the first answer was
-// lost, or the client has chosen another master meanwhile.
+// lost, or the client has chosen another master since.
 func (s *Server) again(i int32, q *asked) {
 	c, m := s.conn(i), q.m
 	master, _ := s.members.find(m.Server)
@@ -124,18 +125,18 @@ func (s *Server) again(i int32, q *asked) {
 		s.reject(q, wire.Message{Code: wire.Draining})
 		return
 	}
-	c.sequence = max(c.sequence, q.m.Sequence) // otherwise a late copy would make an old disconnect valid again
+	c.sequence = max(c.sequence, q.m.Sequence) // otherwise a late copy of this connect would make an old disconnect valid again
 	if c.state == saving {
-		return // saved answers it
+		return // saved sends the answer
 	}
 	if m.Epoch > c.epoch || m.Epoch == c.epoch && c.state == recovering {
 		s.rehome(i, c, master, m.Epoch)
 	}
-	s.spoke(c, q) // also if it had another master before
+	s.spoke(c, q) // also if this server had recorded another master
 	s.accepted(i)
 }
 
-// replace handles the connect of a later incarnation than the one that is connected.
+// replace handles the connect of a later incarnation than the connected one.
 func (s *Server) replace(i int32, q *asked) {
 	c := s.conn(i)
 	previous := c.master
@@ -168,8 +169,8 @@ func (s *Server) replace(i int32, q *asked) {
 	s.accept(q, previous)
 }
 
-// accept makes a connection for a client that has none. The client is answered once the record
-// is durable.
+// accept creates a connection for a client that has none. The client gets the answer when the
+// record is durable.
 func (s *Server) accept(q *asked, previous int32) {
 	m := q.m
 	master, ok := s.members.find(m.Server)
@@ -185,7 +186,7 @@ func (s *Server) accept(q *asked, previous int32) {
 	s.save(saveID(i, c), c)
 }
 
-// saved answers the client whose record is durable, or cannot be saved.
+// saved answers a client whose record is durable, or could not be saved.
 func (s *Server) saved(in *ServerInput) {
 	i := int32(in.ID>>32) - 1
 	if in.ID == 0 || i < 0 || int(i) >= len(s.table.blocks)*blockSize || s.conn(i).gen != uint32(in.ID) || s.conn(i).state != saving {
@@ -213,8 +214,8 @@ func (s *Server) saved(in *ServerInput) {
 	s.accepted(i)
 }
 
-// doubtWaited schedules an Ask one tick later for a client whose connect had to wait, unless the
-// client sends something before.
+// doubtWaited schedules an Ask, one tick later, to a client whose connect had to wait. A
+// message of the client cancels the Ask.
 func (s *Server) doubtWaited(i int32, c *conn) {
 	if c.waited && s.ours(c) {
 		c.said = s.now - s.cfg.Evict
@@ -222,14 +223,15 @@ func (s *Server) doubtWaited(i int32, c *conn) {
 	}
 }
 
-// question is the connect that has not been answered yet.
+// question returns the connect that has not been answered yet.
 func (s *Server) question(c *conn) *asked {
 	return &asked{from: c.peer, m: &wire.Message{
 		Client: c.id, Incarnation: c.incarnation, Sequence: c.sequence, Epoch: c.epoch, Server: s.members.nid(c.master),
 	}}
 }
 
-// accepted answers that a client is connected, and names its previous master if that is known.
+// accepted answers that a client is connected, and names the client's previous master if it is
+// known.
 func (s *Server) accepted(i int32) {
 	c := s.conn(i)
 	a := wire.Message{
@@ -254,7 +256,7 @@ func (s *Server) disconnect(q *asked) {
 	i, c, code := s.lookup(q)
 	switch {
 	case code == wire.OK && q.m.Sequence != 0 && q.m.Sequence < c.sequence:
-		s.stats.Late++ // the client has connected since
+		s.stats.Late++ // the client has connected again since
 		return
 	case code == wire.OK:
 		s.end(i, wire.Left, q.m.Code == wire.OK)

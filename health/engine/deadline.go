@@ -2,8 +2,8 @@ package engine
 
 import "time"
 
-// deadlines is a heap of connections, ordered by due time. A connection knows its position in
-// it; a connection that is not in the heap has the position noSlot.
+// deadlines is a heap of connections, ordered by due time. A connection has its position in the
+// heap; a connection that is not in the heap has the position noSlot.
 type deadlines struct{ heap []int32 }
 
 const noSlot = -1

@@ -7,21 +7,21 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Marks of the entries of digests and their replies.
+// Marks of the entries of digests and of the replies to digests.
 const (
-	markConfirm = 1 // in a digest: an answer is wanted also for a known client
-	markKnown   = 1 // in a reply: the client is known, and connected to the master
+	markConfirm = 1 // in a digest: the master is to answer even if it knows the client
+	markKnown   = 1 // in a reply: the master knows the client, which is connected to it
 )
 
-// digests tells each master which clients this server holds under it (CH-65, CH-66).
+// digests tells each master which of its clients are connected to this server (CH-65, CH-66).
 type digests struct {
-	soon bool          // a client waits to be confirmed: do not wait for next
-	away bool          // a master was away, and is asked about all its clients
+	soon bool          // a client waits for its master's confirmation, so send before next
+	away bool          // a master was away, and must be asked about all its clients
 	next time.Duration // active time of the next complete digest
 }
 
-// send sends each live master the clients that are held under it; between complete digests only
-// those that wait to be confirmed.
+// send sends each live master a digest of its clients that are connected here. Between complete
+// digests it sends only those clients that wait for a confirmation.
 func (d *digests) send(s *Server) {
 	whole := s.now >= d.next
 	if !whole && (!d.soon && !d.away && s.table.unsure == 0 || s.table.count == 0) {
@@ -59,8 +59,8 @@ func (d *digests) send(s *Server) {
 	}
 }
 
-// wasAway records that a server was cut off, or has started. It may have evicted its clients
-// although discovery has not reported it as dead.
+// wasAway records that another server was cut off, or has started. That server may have evicted
+// its clients although discovery has not reported it as dead.
 func (d *digests) wasAway(s *Server, i int32) { s.members.list[i].away, d.away = true, true }
 
 func (s *Server) sendDigest(to int32, kind wire.Kind, list wire.Entries) {
@@ -69,7 +69,8 @@ func (s *Server) sendDigest(to int32, kind wire.Kind, list wire.Entries) {
 	})
 }
 
-// digest answers another server's digest with the clients that it wrongly holds under this one.
+// digest answers another server's digest with the clients for which the other server wrongly
+// considers this one the master.
 func (s *Server) digest(q *asked) {
 	from, ok := s.members.find(q.from.NID)
 	if !ok || q.from.PID != s.cfg.PID {
@@ -83,7 +84,7 @@ func (s *Server) digest(q *asked) {
 		known, unsure := s.watches(e)
 		switch {
 		case unsure:
-			continue // the client itself will tell
+			continue // the client itself will tell the other server
 		case !known:
 			e.Mark = 0
 		case e.Mark == markConfirm:
@@ -93,12 +94,13 @@ func (s *Server) digest(q *asked) {
 		}
 		reply = e.AppendTo(reply)
 	}
-	if len(reply) > 0 || len(q.m.Entries) == 0 { // an empty digest asks for the load
+	if len(reply) > 0 || len(q.m.Entries) == 0 { // an empty digest asks for this server's load
 		s.sendDigest(from, wire.DigestReply, reply)
 	}
 }
 
-// watches reports whether this server is, or may be, the master of an incarnation.
+// watches reports whether this server is the master of an incarnation; unsure is true if it may
+// be.
 func (s *Server) watches(e wire.Entry) (known, unsure bool) {
 	i, ok := s.find(e.Client)
 	known = ok && s.conn(i).incarnation == e.Incarnation && s.ours(s.conn(i))

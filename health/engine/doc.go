@@ -1,16 +1,16 @@
 // Package engine has the protocol machines of client health, one for a server and one for a
-// client: what they send and report is a function of the time and of what arrives (design
-// document "Client Health and Global Eviction", here called the design). Programs use package
-// health, whose agents step the machines. This package is for simulators and for research on
-// the protocol, which step machines themselves.
+// client. Their messages and events are a function of the time and of the messages that arrive
+// (design document "Client Health and Global Eviction", here called the design). Programs use
+// package health, whose agents step the machines. This package is for simulators and for
+// research on the protocol, which step machines themselves.
 //
 // This package is unstable: names and fields change without notice. The format of messages is
 // stable, see package health/wire.
 //
 //	s, err := engine.NewServer(cfg)
-//	wake := s.Step(now, engine.ServerInput{}, &out) // then do out.Effects
+//	wake := s.Step(now, engine.ServerInput{}, &out) // then carry out out.Effects
 //	wake = s.Step(now, engine.ServerInput{Kind: engine.Arrived, From: from, Data: b}, &out)
-//	wake = s.Step(wake, engine.ServerInput{}, &out) // when it is time
+//	wake = s.Step(wake, engine.ServerInput{}, &out) // when the clock reaches wake
 //
 // # Where this differs from the design
 //
@@ -50,6 +50,6 @@
 //
 // # Bounds
 //
-// A server takes Config.MaxClients clients at fewer than 200 bytes each besides
-// their names; every other table has a bound and a refusal with a reason.
+// A server takes Config.MaxClients clients at fewer than 200 bytes each besides their names;
+// every other table has a bound and a refusal with a reason.
 package engine

@@ -7,21 +7,21 @@ import (
 	"ulnet/health/wire"
 )
 
-// In an asymmetric partition a server hears the others and keeps its quorum, while they do not
-// hear it. A client may then have chosen it while the others evicted that client. When they
-// tell it the tombstone, which is of an earlier choice, the tombstone may be about to be
-// withdrawn. So the server asks all others: if most of them have had the tombstone for T_evict
-// the client is gone (CH-33), otherwise it stays.
+// In an asymmetric partition a server can hear the other servers and keep its quorum, while
+// they do not hear it. A client may then have chosen this server as its master while the others
+// evicted the client. The tombstone that they report afterwards is of an earlier choice of the
+// client, and they may be about to withdraw it. So this server asks all others: if most of them
+// have had the tombstone for T_evict the client is evicted (CH-33), otherwise it stays.
 
-// doubts are clients that are connected here by a later choice of a master than that of their
-// tombstone.
+// doubts are clients that are connected here by a later choice of a master than the one that
+// their tombstone ends.
 type doubts map[wire.ClientID]*doubt
 
 type doubt struct {
 	incarnation uint64
 	by          []int32       // servers that have had the tombstone for T_evict
-	age         time.Duration // of the oldest tombstone that was told
-	at          time.Duration // active time when to ask all servers
+	age         time.Duration // age of the oldest tombstone that was reported
+	at          time.Duration // active time at which to ask all servers
 	asked       bool
 }
 
@@ -51,11 +51,11 @@ func (d *doubts) said(s *Server, c *conn, from int32, age time.Duration) bool {
 	return over
 }
 
-// run asks all servers about the clients that are due, once, and drops those that were asked
-// about before: they stay.
+// run asks all servers once about the clients that are due, and drops those about which it has
+// asked before: these clients stay connected.
 func (d *doubts) run(s *Server) {
 	ask, age := false, time.Duration(0)
-	for id, x := range *d { // any order
+	for id, x := range *d { // any order: the clients are independent
 		i, known := s.find(id)
 		switch {
 		case !known || s.conn(i).incarnation != x.incarnation || x.asked && s.now >= x.at:

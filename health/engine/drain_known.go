@@ -23,8 +23,9 @@ func (s *Server) LastWilling() (draining []nid.NID, last bool) {
 	return draining, last
 }
 
-// drains reports whether this server makes its clients choose others. If no other server takes
-// them it behaves as if it did not drain, or else orphans would find no master and be evicted.
+// drains reports whether this server makes its clients choose other masters. If no other server
+// takes clients, it behaves as if it did not drain; otherwise orphans would find no master and
+// be evicted.
 func (s *Server) drains() bool {
 	if !s.drain.on {
 		return false
@@ -33,7 +34,7 @@ func (s *Server) drains() bool {
 	return !last
 }
 
-// tell tells all live servers whether this one drains: one message each per change.
+// tell reports to all live servers whether this one drains, in one message each per change.
 func (d *drain) tell(s *Server) {
 	for i := range s.members.list {
 		if int32(i) != s.members.self && s.members.alive(int32(i)) {

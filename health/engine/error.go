@@ -6,11 +6,11 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Error says what cannot be done, and what to do.
+// Error says what cannot be done, and what to do instead.
 type Error struct {
-	Why string // what cannot be done and what to do, for people
-	// Draining are the other live servers that drain, as far as this one knows. They are set
-	// where this server must not drain, too.
+	Why string // text of the error, for people to read
+	// Draining are the other live servers that drain, as far as this server knows. They are set if
+	// this server must not drain because of them.
 	Draining []nid.NID
 }
 

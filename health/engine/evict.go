@@ -14,10 +14,10 @@ type evictions struct {
 	suspects []suspect
 	queue    []eviction
 	batches  []*batch // new ones first, then the least recently sent
-	givenUp  []*batch // given up at the loss of the quorum; other servers may have made them
+	givenUp  []*batch // given up at the loss of the quorum, although other servers may have made these evictions
 	inFlight int
 	lastID   uint64
-	urgent   bool // a connect waits for an eviction: flush before the tick
+	urgent   bool // a connect waits for an eviction: flush it before the next tick
 }
 
 // suspect is a client that sent no message for T_evict. The next tick decides about it, once
@@ -28,19 +28,19 @@ type suspect struct {
 	at   time.Duration
 }
 
-// lookShare is the divisor of the tick that gives the time in which the transport has to answer
-// DoLook.
+// lookShare gives the time in which the transport must answer DoLook: a tick divided by
+// lookShare.
 const lookShare = 10
 
 // eviction is the eviction of one incarnation of a client.
 type eviction struct {
 	id          wire.ClientID
 	incarnation uint64
-	epoch       uint32 // of the choice by which this server is the master
+	epoch       uint32 // epoch of the choice by which the client has this server as its master
 	cause       wire.Cause
-	exception   wire.Exception // of the server that knows the latest choice; Code OK: none
-	later       uint64         // the incarnation that supersedes this one; 0: none, or of the same process
-	by          nid.NID        // of the process of that incarnation
+	exception   wire.Exception // exception of the server that knows the client's latest choice; Code OK: there is none
+	later       uint64         // later incarnation that supersedes this one; 0: there is none, or it is of the same process
+	by          nid.NID        // NID of the process of that incarnation
 }
 
 // batch is a broadcast that is repeated until all live servers have answered it.
@@ -50,12 +50,12 @@ type batch struct {
 	began    time.Duration
 	missing  []int32 // servers that have not answered any of its broadcasts
 	servers  int     // servers that the batch is for, this one included
-	made     uint64  // evictions made and tombstones taken, summed over all answers
-	withdraw bool    // it withdraws evictions
+	made     uint64  // evictions made and tombstones added, summed over all answers
+	withdraw bool    // the batch withdraws evictions
 	inFlight bool
 	sent     bool
-	ready    bool // to be sent
-	settled  bool // all live servers have answered; dead ones get it if they come back in time
+	ready    bool // the batch is to be sent
+	settled  bool // all live servers have answered; dead servers get the batch if they come back in time
 }
 
 // suspect records that a client has been silent for T_evict.
@@ -63,8 +63,8 @@ func (s *Server) suspect(i int32, c *conn) {
 	s.evictions.suspects = append(s.evictions.suspects, suspect{i, c.gen, s.now})
 }
 
-// evict begins to evict a client whose master this server is. From then on the client is not
-// served (CH-A8).
+// evict begins to evict a client whose master this server is. From then on the server does not
+// serve the client (CH-A8).
 func (s *Server) evict(i int32, cause wire.Cause) {
 	c := s.conn(i)
 	s.become(c, evicting)
@@ -107,8 +107,8 @@ func (s *Server) decide() {
 	s.evictions.suspects = kept
 }
 
-// pack makes batches of the queue. New batches go before repeated ones, so that a server that
-// is alive and never answers causes no head-of-line blocking.
+// pack makes batches of the queued evictions. New batches go before repeated ones, so that a
+// server that is alive but never answers causes no head-of-line blocking.
 func (e *evictions) pack(s *Server) {
 	var fresh []*batch
 	for chunk := range slices.Chunk(e.queue, wire.MaxBatch) {
@@ -119,7 +119,7 @@ func (e *evictions) pack(s *Server) {
 	e.queue = e.queue[:0]
 }
 
-// batch makes a batch of at most MaxBatch entries.
+// batch makes a batch of entries, which are at most MaxBatch.
 func (e *evictions) batch(s *Server, entries []eviction) *batch {
 	e.lastID++
 	b := &batch{id: e.lastID, entries: entries, began: s.now, missing: s.others(), ready: true}
@@ -127,7 +127,7 @@ func (e *evictions) batch(s *Server, entries []eviction) *batch {
 	return b
 }
 
-// run sends batches that are ready, MaxBroadcasts at a time.
+// run sends the batches that are ready, at most MaxBroadcasts at a time.
 func (e *evictions) run(s *Server) {
 	if e.urgent {
 		e.flush(s)
@@ -143,7 +143,7 @@ func (e *evictions) run(s *Server) {
 		b.ready = false
 		if !s.othersAlive() {
 			e.judge(s, b)
-			k = -1 // judge may have removed it
+			k = -1 // judge may have removed the batch from the list
 			continue
 		}
 		b.inFlight, b.sent = true, true
@@ -226,8 +226,8 @@ func (b *batch) except(r wire.Reply) {
 }
 
 // judge settles a batch once all live servers have answered it (CH-28), and keeps it for dead
-// servers that come back within T_q: after that a server that was cut off has evicted all its
-// clients by itself (CH-A9). A batch that at most half of the servers have answered is not
+// servers that come back within T_q. A server that was cut off for longer has evicted all its
+// clients by itself (CH-A9).. A batch that at most half of the servers have answered is not
 // settled: the others, which discovery is about to report dead, may be the majority in which
 // the client has found another master (CH-33).
 func (e *evictions) judge(s *Server, b *batch) {
@@ -248,7 +248,7 @@ func (e *evictions) judge(s *Server, b *batch) {
 	}
 }
 
-// retry sends batches again that live servers have missed, and drops settled ones after T_q.
+// retry repeats batches that live servers have not answered, and drops settled ones after T_q.
 func (e *evictions) retry(s *Server) {
 	for _, b := range slices.Clone(e.batches) {
 		switch {
@@ -262,7 +262,7 @@ func (e *evictions) retry(s *Server) {
 	}
 }
 
-// returned makes the batches ready that a server missed which has come back.
+// returned marks as ready the batches that a server which has come back has not received.
 func (e *evictions) returned(s *Server, i int32) {
 	for _, b := range e.batches {
 		if !b.inFlight && !b.ready && slices.Contains(b.missing, i) {
@@ -272,8 +272,8 @@ func (e *evictions) returned(s *Server, i int32) {
 	}
 }
 
-// settle ends the evictions of a batch. It withdraws those for which another server knows a
-// later choice, if any server has made them.
+// settle ends the evictions of a batch. It withdraws an eviction if another server knows a
+// later choice of the client, and any server has made the eviction.
 func (e *evictions) settle(s *Server, b *batch) {
 	if b.withdraw {
 		return
@@ -292,8 +292,8 @@ func (e *evictions) settle(s *Server, b *batch) {
 }
 
 // finish ends the eviction of a client. The connection ends, unless another server knows a
-// later choice of a master: then the client stays connected under that master (CH-A8), which
-// has not evicted it meanwhile (CH-63).
+// later choice of a master: then the client stays connected, with the master of that choice
+// (CH-A8), unless this master has evicted it meanwhile (CH-63).
 func (s *Server) finish(x *eviction) (kept bool) {
 	i, ok := s.find(x.id)
 	if !ok || s.conn(i).incarnation != x.incarnation || s.conn(i).state != evicting {
@@ -301,7 +301,7 @@ func (s *Server) finish(x *eviction) (kept bool) {
 	}
 	c := s.conn(i)
 	master, known := s.members.find(x.exception.Master)
-	later := x.exception.Incarnation == x.incarnation && x.exception.Epoch > c.epoch // than the choice of this server (CH-62)
+	later := x.exception.Incarnation == x.incarnation && x.exception.Epoch > c.epoch // a later choice than that of this server (CH-62)
 	if x.exception.Code == wire.OtherMaster && later && known && master != s.members.self && master != c.previous {
 		s.stats.Kept++
 		kept = true

@@ -5,10 +5,10 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// evictClient obeys an administrator. Only the client's master evicts it. An orphan has no
-// live master: the server that is asked evicts it, and servers that hold it as an orphan of
-// the same choice agree. Without a quorum only the connection to this server ends: there is no
-// broadcast and no tombstone.
+// evictClient handles an administrator's order to evict a client. Only the client's master
+// evicts it. An orphan has no live master: the server that gets the order evicts it, and
+// servers that hold it as an orphan of the same choice agree. Without a quorum this server ends
+// only the connection to itself, without a broadcast and without a tombstone.
 func (s *Server) evictClient(in *ServerInput) {
 	result := ServerEffect{Kind: DoResult, Token: in.Token, Client: in.Client}
 	i, ok := s.find(in.Client)
@@ -23,14 +23,14 @@ func (s *Server) evictClient(in *ServerInput) {
 	case c.state == evicting:
 	case c.state == saving:
 		result.Code = wire.Busy
-	case !s.quorum.have: // no majority would hear of it, or agree
+	case !s.quorum.have: // no majority would receive the eviction, or agree
 		result.Code = wire.NoQuorum
 		s.notify(c, wire.NoQuorum)
 		s.end(i, wire.ByAdmin, false)
 	case c.state == orphaned: // it has no live master
 		s.evict(i, wire.ByAdmin)
 		s.evictions.urgent = true
-	case c.state != connected && !s.ours(c): // recovering: its master is being asked about it
+	case c.state != connected && !s.ours(c): // recovering: this server is asking the client's master about it
 		result.Code = wire.Orphaned
 	case !s.ours(c):
 		result.Code = wire.OtherMaster
@@ -41,19 +41,20 @@ func (s *Server) evictClient(in *ServerInput) {
 	s.emit(result)
 }
 
-// ofOrphan reports whether an administrator ordered the eviction e, and its client is an orphan
-// here: the same incarnation, which has not chosen a master since. Any server may evict an orphan.
+// ofOrphan reports whether e is an eviction by an administrator, and the client is an orphan
+// here: in the same incarnation, and without a choice of a master since. Any server may evict
+// an orphan.
 func ofOrphan(e *wire.Entry, c *conn) bool {
 	return wire.Cause(e.Mark) == wire.ByAdmin && c.state == orphaned && c.incarnation == e.Incarnation && e.Epoch == c.epoch&(1<<24-1)
 }
 
 // EvictionStatus is the progress of an eviction that this server makes.
 type EvictionStatus struct {
-	Incarnation uint64 // of the client
+	Incarnation uint64 // incarnation of the client
 	// Settled means that all live servers have answered.
 	Settled bool
 	Missing []nid.NID // live servers that have not answered
-	Owed    []nid.NID // dead ones, which are told if they come back within T_q
+	Owed    []nid.NID // dead servers that have not answered; they are told if they come back within T_q
 }
 
 // Eviction returns the progress of the eviction of a client. It returns false if this server
@@ -77,7 +78,7 @@ func (s *Server) Eviction(id wire.ClientID) (st EvictionStatus, ok bool) {
 	return st, ok
 }
 
-// awaits splits the servers that have not answered into live and dead ones.
+// awaits divides the servers that have not answered into live and dead ones.
 func (s *Server) awaits(st *EvictionStatus, servers []int32) {
 	for _, i := range servers {
 		if s.members.alive(i) {

@@ -32,7 +32,7 @@ func (s *Server) evictArrived(in *ServerInput) {
 
 func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Reply) {
 	i, ok := s.find(e.Client)
-	if e.Incarnation > s.believed(e.Client) { // its tombstone would refuse all later incarnations
+	if e.Incarnation > s.believed(e.Client) { // a tombstone of it would refuse all later incarnations
 		s.stats.Ahead++
 		if !ok {
 			reply.Unknown++
@@ -52,7 +52,7 @@ func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Re
 	switch {
 	case c.incarnation > e.Incarnation:
 		x.Code = wire.Newer
-	case c.master != from && !ofOrphan(&e, c) && !chosenAfter(&e, c), c.incarnation == e.Incarnation && e.Before(c.epoch), s.takenBack(&e): // or the client has chosen that master again since
+	case c.master != from && !ofOrphan(&e, c) && !chosenAfter(&e, c), c.incarnation == e.Incarnation && e.Before(c.epoch), s.takenBack(&e): // or the client has chosen the evicting master again since
 		if x.Code = wire.OtherMaster; c.state == evicting {
 			c.previous = from
 		}
@@ -67,7 +67,7 @@ func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Re
 			s.notify(c, wire.Global)
 		}
 		s.heardOf(&e, from, func(bury bool) { s.finally(i, e.Incarnation, wire.Cause(min(e.Mark, uint8(wire.Causes)-1)), bury) })
-		s.waiting.resume(s, e.Client) // if this server was evicting it, too
+		s.waiting.resume(s, e.Client) // if this server was evicting the client, too
 		return
 	}
 	s.stats.Excepted++

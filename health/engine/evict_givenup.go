@@ -4,14 +4,14 @@ import "ulnet/health/wire"
 
 // A master that is cut off for T_q gives up the evictions that it has begun, since only a
 // majority can evict a client from all servers. Some servers may have made these evictions
-// anyway, and a late copy of the request may reach another one: it would then refuse an
-// incarnation that is connected elsewhere, and spread that tombstone. So the master withdraws
-// these evictions when it has a quorum again.
+// nevertheless, and a late copy of the request may reach another server. That server would then
+// refuse an incarnation that is connected elsewhere, and pass its tombstone on. So the master
+// withdraws these evictions when it has a quorum again.
 
-// most reports whether more than half of the servers, this one included, know the batch.
+// most reports whether more than half of the servers, this one included, have answered the batch.
 func (b *batch) most() bool { return 2*(b.servers-len(b.missing)) > b.servers }
 
-// clear gives up all evictions, and keeps those that other servers may have made.
+// clear gives up all evictions, but remembers those that other servers may have made.
 func (e *evictions) clear(s *Server) {
 	room := s.cfg.MaxClients
 	var kept []*batch
@@ -24,7 +24,7 @@ func (e *evictions) clear(s *Server) {
 	*e = evictions{givenUp: kept, inFlight: e.inFlight, lastID: e.lastID}
 }
 
-// doubtful returns the entries of a given-up batch that a majority has not certainly evicted.
+// doubtful returns the evictions of a given-up batch that a majority may not have made.
 func (b *batch) doubtful() (list []eviction) {
 	if b.settled || !b.sent {
 		return nil
@@ -38,7 +38,8 @@ func (b *batch) doubtful() (list []eviction) {
 }
 
 // takeBack withdraws the evictions that were given up, once there is a quorum again and the
-// other servers have told their tombstones: evictions of their own stay.
+// other servers have sent their tombstones. It does not withdraw evictions that other servers
+// have made as masters.
 func (e *evictions) takeBack(s *Server) {
 	if len(e.givenUp) == 0 || !s.quorum.have || s.catchup.holds(s) {
 		return

@@ -23,7 +23,7 @@ type flapping struct {
 
 type flap struct {
 	last  uint64 // the latest incarnation that was counted
-	count int    // incarnations in this window
+	count int    // number of incarnations in this window
 }
 
 func (f *flaps) init() { f.incarnations, f.until = make(map[flapping]flap), machine.Never }

@@ -7,16 +7,16 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// One node could fill the table with invented ids, so the number of clients of a NID is bounded.
-// At the bound a new client displaces one that an earlier incarnation of the same process
-// connected: that process has restarted since.
+// One node could fill the table with invented ids, so the number of clients of a NID is
+// bounded. At that bound a new client displaces a client that the same process address has
+// connected in an earlier incarnation of its node: that process has been restarted since.
 
 // byNID finds the clients of a NID: a hash table with chains that takes a few bytes per client,
 // of which there are very many. The seed of its hashes has no influence on
 // any result.
 type byNID struct {
 	heads  []int32   // first slot of each chain, plus 1; the number of chains is a power of two
-	chains [][]int32 // by slot: the next one in its chain, plus 1; in blocks, as connections are
+	chains [][]int32 // next slot in the chain of each slot, plus 1; in blocks, as connections are
 	seed   maphash.Seed
 }
 
@@ -29,7 +29,7 @@ func (b *byNID) head(id nid.NID) *int32 {
 	return &b.heads[maphash.Comparable(b.seed, id)&uint64(len(b.heads)-1)]
 }
 
-// next returns the link from one slot to the next.
+// next returns the link of a slot to the next one in its chain.
 func (b *byNID) next(i int32) *int32 { return &b.chains[i/blockSize][i%blockSize] }
 
 // link adds a connection to the chain of its NID, and doubles the table when it is full.
@@ -60,7 +60,8 @@ func (s *Server) unlink(i int32) {
 	*at = *s.table.byNID.next(i)
 }
 
-// crowded refuses one client more of a NID than it may have, or has one leave that is over.
+// crowded refuses a client if its NID already has as many clients as it may have, or displaces
+// one of these.
 func (s *Server) crowded(q *asked) (r wire.Message, refused bool) {
 	limit := s.cfg.MaxIDs
 	if userProcess(q.from) {
@@ -86,8 +87,9 @@ func (s *Server) crowded(q *asked) (r wire.Message, refused bool) {
 	return s.displace(over)
 }
 
-// displace ends a client of a process that has restarted. Where this is its master all
-// servers evict it, and the connect comes back.
+// displace ends the connection of a client whose process has restarted. If this server is the
+// client's master, all servers evict the client, and the new client's connect is refused until
+// then.
 func (s *Server) displace(i int32) (r wire.Message, refused bool) {
 	switch c := s.conn(i); {
 	case c.state == evicting:
@@ -103,8 +105,9 @@ func (s *Server) displace(i int32) (r wire.Message, refused bool) {
 	return wire.Message{Code: wire.Busy, Retry: s.cfg.Broadcast}, true
 }
 
-// userProcess reports whether a process is one of many that may run on its node.
+// userProcess reports whether a process is one of the many user processes that may run on a
+// node.
 func userProcess(id nid.ProcessID) bool { return id.PID&nid.UserPID != 0 }
 
-// sameKind reports whether two processes count together.
+// sameKind reports whether the clients of two processes are counted together.
 func sameKind(a, b nid.ProcessID) bool { return a.NID == b.NID && userProcess(a) == userProcess(b) }

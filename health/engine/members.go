@@ -7,7 +7,7 @@ import (
 )
 
 // members are the servers. Each keeps its number for the lifetime of the machine, so that a
-// connection refers to its master by four bytes.
+// connection needs only four bytes for its master.
 type members struct {
 	list  []member
 	index map[nid.NID]int32
@@ -16,12 +16,12 @@ type members struct {
 
 type member struct {
 	id        nid.NID
-	listed    bool          // it is a server of the cluster; others were one, or stand in old records
-	alive     bool          // what discovery said last
+	listed    bool          // the server is on the list of servers; others were on it, or are in old records
+	alive     bool          // discovery last reported the server alive
 	known     bool          // discovery has reported it
-	away      bool          // it says that it was cut off, and has not been asked about its clients yet
-	lifetime  uint64        // how often it has died, as discovery counts
-	deadSince time.Duration // active time
+	away      bool          // the server has reported that it was cut off, and was not asked about its clients yet
+	lifetime  uint64        // how often the server has died, as discovery counts
+	deadSince time.Duration // active time at which it died
 	burden    burden
 }
 
@@ -31,7 +31,7 @@ func (m *members) init(self nid.NID) {
 	m.list[m.self].alive = true
 }
 
-// intern returns the number of a server.
+// intern returns the number of a server, and assigns one to a new server.
 func (m *members) intern(id nid.NID) int32 {
 	i, ok := m.index[id]
 	if !ok {
@@ -65,11 +65,12 @@ func (m *members) nid(i int32) nid.NID {
 	return m.list[i].id
 }
 
-// alive reports whether a server is alive. One that discovery has not reported is dead.
+// alive reports whether a server is alive. A server that discovery has not reported counts as
+// dead.
 func (m *members) alive(i int32) bool { return m.list[i].listed && m.list[i].alive }
 
-// serverHealth applies a report of discovery. The number of deaths shows deaths that were
-// missed.
+// serverHealth applies a report of discovery. The number of deaths reveals deaths that
+// discovery did not report.
 func (s *Server) serverHealth(in *ServerInput) {
 	i, ok := s.members.index[in.Server]
 	if !ok || i == s.members.self {
@@ -93,7 +94,7 @@ func (s *Server) serverHealth(in *ServerInput) {
 		s.catchup.ask(s, i, s.now-m.deadSince)
 	}
 	if rose {
-		m.burden.greet = m.burden.greet || s.drain.on // to tell it that this server drains
+		m.burden.greet = m.burden.greet || s.drain.on // so that the server learns that this one drains
 		s.evictions.returned(s, i)
 		s.digests.soon = true
 	}

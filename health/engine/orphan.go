@@ -18,9 +18,9 @@ func (s *Server) due(i int32) {
 	}
 }
 
-// silent checks whether the client has sent a message since its deadline was set. If it has not,
-// silent asks the transport, which may have received messages of other protocols, and the next
-// tick decides.
+// silent checks whether the client has sent a message since its deadline was set. If it has
+// not, silent asks the transport, which may have received messages of other protocols from the
+// client's node; the next tick decides.
 func (s *Server) silent(i int32, c *conn) {
 	switch {
 	case !s.ours(c):
@@ -38,7 +38,7 @@ func (s *Server) silent(i int32, c *conn) {
 }
 
 // inquire sends an Ask to a client that is silent itself while its node sends other messages.
-// These may come from other programs, which is no sign that the client lives.
+// These messages may come from other programs, and do not show that the client is alive.
 func (s *Server) inquire(i int32, c *conn) {
 	c.told = false
 	if c.said+s.cfg.Evict > s.now {
@@ -65,8 +65,8 @@ func (s *Server) orphanAll(master int32) {
 	})
 }
 
-// orphan gives a client T_orphan to choose another master. The time of a recovering client runs
-// already.
+// orphan gives a client T_orphan to choose another master. For a recovering client that time is
+// running already.
 func (s *Server) orphan(i int32) {
 	c := s.conn(i)
 	if c.state != recovering {
@@ -78,8 +78,8 @@ func (s *Server) orphan(i int32) {
 	s.tell(ClientOrphaned, c, 0)
 }
 
-// remind tells an orphan that its master is dead, in case it has not noticed (CH-A19), repeats
-// that in case a notice is lost, and evicts it in the end (CH-20).
+// remind tells an orphan that its master is dead, in case the client has not noticed (CH-A19),
+// repeats that in case a notice is lost, and evicts the client at the end of T_orphan (CH-20).
 func (s *Server) remind(i int32, c *conn) {
 	end := c.seen + s.cfg.Orphan
 	if s.ours(c) {
@@ -92,8 +92,8 @@ func (s *Server) remind(i int32, c *conn) {
 		s.silent(i, c)
 		return
 	case !s.quorum.have:
-		// A server that is cut off can neither tell which servers are dead nor evict from all
-		// of them: it evicts locally, when quorum.judge says so.
+		// A server that is cut off cannot tell which servers are dead, and cannot evict a client from
+		// all of them: it evicts locally, when quorum.judge decides so.
 		c.seen, end = s.now, s.now+s.cfg.Orphan
 	default:
 		s.notify(c, wire.Global)
@@ -104,8 +104,8 @@ func (s *Server) remind(i int32, c *conn) {
 	s.set(i, min(s.now+s.cfg.Orphan/6, end))
 }
 
-// superseded tells a client of a later incarnation. If the client still runs there are two with
-// one id, and this one ends: if it connected again in its turn, the two would evict each other
+// superseded notifies a client of a later incarnation. If the client still runs, two clients
+// have one id, and this one must stop: if it connected again, the two would evict each other
 // over and over. by is the NID of the later incarnation, zero if this server does not know it.
 func (s *Server) superseded(c *conn, incarnation uint64, by nid.NID) {
 	s.stats.Notices[wire.Stale]++
@@ -120,10 +120,11 @@ func (s *Server) notify(c *conn, code wire.Code) {
 	})
 }
 
-// restore makes a connection of a record from before a restart (CH-66). The clients of this
-// server count as heard of now; those of other masters wait until the master confirms them.
-// No master is certain: a client may have chosen another one while this server was down, and an
-// eviction by the old master would be obeyed just by servers that do not know of that.
+// restore creates a connection from a record of before a restart (CH-66). For clients whose
+// master this server is, the record counts as a sign of liveness now; clients of other masters
+// wait until the master confirms them. No master is certain: the client may have chosen another
+// one while this server was down, and then only those servers that do not know of that choice
+// would obey an eviction by the old master.
 func (s *Server) restore(r *Record) {
 	if _, known := s.find(r.Client); known || !r.Client.IsValid() {
 		s.stats.Late++

@@ -6,15 +6,16 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// pauses sums up the time in which this process stood still: it was stepped later than it wanted
-// to be (CH-35, CH-A16). Machines count in active time, which is the time of their shell less
-// all pauses. A pause thus moves every time stamp and deadline at once.
+// pauses sums up the time in which this process did not run: a pause shows by a step that comes
+// later than the machine asked for (CH-35, CH-A16). Machines count in active time, which is the
+// time of their caller less all pauses. A pause thus moves all time stamps and deadlines at
+// once.
 type pauses struct {
 	limit  time.Duration // a shorter delay is no pause
 	skew   time.Duration // sum of all pauses so far
-	before time.Duration // sum of all pauses but the latest
-	began  time.Duration // begin of the latest pause, in the shell's time
-	wake   time.Duration // when the machine wanted to be stepped, in the shell's time
+	before time.Duration // sum of all pauses except the latest
+	began  time.Duration // begin of the latest pause, in the caller's time
+	wake   time.Duration // when the machine asked to be stepped, in the caller's time
 	count  uint64
 }
 
@@ -33,7 +34,8 @@ func (p *pauses) enter(now time.Duration) (active, missed time.Duration) {
 	return now - p.skew, missed
 }
 
-// leave ends a step and converts the next wake from active time to the shell's time.
+// leave ends a step and converts the time of the next wake from active time to the caller's
+// time.
 func (p *pauses) leave(now, active time.Duration) time.Duration {
 	p.wake = machine.Never
 	if active < machine.Never-p.skew {
@@ -48,7 +50,7 @@ func (p *pauses) stamp(at time.Duration) time.Duration {
 	case p.count > 0 && at <= p.began:
 		return at - p.before
 	case p.count > 0 && at < p.began+p.skew-p.before:
-		return p.began - p.before // it was received during the pause
+		return p.began - p.before // the message was received during the pause
 	}
 	return at - p.skew
 }

@@ -6,33 +6,36 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// With keys (package keyring) a connect ends with a code, so that only a process that has
-// the key of the cluster can be a client, or take over the id of one. The code covers the
-// whole message, incarnation and epoch included, and is bound to the process that sends
-// it and to the server: another process, or another server, has no use for a copy. A copy
-// that arrives again in its sender's own name finds that incarnation connected, which it
-// only confirms, or superseded, or evicted, which tombstones refuse; when these have
-// expired it brings back a client that says nothing, and is evicted after T_evict.
+// With keys (package keyring) a connect ends with a code, so that only a process that has the
+// key of the cluster can be a client, or take over the id of one. The code covers the whole
+// message, incarnation and epoch included, and is bound to the process that sends it and to the
+// server: another process cannot use a copy, and no copy is valid at another server. A copy
+// that arrives again under its sender's own address has little effect: an incarnation that is
+// still connected is only confirmed, and one that is superseded or evicted is refused. After
+// its tombstone has expired the copy connects a client that sends no messages, and is evicted
+// after T_evict.
 //
-// Other messages of clients have no code: they count only from the process that connected.
+// Other messages of clients have no code: they are accepted only from the process that
+// connected.
 
-// keyLabel derives the key of this protocol from the shared one.
+// keyLabel is the label for which the key of this protocol is derived from the shared one.
 const keyLabel = "health"
 
-// noProof takes the slot of a code that is not made yet.
+// noProof reserves the room for a code that is filled in later.
 var noProof [keyring.CodeSize]byte
 
-// proofOf is what the code of a connect is bound to.
+// proofOf returns what the code of a connect is bound to.
 func proofOf(from nid.ProcessID, to nid.NID) keyring.Binding {
 	return keyring.Between(from.NID, to).Number(uint64(from.PID))
 }
 
-// sign replaces the last bytes of the message that begins at an offset of b by its code.
+// sign replaces the last bytes of a message, which begins at an offset of b, by its code.
 func sign(ring *keyring.Ring, b []byte, begin int, from nid.ProcessID, to nid.NID) []byte {
 	return ring.Append(b[:len(b)-keyring.CodeSize], begin, proofOf(from, to))
 }
 
-// proven reports whether a message may be a connect: its code is valid, or there are no keys.
+// proven reports whether a message is allowed to connect: its code is valid, or there are no
+// keys.
 func (s *Server) proven(q *asked, data []byte) bool {
 	if !s.ring.On() {
 		return true
@@ -44,8 +47,8 @@ func (s *Server) proven(q *asked, data []byte) bool {
 	return ok
 }
 
-// unproven refuses a connect without a valid code. Versions that tell no times do not know
-// OtherKey.
+// unproven refuses a connect without a valid code. Clients of versions that send no times do
+// not know the code OtherKey.
 func (s *Server) unproven(q *asked) {
 	s.stats.Rejected[wire.OtherKey]++
 	code := wire.OtherKey
@@ -55,12 +58,12 @@ func (s *Server) unproven(q *asked) {
 	s.refusal(q, wire.Message{Code: code, Retry: s.cfg.Evict})
 }
 
-// SetKeys changes the keys from now on. The error is [keyring.ErrOnOff] if there are none
-// now, or none in keys.
+// SetKeys replaces the keys from now on. The error is [keyring.ErrOnOff] if either the server
+// has no keys now, or none are in keys, but not both.
 func (s *Server) SetKeys(keys keyring.Keys) error { return setKeys(&s.cfg.Keys, &s.ring, keys) }
 
-// SetKeys changes the keys from now on. The error is [keyring.ErrOnOff] if there are none
-// now, or none in keys.
+// SetKeys replaces the keys from now on. The error is [keyring.ErrOnOff] if either the client
+// has no keys now, or none are in keys, but not both.
 func (c *Client) SetKeys(keys keyring.Keys) error { return setKeys(&c.cfg.Keys, &c.ring, keys) }
 
 func setKeys(now *keyring.Keys, ring **keyring.Ring, keys keyring.Keys) error {

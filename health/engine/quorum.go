@@ -7,24 +7,25 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// quorum tracks whether this server can reach a majority of the servers, as discovery says.
+// quorum tracks whether this server can reach a majority of the servers, as discovery reports.
 type quorum struct {
 	have   bool
 	had    bool
 	unsure bool
-	lost   bool          // all clients were evicted after the loss
+	lost   bool          // the loss has lasted so long that all clients were evicted
 	since  time.Duration // active time from which the loss counts
 	grace  time.Duration
 	ended  time.Duration // active time of the latest loss
 }
 
-// begin starts without a quorum, and with time to get one: after a restart of the whole cluster
-// every server is alone at first.
+// begin starts without a quorum, and allows time to get one: after a restart of the whole
+// cluster every server is alone at first.
 func (q *quorum) begin(s *Server) {
 	q.since, q.grace = s.now, max(s.cfg.Quorum, s.cfg.Orphan)
 }
 
-// is applies what discovery says. A loss counts from when discovery is sure of it.
+// is applies a report of discovery. A loss of the quorum counts from when discovery is sure of
+// it.
 func (q *quorum) is(s *Server, have, unsure bool) {
 	if unsure != q.unsure {
 		q.unsure = unsure
@@ -35,7 +36,7 @@ func (q *quorum) is(s *Server, have, unsure bool) {
 	}
 	q.have = have
 	if have {
-		away := s.cfg.tombstone() // at the start the time is not known
+		away := s.cfg.tombstone() // at the start it is not known for how long this server was away
 		if q.had {
 			away = s.now - q.ended
 		}
@@ -83,13 +84,13 @@ func (q *quorum) judge(s *Server) {
 	s.takeovers.clear(s, wire.Message{Code: wire.NoQuorum, Retry: s.cfg.Quorum})
 }
 
-// drain makes clients choose other masters, for maintenance.
+// drain makes clients choose other masters, so that an administrator can take this server down.
 type drain struct {
 	on   bool
 	next time.Duration // active time of the next reminder
 }
 
-// set begins or ends draining. With a count it only asks that many clients once.
+// set begins or ends draining. With a count above 0 it only asks that many clients, once.
 func (d *drain) set(s *Server, on bool, count int) {
 	if count > 0 {
 		s.each(func(_ int32, c *conn) {
@@ -108,7 +109,7 @@ func (d *drain) set(s *Server, on bool, count int) {
 	}
 }
 
-// remind asks the clients again that still have this server as their master.
+// remind repeats the request to clients that still have this server as their master.
 func (d *drain) remind(s *Server) {
 	if s.now < d.next || !s.drains() {
 		return

@@ -8,15 +8,15 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// asked is a message that is being answered.
+// asked is a message that this server is answering.
 type asked struct {
 	from        nid.ProcessID
 	at          time.Duration // active time
-	incarnation uint64        // of the NI that sent it
+	incarnation uint64        // incarnation of the NI that sent it
 	m           *wire.Message
 
-	granted bool // a connect that has passed takeovers: the connected process is gone
-	waited  bool // a connect that had to wait
+	granted bool // it is a connect that has passed takeovers: the process that was connected is gone
+	waited  bool // it is a connect that had to wait
 }
 
 // arrived handles a message of a client or a server.
@@ -62,7 +62,7 @@ func (s *Server) arrived(in *ServerInput) {
 	}
 }
 
-// malformed counts a message that is not understood.
+// malformed counts a message that cannot be parsed.
 func (s *Server) malformed(err error) {
 	switch {
 	case errors.Is(err, wire.ErrVersion):
@@ -135,13 +135,13 @@ func (s *Server) pinged(q *asked) {
 		if c.state == recovering && s.ours(c) && q.m.Epoch == c.epoch {
 			s.confirm(i, c)
 		}
-		s.spoke(c, q) // also if this server was not certain to be the master
+		s.spoke(c, q) // also if this server was not certain whether it is the master
 		code = s.standing(c)
 	}
 	s.answer(q, wire.Pong, code, c)
 }
 
-// standing is the code that describes a connection to its client.
+// standing returns the code that describes a connection to its client.
 func (s *Server) standing(c *conn) wire.Code {
 	switch {
 	case c.state == orphaned || c.state == recovering:
@@ -154,7 +154,7 @@ func (s *Server) standing(c *conn) wire.Code {
 	return wire.OK
 }
 
-// touch records a sign of liveness at the time at which it was received, not at which it was
+// touch records a sign of liveness with the time at which the message was received, not
 // handled: it may have waited in a queue (CH-35).
 func (s *Server) touch(c *conn, at time.Duration) {
 	if c.state == connected && s.ours(c) {
@@ -172,15 +172,15 @@ func (s *Server) spoke(c *conn, q *asked) {
 	}
 }
 
-// refusedToo records a connect of the connected incarnation as a sign of liveness, before anything
-// can refuse it.
+// refusedToo records a connect of the connected incarnation as a sign of liveness, before any
+// check can refuse the connect.
 func (s *Server) refusedToo(q *asked) {
 	if i, ok := s.find(q.m.Client); ok && s.conn(i).incarnation == q.m.Incarnation && s.conn(i).peer == q.from {
 		s.spoke(s.conn(i), q)
 	}
 }
 
-// here handles the answer to an Ask, which may come from a later incarnation.
+// here handles the answer to an Ask, which a later incarnation may have sent.
 func (s *Server) here(q *asked) {
 	i, c, code := s.lookup(q)
 	if code != wire.OK || q.m.Code == wire.OK {
@@ -192,7 +192,7 @@ func (s *Server) here(q *asked) {
 	}
 }
 
-// seen handles the transport's answer to DoLook.
+// seen handles the transport's report after DoLook.
 func (s *Server) seen(in *ServerInput) {
 	if i, ok := s.find(in.Client); ok {
 		s.touch(s.conn(i), min(s.pauses.stamp(in.At), s.now))

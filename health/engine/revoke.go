@@ -7,19 +7,20 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// The evicting server may be in a minority partition that discovery has not detected yet,
-// while the client has a master in the majority. A tombstone that another server told is
-// therefore not final for some time: that server can withdraw it, a server that loses its
-// quorum drops it, and a client that shows a later choice of a master is told to come back
-// instead of being told that all servers have evicted it.
+// The evicting server may be in a minority partition that discovery has not detected yet, while
+// the client has a master in the majority. So a tombstone that another server ordered is not
+// final for some time. That server can withdraw it, a server that loses its quorum drops it,
+// and a client that shows a later choice of a master is told to try again instead of being told
+// that all servers have evicted it.
 
-// lastWord returns the time after which an eviction by another server is final. Discovery takes
-// less time to tell a server that it is cut off.
+// lastWord returns the time after which an eviction by another server is final. It is longer
+// than discovery takes to report to a server that it is cut off.
 func (t *Timing) lastWord() time.Duration { return 2 * t.Evict }
 
-// heardOf carries out an eviction that another server ordered. It calls end to end the connection,
-// and to keep a tombstone unless this server is cut off. A tombstone that is already final, or that
-// a later master ordered, keeps its origin and its time.
+// heardOf carries out an eviction that another server ordered. It calls end, which ends the
+// connection and, with bury, adds a tombstone; bury is false if this server is cut off. A
+// tombstone that is already final, or that a later master ordered, keeps its origin and its
+// time.
 func (s *Server) heardOf(e *wire.Entry, from int32, end func(bury bool)) {
 	old, had := s.tombstones.incarnations[e.Client]
 	had = had && old.incarnation == e.Incarnation && (old.from == noSlot || e.Before(old.epoch))
@@ -31,7 +32,7 @@ func (s *Server) heardOf(e *wire.Entry, from int32, end func(bury bool)) {
 	}
 }
 
-// said records which server told the client's latest tombstone, and when.
+// said records which server ordered the client's latest tombstone, and when.
 func (t *tombstones) said(e *wire.Entry, from int32, at time.Duration) {
 	g, ok := t.incarnations[e.Client]
 	if !ok || g.incarnation != e.Incarnation {
@@ -54,8 +55,8 @@ func (s *Server) overtaken(m *wire.Message) bool {
 	return ok && g.incarnation == m.Incarnation && s.recent(g) && e.Before(m.Epoch)
 }
 
-// withdrawn applies the withdrawal of an eviction. The eviction may arrive later, or once
-// more: a void tombstone remembers that it does not count.
+// withdrawn applies the withdrawal of an eviction. The eviction may arrive later, or once more:
+// a void tombstone remembers that it was withdrawn.
 func (s *Server) withdrawn(from int32, e wire.Entry) {
 	g, ok := s.tombstones.incarnations[e.Client]
 	switch {
@@ -70,7 +71,7 @@ func (s *Server) withdrawn(from int32, e wire.Entry) {
 	delete(s.catchup.doubts, e.Client)
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+s.cfg.tombstone(), nid.NID{})
 	if g, ok = s.tombstones.incarnations[e.Client]; !ok {
-		return // for want of room
+		return // there is no room for another tombstone
 	}
 	g.void, g.from, g.epoch = true, from, e.Epoch
 	s.tombstones.incarnations[e.Client] = g
@@ -98,7 +99,7 @@ func (s *Server) revoke(id wire.ClientID, g tombstone) {
 	s.stats.Revoked++
 	s.tombstones.remove(id)
 	s.emit(ServerEffect{Kind: DoRemove, Client: id, Incarnation: g.incarnation, For: -1})
-	if i, ok := s.find(id); ok { // its record went, too
+	if i, ok := s.find(id); ok { // removing the tombstone has also removed the client's record
 		s.save(0, s.conn(i))
 	}
 }

@@ -16,42 +16,42 @@ import (
 type ServerConfig struct {
 	// Self is this server's NID. Required.
 	Self nid.NID
-	// PID is that of all servers. Default nid.LustrePID.
+	// PID is the PID of all servers. Default nid.LustrePID.
 	PID nid.PID
-	// Incarnation is the number of this incarnation of the server: the wall clock in
-	// nanoseconds at its start, or more, and higher than that of any incarnation before.
-	// A client whose incarnation is numbered by more than a year ahead of it is refused.
-	// Required.
+	// Incarnation is the number of this incarnation of the server: the wall clock in nanoseconds
+	// at its start, or more, and higher than those of earlier incarnations. Clients whose
+	// incarnation number is more than a year ahead of it are refused. Required.
 	Incarnation uint64
 	// Servers are all servers of the cluster, this one included. Required.
 	Servers []nid.NID
 	Timing
-	// ClaimKeys, if there are any, sign what a master agreed to; a client has to show that
-	// signature when it names its master (CH-44). All servers have the same keys.
+	// ClaimKeys, if there are any, sign the statement of a master that it is the client's master;
+	// a client shows that signature to other servers when it names its master (CH-44). All servers
+	// have the same keys.
 	ClaimKeys keyring.Keys
-	// Keys, if there are any, verify connects: one of them must have signed. Clients and
-	// servers have the same keys.
+	// Keys, if there are any, verify connects: one of these keys must have signed a connect.
+	// Clients and servers have the same keys.
 	Keys keyring.Keys
-	// MaxClients bounds the connections. Default 200 000.
+	// MaxClients bounds the number of connections. Default 200 000.
 	MaxClients int
 	// MaxIDs bounds the clients of one NID, and MaxUserIDs those of its processes whose
 	// PIDs have nid.UserPID. Defaults 4 and 64.
 	MaxIDs, MaxUserIDs int
-	// MaxTombstones bounds the evictions that are remembered. At that bound at most a
+	// MaxTombstones bounds the number of evictions that are remembered. At that bound at most a
 	// sixteenth of them is kept for clients of one NID. Default 1 000 000.
 	MaxTombstones int
-	// MaxBroadcasts bounds the broadcasts that are under way. Default 8.
+	// MaxBroadcasts bounds the number of broadcasts that are under way. Default 8.
 	MaxBroadcasts int
 	// MaxIncarnations is how many incarnations of one client are accepted in FlapWindow.
 	// Default 10.
 	MaxIncarnations int
 	FlapWindow      time.Duration // default 10 s
-	// Uneven leaves the load of masters as it is: this server asks no client to choose a
-	// server that has far fewer, and reports its load only in digests that it sends anyway.
+	// Uneven turns load balancing off: this server does not ask its clients to choose a server
+	// that has far fewer clients, and reports its load only in digests that it sends anyway.
 	Uneven bool
 }
 
-// Server watches over the clients of one server. See machine.Machine.
+// Server is the machine of one server, which watches over clients. See machine.Machine.
 type Server struct {
 	cfg        ServerConfig
 	members    members
@@ -150,7 +150,7 @@ func (s *Server) apply(in *ServerInput) {
 	case Restore:
 		s.restore(in.Record)
 	case RestoreTombstone:
-		left := min(in.For, s.cfg.tombstone()) // For is too long when the wall clock was put back
+		left := min(in.For, s.cfg.tombstone()) // For is too long after the wall clock was put back
 		s.stats.Forgotten += s.tombstones.bury(in.Client, in.Incarnation, s.now+left, nid.NID{})
 		s.tombstones.said(&wire.Entry{Client: in.Client, Incarnation: in.Incarnation}, unnamed, s.now+left-s.cfg.tombstone())
 	case EvictClient:
@@ -167,7 +167,7 @@ func (s *Server) apply(in *ServerInput) {
 	}
 }
 
-// expire handles everything that is due.
+// expire handles all deadlines that have passed.
 func (s *Server) expire() {
 	s.quorum.judge(s)
 	for len(s.deadlines.heap) > 0 {
@@ -199,8 +199,8 @@ func (s *Server) ticked() {
 	s.balance.run(s)
 }
 
-// next returns the active time of the next wake. A server that has clients is woken in each
-// tick, so that it notices pauses.
+// next returns the active time of the next wake. A server that has clients asks to be woken in
+// each tick, so that it notices pauses.
 func (s *Server) next() time.Duration {
 	at := min(s.quorum.next(s), s.takeovers.next)
 	if len(s.deadlines.heap) > 0 {

@@ -8,14 +8,14 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Record is what a server remembers of a connection over a restart (CH-4).
+// Record is the part of a connection's state that survives a restart of the server (CH-4).
 type Record struct {
 	Client      wire.ClientID // the client's id, unique among records
 	Incarnation uint64        // number of the connected incarnation
 	Master      nid.NID       // the server that watches over the client
 	Epoch       uint32        // number of the client's choice of that master
 	Peer        nid.ProcessID // the process from which the client sends
-	Name        string        // for people; at most MaxName bytes
+	Name        string        // a name for people to read; at most MaxName bytes
 	Export      []byte        // data of the program, see health.AgentConfig.Export
 }
 
@@ -26,15 +26,15 @@ type ServerInputKind uint8
 const (
 	ServerTimer      ServerInputKind = iota
 	Arrived                          // From, PeerIncarnation, At, Data: a message arrived
-	Seen                             // Client, At: answers DoLook: when the transport last received a message of that node
-	ServerHealth                     // Server, Alive, Lifetime: what discovery says
+	Seen                             // Client, At: reports, after DoLook, when the transport last received a message of that node
+	ServerHealth                     // Server, Alive, Lifetime: a report of discovery
 	QuorumIs                         // Alive: there is a quorum; Unsure: discovery cannot tell, as after a pause (CH-A6)
 	Saved                            // ID, Failed: the record of DoSave is durable, or cannot be saved
-	BroadcastDone                    // ID, Failed, Servers (that did not answer), Data (the reply)
-	EvictArrived                     // Server, Data, Token: a batch of another server; DoAnswer answers
-	Restore                          // Record: from before a restart
-	RestoreTombstone                 // Client, Incarnation, For: likewise, a tombstone
-	EvictClient                      // Client, Token: an administrator orders its eviction; DoResult answers
+	BroadcastDone                    // ID, Failed, Servers (those that did not answer), Data (the reply)
+	EvictArrived                     // Server, Data, Token: a batch of another server; DoAnswer has the answer
+	Restore                          // Record: a record from before a restart
+	RestoreTombstone                 // Client, Incarnation, For: a tombstone from before a restart
+	EvictClient                      // Client, Token: an administrator orders the client's eviction; DoResult has the answer
 	Drain                            // Alive: begin or end draining; Count: ask only that many clients, once
 	SetServers                       // Servers: all servers from now on
 )
@@ -42,16 +42,16 @@ const (
 // ServerInput is what a [Server] steps on; the zero value is the timer. Slices
 // are valid during Step.
 type ServerInput struct {
-	Kind            ServerInputKind // which of the other fields count
+	Kind            ServerInputKind // which of the other fields are used
 	Alive           bool            // a server is alive; there is a quorum; draining begins
 	Unsure          bool            // discovery cannot tell at present
-	Failed          bool            // a write or a broadcast has failed
+	Failed          bool            // discovery cannot tell at present
 	Count           int             // number of clients; 0: not limited
-	ID              uint64          // of the DoSave or DoBroadcast that is answered
-	Incarnation     uint64          // of Client
+	ID              uint64          // ID of the DoSave or DoBroadcast that has ended
+	Incarnation     uint64          // incarnation of Client
 	Lifetime        uint64          // how often Server has died, as discovery counts
-	At              time.Duration   // shell's time of receipt; 0: now
-	PeerIncarnation uint64          // of the NI that sent the message
+	At              time.Duration   // when the message was received, in the caller's time; 0: now
+	PeerIncarnation uint64          // incarnation of the NI that sent the message
 	For             time.Duration   // remaining lifetime of a tombstone
 	From            nid.ProcessID   // the process that sent the message
 	Server          nid.NID         // the server that the input is about
@@ -59,7 +59,7 @@ type ServerInput struct {
 	Data            []byte          // the message, the batch, or the reply
 	Servers         []nid.NID       // all servers, or those that did not answer
 	Record          *Record         // owned by the caller
-	Token           any             // is handed back in the effect that answers
+	Token           any             // returned in the effect that answers
 }
 
 // ServerEffectKind tells effects apart.
@@ -69,28 +69,28 @@ type ServerEffectKind uint8
 // is a range of ServerOutput.Buf.
 const (
 	DoSend      ServerEffectKind = iota // To, Server (if To is one), Data: send a message
-	DoSave                              // ID, Record: save it, in the order of these effects; answer Saved unless ID is 0
+	DoSave                              // ID, Record: save the record, in the order of these effects, then report Saved unless ID is 0
 	DoRemove                            // Client, Incarnation, For: remove the record; For above 0: add a tombstone for that time; below 0: remove the tombstone
-	DoBroadcast                         // ID, Data: send a batch to all live servers, answer BroadcastDone
-	DoAnswer                            // Token, Data: the reply to EvictArrived
-	DoLook                              // Client, To, Incarnation (of the NI): answer Seen, if the transport has received a message of that NI
+	DoBroadcast                         // ID, Data: send a batch to all live servers, then report BroadcastDone
+	DoAnswer                            // Token, Data: send the reply to EvictArrived
+	DoLook                              // Client, To, Incarnation (of the NI): report Seen, if the transport has received a message of that NI
 	DoTell                              // Event
-	DoResult                            // Token, Code, Server, Incarnation: answers EvictClient; OK: the eviction has begun
+	DoResult                            // Token, Code, Server, Incarnation: the result of EvictClient; OK: the eviction has begun
 )
 
-// ServerEffect is one thing that a step wants done.
+// ServerEffect is one thing that a step asks its caller to do.
 type ServerEffect struct {
-	Kind        ServerEffectKind // which of the other fields count
-	Code        wire.Code        // the result of an order
+	Kind        ServerEffectKind // which of the other fields are used
+	Code        wire.Code        // the result of an administrator's order
 	Begin, End  int              // Data is Buf[Begin:End]
-	ID          uint64           // to be given back in Saved or BroadcastDone; 0: no answer is wanted
-	Incarnation uint64           // of Client, or of the NI of To
+	ID          uint64           // returned in Saved or BroadcastDone; 0: no result is wanted
+	Incarnation uint64           // incarnation of Client, or of the NI of To
 	For         time.Duration    // lifetime of the tombstone, see DoRemove
 	To          nid.ProcessID    // the receiver, or the process to look for
-	Server      nid.NID          // the receiver if it is a server; the client's master
+	Server      nid.NID          // the receiver, if it is a server; or the client's master
 	Client      wire.ClientID    // the client that the effect is about
-	Token       any              // of the input that is answered
-	Record      *Record          // not modified after the step
+	Token       any              // Token of the input that is answered
+	Record      *Record          // the record, which is not modified after the step
 	Event       Event            // for the program
 }
 
@@ -100,11 +100,11 @@ type EventKind uint8
 // The kinds of events.
 const (
 	ClientConnected EventKind = iota // an incarnation of a client is connected
-	ClientRecovered                  // it was before this server's restart
-	ClientSuspended                  // its eviction begins: do not serve it any more
-	ClientEvicted                    // Cause
-	ClientOrphaned                   // its master is dead or unsure
-	ClientRehomed                    // it has another master, or has confirmed its old one
+	ClientRecovered                  // the client was connected before this server's restart, and is connected again
+	ClientSuspended                  // the client's eviction begins: do not serve it any more
+	ClientEvicted                    // the client was evicted, for Cause
+	ClientOrphaned                   // the client's master is dead or unsure
+	ClientRehomed                    // the client has another master, or has confirmed its old one
 	QuorumLost                       // this server is cut off from most others
 	QuorumWon
 	events
@@ -126,20 +126,20 @@ func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), ni
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (k *EventKind) UnmarshalText(text []byte) error { return unmarshal(k, eventNames[:], text) }
 
-// Event is something that the program of a server is told. Of QuorumLost and QuorumWon only
-// Kind counts.
+// Event is an event that is reported to the program of a server. QuorumLost and QuorumWon use
+// only Kind.
 type Event struct {
 	Kind        EventKind     `json:"event"`           // what happened
 	Cause       wire.Cause    `json:"cause"`           // of ClientSuspended and ClientEvicted
 	Epoch       uint32        `json:"epoch,omitempty"` // number of the client's choice of Master
-	Client      wire.ClientID `json:"client"`          // the client that it happened to
+	Client      wire.ClientID `json:"client"`          // the client that the event is about
 	Incarnation uint64        `json:"incarnation"`     // number of the client's incarnation
-	Name        string        `json:"name,omitempty"`  // of the client, for people
+	Name        string        `json:"name,omitempty"`  // name of the client, for people to read
 	Master      nid.NID       `json:"master,omitzero"` // the server that watches over the client
 	Peer        nid.ProcessID `json:"peer,omitzero"`   // the process from which the client sends
 }
 
-// ServerOutput is what a [Server] wants done, in order.
+// ServerOutput has what a step of a [Server] asks its caller to do, in order.
 type ServerOutput struct {
 	Effects []ServerEffect // to be applied in their order
 	Buf     []byte         // belongs to the caller after Step

@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// ServerStats counts what a Server did and met.
+// ServerStats has the counters of a Server.
 type ServerStats struct {
 	Connects     uint64              // connects that arrived
 	Accepted     uint64              // connects that were accepted, repeated ones included
@@ -26,60 +26,60 @@ type ServerStats struct {
 	Orphaned     uint64              // connections that became orphans
 	Evictions    uint64              // evictions that this server began as a master
 	Broadcasts   uint64              // broadcasts of evictions, repeated ones included
-	Rebroadcasts uint64              // of those, repeated ones
+	Rebroadcasts uint64              // of these broadcasts, repeated ones
 	Kept         uint64              // evictions given up because the client has another master
 	Excepted     uint64              // evictions by other servers that were refused
 	Ghosts       uint64              // clients that their master did not know
 	Shed         uint64              // clients that were asked to choose a server with fewer clients
 	Revoked      uint64              `json:"pardoned"` // tombstones that were withdrawn, or dropped because this server lost its quorum
-	Forgotten    uint64              // tombstones removed for want of room
+	Forgotten    uint64              // tombstones removed because there was no room
 	Fetched      uint64              // tombstones learned by read repair
-	Untold       uint64              // tombstones left out of answers for want of room
+	Untold       uint64              // tombstones left out of answers because there was no room
 	Hurried      uint64              // questions for tombstones refused by the rate limit
-	Ahead        uint64              // evictions of incarnations whose number is not believed; no tombstone is kept
-	Malformed    uint64              // messages that do not parse
+	Ahead        uint64              // evictions of incarnations whose number is too high to be accepted; no tombstone is kept
+	Malformed    uint64              // messages that could not be parsed
 	OtherVersion uint64              // messages of an unknown version
 	BadName      uint64              // connects with an invalid name
 	Unexpected   uint64              // messages of a kind that is not for servers
-	Foreign      uint64              // messages about a client that came from another node
-	Strangers    uint64              // messages between servers whose sender is no server
+	Foreign      uint64              // messages about a client that came from another node than the client's
+	Strangers    uint64              // messages between servers whose sender is not a server
 	Late         uint64              // inputs about something that has ended
 	NotSaved     uint64              // records that could not be written
 	Unsent       uint64              // broadcasts that could not be sent
-	BadReplies   uint64              // replies to broadcasts that do not parse
-	Paused       time.Duration       // sum of the times in which this process stood still
+	BadReplies   uint64              // replies to broadcasts that could not be parsed
+	Paused       time.Duration       // sum of the pauses of this process
 }
 
 // ClientInfo is what a server knows of a client.
 type ClientInfo struct {
 	Client      wire.ClientID `json:"client"`         // its id
 	Incarnation uint64        `json:"incarnation"`    // number of the connected incarnation
-	Name        string        `json:"name,omitempty"` // for people
-	Peer        nid.ProcessID `json:"peer"`           // the process from which it sends
+	Name        string        `json:"name,omitempty"` // a name for people to read
+	Peer        nid.ProcessID `json:"peer"`           // the process from which the client sends
 	State       string        `json:"state"`          // saving, connected, orphaned, recovering or evicting
-	Master      nid.NID       `json:"master"`         // the server that watches over it
-	Epoch       uint32        `json:"epoch"`          // number of its choice of that master
-	// Since is the time since its last sign of liveness, if this server is its master, or
-	// since it became orphaned or recovering.
+	Master      nid.NID       `json:"master"`         // the server that watches over the client
+	Epoch       uint32        `json:"epoch"`          // number of the client's choice of that master
+	// Since is the time since the client's last sign of liveness, if this server is its master;
+	// otherwise the time since it became orphaned or recovering.
 	Since time.Duration `json:"since_ns,omitempty"`
 }
 
 // ServerStatus is the state of a server.
 type ServerStatus struct {
 	Self       nid.NID   `json:"self"`                  // this server
-	Quorum     bool      `json:"quorum"`                // it can reach a majority
+	Quorum     bool      `json:"quorum"`                // the server can reach a majority
 	Draining   bool      `json:"draining"`              // its clients are asked to choose other masters
 	Clients    int       `json:"clients"`               // connections, in any state
-	Mastered   int       `json:"mastered"`              // connected clients whose master this is
+	Mastered   int       `json:"mastered"`              // connected clients whose master this server is
 	Orphaned   int       `json:"orphaned"`              // clients whose master is dead
 	Recovering int       `json:"recovering"`            // clients from before a restart that are not confirmed
 	Evicting   int       `json:"evicting"`              // clients that this server is evicting
 	Waiting    int       `json:"waiting"`               // connects that wait for an eviction
 	Tombstones int       `json:"tombstones"`            // evictions that are remembered
-	Batches    int       `json:"batches"`               // broadcasts that some server has not answered
+	Batches    int       `json:"batches"`               // broadcasts of evictions that some server has not answered
 	ClaimKeys  int       `json:"claim_keys"`            // keys that verify claims
 	Keys       int       `json:"connect_keys"`          // keys that verify connects
-	Verified   [2]uint64 `json:"connect_keys_verified"` // connects that each of them has verified since it was set
+	Verified   [2]uint64 `json:"connect_keys_verified"` // connects that each of these keys has verified since it was set
 }
 
 // Stats returns the counters so far.
@@ -88,14 +88,14 @@ func (s *Server) Stats() ServerStats { return s.stats }
 // Quorum reports whether this server has a quorum.
 func (s *Server) Quorum() bool { return s.quorum.have }
 
-// Clients lists the clients by their ids.
+// Clients returns all clients, sorted by id.
 func (s *Server) Clients() []ClientInfo {
 	list, _ := s.List(s.table.count, func(*ClientInfo) bool { return true })
 	return list
 }
 
-// List returns the first limit clients that match, ordered by id, and the number of all that
-// match. It takes memory for twice the limit.
+// List returns the first limit clients that match, sorted by id, and the number of all that
+// match. It needs memory for twice the limit.
 func (s *Server) List(limit int, match func(*ClientInfo) bool) (list []ClientInfo, matching int) {
 	byID := func(a, b ClientInfo) int { return a.Client.Compare(b.Client) }
 	list = make([]ClientInfo, 0, min(limit, s.table.count))

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// state is what a connection is in. Transitions:
+// state is the state of a connection. Transitions:
 //
 //	            connect           saved
 //	(none)     ---------> saving ------> connected
@@ -31,32 +31,32 @@ var stateNames = [...]string{"free", "saving", "connected", "orphaned", "recover
 
 func (s state) String() string { return name(stateNames[:], uint64(s)) }
 
-// conn is the connection of a client, one of very many.
+// conn is the connection of a client. There are very many of them.
 type conn struct {
 	id          wire.ClientID
 	incarnation uint64
 	peer        nid.ProcessID
-	// seen is when the last sign of liveness of the client's node was received; of an orphaned
-	// or recovering connection, when that state began. Active time, like due.
+	// seen is when the last sign of liveness of the client's node was received; for an orphaned or
+	// recovering connection, when that state began. Active time, like due.
 	seen     time.Duration
-	said     time.Duration // when its last message of this protocol arrived, or T_evict before its first Ask; active time
-	carrier  uint64        // incarnation of the NI that brought that message
+	said     time.Duration // when the client's last message of this protocol arrived, or T_evict before its first Ask; active time
+	carrier  uint64        // incarnation of the NI that sent that message
 	due      time.Duration
-	sequence uint64 // of the connect that is answered once the record is saved
+	sequence uint64 // sequence number of the connect that is answered once the record is saved
 	name     string
 	epoch    uint32
 	gen      uint32 // tells the connections of one slot apart
 	master   int32
-	previous int32 // master of the incarnation before; while evicting, another server that evicts this one
+	previous int32 // master of the previous incarnation; while evicting: another server that evicts this client
 	pos      int32 // position in the heap of deadlines
 	state    state
-	told     bool // it is suspected, and the transport was asked
-	asked    bool // it was sent an Ask, and has not answered
-	waited   bool // its connect had to wait: the client may be gone
+	told     bool // the client is suspected, and the transport was asked about its node
+	asked    bool // the client was sent an Ask, and has not answered
+	waited   bool // the client's connect had to wait, so the client may be gone
 }
 
-// Connections live in blocks that never move, so that growing costs no copy
-// and no slack.
+// Connections live in blocks that never move, so that growing neither copies them nor leaves
+// much room unused.
 const blockSize = 512
 
 type table struct {
@@ -81,7 +81,7 @@ func (s *Server) find(id wire.ClientID) (int32, bool) {
 	return i, ok
 }
 
-// add makes a connection.
+// add creates a connection.
 func (s *Server) add(id wire.ClientID, peer nid.ProcessID) int32 {
 	t := &s.table
 	if len(t.spare) == 0 {
@@ -143,7 +143,7 @@ func (s *Server) each(f func(i int32, c *conn)) {
 // ours reports whether this server is the master of a connection.
 func (s *Server) ours(c *conn) bool { return c.master == s.members.self }
 
-// watch begins to watch over a client if this server is its master, and ends that otherwise.
+// watch starts the deadline of a client if this server is its master, and stops it otherwise.
 func (s *Server) watch(i int32, c *conn) {
 	c.told = false
 	if !s.ours(c) {
@@ -154,21 +154,21 @@ func (s *Server) watch(i int32, c *conn) {
 	s.set(i, s.now+s.cfg.Evict)
 }
 
-// save saves the present record of a connection.
+// save saves a connection's record as it is now.
 func (s *Server) save(id uint64, c *conn) {
 	s.emit(ServerEffect{Kind: DoSave, ID: id, Record: &Record{
 		Client: c.id, Incarnation: c.incarnation, Master: s.members.nid(c.master), Epoch: c.epoch, Peer: c.peer, Name: c.name,
 	}})
 }
 
-// end ends a connection, reports that, and removes the record. With bury a tombstone keeps the
-// incarnation from connecting again.
+// end ends a connection, reports that, and removes its record. With bury it adds a tombstone,
+// which keeps the incarnation from connecting again.
 func (s *Server) end(i int32, cause wire.Cause, bury bool) {
 	s.finally(i, s.conn(i).incarnation, cause, bury)
 }
 
-// finally is end with a tombstone for all incarnations up to the given one, which is not below
-// the client's: a connect of that one may be on its way (CH-A20).
+// finally is end with a tombstone for all incarnations up to the given one, which may be later
+// than the client's: a connect of the later one may be on its way (CH-A20).
 func (s *Server) finally(i int32, incarnation uint64, cause wire.Cause, bury bool) {
 	c := s.conn(i)
 	s.stats.Ended[cause]++
@@ -182,7 +182,7 @@ func (s *Server) finally(i int32, incarnation uint64, cause wire.Cause, bury boo
 	s.drop(i)
 }
 
-// forget removes the record of a client, and with bury leaves a tombstone. of is the NID of the
+// forget removes the record of a client, and with bury adds a tombstone. of is the NID of the
 // client, zero if it is not known.
 func (s *Server) forget(id wire.ClientID, incarnation uint64, bury bool, of nid.NID) {
 	e := ServerEffect{Kind: DoRemove, Client: id, Incarnation: incarnation}

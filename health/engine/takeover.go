@@ -10,36 +10,38 @@ import (
 )
 
 // Any node with a connection can send a connect with another client's id and a later
-// incarnation. So a later incarnation that comes from another process than the connected one has
-// to wait while this server asks the connected process. If that answers it stays, and the new
-// one is refused. If it says that it has ended, or does not answer for T_evict, the new one is
-// accepted. A process from whose own address the id is derived needs no consent.
+// incarnation. So if a connect with a later incarnation comes from another process than the
+// connected one, it must wait while this server asks the connected process. If the connected
+// process answers that it runs, it stays connected, and the new one is refused. If it answers
+// that it has ended, or does not answer for T_evict, the new one is accepted. A process from
+// whose own address the id is derived needs no consent.
 
-// Bounds of takeovers (local policy). The second keeps one node from using up the first.
+// Bounds of the takeovers that wait (local policy). The second one keeps one node from using up
+// the first.
 const (
-	maxTakeovers = 1024 // at a time
-	maxOfOneNID  = 16   // of these, wanted by one NID
+	maxTakeovers = 1024 // in all
+	maxOfOneNID  = 16   // wanted by one NID
 )
 
 // takeovers are the connects that wait for an answer of the connected process, one per client.
 type takeovers struct {
 	clients map[wire.ClientID]*takeover
-	queue   []wire.ClientID // of clients, oldest first
+	queue   []wire.ClientID // ids of the clients, the oldest first
 	next    time.Duration   // active time of the next question or expiry
 }
 
 // takeover is a connect whose client id is connected from another process.
 type takeover struct {
 	asked
-	until   time.Duration // active time when the connected process has been silent for T_evict
+	until   time.Duration // active time at which the connected process will have been silent for T_evict
 	askAt   time.Duration // active time of the next question
 	refused bool          // the connected process has answered; kept until askAt as a rate limit for questions
 }
 
 func (t *takeovers) init() { t.clients, t.next = make(map[wire.ClientID]*takeover), machine.Never }
 
-// rank orders processes by how much their word on a client counts: first the process from whose
-// address its id is derived, then the connected one.
+// rank returns how much a process is trusted to speak for a client: most if the client's id is
+// derived from the process's address, then if it is the connected process.
 func rank(c *conn, from nid.ProcessID) int {
 	switch {
 	case c.id == wire.ClientIDOf(from.String()):
@@ -50,7 +52,8 @@ func rank(c *conn, from nid.ProcessID) int {
 	return 0
 }
 
-// contested reports whether a connect has to wait until the connected process was asked.
+// contested reports whether a connect must wait because the connected process is to be asked
+// first.
 func (s *Server) contested(c *conn, q *asked) bool {
 	if q.granted || c.state == evicting || rank(c, q.from) > 0 {
 		return false
@@ -76,7 +79,7 @@ func (s *Server) contested(c *conn, q *asked) bool {
 	return true
 }
 
-// crowded reports whether there is no room for another takeover by a NID.
+// crowded reports whether there is no room for another takeover that a NID wants.
 func (t *takeovers) crowded(by nid.NID) bool {
 	if len(t.clients) >= maxTakeovers {
 		return true
@@ -104,7 +107,7 @@ func (t *takeovers) answered(s *Server, c *conn, q *asked) {
 	s.reject(&x.asked, wire.Message{Code: wire.Foreign, Server: c.peer.NID, Retry: s.cfg.Evict})
 }
 
-// grant accepts the takeover of a client in this step: the old process is gone.
+// grant accepts the takeover of a client in this step, because the old process is gone.
 func (t *takeovers) grant(s *Server, id wire.ClientID) {
 	if len(t.clients) == 0 {
 		return
@@ -160,7 +163,7 @@ func (t *takeovers) clear(s *Server, r wire.Message) {
 	t.queue = nil
 }
 
-// clone returns a copy that keeps its message after the step.
+// clone returns a copy of q whose message stays valid after the step.
 func (q *asked) clone() asked {
 	m := *q.m
 	m.Name, m.Token, m.Proof = slices.Clone(m.Name), slices.Clone(m.Token), nil

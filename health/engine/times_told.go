@@ -7,24 +7,23 @@ import (
 	"ulnet/health/wire"
 )
 
-// Clients and servers have configurations of their own, so their times can differ. A
-// client tells T_ping and T_client + T_elect with Connect and Choose (Retry and Incarnation), a
-// server T_evict with Accept and Chosen (Retry): fields that versions before 2026-11-25
-// leave 0 and do not read, so that zero says "not told" and is not judged. Either side
-// refuses the other if a healthy client would be evicted (CH-57, CH-A3, CH-A4). A server acts on
-// its own T_evict alone, whatever it is told: these times can only get a client refused, never
-// give it a longer lease.
+// Clients and servers have configurations of their own, so their times can differ. A client
+// sends T_ping and T_client + T_elect in Connect and Choose, a server sends T_evict in Accept
+// and Chosen. Versions before 2026-11-25 leave these fields 0 and do not read them, so 0 means
+// that the time is not known and is not checked. Either side refuses the other if a healthy
+// client would be evicted (CH-57, CH-A3, CH-A4). A server always evicts by its own T_evict: the
+// times that a client sends can only cause its refusal, and never give it more time.
 
-// maxTold is the longest time that a field holds, 49 days. Longer times are sent as this one.
+// maxTold is the longest time that a field holds, 49 days. Longer times are sent as maxTold.
 const maxTold = math.MaxUint32 * time.Millisecond
 
-// leastEvict returns the shortest T_evict that evicts no healthy client with these times:
-// two of its pings may be lost, and it may find another master (in found, T_client +
+// leastEvict returns the shortest T_evict that evicts no healthy client with these times: two
+// of its pings may be lost, and it has time to find another master (found is T_client +
 // T_elect) before its old one evicts it.
 func leastEvict(ping, found, rtt time.Duration) time.Duration { return max(3*ping+rtt, found+ping) }
 
-// told returns a client's times in milliseconds, rounded down, so that rounding causes no
-// refusal.
+// told returns a client's times to be sent, in milliseconds, rounded down, so that rounding
+// causes no refusal.
 func (t *Timing) told() (ping time.Duration, found uint64) {
 	return t.Ping, uint64(max(min(t.Client+t.Elect, maxTold), 0) / time.Millisecond)
 }
@@ -34,26 +33,27 @@ func (t *Timing) evictTold() time.Duration {
 	return (min(t.Evict, maxTold) + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// tooSlow reports whether a healthy client with the times that it tells would be evicted.
+// tooSlow reports whether a healthy client with the times in its message would be evicted.
 func (s *Server) tooSlow(m *wire.Message) bool {
 	found := time.Duration(min(m.ServerIncarnation, math.MaxUint32)) * time.Millisecond
 	return m.Retry > 0 && s.cfg.Evict < leastEvict(m.Retry, found, s.cfg.RTT)
 }
 
-// otherTimes is the refusal of such a client. It has T_evict in Epoch, since clients wait for
-// Retry. It is sent only to clients that told their times: older versions do not know the code.
+// otherTimes returns the refusal of such a client. T_evict is in the field Epoch, because
+// clients wait for Retry. Only clients that have sent their times get it: older versions do not
+// know the code.
 func (s *Server) otherTimes() wire.Message {
 	return wire.Message{Code: wire.OtherTimes, Epoch: uint32(s.cfg.evictTold() / time.Millisecond), Retry: s.cfg.Evict}
 }
 
-// needs is the shortest T_evict of a server that this client can have as its master.
+// needs returns the shortest T_evict that a server must have to be this client's master.
 func (c *Client) needs() time.Duration {
 	return leastEvict(c.cfg.Ping, c.cfg.Client+c.cfg.Elect, c.cfg.RTT)
 }
 
-// tooQuick treats a server that has agreed, but whose T_evict is too short for this client, as if
-// it had refused. A server that knows the client's times refuses by itself, unless its RTT is
-// shorter.
+// tooQuick treats a server that has agreed, but whose T_evict is too short for this client, as
+// if it had refused. A server that knows the client's times refuses by itself, unless it is
+// configured with a shorter RTT.
 func (c *Client) tooQuick(p *peer, m *wire.Message) bool {
 	candidate := c.phase == electing && p.id == c.election.candidate && m.Sequence == c.election.sequence
 	if m.Kind != wire.Accept && !candidate || m.Retry == 0 || m.Retry >= maxTold || m.Retry >= c.needs() {
@@ -73,7 +73,7 @@ func (c *Client) tooQuick(p *peer, m *wire.Message) bool {
 	return true
 }
 
-// toldEvict returns the T_evict that a refusal tells; 0 for other codes.
+// toldEvict returns the T_evict in a refusal, 0 if the refusal's code is not OtherTimes.
 func toldEvict(m *wire.Message) time.Duration {
 	if m.Code != wire.OtherTimes {
 		return 0

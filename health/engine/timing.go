@@ -10,16 +10,16 @@ import (
 // refuses a client (OtherTimes) whose Ping, or Client + Elect, is too long for its own Evict.
 // The zero value of a field means its default.
 type Timing struct {
-	// Ping is the ping interval: the longest time in which a client sends its master nothing
-	// (T_ping). Default 5 s.
+	// Ping is the ping interval: the longest time for which a client sends no message to its
+	// master (T_ping). Default 5 s.
 	Ping time.Duration
-	// Client is after how long without a message from its master a client chooses another
+	// Client is the time without a message from its master after which a client chooses another
 	// one (T_client). Default 1.5·Ping.
 	Client time.Duration
 	// Elect bounds the time to find another master and to tell all servers (T_elect +
 	// T_notify). Default Ping.
 	Elect time.Duration
-	// Evict is after how long without a message from a client its master evicts it
+	// Evict is the time without a message from a client after which its master evicts it
 	// (T_evict). Default 3.5·Ping.
 	Evict time.Duration
 	// Orphan is how long a client whose master has died may take to name the next one
@@ -28,8 +28,8 @@ type Timing struct {
 	// Quorum is how long a server must be cut off before it evicts its clients (T_q).
 	// Default Ping; negative: at once, as the design says.
 	Quorum time.Duration
-	// Broadcast is the time in which an eviction reaches all servers (T_bcast). A connect
-	// that waits for an eviction is told to come back after three times that. Default 1 s.
+	// Broadcast is the time in which an eviction reaches all servers (T_bcast). A client whose
+	// connect waits for an eviction is told to try again after three times that. Default 1 s.
 	Broadcast time.Duration
 	// RTT is the longest round trip of a message. Default 100 ms.
 	RTT time.Duration
@@ -40,13 +40,13 @@ type Timing struct {
 	Try time.Duration
 }
 
-// minTombstone is how long an eviction is remembered at least (CH-A20).
+// minTombstone is the shortest time for which an eviction is remembered (CH-A20).
 const minTombstone = 10 * time.Minute
 
-// tombstone is how long an eviction is remembered.
+// tombstone returns for how long an eviction is remembered.
 func (t *Timing) tombstone() time.Duration { return max(minTombstone, 2*t.Evict) }
 
-// Filled returns t with its defaults, or an *[Error].
+// Filled returns t with its defaults filled in, or an *[Error].
 func (t Timing) Filled() (Timing, error) {
 	t.Ping = cmp.Or(t.Ping, 5*time.Second)
 	t.Client = cmp.Or(t.Client, t.Ping*3/2)
@@ -63,7 +63,7 @@ func (t Timing) Filled() (Timing, error) {
 	return t, t.check()
 }
 
-// check compares the times (CH-A3, CH-A4).
+// check compares the times with each other (CH-A3, CH-A4).
 func (t *Timing) check() error {
 	refuse := func(format string, args ...any) error { return &Error{Why: fmt.Sprintf(format, args...)} }
 	switch {

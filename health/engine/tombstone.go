@@ -17,20 +17,20 @@ type tombstones struct {
 
 type tombstone struct {
 	incarnation uint64
-	until       time.Duration // active time
-	said        time.Duration // active time when another server told it
-	epoch       uint32        // of the choice of a master that was evicted, 24 bits
-	from        int32         // the server that told it; noSlot: none, it cannot be withdrawn
+	until       time.Duration // active time at which it expires
+	said        time.Duration // active time at which another server ordered it
+	epoch       uint32        // epoch of the choice of a master that it ends, 24 bits
+	from        int32         // number of the server that ordered it; noSlot: none, so it cannot be withdrawn
 	known       *known        // name and process of the client; nil: not known
-	by          uint16        // shareOf the NID that the client had
-	void        bool          // it was withdrawn: it refuses nothing, and late copies of the eviction are ignored
+	by          uint16        // index, by shareOf, of the client's NID
+	void        bool          // it was withdrawn: it refuses no incarnation, and late copies of the eviction are ignored
 }
 
-// unnamed stands for another server of which it was not recorded which one it is.
+// unnamed stands for another server whose number was not recorded.
 const unnamed = noSlot - 1
 
-// slot is an entry of the queue. It is stale if the tombstone of the client does not expire at
-// its time: the tombstone has a later entry then.
+// slot is an entry of the queue. It is outdated if the tombstone of its client does not expire
+// at its time: then the tombstone has a later entry.
 type slot struct {
 	id    wire.ClientID
 	until time.Duration
@@ -47,7 +47,7 @@ func (t *tombstones) covers(id wire.ClientID, incarnation uint64) (uint64, bool)
 }
 
 // bury adds a tombstone for a client, whose NID is zero if it is not known. It returns how many
-// other tombstones had to be forgotten for want of room.
+// other tombstones were removed to make room.
 func (t *tombstones) bury(id wire.ClientID, incarnation uint64, until time.Duration, of nid.NID) (forgot uint64) {
 	g, ok := t.incarnations[id]
 	if until = max(until, g.until); !ok || incarnation >= g.incarnation {
@@ -74,7 +74,7 @@ func (t *tombstones) expire(now time.Duration) {
 	}
 }
 
-// pop drops the first entry of the queue, and its tombstone unless the entry is stale.
+// pop removes the first entry of the queue, and its tombstone unless the entry is outdated.
 func (t *tombstones) pop() {
 	p := t.queue[0]
 	t.queue = t.queue[1:]
@@ -83,7 +83,7 @@ func (t *tombstones) pop() {
 	}
 }
 
-// compact drops stale entries, so that evicting one client over and over costs no memory.
+// compact drops outdated entries, so that evicting one client over and over costs no memory.
 func (t *tombstones) compact() {
 	kept := make([]slot, 0, len(t.incarnations)+64)
 	for i, p := range t.queue {

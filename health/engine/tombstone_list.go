@@ -9,32 +9,32 @@ import (
 )
 
 const (
-	// maxKnown is the number of tombstones up to which a server remembers name and process
-	// of each client. Later tombstones have neither, so that memory stays bounded.
+	// maxKnown is the number of tombstones up to which a server remembers the name and process of
+	// each client. Further tombstones have neither, so that memory stays bounded.
 	maxKnown = 1 << 16
-	// listStep is how many tombstones are visited before messages are served again.
+	// listStep is how many tombstones are listed before messages are handled again.
 	listStep = 4096
 )
 
-// known is what a tombstone remembers of the client.
+// known is what a tombstone has of its client.
 type known struct {
 	name string
 	peer nid.ProcessID
 }
 
-// TombstoneInfo is a tombstone as a server has it: it refuses that incarnation of the client,
-// and all before it.
+// TombstoneInfo is a tombstone as a server has it: it refuses Incarnation of the client, and
+// all earlier ones.
 type TombstoneInfo struct {
 	Client      wire.ClientID `json:"client"`      // the evicted client
-	Incarnation uint64        `json:"incarnation"` // the highest one that is refused
+	Incarnation uint64        `json:"incarnation"` // the highest incarnation that is refused
 	// Name and Peer are those of the connection that ended here. They are zero if this
 	// server did not have that connection, or has been restarted.
 	Name string        `json:"name,omitempty"`
-	Peer nid.ProcessID `json:"peer,omitzero"` // the process that sent as this client
+	Peer nid.ProcessID `json:"peer,omitzero"` // the process from which the client sent
 	Age  time.Duration `json:"age_ns"`        // time since the eviction
-	Left time.Duration `json:"left_ns"`       // time until it expires
-	// Server is the server that told the eviction. It is zero if this server evicted the
-	// client itself, or learned of the eviction before its restart or by read repair.
+	Left time.Duration `json:"left_ns"`       // time until the tombstone expires
+	// Server is the server that ordered the eviction. It is zero if this server evicted the client
+	// itself, or learned of the eviction before its restart or by read repair.
 	Server nid.NID `json:"server,omitzero"`
 	// Withdrawn means that the eviction was withdrawn: the tombstone refuses nothing.
 	Withdrawn bool `json:"withdrawn,omitempty"`
@@ -55,7 +55,7 @@ func (t *tombstones) know(c *conn) {
 // next call goes on, and whether there are more.
 func (t *tombstones) before(until time.Duration, f func(wire.ClientID, *tombstone)) (next time.Duration, more bool) {
 	k := sort.Search(len(t.queue), func(i int) bool { return t.queue[i].until >= until })
-	run := map[wire.ClientID]bool{} // of one instant: a client may have been buried twice in it
+	run := map[wire.ClientID]bool{} // clients whose tombstones expire in one instant: one may have been buried twice in it
 	for seen := 0; k > 0; seen++ {
 		p := t.queue[k-1]
 		if k--; p.until != until {
@@ -80,7 +80,7 @@ func (s *Server) TombstonesBefore(until time.Duration, f func(*TombstoneInfo)) (
 	return s.tombstones.before(until, func(id wire.ClientID, g *tombstone) {
 		left := g.until - s.now
 		if left <= 0 {
-			return // until the next tick
+			return // expired, but present until the next tick
 		}
 		info := TombstoneInfo{Client: id, Incarnation: g.incarnation, Age: s.cfg.tombstone() - left, Left: left, Withdrawn: g.void}
 		if g.known != nil {

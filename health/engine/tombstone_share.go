@@ -7,17 +7,18 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// A node can connect and leave with invented ids over and over, and each time leave a
-// tombstone. So that these do not displace other tombstones, the oldest ones of a NID that
+// A node can connect and leave with invented ids over and over, and leave a tombstone each
+// time. So that these do not displace other tombstones, the oldest tombstones of a NID that
 // exceeds its share are removed first when there is no room.
 
-// shares is the number of counters: NIDs are hashed, and some share a counter.
+// shares is the number of counters. A counter is chosen by a hash of the NID, so some NIDs
+// share one.
 const shares = 1 << 12
 
-// partOfOne gives the share of a NID: the largest number of tombstones divided by partOfOne.
+// partOfOne is the divisor that gives the share of one NID of all tombstones.
 const partOfOne = 16
 
-// shareOf returns the index of the counter for a NID, 0 for none.
+// shareOf returns the index of a NID's counter, 0 for the zero NID.
 func shareOf(id nid.NID) uint16 {
 	if !id.IsValid() {
 		return 0
@@ -25,8 +26,8 @@ func shareOf(id nid.NID) uint16 {
 	return uint16(1 + crc32.ChecksumIEEE(id.AppendExtended(make([]byte, 0, nid.ExtendedSize)))%(shares-1))
 }
 
-// nidOf returns the NID of a connected client, for a tombstone that another server told without
-// one. It is zero for other clients.
+// nidOf returns the NID of a connected client, for a tombstone of another server, which has no
+// NID. It is zero for a client that is not connected.
 func (s *Server) nidOf(id wire.ClientID) nid.NID {
 	if i, ok := s.find(id); ok {
 		return s.conn(i).peer.NID
@@ -48,9 +49,9 @@ func (t *tombstones) remove(id wire.ClientID) {
 	}
 }
 
-// relieve makes room, and returns how many tombstones it removed: the oldest of a NID that
-// exceeds its share, a quarter of these at once since finding them takes a scan, or else the
-// oldest of all.
+// relieve makes room, and returns how many tombstones it removed. If a NID exceeds its share it
+// removes the oldest tombstones of that NID, down to three quarters of the share, since finding
+// them takes a scan. Otherwise it removes the oldest tombstone of all.
 func (t *tombstones) relieve() (forgot uint64) {
 	before, most := len(t.incarnations), 1
 	for by := 2; by < shares; by++ {

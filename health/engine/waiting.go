@@ -27,7 +27,7 @@ func (w *waiting) init() { w.clients = make(map[wire.ClientID]*waiter) }
 
 func (w *waiting) of(id wire.ClientID) *waiter { return w.clients[id] }
 
-// add lets a connect wait. A later incarnation replaces an earlier one.
+// add makes a connect wait. A later incarnation replaces an earlier one.
 func (w *waiting) add(s *Server, q *asked) {
 	m := q.m
 	since := s.now
@@ -46,7 +46,7 @@ func (w *waiting) add(s *Server, q *asked) {
 	w.clients[m.Client] = &waiter{q.clone(), since}
 }
 
-// resume handles a waiting connect, once the earlier incarnation is gone.
+// resume handles the waiting connect of a client once the client's earlier incarnation is gone.
 func (w *waiting) resume(s *Server, id wire.ClientID) {
 	if q := w.clients[id]; q != nil {
 		delete(w.clients, id)
@@ -55,7 +55,7 @@ func (w *waiting) resume(s *Server, id wire.ClientID) {
 	}
 }
 
-// expire refuses connects that have waited for too long: the client is to come back.
+// expire refuses connects that have waited for too long: the client must try again.
 func (w *waiting) expire(s *Server) {
 	for len(w.queue) > 0 && w.queue[0].since+3*s.cfg.Broadcast <= s.now {
 		p := w.queue[0]

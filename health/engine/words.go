@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// name returns the word for a number, or the number.
+// name returns the word for a number, or the number as text if there is none.
 func name(words []string, i uint64) string {
 	if i < uint64(len(words)) {
 		return words[i]
@@ -14,7 +14,7 @@ func name(words []string, i uint64) string {
 	return "?" + strconv.FormatUint(i, 10) + "?"
 }
 
-// unmarshal finds a word among those that a number stands for.
+// unmarshal sets *to to the number whose word is text.
 func unmarshal[T ~uint8 | ~uint16](to *T, words []string, text []byte) error {
 	i := slices.Index(words, string(text))
 	if i < 0 {

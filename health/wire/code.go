@@ -56,13 +56,13 @@ type Cause uint8
 
 // The causes.
 const (
-	TimedOut    Cause = iota // its master did not hear of it for T_evict
-	Rebooted                 // it has connected again, in a new incarnation
-	ByAdmin                  // an administrator ordered it
-	LostMaster               // its master died, and it did not name another one within T_orphan
+	TimedOut    Cause = iota // the master has received no message of the client for T_evict
+	Rebooted                 // the client has connected again, in a new incarnation
+	ByAdmin                  // an administrator has ordered it
+	LostMaster               // the client's master died, and the client did not name another one within T_orphan
 	LostQuorum               // this server is cut off from most others
-	Left                     // it has disconnected
-	NeverStored              // its connection could not be recorded
+	Left                     // the client has disconnected
+	NeverStored              // the client's connection could not be recorded
 	Causes                   // number of causes
 )
 
@@ -82,7 +82,7 @@ func (c Cause) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (c *Cause) UnmarshalText(text []byte) error { return unmarshal(c, causeNames[:], text) }
 
-// name returns the word for a number, or the number.
+// name returns the word for a number, or the number as text if there is none.
 func name(words []string, i uint64) string {
 	if i < uint64(len(words)) {
 		return words[i]

@@ -20,13 +20,13 @@ const EntrySize = 28
 //	       the sender as its master; 0: any
 type Entry struct {
 	Client      ClientID // the client
-	Incarnation uint64   // its incarnation
+	Incarnation uint64   // number of its incarnation
 	Mark        uint8    // cause, or a flag of digests
-	Epoch       uint32   // below 1<<24; 0: any
+	Epoch       uint32   // last 24 bits of the epoch; 0: any
 }
 
 // Before reports whether an eviction is of an earlier choice of a master than the given epoch.
-// The 24 bits wrap around: choices are fewer than eight millions apart.
+// The 24 bits wrap around, so the two choices must be fewer than eight million apart.
 func (e *Entry) Before(epoch uint32) bool {
 	ahead := (epoch - e.Epoch) & (1<<24 - 1)
 	return e.Epoch != 0 && ahead > 0 && ahead < 1<<23
@@ -51,11 +51,11 @@ func (e Entries) At(i int) Entry {
 	return Entry{ClientID(b), binary.LittleEndian.Uint64(b[16:]), b[24], binary.LittleEndian.Uint32(b[24:]) >> 8}
 }
 
-// Sizes in bytes, but for MaxBatch.
+// Sizes in bytes, except MaxBatch.
 const (
 	BatchHeaderSize = 16
-	// MaxBatch is how many evictions one broadcast carries: with the header of
-	// collectives, 192 bytes, it fits a buffer of 4 KiB.
+	// MaxBatch is how many evictions one broadcast carries: with the 192 bytes of the header of
+	// collectives, such a batch fits a buffer of 4 KiB.
 	MaxBatch        = (4096 - 192 - BatchHeaderSize) / EntrySize
 	ReplyHeaderSize = 20
 	ExceptionSize   = 36
@@ -67,7 +67,7 @@ const (
 	replyMagic = "HEVR"
 )
 
-// errIndex means that a reply is about an eviction that is not in the batch.
+// errIndex means that a reply refers to an eviction that is not in the batch.
 var errIndex = errors.New("health: a reply to an eviction that does not exist")
 
 // Batch is a master's request to evict clients, or the withdrawal of such a request. It is the
@@ -80,7 +80,7 @@ var errIndex = errors.New("health: a reply to an eviction that does not exist")
 //	 8  8  incarnation  of the master
 //	16     entries
 type Batch struct {
-	Incarnation uint64  // of the master
+	Incarnation uint64  // incarnation of the master
 	Withdraw    bool    // the evictions are withdrawn
 	Entries     Entries // 1 to MaxBatch
 }
@@ -131,11 +131,11 @@ func ParseBatch(b []byte) (r Batch, err error) {
 //	 8  8  incarnation  that is connected
 //	16 20  master       of the client
 type Exception struct {
-	Index       uint16  // of the eviction in its batch
+	Index       uint16  // index of the eviction in its batch
 	Code        Code    // OtherMaster or Newer
 	Epoch       uint32  // number of the choice of Master
 	Incarnation uint64  // the connected one
-	Master      nid.NID // of the client
+	Master      nid.NID // master of the client
 }
 
 func (e *Exception) appendTo(b []byte) []byte {
@@ -158,7 +158,7 @@ func (e *Exception) appendTo(b []byte) []byte {
 //	20     exceptions, by their index
 type Reply struct {
 	Evicted    uint32      // evictions made, summed over servers
-	Unknown    uint32      // evictions of clients that were not connected, likewise
+	Unknown    uint32      // evictions of clients that were not connected, summed over servers
 	Exceptions []Exception // ordered by Index, at most one for each
 }
 
@@ -252,7 +252,8 @@ func Latest(a, b Exception) Exception {
 	return b
 }
 
-// MergeReplies merges two encoded replies to a batch. A reply that does not parse is left out.
+// MergeReplies merges two encoded replies to a batch. It leaves out a reply that cannot be
+// parsed.
 func MergeReplies(a, b []byte) []byte {
 	x, errA := ParseReply(a)
 	y, errB := ParseReply(b)

@@ -59,18 +59,18 @@ func (k Kind) String() string { return name(kindNames[:], uint64(k)) }
 // MarshalText implements encoding.TextMarshaler.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// Sizes in bytes, but for MaxEntries.
+// Sizes in bytes, except MaxEntries.
 const (
 	HeaderSize = 84
 	MaxName    = 255
 	TokenSize  = 32
-	MaxEntries = 1024 // of a digest
+	MaxEntries = 1024 // entries of a digest
 	MaxMessage = HeaderSize + MaxName + TokenSize + MaxEntries*EntrySize
 )
 
 const magic = "HLTH"
 
-// Why a message does not parse.
+// Why a message cannot be parsed.
 var (
 	ErrShort   = errors.New("health: message shorter than its header says")
 	ErrMagic   = errors.New("health: no message of client health")
@@ -102,16 +102,16 @@ var (
 //	84     name, token, entries
 //	       code         12 bytes, see package keyring: of a signed connect
 type Message struct {
-	Kind              Kind          // which of the other fields count
+	Kind              Kind          // which of the other fields are used
 	Code              Code          // answer, state or reason
 	Client            ClientID      // zero in messages between servers
-	Incarnation       uint64        // of the client
-	ServerIncarnation uint64        // of the sending server; see Connect for clients
+	Incarnation       uint64        // incarnation of the client
+	ServerIncarnation uint64        // incarnation of the sending server; in messages of clients see Connect
 	Sequence          uint64        // pairs an answer with its question
 	Epoch             uint32        // number of the client's choice of a master, or see Kind
 	Retry             time.Duration // whole milliseconds, up to 49 days
 	Server            nid.NID       // zero: none
-	Name              []byte        // of the client, printable, up to MaxName bytes
+	Name              []byte        // name of the client, printable, up to MaxName bytes
 	Token             []byte        // a claim: empty or TokenSize bytes
 	Entries           Entries       // at most MaxEntries
 	Proof             []byte        // the code of a signed connect: empty or keyring.CodeSize bytes
@@ -151,7 +151,7 @@ func appendServer(b []byte, id nid.NID) []byte {
 	return id.AppendExtended(b)
 }
 
-// parseServer parses a NID that names one server, or is none.
+// parseServer parses a NID of one server, or zeros for none.
 func parseServer(b []byte) (nid.NID, error) {
 	id, _, err := nid.ParseExtended(b)
 	if err != nil || id.IsAny() || !id.IsValid() && id != (nid.NID{}) {
@@ -161,7 +161,7 @@ func parseServer(b []byte) (nid.NID, error) {
 }
 
 // ParseMessage parses a message. Name, Token, Entries and Proof are parts of b. If the error is
-// about what follows the kind, Kind is set.
+// about the bytes after the kind, Kind is set.
 func ParseMessage(b []byte) (m Message, err error) {
 	le := binary.LittleEndian
 	switch {
@@ -200,7 +200,7 @@ func ParseMessage(b []byte) (m Message, err error) {
 	return m, m.validate()
 }
 
-// validate refuses messages whose fields contradict each other.
+// validate returns an error if fields of a message contradict each other.
 func (m *Message) validate() error {
 	digest := m.Kind.BetweenServers()
 	switch {
@@ -226,7 +226,8 @@ func (k Kind) BetweenServers() bool {
 	return k == Digest || k == DigestReply || k == Tombstones || k == TombstonesReply
 }
 
-// ValidName reports whether a client may have a name: it is printable and fits a message.
+// ValidName reports whether a name is a valid name of a client: printable, and not too long for
+// a message.
 func ValidName(name []byte) bool {
 	if len(name) > MaxName {
 		return false

@@ -218,8 +218,8 @@ func (s *stream) isPending(k *child, e *wire.Entry) {
 	}
 }
 
-// asked postpones this node's next request for a datagram, after another member's message was
-// answered with one.
+// asked postpones this node's next request for a datagram, because the answer to a poll has just
+// requested it.
 func (s *stream) asked(seq uint64) {
 	if seq < s.head {
 		s.asking(s.slot(seq))
