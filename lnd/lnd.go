@@ -98,6 +98,20 @@ type NI interface {
 	Shutdown(ctx context.Context) error
 }
 
+// PeerCloser is an NI with connections that can be ended.
+type PeerCloser interface {
+	// ClosePeer ends the connections to the processes at a NID, because lnet has found out
+	// that the node is down. What is under way there fails, and the next message dials anew.
+	ClosePeer(peer nid.NID, cause error)
+}
+
+// TimeoutSetter is an NI whose Tunables.Timeout can be changed while it runs.
+type TimeoutSetter interface {
+	// SetTimeout changes how long the driver tries, also with what is under way. It does
+	// nothing if a tunable of the driver says how long.
+	SetTimeout(d time.Duration)
+}
+
 // Upcalls is what a driver tells lnet about one NI. lnet fulfils it.
 type Upcalls interface {
 	// Parse asks what to do with the message whose Header, From, Incarnation

@@ -3,6 +3,7 @@ package lnet
 import (
 	"slices"
 
+	"ulnet/lnd"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/path"
 	"ulnet/lnet/route"
@@ -114,9 +115,7 @@ func (n *Node) closeGateway(gw *gateway, cause error) {
 		}
 	}
 	for _, p := range n.paths(ids, nil) {
-		if c, ok := p.ni.lower.(interface {
-			ClosePeer(peer nid.NID, cause error)
-		}); ok {
+		if c, ok := p.ni.lower.(lnd.PeerCloser); ok {
 			c.ClosePeer(p.nid, cause)
 		}
 	}

@@ -148,9 +148,14 @@ func (ni *netIf) Recv(d *lnd.Delivery) {
 
 // ClosePeer ends the connections to a peer, if the driver can.
 func (ni *netIf) ClosePeer(peer nid.NID, cause error) {
-	if c, ok := ni.lower.(interface {
-		ClosePeer(peer nid.NID, cause error)
-	}); ok {
+	if c, ok := ni.lower.(lnd.PeerCloser); ok {
 		c.ClosePeer(peer, cause)
+	}
+}
+
+// SetTimeout passes a time-out on, if the driver takes it.
+func (ni *netIf) SetTimeout(d time.Duration) {
+	if s, ok := ni.lower.(lnd.TimeoutSetter); ok {
+		s.SetTimeout(d)
 	}
 }

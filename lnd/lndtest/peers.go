@@ -1,6 +1,7 @@
 package lndtest
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -112,4 +113,38 @@ func testPeers(t *testing.T, f *fabric) {
 		}
 		e.up.mu.Unlock()
 	}
+}
+
+// testClosePeer: connections that lnet has ended are reported down with the cause, at the other
+// end too, and messages make another one. Connections that were being made may come up meanwhile,
+// and end with a message when the other end notices.
+func testClosePeer(t *testing.T, f *fabric) {
+	closer, ok := f.a.(lnd.PeerCloser)
+	if !ok || !f.h.Unreachable.IsValid() {
+		return // it has no connections, or cannot end them
+	}
+	cause := errors.New("test: the node is down")
+	f.a.Send(f.put(f.a, f.b, []byte("there")))
+	f.await("arrival", f.upB.count(1))
+	f.await("PeerUp", f.upA.told(true))
+	f.await("PeerUp at the other end", f.upB.told(true))
+	closer.ClosePeer(f.h.Unreachable, cause) // nobody
+	closer.ClosePeer(f.b.NID(), cause)
+	for _, up := range []*recorder{f.upA, f.upB} {
+		f.await("PeerDown at both ends", func() bool {
+			up.mu.Lock()
+			defer up.mu.Unlock()
+			return len(up.down) > 0
+		})
+	}
+	f.upA.set(func() {
+		if err := f.upA.down[0]; !errors.Is(err, cause) {
+			t.Errorf("down because of %v, want %v", err, cause)
+		}
+	})
+	f.await("arrival by another connection", func() bool {
+		m := f.put(f.a, f.b, []byte("there again"))
+		f.a.Send(m)
+		return f.h.Await(f.upA.ended(m)) && f.upB.count(2)()
+	})
 }

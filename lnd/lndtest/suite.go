@@ -35,6 +35,7 @@ func Run(t *testing.T, h Harness) {
 		{"times", testTimes},
 		{"incarnations", testIncarnations},
 		{"peers up and down", testPeers},
+		{"closed peer", testClosePeer},
 		{"priority", testPriority},
 		{"shutdown", testShutdown},
 	} {

@@ -123,9 +123,6 @@ func peerCredits(t lnd.Tunables) int {
 	return max(min(t.PeerCredits, maxPeerCredits), minPeerCredits)
 }
 
-// connectTimeout is how long a connection may take to be made (o2iblnd-wire §7).
-func (c Config) connectTimeout() time.Duration { return max(5*time.Second, c.Timeout/4) }
-
 // Validate reports the first field whose value makes no sense. Zero fields
 // are fine, but for Open.
 func (c Config) Validate() error {

@@ -64,7 +64,7 @@ func (ni *NI) connConfig(c *conn, depth int, private []byte) verbs.ConnConfig {
 		SrcPort:      maxPrivilegedPort,
 		TrafficClass: uint8(ni.cfg.TOS), MTU: ni.cfg.IBMTU,
 		RetryCount: uint8(ni.cfg.RetryCount), RNRRetryCount: uint8(ni.cfg.RNRRetryCount),
-		Timeout: ni.cfg.connectTimeout(), Private: private,
+		Timeout: ni.patience.connect(), Private: private,
 	}
 	if ni.cfg.UnprivilegedPort {
 		cfg.SrcPort = maxPrivilegedPort + 1
@@ -78,7 +78,7 @@ func (ni *NI) exchangeConfig(c *conn, depth int) exchangeConfig {
 		local: ni.nid, peer: c.peer.id, stamp: ni.stamp, peerStamp: c.peerStamp, version: c.version,
 		depth: depth, maxFrags: c.maxFrags, highWater: depth * ni.cfg.PeerCreditsHIW / ni.depth,
 		concurrent: ni.cfg.ConcurrentSends, gather: ni.cfg.WrqSGE, sendGather: ni.attr.SGEs,
-		timeout: ni.cfg.Timeout, keepalive: ni.cfg.Keepalive, checksum: ni.cfg.Cksum, counting: c.counting, firstCookie: ni.cfg.FirstCookie,
+		timeout: ni.patience.now(), keepalive: ni.cfg.Keepalive, checksum: ni.cfg.Cksum, counting: c.counting, firstCookie: ni.cfg.FirstCookie,
 	}
 }
 

@@ -128,6 +128,8 @@ func (x *exchange) Step(now time.Duration, in exchangeIn, out *exchangeOut) time
 		x.sent(in.id, in.err, out)
 	case exchangeClose:
 		x.close(in.err, out)
+	case exchangePatience:
+		x.setTimeout(in.timeout)
 	}
 	x.flush(now, out)
 	return x.wake()
@@ -175,6 +177,15 @@ func (x *exchange) list(now time.Duration, t *tx) {
 		x.last.after = t
 	}
 	x.last = t
+}
+
+// setTimeout changes the time-out, also of what has a deadline: all by as much, so that the list
+// stays sorted.
+func (x *exchange) setTimeout(d time.Duration) {
+	for t := x.first; t != nil; t = t.after {
+		t.deadline += d - x.cfg.timeout
+	}
+	x.cfg.timeout = d
 }
 
 func (x *exchange) unlist(t *tx) {

@@ -1,6 +1,8 @@
 package o2iblnd
 
 import (
+	"time"
+
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs"
 )
@@ -19,6 +21,7 @@ const (
 	exchangeReply                            // lnet answers the GET_REQ of tx, with msg or status
 	exchangeSent                             // a signaled work request is done, in error or not
 	exchangeClose                            // the connection ends because of err
+	exchangePatience                         // timeout is another one
 )
 
 // exchangeIn is one input; the fields that its kind needs are set.
@@ -28,6 +31,8 @@ type exchangeIn struct {
 	bytes []byte
 	id    uint32
 	err   *Error
+
+	timeout time.Duration
 }
 
 // arrival says how to handle bytes that arrived.

@@ -265,6 +265,32 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
+// TestSetTimeout: another time-out counts for what is under way too, shorter or longer.
+func TestSetTimeout(t *testing.T) {
+	for _, d := range []time.Duration{20 * time.Second, 80 * time.Second} {
+		p := newPair(t)
+		a := p.ends[0]
+		began := p.now
+		a.send(wire.Put, 1, 1, 1, false)
+		p.now += 5 * time.Second
+		a.send(wire.Put, 1, 1, 1, false)
+		p.now += 5 * time.Second
+		a.step(exchangeIn{kind: exchangePatience, timeout: d})
+		a.send(wire.Put, 1, 1, 1, false)
+		if err := a.x.invariants(); err != nil {
+			t.Error(err)
+		}
+		p.now = began + d - 1
+		a.step(exchangeIn{})
+		if a.x.failed != nil {
+			t.Fatalf("%v: too early", d)
+		}
+		p.now++
+		a.step(exchangeIn{})
+		a.wantClosed(SendTimeout)
+	}
+}
+
 // TestNoReply: a GET_REQ that lnet does not answer is answered in error in time.
 func TestNoReply(t *testing.T) {
 	p := newPair(t, func(c *exchangeConfig) { c.timeout *= 2 })

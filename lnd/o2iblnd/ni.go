@@ -32,6 +32,7 @@ type NI struct {
 	log      *slog.Logger
 	warned   shell.Warnings[Reason, nid.NID]
 	counts   counters
+	patience patience // timeout in force
 	acceptor *acceptor
 
 	dev  verbs.Device // of the acceptor
@@ -57,7 +58,11 @@ type NI struct {
 	tasks    sync.WaitGroup       // connections, timer functions, and goroutines that tell lnet
 }
 
-var _ lnd.NI = (*NI)(nil)
+var (
+	_ lnd.NI            = (*NI)(nil)
+	_ lnd.PeerCloser    = (*NI)(nil)
+	_ lnd.TimeoutSetter = (*NI)(nil)
+)
 
 // open makes what the NI needs of its device.
 func (ni *NI) open(a *acceptor, cfg Config, t lnd.Tunables) (err error) {
@@ -66,6 +71,7 @@ func (ni *NI) open(a *acceptor, cfg Config, t lnd.Tunables) (err error) {
 		ni.loop = l.ReadLoop()
 	}
 	ni.cfg, ni.depth = cfg.forNI(t, ni.attr), peerCredits(t)
+	ni.patience.init(ni.cfg.Timeout, cfg.Timeout != 0)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, ni.closeVerbs())

@@ -15,7 +15,7 @@ const (
 )
 
 func (ni *NI) scanInterval() time.Duration {
-	d := ni.cfg.Timeout
+	d := ni.patience.now()
 	if ni.cfg.Keepalive > 0 {
 		d = min(d, ni.cfg.Keepalive)
 	}

@@ -56,10 +56,12 @@ type ConnSnapshot struct {
 // Snapshot returns the NI's state. It does not stop the NI; counters of
 // different peers may be of different instants.
 func (ni *NI) Snapshot() Snapshot {
+	cfg := ni.cfg
+	cfg.Timeout = ni.patience.now()
 	s := Snapshot{
 		NID: ni.nid, Listen: netip.AddrPortFrom(ni.addr, ni.cfg.Service), Device: ni.attr,
 		Messages: ni.messages.Len(), Counters: ni.counts.snapshot(), Multicast: ni.multicastSnapshot(),
-		Tunables: lnd.InForce(ni.cfg.Tunables()),
+		Tunables: lnd.InForce(cfg.Tunables()),
 	}
 	if !ni.ended() {
 		s.Receives = ni.pool.Stats()

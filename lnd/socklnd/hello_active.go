@@ -67,7 +67,8 @@ func (ni *NI) open(id nid.ProcessID, t ksock.ConnType, v ksock.Version) (*shake,
 	}
 	ctx, cancel := context.WithCancel(ni.ctx)
 	defer cancel()
-	timer := ni.clock.AfterFunc(ni.cfg.SockTimeout, cancel)
+	patience := ni.patience.now()
+	timer := ni.clock.AfterFunc(patience, cancel)
 	defer timer.Stop()
 	addr := id.NID.Addr()
 	if !addr.IsValid() || addr.Is4() != ni.addr.Is4() {
@@ -77,7 +78,7 @@ func (ni *NI) open(id nid.ProcessID, t ksock.ConnType, v ksock.Version) (*shake,
 	if err != nil {
 		return nil, fail(why, err)
 	}
-	s := newShake(ni, c, true, ni.cfg.SockTimeout)
+	s := newShake(ni, c, true, patience)
 	stop := context.AfterFunc(ctx, s.expire)
 	in := ni.greet(s, id, t, v)
 	if !stop() && in.kind == setDialled {

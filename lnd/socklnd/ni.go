@@ -30,6 +30,7 @@ type NI struct {
 	warned      shell.Warnings[Reason, nid.ProcessID]
 	counts      counters
 	spoilSum    atomic.Bool        // the next checksum leaves wrong
+	patience    patience           // sock_timeout in force
 	acceptors   *acceptors         // of the driver
 	watchdog    *readloop.Watchdog // of the driver
 	polling     *polling           // likewise
@@ -51,7 +52,11 @@ type NI struct {
 	tasks    sync.WaitGroup     // all goroutines and timer functions
 }
 
-var _ lnd.NI = (*NI)(nil)
+var (
+	_ lnd.NI            = (*NI)(nil)
+	_ lnd.PeerCloser    = (*NI)(nil)
+	_ lnd.TimeoutSetter = (*NI)(nil)
+)
 
 // NID implements lnd.NI.
 func (ni *NI) NID() nid.NID { return ni.nid }

@@ -168,6 +168,9 @@ func (p *peer) attach(c *conn, held *slot) {
 	if c.ctype == ksock.Control || c.ctype == ksock.BulkIn { // of BULK_IN the sending side
 		p.ni.cfg.sockets().tuneControl(c.net)
 	}
+	if d := p.ni.patience.now(); d != p.ni.cfg.SockTimeout {
+		setUserTimeout(c.net, d)
+	}
 	p.conns = append(p.conns, c)
 	p.routes = newRoutes(p.conns)
 	now := p.ni.clock.Now()

@@ -32,7 +32,7 @@ type silence struct {
 }
 
 func (ni *NI) scanInterval() time.Duration {
-	d := ni.cfg.SockTimeout
+	d := ni.patience.now()
 	if ni.cfg.Keepalive > 0 {
 		d = min(d, ni.cfg.Keepalive)
 	}
@@ -102,7 +102,7 @@ func (c *conn) stuck(now time.Duration) Reason {
 	if tx := c.txBytes.Load(); tx != p.txBytes || !c.tx.busy() {
 		p.txBytes, p.txAt = tx, now
 	}
-	limit := c.peer.ni.cfg.SockTimeout
+	limit := c.peer.ni.patience.now()
 	switch {
 	case now-p.rxAt >= limit:
 		return ReceiveTimeout

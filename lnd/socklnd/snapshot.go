@@ -53,10 +53,12 @@ type ConnSnapshot struct {
 // Snapshot returns the NI's state. It does not stop the NI; counters of
 // different peers may be of different instants.
 func (ni *NI) Snapshot() Snapshot {
+	cfg := ni.cfg
+	cfg.SockTimeout = ni.patience.now()
 	s := Snapshot{
 		NID: ni.nid, Accept: ni.cfg.Accept, SourceAddress: ni.cfg.SourceAddress,
 		Messages: ni.messages.Len(), Counters: ni.counts.snapshot(), Multicast: ni.multicastSnapshot(),
-		Tunables: lnd.InForce(ni.cfg.Tunables()),
+		Tunables: lnd.InForce(cfg.Tunables()),
 	}
 	if a := ni.acceptor; a != nil {
 		s.Listen = addrPort(a.listener.Addr())

@@ -117,9 +117,19 @@ func (o socketOptions) tune(c net.Conn) {
 	// Without QUICKACK TCP does not send an ACK inside the read, before the handler runs,
 	// which would take a tenth of the latency of a 4 KiB message.
 	_ = setInt(rc, unix.IPPROTO_TCP, unix.TCP_QUICKACK, 0)
-	_ = setInt(rc, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(o.userTimeout.Milliseconds()))
+	setUserTimeout(c, o.userTimeout)
 	if o.tos > 0 {
 		setTOS(tc, rc, o.tos)
+	}
+}
+
+// setUserTimeout sets how long what a connection has sent may stay without an acknowledgement.
+// Errors are ignored.
+func setUserTimeout(c net.Conn, d time.Duration) {
+	if tc, ok := c.(*net.TCPConn); ok {
+		if rc, err := tc.SyscallConn(); err == nil {
+			_ = setInt(rc, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(d.Milliseconds()))
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -26,6 +27,10 @@ func TestSocketOptions(t *testing.T) {
 	a.put(b.id())
 	b.wantArrivals(1)
 	for _, h := range []*host{a, b} {
+		defer func() {
+			h.ni.SetTimeout(7 * time.Second)
+			wantOptions(t, h, ksock.Control, []sockopt{{"user timeout", unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 7000}})
+		}()
 		wantOptions(t, h, ksock.Control, []sockopt{
 			{"tos", unix.IPPROTO_IP, unix.IP_TOS, 0x28},
 			{"nodelay", unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},

@@ -35,3 +35,6 @@ func (o socketOptions) dial(ctx context.Context, local, remote netip.AddrPort) (
 
 // tuneControl does nothing.
 func (o socketOptions) tuneControl(net.Conn) {}
+
+// setUserTimeout does nothing.
+func setUserTimeout(net.Conn, time.Duration) {}
