@@ -25,7 +25,7 @@ func TestArrowTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if doc != want {
-		t.Error("ARCHITECTURE.md shows other arrows than arrows.go has: go test ./cmd/internal/archtest -run TestArrowTable -update writes them")
+		t.Error("ARCHITECTURE.md shows other arrows than arrows_test.go has: go test ./cmd/internal/archtest -run TestArrowTable -update writes them")
 	}
 }
 
