@@ -29,6 +29,7 @@ const (
 	PeerMultiRail    PeerFlags = 1 << 0  // its NIDs are one node's
 	PeerNoDiscovery  PeerFlags = 1 << 1  // discovery is off, at the peer or at this node
 	PeerRouter       PeerFlags = 1 << 2  // it routes
+	PeerConfigured   PeerFlags = 1 << 3  // an administrator said which NIDs it has
 	PeerDiscovered   PeerFlags = 1 << 4  // discovery has ended well at least once
 	PeerRediscover   PeerFlags = 1 << 5  // was discovered while discovery was off here
 	PeerDiscovering  PeerFlags = 1 << 6  // discovery is under way
@@ -44,7 +45,7 @@ const (
 )
 
 var peerFlagNames = [...]string{
-	0: "MULTI_RAIL", 1: "NO_DISCOVERY", 2: "ROUTER_ENABLED", 4: "DISCOVERED",
+	0: "MULTI_RAIL", 1: "NO_DISCOVERY", 2: "ROUTER_ENABLED", 3: "CONFIGURED", 4: "DISCOVERED",
 	5: "REDISCOVER", 6: "DISCOVERING", 7: "DATA_PRESENT", 8: "NIDS_UPTODATE", 9: "PING_SENT", 10: "PUSH_SENT",
 	11: "PING_FAILED", 12: "PUSH_FAILED", 13: "FORCE_PING", 14: "FORCE_PUSH", 16: "MARK_DELETION",
 }

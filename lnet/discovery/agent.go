@@ -60,6 +60,8 @@ type Agent struct {
 	timer     machine.Timer
 	exchanges map[uint64]portals.MDHandle
 	asked     map[nid.NID][]func(error) // called when the discovery of their NID ends; they do not block
+	edits     map[uint64]chan error     // of configured peers, each with room for its answer
+	lastEdit  uint64                    // key of the latest of edits
 	closed    bool
 }
 
@@ -219,6 +221,7 @@ func (a *Agent) Close(context.Context) error {
 	clear(a.exchanges)
 	asked := a.asked
 	a.asked = make(map[nid.NID][]func(error))
+	a.endEdits()
 	a.mu.Unlock()
 	for _, md := range open {
 		_ = a.table.MDUnlink(md) // ENOENT: it has just ended
@@ -312,4 +315,5 @@ func (a *Agent) apply(out *engine.Output) {
 	for _, s := range out.Sends {
 		a.send(s)
 	}
+	a.edited(out.Edited)
 }

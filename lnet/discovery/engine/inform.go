@@ -114,7 +114,7 @@ func (m *Machine) tell(now time.Duration, p *peer, in Input, out *Output) bool {
 	if !m.isNews(now, p, in, out) {
 		return false
 	}
-	known := p.flags&(lnet.PeerNoDiscovery|lnet.PeerDiscovering) == 0 && p.flags.Has(lnet.PeerDiscovered)
+	known := p.flags&(lnet.PeerNoDiscovery|lnet.PeerDiscovering|lnet.PeerConfigured) == 0 && p.flags.Has(lnet.PeerDiscovered)
 	if known && !in.Info.Features.Has(wire.FeatureDiscovery) {
 		p.flags |= lnet.PeerMarkDeletion
 	}
@@ -152,6 +152,7 @@ func (m *Machine) believe(p *peer, f wire.Features) {
 		p.flags |= lnet.PeerNoDiscovery
 	}
 	switch {
+	case p.flags.Has(lnet.PeerConfigured): // an administrator said what it is
 	case !f.Has(wire.FeatureMultiRail):
 		p.flags &^= lnet.PeerMultiRail
 	case !p.flags.Has(lnet.PeerNoDiscovery):

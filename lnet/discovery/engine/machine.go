@@ -51,16 +51,18 @@ type Kind uint8
 
 // The kinds of inputs, with the fields of [Input] that they use.
 const (
-	Timer     Kind = iota // none
-	SelfIs                // Self: what this node tells about itself changed
-	Discover              // NID: a message waits for the peer to be up to date
-	Refresh               // NID, Force: a call asks for the state of the peer
-	Replied               // Exchange, Local, Remote, User, Incarnation, Info, Need, Err: the REPLY to a ping
-	Acked                 // Exchange, Local, Remote, Sequence: the ACK of a push
-	Failed                // Exchange, Err: a ping or push was not sent or not answered
-	Forget                // NID: lnet has forgotten the peer, which was idle for long
-	RoutesAre             // Gateways, Beyond: the routes of this node changed
-	Pushed                // Local, Remote, User, Incarnation, Known, Info, Need, Err: a push arrived
+	Timer       Kind = iota // none
+	SelfIs                  // Self: what this node tells about itself changed
+	Discover                // NID: a message waits for the peer to be up to date
+	Refresh                 // NID, Force: a call asks for the state of the peer
+	Replied                 // Exchange, Local, Remote, User, Incarnation, Info, Need, Err: the REPLY to a ping
+	Acked                   // Exchange, Local, Remote, Sequence: the ACK of a push
+	Failed                  // Exchange, Err: a ping or push was not sent or not answered
+	Forget                  // NID: lnet has forgotten the peer, which was idle for long
+	RoutesAre               // Gateways, Beyond: the routes of this node changed
+	Configure               // NID, NIDs, Plain, Edit: an administrator adds a peer, or NIDs to it
+	Deconfigure             // NID, NIDs, Edit: an administrator removes a peer, or NIDs of it
+	Pushed                  // Local, Remote, User, Incarnation, Known, Info, Need, Err: a push arrived
 )
 
 // Input is one input of a [Machine]. The zero value says that its timer is due.
@@ -81,6 +83,9 @@ type Input struct {
 	Sequence    uint32        // of our info that was pushed
 	Gateways    []nid.NID     // of the routes of this node; the machine keeps it
 	Beyond      []nid.Net     // to which there are routes; likewise
+	NIDs        []nid.NID     // of a peer that is configured, besides NID, its primary one
+	Plain       bool          // the peer that is configured is not multi-rail
+	Edit        uint64        // ID that Edited names
 	Err         error         // why the ping or push failed; with Replied and Pushed: why the info is invalid
 }
 
@@ -99,12 +104,13 @@ type Output struct {
 	Peers     []lnet.Peer // new state
 	Done      []Done      // the discoveries that have ended
 	Sends     []Send      // pings and pushes to send
+	Edited    []Edited    // what became of configured peers
 }
 
 // Reset empties o and keeps its memory.
 func (o *Output) Reset() {
 	o.Cancelled, o.Gone, o.Peers = o.Cancelled[:0], o.Gone[:0], o.Peers[:0]
-	o.Done, o.Sends = o.Done[:0], o.Sends[:0]
+	o.Done, o.Sends, o.Edited = o.Done[:0], o.Sends[:0], o.Edited[:0]
 }
 
 // Done ends every Discover and Refresh of a NID so far.
@@ -208,6 +214,10 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 		m.answered(now, in, out)
 	case RoutesAre:
 		m.routesAre(in)
+	case Configure:
+		m.configure(in, out)
+	case Deconfigure:
+		m.deconfigure(in, out)
 	case Forget:
 		m.forgets(in.NID, out)
 	case Pushed:

@@ -16,6 +16,10 @@ func (m *Machine) merge(now time.Duration, p *peer, out *Output) {
 	p.data = nil
 	p.flags &^= lnet.PeerDataPresent
 	p.flags |= lnet.PeerNIDsUpToDate
+	if p.flags.Has(lnet.PeerConfigured) { // an administrator said which NIDs it has
+		p.setStatuses(list)
+		return
+	}
 	if !p.flags.Has(lnet.PeerMultiRail) || p.flags.Has(lnet.PeerNoDiscovery) {
 		if !m.isGateway(p) {
 			m.disclaim(p, out)

@@ -211,17 +211,23 @@ func (m *Machine) unanswered(now time.Duration, r *rail) {
 // confirm makes a NID p's own: the node at it lists p, and p lists it.
 func (m *Machine) confirm(now time.Duration, p *peer, in Input, out *Output) {
 	id := in.Remote
-	if part := m.peers.of(id); part != nil {
+	part := m.peers.of(id)
+	switch {
+	case part != nil && part.flags.Has(lnet.PeerConfigured): // an administrator gave it to another peer
+		m.stats.Denied++
+		p.rail(id).state = denied
+		return
+	case part != nil:
 		if !m.isNews(now, part, in, out) {
 			m.unanswered(now, p.rail(id))
 			return
 		}
 		m.absorb(p, part, out)
-	} else if m.room(p, out) {
+	case m.room(p, out):
 		r := p.rail(id)
 		r.state, r.incarnation, r.sequence = confirmed, in.Incarnation, in.Info.Sequence
 		m.peers.give(id, p)
-	} else {
+	default:
 		m.stats.TableFull++
 		m.unanswered(now, p.rail(id))
 		return

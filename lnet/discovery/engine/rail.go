@@ -72,7 +72,13 @@ func (m *Machine) isNews(now time.Duration, p *peer, in Input, out *Output) bool
 	r := p.rail(in.Remote)
 	switch {
 	case in.Incarnation != r.incarnation:
-		if r.incarnation != 0 {
+		switch {
+		case r.incarnation == 0:
+		case p.flags.Has(lnet.PeerConfigured): // its NIDs stay together, so none knows the new incarnation yet
+			for i := range p.rails {
+				p.rails[i].incarnation = 0
+			}
+		default:
 			m.separate(now, p, in.Remote, out)
 			r = p.rail(in.Remote)
 		}

@@ -85,7 +85,7 @@ func (p *peer) await(id nid.NID) {
 
 // idle reports whether a peer can be evicted without loss.
 func (p *peer) idle() bool {
-	return p.exchange == 0 && !p.queued && len(p.waiting) == 0 && !p.flags.Has(lnet.PeerDiscovering)
+	return !p.flags.Has(lnet.PeerConfigured) && p.exchange == 0 && !p.queued && len(p.waiting) == 0 && !p.flags.Has(lnet.PeerDiscovering)
 }
 
 // table finds peers by each of their NIDs and keeps them in the order of use.

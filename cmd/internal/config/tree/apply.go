@@ -1,0 +1,207 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+
+	"ulnet/lnet/nid"
+)
+
+// Target is a node that a file is applied to. Errors carry an errno.
+type Target interface {
+	AddNI(ctx context.Context, net string, ni NI) error
+	// RemoveNI stops an NI; all of the network if ni is nil.
+	RemoveNI(ctx context.Context, net string, ni *NI) error
+	AddRoute(ctx context.Context, r Route) error
+	RemoveRoute(ctx context.Context, r Route) error
+	AddPeer(ctx context.Context, p Peer) error
+	RemovePeer(ctx context.Context, p Peer) error
+	Set(ctx context.Context, s Setting) error
+	AddUDSP(ctx context.Context, u UDSP) error
+	RemoveUDSP(ctx context.Context, u UDSP) error
+	Ping(ctx context.Context, id nid.NID) error
+	Discover(ctx context.Context, id nid.NID) error
+}
+
+// Verb is what is done with the items of a file.
+type Verb int
+
+// The verbs of 'lnetctl import'.
+const (
+	Add  Verb = iota
+	Del       // remove what the file has
+	Exec      // Add, ping and discover
+)
+
+func (v Verb) String() string {
+	if v == Del {
+		return "del"
+	}
+	return "add"
+}
+
+// Result is what became of a file.
+type Result struct {
+	Done     []Item   // the items that were applied, in the order of the file
+	Total    int      // items of the file
+	Errs     []*Error // empty: all was done
+	Warnings []string // what was kept without effect, or ignored
+}
+
+// Apply applies the items of a file to a node, section by section. As with Lustre's tool, an error
+// ends its section, and one of networks ends all, because what follows needs them. Items before
+// the error stay applied.
+func Apply(ctx context.Context, to Target, v Verb, f *File) Result {
+	r := Result{Warnings: f.Warnings}
+	for _, s := range f.Sections {
+		r.Total += len(s.Items)
+	}
+	for _, s := range f.Sections {
+		if failed := r.section(ctx, to, v, s); failed && s.Key == "net" || ctx.Err() != nil {
+			break
+		}
+	}
+	for _, e := range r.Errs {
+		e.Verb = v.String()
+	}
+	return r
+}
+
+// section applies the items of a section and reports whether one failed.
+func (r *Result) section(ctx context.Context, to Target, v Verb, s Section) (failed bool) {
+	if v != Exec && (s.Key == "ping" || s.Key == "discover") {
+		r.Errs = append(r.Errs, inFile(s.Line, syscall.EINVAL, "invalid key '%s'", s.Key))
+		return true
+	}
+	for _, i := range s.Items {
+		if ctx.Err() != nil {
+			r.Errs = append(r.Errs, inFile(i.Line, syscall.EINTR, "interrupted: %d of %d items were applied", len(r.Done), r.Total))
+			return true
+		}
+		r.remark(i)
+		if errs := applyItem(ctx, to, v, s.Key, i); len(errs) > 0 {
+			r.Errs = append(r.Errs, errs...)
+			return true
+		}
+		r.Done = append(r.Done, i)
+	}
+	r.Errs = append(r.Errs, s.Errs...)
+	return len(s.Errs) > 0
+}
+
+// remark warns of what is kept without effect.
+func (r *Result) remark(i Item) {
+	warn := func(format string, args ...any) {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("line %d: ", i.Line)+fmt.Sprintf(format, args...))
+	}
+	if s := i.Setting; s != nil && s.Name == "numa_range" && s.Value != 0 {
+		warn("numa_range is kept, without effect")
+	}
+	if i.Net == nil {
+		return
+	}
+	for _, ni := range i.Net.NIs {
+		if ni.CPT != "" && ni.CPT != "[0]" {
+			warn("CPT %s is kept, without effect", ni.CPT)
+		}
+		if len(ni.Interfaces) > 1 {
+			warn("an NI has one interface: %s is ignored", ni.Interfaces[1])
+		}
+	}
+}
+
+// applyItem applies one item.
+func applyItem(ctx context.Context, to Target, v Verb, key string, i Item) []*Error {
+	switch {
+	case i.Net != nil:
+		return applyNet(ctx, to, v, i)
+	case i.Route != nil && v == Del:
+		return explain(i, to.RemoveRoute(ctx, *i.Route), "failed to delete route")
+	case i.Route != nil:
+		return routeErrors(i, to.AddRoute(ctx, *i.Route))
+	case i.Peer != nil && v == Del:
+		return explain(i, to.RemovePeer(ctx, *i.Peer), "failed to del primary peer")
+	case i.Peer != nil:
+		return explain(i, to.AddPeer(ctx, *i.Peer), "failed to add primary peer")
+	case i.UDSP != nil && v == Del:
+		return explain(i, to.RemoveUDSP(ctx, *i.UDSP), "cannot del udsp")
+	case i.UDSP != nil:
+		return explain(i, to.AddUDSP(ctx, *i.UDSP), "cannot add udsp")
+	case key == "ping":
+		return explain(i, to.Ping(ctx, i.Target), "failed to ping "+i.Target.String())
+	case key == "discover":
+		return explain(i, to.Discover(ctx, i.Target), "failed to discover "+i.Target.String())
+	}
+	return applySettings(ctx, to, v, i)
+}
+
+// applyNet starts or stops an NI, or stops a network of which the file has no NIs.
+func applyNet(ctx context.Context, to Target, v Verb, i Item) []*Error {
+	net := i.Net.Type
+	if net == Loopback { // every node has it
+		return nil
+	}
+	fail := func(err error, text string) []*Error {
+		if err == nil {
+			return nil
+		}
+		return []*Error{
+			{Object: "net", Errno: errnoOf(err), Text: text, Line: i.Line, Cause: err},
+			inFile(i.Line, syscall.EINVAL, "Failed to configure NI on net '%s' rc = -22", net),
+		}
+	}
+	switch {
+	case v == Del && len(i.Net.NIs) == 0:
+		return fail(to.RemoveNI(ctx, net, nil), "LNet net doesn't exist")
+	case v == Del:
+		return fail(to.RemoveNI(ctx, net, &i.Net.NIs[0]), "LNet net doesn't exist")
+	case len(i.Net.NIs) == 0:
+		return nil
+	}
+	err := to.AddNI(ctx, net, i.Net.NIs[0])
+	if missing, ok := errors.AsType[*NoInterfaceError](err); ok {
+		return []*Error{{Object: "import", Errno: syscall.ENOMSG, Text: missing.Error(), Line: i.Line, Cause: missing.Err}}
+	}
+	return fail(err, "cannot add LNet NI")
+}
+
+// NoInterfaceError says that a node has no interface of that name.
+type NoInterfaceError struct {
+	Name string // of the interface
+	Err  error  // of the node
+}
+
+// Error is the text of Lustre's tool.
+func (e *NoInterfaceError) Error() string { return fmt.Sprintf("No interface matching '%s'", e.Name) }
+
+// Unwrap returns the error of the node.
+func (e *NoInterfaceError) Unwrap() error { return e.Err }
+
+// routeErrors gives the error of a route the text of Lustre's tool.
+func routeErrors(i Item, err error) []*Error {
+	text := "invalid settings for route creation"
+	switch errnoOf(err) {
+	case syscall.EEXIST:
+		text = "Route already exists or the specified network is local"
+	case syscall.EHOSTUNREACH:
+		text = "No interface configured on the same net as gateway"
+	}
+	return explain(i, err, text)
+}
+
+// explain gives an error of the node the text of Lustre's tool.
+func explain(i Item, err error, text string) []*Error {
+	if err == nil {
+		return nil
+	}
+	return []*Error{{Object: "import", Errno: errnoOf(err), Text: text, Line: i.Line, Cause: err}}
+}
+
+func errnoOf(err error) syscall.Errno {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return errno
+	}
+	return syscall.EINVAL
+}

@@ -1,0 +1,48 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+)
+
+// applySettings applies what is set by name. Nothing of that can be removed, but a router becomes
+// an ordinary node.
+func applySettings(ctx context.Context, to Target, v Verb, i Item) []*Error {
+	for _, s := range i.settings() {
+		switch {
+		case s.Name == ShownOnly: // it follows from others
+			continue
+		case v == Del && s.Name != "routing":
+			continue
+		case v == Del:
+			s.Value = 0
+		}
+		if err := to.Set(ctx, s); err != nil {
+			return explain(i, err, fmt.Sprintf("cannot set %s to %d", s.Name, s.Value))
+		}
+	}
+	return nil
+}
+
+// settings lists what an item sets by name.
+func (i Item) settings() (list []Setting) {
+	set := func(name string, n *int) {
+		if n != nil {
+			list = append(list, Setting{name, int64(*n)})
+		}
+	}
+	switch {
+	case i.Setting != nil:
+		return []Setting{*i.Setting}
+	case i.Buffers != nil:
+		set("tiny_buffers", i.Buffers.Tiny)
+		set("small_buffers", i.Buffers.Small)
+		set("large_buffers", i.Buffers.Large)
+	case i.Routing != nil:
+		if on := i.Routing.Enable; on != nil {
+			// A router that is starting is one, and one that is stopping will be none.
+			set("routing", new(map[int]int{1: 1, 3: 1}[*on]))
+		}
+	}
+	return list
+}

@@ -1,0 +1,213 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config/tree"
+	"ulnet/cmd/internal/control"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/path"
+	"ulnet/lnet/udsp"
+)
+
+// An Editor changes the configuration of a node: of this process, or by a control socket. It is a
+// tree.Target.
+type Editor struct {
+	Asker
+	AddNetworks func(context.Context, AddRequest) error
+	RemoveNet   func(context.Context, RemoveRequest) error
+	AddRoutes   func(context.Context, AddRoutesRequest) error
+	DelRoute    func(context.Context, RemoveRouteRequest) error
+	Change      func(context.Context, Setting) error
+	AddRule     func(context.Context, AddUDSP) error
+	DelRule     func(context.Context, RemoveUDSP) error
+	PingNode    func(context.Context, PingRequest) (PingReply, error)
+	FindPeer    func(context.Context, DiscoverRequest) (DiscoverReply, error)
+}
+
+// Remote changes the node of a control socket.
+func Remote(c *control.Client) *Editor {
+	return &Editor{
+		Asker: Asker{
+			Status:  ask(c, OpStatus),
+			Peers:   func(ctx context.Context, r PeersRequest) (PeerPage, error) { return OpPeers.Call(ctx, c, r) },
+			Routes:  ask(c, OpRoutes),
+			Routing: ask(c, OpRouting),
+			UDSP:    ask(c, OpUDSP),
+		},
+		AddNetworks: act(c, OpAddNetworks), RemoveNet: act(c, OpRemoveNet),
+		AddRoutes: act(c, OpAddRoutes), DelRoute: act(c, OpRemoveRoute),
+		Change: act(c, OpSet), AddRule: act(c, OpAddUDSP), DelRule: act(c, OpRemoveUDSP),
+		PingNode: func(ctx context.Context, r PingRequest) (PingReply, error) { return OpPing.Call(ctx, c, r) },
+		FindPeer: func(ctx context.Context, r DiscoverRequest) (DiscoverReply, error) { return OpDiscover.Call(ctx, c, r) },
+	}
+}
+
+func ask[A any](c *control.Client, op control.Question[control.None, A]) func(context.Context) (A, error) {
+	return func(ctx context.Context) (A, error) { return op.Call(ctx, c, control.None{}) }
+}
+
+func act[R any](c *control.Client, op control.Action[R]) func(context.Context, R) error {
+	return func(ctx context.Context, r R) error { return op.Call(ctx, c, r) }
+}
+
+// Editor changes this node.
+func (n *Node) Editor() *Editor {
+	return &Editor{
+		Asker: Asker{
+			Status:  told(n.Status),
+			Peers:   func(_ context.Context, r PeersRequest) (PeerPage, error) { return n.peersAsked(r) },
+			Routes:  told(n.RoutesNow),
+			Routing: told(n.Routing),
+			UDSP:    told(n.UDSP),
+		},
+		AddNetworks: control.Act(n.AddNetworks), RemoveNet: n.RemoveNet,
+		AddRoutes: control.Act(n.AddRoutes), DelRoute: control.Act(n.RemoveRoute),
+		Change: control.Act(n.Set), AddRule: control.Act(n.AddUDSP), DelRule: control.Act(n.RemoveUDSP),
+		PingNode: n.Ping, FindPeer: n.Discover,
+	}
+}
+
+func told[A any](f func() A) func(context.Context) (A, error) {
+	return func(context.Context) (A, error) { return f(), nil }
+}
+
+// AddNI implements tree.Target, like the methods below. An NI with a NID gets that one, whatever
+// its interface.
+func (e *Editor) AddNI(ctx context.Context, net string, ni tree.NI) error {
+	on := ""
+	switch {
+	case ni.NID.IsValid() && ni.NID.Addr().IsValid():
+		on = ni.NID.Addr().String()
+	case len(ni.Interfaces) > 0:
+		on = ni.Interfaces[0]
+	default:
+		return cli.Errnof(syscall.EINVAL, "an NI on %s needs an interface or a NID", net)
+	}
+	err := e.AddNetworks(ctx, AddRequest{net + "(" + on + ")", settingsOf(ni)})
+	if errors.Is(err, syscall.ENETDOWN) && strings.Contains(err.Error(), "no such network interface") {
+		return &tree.NoInterfaceError{Name: on, Err: err}
+	}
+	return err
+}
+
+// settingsOf returns what the file says of an NI. The time-out of a driver follows from the
+// settings of the node.
+func settingsOf(ni tree.NI) NISettings {
+	s := NISettings{CPT: ni.CPT}
+	if t := ni.Tunables; t != nil {
+		s.PeerTimeout, s.PeerCredits, s.PeerBufferCredits, s.Credits = t.PeerTimeout, t.PeerCredits, t.PeerBufferCredits, t.Credits
+	}
+	for _, t := range ni.LND {
+		if n, ok := ni.LND.Get(t.Name); ok && t.Name != "timeout" {
+			if s.LND == nil {
+				s.LND = make(map[string]int)
+			}
+			s.LND[t.Name] = n
+		}
+	}
+	return s
+}
+
+// RemoveNI stops the NI that has the NID or the interface.
+func (e *Editor) RemoveNI(ctx context.Context, net string, ni *tree.NI) error {
+	if ni == nil {
+		return e.RemoveNet(ctx, RemoveRequest{Net: net})
+	}
+	s, err := e.Status(ctx)
+	if err != nil {
+		return err
+	}
+	for _, has := range s.NIs {
+		if has.Net == net && (has.NID == ni.NID || slices.Contains(ni.Interfaces, has.Interface)) {
+			return e.RemoveNet(ctx, RemoveRequest{Net: net, NID: has.NID})
+		}
+	}
+	return cli.Hint(cli.Errnof(syscall.ENODEV, "the node has no such interface on %s", net), "'lnetctl net show' lists the networks of the node")
+}
+
+// AddRoute adds a route.
+func (e *Editor) AddRoute(ctx context.Context, r tree.Route) error {
+	add := AddRoutesRequest{Nets: []string{r.Net}, Gateways: []string{r.Gateway.String()}, Hops: -1, Sensitivity: max(r.Sensitivity, 1)}
+	if r.Hop != nil {
+		add.Hops = *r.Hop
+	}
+	if r.Priority != nil {
+		add.Priority = *r.Priority
+	}
+	return e.AddRoutes(ctx, add)
+}
+
+// RemoveRoute removes a route.
+func (e *Editor) RemoveRoute(ctx context.Context, r tree.Route) error {
+	return e.DelRoute(ctx, RemoveRouteRequest{Net: r.Net, Gateway: r.Gateway.String()})
+}
+
+// Set changes a setting.
+func (e *Editor) Set(ctx context.Context, s tree.Setting) error {
+	if int64(int(s.Value)) != s.Value {
+		return cli.Errnof(syscall.EINVAL, "%s is %d, which is too large", s.Name, s.Value)
+	}
+	return e.Change(ctx, Setting{Name: s.Name, Value: int(s.Value)})
+}
+
+// AddUDSP adds a selection rule at the end.
+func (e *Editor) AddUDSP(ctx context.Context, u tree.UDSP) error {
+	r, err := ruleOf(u)
+	if err != nil {
+		return err
+	}
+	return e.AddRule(ctx, AddUDSP{Rule: r})
+}
+
+// RemoveUDSP removes the selection rule with the same patterns.
+func (e *Editor) RemoveUDSP(ctx context.Context, u tree.UDSP) error {
+	r, err := ruleOf(u)
+	if err != nil {
+		return err
+	}
+	has, err := e.UDSP(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(has.Rules, func(h udsp.Rule) bool { return h.Src.Equal(r.Src) && h.Dst.Equal(r.Dst) && h.Rte.Equal(r.Rte) })
+	if i < 0 {
+		return cli.Errnof(syscall.ENOENT, "there is no such rule")
+	}
+	return e.DelRule(ctx, RemoveUDSP{Index: i})
+}
+
+// ruleOf makes a rule of what the file says.
+func ruleOf(u tree.UDSP) (r udsp.Rule, err error) {
+	for _, p := range []struct {
+		text string
+		to   *udsp.Pattern
+	}{{u.Src, &r.Src}, {u.Dst, &r.Dst}, {u.Rte, &r.Rte}} {
+		if *p.to, err = udsp.ParsePattern(p.text); err != nil {
+			return r, fmt.Errorf("%w: %w", syscall.EINVAL, err)
+		}
+	}
+	if u.Action != nil {
+		r.Priority = path.Priority(u.Action.Priority)
+	}
+	return r, r.Validate()
+}
+
+// Ping pings a node.
+func (e *Editor) Ping(ctx context.Context, id nid.NID) error {
+	r, err := e.PingNode(ctx, PingRequest{})
+	_, _ = r, id
+	return err
+}
+
+// Discover discovers a peer.
+func (e *Editor) Discover(ctx context.Context, id nid.NID) error {
+	_, err := e.FindPeer(ctx, DiscoverRequest{})
+	return err
+}

@@ -1,0 +1,39 @@
+package node
+
+import (
+	"fmt"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/lnet/nid"
+)
+
+// AddPeerRequest configures a peer, or adds NIDs to a configured one.
+type AddPeerRequest struct {
+	Primary nid.NID   `json:"primary"`          // identifies the peer
+	NIDs    []nid.NID `json:"nids,omitempty"`   // further ones
+	NonMR   bool      `json:"non_mr,omitempty"` // it is not multi-rail, and has no further NIDs
+}
+
+// RemovePeerRequest removes a peer, or NIDs of it.
+type RemovePeerRequest struct {
+	Primary nid.NID   `json:"primary"`        // identifies the peer
+	NIDs    []nid.NID `json:"nids,omitempty"` // to remove; absent, or with the primary one: the peer
+}
+
+// AddPeer configures a peer, which then wins over what is discovered. Errors carry the errno of
+// discovery.Agent.AddPeer.
+func (n *Node) AddPeer(r AddPeerRequest) error {
+	if err := n.base.Discovery().AddPeer(r.Primary, r.NIDs, !r.NonMR); err != nil {
+		return cli.Hint(fmt.Errorf("cannot add peer %v: %w", r.Primary, err), "'lnetctl peer show' lists the peers of the node")
+	}
+	return nil
+}
+
+// RemovePeer removes a peer, which may have been discovered. ENOENT: there is none, or it has no
+// such NID.
+func (n *Node) RemovePeer(r RemovePeerRequest) error {
+	if err := n.base.Discovery().RemovePeer(r.Primary, r.NIDs); err != nil {
+		return cli.Hint(fmt.Errorf("cannot remove peer %v: %w", r.Primary, err), "'lnetctl peer show' lists the peers of the node")
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package node
+
+import (
+	"context"
+
+	"ulnet/cmd/internal/config/tree"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/router"
+	"ulnet/lnet/udsp"
+)
+
+// An Asker reads the state of a node: of this process, or by a control socket.
+type Asker struct {
+	Status  func(context.Context) (Status, error)
+	Peers   func(context.Context, PeersRequest) (PeerPage, error)
+	Routes  func(context.Context) ([]RouteStatus, error)
+	Routing func(context.Context) (lnet.RouterSnapshot, error)
+	UDSP    func(context.Context) (UDSP, error)
+}
+
+// Tree returns the configuration of the node with its state, as 'lnetctl export' prints it.
+func (a Asker) Tree(ctx context.Context) (*tree.Tree, error) {
+	s, err := a.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	routes, err := a.Routes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	routing, err := a.Routing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := a.UDSP(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := &tree.Tree{Net: NetTree(s, 2, udsp.List{}), Route: RouteTree(routes), Global: GlobalTree(s), UDSP: UDSPTree(rules)}
+	t.Routing, t.Buffers = RoutingTree(routing)
+	for page := (PeersRequest{Limit: MaxPeerPage}); ; {
+		peers, err := a.Peers(ctx, page)
+		if err != nil {
+			return nil, err
+		}
+		t.Peer = append(t.Peer, PeerTree(peers, nid.NID{}, 2, udsp.List{})...)
+		if peers.Next == nil {
+			return t, nil
+		}
+		page.After = *peers.Next
+	}
+}
+
+// RouteTree returns the routes with their states.
+func RouteTree(list []RouteStatus) (routes []tree.Route) {
+	for _, r := range list {
+		one := tree.Route{Net: r.Net, Gateway: r.Gateway, Hop: new(r.Hops), Priority: new(r.Priority), State: r.State, Type: r.Type}
+		if r.Sensitivity != 1 {
+			one.Sensitivity = r.Sensitivity
+		}
+		routes = append(routes, one)
+	}
+	return routes
+}
+
+// GlobalTree returns the settings of the node.
+func GlobalTree(s Status) *tree.Global {
+	g, h := new(tree.Global), s.Health
+	for _, f := range []tree.Setting{
+		{Name: "numa_range", Value: 0},
+		{Name: "max_interfaces", Value: 200},
+		{Name: "discovery", Value: oneIf(s.DiscoveryOn)},
+		{Name: "drop_asym_route", Value: oneIf(s.DropAsymmetricRoute)},
+		{Name: "retry_count", Value: int64(h.RetryCount)},
+		{Name: "transaction_timeout", Value: int64(h.TransactionTimeout.Seconds())},
+		{Name: "health_sensitivity", Value: int64(h.Sensitivity)},
+		{Name: "recovery_interval", Value: 1},
+		{Name: "router_sensitivity", Value: int64(s.RouterSensitivity)},
+		{Name: tree.ShownOnly, Value: int64(h.LNDTimeout().Seconds())},
+		{Name: "response_tracking", Value: int64(s.ResponseTracking)},
+		{Name: "recovery_limit", Value: int64(h.Recovery.Limit.Seconds())},
+		{Name: "max_recovery_ping_interval", Value: int64(h.Recovery.MaxInterval.Seconds())},
+	} {
+		g.Set(f)
+	}
+	return g
+}
+
+func oneIf(yes bool) int64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// RoutingTree returns the state of the node as a router: nil if it is none. The numbers of buffers
+// of a node that is no router are part of the configuration if they were changed.
+func RoutingTree(s lnet.RouterSnapshot) (*tree.Routing, *tree.Buffers) {
+	buffers := &tree.Buffers{Tiny: &s.Config.Tiny, Small: &s.Config.Small, Large: &s.Config.Large}
+	if s.Mode == router.Off {
+		usual := router.Config{Memory: s.Config.Memory}.WithDefaults()
+		if s.Config == usual {
+			buffers = nil
+		}
+		return nil, buffers
+	}
+	pool := func(p router.Buffers) tree.Pool {
+		return tree.Pool{Pages: p.Pages, Buffers: p.Buffers, Credits: p.Credits, Min: p.MinCredits}
+	}
+	b := s.Buffers
+	return &tree.Routing{
+		Pools:  &tree.Pools{Tiny: pool(b.Tiny), Small: pool(b.Small), Large: pool(b.Large)},
+		Enable: new(int(s.Mode)),
+	}, buffers
+}
+
+// UDSPTree returns the selection rules.
+func UDSPTree(u UDSP) (rules []tree.UDSP) {
+	for i, r := range u.Rules {
+		d := tree.UDSP{Index: i, Src: r.Src.String(), Dst: r.Dst.String(), Rte: r.Rte.String()}
+		if d.Dst == "" || d.Src+d.Rte == "" {
+			d.Action = &tree.UDSPAction{Priority: uint32(r.Priority)}
+		}
+		rules = append(rules, d)
+	}
+	return rules
+}

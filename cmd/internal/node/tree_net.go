@@ -1,0 +1,108 @@
+package node
+
+import (
+	"encoding/json"
+	"math"
+	"time"
+
+	"ulnet/cmd/internal/config/tree"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/path"
+	"ulnet/lnet/recovery"
+	"ulnet/lnet/udsp"
+)
+
+// RulesLevel is the level of detail from which on selection rules are shown with NIs.
+const RulesLevel = 4
+
+// noCPT is the CPU partition of a device that has none.
+const noCPT = -1
+
+// NetTree returns the NIs by net, in the order in which these were started, at a level of detail
+// of 'lnetctl net show -v'. It has the keys of Lustre's tool only.
+func NetTree(s Status, level int, rules udsp.List) (nets []tree.Net) {
+	index := map[string]int{}
+	for _, ni := range s.NIs {
+		i, ok := index[ni.Net]
+		if !ok {
+			i = len(nets)
+			index[ni.Net] = i
+			nets = append(nets, tree.Net{Type: ni.Net})
+		}
+		nets[i].NIs = append(nets[i].NIs, newNITree(ni, s, level, rules))
+	}
+	return nets
+}
+
+func newNITree(ni NIStatus, s Status, level int, rules udsp.List) tree.NI {
+	doc := tree.NI{NID: ni.NID, Status: ni.Status, ByAddress: ni.ByAddress}
+	if ni.Interface != "" {
+		doc.Interfaces = tree.Interfaces{ni.Interface}
+	}
+	if level >= 1 {
+		doc.Statistics = newStatistics(ni.Traffic)
+		addTunables(&doc, ni)
+	}
+	if level >= 2 {
+		doc.Sent, doc.Received, doc.Dropped = &ni.Traffic.Sent, &ni.Traffic.Received, &ni.Traffic.Dropped
+		doc.Health = newHealthStats(ni, s)
+	}
+	if level >= RulesLevel {
+		own, net := rules.Local(ni.NID)
+		doc.UDSP = &tree.Priorities{Net: priorityOf(net), NID: priorityOf(own)}
+	}
+	return doc
+}
+
+func newStatistics(t lnet.Traffic) *tree.Statistics {
+	return &tree.Statistics{Send: t.Sent.Total(), Recv: t.Received.Total(), Drop: t.Dropped.Total()}
+}
+
+// addTunables adds the tunables in force. Lustre's tool shows zeros of 0@lo.
+func addTunables(doc *tree.NI, ni NIStatus) {
+	t := ni.Tunables
+	timeout, cpt := int(t.PeerTimeout.Seconds()), noCPT
+	if ni.NID.IsLo() {
+		timeout, t.PeerCredits, t.PeerBufferCredits, t.Credits, cpt = 0, 0, 0, 0, 0
+	}
+	doc.Tunables = &tree.Tunables{PeerTimeout: &timeout, PeerCredits: &t.PeerCredits, PeerBufferCredits: &t.PeerBufferCredits, Credits: &t.Credits}
+	if ni.LND.Tunables != nil {
+		_ = json.Unmarshal(ni.LND.Tunables, &doc.LND) // an object, made by drivers
+	}
+	doc.DevCPT, doc.CPT = &cpt, ni.CPT
+	if doc.CPT == "" {
+		doc.CPT = "[0]" // that of a machine that has one
+	}
+}
+
+func newHealthStats(ni NIStatus, s Status) *tree.HealthStats {
+	f := ni.Failures
+	doc := &tree.HealthStats{
+		Value: ni.NISnapshot.Health, Interrupts: f.LocalInterrupt, Dropped: f.LocalDropped, Aborted: f.LocalAborted,
+		NoRoute: f.LocalNoRoute, Timeouts: f.LocalTimeout, Error: f.LocalError, FatalError: int(oneIf(ni.Fatal)),
+	}
+	doc.PingCount, doc.NextPing = nextPing(s.Recovery.Local, ni.NID, s.Clock)
+	if ni.NID.IsLo() {
+		doc.Value = 0 // as Lustre's tool has it
+	}
+	return doc
+}
+
+// nextPing returns how often an NI that is not well was pinged, and in how many seconds it will be
+// pinged again.
+func nextPing(list []recovery.Status, id nid.NID, now time.Duration) (count, seconds int) {
+	for _, s := range list {
+		if s.NID == id {
+			return s.Count, int(math.Ceil(max(s.Next-now, 0).Seconds()))
+		}
+	}
+	return 0, 0
+}
+
+func priorityOf(p path.Priority) int64 {
+	if p == path.NoPriority {
+		return -1
+	}
+	return int64(p)
+}

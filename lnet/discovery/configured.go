@@ -1,0 +1,70 @@
+package discovery
+
+import (
+	"syscall"
+
+	"ulnet/lnet/discovery/engine"
+	"ulnet/lnet/nid"
+)
+
+// AddPeer configures a peer with these NIDs, or adds them to one that is configured. It wins over
+// what was or will be discovered: other peers lose the NIDs, and infos of the peer change the
+// statuses of its NIDs only. A peer that is not multi-rail has its primary NID alone. Errors wrap
+// an errno, and then nothing has changed:
+//
+//	EINVAL     a NID is none of a peer, or too many for one that is not multi-rail
+//	EEXIST     a NID belongs to another configured peer
+//	ENOSPC     there are too many NIDs
+//	ESHUTDOWN  discovery was closed
+func (a *Agent) AddPeer(primary nid.NID, nids []nid.NID, multiRail bool) error {
+	return a.edit(engine.Input{Kind: engine.Configure, NID: primary, NIDs: nids, Plain: !multiRail})
+}
+
+// RemovePeer removes a peer, which may have been discovered, or these NIDs of it; with its primary
+// NID the whole peer goes. A further message to it discovers it again. ENOENT: there is no
+// such peer, or it has no such NID.
+func (a *Agent) RemovePeer(primary nid.NID, nids []nid.NID) error {
+	return a.edit(engine.Input{Kind: engine.Deconfigure, NID: primary, NIDs: nids})
+}
+
+// edit gives the machine an input and waits for its answer.
+func (a *Agent) edit(in engine.Input) error {
+	done := make(chan error, 1)
+	a.mu.Lock()
+	if a.closed {
+		a.mu.Unlock()
+		return syscall.ESHUTDOWN
+	}
+	if a.edits == nil {
+		a.edits = make(map[uint64]chan error)
+	}
+	a.lastEdit++
+	in.Edit = a.lastEdit
+	a.edits[in.Edit] = done
+	a.mu.Unlock()
+	a.input(in)
+	return <-done
+}
+
+// edited passes on what became of configured peers.
+func (a *Agent) edited(list []engine.Edited) {
+	if len(list) == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, e := range list {
+		if done, ok := a.edits[e.Edit]; ok {
+			done <- e.Err
+			delete(a.edits, e.Edit)
+		}
+	}
+}
+
+// endEdits fails what waits for an answer. The caller holds a.mu.
+func (a *Agent) endEdits() {
+	for _, done := range a.edits { // any order: no call waits for another
+		done <- syscall.ESHUTDOWN
+	}
+	clear(a.edits)
+}

@@ -1,0 +1,155 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"syscall"
+
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// Edited answers a Configure or a Deconfigure.
+type Edited struct {
+	Edit uint64 // as in the input
+	Err  error  // nil: it was done. It wraps an errno, and then nothing has changed
+}
+
+// configure adds NIDs to the peer that an administrator names, or makes it (lnet_add_peer_ni).
+// What is configured wins over what was discovered: other peers lose the NIDs, and infos of the
+// peer change the statuses of its NIDs only.
+func (m *Machine) configure(in Input, out *Output) {
+	ids := configuredNIDs(in)
+	p := m.peers.of(in.NID)
+	if err := m.checkConfigured(in, ids, p); err != nil {
+		out.Edited = append(out.Edited, Edited{in.Edit, err})
+		return
+	}
+	rails := make([]rail, 0, len(ids))
+	if p != nil && p.flags.Has(lnet.PeerConfigured) {
+		m.disclaim(p, out)
+		rails = slices.Clone(p.rails)
+	}
+	flags := lnet.PeerConfigured
+	if !in.Plain {
+		flags |= lnet.PeerMultiRail
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(rails, func(r rail) bool { return r.NID == id }) {
+			rails = append(rails, rail{NIStatus: wire.NIStatus{NID: id, Status: wire.StatusUp}})
+		}
+	}
+	m.replace(rails, flags, out)
+	out.Edited = append(out.Edited, Edited{in.Edit, nil})
+}
+
+// configuredNIDs lists the NIDs of an input, the primary one first, each once.
+func configuredNIDs(in Input) []nid.NID {
+	ids := []nid.NID{in.NID}
+	for _, id := range in.NIDs {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// checkConfigured refuses a Configure that cannot be done as a whole.
+func (m *Machine) checkConfigured(in Input, ids []nid.NID, p *peer) error {
+	if p != nil && p.flags.Has(lnet.PeerConfigured) && p.primary != in.NID {
+		return fmt.Errorf("%v belongs to the configured peer %v: %w", in.NID, p.primary, syscall.EEXIST)
+	}
+	if in.Plain && len(ids) > 1 {
+		return fmt.Errorf("a peer that is not multi-rail has one NID: %w", syscall.EINVAL)
+	}
+	fresh, most := 0, len(ids)
+	for _, id := range ids {
+		of := m.peers.of(id)
+		switch {
+		case !id.IsValid() || id.IsAny() || id.IsLo() || m.isOwn(id):
+			return fmt.Errorf("%v cannot be a peer's NID: %w", id, syscall.EINVAL)
+		case of == nil:
+			fresh++
+		case of != p && of.flags.Has(lnet.PeerConfigured):
+			return fmt.Errorf("%v belongs to the configured peer %v: %w", id, of.primary, syscall.EEXIST)
+		}
+	}
+	if p != nil && p.flags.Has(lnet.PeerConfigured) {
+		most += len(p.rails)
+	}
+	if most+1 > m.limits.MaxInterfaces || len(m.peers.byNID)+fresh > m.limits.MaxNIDs {
+		return fmt.Errorf("too many NIDs: %w", syscall.ENOSPC)
+	}
+	return nil
+}
+
+// replace makes a peer of these rails. Peers that had some of the NIDs lose them; the first one of
+// the list passes on its state if that is the same peer.
+func (m *Machine) replace(rails []rail, flags lnet.PeerFlags, out *Output) {
+	p := m.peers.of(rails[0].NID)
+	same := p != nil && p.primary == rails[0].NID
+	for _, r := range rails {
+		if of := m.peers.of(r.NID); of != nil && !(same && of == p) {
+			m.detach(of, r.NID, out)
+		}
+	}
+	if !same {
+		p = newPeer(rails...)
+		m.peers.touch(p)
+	} else {
+		m.disclaim(p, out)
+		for _, r := range p.rails {
+			if !slices.ContainsFunc(rails, func(n rail) bool { return n.NID == r.NID }) {
+				m.forget(p, r.NID, out)
+			}
+		}
+		p.rails, p.by = rails, rails[0].NID
+	}
+	for _, r := range rails {
+		m.peers.give(r.NID, p)
+	}
+	p.flags = p.flags&^lnet.PeerMultiRail | flags
+	m.relist(p)
+}
+
+// detach takes a NID from a peer, which is forgotten with its last NID.
+func (m *Machine) detach(p *peer, id nid.NID, out *Output) {
+	m.disclaim(p, out)
+	if len(p.nis) == 1 {
+		m.delete(p, out)
+		return
+	}
+	m.forget(p, id, out)
+	p.rails = slices.DeleteFunc(p.rails, func(r rail) bool { return r.NID == id })
+	if p.by == id {
+		p.by = p.rails[0].NID
+	}
+	m.relist(p)
+}
+
+// deconfigure removes a peer, or some of its NIDs (lnet_del_peer_ni). With its primary NID the
+// whole peer goes. It may have been discovered.
+func (m *Machine) deconfigure(in Input, out *Output) {
+	p := m.peers.of(in.NID)
+	if p == nil || p.primary != in.NID {
+		out.Edited = append(out.Edited, Edited{in.Edit, fmt.Errorf("%v is no primary NID: %w", in.NID, syscall.ENOENT)})
+		return
+	}
+	for _, id := range in.NIDs {
+		if m.peers.of(id) != p {
+			out.Edited = append(out.Edited, Edited{in.Edit, fmt.Errorf("%v is no NID of the peer %v: %w", id, in.NID, syscall.ENOENT)})
+			return
+		}
+	}
+	if len(in.NIDs) == 0 || slices.Contains(in.NIDs, p.primary) {
+		m.delete(p, out)
+	} else {
+		for _, id := range in.NIDs {
+			if m.peers.of(id) == p { // named once, or more often
+				m.detach(p, id, out)
+			}
+		}
+	}
+	out.Edited = append(out.Edited, Edited{in.Edit, nil})
+}
