@@ -24,6 +24,8 @@ type Editor struct {
 	RemoveNet   func(context.Context, RemoveRequest) error
 	AddRoutes   func(context.Context, AddRoutesRequest) error
 	DelRoute    func(context.Context, RemoveRouteRequest) error
+	Configure   func(context.Context, AddPeerRequest) error
+	Deconfigure func(context.Context, RemovePeerRequest) error
 	Change      func(context.Context, Setting) error
 	AddRule     func(context.Context, AddUDSP) error
 	DelRule     func(context.Context, RemoveUDSP) error
@@ -43,6 +45,7 @@ func Remote(c *control.Client) *Editor {
 		},
 		AddNetworks: act(c, OpAddNetworks), RemoveNet: act(c, OpRemoveNet),
 		AddRoutes: act(c, OpAddRoutes), DelRoute: act(c, OpRemoveRoute),
+		Configure: act(c, OpAddPeer), Deconfigure: act(c, OpRemovePeer),
 		Change: act(c, OpSet), AddRule: act(c, OpAddUDSP), DelRule: act(c, OpRemoveUDSP),
 		PingNode: func(ctx context.Context, r PingRequest) (PingReply, error) { return OpPing.Call(ctx, c, r) },
 		FindPeer: func(ctx context.Context, r DiscoverRequest) (DiscoverReply, error) { return OpDiscover.Call(ctx, c, r) },
@@ -69,6 +72,7 @@ func (n *Node) Editor() *Editor {
 		},
 		AddNetworks: control.Act(n.AddNetworks), RemoveNet: n.RemoveNet,
 		AddRoutes: control.Act(n.AddRoutes), DelRoute: control.Act(n.RemoveRoute),
+		Configure: control.Act(n.AddPeer), Deconfigure: control.Act(n.RemovePeer),
 		Change: control.Act(n.Set), AddRule: control.Act(n.AddUDSP), DelRule: control.Act(n.RemoveUDSP),
 		PingNode: n.Ping, FindPeer: n.Discover,
 	}
@@ -199,15 +203,34 @@ func ruleOf(u tree.UDSP) (r udsp.Rule, err error) {
 	return r, r.Validate()
 }
 
+// AddPeer configures a peer.
+func (e *Editor) AddPeer(ctx context.Context, p tree.Peer) error {
+	return e.Configure(ctx, AddPeerRequest{Primary: p.Primary, NIDs: nidsOf(p), NonMR: !p.MultiRail})
+}
+
+// RemovePeer removes a peer as a whole.
+func (e *Editor) RemovePeer(ctx context.Context, p tree.Peer) error {
+	return e.Deconfigure(ctx, RemovePeerRequest{Primary: p.Primary})
+}
+
+// nidsOf lists the NIDs of a peer besides its primary one.
+func nidsOf(p tree.Peer) (ids []nid.NID) {
+	for _, ni := range p.NIs {
+		if ni.NID != p.Primary {
+			ids = append(ids, ni.NID)
+		}
+	}
+	return ids
+}
+
 // Ping pings a node.
 func (e *Editor) Ping(ctx context.Context, id nid.NID) error {
-	r, err := e.PingNode(ctx, PingRequest{})
-	_, _ = r, id
+	_, err := e.PingNode(ctx, PingRequest{Target: nid.ProcessID{NID: id, PID: nid.LustrePID}})
 	return err
 }
 
 // Discover discovers a peer.
 func (e *Editor) Discover(ctx context.Context, id nid.NID) error {
-	_, err := e.FindPeer(ctx, DiscoverRequest{})
+	_, err := e.FindPeer(ctx, DiscoverRequest{Target: id})
 	return err
 }

@@ -15,6 +15,7 @@ type Error struct {
 	Errno  syscall.Errno // positive; printed as a negative number
 	Text   string        // why
 	Line   int           // in the file, from 1; 0: none
+	Cause  error         // what the node said; nil: Text says it all
 }
 
 // Error says where and why, in one line.
@@ -25,8 +26,13 @@ func (e *Error) Error() string {
 	return e.Text
 }
 
-// Unwrap returns the errno.
-func (e *Error) Unwrap() error { return e.Errno }
+// Unwrap returns the errno, and the cause if there is one.
+func (e *Error) Unwrap() []error {
+	if e.Cause == nil {
+		return []error{e.Errno}
+	}
+	return []error{e.Errno, e.Cause}
+}
 
 // Write prints the error as Lustre's lnetctl prints what the kernel answers: a YAML document of
 // its own.

@@ -43,6 +43,8 @@ type NI struct {
 	Verbs         *drivers.Verbs    `json:"verbs,omitempty"`          // ours: the device of RDMA
 	Connections   *int              `json:"connections,omitempty"`    // ours
 	Reasons       map[string]uint64 `json:"reasons,omitempty"`        // ours: why connections were refused or ended
+	// ByAddress: the NID is not the one that is made of the interface, so that a backup needs it.
+	ByAddress bool `json:"-"`
 }
 
 // Statistics are the messages of an NI.
@@ -94,8 +96,8 @@ func (n Net) backup() Net {
 	b := Net{Type: n.Type}
 	for _, ni := range n.NIs {
 		one := NI{Interfaces: ni.Interfaces, Tunables: ni.Tunables, LND: ni.LND.without("timeout"), CPT: ni.CPT}
-		if len(one.Interfaces) == 0 {
-			one.NID = ni.NID
+		if ni.ByAddress || len(one.Interfaces) == 0 {
+			one.NID, one.Interfaces = ni.NID, nil
 		}
 		b.NIs = append(b.NIs, one)
 	}

@@ -9,6 +9,8 @@ import (
 type Routing struct {
 	Pools  *Pools // nil in a backup
 	Enable *int   // 0 off, 1 on; ours: 2 stopping, 3 starting
+	// Buffers is set while a file is read that has their numbers here; see Item.
+	Buffers *Buffers
 }
 
 // Pools are the router buffers by size.
@@ -38,6 +40,7 @@ type Buffers struct {
 type routingItem struct {
 	Pools  *Pools `json:"cpt[0],omitempty"`
 	Enable *int   `json:"enable,omitempty"`
+	Buffers
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -65,6 +68,9 @@ func (r *Routing) UnmarshalJSON(text []byte) error {
 		}
 		if item.Enable != nil {
 			r.Enable = item.Enable
+		}
+		if item.Buffers != (Buffers{}) {
+			r.Buffers = &item.Buffers
 		}
 	}
 	return nil

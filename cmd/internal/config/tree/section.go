@@ -113,22 +113,29 @@ func (f *File) target(n ast.Node) (*Item, *Error) {
 // routing reads whether the node is a router.
 func (f *File) routing(s *Section, n ast.Node) {
 	r := new(Routing)
-	f.one(s, n, r, Item{Line: lineOf(n), Routing: r})
+	if err := decode(n, r); err != nil {
+		s.Errs = []*Error{err}
+		return
+	}
+	if r.Buffers != nil { // the router uses them, so they come first
+		s.Items = append(s.Items, Item{Line: lineOf(n), Buffers: r.Buffers})
+		r.Buffers = nil
+	}
+	if r.Enable != nil || r.Pools != nil {
+		s.Items = append(s.Items, Item{Line: lineOf(n), Routing: r})
+	}
 }
 
 // buffers reads how many router buffers there are.
 func (f *File) buffers(s *Section, n ast.Node) {
 	b := new(Buffers)
-	f.one(s, n, b, Item{Line: lineOf(n), Buffers: b})
-}
-
-// one reads a section that is one item.
-func (f *File) one(s *Section, n ast.Node, to any, i Item) {
-	if err := decode(n, to); err != nil {
+	if err := decode(n, b); err != nil {
 		s.Errs = []*Error{err}
 		return
 	}
-	s.Items = []Item{i}
+	if *b != (Buffers{}) {
+		s.Items = []Item{{Line: lineOf(n), Buffers: b}}
+	}
 }
 
 // global reads the settings, until one is wrong.

@@ -114,7 +114,7 @@ func TestReadErrors(t *testing.T) {
 		{"peer:\n    - Multi-Rail: True\n      peer ni:\n        - nid: 10.88.0.40@tcp\n", 0, ""}, // ignored, too
 		{"buffers:\n    tiny: 512\n", 1, ""},
 		{"routing:\n    enable: 0\n", 1, ""},
-		{"routing:\n    - tiny: 2048\n    - enable: 1\n", 1, ""},
+		{"routing:\n    - tiny: 2048\n    - enable: 1\n", 2, ""},
 	} {
 		f, err := Read([]byte(c.text))
 		if err != nil || len(f.Sections) != 1 {
