@@ -81,8 +81,8 @@ func ask(t *testing.T, table *portals.Table, net *network, md portals.MDHandle, 
 	net.up.Finalize(net.next(), nil)
 }
 
-// TestAnswersByKind: of the processes that an MD has asked, each gives the answer that it
-// was asked for, so often, and no other.
+// TestAnswersByKind: a process can answer an MD only with the kind of answer that the MD
+// awaits from it, and only as often.
 func TestAnswersByKind(t *testing.T) {
 	table, net := newWire(t)
 	md := bound([]lnd.Segment{make([]byte, 8)}, inf)(t, table, net)

@@ -35,7 +35,7 @@ func (g *gated) handle(e *portals.Event) {
 	}
 }
 
-// open has the handler go on from its n-th event.
+// open lets the handler go on from its n-th event.
 func (g *gated) open(n int) {
 	c := g.gates[n]
 	delete(g.gates, n)
@@ -59,7 +59,7 @@ func (h *harness) postGated(bits uint64, g *gated) (portals.MEHandle, portals.MD
 	})
 }
 
-// comes has n PUTs of no bytes come, the first of which may stand still in its handler.
+// comes makes n PUTs without bytes arrive. The handler may block at the first one.
 func (h *harness) comes(net *network, bits uint64, n int) {
 	h.t.Helper()
 	put := func(i int) {
@@ -82,8 +82,8 @@ func wantHeld(t *testing.T, net *network, want int) {
 	}
 }
 
-// TestBackPressureAgain: a handler may be behind time and again, also where what is let
-// go arrives later, in another goroutine.
+// TestBackPressureAgain: a handler may be behind several times, also if the messages that are
+// released arrive later, in another goroutine.
 func TestBackPressureAgain(t *testing.T) {
 	bubbled(t, func(t *testing.T, h *harness, net *network) {
 		net.later = true
@@ -123,8 +123,8 @@ func TestBackPressureTwo(t *testing.T) {
 	})
 }
 
-// TestBackPressureMoves: what waited for an MD that is unlinked waits for that of the next
-// entry, whose handler is behind too.
+// TestBackPressureMoves: messages that waited for an MD that is unlinked wait for the MD of
+// the next entry, if its handler is behind too.
 func TestBackPressureMoves(t *testing.T) {
 	bubbled(t, func(t *testing.T, h *harness, net *network) {
 		next, g := gate(1), gate(1)
@@ -179,8 +179,8 @@ func TestBackPressureNewEntry(t *testing.T) {
 	})
 }
 
-// TestBackPressureTooLong: a message that waited is looked at anew: what does not fit any
-// more is dropped, and a GET does not stay at a lazy portal.
+// TestBackPressureTooLong: a message that waited is matched anew: it is dropped if it does
+// not fit any more, and a GET does not stay at a lazy portal.
 func TestBackPressureTooLong(t *testing.T) {
 	bubbled(t, func(t *testing.T, h *harness, net *network) {
 		if err := h.SetLazy(5); err != nil {
@@ -233,7 +233,7 @@ func TestBackPressureFrees(t *testing.T) {
 	})
 }
 
-// TestHeldAfterDetach: what comes when its NI has been detached is not held.
+// TestHeldAfterDetach: a message that comes after its NI has been detached is not held.
 func TestHeldAfterDetach(t *testing.T) {
 	h, net := newLazy(t)
 	net.onStop = func() { h.arrivePut(net, 1, 4) }

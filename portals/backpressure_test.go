@@ -14,8 +14,8 @@ import (
 	"ulnet/portals"
 )
 
-// slow is a node with an MD whose handler stands still at its first event, until
-// open. Messages come by a connection each.
+// slow is a node with an MD whose handler blocks at its first event, until open. Each message
+// comes by a connection of its own.
 type slow struct {
 	*harness
 	net    *network
@@ -58,7 +58,7 @@ func slowly(t *testing.T, conf portals.MD, f func(t *testing.T, s *slow)) {
 	})
 }
 
-// put has n messages come, numbered in their header data.
+// put makes n messages arrive, numbered in their header data.
 func (s *slow) put(n int) {
 	for range n {
 		s.count++
@@ -68,7 +68,7 @@ func (s *slow) put(n int) {
 	}
 }
 
-// open has the handler go on.
+// open lets the handler go on.
 func (s *slow) open() {
 	close(s.gate)
 	synctest.Wait()
@@ -98,8 +98,8 @@ func (s *slow) wantDrops(want map[string]uint64) {
 	}
 }
 
-// TestBackPressure (PT-33): while a handler runs a bounded number of events waits for it; what
-// else comes stays with the driver, and is taken in its order when the handler has
+// TestBackPressure (PT-33): while a handler runs a bounded number of events waits for it;
+// further messages stay with the driver, and are taken in their order when the handler has
 // caught up. Nothing is lost.
 func TestBackPressure(t *testing.T) {
 	spec.Covers(t, "PT-33")
@@ -260,8 +260,8 @@ func TestBackPressureHeard(t *testing.T) {
 	})
 }
 
-// TestBackPressureOwn: what answers operations of this node is never held: it is
-// bounded by what was begun.
+// TestBackPressureOwn: answers to operations of this node are never held: the operations that
+// were begun bound their number.
 func TestBackPressureOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table, net := newWire(t)
@@ -329,7 +329,7 @@ func TestBackPressureLazy(t *testing.T) {
 	})
 }
 
-// TestBackPressureInbox: what is for an inbox never waits for its handler.
+// TestBackPressureInbox: messages for an inbox never wait for its handler.
 func TestBackPressureInbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, net := newLazy(t)

@@ -144,8 +144,8 @@ func TestLastHeardIsBounded(t *testing.T) {
 	l.wantHeard(process(64), 101)
 }
 
-// TestReceivedAtWhileHeld: CH-35: a message that waited on a lazy portal, or was
-// not looked at for long, is no news of now.
+// TestReceivedAtWhileHeld: CH-35: a message that waited on a lazy portal, or was not looked
+// at for long, counts at the time when the driver had it.
 func TestReceivedAtWhileHeld(t *testing.T) {
 	spec.Covers(t, "CH-35")
 	l := newLiveness(t, lnet.Config{})

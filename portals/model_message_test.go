@@ -80,8 +80,7 @@ func (p *modelPortal) candidates(primary nid.NID) (list []*modelME) {
 	return list
 }
 
-// arrive is a message that comes in: what it becomes is held, or has an MD, or
-// is dropped.
+// arrive decides about a message that comes in: it is held, or has an MD, or is dropped.
 func (m *model) arrive(a *modelArrival) (held bool) {
 	h := &a.header
 	a.event = portals.Event{

@@ -9,10 +9,10 @@ import (
 	"ulnet/portals"
 )
 
-// model is what a portal table does, told as plainly as possible: lists that
-// are searched from the start, no handles, no locks, one call at a time. Its
-// methods are the calls of Table and what the network does; each says what
-// must follow by adding to events, sent, released and drops.
+// model is what a portal table does, as simply as possible: lists that are searched from the
+// start, no handles, no locks, one call at a time. Its methods are the calls of Table and
+// what the network does; each says what must follow by adding to events, sent, released and
+// drops.
 type model struct {
 	credits int           // messages in flight to one peer
 	timeout time.Duration // of a transaction

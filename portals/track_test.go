@@ -205,8 +205,8 @@ func TestTimerOfIdleTable(t *testing.T) {
 	want(1)
 }
 
-// TestSlowSweep: a handler keeps a sweep so long that the next one comes, and an
-// MD begins an operation meanwhile. That is not one that waited too long.
+// TestSlowSweep: a handler delays a sweep until after the next one, and an MD begins an
+// operation meanwhile. That operation has not waited too long.
 func TestSlowSweep(t *testing.T) {
 	h, net, clock := timed(t, lnet.Config{TransactionTimeout: 10 * time.Second}, lnd.Tunables{})
 	var second portals.MDHandle

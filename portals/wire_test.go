@@ -35,8 +35,8 @@ type network struct {
 	onStop func() // likewise at Shutdown
 	later  bool   // Recv has the payload come in a goroutine of its own
 
-	// memory is the users': in TestStress they put into and get from the same MD
-	// at once: what they then find there is their affair, not a race of ours.
+	// memory is held while payload is copied: in TestStress operations put from and get into
+	// the same MD at once, and the race detector must not report that.
 	memory sync.Mutex
 
 	mu     sync.Mutex
@@ -170,7 +170,7 @@ func newWireOn(t testing.TB, node *lnet.Node, tunables lnd.Tunables) (*portals.T
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // what the test left in the network need not leave
+		cancel() // messages that the test left in the network need not leave
 		if err := node.Shutdown(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("shutdown: %v", err)
 		}

@@ -155,7 +155,7 @@ func TestHeadersOfDatagrams(t *testing.T) {
 }
 
 // TestHeadersOfRoCE: a viewer of headers sees what kernels did over RDMA: connections,
-// messages and headers, with ICRCs that are right; the payload is zeros.
+// messages and headers, with correct ICRCs; the payload is zeros.
 func TestHeadersOfRoCE(t *testing.T) {
 	payload := 0
 	for _, dir := range captureDirs {
@@ -232,7 +232,7 @@ func payloadOf(t testing.TB, packets []capture.Packet) (n int) {
 	return n
 }
 
-// TestHeadersOfDescriptions: what gives access to memory is not shown.
+// TestHeadersOfDescriptions: keys and addresses that give access to memory are not shown.
 func TestHeadersOfDescriptions(t *testing.T) {
 	desc, err := kib.MakeDesc(nil, 0xA1B2C3D4, kib.Frag{Length: 4096, Address: 0x1122334455667788})
 	if err != nil {

@@ -39,7 +39,7 @@ func patch(b []byte, off int, hex string) []byte {
 	return b
 }
 
-// story tells what a decoder says of the bytes of one side, a line a record.
+// story returns the records of a decoder for the bytes of one side, a line a record.
 func story(feed func(d *capture.Decoder)) []string {
 	var lines []string
 	conn := &capture.Conn{ID: 1}
@@ -195,8 +195,8 @@ func TestDecoderKeep(t *testing.T) {
 	}
 }
 
-// checkStream feeds b in pieces and checks that the records lie one behind the
-// other, cover every byte and hold the bytes of their place.
+// checkStream feeds b in pieces and checks that the records follow one another, cover every
+// byte and hold the bytes of their position.
 func checkStream(t testing.TB, b []byte, begin bool, size int) []string {
 	t.Helper()
 	var at uint64
@@ -287,7 +287,7 @@ var fuzzFiles = []string{
 	"testdata/tcp-proto-v1-passive.pcap", "testdata/tcp6-ping-discover.pcap", "testdata/tcp-err-put-noportal.pcap",
 }
 
-// TestRecordEncodesErrors covers what a capture of kernels does not hold.
+// TestRecordEncodesErrors covers records that no capture of kernels has.
 func TestRecordEncodesErrors(t *testing.T) {
 	r := capture.Record{Kind: capture.Hello, Hello: ksock.Hello{Version: 9}}
 	if _, err := r.AppendBinary(nil); !errors.Is(err, ksock.ErrVersion) {

@@ -67,7 +67,7 @@ func bulk(t testing.TB) []capture.Packet {
 	})
 }
 
-// tell dissects packets and says what it saw, a line a record.
+// tell dissects packets and returns the records, a line each.
 func tell(packets []capture.Packet) []string {
 	var lines []string
 	d := capture.NewDissector(capture.Options{}, func(r *capture.Record) {
@@ -168,8 +168,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestPortsAreReused has one connection follow another on the same ports,
-// closed or not.
+// TestPortsAreReused makes one connection follow another on the same ports, closed or not.
 func TestPortsAreReused(t *testing.T) {
 	for _, closed := range []bool{true, false} {
 		list := bulkRuns(0)[:2]

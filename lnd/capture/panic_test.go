@@ -22,8 +22,8 @@ func pings(t *testing.T) []capture.Packet {
 	return readPackets(t, f)
 }
 
-// TestOwnPanic: what the dissector forgives the assembler it does not forgive
-// the code that it calls.
+// TestOwnPanic: the dissector recovers from panics of the assembler, but not from those of
+// the code that the assembler calls.
 func TestOwnPanic(t *testing.T) {
 	d := capture.NewDissector(capture.Options{}, func(r *capture.Record) {
 		if r.Kind == capture.Hello { // which comes from inside the assembler

@@ -53,8 +53,8 @@ func (w *roceWire) join(from, to int) {
 	w.list = slices.Replace(w.list, from, to, joinPackets(w.t, w.list[from:to]))
 }
 
-// TestRoCEJoined: packets that the kernel cuts behind the capture are understood as
-// those that reach the peer.
+// TestRoCEJoined: packets that the kernel divides after the point of capture are understood
+// like those that reach the peer.
 func TestRoCEJoined(t *testing.T) {
 	for _, addrs := range [][2]string{{"10.0.0.1", "10.0.0.2"}, {"fd00::1", "fd00::2"}} {
 		w := newRoceWire(t)

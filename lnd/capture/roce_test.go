@@ -82,8 +82,8 @@ func TestRoCESegments(t *testing.T) {
 	}
 }
 
-// TestRoCELoss: what is sent again closes a gap; what the responder has
-// acknowledged was lost by the capture alone.
+// TestRoCELoss: a retransmission closes a gap; packets that the responder has acknowledged
+// are missing in the capture alone.
 func TestRoCELoss(t *testing.T) {
 	w := newRoceWire(t)
 	w.message(0, immediate("one"), 256)
@@ -184,8 +184,8 @@ func TestRoCETransfers(t *testing.T) {
 		1/0 closed: capture ends inside the connection`)
 }
 
-// TestRoCETransferHalf: an answer that comes before the directions are known
-// to belong together is not understood; what follows is.
+// TestRoCETransferHalf: an answer that comes before the two directions are known to belong
+// together is not understood; later ones are.
 func TestRoCETransferHalf(t *testing.T) {
 	w := newRoceWire(t)
 	w.bulk()

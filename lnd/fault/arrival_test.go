@@ -88,8 +88,8 @@ func TestHeldArrival(t *testing.T) {
 	})
 }
 
-// TestArrivalsThatBreakTheProtocol: what can be seen at once ends the
-// connection as ever; what lnet finds later is dropped and counted.
+// TestArrivalsThatBreakTheProtocol: an error of the protocol that Parse can find at once ends
+// the connection as usual; one that lnet finds later is dropped and counted.
 func TestArrivalsThatBreakTheProtocol(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{}, "latency 10ms")

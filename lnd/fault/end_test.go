@@ -13,8 +13,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestClose: an NI that is about to go keeps nothing more. What a fault spoils
-// is still spoiled, and what none is about goes on.
+// TestClose: an NI that is about to end keeps no more messages. Faults that need not keep a
+// message still apply, and messages without a fault pass.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{}, "to 10.0.0.3@tcp cut", "from 10.0.0.3@tcp cut")
@@ -50,7 +50,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestLossesDoNotRecurse: a handler that sends again what was lost, or what fails
+// TestLossesDoNotRecurse: a handler that sends a lost message again, or one that fails
 // because the node ends, does not call itself.
 func TestLossesDoNotRecurse(t *testing.T) {
 	for name, spoil := range map[string]func(p *Plan){
@@ -94,7 +94,7 @@ func (u *sendsAgain) Finalize(m *lnd.Message, _ error) {
 	u.inside = false
 }
 
-// TestCopyOfWhatPasses: a copy that finds no room counts, also where its original
+// TestCopyOfWhatPasses: a copy for which there is no room counts, even if its original
 // passes.
 func TestCopyOfWhatPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

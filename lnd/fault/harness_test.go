@@ -40,7 +40,7 @@ type bench struct {
 	parse func(*lnd.Delivery) (lnd.Answer, error) // instead of taking all
 }
 
-// tardyClock has timers that are late, so that what is due has not left yet while
+// tardyClock has timers that are late, so that messages that are due have not left yet while
 // a test goes on.
 type tardyClock struct{ machine.Clock }
 

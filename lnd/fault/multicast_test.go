@@ -73,8 +73,8 @@ func (b *bench) catch(from nid.NID, bits uint64) {
 	b.up.Delivered(d, nil)
 }
 
-// TestMulticastRules: which datagrams a rule is about, on both ways, and that what
-// is spoiled stays a datagram (RM-24, RM-36).
+// TestMulticastRules: which datagrams a rule is about, in both directions, and that a
+// datagram stays a datagram whatever a rule does to it (RM-24, RM-36).
 func TestMulticastRules(t *testing.T) {
 	spec.Covers(t, "RM-24", "RM-36")
 	for _, tt := range []struct {

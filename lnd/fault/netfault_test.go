@@ -114,7 +114,7 @@ func TestDelayRule(t *testing.T) {
 	})
 }
 
-// TestOwnMessages: rules are about what a node sends to itself by a wire, too.
+// TestOwnMessages: rules apply to messages of a node to itself over a network, too.
 func TestOwnMessages(t *testing.T) {
 	spec.Covers(t, "FR-12", "FR-15")
 	synctest.Test(t, func(t *testing.T) {
@@ -134,8 +134,8 @@ func TestOwnMessages(t *testing.T) {
 	})
 }
 
-// TestRemoveDelay: what a rule keeps goes on when the rule goes, in its order, or is
-// cancelled. What others keep stays.
+// TestRemoveDelay: when a rule is removed the messages that it keeps go on, in their order,
+// or are cancelled. Messages that other rules keep stay.
 func TestRemoveDelay(t *testing.T) {
 	spec.Covers(t, "FR-16")
 	for _, cancel := range []bool{false, true} {
@@ -261,7 +261,7 @@ func TestResetRules(t *testing.T) {
 	}
 }
 
-// above is an lnet above the wrapper that takes what lnet.NI counts.
+// above is an lnet above the wrapper that accepts the messages that lnet.NI counts.
 type above struct {
 	lnet.Upper
 	arrived int

@@ -69,8 +69,8 @@ func TestPauseEnds(t *testing.T) {
 	})
 }
 
-// TestNoRoomAfterPause: what only waits for its place behind others passes them
-// if there is no room.
+// TestNoRoomAfterPause: if there is no room, a message that would wait only because of its
+// order passes the others.
 func TestNoRoomAfterPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{MaxHeld: 2})

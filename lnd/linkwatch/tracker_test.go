@@ -102,8 +102,8 @@ func round(t testing.TB, tr *tracker, now time.Duration) {
 	}
 }
 
-// TestLost: when the kernel says that it had no room, everything is asked for again, and
-// what is not named then is gone.
+// TestLost: when the kernel reports that it had no room, everything is asked for again, and
+// links that are not named then are gone.
 func TestLost(t *testing.T) {
 	spec.Covers(t, "NS-9")
 	tr := newTracker()
@@ -196,8 +196,8 @@ func TestPoll(t *testing.T) {
 	}
 }
 
-// TestPollWaits: while the kernel has not answered, which it does late when others make or
-// remove interfaces, it is not asked again: the questions would pile up in front of its news.
+// TestPollWaits: the kernel may answer late while other processes make or remove interfaces.
+// Until then it is not asked again, because the questions would pile up in front of its news.
 func TestPollWaits(t *testing.T) {
 	spec.Covers(t, "NS-8")
 	tr := newTracker()
@@ -230,8 +230,8 @@ func TestPollWaits(t *testing.T) {
 	}
 }
 
-// TestBridgePort: a link that leaves a bridge is not gone, though the kernel says so with
-// the message that says that a link is gone.
+// TestBridgePort: a link that leaves a bridge is not gone, although the kernel sends the same
+// type of message as for a link that is gone.
 func TestBridgePort(t *testing.T) {
 	spec.Covers(t, "NS-8")
 	tr := newTracker()

@@ -76,8 +76,8 @@ func (s *watched) await(a netip.Addr, want error) time.Duration {
 	}
 }
 
-// TestWatcher: what happens to an interface is told within 2 s on a busy machine, and
-// usually within 0.2 s.
+// TestWatcher: changes of an interface are reported within 2 s on a busy machine, and usually
+// within 0.2 s.
 func TestWatcher(t *testing.T) {
 	spec.Covers(t, "NS-8")
 	t.Parallel()
@@ -136,7 +136,7 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
-// TestOverflow: when the kernel had no room for a change, it is found all the same.
+// TestOverflow: a change for which the kernel had no room is found all the same.
 func TestOverflow(t *testing.T) {
 	spec.Covers(t, "NS-9")
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 )
 
 // TestChecksumsLearned: an end adds checksums from the first message on that shows how its
-// peer counts, and what it counts by then stays.
+// peer computes them, and does not change the way afterwards.
 func TestChecksumsLearned(t *testing.T) {
 	for _, counting := range []kib.Counting{kib.Unsigned, kib.Signed} {
 		p := newPair(t, func(c *exchangeConfig) {

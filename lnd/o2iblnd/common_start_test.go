@@ -78,7 +78,7 @@ func (x *crowd) meet() {
 	x.clock.Run(x.clock.Now() + 10*time.Second) // what else is under way
 }
 
-// waits are the times that first messages took, from the start of the later node.
+// waits returns the times that first messages took, from the start of the later node.
 func (x *crowd) waits() (list []time.Duration) {
 	for _, to := range x.nodes {
 		for _, from := range x.nodes {

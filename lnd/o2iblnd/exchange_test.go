@@ -15,7 +15,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestProtocols: what is short is immediate, 3976 bytes included, all else is
+// TestProtocols: short messages are immediate, up to 3976 bytes; the payload of all others is
 // written to the peer's memory (o2iblnd-wire §8.1).
 func TestProtocols(t *testing.T) {
 	for _, n := range []int{0, 1, kib.MaxImmediate, kib.MaxImmediate + 1, 65536, 65537, lnd.MaxPayload} {
@@ -40,8 +40,8 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// TestPutTruncated: only as much is transferred as the sink takes. For nothing the answer is a
-// PUT_NAK, which is no error (o2iblnd-wire §8.2).
+// TestPutTruncated: only as many bytes are transferred as the sink takes. If it takes none
+// the answer is a PUT_NAK, which is no error (o2iblnd-wire §8.2).
 func TestPutTruncated(t *testing.T) {
 	p := newPair(t)
 	a, b := p.ends[0], p.ends[1]
@@ -115,8 +115,8 @@ func TestCreditTrace(t *testing.T) {
 	}
 }
 
-// TestNoop: the fourth credit that is owed is given back by a NOOP, which is owed
-// nothing itself: two idle peers say no more (o2iblnd-wire §9, §14).
+// TestNoop: the fourth credit that is owed is given back by a NOOP, for which no credit is
+// owed: two idle peers send no more (o2iblnd-wire §9, §14).
 func TestNoop(t *testing.T) {
 	p := newPair(t)
 	a, b := p.ends[0], p.ends[1]

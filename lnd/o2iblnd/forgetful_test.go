@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/verbs/softroce"
 )
 
-// forgetful is a device whose accepted connections write nothing, as kernels forget
-// to with a short reply (o2iblnd-wire §8.3).
+// forgetful is a device whose accepted connections do not carry out WRITEs, as kernels omit
+// those of a short reply (o2iblnd-wire §8.3).
 type (
 	forgetful        struct{ verbs.Device }
 	forgetfulRequest struct{ verbs.Request }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestHoldMany: maxKept of the messages that lnet holds are kept here. Further ones wait at the
-// peer until lnet goes on, except for a priority message.
+// TestHoldMany: the payloads of maxKept messages that lnet holds are kept at this side.
+// Further messages wait at the peer until lnet goes on, except for a priority message.
 func TestHoldMany(t *testing.T) {
 	const n = 200
 	v := newVirtual(t, Config{})

@@ -25,8 +25,8 @@ const (
 	nidB = "10.0.0.2@tcp"
 )
 
-// TestExchange (PD-5): what passes between two fresh nodes when A has a message for
-// B and B answers.
+// TestExchange (PD-5): the messages between two fresh nodes when A has a message for B and B
+// answers.
 func TestExchange(t *testing.T) {
 	spec.Covers(t, "PD-5")
 	for name, c := range map[string]struct {
@@ -106,8 +106,8 @@ func TestToggle(t *testing.T) {
 	w.want("on again, B and the stranger", "10.0.0.1@tcp GET 0 272", "10.0.0.1@tcp GET 0 272")
 }
 
-// TestMultiRail: a node is known by the first of its NIDs that can be asked, and by the
-// others that can be once they were; changes of its NIs are followed.
+// TestMultiRail: a node is known by the first of its NIDs that can be pinged, and by the
+// others once they have been pinged; changes of its NIs are followed.
 func TestMultiRail(t *testing.T) {
 	w := newCable(t)
 	a := w.node(discovery.Config{}, nidA, "10.1.0.1@tcp1")
@@ -147,8 +147,8 @@ func TestMultiRail(t *testing.T) {
 	}
 }
 
-// TestUnreachable (PD-18): messages to a peer that cannot be asked fail as the ping
-// does, and the next one asks again.
+// TestUnreachable (PD-18): messages to a peer that cannot be pinged fail with the error of
+// the ping, and the next message leads to another ping.
 func TestUnreachable(t *testing.T) {
 	spec.Covers(t, "PD-18")
 	w := newCable(t)
@@ -234,8 +234,8 @@ func TestLargePush(t *testing.T) {
 	}
 }
 
-// TestBadPushes (PD-7): whatever a push holds, it is acknowledged; one that cannot be
-// understood makes its receiver ask.
+// TestBadPushes (PD-7): whatever a push contains, it is acknowledged; one that cannot be
+// parsed makes its receiver ping.
 func TestBadPushes(t *testing.T) {
 	spec.Covers(t, "PD-7")
 	for name, at := range map[string]struct {
@@ -271,7 +271,7 @@ func TestBadPushes(t *testing.T) {
 	}
 }
 
-// TestDiscover: asking for the state of a node, also of this one.
+// TestDiscover: asking for the state of a node, and of this node itself.
 func TestDiscover(t *testing.T) {
 	for name, c := range map[string]struct {
 		before bool // a message went to the node before

@@ -108,8 +108,8 @@ func TestLinkIsTold(t *testing.T) {
 	}
 }
 
-// TestFlappingLink: of a link that goes up and down a hundred times a second, peers hear at
-// a rate, and the last state in any case.
+// TestFlappingLink: peers are told of a link that goes up and down a hundred times a second
+// at a limited rate, and of the last state in any case.
 func TestFlappingLink(t *testing.T) {
 	spec.Covers(t, "NS-3")
 	w, clock, a, b, second := newRails(t)

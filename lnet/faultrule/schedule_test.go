@@ -93,8 +93,8 @@ func TestAllAndRandom(t *testing.T) {
 	}
 }
 
-// naive is a rule as lnet-semantics §17 says it: it keeps a list of all messages that
-// matched, and finds in it, afterwards, what the rule has counted.
+// naive is a rule as lnet-semantics §17 describes it: it keeps a list of all messages that
+// matched, and finds in it, afterwards, what the rule must have counted.
 type naive struct {
 	attr    Attr
 	matched []wire.MsgType

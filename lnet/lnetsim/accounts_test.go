@@ -23,7 +23,7 @@ func accounts(t *testing.T, quality link.Quality) *network {
 	return n
 }
 
-// TestAccounts: the checks of a network see what must not be.
+// TestAccounts: the checks of a network detect violations.
 func TestAccounts(t *testing.T) {
 	spec.Covers(t, "LS-3", "LS-4", "LS-5")
 	holds := func(n *network, condition string) bool {

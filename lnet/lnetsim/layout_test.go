@@ -56,7 +56,7 @@ func TestLayout(t *testing.T) {
 }
 
 // TestRailVerbs: LNet knows of a rail that was unplugged, also in its next incarnation, and
-// not of one that was severed; through neither does anything get.
+// not of one that was severed; no message gets through either.
 func TestRailVerbs(t *testing.T) {
 	spec.Covers(t, "LS-2")
 	run := func(text string) string {

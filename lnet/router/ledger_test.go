@@ -153,7 +153,7 @@ func TestCancel(t *testing.T) {
 	b.wantNext(second, true)
 }
 
-// TestLowest: minima count what waits below zero.
+// TestLowest: a negative minimum says how many messages waited.
 func TestLowest(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, Config{Small: 1})

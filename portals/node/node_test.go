@@ -151,8 +151,8 @@ func TestAddNI(t *testing.T) {
 	}
 }
 
-// TestConfig: what stands in the configuration of a part counts too, and what stands above
-// it first; the wrapper sees every driver.
+// TestConfig: the configuration of a part counts too, but a field of Config above it comes
+// first; the wrapper sees every driver.
 func TestConfig(t *testing.T) {
 	clock, wrapped := machine.RealClock(), map[nid.NetType]int{}
 	n := start(t, node.Config{

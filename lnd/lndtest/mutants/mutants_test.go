@@ -160,8 +160,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestCheck: a patch whose place in the source is gone, that is no Go, or that names a
-// test that is gone is found without a compiler.
+// TestCheck: without a compiler a patch is found whose lines are not in the source any more,
+// that is no Go, or that names a test that does not exist any more.
 func TestCheck(t *testing.T) {
 	for _, test := range []struct{ name, patch, want string }{
 		{"gone", "x\n--- shapes.go\n-\ttotal := 0\n+\ttotal := 1\n", "0 times"},

@@ -24,8 +24,8 @@ type host struct {
 	sequence     uint32
 }
 
-// world is a machine among honest nodes, which tell what is, and others, which tell
-// anything from connections of their own.
+// world is a machine among honest nodes, whose infos are correct, and others, which send any
+// info over connections of their own.
 type world struct {
 	*bench
 	r     *rand.Rand
@@ -72,7 +72,7 @@ func (w *world) some() *host { return w.hosts[w.r.IntN(len(w.hosts))] }
 
 func (w *world) someOf(ids []nid.NID) nid.NID { return ids[w.r.IntN(len(ids))] }
 
-// tell is the ping info of h in a message from one of its NIDs, which is right if h is
+// tell fills in the ping info of h in a message from one of its NIDs. It is correct if h is
 // honest.
 func (w *world) tell(h *host, from nid.NID, in Input) Input {
 	in.Local, in.Remote, in.Known, in.Incarnation = us, from, true, h.incarnations[from]
@@ -96,7 +96,7 @@ func (w *world) tell(h *host, from nid.NID, in Input) Input {
 	return in
 }
 
-// see steps the machine and judges what lnet is told.
+// see steps the machine and checks what it tells lnet.
 func (w *world) see(in Input) {
 	w.t.Helper()
 	w.step(in)
@@ -206,10 +206,10 @@ func (w *world) settle() {
 	}
 }
 
-// TestAdversary: whatever nodes claim that are not honest, in any order, from any of their
-// connections and with any sequence number: no NID of an honest node ever counts as
-// another node's, nor one of another node as its. When only they go on as before, honest
-// nodes are discovered within a second, and are soon known by all NIDs that can be asked.
+// TestAdversary: nodes that are not honest claim anything, in any order, from any of their
+// connections and with any sequence number. No NID of an honest node ever counts as another
+// node's, and no NID of another node as an honest one's. When the honest nodes stop changing,
+// they are discovered within a second, and are soon known by all NIDs that can be pinged.
 func TestAdversary(t *testing.T) {
 	effort.OneGoroutine(t)
 	for seed := range uint64(100) {

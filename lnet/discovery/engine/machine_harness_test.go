@@ -13,7 +13,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// bench steps a machine and speaks of what it does in lines.
+// bench steps a machine and describes its outputs as lines.
 type bench struct {
 	t    *testing.T
 	m    *Machine
@@ -132,7 +132,7 @@ func pushFrom(id nid.NID, i wire.PingInfo) Input {
 	return Input{Kind: Pushed, Local: us, Remote: id, Known: true, Info: i}
 }
 
-// meet discovers them as a multi-rail node.
+// meet discovers the NIDs as those of one multi-rail node.
 func (b *bench) meet(ids ...nid.NID) {
 	b.t.Helper()
 	b.step(discover(ids[0]))

@@ -20,8 +20,8 @@ import (
 var (
 	us    = nid.MustParse("10.0.0.1@tcp")
 	them  = nid.MustParse("10.0.0.2@tcp")
-	also  = nid.MustParse("10.1.0.2@tcp1") // them, too
-	more  = nid.MustParse("10.2.0.2@tcp2") // and too
+	also  = nid.MustParse("10.1.0.2@tcp1") // another NID of the same node
+	more  = nid.MustParse("10.2.0.2@tcp2") // and a third one
 	other = nid.MustParse("10.0.0.3@tcp")
 
 	ours = []nid.NID{us, nid.MustParse("10.1.0.1@tcp1"), nid.MustParse("10.2.0.1@tcp2")}

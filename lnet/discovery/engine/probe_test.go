@@ -32,8 +32,8 @@ func TestRecreatedRemembersProbes(t *testing.T) {
 	}
 }
 
-// TestProbeRate: what a peer claims is asked about four at a time, in a burst of 16 and
-// then once a second, at other peers' times the same.
+// TestProbeRate: the claims of a peer are probed four at a time, in a burst of 16 and then
+// one a second.
 func TestProbeRate(t *testing.T) {
 	spec.Covers(t, "PD-22")
 	b := newBench(t, Limits{})
@@ -68,8 +68,8 @@ func TestProbeRate(t *testing.T) {
 	}
 }
 
-// TestSilentClaims: addresses that swallow everything are asked five times, in growing
-// intervals, and delay the first discovery of a peer by a second.
+// TestSilentClaims: addresses that never answer are probed five times, in growing intervals,
+// and delay the first discovery of a peer by a second.
 func TestSilentClaims(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.step(discover(them))
@@ -114,7 +114,7 @@ func TestUnreachableClaims(t *testing.T) {
 	}
 }
 
-// TestProbesShared: the probes of many peers share their places, and those of one peer do
+// TestProbesShared: the probes of many peers share the bound of all, and those of one peer do
 // not keep another one's from being sent.
 func TestProbesShared(t *testing.T) {
 	b := newBench(t, Limits{MaxProbes: 2})

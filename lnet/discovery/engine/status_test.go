@@ -143,7 +143,7 @@ func TestStatusOfAnother(t *testing.T) {
 }
 
 // TestStatusFlood: a peer that changes its statuses a thousand times costs a merge each time,
-// no message and no memory, and the last word counts.
+// no message and no memory, and the last status counts.
 func TestStatusFlood(t *testing.T) {
 	spec.Covers(t, "NS-11")
 	b := newBench(t, Limits{})

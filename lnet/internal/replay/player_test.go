@@ -42,7 +42,7 @@ type player struct {
 	nis   map[nid.NID]*driverNI
 	adds  map[nid.NID]*lnet.NI
 
-	open     map[string][]*pair // pairs that lack one side, by what they are
+	open     map[string][]*pair // pairs that lack one side, by the key that what returns
 	byHandle map[wire.MDHandle]*pair
 	hops     map[string]bool   // by which node and to which next hop ours has sent
 	hellos   map[string]bool   // and what the HELLOs of the recorded node say of that
@@ -119,8 +119,8 @@ func (p *player) first(id nid.NID) nid.NID {
 	return id
 }
 
-// what is what a message is compared by. The stack chooses among the rails for what it says
-// by itself, so such a message is compared by its nodes.
+// what returns the key by which messages are compared. The stack chooses the rails of
+// messages that it sends by itself, so the key of such a message has its nodes, not its NIDs.
 func (p *player) what(h *wire.Header) string {
 	src, dst := h.SrcNID, h.DestNID
 	var rest string
@@ -147,7 +147,7 @@ func (p *player) what(h *wire.Header) string {
 func (p *player) play(steps []step, events map[time.Duration]func(*player)) {
 	p.steps = steps
 	for i := len(steps) - 1; i >= 0; i-- {
-		p.listen(steps[i : i+1]) // the first of each node is what it says before it speaks
+		p.listen(steps[i : i+1]) // in reverse, so that told ends with the first info of each node
 	}
 	for i := range steps {
 		s := &steps[i]
@@ -271,11 +271,11 @@ func (p *player) join(what string, lacks func(*pair) bool, set func(*pair)) {
 	}
 }
 
-// patience is how long what our node says on its own waits for its recorded counterpart.
+// patience is how long a message that our node sends by itself waits for its recorded counterpart.
 const patience = 500 * time.Millisecond
 
-// answer answers a ping or push of our node that the recorded one did not send, as the peer
-// would have done: with what that told last in the recording.
+// answer answers a ping or push of our node that the recorded node did not send, as the peer
+// would have done: with the latest info of the peer in the recording.
 func (p *player) answer(q *pair) {
 	if q.recorded != nil {
 		return

@@ -185,7 +185,7 @@ func TestReorderOvertakes(t *testing.T) {
 	}
 }
 
-// TestNewPlan: what is on the line stays as decided, and order is kept when a
+// TestNewPlan: frames that are on the line keep their time, and the order is kept when a
 // delay ends.
 func TestNewPlan(t *testing.T) {
 	b := newBench(t, 1, Plan{Delay: 10 * ms})
@@ -217,8 +217,8 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestConservation: no frame appears or vanishes but by a fault that is
-// counted, and the queue keeps its bound.
+// TestConservation: no frame appears or vanishes except by a fault that is counted, and the
+// queue keeps its bound.
 func TestConservation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		chance := rapid.Float64Range(0, 1)

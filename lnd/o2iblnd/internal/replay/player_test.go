@@ -26,7 +26,7 @@ const maxInbox = 1 << 14
 // other. It does three things of its own:
 //
 //   - It acknowledges packets where the node asks for it. Where the recorded node
-//     asked too that gives the recorded ACK; the count of messages in it is that of
+//     asked too the result is the recorded ACK; the count of messages in it is that of
 //     the messages which really came.
 //   - It repeats the transaction ids of the node's CM messages as an answer must.
 //   - It takes acknowledgements where the node gives them, and checks what they say:

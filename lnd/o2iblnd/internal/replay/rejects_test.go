@@ -99,9 +99,9 @@ func TestRejectAsImprovised(t *testing.T) {
 	})
 }
 
-// lives makes the connection of frames 14 to 22 one that the asker of an earlier REQ
-// makes next: with its adapter and stamp, the next queue pair, a privileged port, and
-// the stamp of the kernel that the reject has told.
+// incarnations makes the connection of frames 14 to 22 one that the sender of an earlier REQ
+// makes next: with its adapter and stamp, the next queue pair, a privileged port, and the
+// stamp of the kernel that the reject has reported.
 func incarnations(whole *replay.Script, req *replay.Packet, stamp uint64) *replay.Script {
 	good := whole.Cut(14, 22)
 	old := good.Packets[0].CM
@@ -131,9 +131,9 @@ func incarnations(whole *replay.Script, req *replay.Packet, stamp uint64) *repla
 	})
 }
 
-// TestAgainAfterReject makes a kernel refuse our request, with the rejects that are
-// recorded and others made of them, and looks at what comes next (o2iblnd-wire §7.2): a
-// request that takes the kernel at its word, the connection and the ping.
+// TestAgainAfterReject makes a kernel refuse our request, with the rejects that are recorded
+// and others made from them, and looks at what comes next (o2iblnd-wire §7.2): a request with
+// the parameters that the kernel has offered, the connection and the ping.
 func TestAgainAfterReject(t *testing.T) {
 	const stamp = 1795208531088883 // of the kernel
 	for _, tt := range []struct {
