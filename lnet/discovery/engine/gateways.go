@@ -21,6 +21,22 @@ func (m *Machine) isGateway(p *peer) bool {
 	return slices.ContainsFunc(m.gateways, func(id nid.NID) bool { return m.peers.of(id) == p })
 }
 
+// claimsGateway reports whether a peer lists a gateway's NID.
+func (m *Machine) claimsGateway(p *peer) bool {
+	return slices.ContainsFunc(m.gateways, func(id nid.NID) bool { return p.rail(id) != nil })
+}
+
+// vouchFor makes those claims of a peer its own for which it vouches, because a probe may have
+// confirmed that it is a gateway.
+func (m *Machine) vouchFor(p *peer, out *Output) {
+	for i := range p.rails {
+		if r := &p.rails[i]; r.state == claim && m.vouches(p, r.NID) && m.room(p, out) {
+			r.state = confirmed
+			m.peers.give(r.NID, p)
+		}
+	}
+}
+
 // vouches reports whether a NID that p lists is taken for p's own without a probe because p
 // is a gateway: no NI of this node is on the NID's net, so a probe would go through a gateway
 // and prove no more than the gateway's own list, and no other peer has the NID.

@@ -77,3 +77,47 @@ func TestForcedAt(t *testing.T) {
 		t.Errorf("asked at %v", b.last.To)
 	}
 }
+
+// TestGatewayRestarts: what a gateway said of its NIDs beyond it counts no more when it has
+// started again, and nothing is sent to these NIDs: on its way it could meet the gateway, at
+// which a message to its own NID on another net is an error that ends the connection.
+func TestGatewayRestarts(t *testing.T) {
+	spec.Covers(t, "RT-20")
+	t.Parallel()
+	far, third := nid.MustParse("10.5.0.2@tcp5"), nid.MustParse("10.0.0.12@tcp")
+	for name, heard := range map[string]nid.NID{"heard at its first NID": them, "heard at another one": third} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, Limits{})
+			b.step(Input{Kind: RoutesAre, Gateways: []nid.NID{them}, Beyond: []nid.Net{far.Net()}})
+			push := func(from nid.NID, incarnation uint64, sequence uint32) {
+				in := pushFrom(from, info(full, sequence, them, third, far))
+				in.Incarnation = incarnation
+				b.step(in)
+				for len(b.open) > 0 && b.open[0].To != far {
+					s := b.open[0]
+					if s.Push {
+						b.step(Input{Kind: Acked, Exchange: s.Exchange, Local: us, Remote: s.To, Sequence: b.m.self.Sequence})
+						continue
+					}
+					in.Kind, in.Exchange, in.Remote = Replied, s.Exchange, s.To
+					b.step(in)
+				}
+			}
+			push(them, 7, 5)
+			push(third, 7, 5)
+			if b.m.peers.of(far) != b.m.peers.of(them) || b.m.peers.of(far) != b.m.peers.of(third) {
+				t.Fatal("the gateway's NIDs are not one peer before it restarts")
+			}
+			push(heard, 8, 2)
+			b.step(selfIs(3))
+			for _, s := range b.open {
+				if s.To == far {
+					t.Errorf("sends to %v: %+v", far, s)
+				}
+			}
+			if p := b.m.peers.of(far); p == nil || p != b.m.peers.of(them) || p != b.m.peers.of(third) {
+				t.Errorf("%v is not one of the gateway's NIDs again", far)
+			}
+		})
+	}
+}

@@ -43,11 +43,11 @@ func (m *Machine) reaches(id nid.NID) bool {
 }
 
 // mayProbe reports whether a claim of p can be probed. If a gateway claims a NID beyond
-// gateways, it cannot: the probe might go through that gateway, and kernels treat a message
-// to their own NID on another net as a protocol error, and close the connection with all
-// messages that are under way on it.
+// gateways, or a peer that says that it is one, it cannot: the probe might go through that
+// gateway, and kernels treat a message to their own NID on another net as a protocol error,
+// and close the connection with all messages that are under way on it.
 func (m *Machine) mayProbe(p *peer, id nid.NID) bool {
-	return m.isNear(id) || m.reaches(id) && !m.isGateway(p)
+	return m.isNear(id) || m.reaches(id) && !m.isGateway(p) && !m.claimsGateway(p)
 }
 
 // isNear reports whether one of our NIs reaches a NID.
@@ -233,6 +233,7 @@ func (m *Machine) confirm(now time.Duration, p *peer, in Input, out *Output) {
 		return
 	}
 	m.stats.Confirmed++
+	m.vouchFor(p, out)
 	m.relist(p)
 	if len(p.waiting) > 0 && !p.flags.Has(lnet.PeerDiscovering) {
 		m.start(now, p, out)

@@ -101,18 +101,36 @@ func (p *peer) newest() (sequence uint32) {
 	return sequence
 }
 
-// separate leaves p one NID, and makes its other NIDs another peer.
+// separate leaves p one NID, and makes its other NIDs another peer. The NIDs beyond a gateway are
+// forgotten: that they are its own was its word alone, and a peer of them would be asked and
+// pushed to by a path that may lead through the gateway, see mayProbe.
 func (m *Machine) separate(now time.Duration, p *peer, id nid.NID, out *Output) {
 	m.disclaim(p, out)
 	var rest []rail
+	gateway := m.isGateway(p)
 	for _, r := range p.rails {
-		if r.NID != id {
+		switch {
+		case r.NID == id:
+		case gateway && !m.isNear(r.NID):
+			m.forget(p, r.NID, out)
+		default:
 			rest = append(rest, r)
 		}
 	}
-	if len(rest) == 0 {
+	if len(p.rails) == 1 {
 		return
 	}
+	p.rails, p.by, p.data = []rail{*p.rail(id)}, id, nil
+	p.flags &^= lnet.PeerDataPresent
+	p.relist()
+	m.changed(p)
+	if len(rest) > 0 {
+		m.split(now, p, rest, out)
+	}
+}
+
+// split makes another peer of some NIDs of p.
+func (m *Machine) split(now time.Duration, p *peer, rest []rail, out *Output) {
 	const kept = lnet.PeerMultiRail | lnet.PeerNoDiscovery | lnet.PeerRouter | lnet.PeerDiscovered |
 		lnet.PeerRediscover | lnet.PeerNIDsUpToDate
 	others := newPeer(rest...)
@@ -124,10 +142,6 @@ func (m *Machine) separate(now time.Duration, p *peer, id nid.NID, out *Output) 
 			others.await(r.NID)
 		}
 	}
-	p.rails, p.by, p.data = []rail{*p.rail(id)}, id, nil
-	p.flags &^= lnet.PeerDataPresent
-	p.relist()
-	m.changed(p)
 	m.peers.touch(others)
 	m.changed(others)
 	if len(others.waiting) > 0 {
