@@ -24,11 +24,15 @@ import (
 // drainTimeout bounds the time to send queued messages at the end.
 const drainTimeout = 5 * time.Second
 
-// serve runs the daemon until ctx ends. Its directories exist.
-func serve(ctx context.Context, env cli.Env, cfg config.Config) error {
+// serve runs the daemon until ctx ends. Its directories exist. It logs the warnings about its
+// configuration.
+func serve(ctx context.Context, env cli.Env, cfg config.Config, warnings []config.Warning) error {
 	events := new(control.Events)
 	log := logger(env, cfg.LogLevel, events)
 	defer outliveTerminal(log)()
+	for _, w := range warnings {
+		log.Warn(w.Text, slog.String("file", w.File), slog.Int("line", w.Line))
+	}
 	socket, err := control.Listen(cfg.Socket)
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -40,14 +39,17 @@ kernel nodes do, and offers its node to tools on a control socket.
 It runs in the foreground until SIGTERM or SIGINT, logs to standard error, and
 prints one line to standard output when it is ready. LNet has no
 authentication: whoever reaches the accept port is believed as the accept mode
-says (see 'accept' in what 'lnetd config' prints).`,
+says (see 'accept' in what 'lnetd config' prints).
+
+Options of Lustre's modules in modprobe.d, and lnet.conf, are read as 'lnetd config
+--help' says.`,
 		Example: `  lnetd --networks 'tcp(eth0)'
   lnetd --networks 'tcp(127.0.0.2)' --accept-port 9880 --capture lnet.pcapng`,
 		Args: cobra.NoArgs,
 	}
 	flags := config.AddFlags(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		cfg, err := flags.Config()
+		cfg, err := flags.Config(os.Getuid() == 0)
 		if _, bad := errors.AsType[*config.Error](err); bad {
 			return cli.Hint(err, "'lnetd config' prints the reference configuration, which explains every key")
 		}
@@ -67,7 +69,7 @@ says (see 'accept' in what 'lnetd config' prints).`,
 			return err
 		}
 		defer unlock()
-		return serve(c.Context(), env, cfg)
+		return serve(c.Context(), env, cfg, flags.Warnings)
 	}
 	c.AddCommand(configCommand(), simcmd.Command(env))
 	return c
@@ -86,17 +88,4 @@ func makeDirs(cfg config.Config, dirs config.Dirs) error {
 		}
 	}
 	return dirs.CheckOwner(cfg.RuntimeDir)
-}
-
-func configCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "config",
-		Short:   "Print the reference configuration: every key with its default",
-		Example: "  lnetd config > lnetd.yaml",
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := fmt.Fprint(c.OutOrStdout(), config.Reference)
-			return err
-		},
-	}
 }

@@ -57,6 +57,9 @@ type Config struct {
 
 	Handlers []Handler // handlers, in the order of the file
 
+	Modprobe string // modprobe: file or folder with options of Lustre's modules; empty: none
+	LNetConf string // lnet_conf: file in the YAML of lnetctl to import at the start; empty: none
+
 	Socket     string // socket: of the control interface; empty: in RuntimeDir
 	StateDir   string // state_dir; empty: the usual path
 	RuntimeDir string // runtime_dir; empty: the usual path

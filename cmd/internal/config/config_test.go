@@ -215,6 +215,10 @@ func TestFlagsOverrideTheFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte("networks: tcp(eth0)\naccept_port: 1000\ncapture: a.pcapng\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	modprobe := filepath.Join(t.TempDir(), "lustre.conf")
+	if err := os.WriteFile(modprobe, []byte("options lnet lnet_retry_count=4\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		name   string
 		args   []string
@@ -233,6 +237,14 @@ func TestFlagsOverrideTheFile(t *testing.T) {
 		{name: "RDMA", args: []string{"--o2ib-provider=ibverbs", "--networks=o2ib"}, change: func(c *config.Config) {
 			c.O2IB.Provider, c.Networks = drivers.IBVerbs, "o2ib"
 		}},
+		{name: "files of Lustre", args: []string{"--modprobe", modprobe, "--lnet-conf=l.conf"}, change: func(c *config.Config) {
+			c.Modprobe, c.LNetConf, c.RetryCount = modprobe, "l.conf", 4
+			c.Networks = "lo" // the networks are those of l.conf
+		}},
+		{name: "the file replaces options", args: []string{"--modprobe", modprobe, "--config", file, "--lnet-conf=none"}, change: func(c *config.Config) {
+			c.Modprobe, c.RetryCount = modprobe, 4
+			c.Networks, c.AcceptPort, c.Capture = "tcp(eth0)", 1000, "a.pcapng"
+		}},
 		{name: "bad provider", args: []string{"--o2ib-provider=siw"}, err: `--o2ib-provider: want softroce or ibverbs, not "siw"`},
 		{name: "bad port", args: []string{"--accept-port=0"}, err: "--accept-port: want a port from 1 to 65535, not 0"},
 		{name: "bad networks", args: []string{"--networks=ib"}, err: "--networks: networks \"ib\" at character 1: "},
@@ -245,7 +257,7 @@ func TestFlagsOverrideTheFile(t *testing.T) {
 			if err := set.Parse(test.args); err != nil {
 				t.Fatal(err)
 			}
-			got, err := flags.Config()
+			got, err := flags.Config(false)
 			if test.change == nil {
 				if err == nil || !strings.HasPrefix(err.Error(), test.err) {
 					t.Fatalf("error %v, want %s", err, test.err)

@@ -36,48 +36,83 @@ func (e *Error) Unwrap() error { return e.Err }
 // Load reads a configuration file. Keys that it does not have keep their
 // defaults.
 func Load(path string) (Config, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return Config{}, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
+	text, err := readFile(path)
 	if err != nil {
 		return Config{}, err
 	}
 	return Parse(path, text)
 }
 
+// readFile returns the text of a file, and of a longer one as much as Parse needs to refuse it.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxFileSize+1))
+}
+
 // Parse is Load of a file's text; name is for errors.
 func Parse(name string, text []byte) (Config, error) {
 	c := Default()
+	_, err := c.parse(name, text)
+	return c, err
+}
+
+// parse changes c by the text of a file, and returns what it said.
+func (c *Config) parse(name string, text []byte) (sources []Source, err error) {
 	if len(text) > maxFileSize {
-		return c, &Error{File: name, Err: fmt.Errorf("more than %d bytes", maxFileSize)}
+		return nil, &Error{File: name, Err: fmt.Errorf("more than %d bytes", maxFileSize)}
 	}
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
-		return c, syntaxError(name, err)
+		return nil, syntaxError(name, err)
 	}
 	seen := 0
 	for _, doc := range file.Docs {
 		entries, err := mapping(name, doc.Body)
 		if err != nil {
-			return c, err
+			return nil, err
 		}
 		if entries != nil {
 			seen++
 		}
 		if seen > 1 {
-			return c, errorAt(name, doc.Body.GetToken(), errors.New("a second document: everything belongs into one"))
+			return nil, errorAt(name, doc.Body.GetToken(), errors.New("a second document: everything belongs into one"))
 		}
+		c.forgetNetworks(entries)
 		if err := assign(c.settings(name), name, entries); err != nil {
-			return c, err
+			return nil, err
 		}
 		if err := c.checkIP2Nets(name, entries); err != nil {
-			return c, err
+			return nil, err
+		}
+		sources = append(sources, sourcesOf(name, entries)...)
+	}
+	return sources, c.check(name)
+}
+
+// forgetNetworks makes a file that has networks or ip2nets replace those of files before it.
+func (c *Config) forgetNetworks(entries []*ast.MappingValueNode) {
+	for _, e := range entries {
+		if key := e.Key.GetToken().Value; key == "networks" || key == "ip2nets" {
+			c.Networks, c.IP2Nets = Default().Networks, ""
 		}
 	}
-	return c, c.check(name)
+}
+
+// sourcesOf returns what the entries of a file say; of a section that there is one.
+func sourcesOf(name string, entries []*ast.MappingValueNode) (list []Source) {
+	for _, e := range entries {
+		key := e.Key.GetToken()
+		value := e.Value.GetToken().Value
+		if _, scalar := e.Value.(ast.ScalarNode); !scalar {
+			value = "..."
+		}
+		list = append(list, Source{key.Value, value, fmt.Sprintf("%s:%d", name, key.Position.Line)})
+	}
+	return list
 }
 
 // assign calls the setting of each entry of the file.

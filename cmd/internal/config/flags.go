@@ -1,6 +1,9 @@
 package config
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/spf13/pflag"
 
 	"ulnet/cmd/internal/cli"
@@ -13,13 +16,29 @@ type Flags struct {
 	level string
 	given Config
 	set   *pflag.FlagSet
+
+	// Sources says, after Config, where each setting comes from that was said; the last one of a
+	// key counts. Warnings are about lines without effect.
+	Sources  []Source
+	Warnings []Warning
 }
+
+// The files of Lustre that a daemon of root reads if it is told nothing else.
+const (
+	SystemModprobe = "/etc/modprobe.d"
+	SystemLNetConf = "/etc/lnet.conf"
+)
+
+// noFile is what the flags for files of Lustre have for none.
+const noFile = "none"
 
 // AddFlags defines the flags in set.
 func AddFlags(set *pflag.FlagSet) *Flags {
 	f := &Flags{given: Default(), set: set}
 	set.StringVar(&f.file, "config", "", "configuration `FILE`; every key has a default")
 	set.StringVar(&f.given.Networks, "networks", f.given.Networks, "networks and their interfaces or addresses, such as 'tcp(eth0),o2ib(10.0.0.1)'")
+	set.StringVar(&f.given.Modprobe, "modprobe", "", "file or folder `PATH` with options of Lustre's modules, or none (default /etc/modprobe.d for root without --config and --networks)")
+	set.StringVar(&f.given.LNetConf, "lnet-conf", "", "`FILE` in the YAML of lnetctl to import at the start, or none (default /etc/lnet.conf for root without --config and --networks)")
 	set.IntVar(&f.given.AcceptPort, "accept-port", f.given.AcceptPort, "TCP `PORT` to listen on and to dial")
 	set.StringVar(&f.given.O2IB.Provider, "o2ib-provider", f.given.O2IB.Provider, "`PROVIDER` of RDMA for networks o2ib: softroce, or ibverbs for hardware")
 	set.StringVar(&f.given.Socket, "socket", "", "control socket `PATH` (default lnetd.sock in the runtime directory)")
@@ -30,17 +49,17 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 	return f
 }
 
-// Config returns the defaults, changed by the file, changed by the flags. What
-// is wrong with a flag is an error of usage.
-func (f *Flags) Config() (Config, error) {
-	c := Default()
-	if f.file != "" {
-		var err error
-		if c, err = Load(f.file); err != nil {
-			return c, err
-		}
+// Config returns the defaults, changed by the options of Lustre's modules, changed by the file,
+// changed by the flags. What is wrong with a flag is an error of usage. system says that files of
+// Lustre are read where nothing else is said.
+func (f *Flags) Config(system bool) (Config, error) {
+	c, err := f.files(system)
+	if err != nil {
+		return c, err
 	}
 	for name, override := range map[string]func(){
+		"modprobe":      func() {},
+		"lnet-conf":     func() { c.LNetConf = pathOf(f.given.LNetConf) },
 		"networks":      func() { c.Networks, c.IP2Nets = f.given.Networks, "" },
 		"accept-port":   func() { c.AcceptPort = f.given.AcceptPort },
 		"o2ib-provider": func() { c.O2IB.Provider = f.given.O2IB.Provider },
@@ -51,9 +70,68 @@ func (f *Flags) Config() (Config, error) {
 	} {
 		if f.set.Changed(name) {
 			override()
+			f.Sources = append(f.Sources, Source{strings.ReplaceAll(name, "-", "_"), f.set.Lookup(name).Value.String(), "--" + name})
 		}
 	}
+	said := func(s Source) bool { return s.Key == "networks" || s.Key == "ip2nets" }
+	if c.LNetConf != "" && !slices.ContainsFunc(f.Sources, said) {
+		c.Networks = "lo" // its networks are the only ones
+	}
 	return c, f.check(&c)
+}
+
+// files reads the files. The one of the daemon says which options of modules are read before it.
+func (f *Flags) files(system bool) (c Config, err error) {
+	c = Default()
+	var text []byte
+	if f.file != "" {
+		if text, err = readFile(f.file); err == nil {
+			f.Sources, err = c.parse(f.file, text)
+		}
+		if err != nil {
+			return c, err
+		}
+	} else if system && !f.set.Changed("networks") {
+		c.Modprobe, c.LNetConf = present(SystemModprobe), present(SystemLNetConf)
+	}
+	if f.set.Changed("modprobe") {
+		c.Modprobe = pathOf(f.given.Modprobe)
+	}
+	if c.Modprobe == "" {
+		return c, nil
+	}
+	return f.onModules(c, text)
+}
+
+// onModules begins with the options of modules that named names, and goes on with the text of the
+// file, if there is one.
+func (f *Flags) onModules(named Config, text []byte) (c Config, err error) {
+	c = Default()
+	c.LNetConf = named.LNetConf
+	f.Sources, f.Warnings, err = c.ReadModprobe(named.Modprobe)
+	if err == nil && f.file != "" {
+		var more []Source
+		more, err = c.parse(f.file, text)
+		f.Sources = append(f.Sources, more...)
+	}
+	c.Modprobe = named.Modprobe
+	return c, err
+}
+
+// present returns the path of a file or folder, or "" if there is none.
+func present(path string) string {
+	if !exists(path) {
+		return ""
+	}
+	return path
+}
+
+// pathOf returns the path that a flag names, "" for none.
+func pathOf(value string) string {
+	if value == noFile {
+		return ""
+	}
+	return value
 }
 
 // check refuses flags that the file would not have let through.

@@ -75,6 +75,9 @@ func (c *Config) settings(file string) map[string]setting {
 
 		"handlers": handlerSection(&c.Handlers, file),
 
+		"modprobe":  text(&c.Modprobe, nil),
+		"lnet_conf": text(&c.LNetConf, nil),
+
 		"socket":        text(&c.Socket, nil),
 		"state_dir":     text(&c.StateDir, nil),
 		"runtime_dir":   text(&c.RuntimeDir, nil),
