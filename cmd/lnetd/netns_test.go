@@ -13,6 +13,10 @@ import (
 	"ulnet/lnd/lndtest/netlab/netem"
 )
 
+// kernelPort is the port of kernel nodes, where lnetd accepts privileged
+// source ports only.
+const kernelPort = 988
+
 // twoHosts is lnetd on each of two hosts that are joined by a wire.
 type twoHosts struct {
 	on           network

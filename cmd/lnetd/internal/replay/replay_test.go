@@ -1,14 +1,12 @@
 //go:build linux
 
-package main_test
+package replay_test
 
 import (
 	"context"
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -162,31 +160,6 @@ func (p *pings) wait() (took time.Duration, err error) {
 	begin := time.Now()
 	err = <-p.results
 	return time.Since(begin), err
-}
-
-// captureDirs are the folders with captures: the small ones are in the repository, the
-// complete set may be installed beside it.
-var captureDirs = []string{
-	filepath.Join("..", "..", "lnd", "capture", "testdata"),
-	filepath.Join("..", "..", "..", "shared", "captures"),
-}
-
-// load loads a recording, or skips the test if it is not here.
-func load(t *testing.T, name string) *replay.Script {
-	t.Helper()
-	for _, dir := range captureDirs {
-		file := filepath.Join(dir, name+".pcap")
-		if _, err := os.Stat(file); err != nil {
-			continue
-		}
-		s, err := replay.Load(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	t.Skipf("there is no %s.pcap here", name)
-	return nil
 }
 
 // TestReplay plays the recordings of what goes wrong before a first message.
