@@ -120,8 +120,8 @@ func hostileNI(t testing.TB, up lnd.Upcalls) *NI {
 	return ni
 }
 
-// TestHostileDatagrams: each is dropped with a counter, and the next good one comes.
-// Each buffer goes back.
+// TestHostileDatagrams: each is dropped and counted, and the next good datagram is received.
+// Each buffer is given back.
 func TestHostileDatagrams(t *testing.T) {
 	up, pool := new(counting), new(countingPool)
 	ni := hostileNI(t, up)

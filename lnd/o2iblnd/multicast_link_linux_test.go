@@ -91,7 +91,8 @@ func newStreet(t *testing.T) *street {
 	return s
 }
 
-// TestMulticastRoom: what the system has no room for waits, and leaves when there is.
+// TestMulticastRoom: datagrams for which the system has no room wait, and leave when there is
+// room.
 func TestMulticastRoom(t *testing.T) {
 	const n, size = 8_000, 900
 	s := newStreet(t)
@@ -125,8 +126,8 @@ func TestMulticastRoom(t *testing.T) {
 	}
 }
 
-// TestMulticastShorterPackets: datagrams are not fragmented. When packets become shorter
-// the one that does not fit says so, and those that do leave.
+// TestMulticastShorterPackets: datagrams are not fragmented. When the MTU becomes smaller a
+// datagram that exceeds it ends with an error, and those that fit still leave.
 func TestMulticastShorterPackets(t *testing.T) {
 	s := newStreet(t)
 	a, b := s.ups[0], s.ups[1]

@@ -30,8 +30,8 @@ func bitsOf(t *testing.T, sent [][]byte) (list []uint64) {
 	return list
 }
 
-// TestCastQueue: so many datagrams are posted at a time; the others wait, in order
-// but for those with priority, and each ends once.
+// TestCastQueue: only as many datagrams as the queue pair takes are posted at a time; the
+// others wait, in order but for those with priority, and each is finalized once.
 func TestCastQueue(t *testing.T) {
 	ni, dev, up := stubNI(t, Config{})
 	var want []uint64
@@ -70,8 +70,8 @@ func TestCastQueue(t *testing.T) {
 	}
 }
 
-// TestCastFailures: what cannot be sent ends with an error that says why, and a
-// counter, and the next one leaves.
+// TestCastFailures: a datagram that cannot be sent ends with an error that names the reason,
+// and is counted; the next one leaves.
 func TestCastFailures(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -138,8 +138,8 @@ func TestCastPieces(t *testing.T) {
 	}
 }
 
-// TestCastShutdown: what is queued leaves first, unless there is no time; everything
-// is closed then.
+// TestCastShutdown: Shutdown sends the queued datagrams first, unless it has no time; then it
+// closes everything.
 func TestCastShutdown(t *testing.T) {
 	for _, patient := range []bool{true, false} {
 		ni, dev, up := stubNI(t, Config{})
@@ -194,8 +194,8 @@ func isErrno(t *testing.T, what string, err error, want syscall.Errno) {
 	}
 }
 
-// TestNoMulticast: an NI that is told so has none, and says so; what a device
-// refuses says why.
+// TestNoMulticast: an NI that is configured without multicast has none, and its error says
+// so; if a device refuses multicast the error gives the reason.
 func TestNoMulticast(t *testing.T) {
 	ni, dev, up := stubNI(t, Config{NoMulticast: true})
 	if _, ok := lnd.AsMulticaster(ni); ok {
@@ -262,7 +262,7 @@ func castArrival(t *testing.T, g *kib.Datagram) *verbs.Completion {
 	}
 }
 
-// TestMulticastConfig: what makes no sense is refused by name.
+// TestMulticastConfig: the error about an invalid setting names the setting.
 func TestMulticastConfig(t *testing.T) {
 	for text, cfg := range map[string]Config{
 		"":                  {MulticastBase: netip.MustParseAddr("224.1.0.0"), MulticastQKey: 1<<31 - 1},

@@ -33,8 +33,8 @@ func loopbackAddrs(n int) (list []netip.Addr) {
 // randomBase returns where groups are that other tests are not likely to use.
 func randomBase() netip.Addr { return netip.AddrFrom4([4]byte{239, byte(1 + rand.IntN(250)), 0, 0}) }
 
-// TestMulticastContract runs the suite of those who have multicast (RM-A22) over
-// software RoCE: on addresses of the loopback, and over the emulator of a wire.
+// TestMulticastContract runs the suite for drivers with multicast (RM-A22) over software
+// RoCE: on addresses of the loopback, and over the emulator of a wire.
 func TestMulticastContract(t *testing.T) {
 	spec.Covers(t, "RM-A22")
 	for name, opener := range map[string]func() verbs.Opener{
@@ -59,8 +59,8 @@ func TestMulticastContract(t *testing.T) {
 	}
 }
 
-// TestMulticastTwoNets: NIs of two nets on one address have one device, and get what
-// is for their net alone.
+// TestMulticastTwoNets: NIs of two nets on one address share a device, and each receives the
+// datagrams of its own net alone.
 func TestMulticastTwoNets(t *testing.T) {
 	at, base := loopbackAddrs(2), randomBase()
 	var nis [2][2]*NI

@@ -136,8 +136,9 @@ func TestAskedForStale(t *testing.T) {
 	})
 }
 
-// TestStaleConnectionsEnd: the peer of an NI that died without a word has its connection closed
-// as soon as it uses it, though the new incarnation has nothing to say.
+// TestStaleConnectionsEnd: an NI dies without closing its connections. Its peer has its
+// connection closed as soon as it sends on it, though the NI that starts next has no message
+// to send.
 func TestStaleConnectionsEnd(t *testing.T) {
 	at := loopbackAddrs(2)
 	network := emulator.New(emulator.Config{Clock: machine.RealClock(), Seed: 1})

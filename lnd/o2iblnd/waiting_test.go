@@ -38,8 +38,8 @@ func TestNTXOfUnreachable(t *testing.T) {
 	}
 }
 
-// TestNTX: what is not waiting is bounded by ntx and the queue depth of each
-// connection.
+// TestNTX: the messages that do not wait for a connection are limited to ntx, plus the queue
+// depth of each connection.
 func TestNTX(t *testing.T) {
 	x := start(t, loopbackAddrs(1)[0], softroce.Open, Config{NTX: 4}, new(sink))
 	t.Cleanup(func() { shut(x) })

@@ -263,7 +263,7 @@ func shutTraffic(t *testing.T, clock *emulator.Clock, users []*traffic, devs []v
 	}
 }
 
-// nonzero is for people.
+// nonzero returns the counters that are not zero, by name, for messages of tests.
 func (c *counters) nonzero() map[string]uint64 {
 	all := map[string]uint64{}
 	for r, n := range c.snapshot() {

@@ -30,8 +30,8 @@ func (o *teller) add() {
 	o.unlock()
 }
 
-// TestEventsInOrder: what several add is told once, by one at a time, in the order in
-// which it was added.
+// TestEventsInOrder: events that several goroutines add are each delivered once, by one
+// goroutine at a time, in the order in which they were added.
 func TestEventsInOrder(t *testing.T) {
 	const workers, each = 4, 2000
 	var o teller
@@ -60,8 +60,8 @@ func TestEventsInOrder(t *testing.T) {
 	}
 }
 
-// TestEventsWhileTelling: the lock is free while a goroutine tells, and events that are
-// added then are told after those that wait, by the same goroutine.
+// TestEventsWhileTelling: the lock is free while a goroutine delivers events, and events that
+// are added then are delivered by the same goroutine, after those that already wait.
 func TestEventsWhileTelling(t *testing.T) {
 	var o teller
 	depth := 0

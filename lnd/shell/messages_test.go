@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 )
 
-// TestMessagesEnd: the end of the last message ends all calls of Wait, also if it was begun
-// during them.
+// TestMessagesEnd: all calls of Wait return when the last message ends, also if that was
+// begun during these calls.
 func TestMessagesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Messages
@@ -46,7 +46,7 @@ func TestMessagesEnd(t *testing.T) {
 	})
 }
 
-// TestMessagesCanceled: the end of a context ends its Wait, and no other.
+// TestMessagesCanceled: the end of a context ends the Wait that has it, and no other.
 func TestMessagesCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Messages

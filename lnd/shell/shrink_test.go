@@ -6,8 +6,7 @@ import (
 	"ulnet/lnd/shell"
 )
 
-// TestShrink: the copy has what is left, and takes the place of a large table
-// only.
+// TestShrink: the copy has the entries that are left; only a large table is copied.
 func TestShrink(t *testing.T) {
 	m := map[int]string{}
 	most := 0

@@ -26,8 +26,8 @@ type peer int
 
 func (p peer) String() string { return "peer" + strconv.Itoa(int(p)) }
 
-// TestWarnOnce: a peer and an address are warned of once for each reason, and of the
-// ordinary only the failures of peers are logged, at another level.
+// TestWarnOnce: each peer and each address is warned of once for each reason. Of the ordinary
+// reasons only the failures of peers are logged, at another level.
 func TestWarnOnce(t *testing.T) {
 	var text strings.Builder
 	log := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -60,8 +60,8 @@ func TestWarnOnce(t *testing.T) {
 	}
 }
 
-// TestWarningsAreBounded: a host that comes with ever new names fills neither memory nor
-// log, and some of what else is new is still logged.
+// TestWarningsAreBounded: a host that uses a new name each time fills neither the memory nor
+// the log, and some warnings about new names and addresses are still logged.
 func TestWarningsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text strings.Builder

@@ -157,7 +157,7 @@ func TestPriorityPasses(t *testing.T) {
 	}
 }
 
-// Bandwidth that changes holds for what is sent from then on.
+// A bandwidth that is changed applies to messages that are sent from then on.
 func TestSetAccessRate(t *testing.T) {
 	b := newBench(t, Config[int]{Nodes: 3})
 	b.SetAccessRate(Nodes(0), tenMegabit)

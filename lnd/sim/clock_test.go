@@ -32,7 +32,7 @@ func TestSkew(t *testing.T) {
 	}
 }
 
-// A timer that is set already moves with the clock.
+// A timer that was set before the clock is changed follows the clock.
 func TestSkewLater(t *testing.T) {
 	b := newBench(t, Config[int]{Nodes: 2})
 	b.wake[0] = 2 * time.Second
@@ -46,8 +46,7 @@ func TestSkewLater(t *testing.T) {
 	}
 }
 
-// However it is changed, a clock does not run backward, and when is the
-// inverse of at.
+// A clock never runs backward, whatever is changed, and when is the inverse of at.
 func TestClockRapid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, err := New(Config[int]{Nodes: 1, Boot: func(Incarnation, Program[int]) Program[int] { return nil }})

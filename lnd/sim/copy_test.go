@@ -7,8 +7,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// A multicast leaves its sender's link once, whatever the number of receivers
-// (RM-1): all get it at the same time, and what is behind waits for one.
+// A multicast is transmitted once on its sender's link, whatever the number of receivers
+// (RM-1): all receive it at the same time, and the next message waits for one transmission
+// only.
 func TestCopiesLeaveOnce(t *testing.T) {
 	spec.Covers(t, "RM-1")
 	const receivers = 8

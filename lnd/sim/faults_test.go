@@ -18,7 +18,7 @@ func (b *bench) want(t *testing.T, want ...string) {
 	b.got = nil
 }
 
-// What becomes of messages to a node, and of those who watch it.
+// When a node dies, messages to it are lost, and the nodes that watch it are told.
 func TestDeath(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -67,7 +67,7 @@ func TestIgnore(t *testing.T) {
 		return machine.Never
 	}
 	ignore = []NodeID{0, 9, -1}
-	b.poke(2) // nothing to ignore yet
+	b.poke(2) // it does not watch any node yet
 	watch, ignore = []NodeID{0, 1, 9, -1}, nil
 	b.poke(3)
 	b.poke(2)
@@ -189,7 +189,7 @@ func loss(p string) link.Change {
 	return c
 }
 
-// Changes of different fields add up; what is on its way stays as it is.
+// Changes of different fields add up; messages on their way are not affected.
 func TestSetLinkFields(t *testing.T) {
 	b := newBench(t, Config[int]{Nodes: 2, Topology: flat("latency 10ms")})
 	b.send(0, 1, 1, 0)

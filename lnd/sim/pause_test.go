@@ -10,10 +10,10 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// resumed pauses a node before its timer is due, lets four messages wait and
-// resumes it. It returns what the program got, as letters: T for the timer.
-// insist tells a program that asks for an overdue timer as early as it can
-// from one that lets it be when it sees a message.
+// resumed pauses a node before its timer is due, lets four messages wait and resumes it. It
+// returns what the program got, as letters: T for the timer. With insist the program asks for
+// an overdue timer as early as it can; without, it sets the timer later when it gets a
+// message.
 func resumed(t *testing.T, seed uint64, cpu CPU, skew int64, insist bool) string {
 	b := newBench(t, Config[int]{Nodes: 2, Seed: seed, CPU: cpu})
 	b.SetSkew(0, skew)
@@ -113,7 +113,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// While a node works, what comes waits, and a due timer goes first.
+// While a node is busy, messages wait, and a due timer goes first.
 func TestBusy(t *testing.T) {
 	b := newBench(t, Config[int]{Nodes: 2})
 	b.SetSlow(0, 10*time.Millisecond)
@@ -134,7 +134,8 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// What a node works at when it is killed does not keep its next incarnation busy.
+// Work that a node has not finished when it is killed does not keep its next incarnation
+// busy.
 func TestKillBusyAndPaused(t *testing.T) {
 	b := newBench(t, Config[int]{Nodes: 2})
 	b.SetSlow(0, 10*time.Millisecond)

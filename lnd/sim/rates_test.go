@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// Rates lie within four standard deviations: one run in 16 000 of a right
-// simulator would not. The seeds are fixed, so it is this run or none.
+// Rates lie within four standard deviations: one run in 16 000 of a correct simulator would
+// not. The seeds are fixed, so a run that passes once always passes.
 func TestRates(t *testing.T) {
 	const messages = 200_000
 	const loss, duplicate, reorder = 0.03, 0.02, 0.05

@@ -184,7 +184,7 @@ func FuzzInput(f *testing.F) {
 	})
 }
 
-// Every field of an output is part of its form.
+// Every field of an output is part of its recorded form.
 func TestOutputForm(t *testing.T) {
 	full := func() *Output[int] {
 		return &Output[int]{

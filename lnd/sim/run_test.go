@@ -214,7 +214,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestPanicOfUser: a panic that is none of a program is left alone.
+// TestPanicOfUser: a panic of the caller's own functions is not caught.
 func TestPanicOfUser(t *testing.T) {
 	b := newBench(t, Config[int]{Nodes: 2})
 	b.At(time.Second, func() { panic("mine") })

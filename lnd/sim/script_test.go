@@ -77,7 +77,7 @@ func (b *bench) send(from, to NodeID, size int, msgs ...int) {
 	b.poke(from)
 }
 
-// poke lets a node do what it has to, and forgets that step.
+// poke gives a node a command, and removes that step from the notes.
 func (b *bench) poke(id NodeID) {
 	b.t.Helper()
 	k := len(b.got)

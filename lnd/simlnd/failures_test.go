@@ -22,8 +22,8 @@ func count(list []error, kind error) (n int) {
 	return n
 }
 
-// TestFailures: what the sender of ten messages is told, a second into a
-// failure of the receiver and later.
+// TestFailures: how ten messages end for their sender, a second into a failure of the
+// receiver and later.
 func TestFailures(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -79,7 +79,7 @@ func TestQuietPeerStaysUp(t *testing.T) {
 	}
 }
 
-// TestIdleIsSilent: when all is answered, no packet and no timer is left.
+// TestIdleIsSilent: when all messages are acknowledged, no packet and no timer is left.
 func TestIdleIsSilent(t *testing.T) {
 	n := newNet(t, 2, millisecond(), 0)
 	n.send(0, 1, 0, 5, 100)
@@ -134,8 +134,8 @@ func TestIncarnations(t *testing.T) {
 	}
 }
 
-// TestGivenUp: after a partition in which one side has given the connection
-// up, what the other still sends on it is not delivered.
+// TestGivenUp: after a partition in which one side has given up the connection, messages that
+// the other side still sends on it are not delivered.
 func TestGivenUp(t *testing.T) {
 	n := newNet(t, 2, millisecond(), 0)
 	n.send(0, 1, 1, 1, 10)
@@ -145,7 +145,7 @@ func TestGivenUp(t *testing.T) {
 	n.send(0, 1, 2, 1, 10)
 	n.run(30 * time.Second)
 	n.Heal()
-	n.send(1, 0, 3, 1, 10) // 1 knows of nothing
+	n.send(1, 0, 3, 1, 10) // 1 still has its connection
 	n.run(time.Second)
 	if got := n.ends[0].got; !slices.Equal(got, []uint64{1}) {
 		t.Errorf("got %v on a connection that was given up", got)
@@ -157,7 +157,8 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// TestShutdown: what waits for an open connection leaves, the peer is told.
+// TestShutdown: messages that wait on an open connection are sent, and the peer is told of
+// the end.
 func TestShutdown(t *testing.T) {
 	n := newNet(t, 2, millisecond(), 1000)
 	n.send(0, 1, 0, 1, 10)
@@ -205,8 +206,8 @@ func TestHeldAtTheEnd(t *testing.T) {
 
 var _ lnd.Upcalls = (*end)(nil)
 
-// TestLateNews: the news that a process died comes after its next incarnation has
-// been spoken to, and is not about that.
+// TestLateNews: the news that a process died comes after messages to its next incarnation,
+// and does not end the connection to that incarnation.
 func TestLateNews(t *testing.T) {
 	n := newNet(t, 2, millisecond(), 0)
 	n.send(0, 1, 1, 1, 10)
@@ -231,8 +232,8 @@ func TestLateNews(t *testing.T) {
 	}
 }
 
-// TestForeignPackets: what names another connection at either end is not
-// delivered, and an old packetOpen does not end a newer connection.
+// TestForeignPackets: a packet that names another connection at either end is not delivered,
+// and an old packetOpen does not end a newer connection.
 func TestForeignPackets(t *testing.T) {
 	n := newNet(t, 2, millisecond(), 0)
 	n.send(0, 1, 1, 1, 10)
@@ -251,7 +252,7 @@ func TestForeignPackets(t *testing.T) {
 	}
 }
 
-// TestLostTail: when the last message is lost, asking about it ends.
+// TestLostTail: when the last message is lost, the sender does not probe for ever.
 func TestLostTail(t *testing.T) {
 	n := newNet(t, 2, millisecond(), 0)
 	n.send(0, 1, 1, 1, 10)

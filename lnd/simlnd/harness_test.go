@@ -88,7 +88,7 @@ func message(from, to sim.NodeID, bits uint64, size int) *lnd.Message {
 type net struct {
 	*Fabric
 	t    testing.TB
-	ends []*end // of the latest lives
+	ends []*end // one for the latest incarnation of each host
 }
 
 func newNet(t testing.TB, nodes int, quality link.Quality, window int) *net {

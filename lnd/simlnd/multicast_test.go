@@ -15,7 +15,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestMulticastContract runs the suite of those who have multicast.
+// TestMulticastContract runs the suite for drivers with multicast.
 func TestMulticastContract(t *testing.T) {
 	var fabric *Fabric
 	lndtest.RunMulticast(t, lndtest.MulticastHarness{
@@ -109,8 +109,8 @@ func TestMulticastLoss(t *testing.T) {
 	}
 }
 
-// TestMulticastIncarnations: a process that has died is no member any more when it
-// runs again, and its silence is not reported to any node.
+// TestMulticastIncarnations: a process that has died is no member any more when it is started
+// again, and no node is told that it does not answer.
 func TestMulticastIncarnations(t *testing.T) {
 	n := newNet(t, 4, millisecond(), 0)
 	n.join(1, 2, 3)

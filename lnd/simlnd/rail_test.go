@@ -36,8 +36,8 @@ func railNet(t *testing.T) (*Fabric, [2][2]*end) {
 	return f, ends
 }
 
-// TestRails: each NI of a host has a NID of its own, and what goes to one comes there, from
-// the NI that sent it.
+// TestRails: each NI of a host has a NID of its own; messages to that NID arrive there, from
+// the NI that sent them.
 func TestRails(t *testing.T) {
 	f, ends := railNet(t)
 	for from := range Rail(2) {

@@ -64,8 +64,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestLossDoesNotStop: what is lost does not fill the window for ever, and
-// everything else arrives.
+// TestLossDoesNotStop: lost messages do not occupy the window for ever, and all others
+// arrive.
 func TestLossDoesNotStop(t *testing.T) {
 	q := millisecond()
 	q.Loss = 0.3

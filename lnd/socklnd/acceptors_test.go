@@ -89,8 +89,8 @@ func TestTwoNetsDialling(t *testing.T) {
 	})
 }
 
-// TestSharedRefusals: what is refused before the NI is known is counted once,
-// by the oldest; the rest by the NI that was wanted.
+// TestSharedRefusals: a connection that is refused before its NI is known is counted once, by
+// the oldest NI; any other by the NI that it asked for.
 func TestSharedRefusals(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()
@@ -119,8 +119,8 @@ func TestSharedRefusals(t *testing.T) {
 	})
 }
 
-// TestSharedShutdown: an NI that ends takes its own handshakes along and
-// nothing else; the last one ends the listener.
+// TestSharedShutdown: when an NI ends its own handshakes end, and no others; the last NI
+// closes the listener.
 func TestSharedShutdown(t *testing.T) {
 	for name, first := range map[string]int{"the oldest first": 0, "the oldest last": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -131,20 +131,20 @@ func TestSharedShutdown(t *testing.T) {
 				hellos, answers := []string{helloCtl, helloCtl1}, []string{answerCtl, answerCtl1}
 				last := 1 - first
 
-				var probes []*probe // at the ending NI, at the other, at none yet
+				var probes []*probe // one at the ending NI, one at the other, one that has not named an NI
 				for i, opening := range []string{requests[first], requests[last], ""} {
 					probes = append(probes, n.connect(t, netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), uint16(1000+i)).String(), "10.0.0.2:988"))
 					probes[i].send(opening)
 				}
 				synctest.Wait()
-				wantHandshakes(t, hosts[0], 2) // the oldest: also those without an NI
+				wantHandshakes(t, hosts[0], 2) // the oldest NI also counts those that have not named an NI
 				wantHandshakes(t, hosts[1], 1)
 				hosts[first].stop()
 				probes[0].expectEnd()
 				wantHandshakes(t, hosts[last], 2)
 				go probes[1].send(hellos[last])
 				probes[1].expect(answers[last])
-				probes[2].send(requests[first]) // no longer there
+				probes[2].send(requests[first]) // which has ended
 				probes[2].expectEnd()
 				synctest.Wait()
 				hosts[last].wantCount(ForeignNID, 1)

@@ -21,9 +21,8 @@ func (h *host) ack(named nid.NID, target nid.ProcessID) {
 	h.ni.Send(m)
 }
 
-// TestAnswersByTarget: an answer leaves by the connections of its target, and if there
-// are none, one dial goes there, for all that wait. The NID in its header is not
-// dialled.
+// TestAnswersByTarget: an answer leaves by the connections of its target. If there are none,
+// the target is dialled once for all waiting messages; the NID in the header is not dialled.
 func TestAnswersByTarget(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, asker := dialScene(t, Config{})

@@ -28,7 +28,7 @@ func streamPair(t *testing.T, poll *polling) (stream, net.Conn) {
 	return newStream(a, poll), b
 }
 
-// read reads in a goroutine and returns where its result comes.
+// read reads in a goroutine and returns a channel for the result.
 func read(s stream) <-chan byte {
 	got := make(chan byte, 1)
 	go func() {
@@ -53,8 +53,8 @@ func await(t *testing.T, got <-chan byte, want byte) {
 	}
 }
 
-// TestBusyPoll: a reader that finds nothing looks again, a second one waits meanwhile.
-// When the second one's socket has something the first stops, so that the second is run.
+// TestBusyPoll: a reader that finds no data polls, and a second reader waits meanwhile. When
+// data arrives for the second one the first stops polling, so that the second gets the CPU.
 func TestBusyPoll(t *testing.T) {
 	poll := &polling{limit: time.Minute}
 	one, toOne := streamPair(t, poll)
@@ -65,7 +65,7 @@ func TestBusyPoll(t *testing.T) {
 	two, toTwo := streamPair(t, poll)
 	second := read(two)
 	_, _ = toTwo.Write([]byte{2})
-	await(t, second, 2) // whether the first one still looks or not
+	await(t, second, 2) // whether or not the first one still polls
 	third, toThree := streamPair(t, poll)
 	first = again(t, poll, one, toOne, first)
 	_, _ = toThree.Write([]byte{3}) // whose reader does something else

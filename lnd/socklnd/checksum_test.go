@@ -212,8 +212,8 @@ func TestForeignChecksum(t *testing.T) {
 	})
 }
 
-// TestChecksumSwapped: the header is summed up as it was sent, in the byte order
-// of the sender.
+// TestChecksumSwapped: the checksum covers the header as it was sent, in the byte order of
+// the sender.
 func TestChecksumSwapped(t *testing.T) {
 	b := kernelPut(t, 0, pattern(100))
 	k := ksock.MsgHeader{BigEndian: true, Type: ksock.LNet}

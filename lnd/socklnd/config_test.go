@@ -16,7 +16,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// TestDefaults are Lustre's.
+// TestDefaults compares the defaults with Lustre's.
 func TestDefaults(t *testing.T) {
 	d, err := New(Config{})
 	if err != nil {
@@ -99,7 +99,7 @@ func TestTimeoutOfLNet(t *testing.T) {
 	}
 }
 
-// TestListenErrors: the error says what helps.
+// TestListenErrors: the error advises what to do.
 func TestListenErrors(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.EACCES, syscall.EADDRINUSE} {
 		d, _ := New(Config{Listen: func(netip.AddrPort) (net.Listener, error) {

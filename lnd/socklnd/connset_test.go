@@ -78,8 +78,8 @@ func effects(out *setOutput, now, wake time.Duration) string {
 	return strings.Join(s, ", ")
 }
 
-// setScript is a story of one set: "input = effects" per line; "+1s" lets time
-// pass. Our own NID is 10.0.0.2@tcp.
+// setScript is a sequence of inputs of one set, with the expected effects: "input = effects"
+// per line; "+1s" lets time pass. Our own NID is 10.0.0.2@tcp.
 type setScript struct{ name, peer, script string }
 
 // play steps s through the script and compares what it does.

@@ -20,8 +20,8 @@ func (l *memListener) openAll(t *testing.T) []*probe {
 	}
 }
 
-// TestDialOnly: a node without a listener is reached by the connections that
-// it has dialled, opens them again when they are gone, and then still is.
+// TestDialOnly: a node without a listener is reached by the connections that it has dialled;
+// when they are gone it dials again, and is reached again.
 func TestDialOnly(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, l := dialScene(t, Config{Accept: AcceptNone})
@@ -53,8 +53,8 @@ func TestDialOnly(t *testing.T) {
 	})
 }
 
-// TestDialOnlyBacksOff: while the peer is away the tries become rare, and
-// messages fail as they always do; when it is back it is found.
+// TestDialOnlyBacksOff: while the peer is away the node dials less and less often, and
+// messages fail as usual; when the peer is back the node connects to it.
 func TestDialOnlyBacksOff(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, l := dialScene(t, Config{Accept: AcceptNone})

@@ -40,7 +40,7 @@ func established(t *testing.T, cfg Config) (*host, *kernel) {
 	return h, k
 }
 
-// validate refuses what lnet refuses and takes all else.
+// validate refuses messages that lnet refuses, and takes all others.
 func validate(_ *host, d *lnd.Delivery) (lnd.Answer, error) {
 	if err := d.Header.Validate(); err != nil {
 		return lnd.Accept, err
@@ -72,8 +72,8 @@ func must(b []byte, err error) []byte {
 	return b
 }
 
-// TestBadMessages: what breaks the protocol ends all connections of the peer,
-// and leaves another peer behind the same address alone.
+// TestBadMessages: a message that breaks the protocol ends all connections of its peer, and
+// none of another peer at the same address.
 func TestBadMessages(t *testing.T) {
 	const lnetHeader = "c1000000 00000000 0000000000000000 0000000000000000" +
 		"0200000a00000200 0100000a00000200 39300000 39300000 "
@@ -125,7 +125,7 @@ func TestBadMessages(t *testing.T) {
 	}
 }
 
-// TestToleratedMessages is what leaves the connections as they are.
+// TestToleratedMessages: unusual messages that do not end the connections.
 func TestToleratedMessages(t *testing.T) {
 	for name, send := range map[string]string{
 		"keepalive":                       noop(0, 1),

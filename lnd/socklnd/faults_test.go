@@ -14,8 +14,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestPeerDownCause: whatever ends the last connection, or keeps the first from
-// being made, PeerDown says what it was, once, and so does the message.
+// TestPeerDownCause: whatever ends the last connection, or prevents the first one, PeerDown
+// reports that cause, once, and so does the end of the message.
 func TestPeerDownCause(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -178,7 +178,7 @@ func TestFinalizedOnce(t *testing.T) {
 	}
 }
 
-// breakOne closes one of h's connections under its feet.
+// breakOne closes one of h's connections without h's knowledge.
 func breakOne(rnd *rand.Rand, h *host) {
 	for _, p := range h.ni.allPeers() {
 		p.mu.Lock()

@@ -71,7 +71,7 @@ func (c *replayConn) SetDeadline(time.Time) error      { return nil }
 func (c *replayConn) SetReadDeadline(time.Time) error  { return nil }
 func (c *replayConn) SetWriteDeadline(time.Time) error { return nil }
 
-// received is what a stream of messages amounts to.
+// received is what readAll finds in a stream of messages.
 type received struct {
 	Headers  []wire.Header
 	Payloads [][]byte
@@ -152,7 +152,7 @@ func streamVersion(name string) ksock.Version {
 	return ksock.V3
 }
 
-// recordedStreams calls add with what kernels sent on connections.
+// recordedStreams calls add with the recorded streams that kernels sent on connections.
 func recordedStreams(t testing.TB, add func(name string, v ksock.Version, b []byte)) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/streams/*.bin")
@@ -168,8 +168,8 @@ func recordedStreams(t testing.TB, add func(name string, v ksock.Version, b []by
 	}
 }
 
-// TestRecordedStreams: what kernels sent is received to the end, or to an ack for
-// a cookie that the other kernel had sent.
+// TestRecordedStreams: the stream of a kernel is received to the end, or up to an ack for a
+// cookie that the other kernel had sent.
 func TestRecordedStreams(t *testing.T) {
 	seen := map[ksock.Version]int{}
 	recordedStreams(t, func(name string, v ksock.Version, b []byte) {
@@ -186,8 +186,8 @@ func TestRecordedStreams(t *testing.T) {
 	}
 }
 
-// FuzzReceive feeds an established connection and compares what it makes of
-// the bytes with readAll.
+// FuzzReceive gives the bytes to an established connection and compares the messages that it
+// receives with those of readAll.
 func FuzzReceive(f *testing.F) {
 	recordedStreams(f, func(_ string, v ksock.Version, b []byte) {
 		f.Add(b, uint16(math.MaxUint16), uint8(v-ksock.V1))

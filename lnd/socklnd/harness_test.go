@@ -58,7 +58,7 @@ func onLoopback(a netip.Addr) netip.Addr {
 	return a
 }
 
-// host is one NI and what it told lnet.
+// host is one NI and the upcalls that it made to lnet.
 type host struct {
 	t        testing.TB
 	ni       *NI

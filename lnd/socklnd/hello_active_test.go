@@ -197,7 +197,8 @@ func TestActiveBackOff(t *testing.T) {
 	})
 }
 
-// TestTooSoon (SK-19): a message that comes too soon is told why, and for how long.
+// TestTooSoon (SK-19): a message that is sent before the next try is due ends with an error that
+// gives the last cause and the time left.
 func TestTooSoon(t *testing.T) {
 	spec.Covers(t, "SK-19")
 	bubble(t, func(t *testing.T) {
@@ -217,7 +218,7 @@ func TestTooSoon(t *testing.T) {
 	})
 }
 
-// TestTooSoonAfterAnswer: an answer that was no good is named by its reason.
+// TestTooSoonAfterAnswer: the error gives the reason for which the peer's answer was refused.
 func TestTooSoonAfterAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, l := dialScene(t, Config{})
@@ -348,8 +349,8 @@ func TestActiveVersionPingPong(t *testing.T) {
 	})
 }
 
-// TestActiveRestartedPeer (SK-8): another incarnation ends what is there, and all is
-// dialled again.
+// TestActiveRestartedPeer (SK-8): if the peer answers with another incarnation, existing
+// connections end, and all are dialled again.
 func TestActiveRestartedPeer(t *testing.T) {
 	spec.Covers(t, "SK-8")
 	bubble(t, func(t *testing.T) {

@@ -47,8 +47,8 @@ const (
 	helloV4Body = "00020000 0a000002 000000000000000000000000 39300000 00000000 8877665544332211 0000000000000000 01000000 00000000"
 )
 
-// TestPassiveRefusals (SK-1) is the table of what an acceptor answers to bad
-// openings. After each a good peer is served.
+// TestPassiveRefusals (SK-1) is the table of an acceptor's answers to bad openings. After
+// each of them a good peer is served.
 func TestPassiveRefusals(t *testing.T) {
 	spec.Covers(t, "SK-1")
 	for _, tt := range []struct {
@@ -150,7 +150,7 @@ func TestPassiveTimeouts(t *testing.T) {
 	})
 }
 
-// TestPassiveTolerates is what kernels accept although it looks wrong.
+// TestPassiveTolerates: openings that look wrong but that kernels accept.
 func TestPassiveTolerates(t *testing.T) {
 	for _, tt := range []struct {
 		name, request, hello, answer string

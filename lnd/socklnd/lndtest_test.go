@@ -103,7 +103,7 @@ func (c contract) start(t testing.TB, a, b lnd.Upcalls) (lnd.NI, lnd.NI) {
 	return nis[0], nis[1]
 }
 
-// testVersion checks that two NIs speak what the run is for.
+// testVersion checks that two NIs speak the version that the run is for.
 func (c contract) testVersion(t *testing.T) {
 	a, b := newEcho(8), newEcho(8)
 	x, y := c.start(t, a, b)

@@ -176,14 +176,14 @@ func (l *memListener) accept(t testing.TB) *probe {
 	return &probe{t, c}
 }
 
-// send writes what hex says, as far as the other end reads.
+// send writes the bytes that the hex text stands for, until the other end stops reading.
 func (p *probe) send(hexes ...string) {
 	for _, h := range hexes {
 		_, _ = p.Write(unhex(p.t, h))
 	}
 }
 
-// expect reads exactly what hex says.
+// expect reads exactly the bytes that the hex text stands for.
 func (p *probe) expect(want string) {
 	p.t.Helper()
 	w := unhex(p.t, want)

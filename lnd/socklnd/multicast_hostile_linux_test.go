@@ -24,7 +24,7 @@ func castHost(t testing.TB) *host {
 	return h
 }
 
-// stranger sends what it likes, from 127.0.0.2.
+// stranger returns a writer of arbitrary datagrams from 127.0.0.2.
 func stranger(t testing.TB) *datagramWriter {
 	t.Helper()
 	addr := netip.MustParseAddr("127.0.0.2")
@@ -88,8 +88,7 @@ var hostile = []struct {
 	{name: "sent to the node, and names it", head: func(g *ksock.Datagram) { g.Header.DestNID = nid.MustParse("127.0.0.1@tcp") }, to: "127.0.0.1", want: DatagramGroup},
 }
 
-// TestHostileDatagrams: each is dropped with a counter, and the next good one
-// comes.
+// TestHostileDatagrams: each is dropped and counted, and the next good datagram is received.
 func TestHostileDatagrams(t *testing.T) {
 	h, w := castHost(t), stranger(t)
 	good := netip.AddrPortFrom(netip.MustParseAddr("239.76.0.5"), h.ni.cfg.MulticastPort)
@@ -132,8 +131,8 @@ func TestHostileDatagrams(t *testing.T) {
 	}
 }
 
-// TestDatagramsElsewhere: what comes by another interface, does not fit, or was
-// sent to a group that was left is dropped as well.
+// TestDatagramsElsewhere: a datagram that comes by another interface, does not fit, or was
+// sent to a group that the NI has left is dropped as well.
 func TestDatagramsElsewhere(t *testing.T) {
 	h := castHost(t)
 	c := &h.ni.cast
@@ -210,8 +209,8 @@ func FuzzDatagrams(f *testing.F) {
 	})
 }
 
-// TestMulticastClosed: nothing is open before it is needed, and all is closed in
-// the end; kernel-compatible NIs stay as they are.
+// TestMulticastClosed: no socket is open before it is needed, and all are closed in the end;
+// kernel-compatible NIs are not affected.
 func TestMulticastClosed(t *testing.T) {
 	h := start(t, "127.0.0.1", Config{Accept: AcceptNone, MulticastPort: freeUDPPort(t)})
 	c := &h.ni.cast

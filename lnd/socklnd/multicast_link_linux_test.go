@@ -52,8 +52,8 @@ func (s *street) cast(size int) {
 	})
 }
 
-// TestMulticastMTU: datagrams are not fragmented. When packets become smaller the
-// next one that does not fit says so, and then the limits do.
+// TestMulticastMTU: datagrams are not fragmented. When the MTU becomes smaller the next
+// datagram that exceeds it ends with an error, and the limits are reduced then.
 func TestMulticastMTU(t *testing.T) {
 	s := newStreet(t, Config{})
 	a, b := s.ends[0], s.ends[1]
@@ -86,8 +86,8 @@ func TestMulticastMTU(t *testing.T) {
 	}
 }
 
-// TestMulticastRoom: what the system has no room for waits, and leaves in order
-// when there is.
+// TestMulticastRoom: datagrams for which the system has no room wait, and leave in order when
+// there is room.
 func TestMulticastRoom(t *testing.T) {
 	const n, size = 400, 1000
 	s := newStreet(t, Config{TxBufferSize: 1}) // the least that the system allows
@@ -109,8 +109,8 @@ func TestMulticastRoom(t *testing.T) {
 	}
 }
 
-// TestMulticastOverrun: what finds the receive buffer full is lost, and counted
-// (RM-A21); what was promised to fit does.
+// TestMulticastOverrun: a datagram that finds the receive buffer full is lost, and counted
+// (RM-A21); as many as the limits promise are received.
 func TestMulticastOverrun(t *testing.T) {
 	spec.Covers(t, "RM-A21")
 	s := newStreet(t, Config{MulticastRxBuffer: 32 << 10})
@@ -122,7 +122,7 @@ func TestMulticastOverrun(t *testing.T) {
 			return lnd.Accept, nil
 		}
 		close(held)
-		<-hold // as a handler that must not
+		<-hold // like a handler that blocks, against the rules
 		takeAll(d)
 		return lnd.Accept, nil
 	}
@@ -144,7 +144,7 @@ func TestMulticastOverrun(t *testing.T) {
 		s.cast(size)
 	}
 	close(stop)
-	// The next one that finds room brings the news.
+	// The next datagram that finds room has the count of lost ones with it.
 	for begin := time.Now(); b.ni.cast.missed.Load() == 0; runtime.Gosched() {
 		if time.Since(begin) > b.patience {
 			t.Fatalf("no news of what was missed: %+v", b.ni.Snapshot().Multicast)
@@ -156,7 +156,7 @@ func TestMulticastOverrun(t *testing.T) {
 	}
 }
 
-// TestMulticastRefused: what the system refuses says what to do.
+// TestMulticastRefused: if the system refuses a datagram the error advises what to do.
 func TestMulticastRefused(t *testing.T) {
 	h := castHost(t)
 	var err error
@@ -197,8 +197,8 @@ func TestMulticastPortTaken(t *testing.T) {
 	}
 }
 
-// TestNoMulticast: an NI that is told so, or has no address of an interface, has
-// no multicast, and says so.
+// TestNoMulticast: an NI that is configured without multicast, or whose address is not that
+// of an interface, has no multicast, and its error says so.
 func TestNoMulticast(t *testing.T) {
 	for name, cfg := range map[string]struct {
 		Config
@@ -226,8 +226,7 @@ func TestNoMulticast(t *testing.T) {
 	}
 }
 
-// TestMulticastConfig: where groups may be, and the port that follows from the
-// accept port.
+// TestMulticastConfig: the range of groups, and the port, which follows from the accept port.
 func TestMulticastConfig(t *testing.T) {
 	for _, tt := range []struct {
 		cfg Config

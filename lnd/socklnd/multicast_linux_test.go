@@ -25,8 +25,8 @@ func freeUDPPort(t testing.TB) uint16 {
 	return addrPort(c.LocalAddr()).Port()
 }
 
-// TestMulticastContract runs the suite of those who have multicast (RM-25), on
-// addresses of the loopback, which hear each other as daemons of one host do.
+// TestMulticastContract runs the suite for drivers with multicast (RM-25), on addresses of
+// the loopback, which receive each other's datagrams as daemons of one host do.
 func TestMulticastContract(t *testing.T) {
 	spec.Covers(t, "RM-25")
 	lndtest.RunMulticast(t, lndtest.MulticastHarness{

@@ -7,8 +7,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestOwnDatagrams: what an NI sends to a group that it has joined does not come back to
-// it, while others on the host hear it and it hears them; and it is not counted as missed.
+// TestOwnDatagrams: an NI does not receive its own datagrams to a group that it has joined,
+// and does not count them as missed; other NIs of the host receive them, and it receives
+// theirs.
 func TestOwnDatagrams(t *testing.T) {
 	a, b := newEcho(8), newEcho(8)
 	port := freeUDPPort(t)

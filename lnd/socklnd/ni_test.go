@@ -29,8 +29,8 @@ func TestLargeNIDDoesNotFit(t *testing.T) {
 	})
 }
 
-// TestFailEndsMessages: what is queued, written and received when a connection
-// fails ends with an error, once.
+// TestFailEndsMessages: when a connection fails, its messages that are queued, being written
+// or being received end with an error, once.
 func TestFailEndsMessages(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{})
@@ -105,8 +105,8 @@ func TestShutdownGivesUp(t *testing.T) {
 	})
 }
 
-// TestSendFromFinalize: a handler that sends the next message from the end of
-// the last one neither recurses nor deadlocks.
+// TestSendFromFinalize: sending the next message from inside Finalize neither recurses nor
+// deadlocks.
 func TestSendFromFinalize(t *testing.T) {
 	f := newTCPFabric()
 	a := start(t, "127.0.0.1", f.config(Config{}))
@@ -134,8 +134,8 @@ func (h slowUp) PeerUp(p nid.ProcessID) {
 	h.host.PeerUp(p)
 }
 
-// TestShutdownAwaitsUpcalls: a sender whose message fails is about to tell what
-// else happened meanwhile. Shutdown waits for that, so no upcall follows it.
+// TestShutdownAwaitsUpcalls: a goroutine that reports the failure of its message has to
+// report another event after that. Shutdown waits for it, so no upcall follows Shutdown.
 func TestShutdownAwaitsUpcalls(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()

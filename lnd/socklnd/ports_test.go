@@ -71,7 +71,7 @@ func TestPortsInUse(t *testing.T) {
 	})
 }
 
-// TestNoFreePort: when all reserved ports are taken the status says so.
+// TestNoFreePort: when all reserved ports are taken the reported status says so.
 func TestNoFreePort(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, l := dialScene(t, Config{})

@@ -14,9 +14,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// What kernels were seen to do when connections come and go, in the recordings
-// tcp-ping-race, tcp-ping-teardown and tcp-err-peerlost, and when a peer comes
-// back with another incarnation.
+// These tests play the behaviour of kernels when connections are opened and closed, as
+// recorded in tcp-ping-race, tcp-ping-teardown and tcp-err-peerlost, and that of a peer that
+// restarts with another incarnation.
 
 // raceScene is our NI at 10.0.0.2 and a kernel with a higher NID at 10.0.0.3.
 type raceScene struct {

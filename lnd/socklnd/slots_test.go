@@ -17,8 +17,8 @@ import (
 	"ulnet/lnd/lndtest/effort"
 )
 
-// claims is a HELLO of a kernel at another address of 10.0.0.0/8: the i-th. Their
-// connections come from one address, which takes source_address: off.
+// claims returns the i-th HELLO, from a kernel at another address of 10.0.0.0/8. The
+// connections come from one address, which needs source_address: off.
 func claims(i int) string {
 	var addr [4]byte
 	binary.LittleEndian.PutUint32(addr[:], 0x0a400000+uint32(i))
@@ -39,9 +39,9 @@ func crowd(t *testing.T, n *memNet, port int, count int) (in []*probe) {
 	return in
 }
 
-// TestTenThousandConnections: one address gets a bounded number of connections, whatever
-// they claim to be. Established ones, and those from reserved ports of the same address,
-// are not affected.
+// TestTenThousandConnections: one address gets a limited number of connections, whatever
+// names their HELLOs give. Established connections, and those from reserved ports of the same
+// address, are not affected.
 func TestTenThousandConnections(t *testing.T) {
 	for name, cfg := range map[string]Config{
 		"all":     {Accept: AcceptAll, SourceAddress: SourceAddressOff},
@@ -117,7 +117,7 @@ func TestManyConnectionsOfOnePeer(t *testing.T) {
 	})
 }
 
-// TestFiveThousandPeers: and for as many peers as a server may have.
+// TestFiveThousandPeers: the limits also leave room for as many peers as a server may have.
 func TestFiveThousandPeers(t *testing.T) {
 	if effort.Race {
 		t.Skip("takes long under the race detector, and shows it nothing new")
@@ -143,8 +143,8 @@ func TestFiveThousandPeers(t *testing.T) {
 	})
 }
 
-// TestConnectsAndResets: connections that end at every stage of their incarnation, as
-// fast as they can be made, leave nothing behind, not even until the next scan.
+// TestConnectsAndResets: connections that end at every stage of the opening, as fast as they
+// can be made, leave nothing behind, not even until the next scan.
 func TestConnectsAndResets(t *testing.T) {
 	cuts := []int{0, 7, 16, 50, 72, 72, 72 + 60} // in request, HELLO and ping
 	bubble(t, func(t *testing.T) {

@@ -171,7 +171,8 @@ func TestSourceAddressOfRenamed(t *testing.T) {
 	})
 }
 
-// TestSourceAddressIsLogged: the refusal says what to do, once for each address.
+// TestSourceAddressIsLogged: the warning about a refusal advises what to do, and is logged
+// once for each address.
 func TestSourceAddressIsLogged(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()
@@ -193,7 +194,7 @@ func TestSourceAddressIsLogged(t *testing.T) {
 }
 
 // TestDialsFromOwnAddress: an NI dials from the address of its NID, also without a reserved
-// port, so that its peers find what they check.
+// port, because its peers check that address.
 func TestDialsFromOwnAddress(t *testing.T) {
 	for _, addrs := range [][2]string{{"10.0.0.1", "10.0.0.2"}, {"fd88::1", "fd88::2"}} {
 		for _, denied := range []bool{false, true} {

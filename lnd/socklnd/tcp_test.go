@@ -65,8 +65,8 @@ func TestBothDial(t *testing.T) {
 	}
 }
 
-// TestBothSaturate: two nodes that answer each 1 MiB with 1 MiB, many at once
-// in both directions, go on reading whatever they have to write.
+// TestBothSaturate: two nodes that answer each 1 MiB with 1 MiB, many at once in both
+// directions, keep reading however much they have to write.
 func TestBothSaturate(t *testing.T) {
 	f := newTCPFabric()
 	a := start(t, "127.0.0.1", f.config(Config{}))

@@ -117,11 +117,11 @@ func TestCaptured(t *testing.T) {
 	}
 }
 
-// inRepository is how many of the frames are.
+// inRepository is how many of the captured frames are in the repository.
 const inRepository = 30
 
-// TestCapturedElsewhere does the same for captures that are not in the
-// repository, if they are there.
+// TestCapturedElsewhere does the same for captures that are not in the repository, if this
+// machine has them.
 func TestCapturedElsewhere(t *testing.T) {
 	list := captured(t)[inRepository:]
 	if len(list) == 0 {

@@ -69,8 +69,7 @@ type golden struct {
 	hex  string
 }
 
-// goldens are one message of each type, and those that o2iblnd-wire §13 works
-// out.
+// goldens are one message of each type, and those that o2iblnd-wire §13 gives as examples.
 func goldens(t testing.TB) []golden {
 	whole := desc(t, false, 0x22A8, Frag{1 << 20, 0xFF1CC4BB9639E000})
 	noop := Msg{Header: between(Noop, 48)}
@@ -133,7 +132,7 @@ func goldens(t testing.TB) []golden {
 	}
 }
 
-// same compares messages by what they say.
+// same compares messages by their contents.
 var same = cmp.Options{
 	cmp.Comparer(func(a, b Desc) bool {
 		if a.Key != b.Key || a.Len() != b.Len() {
@@ -191,7 +190,7 @@ func TestTypeText(t *testing.T) {
 	}
 }
 
-// TestChecksum has the two sums that o2iblnd-wire §13 works out for one NOOP.
+// TestChecksum compares with the two checksums that o2iblnd-wire §13 gives for one NOOP.
 func TestChecksum(t *testing.T) {
 	b := unhex(t, "911be90b 1200 d0 04 30000000 deadbeef"+ends12)
 	if u, s := Checksum(b, Unsigned), Checksum(b, Signed); u != 0x824A650A || s != 0x81A8E50A {

@@ -12,7 +12,7 @@ import (
 
 var all = sim.AllNodes
 
-// checkers by the name that stands in the tables.
+// checkers by their names in the tables.
 var checkers = map[string]func(*Log) []Violation{
 	"AtMostOnce":      AtMostOnce,
 	"ExactlyOnce":     func(l *Log) []Violation { return ExactlyOnce(l, all, 10*time.Second) },
@@ -23,7 +23,7 @@ var checkers = map[string]func(*Log) []Violation{
 	"ExactFailureSet": func(l *Log) []Violation { return ExactFailureSet(l, all) },
 }
 
-// histories are by hand: want is the text of all violations, "" for none.
+// histories were written by hand: want is the text of all violations, "" for none.
 var histories = []struct{ checker, name, log, want string }{
 	{"AtMostOnce", "each once", "up 2\n1s 1 delivery 2 =5\n2s 1 delivery 2 =6\n2s 2 delivery 2 =5\n2s 1 delivery 1 =5", ""},
 	{"AtMostOnce", "again in a new life", "up 2\n1s 1 delivery 2 =5\n2s 1 kill\n3s 1 start\n4s 1 delivery 2 =5", ""},

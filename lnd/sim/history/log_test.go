@@ -59,7 +59,7 @@ func TestMemory(t *testing.T) {
 	runtime.KeepAlive(l)
 }
 
-// teller tells of everything that it is stepped with.
+// teller reports an event for each command that it gets.
 type teller struct{}
 
 func (teller) Step(now time.Duration, in sim.Input[int], out *sim.Output[int]) time.Duration {
@@ -69,7 +69,8 @@ func (teller) Step(now time.Duration, in sim.Input[int], out *sim.Output[int]) t
 	return machine.Never
 }
 
-// TestWatch: a log hears what is told and what is done, with lives and times.
+// TestWatch: a log has all events and all changes to the network, each with its time and
+// incarnation.
 func TestWatch(t *testing.T) {
 	heard := 0
 	cfg := sim.Config[int]{
@@ -115,7 +116,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// everything does all that can be done, most of it also when it has no effect.
+// everything makes every change that c offers, most of them also where they have no effect.
 func everything(t *testing.T, c sim.Control) {
 	t.Helper()
 	if err := c.Run(2 * time.Second); err != nil {

@@ -10,8 +10,8 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// perfect is a group whose members are told everything at once, and of which
-// at least three are up.
+// perfect is a group whose members are informed of everything at once, and of which at least
+// three are up.
 type perfect struct {
 	t           *rapid.T
 	now         time.Duration
@@ -94,8 +94,7 @@ func (p *perfect) trouble() {
 	p.tell(-1, Heal, -1, 0, "")
 }
 
-// validHistory draws a history that breaks no rule and ends with something of
-// everything.
+// validHistory draws a history that breaks no rule and ends with records of every kind.
 func validHistory(t *rapid.T) []Record {
 	n := rapid.IntRange(4, 6).Draw(t, "nodes")
 	p := &perfect{t: t, up: make([]bool, n), incarnation: make([]uint32, n)}
@@ -132,7 +131,7 @@ func last(records []Record, k Kind) int {
 	return i
 }
 
-// mutations spoil one thing each, so that the checker of that name sees it.
+// mutations break one rule each, that of the checker of the same name.
 var mutations = map[string]func(r []Record) []Record{
 	"AtMostOnce": func(r []Record) []Record {
 		i := last(r, Delivery)

@@ -23,7 +23,7 @@ func document(t *testing.T) (path, text string) {
 	return path, string(b)
 }
 
-// TestDocumentExamples: what the document shows runs, and passes.
+// TestDocumentExamples: the examples of the document run, and pass.
 func TestDocumentExamples(t *testing.T) {
 	_, text := document(t)
 	examples := strings.Split(text, "```scenario\n")[1:]
@@ -40,8 +40,8 @@ func TestDocumentExamples(t *testing.T) {
 	}
 }
 
-// TestDocumentShrink: the seed that the document shrinks fails in the example
-// before it, and what is left is as small as the document says.
+// TestDocumentShrink: the seed that the document shrinks fails in the example before it, and
+// the result has the size that the document says.
 func TestDocumentShrink(t *testing.T) {
 	_, text := document(t)
 	before, after, _ := strings.Cut(text, "sim shrink --seed ")

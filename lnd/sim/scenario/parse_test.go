@@ -37,8 +37,8 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// TestErrors: each section of errors.txt is a file; the golden file has what
-// is wrong with it.
+// TestErrors: each section of errors.txt is a file; the golden file has the errors that the
+// parser reports for it.
 func TestErrors(t *testing.T) {
 	var b strings.Builder
 	for section := range strings.SplitSeq(strings.TrimPrefix(read(t, "errors.txt"), "-- "), "\n-- ") {
@@ -57,8 +57,8 @@ func TestErrors(t *testing.T) {
 	golden(t, "errors.golden", b.String())
 }
 
-// TestPauseAgain: a pause that has ended is over, whatever was done to the node since or
-// meanwhile.
+// TestPauseAgain: a pause that has ended can be followed by another, whatever the file does to
+// the node between or during them.
 func TestPauseAgain(t *testing.T) {
 	for _, between := range []string{"at 2s do 3 tell 1", "at 5s do 3 tell 1", "at 2s slow 3 1ms"} {
 		parse(t, "again", "protocol flood\nnodes 5\nrun 20s\nat 1s pause 3 for 2s\n"+between+"\nat 8s pause 3 for 1s\n")
@@ -86,7 +86,7 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// TestOtherNodes: a run with other nodes than the file says is checked anew.
+// TestOtherNodes: a run with another number of nodes than the file has is checked again.
 func TestOtherNodes(t *testing.T) {
 	f := parse(t, "FILE", "protocol flood\nnodes 100\nrun 1s\nat 500ms kill 90-100\n")
 	_, err := scenario.Run(t.Context(), f, scenario.Options{Nodes: 50})

@@ -46,8 +46,8 @@ func TestReplayOfNoRecording(t *testing.T) {
 	}
 }
 
-// TestReplayTellsADifference: a protocol that answers otherwise than when it
-// was recorded is found, at level machines with the step.
+// TestReplayTellsADifference: Replay finds a protocol that behaves otherwise than when it was
+// recorded; at level machines it names the step.
 func TestReplayTellsADifference(t *testing.T) {
 	for _, level := range flood.Protocol.Levels {
 		var b bytes.Buffer

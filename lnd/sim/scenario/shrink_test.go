@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestShrinkFindsThePlantedBug: a machine that loses what it heard when it is
-// paused is found by random faults, and they are shrunk to what it takes.
+// TestShrinkFindsThePlantedBug: random faults find a machine that, when it is paused, loses
+// the messages that it got before, and are shrunk to the faults that are needed for that.
 func TestShrinkFindsThePlantedBug(t *testing.T) {
 	f := parseFile(t, "planted.sim")
 	o := scenario.Options{}
@@ -49,7 +49,8 @@ func TestShrinkOfARunThatPasses(t *testing.T) {
 	}
 }
 
-// TestShrinkWithoutNeedOfFaults: what fails by itself needs no fault.
+// TestShrinkWithoutNeedOfFaults: a run that fails without faults is shrunk to one without
+// faults.
 func TestShrinkWithoutNeedOfFaults(t *testing.T) {
 	f := parse(t, "hopeless", `protocol flood
 nodes 20

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// fickle is a protocol whose machines share a number, and so know of other
-// runs: what "work" does depends on it.
+// fickle is a protocol whose machines share a number with other runs of the same process:
+// what "work" does depends on that number.
 func fickle() *scenario.Protocol {
 	shared := 0
 	p := *careless
@@ -59,8 +59,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestVerifySame: what is deterministic passes, with the digest, samples and
-// recording of a run that is made once.
+// TestVerifySame: deterministic machines pass, with the digest, samples and recording of a
+// run that is made once.
 func TestVerifySame(t *testing.T) {
 	for _, level := range []scenario.Level{scenario.Machines, scenario.Stacks} {
 		f := parse(t, "FILE", "protocol flood\nnodes 20\nrun 10s\nlink latency 1ms±0.5ms loss 2%\nset again 100ms\n"+
@@ -85,8 +85,8 @@ func TestVerifyMemory(t *testing.T) {
 	}
 }
 
-// TestPanic: a machine that panics is an error with its step, and shrunk to
-// what leads there.
+// TestPanic: a machine that panics ends the run with an error that names the step; the run is
+// shrunk to the commands that lead there.
 func TestPanic(t *testing.T) {
 	const text = "protocol fickle\nnodes 5\nseed 7\nrun 10s\nevery 1s do 2 work\nat 1s pause 4 for 3s\nat 2s do 4 break\n"
 	f, err := scenario.Parse("FILE", []byte(text), []*scenario.Protocol{fickle()})

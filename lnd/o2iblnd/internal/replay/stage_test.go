@@ -106,8 +106,8 @@ func (s *Stage) deliver() (busy bool) {
 // patience is how much virtual time the node may need for one packet.
 const patience = 20 * time.Second
 
-// Run plays until the end, or until the player has waited too long. Its error is the
-// first difference, or says what is missing.
+// Run plays until the end, or until the player has waited too long. It returns the first
+// difference from the recording, or an error that says which packets are missing.
 func (s *Stage) Run() error {
 	const tick = time.Millisecond
 	for idle := time.Duration(0); idle < patience; {
@@ -130,7 +130,7 @@ func (s *Stage) Run() error {
 	return s.Player.Rest()
 }
 
-// Quiet plays on for a while, in which nothing more may come.
+// Quiet plays on for a while, in which the node must send nothing more.
 func (s *Stage) Quiet(d time.Duration) error {
 	const tick = 10 * time.Millisecond
 	for end := time.Now().Add(d); time.Now().Before(end); <-time.After(tick) {
@@ -142,7 +142,7 @@ func (s *Stage) Quiet(d time.Duration) error {
 	return s.Player.Rest()
 }
 
-// Clear ends the play: what the node says from now on goes nowhere.
+// Clear ends the play: from now on packets of the node are discarded.
 func (s *Stage) Clear() {
 	s.Player.Send = func(Datagram) {}
 	s.mu.Lock()

@@ -5,14 +5,14 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// transfer is payload that goes by RDMA WRITE, with the places of its packets in
-// the script; -1 for one that is not there.
+// transfer is payload that is sent by RDMA WRITE, with the indexes of its packets in the
+// script; -1 for a packet that is not there.
 type transfer struct {
 	request, ack, first, done int
 	data                      []byte
 }
 
-// transfers returns the transfers by the place of their request.
+// transfers returns the transfers by the index of their request.
 func (s *Script) transfers() map[int]*transfer {
 	type name struct {
 		sender string // of the request or PUT_ACK
@@ -75,7 +75,7 @@ func (t *transfer) finish(i int) {
 	}
 }
 
-// place is where the data of a WRITE packet goes.
+// target is where the data of a WRITE packet belongs.
 type target struct {
 	key     ibta.RKey
 	address uint64
@@ -87,8 +87,8 @@ type follower struct {
 	left uint32 // bytes to come
 }
 
-// follow returns the place of a packet, and whether it fits the WRITE that it is
-// part of.
+// follow returns where the data of a packet belongs, and whether the packet fits the WRITE
+// that it is part of.
 func (f *follower) follow(p *ibta.Packet) (target, bool) {
 	if p.OpCode.IsFirst() {
 		f.at, f.left = target{p.RETH.RKey, p.RETH.Address}, p.RETH.Length

@@ -14,8 +14,7 @@ var (
 	errFirst  = errors.New("first number is not the one that was given")
 )
 
-// translation leads from the numbers of a recorded node to those of the node under
-// test.
+// translation maps the numbers of a recorded node to those of the node under test.
 type translation[T comparable] struct {
 	own      map[T]T // recorded → the node's
 	recorded map[T]T // and back
@@ -23,9 +22,9 @@ type translation[T comparable] struct {
 
 func newTranslation[T comparable]() translation[T] { return translation[T]{map[T]T{}, map[T]T{}} }
 
-// note notes a number that the node uses for the first time, where it perhaps used
-// another one in the recording; it is put into recorded. Each of the two stands for
-// one of the other alone. The first of all is that of the recording.
+// note records a number that the node uses for the first time, in place of a number of the
+// recording, which is put into recorded. The numbers correspond one to one. The first number
+// that the node uses is the recorded one itself.
 func (t *translation[T]) note(recorded *T, own T) (differs bool, err error) {
 	var zero T
 	before, known := t.own[*recorded]
@@ -95,8 +94,8 @@ func adaptGUID(d *Differences, want, node *Packet) (bool, error) {
 	return differs, nil
 }
 
-// ids returns where a message names its sender's and its receiver's connection; nil
-// if it does not.
+// ids returns pointers to the communication IDs of the sender and of the receiver in a
+// message; nil for one that the message does not have.
 func (c *CM) ids() (local, remote *ibta.CommID) {
 	switch c.MAD.Attribute {
 	case ibta.AttrREQ:
@@ -139,8 +138,8 @@ func adaptCookie(d *Differences, want, node *Packet) (bool, error) {
 	return false, nil
 }
 
-// Substitute returns the recorded packet that is to be sent to the node: with its
-// own numbers where it names them, and else as it was.
+// Substitute returns the recorded packet as it is to be sent to the node: with the node's
+// numbers in place of the recorded ones.
 func (d *Differences) Substitute(q *Packet) Datagram {
 	s, changed := q.Clone(), false
 	if s.CM != nil {

@@ -203,7 +203,8 @@ func TestOutOfOrder(t *testing.T) {
 	}
 }
 
-// TestEarly: what precedes a packet in the recording must have been sent.
+// TestEarly: a packet is refused if a packet that precedes it in the recording was not sent
+// yet.
 func TestEarly(t *testing.T) {
 	s := load(t, activePing)
 	p := &replay.Player{Script: s, Host: improvised, Send: func(replay.Datagram) {}, Begin: func(int) {}}

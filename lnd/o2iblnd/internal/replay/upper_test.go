@@ -45,8 +45,8 @@ func newUpper(t *testing.T, want []replay.Delivery) *upper {
 	}
 }
 
-// memory returns n bytes of memory in segments as LNet has them: pages, of which the
-// first begins inside one, or for what is small two uneven pieces.
+// memory returns n bytes of memory in segments as LNet has them: in pages, with the payload
+// beginning inside the first one, or, for small payloads, in two pieces.
 func memory(n int) lnd.Payload {
 	const page, offset = 4096, 16
 	p := lnd.Payload{Offset: offset, Length: n}

@@ -39,8 +39,8 @@ func started(t *testing.T, b *kit.Base, nodes int) {
 	}
 }
 
-// TestAround: an adapter is told of each thing before it is done, whether it changes the
-// state of a node, and the history has all that was done.
+// TestAround: Around is called for each act, whether that changes the state of a node or not,
+// and the history has all acts that had an effect.
 func TestAround(t *testing.T) {
 	b := &kit.Base{Log: history.New()}
 	var acts []sim.Act
@@ -91,7 +91,7 @@ func TestAround(t *testing.T) {
 	}
 }
 
-// TestFailed: an error ends the run, and stays; without a network nothing is up.
+// TestFailed: an error ends the run, and remains its result; without a network no node is up.
 func TestFailed(t *testing.T) {
 	b := &kit.Base{}
 	if b.Failed(errors.New("unheard")); b.Up(0) || b.Now() != 0 {
@@ -107,8 +107,8 @@ func TestFailed(t *testing.T) {
 	}
 }
 
-// TestCuts: a partition separates its sides and those in none, a cut one way, until they
-// are healed.
+// TestCuts: a partition separates its sides from each other and from the nodes in none of
+// them, and a cut blocks one direction, until both are healed.
 func TestCuts(t *testing.T) {
 	var c sim.Cuts
 	c.Partition(4, []sim.NodeSet{sim.Nodes(0), sim.Nodes(1)})

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// FuzzMessage: what is parsed has the same form again.
+// FuzzMessage: a message that was parsed is encoded to the same bytes again.
 func FuzzMessage(f *testing.F) {
 	const last = kit.Codec(3)
 	for _, m := range []*kit.Message{{}, {Kind: 1, Data: []byte("headdata")}, {Kind: 3}} {

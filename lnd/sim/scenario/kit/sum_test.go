@@ -21,8 +21,8 @@ type counters struct {
 	inside struct{ Deep uint64 }
 }
 
-// TestSum: counters are added field by field, those of lives that have not begun left out,
-// and what is no counter, or not exported, is not.
+// TestSum: counters are added field by field. Incarnations that have not begun are skipped,
+// and fields that are no counters or not exported are not added.
 func TestSum(t *testing.T) {
 	a := &counters{Sent: 1, Kinds: [3]uint64{1, 2, 3}, Paused: time.Second, hidden: 1}
 	a.Small.Any, a.Small.Byte, a.Small.Short, a.Small.Word, a.inside.Deep = 1, 2, 3, 4, 5
