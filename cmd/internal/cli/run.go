@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/signal"
 	"runtime/debug"
 	"strings"
@@ -18,6 +19,23 @@ import (
 // The context of the verbs ends with SIGINT or SIGTERM; a second signal ends
 // the process. root gets the verbs "completion" and "man", and --version.
 func Run(ctx context.Context, env Env, root *cobra.Command, args []string) int {
+	return RunAs(ctx, env, root, args, nil)
+}
+
+// A Dialect turns the error of a command, which may be one of usage, into one that is shown. An
+// error that is a [Shown] shows itself.
+type Dialect func(cmd *cobra.Command, err error, usage bool) error
+
+// Shown is an error that says how it is shown, and with which code the command ends.
+type Shown interface {
+	error
+	// Show writes the text of the error, with all its lines.
+	Show(stdout, stderr io.Writer)
+	ExitCode() int
+}
+
+// RunAs is Run for a command that shows its errors in a way of its own.
+func RunAs(ctx context.Context, env Env, root *cobra.Command, args []string, dialect Dialect) int {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
@@ -25,7 +43,6 @@ func Run(ctx context.Context, env Env, root *cobra.Command, args []string) int {
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
-	root.SetArgs(args)
 	root.SetFlagErrorFunc(explainFlag)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	if root.Version == "" {
@@ -35,17 +52,40 @@ func Run(ctx context.Context, env Env, root *cobra.Command, args []string) int {
 	running := false
 	prepare(root, &running)
 
-	cmd, err := root.ExecuteContextC(ctx)
+	cmd, err := execute(ctx, root, args)
 	if err == nil {
 		return OK
 	}
 	_, usage := errors.AsType[*usageError](err)
 	usage = usage || !running
+	if dialect != nil {
+		err = dialect(cmd, err, usage)
+	}
+	if shown, ok := errors.AsType[Shown](err); ok {
+		shown.Show(env.Stdout, env.Stderr)
+		return shown.ExitCode()
+	}
+	return report(env, cmd, err, usage)
+}
+
+// execute runs the command that the arguments name.
+func execute(ctx context.Context, root *cobra.Command, args []string) (*cobra.Command, error) {
+	args, err := normalise(root, args)
+	if err != nil {
+		cmd, _, _ := root.Find(args)
+		return cmd, err
+	}
+	root.SetArgs(args)
+	return root.ExecuteContextC(ctx)
+}
+
+// report prints an error to standard error and returns the exit code.
+func report(env Env, cmd *cobra.Command, err error, usage bool) int {
 	hint := HintOf(err)
 	if hint == "" && usage {
 		hint = fmt.Sprintf("see '%s --help'", cmd.CommandPath())
 	}
-	fmt.Fprintf(env.Stderr, "%s: %s\n", root.Name(), strings.TrimSpace(err.Error()))
+	fmt.Fprintf(env.Stderr, "%s: %s\n", cmd.Root().Name(), strings.TrimSpace(err.Error()))
 	if hint != "" {
 		fmt.Fprintf(env.Stderr, "  %s\n", hint)
 	}
@@ -86,10 +126,19 @@ func needVerb(c *cobra.Command, args []string) error {
 	}
 	list := strings.Join(verbs, ", ")
 	if len(args) > 0 {
-		return Usagef("%s has no command %q; it has %s", c.CommandPath(), args[0], list)
+		return &VerbError{args[0], Usagef("%s has no command %q; it has %s", c.CommandPath(), args[0], list)}
 	}
-	return Usagef("%s needs a command: %s", c.CommandPath(), list)
+	return &VerbError{"", Usagef("%s needs a command: %s", c.CommandPath(), list)}
 }
+
+// VerbError is the error of a noun without a verb, or with one that it does not have.
+type VerbError struct {
+	Verb string // "": none
+	err  error
+}
+
+func (e *VerbError) Error() string { return e.err.Error() }
+func (e *VerbError) Unwrap() error { return e.err }
 
 // next is the version that is being developed: what a program without a version of its own says.
 const next = "v0.1.0-dev"
