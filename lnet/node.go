@@ -123,6 +123,7 @@ type Node struct {
 	errors     atomic.Uint64
 	drops      dropCounters
 	unanswered atomic.Uint64 // see CountResponseTimeout
+	tracking   atomic.Int32  // see ResponseTracking
 	retired    Traffic       // of NIs that are gone; guarded by mu
 
 	discover atomic.Pointer[func(nid.NID)] // nil: no discovery
@@ -145,6 +146,7 @@ func New(cfg Config) *Node {
 	n.peers.init(n.cfg.MaxPeers)
 	n.gateways.init(n.cfg.Incarnation)
 	n.state.init(n.cfg)
+	n.SetResponseTracking(max(0, n.cfg.ResponseTracking))
 	n.look()
 	return n
 }
@@ -173,9 +175,15 @@ func (n *Node) TransactionTimeout() time.Duration { return n.state.settings.Load
 // TracksResponses reports whether the answers to GETs and the ACKs of PUTs
 // are waited for no longer than TransactionTimeout.
 func (n *Node) TracksResponses() (gets, puts bool) {
-	bits := max(0, n.cfg.ResponseTracking)
+	bits := n.ResponseTracking()
 	return bits&1 != 0, bits&2 != 0
 }
+
+// ResponseTracking returns the bits of lnet_response_tracking: 1 for GETs, 2 for PUTs.
+func (n *Node) ResponseTracking() int { return int(n.tracking.Load()) }
+
+// SetResponseTracking changes them, for operations that begin from now on.
+func (n *Node) SetResponseTracking(bits int) { n.tracking.Store(int32(bits)) }
 
 // CountResponseTimeout counts an ACK or REPLY that did not come in time. It blames hop, the
 // next hop of the request, if that is known and its node has other NIDs or routes.

@@ -31,7 +31,6 @@ func New(node *lnet.Node) *Table {
 		o.Upper = o
 		return o
 	}
-	t.tracker.gets, t.tracker.puts = node.TracksResponses()
 	t.tracker.round.Store(1)
 	node.SetUpper((*upper)(t))
 	return t

@@ -18,9 +18,8 @@ import (
 // table while anything is awaited. Three rounds after it, between one and one
 // and a half transaction timeouts have passed.
 type tracker struct {
-	gets, puts bool          // lnet_response_tracking
-	round      atomic.Uint64 // current one; 0 is none
-	running    atomic.Bool   // the timer is running, or about to be set
+	round   atomic.Uint64 // current one; 0 is none
+	running atomic.Bool   // the timer is running, or about to be set
 }
 
 // patience is the number of rounds that an answer may take.
@@ -28,16 +27,17 @@ const patience = 3
 
 // tracks reports whether the answer to an operation on an MD is waited for no
 // longer than the transaction timeout (lnet_response_tracking_enabled).
-func (k *tracker) tracks(options MDOption, typ wire.MsgType) bool {
+func (t *Table) tracks(options MDOption, typ wire.MsgType) bool {
+	gets, puts := t.node.TracksResponses()
 	switch {
 	case options&NoTrackResponse != 0:
 		return false
 	case options&TrackResponse != 0:
 		return true
 	case typ == wire.Get:
-		return k.gets
+		return gets
 	default:
-		return k.puts
+		return puts
 	}
 }
 
@@ -49,7 +49,7 @@ func (t *Table) await(d *md, id *nid.ProcessID, typ wire.MsgType) (tracked bool)
 	}
 	d.asked.add(id, typ)
 	d.asked.hop = nid.NID{} // until it is known
-	if !t.tracker.tracks(d.options, typ) {
+	if !t.tracks(d.options, typ) {
 		return false
 	}
 	d.awaited = t.tracker.round.Load()
@@ -72,7 +72,7 @@ func (t *Table) settle(d *md) {
 		return
 	}
 	for _, typ := range [...]wire.MsgType{wire.Get, wire.Put} {
-		if d.asked.awaits(typ) && t.tracker.tracks(d.options, typ) {
+		if d.asked.awaits(typ) && t.tracks(d.options, typ) {
 			return
 		}
 	}
@@ -87,7 +87,7 @@ func (t *Table) awaitCall(d *md, c *call, o *operation, timeout time.Duration) (
 		t.deadlines.add(c, t.node.Clock().Now()+timeout)
 		return false
 	}
-	if c.tracked = t.tracker.tracks(d.options, c.typ); c.tracked {
+	if c.tracked = t.tracks(d.options, c.typ); c.tracked {
 		d.asked.tracked++
 		d.awaited = t.tracker.round.Load()
 	}

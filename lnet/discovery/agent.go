@@ -129,6 +129,13 @@ func (a *Agent) SetDiscovery(on bool) {
 // Discovery reports whether discovery is on.
 func (a *Agent) Discovery() bool { return a.target.Info().Features.Has(wire.FeatureDiscovery) }
 
+// SetMaxInterfaces changes how many NIs a peer may have, 0@lo included (lnet_interfaces_max). What is
+// known of peers stays.
+func (a *Agent) SetMaxInterfaces(n int) {
+	a.pushes.setMaxSize(engine.InfoSize(n))
+	a.input(engine.Input{Kind: engine.LimitIs, Interfaces: n})
+}
+
 // Info returns what the node tells about itself.
 func (a *Agent) Info() wire.PingInfo { return a.target.Info() }
 

@@ -19,15 +19,15 @@ const pushesAtOnce = 10
 // pushTarget takes pushes (ln_push_target): MDs on portal 0 for one PUT each. The portal is
 // lazy, so that a push waits while no MD is posted.
 type pushTarget struct {
-	table   *portals.Table
-	maxSize int
-	push    func(engine.Input) // called for each push; again is called when it has been handled
+	table *portals.Table
+	push  func(engine.Input) // called for each push; again is called when it has been handled
 
-	mu     sync.Mutex
-	size   int           // bytes of the largest push so far; guarded by mu, like all below
-	posted []*pushBuffer // wait for a push, or one is arriving
-	taken  []*pushBuffer // have been read, for pushes that have not been handled
-	closed bool
+	mu      sync.Mutex
+	maxSize int           // bytes of the largest push to take; guarded by mu, like all below
+	size    int           // bytes of the largest push so far
+	posted  []*pushBuffer // wait for a push, or one is arriving
+	taken   []*pushBuffer // have been read, for pushes that have not been handled
+	closed  bool
 }
 
 // pushBuffer is memory for one push.
@@ -118,6 +118,13 @@ func (t *pushTarget) again(size int) {
 			t.table.Node().Log().Error("no room for a push", slog.Any("err", err))
 		}
 	}
+}
+
+// setMaxSize changes the size of the largest push to take.
+func (t *pushTarget) setMaxSize(bytes int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.maxSize = bytes
 }
 
 // withdraw takes b back, unless a push is arriving in it.

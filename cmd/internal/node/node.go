@@ -65,7 +65,9 @@ type Node struct {
 	plan     *fault.Plan
 	policies policies
 	cpts     cpts
-	changing sync.Mutex // held while networks are added or removed
+	limits   limits
+	counted  atomic.Pointer[lnet.Stats] // when ResetStats was called; nil: never
+	changing sync.Mutex                 // held while networks are added or removed
 	handlers *handlers.Set
 	modules  []Module // opened, in this order
 

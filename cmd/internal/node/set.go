@@ -11,7 +11,9 @@ import (
 
 // Setting changes a tunable of a running node.
 type Setting struct {
-	Name  string `json:"name"`  // discovery, routing, tiny_buffers, small_buffers, large_buffers, drop_asym_route, router_sensitivity, or one of HealthSettings
+	// Name is discovery, routing, tiny_buffers, small_buffers, large_buffers, drop_asym_route,
+	// router_sensitivity, numa_range, max_interfaces, response_tracking, or one of HealthSettings.
+	Name  string `json:"name"`
 	Value int    `json:"value"` // 0 or 1; a number of buffers, of which 0 is the default; percent; what HealthSettings say
 }
 
@@ -39,6 +41,8 @@ func (n *Node) Set(s Setting) error {
 		return n.setBuffers(s)
 	case "drop_asym_route", "router_sensitivity":
 		return n.setRoutes(s)
+	case "numa_range", "max_interfaces", "response_tracking":
+		return n.setLimits(s)
 	}
 	return n.setHealth(s)
 }

@@ -20,7 +20,7 @@ type Status struct {
 	Networks    string     `json:"networks"`     // as configured
 	SourceCheck bool       `json:"source_check"` // messages whose source is not that of their connection are dropped
 	NIs         []NIStatus `json:"nis"`          // in the order of configuration
-	Stats       lnet.Stats `json:"statistics"`   // of the node since it started
+	Stats       lnet.Stats `json:"statistics"`   // of the node since it started, or since they were reset
 	// Discovery are the counters of discovery.
 	Discovery           discovery.Stats     `json:"discovery"`
 	Faults              Faults              `json:"faults"`             // that are injected
@@ -31,6 +31,8 @@ type Status struct {
 	RouterSensitivity   int                 `json:"router_sensitivity"` // in percent
 	DropAsymmetricRoute bool                `json:"drop_asym_route"`    // see lnet.Node.SetRouteSettings
 	DiscoveryOn         bool                `json:"discovery_on"`       // peers are discovered
+	NUMARange           int                 `json:"numa_range"`         // kept, without effect
+	MaxInterfaces       int                 `json:"max_interfaces"`     // of a peer, 0@lo included
 }
 
 // NIStatus is one NI with the state of its driver. Its interface is the name of the one
@@ -46,11 +48,12 @@ type NIStatus struct {
 // Status returns the node's state.
 func (n *Node) Status() Status {
 	s := n.lnet.Overview()
-	status := Status{PID: s.PID, Incarnation: n.lnet.Incarnation(), Networks: n.cfg.Networks, SourceCheck: n.cfg.SourceCheck, Stats: s.Stats}
+	status := Status{PID: s.PID, Incarnation: n.lnet.Incarnation(), Networks: n.cfg.Networks, SourceCheck: n.cfg.SourceCheck, Stats: n.statsNow(s.Stats)}
 	status.Discovery = n.base.Discovery().Stats()
 	status.Faults = n.faults()
 	status.Health, status.Recovery, status.Clock = n.lnet.Health(), n.base.Discovery().Recovery(), n.clock.Now()
-	status.ResponseTracking, status.DiscoveryOn = n.cfg.ResponseTracking, n.base.Discovery().Discovery()
+	status.NUMARange, status.MaxInterfaces = int(n.limits.numaRange.Load()), n.maxInterfacesNow()
+	status.ResponseTracking, status.DiscoveryOn = n.lnet.ResponseTracking(), n.base.Discovery().Discovery()
 	routes, drop := n.lnet.RouteSettings()
 	status.RouterSensitivity, status.DropAsymmetricRoute = routes.Sensitivity, drop
 	names := newInterfaceNames()

@@ -15,6 +15,9 @@ func (n *Node) explainUnreached(target nid.NID, err error) error {
 	is := func(errnos ...error) bool {
 		return slices.ContainsFunc(errnos, func(e error) bool { return errors.Is(err, e) })
 	}
+	if is(syscall.ECONNREFUSED) && !isEnded(err) {
+		err = cli.Errno(syscall.ECONNREFUSED, err) // as in LNet, rather than that there is no route
+	}
 	switch {
 	case err == nil || cli.HintOf(err) != "" || isEnded(err):
 		return err

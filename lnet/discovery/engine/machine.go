@@ -62,6 +62,7 @@ const (
 	RoutesAre               // Gateways, Beyond: the routes of this node changed
 	Configure               // NID, NIDs, Plain, Edit: an administrator adds a peer, or NIDs to it
 	Deconfigure             // NID, NIDs, Edit: an administrator removes a peer, or NIDs of it
+	LimitIs                 // Interfaces: how many NIs a peer may have changed
 	Pushed                  // Local, Remote, User, Incarnation, Known, Info, Need, Err: a push arrived
 )
 
@@ -86,6 +87,7 @@ type Input struct {
 	NIDs        []nid.NID     // of a peer that is configured, besides NID, its primary one
 	Plain       bool          // the peer that is configured is not multi-rail
 	Edit        uint64        // ID that Edited names
+	Interfaces  int           // Limits.MaxInterfaces from now on
 	Err         error         // why the ping or push failed; with Replied and Pushed: why the info is invalid
 }
 
@@ -198,7 +200,10 @@ func NewMachine(limits Limits) *Machine {
 
 // MaxInfoSize returns the bytes of the largest ping info that the machine takes: that of
 // Limits.MaxInterfaces NIs, 0@lo included.
-func (m *Machine) MaxInfoSize() int { return wire.PingInfoSize(1) + 24*(m.limits.MaxInterfaces-1) }
+func (m *Machine) MaxInfoSize() int { return InfoSize(m.limits.MaxInterfaces) }
+
+// InfoSize returns the bytes of the largest ping info of so many NIs.
+func InfoSize(interfaces int) int { return wire.PingInfoSize(1) + 24*(interfaces-1) }
 
 // Stats returns the counters so far.
 func (m *Machine) Stats() Stats { return m.stats }
@@ -218,6 +223,8 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 		m.configure(in, out)
 	case Deconfigure:
 		m.deconfigure(in, out)
+	case LimitIs:
+		m.limits.MaxInterfaces = in.Interfaces
 	case Forget:
 		m.forgets(in.NID, out)
 	case Pushed:
