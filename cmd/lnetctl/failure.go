@@ -15,6 +15,7 @@ import (
 type failureDoc struct {
 	Errno int    `json:"errno"` // negative
 	Descr string `json:"descr"`
+	Cause string `json:"cause,omitempty"` // ours: what is known besides
 }
 
 // failures collects the nodes that a command could not ask.
@@ -35,7 +36,11 @@ func (f *failures) add(target nid.NID, err error) failureDoc {
 		f.hints = append(f.hints, hint)
 	}
 	why := strings.TrimPrefix(err.Error(), fmt.Sprintf("%s %v: ", f.verb, target))
-	return failureDoc{-int(errno), fmt.Sprintf("failed to %s %v: %s", f.verb, target, why)}
+	doc := failureDoc{Errno: -int(errno), Descr: fmt.Sprintf("failed to %s %v: %s", f.verb, target, strerror(errno))}
+	if why != errno.Error() {
+		doc.Cause = why
+	}
+	return doc
 }
 
 // err returns the error of a command that asked the given number of nodes, nil if all answered.
@@ -43,5 +48,6 @@ func (f *failures) err(asked int, what string) error {
 	if f.count == 0 {
 		return nil
 	}
-	return cli.Hint(fmt.Errorf("%d of %d nodes %s", f.count, asked, what), "%s", strings.Join(f.hints, "\n  "))
+	err := cli.Hint(fmt.Errorf("%d of %d nodes %s", f.count, asked, what), "%s", strings.Join(f.hints, "\n"))
+	return &kernelError{exit: exitNegative, cause: err}
 }

@@ -18,7 +18,12 @@ import (
 func main() { os.Exit(run(context.Background(), cli.OS(), os.Args[1:])) }
 
 func run(ctx context.Context, env cli.Env, args []string) int {
-	return shell.Tool{Name: "lnetctl", Root: root, Usage: usage}.Run(ctx, env, args)
+	return shell.Tool{Name: "lnetctl", Root: root, Usage: usage, Exec: execute}.Run(ctx, env, args)
+}
+
+// execute runs a command and shows its error as the kernel's tool does.
+func execute(ctx context.Context, env cli.Env, root *cobra.Command, args []string) int {
+	return cli.RunAs(ctx, env, root, args, dialect)
 }
 
 // usage is what the kernel's tool says about commands that it does not have.

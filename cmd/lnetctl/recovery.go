@@ -34,6 +34,8 @@ for interfaces that are started from now on.`,
 
 // globalDoc has the keys of the kernel's tool in its order.
 type globalDoc struct {
+	NUMARange           int `json:"numa_range"` // without effect
+	MaxInterfaces       int `json:"max_interfaces"`
 	Discovery           int `json:"discovery"`
 	DropAsymmetricRoute int `json:"drop_asym_route"`
 	RetryCount          int `json:"retry_count"`
@@ -50,6 +52,7 @@ type globalDoc struct {
 func newGlobalDoc(s node.Status) globalDoc {
 	h := s.Health
 	doc := globalDoc{
+		NUMARange: s.NUMARange, MaxInterfaces: s.MaxInterfaces,
 		RetryCount: h.RetryCount, TransactionTimeout: int(h.TransactionTimeout.Seconds()), HealthSensitivity: h.Sensitivity,
 		RecoveryInterval: 1, RouterSensitivity: s.RouterSensitivity, LNDTimeout: int(h.LNDTimeout().Seconds()),
 		ResponseTracking: s.ResponseTracking, RecoveryLimit: int(h.Recovery.Limit.Seconds()), MaxRecoveryInterval: int(h.Recovery.MaxInterval.Seconds()),

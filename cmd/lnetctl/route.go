@@ -1,10 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -48,50 +47,37 @@ and then every alive_router_check_interval.`,
   lnetctl route add --net o2ib3 --gateway '10.0.0.[1-4]@tcp' --hop 2 --priority 1`,
 		Args: cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) (err error) {
-			if c.Flags().Changed("hop") && (r.Hops < 1 || r.Hops > route.MaxHops) {
-				return cli.Usagef("--hop: want 1 to %d hops, not %d", route.MaxHops, r.Hops)
-			}
-			if r.Nets, err = nid.ExpandText(net, route.MaxRoutes); err != nil {
-				return cli.Usagef("--net: %w", err)
-			}
-			if r.Gateways, err = nid.ExpandText(gateway, route.MaxRoutes); err != nil {
-				return cli.Usagef("--gateway: %w", err)
-			}
-			if err := checkRouteWords(r.Nets, r.Gateways); err != nil {
+			if err := missingRouteWords(net, gateway); err != nil {
 				return err
 			}
-			return node.OpAddRoutes.Call(c.Context(), g.client(), r)
+			if c.Flags().Changed("hop") && r.Hops != route.UndefinedHops && (r.Hops < 1 || r.Hops > route.MaxHops) {
+				err := cli.Usagef("--hop: want 1 to %d hops, or -1 for undefined, not %d", route.MaxHops, r.Hops)
+				return netlinkError("add", "route", -int(syscall.EINVAL), "invalid hop count must be between 1 and 255", err)
+			}
+			if r.Nets, err = nid.ExpandText(net, route.MaxRoutes); err != nil {
+				return badRouteNet("add", err)
+			}
+			if r.Gateways, err = nid.ExpandText(gateway, route.MaxRoutes); err != nil {
+				return badGateway("add", gateway, err)
+			}
+			if err := checkRouteWords("add", r.Nets, r.Gateways); err != nil {
+				return err
+			}
+			return routeError("add", node.OpAddRoutes.Call(c.Context(), g.client(), r))
 		},
 	}
 	underscores(c)
 	addRouteNames(c, &net, &gateway)
-	c.Flags().IntVar(&r.Hops, "hop", route.UndefinedHops, "number `N` of routers between here and the network, 1 to 255")
-	c.Flags().IntVar(&r.Priority, "priority", 0, "`N`: routes with a lower one are preferred; 0 is the best")
-	c.Flags().IntVar(&r.Sensitivity, "health-sensitivity", 1, "`N` by which a failure lowers the health of the gateway, from 1")
+	c.Flags().IntVarP(&r.Hops, "hop", "c", route.UndefinedHops, "number `N` of routers between here and the network, 1 to 255")
+	c.Flags().IntVarP(&r.Priority, "priority", "p", 0, "`N`: routes with a lower one are preferred; 0 is the best")
+	c.Flags().IntVarP(&r.Sensitivity, "health-sensitivity", "s", 1, "`N` by which a failure lowers the health of the gateway, from 1")
 	return c
 }
 
 // addRouteNames adds the flags that name a route.
 func addRouteNames(c *cobra.Command, net, gateway *string) {
-	c.Flags().StringVar(net, "net", "", "`NET` that the route leads to, such as tcp1")
-	c.Flags().StringVar(gateway, "gateway", "", "`NID` of the gateway on a network of this node")
-	for _, name := range []string{"net", "gateway"} {
-		_ = c.MarkFlagRequired(name) // the flag exists
-	}
-}
-
-func checkRouteWords(nets, gateways []string) error {
-	for _, text := range nets {
-		if _, err := nid.ParseNet(text); err != nil {
-			return cli.Usagef("--net: %w", err)
-		}
-	}
-	for _, text := range gateways {
-		if _, err := nid.Parse(text); err != nil {
-			return cli.Usagef("--gateway: %w", err)
-		}
-	}
-	return nil
+	c.Flags().StringVarP(net, "net", "n", "", "`NET` that the route leads to, such as tcp1")
+	c.Flags().StringVarP(gateway, "gateway", "g", "", "`NID` of the gateway on a network of this node")
 }
 
 func routeDel(g *globals) *cobra.Command {
@@ -102,10 +88,13 @@ func routeDel(g *globals) *cobra.Command {
 		Example: "  lnetctl route del --net tcp1 --gateway 10.0.0.1@tcp",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := checkRouteWords([]string{r.Net}, []string{r.Gateway}); err != nil {
+			if err := missingRouteWords(r.Net, r.Gateway); err != nil {
 				return err
 			}
-			return node.OpRemoveRoute.Call(c.Context(), g.client(), r)
+			if err := checkRouteWords("del", []string{r.Net}, []string{r.Gateway}); err != nil {
+				return err
+			}
+			return routeError("del", node.OpRemoveRoute.Call(c.Context(), g.client(), r))
 		},
 	}
 	underscores(c)
@@ -138,10 +127,10 @@ that.`,
 	}
 	underscores(c)
 	level := addVerbose(c)
-	c.Flags().StringVar(&only.net, "net", "", "only routes to this `NET`")
-	c.Flags().StringVar(&only.gateway, "gateway", "", "only routes by the gateway with this `NID`")
-	c.Flags().IntVar(&only.hop, "hop", 0, "only routes with this number `N` of hops; -1: undefined")
-	c.Flags().IntVar(&only.priority, "priority", 0, "only routes with this priority `N`")
+	c.Flags().StringVarP(&only.net, "net", "n", "", "only routes to this `NET`")
+	c.Flags().StringVarP(&only.gateway, "gateway", "g", "", "only routes by the gateway with this `NID`")
+	c.Flags().IntVarP(&only.hop, "hop", "c", 0, "only routes with this number `N` of hops; -1: undefined")
+	c.Flags().IntVarP(&only.priority, "priority", "p", 0, "only routes with this priority `N`")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		rest, err := takeLevel(c, level, args)
 		if err == nil {
@@ -168,12 +157,12 @@ func (f *routeFilter) of(c *cobra.Command, list []node.RouteStatus) ([]node.Rout
 	var err error
 	if f.net != "" {
 		if net, err = nid.ParseNet(f.net); err != nil {
-			return nil, cli.Usagef("--net: %w", err)
+			return nil, badRouteNet("show", err)
 		}
 	}
 	if f.gateway != "" {
 		if gateway, err = nid.Parse(f.gateway); err != nil {
-			return nil, cli.Usagef("--gateway: %w", err)
+			return nil, badGateway("show", f.gateway, err)
 		}
 	}
 	return slices.DeleteFunc(list, func(r node.RouteStatus) bool {
@@ -195,28 +184,4 @@ func printRoutes(c *cobra.Command, g *globals, list []node.RouteStatus, level in
 	return cli.Print(c.OutOrStdout(), g.json, struct {
 		Routes []routeDoc `json:"route"`
 	}{docs})
-}
-
-// setRouteSettings are the commands that change tunables of routes.
-func setRouteSettings(g *globals) (commands []*cobra.Command) {
-	for _, s := range []struct {
-		name, value, short, example string
-		most                        int
-	}{
-		{"drop_asym_route", "0|1", "Drop messages by a router that is no gateway to the network of their sender, or take them", "1", 1},
-		{"router_sensitivity", "PERCENT", "How healthy an interface of a gateway must be to count as alive", "50", 100},
-	} {
-		commands = append(commands, &cobra.Command{
-			Use: s.name + " " + s.value, Short: s.short, Example: "  lnetctl set " + s.name + " " + s.example,
-			Args: cli.Args(fmt.Sprintf("a number from 0 to %d", s.most)),
-			RunE: func(c *cobra.Command, args []string) error {
-				value, err := strconv.Atoi(args[0])
-				if err != nil || value < 0 || value > s.most {
-					return cli.Usagef("%s is a number from 0 to %d, not %q", s.name, s.most, args[0])
-				}
-				return node.OpSet.Call(c.Context(), g.client(), node.Setting{Name: s.name, Value: value})
-			},
-		})
-	}
-	return commands
 }

@@ -2,7 +2,10 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strconv"
+	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -10,76 +13,126 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-func setCommand(g *globals) *cobra.Command {
-	c := &cobra.Command{Use: "set", Short: "Change settings of the running node"}
-	c.AddCommand(
-		switchCommand(g, "discovery", "Turn the discovery of peers off or on; peers are told", ""),
-		numberCommand(g, "retry_count", "N", "Set how often a message is sent again by another interface, 0 to 5", 2),
-		numberCommand(g, "transaction_timeout", "SECONDS", "Set how long an operation may take, tries and all", 150),
-		numberCommand(g, "health_sensitivity", "N", "Set what a failure takes from a health of 1000; 0 turns health and resends off", 100),
-		numberCommand(g, "recovery_interval", "SECONDS", "Accepted, without effect, as in kernels since 2.14", 1),
-		numberCommand(g, "recovery_limit", "SECONDS", "Set how long after its last message an interface is pinged that is not well; 0: without end", 3600),
-		numberCommand(g, "max_recovery_ping_interval", "SECONDS", "Set the longest time between such pings", 900),
-		switchCommand(g, "routing", "Turn the forwarding of messages between the node's networks off or on",
-			`Makes the node a router, or an ordinary node again; peers are told. Turned on it is
+// settable is a setting of the running node that 'lnetctl set' changes.
+type settable struct {
+	name    string // also of the node's setting
+	value   string // in the usage
+	short   string
+	long    string
+	example string
+	words   string // the kernel's tool has for it, where these are not the name
+	item    string // of its errors, where that is not the name
+	failed  string // text of an error without that of the errno, where it is not "cannot configure WORDS: "
+	whole   string // text of an error of range, whole
+	sysfs   bool   // kernels have it in a file: a refusal has another errno
+	off     []int  // all values, of one that is on or off
+}
+
+var settables = []settable{
+	{name: "tiny_buffers", value: "N", short: "Set how many messages without payload may be in this router; 0: 2048", example: "4096", failed: "cannot set tiny buffers: "},
+	{name: "small_buffers", value: "N", short: "Set how many messages of up to 4 KiB may be in this router; 0: 16384", example: "32768", failed: "cannot set small buffers: "},
+	{name: "large_buffers", value: "N", short: "Set how many messages of up to 1 MiB may be in this router; 0: 1024", example: "2048", failed: "cannot set large buffers: "},
+	{
+		name: "routing", value: "0|1", short: "Turn the forwarding of messages between the node's networks off or on", example: "0", off: []int{0, 1},
+		failed: "cannot enable routing ",
+		long: `Makes the node a router, or an ordinary node again; peers are told. Turned on it is
 starting for up to 110 seconds ('lnetctl routing show' has enable: 3), until each network
 was heard: it forwards, but peers do not choose it yet. Turned off, messages that wait
 for a buffer are dropped and those that have one still leave; until then it cannot be
-turned on again (EBUSY).`),
-		buffersCommand(g, "tiny", "without payload", 2048),
-		buffersCommand(g, "small", "of up to 4 KiB", 16384),
-		buffersCommand(g, "large", "of up to 1 MiB", 1024))
-	c.AddCommand(setRouteSettings(g)...)
+turned on again (EBUSY).`,
+	},
+	{name: "numa_range", value: "N", short: "Kept and shown, without effect: the node does not choose interfaces by NUMA distance", example: "0"},
+	{name: "max_interfaces", value: "N", short: "Set how many interfaces a peer may have, at least 16", example: "200"},
+	{name: "discovery", value: "0|1", short: "Turn the discovery of peers off or on; peers are told", example: "0", off: []int{0, 1}},
+	{name: "drop_asym_route", value: "0|1", short: "Drop messages by a router that is no gateway to the network of their sender, or take them", example: "1", off: []int{0, 1}},
+	{name: "retry_count", value: "N", short: "Set how often a message is sent again by another interface, 0 to 5", example: "2", sysfs: true, failed: "cannot configure retry count: "},
+	{name: "transaction_timeout", value: "SECONDS", short: "Set how long an operation may take, tries and all", example: "150", words: "transaction timeout", sysfs: true},
+	{name: "health_sensitivity", value: "N", short: "Set what a failure takes from a health of 1000; 0 turns health and resends off", example: "100", words: "health sensitivity", sysfs: true},
+	{name: "recovery_interval", value: "SECONDS", short: "Accepted, without effect, as in kernels since 2.14", example: "1", words: "recovery interval", sysfs: true},
+	{name: "router_sensitivity", value: "PERCENT", short: "How healthy an interface of a gateway must be to count as alive", example: "50", words: "router sensitivity", failed: "cannot configure router health sensitivity: ", sysfs: true},
+	{name: "response_tracking", value: "0|1|2|3", short: "Set which operations are tracked until their answer: neither, GETs (1), PUTs (2), both (3)", example: "3", whole: "Valid values are: 0, 1, 2, or 3"},
+	{name: "recovery_limit", value: "SECONDS", short: "Set how long after its last message an interface is pinged that is not well; 0: without end", example: "3600", whole: "Must be greater than or equal to 0"},
+	{name: "max_recovery_ping_interval", value: "SECONDS", short: "Set the longest time between such pings", example: "900", words: "maximum recovery interval", item: "maximum recovery ping interval", whole: "must be strictly positive"},
+}
+
+func setCommand(g *globals) *cobra.Command {
+	c := &cobra.Command{Use: "set", Short: "Change settings of the running node"}
+	for _, s := range settables {
+		c.AddCommand(s.command(g))
+	}
 	return c
 }
 
-// switchCommand is a setting that is 0 or 1.
-func switchCommand(g *globals, name, short, long string) *cobra.Command {
-	return &cobra.Command{
-		Use: name + " 0|1", Short: short, Long: long,
-		Example: "  lnetctl set " + name + " 0",
-		Args:    cli.Args("0 or 1"),
-		RunE: func(c *cobra.Command, args []string) error {
-			value, err := strconv.Atoi(args[0])
-			if err != nil || value != 0 && value != 1 {
-				return cli.Usagef("%s is 0 or 1, not %q", name, args[0])
-			}
-			return node.OpSet.Call(c.Context(), g.client(), node.Setting{Name: name, Value: value})
-		},
+func (s settable) command(g *globals) *cobra.Command {
+	want := "a number"
+	if s.off != nil {
+		want = "0 or 1"
 	}
-}
-
-// numberCommand sets a number of which the daemon knows the range.
-func numberCommand(g *globals, name, what, short string, example int) *cobra.Command {
 	return &cobra.Command{
-		Use:     name + " " + what,
-		Short:   short,
-		Example: fmt.Sprintf("  lnetctl set %s %d", name, example),
-		Args:    cli.Args("a number"),
+		Use: s.name + " " + s.value, Short: s.short, Long: s.long,
+		Example: "  lnetctl set " + s.name + " " + s.example,
+		Args:    cli.Args(want),
 		RunE: func(c *cobra.Command, args []string) error {
-			value, err := strconv.Atoi(args[0])
+			value, err := s.parse(args[0])
 			if err != nil {
-				return cli.Usagef("%s is a number, not %q", name, args[0])
+				return s.unreadable(err)
 			}
-			return node.OpSet.Call(c.Context(), g.client(), node.Setting{Name: name, Value: value})
+			err = node.OpSet.Call(c.Context(), g.client(), node.Setting{Name: s.name, Value: value})
+			return s.refused(err)
 		},
 	}
 }
 
-// buffersCommand sets the number of router buffers of a kind.
-func buffersCommand(g *globals, kind, what string, usual int) *cobra.Command {
-	name := kind + "_buffers"
-	return &cobra.Command{
-		Use:     name + " N",
-		Short:   fmt.Sprintf("Set how many messages %s may be in this router; 0: %d", what, usual),
-		Example: "  lnetctl set " + name + " " + strconv.Itoa(2*usual),
-		Args:    cli.Args("a number of buffers"),
-		RunE: func(c *cobra.Command, args []string) error {
-			value, err := strconv.Atoi(args[0])
-			if err != nil || value < 0 {
-				return cli.Usagef("want a number of buffers, or 0 for %d, not %q", usual, args[0])
-			}
-			return node.OpSet.Call(c.Context(), g.client(), node.Setting{Name: name, Value: value})
-		},
+// parse reads a value; whether it is in range, the node knows.
+func (s settable) parse(text string) (int, error) {
+	value, err := strconv.ParseInt(text, 0, 64)
+	switch {
+	case err != nil && s.off != nil:
+		return 0, cli.Usagef("%s is 0 or 1, not %q", s.name, text)
+	case err != nil || value > math.MaxInt32 || value < math.MinInt32:
+		return 0, cli.Usagef("%s is a number, not %q", s.name, text)
+	case s.name == "routing" && value != 0 && value != 1:
+		return 0, cli.Usagef("routing is 0 or 1, not %d", value)
 	}
+	return int(value), nil
+}
+
+// unreadable is the error of a value that is no number.
+func (s settable) unreadable(err error) error {
+	words := s.name
+	if s.words != "" {
+		words = s.words
+	}
+	descr := "cannot parse " + words + " value"
+	if s.name == "routing" {
+		descr += ".\n                 must be 0 for disable or 1 for enable"
+	}
+	return plainError("parser", "set", -1, descr, err)
+}
+
+// refused is the error of a value that the node does not take.
+func (s settable) refused(err error) error {
+	item := s.name
+	if s.item != "" {
+		item = s.item
+	}
+	errno := errnoOf(err)
+	switch failed := failingPlainly(err, "add", item, s.says()); {
+	case failed == err:
+		return err
+	case s.whole != "" && errno == syscall.EINVAL:
+		return plainError("add", item, -int(errno), fmt.Sprintf("%q", s.whole), err)
+	case s.sysfs && errno == syscall.EINVAL:
+		return plainError("add", item, -int(syscall.ENODATA), fmt.Sprintf("%q", s.says()+strerror(errno)), err)
+	default:
+		return failed
+	}
+}
+
+// says is how the text of a refusal begins.
+func (s settable) says() string {
+	if s.failed != "" {
+		return s.failed
+	}
+	return "cannot configure " + strings.ReplaceAll(s.name, "_", " ") + ": "
 }

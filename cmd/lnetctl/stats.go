@@ -11,7 +11,7 @@ import (
 
 func statsCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{Use: "stats", Short: "Counters of the node"}
-	c.AddCommand(statsShow(g))
+	c.AddCommand(statsShow(g), statsReset(g))
 	return c
 }
 
@@ -44,6 +44,21 @@ over all interfaces ('net show -v 3' has them for each).`,
 		}{newStatsDoc(s, *level)})
 	}
 	return c
+}
+
+func statsReset(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "reset",
+		Short: "Make the node's counters begin at zero",
+		Long: `Makes the counters that 'stats show' has begin at zero. Those of interfaces and peers
+('net show -v', 'peer show -v') go on.`,
+		Example: "  lnetctl stats reset",
+		Args:    cli.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			err := node.OpResetStats.Call(c.Context(), g.client(), control.None{})
+			return failingPlainly(err, "reset", "statistics", "cannot reset lnet statistics: ")
+		},
+	}
 }
 
 // statsDoc has the keys of the kernel's tool in its order

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/lnet/nid"
+)
+
+// missingRouteWords is the error of a route that is not wholly named.
+func missingRouteWords(net, gateway string) error {
+	var missing []string
+	if net == "" {
+		missing = append(missing, "net")
+	}
+	if gateway == "" {
+		missing = append(missing, "gateway")
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return textError(exitInvalid, nil, "missing mandatory parameters:'%s'", strings.Join(missing, " , ")).onStdout()
+}
+
+func checkRouteWords(section string, nets, gateways []string) error {
+	for _, text := range nets {
+		net, err := nid.ParseNet(text)
+		if err != nil {
+			return badRouteNet(section, err)
+		}
+		if net.Type() == nid.Lo && section == "add" {
+			return netlinkError(section, "route", -int(syscall.EACCES), "setting @lo not allowed", cli.Hint(errLoRoute, hintRoute))
+		}
+	}
+	for _, text := range gateways {
+		if _, err := nid.Parse(text); err != nil {
+			return badGateway(section, text, err)
+		}
+	}
+	return nil
+}
+
+var errLoRoute = errors.New("lo belongs to every node: want another net")
+
+const hintRoute = "'lnetctl route show' lists the routes, 'lnetctl net show' the networks of the node"
+
+// errnoAny is what the kernel's tool says of a network that it cannot parse.
+const errnoAny = -6
+
+func badRouteNet(section string, err error) error {
+	return netlinkError(section, "route", errnoAny, "setting LNET_NET_ANY not allowed", cli.Usagef("--net: %w", err))
+}
+
+func badGateway(section, text string, err error) error {
+	return badNIDs(section, "route", text, cli.Usagef("--gateway: %w", err))
+}
+
+// badNIDs is the error of a list of NIDs that is none, in two words.
+func badNIDs(section, item, text string, err error) error {
+	descr := `"Unable to parse nidlist: no valid NIDs in string"`
+	if strings.Contains(text, "@") {
+		descr = `"Unable to parse nidlist: invalid NID in nidstr"`
+	}
+	return netlinkError(section, item, -int(syscall.EINVAL), descr, err)
+}
+
+// routeError gives an error of the node its text.
+func routeError(section string, err error) error {
+	descr := "failed to delete route"
+	if section == "add" {
+		switch errnoOf(err) {
+		case syscall.EEXIST:
+			descr = "Route already exists or the specified network is local"
+		case syscall.EHOSTUNREACH:
+			descr = "No interface configured on the same net as gateway"
+		default:
+			descr = "invalid settings for route creation"
+		}
+	}
+	return failing(err, section, "route", descr)
+}

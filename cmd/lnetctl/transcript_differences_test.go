@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// differences are those from the kernel's tool that are on purpose or accepted, each with a
+// reason, from testdata/transcripts/differences.txt. An entry is a line
+//
+//	TOPICS ASPECTS COMMAND
+//
+// where TOPICS is a list such as 03,04 or *, ASPECTS a list of exit, stdout and stderr, and COMMAND
+// a regular expression of whole commands. Entries move in, below the reason that they have.
+type differences struct {
+	mu   sync.Mutex
+	list []*difference // guarded by mu
+}
+
+type difference struct {
+	line    int
+	topics  []string
+	aspects []string
+	command *regexp.Regexp
+	unused  map[string]bool // aspects, per topic, that have not been needed yet
+}
+
+func readDifferences(path string) (*differences, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	d, reason := &differences{}, false
+	for i, line := range strings.Split(string(text), "\n") {
+		switch {
+		case strings.TrimSpace(line) == "":
+			reason = false
+		case !strings.HasPrefix(line, "\t"):
+			reason = true
+		case !reason:
+			return nil, fmt.Errorf("%s: line %d: a difference without a reason", path, i+1)
+		default:
+			one, err := parseDifference(i+1, line)
+			if err != nil {
+				return nil, fmt.Errorf("%s: line %d: %w", path, i+1, err)
+			}
+			d.list = append(d.list, one)
+		}
+	}
+	return d, nil
+}
+
+func parseDifference(number int, line string) (*difference, error) {
+	fields := strings.SplitN(strings.TrimSpace(line), " ", 3)
+	if len(fields) < 3 {
+		return nil, fmt.Errorf("want TOPICS ASPECTS COMMAND")
+	}
+	command, err := regexp.Compile("^(?s:" + fields[2] + ")$")
+	if err != nil {
+		return nil, err
+	}
+	one := &difference{
+		line: number, topics: strings.Split(fields[0], ","), aspects: strings.Split(fields[1], ","), command: command,
+		unused: map[string]bool{},
+	}
+	for _, topic := range one.topics {
+		for _, aspect := range one.aspects {
+			one.unused[topic+" "+aspect] = true
+		}
+	}
+	return one, nil
+}
+
+// allowed reports whether an aspect of a command may be different, and notes that it is.
+func (d *differences) allowed(topic, aspect, command string) (yes bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, one := range d.list {
+		if slices.Contains(one.topics, topic) && slices.Contains(one.aspects, aspect) && one.command.MatchString(command) {
+			delete(one.unused, topic+" "+aspect)
+			yes = true
+		}
+	}
+	return yes
+}
+
+// notNeeded returns the entries, with topic and aspect, of a topic that were not needed.
+func (d *differences) notNeeded(topic string) (list []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, one := range d.list {
+		for of := range one.unused {
+			if strings.HasPrefix(of, topic+" ") {
+				list = append(list, fmt.Sprintf("line %d: %s %v", one.line, of, one.command))
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,232 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/commands"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
+	"ulnet/lnd/lndtest/netlab"
+)
+
+// topics are what the transcripts need: the networks of each host when the topic begins, further
+// settings of its daemon, and commands that come before.
+var topics = []struct {
+	name     string
+	networks map[string]string
+	settings map[string]string
+	before   []string
+}{
+	{name: "01-help", networks: map[string]string{"A": "lo"}},
+	{name: "03-net", networks: map[string]string{"A": "lo"}},
+	{
+		name:     "04-peer",
+		networks: map[string]string{"A": "tcp(eth0)", "B": "tcp(eth0)", "C": "tcp(eth0),tcp(eth1)", "D": "tcp(eth0)"},
+		settings: map[string]string{"D": "lnet_peer_discovery_disabled: 1"},
+	},
+	{
+		name:     "05-route-routing",
+		networks: map[string]string{"A": "tcp(eth0)", "B": "tcp1(eth1)", "C": "tcp(eth0),tcp1(eth1)"},
+	},
+	{
+		name: "06-set-global", networks: map[string]string{"A": "tcp(eth0)"},
+		before: []string{"lnetctl set drop_asym_route 1", "lnetctl set retry_count 4", "lnetctl set transaction_timeout 60"},
+	},
+}
+
+// TestTranscripts runs what was recorded with the kernel's tool against lnetd, and compares the
+// structure of outputs, keys, their order, texts and exit codes. What is different stands in
+// testdata/transcripts/differences.txt with its reason.
+func TestTranscripts(t *testing.T) {
+	bin, err := commands.Build(t.TempDir(), "lnetd", "lnetctl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := readDifferences("testdata/transcripts/differences.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, topic := range topics {
+		t.Run(topic.name, func(t *testing.T) {
+			t.Parallel()
+			list, err := readTranscript(topic.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &stage{t: t, bin: bin, dir: t.TempDir(), hosts: map[string]*netlab.Host{}}
+			s.build()
+			for host, networks := range topic.networks {
+				s.start(host, networks, topic.settings[host])
+			}
+			for _, command := range topic.before {
+				s.lnetctl("A", command)
+			}
+			short, _, _ := strings.Cut(topic.name, "-")
+			for _, e := range list {
+				s.play(short, e, known)
+			}
+			for _, one := range known.notNeeded(short) {
+				t.Errorf("differences.txt: %s is not different any more", one)
+			}
+		})
+	}
+}
+
+// stage is the hosts of a topic with their daemons.
+type stage struct {
+	t     *testing.T
+	bin   string
+	dir   string
+	hosts map[string]*netlab.Host
+}
+
+// build makes the hosts A to D of the recording, and 10.88.0.1, where no node listens.
+func (s *stage) build() {
+	lab := netlab.New(s.t)
+	first, second := lab.Switch("88"), lab.Switch("89")
+	lab.Cable(lab.Host("refuses"), "10.88.0.1/24", first, "")
+	for i, name := range []string{"A", "B", "C", "D"} {
+		h := lab.Host(name)
+		lab.Cable(h, fmt.Sprintf("10.88.0.%d/24", 5+i), first, "")
+		lab.Cable(h, fmt.Sprintf("10.89.0.%d/24", 5+i), second, "")
+		s.hosts[name] = h
+	}
+}
+
+func (s *stage) socket(host string) string { return filepath.Join(s.dir, host+".sock") }
+
+// start starts the daemon of a host and waits until it answers.
+func (s *stage) start(host, networks, settings string) *netlab.Process {
+	s.t.Helper()
+	at := filepath.Join(s.dir, host)
+	file := at + ".yaml"
+	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	log, err := os.Create(at + ".log")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { log.Close() })
+	cmd := exec.Command(filepath.Join(s.bin, "lnetd"), "--config", file, "--networks", networks,
+		"--socket", s.socket(host), "--state-dir", at+".state", "--runtime-dir", at+".run")
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+	cmd.Stderr = log
+	p := s.hosts[host].Start(cmd)
+	client := control.NewClient(s.socket(host))
+	limit := time.After(30 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := node.OpStatus.Call(s.t.Context(), client, control.None{}); err == nil {
+			return p
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			text, _ := os.ReadFile(at + ".log")
+			s.t.Fatalf("lnetd of %s does not answer\n%s", host, text)
+		}
+	}
+}
+
+// play runs a command and compares what it does with the transcript.
+func (s *stage) play(topic string, e entry, known *differences) {
+	s.t.Helper()
+	if e.prepare {
+		s.prepare(e)
+		return
+	}
+	var stdout, stderr string
+	var code int
+	if words, plain := splitWords(e.command); plain && words[0] == "lnetctl" {
+		stdout, stderr, code = s.run(e.host, words[1:])
+	} else {
+		stdout, stderr, code = s.shell(e.host, e.command)
+	}
+	exit := ""
+	if code != e.code {
+		exit = fmt.Sprintf("%d, want %d", code, e.code)
+	}
+	for _, one := range []struct{ aspect, diff, text string }{
+		{"exit", exit, stdout + stderr},
+		{"stdout", compareText(stdout, e.stdout), stdout},
+		{"stderr", compareText(stderr, e.stderr), stderr},
+	} {
+		if one.diff != "" && !known.allowed(topic, one.aspect, e.command) {
+			s.t.Errorf("line %d: %s$ %s: %s: %s\n%s", e.line, e.host, e.command, one.aspect, one.diff, one.text)
+		}
+	}
+}
+
+// prepare runs a preparation on a host: lnetctl, or a command of the system.
+func (s *stage) prepare(e entry) {
+	s.t.Helper()
+	if strings.HasPrefix(e.command, "lnetctl ") {
+		s.lnetctl(e.host, e.command)
+		return
+	}
+	cmd := exec.Command("sh", "-c", strings.ReplaceAll(e.command, "/bin/ip", "ip"))
+	if err := s.hosts[e.host].Do(func() error {
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	}); err != nil {
+		s.t.Fatalf("line %d: %s: %v", e.line, e.command, err)
+	}
+}
+
+// lnetctl runs a command that must succeed.
+func (s *stage) lnetctl(host, command string) {
+	s.t.Helper()
+	words, _ := splitWords(command)
+	if out, errs, code := s.run(host, words[1:]); code != 0 {
+		s.t.Fatalf("%s: exit code %d\n%s%s", command, code, out, errs)
+	}
+}
+
+// run runs our lnetctl in this process.
+func (s *stage) run(host string, args []string) (stdout, stderr string, code int) {
+	var out, errs bytes.Buffer
+	env := cli.Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}
+	code = run(s.t.Context(), env, slices.Concat([]string{"--socket", s.socket(host)}, args))
+	return out.String(), errs.String(), code & 255
+}
+
+// shell runs a command line in which lnetctl is ours.
+func (s *stage) shell(host, command string) (stdout, stderr string, code int) {
+	var out, errs bytes.Buffer
+	cmd := exec.Command("sh", "-c", fmt.Sprintf("lnetctl() { '%s/lnetctl' --socket '%s' \"$@\"; }\n%s", s.bin, s.socket(host), command))
+	cmd.Dir = s.dir
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	_ = cmd.Run() // the exit code tells
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// splitWords splits a command line with double quotes into words; plain is false where it
+// takes a shell.
+func splitWords(line string) (words []string, plain bool) {
+	if strings.ContainsAny(line, "|<>';$`") {
+		return nil, false
+	}
+	for i, part := range strings.Split(line, `"`) {
+		if i%2 == 1 {
+			words = append(words, part)
+		} else {
+			words = append(words, strings.Fields(part)...)
+		}
+	}
+	return words, true
+}
