@@ -191,7 +191,7 @@ func (a *Agent) giveUp() {
 		r.unlinkAll()
 		r.frame.stop()
 	}
-	for _, f := range a.lists { // any order, too
+	for _, f := range a.lists { // any order: each fetch has GETs of its own
 		f.stop()
 	}
 }

@@ -65,11 +65,11 @@ func (b *background) wait() error {
 	return nil
 }
 
-// stop ends the command, if it still runs.
+// stop ends the command, if it is still running.
 func (b *background) stop() {
 	if b.waited {
 		return
 	}
 	_ = b.cmd.Process.Signal(syscall.SIGTERM) // fails if it has ended
-	_ = b.wait()                              // it was told to end
+	_ = b.wait()                              // SIGTERM made it end
 }

@@ -69,7 +69,7 @@ func (l *lab) dieAndComeBack(ctx context.Context, victim *node, w *watch, all []
 	if err := l.await(ctx, reborn); err != nil {
 		return err
 	}
-	// Without --cold-start it is silent at first, so that its death is noticed everywhere.
+	// Without --cold-start the node is silent at first, so that all others notice its death.
 	if err := l.gossip(ctx, reborn, all); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 // maxNodes bounds the daemons of an act. One more node is this process.
 const maxNodes = 1 + zoneMembers
 
-// ground is the network of all acts: its type and addresses.
+// ground is the network that all acts use: its type and addresses.
 type ground struct {
 	kind  string // tcp or o2ib
 	hosts []netip.Addr

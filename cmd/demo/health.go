@@ -17,7 +17,7 @@ import (
 const (
 	// The first wardServers daemons are servers, the others clients.
 	wardServers, wardClients = 3, 3
-	// wardLook is the interval at which the servers are asked.
+	// wardLook is the interval at which the servers are asked for their clients.
 	wardLook = 100 * time.Millisecond
 )
 
@@ -34,7 +34,7 @@ func clientHealth(ctx context.Context, w io.Writer, l *lab) error {
 			return err
 		}
 		defer watch.stop()
-		if _, err := watch.find(); err != nil { // its first line: from now on it sees all events
+		if _, err := watch.find(); err != nil { // after its first line the command sees all events
 			return err
 		}
 		b.watches = append(b.watches, watch)
@@ -188,7 +188,7 @@ func (b *board) tell(name string) error {
 		fmt.Fprintf(b.w, "    %-14s %s\n", watch.nid, line)
 	}
 	first, last := slices.Min(times), slices.Max(times)
-	killed, _ := timeOfDay(b.killed.Format(eventTime)) // the format is right
+	killed, _ := timeOfDay(b.killed.Format(eventTime)) // cannot fail: the text is in that format
 	_, err := fmt.Fprintf(b.w, "\nThe first one did so %v after the client's death, the last one %v later.\n",
 		(first-killed+24*time.Hour).Round(time.Millisecond)%(24*time.Hour), last-first)
 	return err

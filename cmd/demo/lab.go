@@ -111,8 +111,8 @@ func (l *lab) await(ctx context.Context, n *node) error {
 	})
 }
 
-// until calls look periodically until nothing is missing. If ctx ends first, the error says
-// what is.
+// until calls look periodically until look reports nothing missing. If ctx ends first, the
+// error says what is missing.
 func until(ctx context.Context, every time.Duration, look func() (missing string, err error)) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -129,9 +129,9 @@ func until(ctx context.Context, every time.Duration, look func() (missing string
 	}
 }
 
-// stop ends the daemons and waits for them. The one that captures ends last. The others end at
-// the same time, because each may wait for messages to nodes that are gone. A second call does
-// nothing.
+// stop ends the daemons and waits for them. The daemon that captures ends last. All others end
+// at the same time, because each may wait for messages to nodes that are gone. A second call
+// does nothing.
 func (l *lab) stop() error {
 	var errs []error
 	nodes := l.nodes

@@ -1,11 +1,11 @@
 // Command demo shows LNet nodes at work on this machine. It starts three lnetd on loopback
-// addresses, drives them with lnetctl as a person would, and shows what went over the wire
-// with lnetdump, and with tshark if that is installed. Three more daemons detect by gossip
-// that one of them dies and comes back. lnetd simulates a thousand nodes in virtual time.
-// Eight daemons get a broadcast over a tree, of which one dies before it answers. Three
-// servers lose a client, and all evict it at once. A zone of 24 loses two members, and its
-// supervisor counts the others. Eight daemons form a multicast group that loses datagrams. All
-// of that runs on TCP or, with --net o2ib, on RDMA in software.
+// addresses, drives them with lnetctl as a person would, and shows what went over the wire with
+// lnetdump, and with tshark if that is installed. Three more daemons detect by gossip that one
+// of them dies and comes back. lnetd simulates a thousand nodes in virtual time. Eight daemons
+// get a broadcast over a tree, and one of them dies before it answers. Three servers evict a
+// client that was killed, all at the same time. A zone of 24 loses two members, and its
+// supervisor counts the remaining ones. Eight daemons form a multicast group that loses
+// datagrams. All of that runs on TCP or, with --net o2ib, on RDMA in software.
 //
 // The commands are expected beside demo itself (make build puts them there). Everything that
 // demo makes is in a temporary folder and ends with demo: on success, on failure, on an
@@ -67,11 +67,11 @@ func besideSelf() string {
 }
 
 func demonstrate(ctx context.Context, env cli.Env, net, bin, capture string) (err error) {
-	// Pdeathsig is bound to the lifetime of the thread that starts a process.
+	// Pdeathsig kills a child process when the thread that has started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	// When the reader of the output goes away, writes shall fail. Without this, SIGPIPE would
-	// end the process before it has cleaned up.
+	// If the reader of the output goes away, writes must fail. Without this, SIGPIPE would end the
+	// process before it has cleaned up.
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)

@@ -18,7 +18,7 @@ import (
 )
 
 // The race of a priority message against bulk data: bulkPuts PUTs of 1 MiB are on their way to
-// one node when the priority PUT is sent. Match bits number them.
+// one node when the priority PUT is sent. The match bits of a bulk PUT are its number.
 const (
 	bulkPuts     = 64
 	racePortal   = 23
@@ -62,8 +62,8 @@ func startSender(id string, port uint16) (*localnode.Node, error) {
 }
 
 // sendRace sends the first bulk PUT and, once all connections are there, the other bulk PUTs
-// and the priority message. Put does not block and everything is prepared before, so the race
-// takes a few milliseconds.
+// and the priority message. Put does not block, and all PUTs are prepared before, so the race
+// takes only a few milliseconds.
 func sendRace(ctx context.Context, table *portals.Table, to string) error {
 	target, err := nid.Parse(to)
 	if err != nil {
@@ -89,7 +89,7 @@ func sendRace(ctx context.Context, table *portals.Table, to string) error {
 	return r.err
 }
 
-// racer sends prepared PUTs.
+// racer prepares PUTs and sends them.
 type racer struct {
 	table  *portals.Table
 	target nid.ProcessID
@@ -110,7 +110,7 @@ func (r *racer) add(data []byte, options portals.MDOption, bits uint64, handler 
 	})
 }
 
-// put sends the next n of them.
+// put sends the next n prepared PUTs.
 func (r *racer) put(n int) {
 	for i := 0; i < n && r.err == nil; i++ {
 		r.err = r.table.Put(r.puts[i])
@@ -119,7 +119,7 @@ func (r *racer) put(n int) {
 }
 
 // connected waits for the ACK of the first PUT and, on TCP, for all three connections of the
-// peer: bulk data then has one of its own.
+// peer: bulk data then has a connection of its own.
 func connected(ctx context.Context, table *portals.Table, acked chan error) error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -144,13 +144,14 @@ func connected(ctx context.Context, table *portals.Table, acked chan error) erro
 func allConns(ni lnd.NI) bool {
 	tcp, ok := ni.(*socklnd.NI)
 	if !ok {
-		return true // o2iblnd has one, on which messages with priority overtake
+		return true // o2iblnd has one connection, on which messages with priority overtake others
 	}
 	peers := tcp.Snapshot().Peers
 	return len(peers) == 1 && len(peers[0].Conns) == 3
 }
 
-// overtaken counts the bulk events after that of the priority message in the output of sink.
+// overtaken counts the bulk events after the event of the priority message in the output of
+// lnetctl sink.
 func overtaken(said []byte) (string, error) {
 	var order []string
 	for lines := json.NewDecoder(bytes.NewReader(said)); lines.More(); {

@@ -41,7 +41,7 @@ func castConfig(l *lab, _ int) string {
 	return "rmcast:\n  enable: 1\n  groups:\n    news:\n      number: 7\n      managers: [" + l.nid(0) + "]\n"
 }
 
-// untilMembers waits until all are members.
+// untilMembers waits until all daemons are members.
 func (l *lab) untilMembers(ctx context.Context) error {
 	return until(ctx, 20*time.Millisecond, func() (missing string, err error) {
 		said, err := output(l.scollctl(ctx, "mcast", "status", "news"))

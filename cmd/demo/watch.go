@@ -31,7 +31,7 @@ func (l *lab) watch(ctx context.Context, out io.Writer, n *node, name string, ar
 	return w, w.cmd.Start()
 }
 
-// await copies lines up to one with a text.
+// await copies lines up to the first one with a text.
 func (w *watch) await(text string) error {
 	_, err := w.read(true, text)
 	return err
@@ -55,8 +55,8 @@ func (w *watch) read(others bool, texts ...string) (string, error) {
 	return "", fmt.Errorf("%v ended before it said %q\n%s", w.cmd.Args, texts, &w.talk)
 }
 
-// stop ends the command, if it still runs.
+// stop ends the command, if it is still running.
 func (w *watch) stop() {
 	_ = w.cmd.Process.Signal(syscall.SIGTERM) // fails if it has ended
-	_ = w.cmd.Wait()                          // it was told to end
+	_ = w.cmd.Wait()                          // SIGTERM made it end
 }

@@ -16,7 +16,7 @@ const (
 )
 
 // zones runs a zone of daemons below a supervisor. One of them leaves and one is killed: a
-// monitor in the zone reports that, and the supervisor counts the others.
+// monitor in the zone reports both, and the supervisor counts the remaining members.
 func zones(ctx context.Context, w io.Writer, l *lab) error {
 	guard, monitor, leaver, victim := l.nodes[0], l.nodes[1], l.nodes[l.size-2], l.nodes[l.size-1]
 	if _, err := l.census(ctx, guard, zoneMembers); err != nil {
@@ -61,7 +61,8 @@ func zoneConfig(l *lab, i int) string {
 	return text + "  name: rack\n  management: [" + l.zoneNode(0) + "]\n  bootstrap: [" + l.zoneNode(1) + ", " + l.zoneNode(2) + "]\n"
 }
 
-// census waits until a supervisor counts so many members in one zone, and returns its report.
+// census waits until a supervisor reports a zone with the given number of members, and returns
+// its report.
 func (l *lab) census(ctx context.Context, guard *node, members int) (text string, err error) {
 	err = until(ctx, zoneLook, func() (missing string, err error) {
 		text, err = output(l.command(ctx, "gossipctl", "--socket", guard.socket, "zone", "census"))

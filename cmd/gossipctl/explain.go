@@ -33,7 +33,7 @@ heard of, through whom, and the limit.`,
 	}.Command(&g.json)
 }
 
-// explain tells in sentences.
+// explain prints an explanation as sentences.
 func explain(w io.Writer, e gossip.Explanation) (err error) {
 	say := func(format string, args ...any) {
 		if err == nil {
@@ -81,7 +81,7 @@ func explain(w io.Writer, e gossip.Explanation) (err error) {
 	return err
 }
 
-// count is a number of things.
+// count returns a number with a noun, in the plural if necessary.
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -70,7 +70,7 @@ func printHandlers(w io.Writer, list []handlers.Status) error {
 	return err
 }
 
-// lastOf is what a handler does, or how its last run ended.
+// lastOf returns what a handler is doing, or how its last run ended.
 func lastOf(s *handlers.Status) string {
 	switch {
 	case s.Running:
@@ -83,7 +83,7 @@ func lastOf(s *handlers.Status) string {
 	return s.Last.Began.Local().Format(timeLayout) + " " + endOf(s.Last)
 }
 
-// endOf is how a run ended, in words.
+// endOf returns in words how a run ended.
 func endOf(r *handlers.Run) string {
 	switch {
 	case r.Error != "":
@@ -96,7 +96,7 @@ func endOf(r *handlers.Run) string {
 	return fmt.Sprintf("exit %d after %d ms", r.Exit, r.TookMS)
 }
 
-// printRun prints what a program said, and how it ended if that was well.
+// printRun prints the output of a program. It returns an error if the run has failed.
 func printRun(w io.Writer, r *handlers.Run) error {
 	text := r.Output
 	if text != "" && !strings.HasSuffix(text, "\n") {

@@ -48,7 +48,7 @@ func historyCommand(g *globals) *cobra.Command {
 	return c
 }
 
-// changeLine is a change in a line.
+// changeLine returns a change as a line of text.
 func changeLine(c gossip.Change) string {
 	line := fmt.Sprintf("%s  clock %-8d %-11v", c.Time.Local().Format(timeLayout), c.Clock, c.Event)
 	if c.NID.IsValid() {

@@ -49,8 +49,8 @@ runs it refuses others: stop first.
 	return c
 }
 
-// checkNumbers refuses what the configuration would not let through. The daemon
-// checks the rest, which depends on the number of participants.
+// checkNumbers refuses numbers that lnetd would refuse in its configuration. The daemon makes
+// the checks that depend on the number of participants.
 func checkNumbers(p config.Gossip) error {
 	if p.Fudge < -1 {
 		return cli.Usagef("--fudge: want a number from -1, not %d", p.Fudge)

@@ -9,18 +9,18 @@ import (
 	gossipwire "ulnet/gossip/wire"
 )
 
-// robustLoss is the share of lost messages up to which the default limit of
-// death gives no false deaths.
+// robustLoss is the share of lost messages up to which the default limit of death causes no
+// false deaths.
 const robustLoss = 0.2
 
 // floor is the least limit of death by default.
 const floor = 16
 
-// model predicts how a cluster of n participants behaves, from the rules where
-// they say it and from simulations of up to 1024 machines elsewhere.
+// model predicts how a cluster of n participants behaves: from the rules of the protocol where
+// these determine it, otherwise from simulations of up to 1024 machines.
 type model struct {
 	n      int
-	loss   float64 // share of messages, from 0 on
+	loss   float64 // share of messages that are lost, from 0 on
 	cfg    config.Gossip
 	limits engine.Limits
 }
@@ -34,13 +34,13 @@ func newModel(n int, loss float64) model {
 		calm := model{n: n, loss: robustLoss}
 		m.cfg.DeadSlack += int(math.Ceil(2*(m.spread()-calm.spread()))) + max(0, floor-m.withoutFloor())
 	}
-	m.limits, _ = m.machine().Limits(n) // they fit up to a loss of 0.6
+	m.limits, _ = m.machine().Limits(n) // valid for losses up to 0.6
 	return m
 }
 
 func (m model) machine() engine.Config {
 	g := m.cfg
-	g.Interval = time.Second // no limit depends on it
+	g.Interval = time.Second // the limits do not depend on the interval
 	return g.Agent().Engine()
 }
 

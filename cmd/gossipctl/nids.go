@@ -14,7 +14,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// nidsHelp explains how participants are named.
+// nidsHelp explains how to name participants.
 const nidsHelp = `NIDS are NIDs or expressions for ranges of them, such as 10.0.0.[1-20]@tcp or
 192.168.[1-2].[1-128/2]@o2ib0, quoted because of the shell; --nids-file reads a
 file of them, with any number on a line and comments behind a #, and - is
@@ -29,7 +29,7 @@ func addNIDsFlag(c *cobra.Command) *nidsFlag {
 	return f
 }
 
-// read returns the NIDs of a command line, checked, as text for the daemon.
+// read returns the NIDs of a command line as text for the daemon, after checking them.
 func (f *nidsFlag) read(c *cobra.Command, args []string) (io.Reader, error) {
 	switch {
 	case len(args) == 0 && f.file == "":

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// percentage is a flag such as 1% or 1, which is the same.
+// percentage is the value of a flag, written as 1% or 1, which mean the same.
 type percentage float64
 
 // Set implements pflag.Value.

@@ -32,5 +32,5 @@ type quorumDoc struct {
 	Quorum  bool `json:"quorum"`
 	Alive   int  `json:"alive"`
 	N       int  `json:"n"`
-	Percent int  `json:"percent"` // more than that must be alive
+	Percent int  `json:"percent"` // there is a quorum while more than this percentage is alive
 }

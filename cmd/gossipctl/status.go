@@ -44,7 +44,7 @@ he does not count as alive.`,
 	}
 }
 
-// statusDoc is what status prints as JSON.
+// statusDoc is the JSON output of status.
 type statusDoc struct {
 	Clock        uint64               `json:"clock"`
 	N            int                  `json:"n"`
@@ -55,11 +55,12 @@ type statusDoc struct {
 	Self         nid.NID              `json:"self"`
 	Cycle        uint64               `json:"cycle"`
 	State        gossipmod.State      `json:"state"`
-	NotSigned    uint64               `json:"not_signed,omitempty"` // messages
+	NotSigned    uint64               `json:"not_signed,omitempty"` // messages that are not signed with the node's keys
 	Keys         int                  `json:"keys,omitempty"`
 }
 
-// status asks the daemon. Gossip that does not run is an error.
+// status asks the daemon for the status of gossip. If gossip does not run the result is an
+// error.
 func (g *globals) status(ctx context.Context) (statusDoc, error) {
 	s, err := gossipmod.OpStatus.Call(ctx, g.client(), control.None{})
 	if err != nil {
@@ -76,7 +77,7 @@ func (g *globals) status(ctx context.Context) (statusDoc, error) {
 	return statusDoc{p.Clock, p.N, p.Threshold, p.Quorum, p.Alive, p.Participants, p.Self, p.Cycle, s.State, p.Stats.NotSigned, p.Keys}, nil
 }
 
-// warn says what keeps the node from being seen by others.
+// warn prints a warning about whatever keeps other nodes from seeing this one.
 func (d *statusDoc) warn(w io.Writer) {
 	switch d.State {
 	case gossipmod.Excluded:
@@ -92,7 +93,7 @@ func (d *statusDoc) warn(w io.Writer) {
 	}
 }
 
-// summary says the most important in a line.
+// summary returns a line with the most important facts.
 func (d *statusDoc) summary() string {
 	quorum := "no quorum"
 	if d.Quorum {
@@ -126,7 +127,7 @@ func (d *statusDoc) table() (table cli.Table) {
 	return table
 }
 
-// withoutPrefix is an error of package gossip without the package's name.
+// withoutPrefix returns an error of package gossip without the package's name.
 func withoutPrefix(err error) error {
 	return errors.New(strings.TrimPrefix(err.Error(), "gossip: "))
 }

@@ -39,7 +39,7 @@ that was fitted to simulations ('lnetd sim' simulates a given case).`,
 	return c
 }
 
-// tuning is what is known of a cluster.
+// tuning is what the user knows about a cluster.
 type tuning struct {
 	nodes  int
 	rtt    time.Duration
@@ -47,7 +47,7 @@ type tuning struct {
 	detect time.Duration
 }
 
-// tuneDoc is what is recommended, and what it leads to.
+// tuneDoc has the recommended parameters, and the behaviour to expect with them.
 type tuneDoc struct {
 	IntervalMS int64 `json:"interval_ms"`
 	Fudge      int   `json:"fudge"`
@@ -57,15 +57,16 @@ type tuneDoc struct {
 	Threshold int `json:"threshold"` // age in cycles above which a participant is dead
 	// In seconds.
 	DetectionExpected float64 `json:"detection_expected_s"` // until a node notices a death, on average
-	DetectionLatest   float64 `json:"detection_latest_s"`   // until all have
-	Spread            float64 `json:"spread_s"`             // until all know of a newcomer that speaks
-	Stealth           float64 `json:"stealth_s"`            // silence after a start
-	// Payload; each message has 96 bytes of headers of LNet and TCP's more.
+	DetectionLatest   float64 `json:"detection_latest_s"`   // until all nodes have noticed the death
+	Spread            float64 `json:"spread_s"`             // until all nodes know of a newcomer that has begun to speak
+	Stealth           float64 `json:"stealth_s"`            // silence of a node after its start
+	// Payload only; each message also has 96 bytes of LNet's headers and those of TCP.
 	BytesPerCycle  int `json:"bytes_per_node_and_cycle"`
 	BytesPerSecond int `json:"bytes_per_node_and_second"`
 }
 
-// recommend returns the parameters for a cluster of this size, and what to expect of them.
+// recommend returns the parameters for a cluster of the given size, and the behaviour to expect
+// with them.
 func (t *tuning) recommend() (tuneDoc, error) {
 	switch {
 	case t.nodes < 2 || t.nodes > gossipwire.MaxParticipants:

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// lookInterval is the time between two looks at the daemon. Gossip has no
-	// shorter cycles.
+	// lookInterval is the time between two requests to the daemon. Gossip cycles are not shorter
+	// than that.
 	lookInterval = 200 * time.Millisecond
 	// shownChanges is how many changes a terminal shows below the table.
 	shownChanges = 10
@@ -39,12 +39,12 @@ with an interrupt.`,
 	}
 }
 
-// watcher looks at the daemon and shows what is new.
+// watcher asks the daemon repeatedly, and shows what has changed.
 type watcher struct {
 	g       *globals
 	out     io.Writer
 	started bool
-	last    time.Time // of the last change that was seen
+	last    time.Time // time of the last change that was shown
 	recent  []gossip.Change
 }
 
@@ -52,7 +52,7 @@ func (w *watcher) run(ctx context.Context, show func(statusDoc, []gossip.Change)
 	return cli.Repeat(ctx, lookInterval, func() error { return w.look(ctx, show) })
 }
 
-// look asks for the state and shows it with what has changed since the last look.
+// look asks for the state and shows it, with the changes since the last call.
 func (w *watcher) look(ctx context.Context, show func(statusDoc, []gossip.Change) error) error {
 	doc, err := w.g.status(ctx)
 	if err != nil {
@@ -90,7 +90,7 @@ func (w *watcher) line(doc statusDoc, changes []gossip.Change) error {
 	return err
 }
 
-// object prints a JSON object for each change, also those of before.
+// object prints a JSON object for each change, including earlier ones.
 func (w *watcher) object(_ statusDoc, changes []gossip.Change) error {
 	e := json.NewEncoder(w.out)
 	for _, c := range changes {
@@ -101,7 +101,7 @@ func (w *watcher) object(_ statusDoc, changes []gossip.Change) error {
 	return nil
 }
 
-// screen draws a screen anew.
+// screen draws the screen again.
 func (w *watcher) screen(doc statusDoc, changes []gossip.Change) error {
 	w.recent = append(w.recent, changes...)
 	w.recent = w.recent[max(len(w.recent)-shownChanges, 0):]

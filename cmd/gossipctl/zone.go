@@ -34,7 +34,7 @@ only is removed.`,
 	return c
 }
 
-// listed has JSON show an empty list, not null.
+// listed makes JSON show an empty list instead of null.
 func listed[T any](list []T, err error) ([]T, error) {
 	if list == nil {
 		list = []T{}

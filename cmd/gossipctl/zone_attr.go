@@ -29,7 +29,7 @@ attribute of a node sees all that it wrote before, too.`,
 	return c
 }
 
-// attributesDoc is what attr get prints as JSON.
+// attributesDoc is the JSON output of attr get.
 type attributesDoc struct {
 	Node       string         `json:"node"`
 	Version    uint64         `json:"version"`
@@ -38,7 +38,7 @@ type attributesDoc struct {
 
 type attributeDoc struct {
 	Key    string  `json:"key"`
-	Value  *string `json:"value,omitempty"` // if it is text
+	Value  *string `json:"value,omitempty"` // the value, if it is text
 	Base64 []byte  `json:"base64,omitempty"`
 	U      uint64  `json:"u"`
 }
@@ -57,7 +57,7 @@ were written; with KEY the value alone, as it is.`,
 	}.Command(&g.json)
 }
 
-// attributes asks for the attributes of a node; args may name one of them.
+// attributes asks for the attributes of a node; args may name one attribute.
 func (g *globals) attributes(ctx context.Context, name string, args []string) (attributesDoc, error) {
 	t, err := zone.OpAttributes.Call(ctx, g.client(), zone.NodeName{Node: name})
 	if err != nil {
@@ -80,7 +80,7 @@ func (g *globals) attributes(ctx context.Context, name string, args []string) (a
 		if len(doc.Attributes) == 0 {
 			return doc, cli.Hint(fmt.Errorf("%s has no attribute %q", t.ID.Name(), args[1]), "'gossipctl zone attr get %s' lists them", t.ID.Name())
 		}
-		doc.Version = 0 // the value alone is printed
+		doc.Version = 0 // only the value is printed
 	}
 	return doc, nil
 }

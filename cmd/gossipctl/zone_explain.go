@@ -27,7 +27,7 @@ version, when and why it went, who suspects it, and what link there is.`,
 	}.Command(&g.json)
 }
 
-// explainZone tells in sentences.
+// explainZone prints an explanation as sentences.
 func explainZone(w io.Writer, x zone.Explanation) (err error) {
 	say := func(format string, args ...any) {
 		if err == nil {

@@ -53,14 +53,14 @@ keys that did; with --json an object for each. It ends with an interrupt.`,
 	}
 }
 
-// zoneWatcher looks at the daemon and shows what is new.
+// zoneWatcher asks the daemon repeatedly, and shows new events.
 type zoneWatcher struct {
 	g     *globals
 	out   io.Writer
 	wants func(*zonemod.Event) bool
 	next  uint64
 
-	missed uint64 // events that the daemon forgot before they were seen, and that were not told yet
+	missed uint64 // events that the daemon dropped before they were read, and that were not reported yet
 }
 
 func (w *zoneWatcher) run(ctx context.Context) error {
@@ -74,7 +74,7 @@ func (w *zoneWatcher) run(ctx context.Context) error {
 }
 
 func (w *zoneWatcher) show(news zonemod.Events) error {
-	if news.Next < w.next { // another daemon
+	if news.Next < w.next { // the daemon was restarted
 		w.next = 0
 		return nil
 	}
@@ -107,7 +107,7 @@ func (w *zoneWatcher) event(e *zonemod.Event) error {
 	return err
 }
 
-// zoneEventLine is an event in words.
+// zoneEventLine returns an event in words.
 func zoneEventLine(e *zone.Event) string {
 	line := fmt.Sprintf("%-10v %v", e.Kind, e.ID)
 	switch e.Kind {

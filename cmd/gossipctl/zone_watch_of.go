@@ -16,11 +16,11 @@ import (
 	"ulnet/gossip/zone"
 )
 
-// zoneLookInterval is the time between two looks at the members of a base zone, which a
-// supervisor may have to be asked for over the network.
+// zoneLookInterval is the time between two requests for the members of a base zone, for which
+// the daemon may have to ask a supervisor over the network.
 const zoneLookInterval = time.Second
 
-// zoneChange is a node that joined or left a base zone, as its supervisor says.
+// zoneChange is the JSON output for a node that joined or left a base zone.
 type zoneChange struct {
 	Time    time.Time    `json:"time"`
 	Event   string       `json:"event"` // joined or left
@@ -29,18 +29,18 @@ type zoneChange struct {
 	Version zone.Version `json:"version"`
 }
 
-// baseWatcher compares the members of a base zone with those of the look before.
+// baseWatcher compares the members of a base zone with those of the previous request.
 type baseWatcher struct {
 	g       *globals
 	out     io.Writer
 	zone    string
-	members []zone.Named // in the order of their ids
+	members []zone.Named // members of the previous request, sorted by id
 	begun   bool
 }
 
-// run looks until ctx ends. While the zone's entry in the census is not current, no
-// supervisor answers, or the one that does has not been told all, nothing is known: the
-// watch goes on with what has changed since.
+// run asks repeatedly until ctx ends. The members are not known while the zone's entry in the
+// census is not current, while no supervisor answers, or while the supervisor does not know the
+// whole zone. After such a time run continues with the changes since the last known members.
 func (w *baseWatcher) run(ctx context.Context) error {
 	return cli.Repeat(ctx, zoneLookInterval, func() error {
 		list, err := zonemod.OpZone.Call(ctx, w.g.client(), zonemod.BaseZone{Zone: w.zone})
@@ -62,8 +62,8 @@ func (w *baseWatcher) run(ctx context.Context) error {
 	})
 }
 
-// look shows what is not as it was, first those that left. A node in a new incarnation left and
-// joined.
+// look shows the changes, first the nodes that left. A node in a new incarnation is shown as
+// one that left and one that joined.
 func (w *baseWatcher) look(now time.Time, list []zone.Named) error {
 	old := w.members
 	slices.SortFunc(list, func(a, b zone.Named) int { return a.ID.Compare(b.ID) })
@@ -74,7 +74,7 @@ func (w *baseWatcher) look(now time.Time, list []zone.Named) error {
 	return w.show(now, "joined", list, old)
 }
 
-// show shows those of some members that others lack, in the same incarnation.
+// show shows those nodes of list that are not in others in the same incarnation.
 func (w *baseWatcher) show(now time.Time, event string, list, others []zone.Named) error {
 	for _, n := range list {
 		i, found := slices.BinarySearchFunc(others, n.ID, func(o zone.Named, id zone.ID) int { return o.ID.Compare(id) })

@@ -21,7 +21,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// drainTimeout bounds the time to send queued messages at the end.
+// drainTimeout bounds the time for sending queued messages when the daemon ends.
 const drainTimeout = 5 * time.Second
 
 // serve runs the daemon until ctx ends. Its directories exist. It logs the warnings about its

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// outliveTerminal keeps SIGHUP from ending the daemon until stop is called. The signal comes
-// when the terminal of the daemon is closed, or from an administrator who expects the daemon
-// to read its configuration again. It is caught and not ignored, because programs that the
+// outliveTerminal keeps SIGHUP from ending the daemon until stop is called. The daemon gets
+// SIGHUP when its terminal is closed, or from an administrator who expects it to read its
+// configuration again. The signal is caught rather than ignored, because programs that the
 // daemon starts would inherit an ignored signal.
 func outliveTerminal(log *slog.Logger) (stop func()) {
 	hangups := make(chan os.Signal, 1)

@@ -1,5 +1,5 @@
-// Lnetd is an LNet node: it answers pings, takes and sends messages over TCP
-// as kernel nodes do, and offers its node to tools on a control socket.
+// Lnetd is an LNet node: it answers pings, sends and receives messages over TCP as kernel nodes
+// do, and lets tools use the node over a control socket.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	if code, asked := boltstore.Child(os.Args[1:], os.Stdout); asked { // another lnetd started this process to check its database
+	if code, asked := boltstore.Child(os.Args[1:], os.Stdout); asked { // another lnetd has started this process to check its database
 		os.Exit(code)
 	}
 	os.Exit(run(context.Background(), cli.OS(), os.Args[1:]))
@@ -75,8 +75,8 @@ Options of Lustre's modules in modprobe.d, and lnet.conf, are read as 'lnetd con
 	return c
 }
 
-// makeDirs makes the directories that lnetd writes to. If the disk is full or read-only the
-// state directory stays missing: the modules that need it report that.
+// makeDirs makes the directories that lnetd writes to. If the disk is full or read-only it does
+// not create the state directory; the modules that need the directory report that.
 func makeDirs(cfg config.Config, dirs config.Dirs) error {
 	err := os.MkdirAll(cfg.StateDir, 0o755)
 	if err != nil && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EROFS) {

@@ -11,9 +11,9 @@ import (
 )
 
 // lockState locks a state directory until unlock is called or the process ends. Two daemons
-// with one directory would use the same incarnations and overwrite each other's records. It
-// locks the directory itself, which needs no space on its disk. A missing directory needs no
-// lock.
+// with one directory would use the same incarnations and overwrite each other's records. The
+// lock is on the directory itself, and so needs no space on the disk. A missing directory needs
+// no lock.
 func lockState(dir string) (unlock func(), err error) {
 	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -27,7 +27,7 @@ func lockState(dir string) (unlock func(), err error) {
 		f.Close()
 		return nil, cli.Hint(fmt.Errorf("another lnetd uses the state directory %s", dir),
 			"each daemon needs one of its own: --state-dir, or stop the other ('fuser -v %s' shows it)", dir)
-	case err != nil: // a file system without locks
+	case err != nil: // a file system that does not support locks
 		f.Close()
 		return func() {}, nil
 	}

@@ -23,14 +23,14 @@ const (
 	rotateRetry = time.Minute
 )
 
-// tap is the capture: for viewers on the control socket, and for a file if one is
+// tap is the daemon's capture: for viewers on the control socket, and for a file if one is
 // configured. The goroutine of keep owns its fields while it runs.
 type tap struct {
 	writer *capture.Writer
 	cfg    config.Config
-	file   *countedFile // nil: none is configured, or it failed
-	began  time.Time    // of file
-	failed time.Time    // of the last rotation that failed
+	file   *countedFile // nil: no file is configured, or the file has failed
+	began  time.Time    // when file was begun
+	failed time.Time    // when a rotation last failed
 }
 
 // countedFile is a file that counts the bytes written to it.
@@ -61,7 +61,7 @@ func openTap(cfg config.Config) (t *tap, err error) {
 	return t, nil
 }
 
-// create makes the file of the capture.
+// create creates the file of the capture.
 func create(cfg config.Config) (*countedFile, error) {
 	f, err := capturefile.Create(cfg.Capture, cfg.CaptureFiles)
 	switch {
@@ -98,9 +98,9 @@ func (t *tap) keep(log *slog.Logger) (stop func()) {
 	return func() { close(quit); <-ended }
 }
 
-// tend flushes the file and rotates it if that is due. After an error of the file, which it
-// returns once, nothing is written to it any more. A rotation that failed is tried again
-// later, and the capture continues in the old file.
+// tend flushes the file and rotates it if that is due. If writing to the file fails, tend
+// returns the error once, and the file is not written any more. A rotation that failed is tried
+// again later, and the capture continues in the old file.
 func (t *tap) tend(now time.Time) error {
 	if t.file == nil {
 		return nil

@@ -54,7 +54,7 @@ func newFilter(o *options) (*filter, error) {
 	return f, nil
 }
 
-// reset forgets the handles of a source before the next one is read.
+// reset removes the handles of a source before the next source is read.
 func (f *filter) reset() {
 	f.handles, f.at = map[wire.MDHandle]bool{}, 0
 	if len(f.portals) > 0 {

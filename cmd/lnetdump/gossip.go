@@ -66,8 +66,8 @@ func (m *gossipMessage) Details() []string {
 	return lines
 }
 
-// row returns a line of ages. Those of a ping are in the order of the list of members; each
-// of a reply carries its index.
+// row returns a line of ages. The ages of a ping are in the order of the list of participants;
+// each age of a reply has its index.
 func (m *gossipMessage) row(entries []gossipwire.Entry) string {
 	var b strings.Builder
 	if !m.Reply {
@@ -102,9 +102,9 @@ func (m *gossipMessage) MarshalJSON() ([]byte, error) {
 		ages, entries = append(ages, int(e.Age)), append(entries, [2]int{e.Index, int(e.Age)})
 	}
 	if m.Reply {
-		o.some("entries", entries) // index and age
+		o.some("entries", entries) // each has an index and an age
 	} else {
-		o.some("ages", ages) // by index; 255: never heard of
+		o.some("ages", ages) // the index is that of the list; 255: never heard of
 	}
 	return o.MarshalJSON()
 }

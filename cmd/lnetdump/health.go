@@ -13,7 +13,7 @@ import (
 // healthMessage is a message between clients and servers of client health.
 type healthMessage struct {
 	healthwire.Message
-	remarks []string // violations of the protocol, shown behind "odd:"
+	remarks []string // violations of the protocol, printed after "odd:"
 }
 
 func readHealth(put wire.PutCmd, payload []byte) (capture.Understood, error) {
@@ -57,7 +57,7 @@ func (m *healthMessage) role() string {
 		if m.Kind == healthwire.Ask {
 			return "is it there? a later life connects at"
 		}
-		return "later life at" // servers of older versions name the master
+		return "later life at" // servers of older versions name the master in this field
 	}
 	switch m.Kind {
 	case healthwire.Accept:
@@ -91,7 +91,7 @@ func (m *healthMessage) Summary() string {
 		s += fmt.Sprintf(" %q", m.Name)
 	}
 	s += fmt.Sprintf(" life %d", m.Incarnation)
-	if m.Code != healthwire.OtherTimes { // which carries T_evict in the field Epoch
+	if m.Code != healthwire.OtherTimes { // such a message has T_evict in the field Epoch
 		s += fmt.Sprintf(", epoch %d", m.Epoch)
 	}
 	if m.Server.IsValid() {
@@ -106,8 +106,8 @@ func (m *healthMessage) Summary() string {
 	return s + odd(m.remarks)
 }
 
-// load returns the number of clients of the sender of a digest, and the reason if it
-// accepts no more.
+// load returns the number of clients of a digest's sender, and the reason if the sender accepts
+// no more.
 func (m *healthMessage) load() string {
 	s := fmt.Sprintf("load %d", m.Epoch)
 	if m.Code != healthwire.OK {
@@ -116,7 +116,7 @@ func (m *healthMessage) load() string {
 	return s
 }
 
-// tellsCode reports whether the code has a meaning in messages of this kind.
+// tellsCode reports whether the code has a meaning in this kind of message.
 func (m *healthMessage) tellsCode() bool {
 	return m.Code != healthwire.OK || m.portal() == healthwire.ClientPortal || m.Kind == healthwire.Disconnect || m.Kind == healthwire.Here
 }
@@ -219,11 +219,11 @@ func (m *healthMessage) MarshalJSON() ([]byte, error) {
 	return o.MarshalJSON()
 }
 
-// serverKey returns the key of the field Server: its role for the client.
+// serverKey returns the JSON key of the field Server: the role of that server for the client.
 func (m *healthMessage) serverKey() string {
 	switch {
 	case m.Code == healthwire.Stale:
-		return "later_life_at" // servers of older versions name the master
+		return "later_life_at" // servers of older versions name the master in this field
 	case m.Kind == healthwire.Accept:
 		return "previous_master"
 	case m.role() == "ask":

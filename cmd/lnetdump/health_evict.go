@@ -27,7 +27,7 @@ func readBatch(payload []byte) (*evictionBatch, error) {
 // cause returns the reason for the eviction of a client.
 func cause(e healthwire.Entry) string { return healthwire.Cause(e.Mark).String() }
 
-// verb tells evictions from withdrawn evictions.
+// verb returns a word that tells evictions from withdrawn evictions.
 func (b *evictionBatch) verb() string {
 	if b.Withdraw {
 		return "withdraws evictions of"

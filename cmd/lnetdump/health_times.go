@@ -47,7 +47,7 @@ func (m *healthMessage) times() string {
 	return ""
 }
 
-// header returns the fields in front of the client, in the order of the wire.
+// header returns the fields before the client, in the order of the message.
 func (m *healthMessage) header() string {
 	s := fmt.Sprintf("%v, version %d, code %d (%v), sequence %d", m.Kind, healthwire.Version, uint16(m.Code), m.Code, m.Sequence)
 	ping, found := m.clientTimes()
@@ -63,7 +63,7 @@ func (m *healthMessage) header() string {
 	return s + fmt.Sprintf(", server's life %d, epoch %d, retry after %v", m.ServerIncarnation, m.Epoch, m.Retry)
 }
 
-// putTimes puts the timeouts, and the fields of which some messages use the space for them.
+// putTimes puts the timeouts into o, and the fields that share their place in other messages.
 func (m *healthMessage) putTimes(o *object) {
 	ping, found := m.clientTimes()
 	evict, epoch, incarnation := m.evict(), m.Epoch, m.ServerIncarnation

@@ -29,7 +29,7 @@ func (p *jsonPrinter) record(r *shown) {
 	if !p.verbose && (r.Kind == capture.Opened || r.Kind == capture.Closed || quiet(r.Record)) {
 		return
 	}
-	_ = p.encoder.Encode(recordObject(r, p.file)) // a failing writer fails again when it is flushed
+	_ = p.encoder.Encode(recordObject(r, p.file)) // if the writer fails, it fails again when it is flushed
 }
 
 // recordObject returns a record as JSON; file is its source if there are several, or "".
@@ -48,7 +48,7 @@ func recordObject(r *shown, file string) (o object) {
 		o.some("event", eventNames[r.Kind])
 	}
 	o.some("frame", r.Frame)
-	o.put("connection", r.Conn.ID) // 0: the packet belongs to none
+	o.put("connection", r.Conn.ID) // 0: the packet belongs to no connection
 	o.some("multicast", r.Datagram)
 	o.put("offset", r.Offset)
 	o.put("length", r.Length)
@@ -88,7 +88,7 @@ var checksumNames = map[capture.ChecksumState]string{
 	capture.ChecksumGood: "good", capture.ChecksumBad: "bad", capture.ChecksumUnchecked: "unchecked",
 }
 
-// knownNIDs returns the NIDs that a record names, "" where it names none.
+// knownNIDs returns the NIDs that a record names, "" for one that it does not name.
 func knownNIDs(r, message *shown) (src, dest string) {
 	switch {
 	case message != nil:
@@ -180,7 +180,7 @@ func (o *object) pingInfo(r *capture.Record) {
 	})
 }
 
-// said puts the parsed payload and the error of its dissector.
+// said puts the parsed payload and the error of its dissector into the object.
 func (o *object) said(p capture.Payload) {
 	o.some("protocol", p.Protocol)
 	o.some("message", p.Is)

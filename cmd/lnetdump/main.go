@@ -17,13 +17,13 @@ func run(ctx context.Context, env cli.Env, args []string) int {
 	return cli.Run(ctx, env, root(env), args)
 }
 
-// options is the command line.
+// options has the flags of the command line.
 type options struct {
 	ports     []uint
 	nids      []string
 	types     []string
 	portals   []uint
-	list      string // of members
+	list      string // file with the list of participants
 	verbose   bool
 	json      bool
 	stats     bool

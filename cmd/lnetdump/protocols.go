@@ -14,8 +14,8 @@ import (
 	"ulnet/scoll"
 )
 
-// dissectors are those of the protocols whose messages can be understood without the
-// messages before them.
+// dissectors are the dissectors of those protocols whose messages can be understood without
+// earlier messages.
 var dissectors = capture.Portals{
 	gossipwire.Portal:       {Protocol: "gossip", Read: readGossip},
 	healthwire.ServerPortal: {Protocol: "health", Read: readHealth},
@@ -25,7 +25,7 @@ var dissectors = capture.Portals{
 // shown is a record with its payload, parsed by the dissector of the portal.
 type shown struct {
 	*capture.Record
-	said capture.Payload // the zero value: no dissector for this portal
+	said capture.Payload // the zero value: the portal has no dissector
 }
 
 // message returns the record if it is an LNet message, the message whose RDMA transfer it
@@ -46,14 +46,14 @@ type protocols struct {
 	zones       capture.Portals
 }
 
-// newProtocols assumes that a group whose list of members is not in the source has these;
-// nil assumes nothing.
+// newProtocols returns the dissectors of one source. members is the list of a group whose list
+// is not in the source; nil: such lists are not known.
 func newProtocols(members *scoll.Membership) *protocols {
 	return &protocols{newCollectives(members), capture.Portals{zonewire.Portal: {Protocol: "zone", Read: newZones().read}}}
 }
 
-// read parses the payload of a record. A payload that goes by RDMA is parsed with the record
-// that completes the transfer.
+// read parses the payload of a record. A payload that is transferred by RDMA is parsed with the
+// record that completes the transfer.
 func (p *protocols) read(r *capture.Record) shown {
 	if m, ok := r.Moved(); ok {
 		return shown{r, p.read(m).said}
@@ -88,7 +88,7 @@ func (o *options) membership() (*scoll.Membership, error) {
 	}
 	targets := make([]scoll.Target, len(ids))
 	for i, id := range ids {
-		targets[i] = scoll.Target{NID: id, Entities: []scoll.Entity{{}}} // the number of nodes is all that counts here
+		targets[i] = scoll.Target{NID: id, Entities: []scoll.Entity{{}}} // only the number of nodes matters here
 	}
 	return scoll.NewMembership(targets)
 }

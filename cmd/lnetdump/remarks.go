@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// maxRemarks bounds the remarks on one message.
+// maxRemarks bounds the number of remarks about one message.
 const maxRemarks = 8
 
 func remark(remarks []string, format string, args ...any) []string {
@@ -28,11 +28,11 @@ func remarkLines(remarks []string) (lines []string) {
 	return lines
 }
 
-// maxListed bounds each list in the details.
+// maxListed bounds the length of each list in the details.
 const maxListed = 64
 
-// boundedLines returns a line for each of n items. Beyond maxListed it ends with a line that
-// counts the rest.
+// boundedLines returns a line for each of n items. If there are more than maxListed, the last
+// line gives the number of the others.
 func boundedLines(n int, more string, line func(i int) string) (lines []string) {
 	for i := range min(n, maxListed) {
 		lines = append(lines, line(i))

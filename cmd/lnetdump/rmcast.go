@@ -27,7 +27,7 @@ func readMcastDatagram(_ wire.PutCmd, payload []byte) (capture.Understood, error
 	payload, signed := rmcastwire.Unsigned(rmcastwire.DataPortal, payload)
 	d, _, err := rmcastwire.ParseDatagram(payload)
 	if err != nil && !d.Version.IsValid() {
-		return nil, err // without a header
+		return nil, err // the message has no valid header
 	}
 	return &mcastDatagram{d, signed}, err
 }
@@ -84,8 +84,8 @@ func (d *mcastDatagram) Details() []string {
 	}
 }
 
-// mcastControl is a control message between members: receipts, requests for repair and the
-// like.
+// mcastControl is a control message between members, such as acknowledgements and requests for
+// repairs.
 type mcastControl struct {
 	signed  bool
 	group   rmcast.GroupID
@@ -133,7 +133,7 @@ func entryText(e *rmcastwire.Entry) string {
 	return s
 }
 
-// shownEntries bounds the entries in a summary.
+// shownEntries bounds the number of entries in a summary.
 const shownEntries = 2
 
 // Summary implements capture.Understood.

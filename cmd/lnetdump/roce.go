@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// quiet reports whether a packet of RoCE is shown on request only: the message that it
+// quiet reports whether a RoCE packet is shown only with an option: the message that it
 // completes is a record of its own. Packets that report errors are always shown.
 func quiet(r *capture.Record) bool {
 	return r.Kind == capture.RocePacket && r.Err == nil && (r.RoCE.Packet.OpCode != ibta.Acknowledge || r.RoCE.Packet.AETH.Syndrome.IsAck())
@@ -128,7 +128,7 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// roceDetails prints the fields of the RoCE headers and of what they carry.
+// roceDetails prints the fields of the RoCE headers and of the message that they carry.
 func roceDetails(line liner, r *shown) {
 	p := &r.RoCE.Packet
 	switch r.Kind {

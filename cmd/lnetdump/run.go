@@ -24,13 +24,13 @@ type printer interface {
 type dump struct {
 	options
 	filter  *filter
-	known   *protocols        // of the source that is being read
-	members *scoll.Membership // of --members; nil without
+	known   *protocols        // dissectors for the source that is being read
+	members *scoll.Membership // list given by --members; nil without that option
 	out     *bufio.Writer
 	stderr  io.Writer
-	print   printer // nil prints nothing
+	print   printer // nil: no records are printed
 	stats   *stats  // nil without --stats
-	save    *saver  // nil without -w
+	save    *saver  // nil without the option -w
 }
 
 func (o *options) run(ctx context.Context, env cli.Env) error {
@@ -76,8 +76,8 @@ func newDump(o *options, env cli.Env) (d *dump, err error) {
 	return d, cli.Hint(err, "choose a file that can be written with --write")
 }
 
-// readAll reads the sources one after another. After an error in one it goes on with the
-// next.
+// readAll reads the sources one after the other. After an error in one source it continues with
+// the next.
 func (d *dump) readAll(ctx context.Context, sources []source) error {
 	var failed []error
 	for _, src := range sources {
@@ -94,8 +94,8 @@ func (d *dump) readAll(ctx context.Context, sources []source) error {
 	return errors.Join(failed...)
 }
 
-// wasCut reports whether a source ended inside a record where it may, and says so: what was
-// whole has been read, so that is no failure.
+// wasCut reports whether a source ended inside a record, and prints that, if the source is one
+// that may end so. The complete records were read, so that is not a failure.
 func (d *dump) wasCut(src source, err error) bool {
 	damage, ok := errors.AsType[*capture.DamageError](err)
 	if !ok || !src.partial || !errors.Is(err, capture.ErrIncomplete) {
@@ -170,7 +170,7 @@ func (d *dump) packet(dissector *capture.Dissector, src source, in packets) erro
 // record filters, counts and prints the next record of the dissector.
 func (d *dump) record(r *capture.Record) {
 	var s shown
-	if d.print != nil { // before the filter: messages that it drops may explain those it keeps
+	if d.print != nil { // before the filter, because records that it drops may be needed to explain others
 		s = d.known.read(r)
 	}
 	if !d.filter.match(r) {

@@ -15,7 +15,7 @@ import (
 
 // saver writes packets as pcapng, with an interface for each link type.
 type saver struct {
-	file  io.Closer // nil for the standard output
+	file  io.Closer // nil if the packets go to standard output
 	out   io.Writer
 	ng    *pcapgo.NgWriter
 	links map[capture.LinkType]int
@@ -35,7 +35,7 @@ func newSaver(name string, stdout io.Writer) (*saver, error) {
 
 // packet writes p.
 func (s *saver) packet(p capture.Packet) error {
-	if p.Link == capture.LinkLinuxSLL2 { // which gopacket cannot write
+	if p.Link == capture.LinkLinuxSLL2 { // gopacket cannot write this link type
 		const header = 20
 		p.Link, p.Data, p.Length = capture.LinkRaw, p.Data[header:], p.Length-header
 	}

@@ -12,7 +12,7 @@ import (
 	scollwire "ulnet/scoll/wire"
 )
 
-// Bounds of the state that is kept of a source.
+// Bounds of the state that is kept for a source.
 const (
 	rememberedRequests = 1 << 15
 	rememberedLists    = 64
@@ -26,11 +26,11 @@ type collectives struct {
 	requests *bounded[matched, *collectiveRequest] // by the match entry of their reply
 	exposed  *bounded[matched, *exposure]
 	fetches  *bounded[sink, *collectiveFetch]
-	assumed  *scoll.Membership // the list of groups whose list is not in the capture; nil: none
+	assumed  *scoll.Membership // list of members of groups whose list is not in the capture; nil: not known
 }
 
-// matched identifies the match entry that a node has posted for a peer; the zero peer stands
-// for any.
+// matched identifies a match entry that a node has posted for a peer; the zero peer stands for
+// any peer.
 type matched struct {
 	at, peer nid.NID
 	bits     uint64
@@ -42,8 +42,8 @@ func remember[V any](b *bounded[matched, V], at, peer nid.NID, bits uint64, v V)
 	b.put(matched{at: at, bits: bits}, v)
 }
 
-// find returns what remember recorded for the match entry of a message. It is odd if that
-// entry was posted for another peer.
+// find returns the value that remember has recorded for the match entry of a message. odd is
+// true if that entry was posted for another peer.
 func find[V any](b *bounded[matched, V], at, peer nid.NID, bits uint64) (v V, odd bool) {
 	if v, ok := b.get(matched{at, peer, bits}); ok {
 		return v, false
@@ -64,7 +64,7 @@ func (c *collectives) requestOf(at, peer nid.NID, bits uint64) (q *collectiveReq
 // exposure is data that the sender of a request exposes for a GET.
 type exposure struct {
 	of   *collectiveRequest
-	list bool // the list of members, otherwise bulk data
+	list bool // the data is the list of members; false: bulk data
 	scollwire.RMA
 }
 
@@ -118,7 +118,7 @@ func whole(r *capture.Record) bool {
 // hop is the edge of the tree over which a message was sent.
 type hop struct {
 	from, to int // ranks, -1 if the list of members is not known
-	level    int // depth of the child; the root has 0
+	level    int // depth of the lower node; the root has 0
 }
 
 func (h hop) known() bool { return h.from >= 0 && h.to >= 0 }
@@ -134,7 +134,7 @@ func (h hop) String() string {
 // snippet is the beginning of data.
 type snippet struct {
 	head   []byte
-	length uint64 // of all the data
+	length uint64 // length of the whole data
 }
 
 // snippetSize is how many bytes of data are shown.
@@ -144,10 +144,11 @@ func snippetOf(b []byte, length uint64) snippet {
 	return snippet{append([]byte(nil), b[:min(len(b), snippetSize)]...), length}
 }
 
-// text returns the data as text, or false if it has characters that cannot be printed.
+// text returns the data as text, or false if the data contains characters that cannot be
+// printed.
 func (s snippet) text() (string, bool) {
 	b := s.head
-	if uint64(len(b)) < s.length { // the last character may be cut
+	if uint64(len(b)) < s.length { // the last character may be incomplete
 		for i := 0; i < utf8.UTFMax && len(b) > 0 && !utf8.Valid(b); i++ {
 			b = b[:len(b)-1]
 		}

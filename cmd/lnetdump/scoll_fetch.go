@@ -96,7 +96,7 @@ func (c *collectives) data(r *capture.Record, f *collectiveFetch) (capture.Under
 		err = c.take(f.of, list)
 	}
 	if err == nil && f.of.members == nil {
-		f.of.locate(c) // the reply to the request takes its hop from there
+		f.of.locate(c) // the reply to the request copies the hop from there
 	}
 	return d, err
 }

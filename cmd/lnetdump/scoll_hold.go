@@ -12,7 +12,7 @@ import (
 // collectiveHold tells the parent that its child holds a request, or no longer does.
 type collectiveHold struct {
 	wire.Hold
-	of      *collectiveRequest // nil: not in the capture
+	of      *collectiveRequest // the request; nil: not in the capture
 	remarks []string
 }
 
@@ -27,14 +27,14 @@ func (c *collectives) hold(r *capture.Record) (capture.Understood, error) {
 		return nil, err
 	}
 	m := &collectiveHold{Hold: w}
-	m.of, m.remarks = c.requestOf(r.Header.DestNID, r.Header.SrcNID, w.ReplyBits) // sent by the child
+	m.of, m.remarks = c.requestOf(r.Header.DestNID, r.Header.SrcNID, w.ReplyBits) // the child has sent the message
 	if m.of != nil && m.of.Hold == 0 {
 		m.remarks = remark(m.remarks, "the request did not ask for it")
 	}
 	return m, nil
 }
 
-// what names the request.
+// what returns a text that names the request, and whether it is held.
 func (w *collectiveHold) what() string {
 	s := "a request that is not in this capture"
 	if w.of != nil {
@@ -65,7 +65,7 @@ func (w *collectiveHold) MarshalJSON() ([]byte, error) {
 	}
 	o.signed(w.Signed)
 	o.put("reply_bits", hex(w.ReplyBits))
-	o.put("held", w.Held) // false: no longer
+	o.put("held", w.Held) // false: no longer held
 	o.some("odd", w.remarks)
 	return o.MarshalJSON()
 }

@@ -15,7 +15,7 @@ func (q *collectiveRequest) MarshalJSON() ([]byte, error) {
 	o.some("guard_us", q.Guard.Microseconds())
 	o.some("bulk_us", q.BulkTime.Microseconds())
 	o.some("processing_us", q.Processing.Microseconds())
-	o.some("carry", q.Carry) // bytes of answers that are passed on
+	o.some("carry", q.Carry) // bytes of answers that members pass on
 	o.some("hold_us", q.Hold.Microseconds())
 	if q.Flags&wire.FlagSubset != 0 {
 		o.some("live_digest", q.Live.String())
@@ -25,10 +25,10 @@ func (q *collectiveRequest) MarshalJSON() ([]byte, error) {
 	o.rma("bulk", q.Bulk)
 	o.some("segment", q.Segment)
 	o.some("payload", q.payload.entry())
-	if q.evictions != nil { // for client health
+	if q.evictions != nil { // a request of client health
 		o.put("evictions", q.evictions.entry())
 	} else {
-		o.some("order", q.order) // for lnetd's administration
+		o.some("order", q.order) // a request of lnetd's administration
 	}
 	o.some("odd", q.remarks)
 	return o.MarshalJSON()
@@ -40,7 +40,8 @@ func (o *object) rma(key string, r wire.RMA) {
 	}
 }
 
-// request puts the fields that identify a request; nil is one that is not in the capture.
+// request puts the fields that identify a request; nil stands for a request that is not in the
+// capture.
 func (o *object) request(q *collectiveRequest) {
 	if q == nil {
 		return
@@ -51,7 +52,7 @@ func (o *object) request(q *collectiveRequest) {
 	o.put("sequence", decimal(q.Sequence))
 	o.put("first_attempt", decimal(q.First))
 	o.put("root_incarnation", decimal(q.RootIncarnation))
-	o.put("root", q.Root) // rank
+	o.put("root", q.Root) // rank of the root
 	if q.members != nil {
 		o.put("root_nid", q.members.NID(int(q.Root)).String())
 	}
@@ -61,6 +62,6 @@ func (o *object) hop(h hop) {
 	if h.known() {
 		o.put("from_rank", h.from)
 		o.put("to_rank", h.to)
-		o.put("level", h.level) // of the lower of both, below the root
+		o.put("level", h.level) // level below the root of the lower node
 	}
 }

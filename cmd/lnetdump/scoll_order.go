@@ -9,8 +9,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// explain parses the payload of a request to one of the services of lnetd. It leaves others,
-// and invalid payloads, alone.
+// explain parses the payload of a request to one of the services of lnetd. It ignores other
+// services and invalid payloads.
 func (q *collectiveRequest) explain(payload []byte) {
 	q.order = order(&q.RequestHeader, payload)
 	if b, err := readBatch(payload); err == nil && q.evicts() {
@@ -23,7 +23,7 @@ func (q *collectiveRequest) evicts() bool {
 	return q.Service == collective.ServiceID && q.Flags&wire.FlagModule == 0
 }
 
-// explain parses the payload of the answer to such a request.
+// explain parses the payload of an answer to a request of one of the services of lnetd.
 func (p *collectiveReply) explain(payload []byte) {
 	if p.to == nil || p.to.evictions == nil {
 		return

@@ -13,7 +13,7 @@ import (
 // received.
 type collectiveProgress struct {
 	wire.Progress
-	of      *collectiveRequest // nil: not in the capture
+	of      *collectiveRequest // the request; nil: not in the capture
 	remarks []string
 }
 
@@ -34,7 +34,7 @@ func (c *collectives) progress(r *capture.Record) (capture.Understood, error) {
 	return m, nil
 }
 
-// what names the request and the number of bytes received.
+// what returns a text that names the request and the number of bytes received.
 func (p *collectiveProgress) what() string {
 	s := fmt.Sprintf("progress of a request that is not in this capture: %d bytes", p.There)
 	if p.of != nil {
@@ -71,7 +71,7 @@ func (p *collectiveProgress) MarshalJSON() ([]byte, error) {
 		o.put("what", "bulk data")
 		o.some("total", p.of.Bulk.Length)
 	}
-	o.put("there", p.There) // at the parent
+	o.put("there", p.There) // bytes that the parent has
 	o.some("odd", p.remarks)
 	return o.MarshalJSON()
 }

@@ -69,7 +69,7 @@ func (p *collectiveReply) passedOn(b []byte) error {
 	return nil
 }
 
-// answer finds the request that p answers.
+// answer finds the request to which p is the answer.
 func (p *collectiveReply) answer(c *collectives, r *capture.Record) {
 	q, remarks := c.requestOf(r.Header.DestNID, r.Header.SrcNID, r.Header.Put().MatchBits)
 	if p.remarks = remarks; q == nil {
@@ -119,7 +119,8 @@ func (p *collectiveReply) Summary() string {
 	return s + odd(p.remarks)
 }
 
-// outcome returns the status, the number of nodes that it covers, and the part.
+// outcome returns the status, the number of nodes that it stands for, and the number of the
+// part.
 func (p *collectiveReply) outcome() string {
 	s := p.Status.String()
 	if p.Flags&wire.ReplyCollective != 0 {
@@ -173,7 +174,7 @@ func (p *collectiveReply) MarshalJSON() ([]byte, error) {
 	o := object{{"kind", "reply"}}
 	if p.to != nil {
 		q := *p.to
-		q.Sequence, q.RootIncarnation = p.Sequence, p.RootIncarnation // what the reply itself says
+		q.Sequence, q.RootIncarnation = p.Sequence, p.RootIncarnation // from the reply itself
 		o.request(&q)
 	} else {
 		o.put("sequence", decimal(p.Sequence))
@@ -184,7 +185,7 @@ func (p *collectiveReply) MarshalJSON() ([]byte, error) {
 	o.put("status", uint16(p.Status))
 	o.some("status_text", p.Status.String())
 	o.put("part", p.Part)
-	o.some("error_nodes", p.Nodes) // that an error speaks for
+	o.some("error_nodes", p.Nodes) // nodes that an error stands for
 	o.some("error_entities", p.Entities)
 	var carried, missing []object
 	for _, c := range p.carried {
@@ -193,7 +194,7 @@ func (p *collectiveReply) MarshalJSON() ([]byte, error) {
 	for _, m := range p.missing {
 		missing = append(missing, p.missingObject(m))
 	}
-	o.some("carried", carried) // answers that are passed on
+	o.some("carried", carried) // answers that the sender passes on
 	o.some("missing", missing)
 	o.some("payload", p.payload.entry())
 	if p.evictions != nil {

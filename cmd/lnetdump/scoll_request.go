@@ -17,7 +17,7 @@ type collectiveRequest struct {
 	wire.RequestHeader
 	src, dest nid.NID
 	hop       hop
-	members   *scoll.Membership // of the tree; nil: not known
+	members   *scoll.Membership // members of the tree; nil: not known
 	payload   snippet
 	order     string         // text of a request to a service of lnetd; "": to another service
 	evictions *evictionBatch // parsed payload of client health; nil: of another service
@@ -88,7 +88,7 @@ func contradiction(h *wire.RequestHeader) string {
 	return fmt.Sprintf("flags %v, a list of %d bytes that rides and one of %d to be fetched", h.Flags, h.ListSize, h.List.Length)
 }
 
-// learn remembers what later messages refer to, and finds the hop of q.
+// learn remembers data that later messages refer to, and finds the hop of q.
 func (c *collectives) learn(q *collectiveRequest, body []byte) error {
 	var err error
 	if q.ListSize > 0 {

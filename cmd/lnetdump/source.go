@@ -16,8 +16,8 @@ import (
 // source is an input: a file, the standard input, an interface or a daemon.
 type source struct {
 	name    string
-	live    bool // packets arrive as they are captured: print each at once
-	partial bool // it may end inside a record, as a file does that is still being written
+	live    bool // packets arrive while they are captured: print each at once
+	partial bool // the source may end inside a record, such as a file that is still being written
 	open    func(context.Context) (packets, error)
 }
 
@@ -99,7 +99,8 @@ func daemonSource(path string, stderr io.Writer) source {
 	}}
 }
 
-// stream reads a capture. The end of its context closes it and so ends a read that waits.
+// stream reads a capture. When its context ends it closes the capture, which ends a blocked
+// read.
 type stream struct {
 	*capture.Reader
 	in   io.Closer
@@ -139,7 +140,7 @@ func interfaceSource(name string) source {
 // live captures on an interface.
 type live struct {
 	*afpacket.Handle
-	ctx context.Context // of the run
+	ctx context.Context // context of the run
 }
 
 // Next waits for the next packet.

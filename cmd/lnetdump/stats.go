@@ -21,7 +21,7 @@ type sum struct {
 type pair struct{ src, dest string }
 
 // stats are the sums over all sources. The contents of a capture determine how many different
-// keys there are: those beyond maxKeys are counted as "other", to bound the memory.
+// keys there are: to bound the memory, keys beyond maxKeys are counted as "other".
 type stats struct {
 	counts      capture.Counts
 	connections int
@@ -48,7 +48,7 @@ func (s *stats) record(r *capture.Record) {
 	case capture.Opened:
 		s.connections++
 	case capture.Lost:
-		if !r.Conn.RoCE { // Length counts packets there, not bytes
+		if !r.Conn.RoCE { // for RoCE, Length counts packets instead of bytes
 			s.lost += r.Length
 		}
 	case capture.Unknown:

@@ -52,7 +52,8 @@ func refused(r *capture.Record) bool {
 	return r.Err == capture.ErrReset && !r.Conn.RoCE && r.Conn.Version == 0 && !r.Conn.MidStream
 }
 
-// ends returns source and destination: the NIDs of a message, else the addresses.
+// ends returns source and destination: the NIDs of a message, otherwise the addresses of the
+// connection.
 func ends(r *capture.Record) (src, dst string) {
 	if r.Kind == capture.Message {
 		return r.Header.SrcNID.String(), r.Header.DestNID.String()

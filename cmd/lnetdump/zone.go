@@ -97,7 +97,7 @@ func (m *zoneMessage) Summary() string {
 	return s + odd(m.remarks)
 }
 
-// what summarizes the content of the message, depending on its kind.
+// what returns a summary of the content of the message, which depends on its kind.
 func (m *zoneMessage) what() string {
 	switch m.Kind {
 	case zonewire.Heartbeat:

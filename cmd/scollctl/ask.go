@@ -17,7 +17,7 @@ import (
 
 func (g *globals) client() *control.Client { return control.NewClient(g.socket).WarnTo(g.stderr) }
 
-// audience is the members that a verb asks, and how long it waits.
+// audience says which members a verb asks, and how long the verb waits.
 type audience struct {
 	group, tree string
 	live        bool
@@ -52,7 +52,7 @@ func (a *audience) request(verb string) scoll.BroadcastRequest {
 	return scoll.BroadcastRequest{Group: a.group, Tree: a.tree, Live: a.live, Verb: verb, TimeoutMS: a.timeout.Milliseconds()}
 }
 
-// askCommand returns a verb that asks all members for something.
+// askCommand returns a verb that asks all members a question.
 func askCommand(g *globals, name, short, long string, show func(io.Writer, *scoll.BroadcastReply) error) *cobra.Command {
 	c := &cobra.Command{
 		Use: name, Short: short, Long: long + "\n\n" + unreachedHelp, Args: cli.Args(),
@@ -72,8 +72,8 @@ func askCommand(g *globals, name, short, long string, show func(io.Writer, *scol
 const unreachedHelp = `Members whose answer did not arrive are listed, each with the reason, and the exit
 code is 1 then; they may have done what they were asked for.`
 
-// broadcast makes the daemon ask, shows the result, and returns an error if members did not
-// answer or failed.
+// broadcast makes the daemon send a broadcast, shows the result, and returns an error if
+// members did not answer or have failed.
 func (g *globals) broadcast(ctx context.Context, w io.Writer, r scoll.BroadcastRequest, bulk io.Reader, show func(io.Writer, *scoll.BroadcastReply) error) error {
 	reply, err := scoll.OpBroadcast.CallWith(ctx, g.client(), r, bulk)
 	if err != nil {
@@ -90,7 +90,7 @@ func (g *globals) broadcast(ctx context.Context, w io.Writer, r scoll.BroadcastR
 	return errorOf(&reply)
 }
 
-// errorOf returns the error of a broadcast, nil if all members have answered without one.
+// errorOf returns the error of a broadcast, nil if all members have answered without an error.
 func errorOf(r *scoll.BroadcastReply) error {
 	members := len(r.Reached) + len(r.Unreached)
 	switch r.Status {

@@ -15,7 +15,7 @@ import (
 	"ulnet/cmd/internal/modules/scoll"
 )
 
-// maxText is larger than what a message can carry.
+// maxText is larger than any text that a message can carry.
 const maxText = 4096
 
 func bcastCommand(g *globals) *cobra.Command {
@@ -79,7 +79,7 @@ It is also 1 if an action failed.`,
 	return c
 }
 
-// readText returns the text of a command line.
+// readText returns the text that a command line gives.
 func readText(c *cobra.Command, args []string, file, bulk string) ([]byte, error) {
 	switch {
 	case len(args) > 0 && file != "":
@@ -103,8 +103,8 @@ func readText(c *cobra.Command, args []string, file, bulk string) ([]byte, error
 	return text, err
 }
 
-// readBulk returns the bulk data of a command line, nil for none, and the function that closes
-// it.
+// readBulk returns the bulk data that a command line gives, nil for none, and the function that
+// closes the data.
 func readBulk(c *cobra.Command, file string) (data io.Reader, end func() error, err error) {
 	if file == "" {
 		return nil, func() error { return nil }, nil
@@ -130,7 +130,7 @@ func open(c *cobra.Command, file string) (io.ReadCloser, error) {
 	return os.Open(file)
 }
 
-// showDone shows what members have done.
+// showDone shows the results of members.
 func showDone(w io.Writer, r *scoll.BroadcastReply) error {
 	if r.ViaError != "" {
 		if _, err := fmt.Fprintf(w, "  the bulk data went down the tree: %s\n", r.ViaError); err != nil {
@@ -145,7 +145,7 @@ func showDone(w io.Writer, r *scoll.BroadcastReply) error {
 	}))
 }
 
-// ending returns how an action ended.
+// ending returns a text that says how an action ended.
 func ending(a *scoll.Answer) string {
 	switch {
 	case a.TimeOver:

@@ -54,22 +54,22 @@ between two sends of this node: 'scollctl tree compare' shows the arithmetic.`,
 	return c
 }
 
-// benchDoc is what bench prints as JSON. Times are in µs.
+// benchDoc is the JSON output of bench. Times are in µs.
 type benchDoc struct {
 	Group       string      `json:"group"`
 	Tree        string      `json:"tree"`
 	Members     int         `json:"members"`
 	Count       int         `json:"count"`
-	Last        percentiles `json:"last_us"`     // until the last member receives
-	Bound       float64     `json:"error_us"`    // of last_us, at most
-	Answered    percentiles `json:"answered_us"` // until the answer is at the root
+	Last        percentiles `json:"last_us"`     // time until the last member receives the message
+	Bound       float64     `json:"error_us"`    // largest possible error of last_us
+	Answered    percentiles `json:"answered_us"` // time until the answer has reached the root
 	Latency     float64     `json:"latency_us"`
 	Overhead    float64     `json:"overhead_us"`
 	Recommended string      `json:"recommended"`
-	Histogram   []bucket    `json:"histogram"` // of last_us
+	Histogram   []bucket    `json:"histogram"` // histogram of last_us
 }
 
-// percentiles are those of a measure.
+// percentiles are the percentiles of a measure.
 type percentiles struct {
 	P50 float64 `json:"p50"`
 	P90 float64 `json:"p90"`
@@ -77,7 +77,7 @@ type percentiles struct {
 	Max float64 `json:"max"`
 }
 
-// bucket counts values from a time to less than twice that.
+// bucket counts the values from one time to less than twice that time.
 type bucket struct {
 	From  float64 `json:"from_us"`
 	Count int     `json:"count"`
@@ -93,7 +93,7 @@ func newBenchDoc(r *scoll.BenchReply) benchDoc {
 	}
 }
 
-// percentilesOf returns percentiles by the nearest rank.
+// percentilesOf returns percentiles by nearest rank.
 func percentilesOf(ns []int64) percentiles {
 	if len(ns) == 0 {
 		return percentiles{}
@@ -103,12 +103,12 @@ func percentilesOf(ns []int64) percentiles {
 	return percentiles{at(50), at(90), at(99), at(100)}
 }
 
-// histogramOf counts by powers of two of µs, without empty ends.
+// histogramOf counts values by powers of two of a µs, without empty buckets at the ends.
 func histogramOf(ns []int64) (list []bucket) {
 	counts := map[int]int{}
 	least, most := 64, 0
 	for _, v := range ns {
-		i := bits.Len64(uint64(max(v, 0) / 1000)) // 0 is less than a µs
+		i := bits.Len64(uint64(max(v, 0) / 1000)) // 0 stands for less than a µs
 		counts[i]++
 		least, most = min(least, i), max(most, i)
 	}

@@ -67,7 +67,7 @@ was refused; below admin those of the administration service.`,
 	}.Command(&g.json)
 }
 
-// offset returns the text of a difference between clocks, with its sign.
+// offset returns the difference between two clocks as text, with its sign.
 func offset(ns int64) string {
 	d := fmt.Sprint(rounded(nanos(ns)))
 	if ns > 0 {

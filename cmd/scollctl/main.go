@@ -1,4 +1,4 @@
-// Scollctl sends to all members of a group, and shows trees and groups (collectives
+// Scollctl sends requests to all members of a group, and shows trees and groups (collectives
 // design, Server Collectives).
 package main
 

@@ -29,7 +29,7 @@ configuration names the groups.`,
 	return c
 }
 
-// addReady adds the flag for how long to wait until this node is a member.
+// addReady adds the flag that says how long to wait until this node is a member.
 func addReady(c *cobra.Command) func() (ms int64, err error) {
 	t := c.Flags().Duration("timeout", 10*time.Second, "`TIME` to wait until this node is a member")
 	return func() (int64, error) {
@@ -166,12 +166,12 @@ func mcastGroupRow(of *rmcast.GroupStatus) []any {
 	return []any{of.Name, of.Number, of.State, members, manager, version, by}
 }
 
-// mcastGroupDoc is a group as groups prints it.
+// mcastGroupDoc is the JSON output of groups for one group.
 type mcastGroupDoc struct {
 	Name     string          `json:"name"`
 	Number   int             `json:"number"`
 	State    string          `json:"state"`
-	Manager  string          `json:"manager"` // "" while none was heard
+	Manager  string          `json:"manager"` // "" until a manager was heard
 	Managers []string        `json:"managers"`
 	Version  string          `json:"version"`
 	Members  []rmcast.Member `json:"members"`

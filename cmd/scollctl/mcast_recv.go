@@ -45,14 +45,14 @@ interrupt.`,
 		p := heardPrinter{out: bufio.NewWriter(c.OutOrStdout()), talk: c.ErrOrStderr(), group: r.Group, json: g.json, raw: *raw}
 		err := rmcast.OpReceive.Call(c.Context(), g.client(), r, p.report)
 		if c.Context().Err() != nil && r.Count == 0 {
-			err = nil // an interrupt is its end
+			err = nil // an interrupt is the normal end
 		}
 		return errors.Join(err, p.end())
 	}
 	return c
 }
 
-// heardPrinter prints the messages that are delivered.
+// heardPrinter prints the messages that the node delivers.
 type heardPrinter struct {
 	out       *bufio.Writer
 	talk      io.Writer
@@ -82,7 +82,7 @@ func (p *heardPrinter) report(s rmcast.Step) error {
 	return p.out.Flush()
 }
 
-// heardDoc is a message as JSON.
+// heardDoc is the JSON output for a message.
 type heardDoc struct {
 	rmcast.Heard
 	Data []byte `json:"data,omitempty"`

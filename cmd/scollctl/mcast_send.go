@@ -54,7 +54,7 @@ may lack some.`,
 	return c
 }
 
-// messages returns the messages of a command line.
+// messages returns the messages that a command line gives.
 func messages(c *cobra.Command, text []string, file string, lines bool) (io.ReadCloser, error) {
 	switch {
 	case len(text) > 0 && (file != "" || lines):

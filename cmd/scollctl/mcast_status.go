@@ -53,7 +53,7 @@ are delivered here, those below HEAD were sent.`,
 	}
 }
 
-// onlyGroup removes all groups but that of a command line.
+// onlyGroup removes all groups except the one that a command line names.
 func onlyGroup(s *rmcast.Status, args []string) error {
 	if len(args) == 0 {
 		return nil

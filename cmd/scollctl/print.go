@@ -13,7 +13,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// shownNIDs bounds the NIDs that are shown of members with the same answer.
+// shownNIDs bounds how many NIDs are shown of members with the same answer.
 const shownNIDs = 8
 
 // printReply prints the result of a broadcast: a summary, the answers with show, and all
@@ -60,12 +60,12 @@ func rounded(d time.Duration) time.Duration {
 	return d.Round(unit)
 }
 
-// noAnswers shows nothing of the answers.
+// noAnswers prints no answers.
 func noAnswers(io.Writer, *scoll.BroadcastReply) error { return nil }
 
-// same is members with the same answer.
+// same has members that have given the same answer.
 type same struct {
-	text, more string // the answer, and what is shown below it
+	text, more string // the answer, and text to show below it
 	bad        bool
 	nids       []nid.NID
 }
@@ -114,8 +114,8 @@ func printSame(w io.Writer, list []*same) error {
 	return err
 }
 
-// printable makes a line of another program's output safe for a terminal: without control
-// characters.
+// printable returns a line of another program's output without control characters, so that it
+// is safe for a terminal.
 func printable(line string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' || r == 0x7f || 0x80 <= r && r < 0xa0 {

@@ -15,7 +15,7 @@ import (
 
 func nanos(ns int64) time.Duration { return time.Duration(ns) }
 
-// skewDoc is what skew prints as JSON.
+// skewDoc is the JSON output of skew.
 type skewDoc struct {
 	Root      nid.NID           `json:"root"`
 	Clocks    []clock           `json:"clocks"`
@@ -25,8 +25,8 @@ type skewDoc struct {
 // clock is the offset of a member's clock.
 type clock struct {
 	NID    nid.NID `json:"nid"`
-	Offset int64   `json:"offset_ns"` // to this node's
-	Bound  int64   `json:"bound_ns"`  // of the error
+	Offset int64   `json:"offset_ns"` // difference to this node's clock
+	Bound  int64   `json:"bound_ns"`  // bound of the error of Offset
 }
 
 func skewCommand(g *globals) *cobra.Command {
@@ -69,7 +69,7 @@ the one with the least error counts.
 	return c
 }
 
-// skew asks so many times, or until a member does not answer.
+// skew asks all members several times, or until a member does not answer.
 func (g *globals) skew(ctx context.Context, a *audience, rounds int) (doc skewDoc, last *scoll.BroadcastReply, err error) {
 	best := map[nid.NID]clock{}
 	for range rounds {

@@ -11,7 +11,7 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// maxNodes bounds the trees that are drawn, or compared.
+// maxNodes bounds the size of trees that are drawn or compared.
 const maxNodes = 1 << 20
 
 // maxTime bounds latency and overhead, so that times of the largest tree do not overflow.
@@ -28,7 +28,7 @@ daemon: trees are arithmetic on ranks, the positions in a group's list.`,
 	return c
 }
 
-// shape is the tree of a command line.
+// shape has the flags that describe a tree.
 type shape struct {
 	nodes int
 	kind  string
@@ -41,7 +41,7 @@ type shape struct {
 // time between two sends of a node.
 type speed struct{ latency, overhead time.Duration }
 
-// addSize adds the flags of all verbs.
+// addSize adds the flags that all verbs have.
 func (s *shape) addSize(c *cobra.Command) {
 	c.Flags().IntVar(&s.nodes, "nodes", 0, "`NUMBER` of nodes")
 	c.Flags().DurationVar(&s.latency, "latency", 10*time.Microsecond, "`TIME` that a message takes (l in LogP)")

@@ -47,12 +47,12 @@ do, where whoever has the message keeps sending it, is 1.`,
 	return c
 }
 
-// compareDoc is the comparison as JSON.
+// compareDoc is the JSON output of the comparison.
 type compareDoc struct {
 	Nodes       int           `json:"nodes"`
 	Latency     float64       `json:"latency_us"`
 	Overhead    float64       `json:"overhead_us"`
-	Best        float64       `json:"best_us"` // that any tree could do
+	Best        float64       `json:"best_us"` // time of the best possible tree
 	Recommended string        `json:"recommended"`
 	Trees       []comparedDoc `json:"trees"`
 
@@ -63,9 +63,9 @@ type compareDoc struct {
 type comparedDoc struct {
 	Tree     string  `json:"tree"`
 	Depth    int     `json:"depth"`
-	Children int     `json:"children"` // of the root
+	Children int     `json:"children"` // children of the root
 	Time     float64 `json:"time_us"`
-	Ratio    float64 `json:"ratio"` // to the best
+	Ratio    float64 `json:"ratio"` // time divided by that of the best possible tree
 
 	time time.Duration
 }

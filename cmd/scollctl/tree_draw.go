@@ -13,9 +13,9 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// drawing is how to show a tree.
+// drawing says how to show a tree.
 type drawing struct {
-	lines int // of text, 0: any number
+	lines int // largest number of lines of text; 0: not limited
 	dot   bool
 	json  bool
 	svg   string
@@ -56,7 +56,7 @@ func (o *drawing) file(g *grown) error {
 	return err
 }
 
-// treeDoc is a tree as JSON.
+// treeDoc is the JSON output for a tree.
 type treeDoc struct {
 	Tree     string    `json:"tree"`
 	Nodes    int       `json:"nodes"`
@@ -77,12 +77,12 @@ type lastDoc struct {
 
 type rankDoc struct {
 	Rank     int     `json:"rank"`
-	Parent   *int    `json:"parent"`   // null: the root
+	Parent   *int    `json:"parent"`   // rank of the parent; null: this is the root
 	Children []int   `json:"children"` // in the order of sending
-	Level    int     `json:"level"`    // below the root
-	Depth    int     `json:"depth"`    // levels below it
-	Size     int     `json:"size"`     // nodes in its subtree
-	Time     float64 `json:"time_us"`  // when a message arrives
+	Level    int     `json:"level"`    // number of levels between the root and this node
+	Depth    int     `json:"depth"`    // number of levels below this node
+	Size     int     `json:"size"`     // number of nodes in its subtree
+	Time     float64 `json:"time_us"`  // when a message arrives at this node
 }
 
 func treeDocOf(g *grown) treeDoc {
@@ -129,7 +129,7 @@ func headline(w io.Writer, g *grown) {
 // micros returns a time in µs.
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// count returns the text of a number of things.
+// count returns a number with a noun, in the singular or plural.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

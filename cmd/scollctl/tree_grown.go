@@ -6,23 +6,23 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// grown is a tree with all its nodes, which only pictures need.
+// grown is a tree with all its nodes, which only drawing needs.
 type grown struct {
 	tree.Tree
 	speed
 	members []member // by rank
 	order   []int    // ranks by level, those of a level in the order of sending
-	last    int      // the node that gets a message last; of several the first in order
+	last    int      // the node that gets a message last; if there are several, the first in order
 }
 
 // member is a node of a tree.
 type member struct {
-	parent   int // -1: the root
+	parent   int // rank of the parent; -1: this is the root
 	children []int
 	size     int
-	level    int           // below the root
-	depth    int           // levels below it
-	at       time.Duration // when a message arrives
+	level    int           // number of levels between the root and this node
+	depth    int           // number of levels below this node
+	at       time.Duration // when a message arrives at this node
 }
 
 // grow computes all nodes of a tree, in O(N) memory.

@@ -8,7 +8,7 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// maxPicture bounds the nodes of a legible picture.
+// maxPicture bounds the number of nodes of a picture, which would not be legible with more.
 const maxPicture = 4096
 
 // Sizes in a picture, in pixels.
@@ -19,8 +19,8 @@ const (
 	pictureEdge = 24
 )
 
-// point is the position of a node: leaves are side by side, others above the middle of their
-// children.
+// point is the position of a node: leaves are side by side, other nodes above the middle of
+// their children.
 type point struct{ x, y float64 }
 
 // drawSVG draws a tree as a picture. The path to the node that gets a message last is red; the

@@ -5,12 +5,11 @@ import (
 	"io"
 )
 
-// widest bounds the children of a node that are drawn if the tree does not fit.
+// widest bounds how many children of a node are drawn if the tree does not fit.
 const widest = 8
 
-// drawText draws a tree with a line for each node. If these are more than the
-// lines there are, the levels next to the root are drawn as far as they fit, and
-// what is left out is counted.
+// drawText draws a tree with a line for each node. If there are not enough lines, it draws as
+// many levels below the root as fit, and gives the number of nodes that it leaves out.
 func drawText(w io.Writer, g *grown, lines int) {
 	headline(w, g)
 	fmt.Fprintln(w)
@@ -20,14 +19,14 @@ func drawText(w io.Writer, g *grown, lines int) {
 	d.below(g.Root, "")
 }
 
-// textDrawing is a tree while it is drawn.
+// textDrawing is a tree that is being drawn.
 type textDrawing struct {
 	*grown
 	w     io.Writer
-	shown []int // how many children of a rank are drawn
+	shown []int // number of children of each rank that are drawn
 }
 
-// choose selects the nodes that are drawn in so many lines; 0: all.
+// choose selects the nodes to draw in the given number of lines; 0: all nodes.
 func (d *textDrawing) choose(lines int) {
 	if lines <= 0 || d.N <= lines {
 		for rank := range d.shown {
@@ -35,8 +34,8 @@ func (d *textDrawing) choose(lines int) {
 		}
 		return
 	}
-	lines = (lines + 1) / 2 // the other lines say what is left out
-	next := []int{d.Root}   // drawn, so that their children may be
+	lines = (lines + 1) / 2 // the other lines say how many nodes are left out
+	next := []int{d.Root}   // ranks that are drawn, so that their children may be drawn, too
 	for used := 1; len(next) > 0 && used < lines; next = next[1:] {
 		children := d.members[next[0]].children
 		n := min(len(children), widest, lines-used)

@@ -18,7 +18,7 @@ import (
 const (
 	// lookInterval is the time between two requests to the daemon.
 	lookInterval = 200 * time.Millisecond
-	// shownOver is how many broadcasts that are over a terminal shows.
+	// shownOver is how many broadcasts that have ended a terminal shows.
 	shownOver = 10
 )
 
@@ -38,12 +38,12 @@ ends with an interrupt.`,
 	}
 }
 
-// watcher polls the daemon and shows what is new.
+// watcher asks the daemon repeatedly, and shows what has changed.
 type watcher struct {
 	g       *globals
 	out     io.Writer
 	started bool
-	seen    map[uint64]bool // broadcasts by id: whether they were over
+	seen    map[uint64]bool // for each broadcast, by id, whether it had ended
 }
 
 func (w *watcher) run(ctx context.Context, show func(*scoll.Status) error) error {
@@ -93,7 +93,7 @@ func (w *watcher) objects(s *scoll.Status) error {
 	return nil
 }
 
-// screen draws a screen anew.
+// screen draws the screen again.
 func (w *watcher) screen(s *scoll.Status) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n\n", head(s))

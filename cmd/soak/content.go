@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// Every byte that is sent depends on a key and its position, so that the receiver can check
-// it. A key stands for a PUT, or for the memory that a worker offers to GETs.
+// Every byte of a message depends on a key and on its position, so that the receiver can check
+// it. A key stands for a PUT, or for the memory that a worker offers for GETs.
 
 // putKey is the key of a PUT's content.
 func putKey(id opID, size int) uint64 { return mix(id.bits()) + uint64(size) }
@@ -15,8 +15,8 @@ func putKey(id opID, size int) uint64 { return mix(id.bits()) + uint64(size) }
 // of the worker.
 func sourceKey(worker uint8) uint64 { return mix(^uint64(worker)) }
 
-// mix is the finalizer of splitmix64: a bijection in which each bit of the
-// result depends on each of x.
+// mix is the finalizer of splitmix64: a bijection in which each bit of the result depends on
+// each bit of x.
 func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
 	x = (x ^ x>>27) * 0x94D049BB133111EB

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// violation is an error that shows a bug of LNet.
+// violation is an error that shows a defect of LNet.
 type violation struct{ text string }
 
 func (v *violation) Error() string { return v.text }
@@ -19,25 +19,25 @@ func (s *soak) note(format string, args ...any) {
 	fmt.Fprintf(s.notes, "%10.3f "+format+"\n", append([]any{time.Since(s.began).Seconds()}, args...)...)
 }
 
-// tail is the end of a worker's log.
+// tail returns the end of a worker's log.
 func (s *soak) tail(m *member) string {
 	b, _ := os.ReadFile(s.logFile(m))
 	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
 	return strings.Join(lines[max(0, len(lines)-30):], "\n")
 }
 
-// close keeps the evidence of a violation and says how to repeat the run, or removes
-// everything.
+// close keeps the evidence of a violation and prints how to repeat the run; without a violation
+// it removes everything.
 func (s *soak) close(err error) error {
 	s.note("ends: %v", err)
 	s.notes.Close()
 	if v, bad := errors.AsType[*violation](err); bad {
-		_ = s.keepJournal() // the violation is more important
+		_ = s.keepJournal() // an error of this is less important than the violation
 		return fmt.Errorf("VIOLATION after %v, seed %d: %w\n  evidence in %s\n  again: %s",
 			time.Since(s.began).Round(time.Millisecond), s.cfg.seed, v, s.dir, s.cfg.command)
 	}
 	if !s.cfg.keep {
-		_ = os.RemoveAll(s.dir) // not needed any more
+		_ = os.RemoveAll(s.dir) // no longer needed
 	}
 	return err
 }

@@ -9,7 +9,8 @@ import (
 	"ulnet/lnd/lndtest/netlab/netem"
 )
 
-// usualMTU is the MTU of links without a fault. It is large so that few frames are emulated.
+// usualMTU is the MTU of links without a fault. It is large, so that only few frames must be
+// emulated.
 const usualMTU = 9000
 
 // action is the beginning or the end of a fault.
@@ -19,7 +20,7 @@ type action struct {
 	heal  bool
 }
 
-// actions returns the beginnings and ends of a plan's faults in order.
+// actions returns the beginnings and ends of a plan's faults in the order of time.
 func actions(plan []fault) []action {
 	var all []action
 	for i := range plan {
@@ -34,7 +35,7 @@ func actions(plan []fault) []action {
 func (s *soak) carryOut(a action) error {
 	f, m := a.fault, s.members[a.fault.Host]
 	wire := m.wires[f.Link]
-	// Changing a link may take the kernel long: count how long a fault really lasted.
+	// Changing a link may take the kernel long: count the time for which a fault really lasted.
 	if a.heal {
 		s.counts[f.Kind].Seconds += time.Since(s.since[f]).Seconds()
 		delete(s.since, f)
@@ -83,7 +84,7 @@ func unlessHealed[T any](a action, v T) (zero T) {
 	return v
 }
 
-// spoil spoils the frames of a link.
+// spoil makes the emulated link drop, delay or change frames.
 func (m *member) spoil(link int, at ends, p netem.Plan) {
 	if at&hostEnd != 0 {
 		m.wires[link].Spoil(m.host, p)

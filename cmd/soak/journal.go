@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// opID identifies an operation: the worker that started it, the worker's incarnation (a killed
-// worker begins a new one), and a number from 0. It is the header data of a PUT and the match
-// bits of a GET.
+// opID identifies an operation: the worker that started it, the incarnation of the worker
+// (after a kill the worker begins a new one), and a number from 0. The header data of a PUT,
+// and the match bits of a GET, contain the opID.
 type opID struct {
 	Worker      uint8
 	Incarnation uint16
@@ -45,11 +45,11 @@ type recordKind uint8
 
 const (
 	started  recordKind = iota // initiator: before the call
-	sent                       // initiator: SEND event
-	answered                   // initiator: ACK or REPLY event
-	ended                      // initiator: the MD's last event
-	arrived                    // target: PUT event
-	served                     // target: GET event
+	sent                       // initiator: at the SEND event
+	answered                   // initiator: at the ACK or REPLY event
+	ended                      // initiator: at the MD's last event
+	arrived                    // target: at the PUT event
+	served                     // target: at the GET event
 )
 
 func (k recordKind) String() string {
@@ -69,7 +69,7 @@ func (k recordKind) String() string {
 type record struct {
 	Kind   recordKind
 	Op     opKind        // set by the initiator
-	Target uint8         // index of the target worker
+	Target uint8         // number of the target worker
 	Errno  syscall.Errno // 0: success
 	ID     opID
 	Size   uint32 // bytes requested, or transferred
@@ -106,9 +106,9 @@ func parseRecord(b []byte) record {
 }
 
 // journal is a write-ahead log of a worker: each record is written to a pipe before the event
-// has consequences, and survives when the worker is killed. So a PUT that was acknowledged is
-// in the journal of its target, because the ACK leaves after the handler of the PUT event has
-// returned.
+// has consequences, so it survives if the worker is killed. A PUT that was acknowledged is
+// therefore in the journal of its target, because the ACK is sent after the handler of the PUT
+// event has returned.
 type journal struct {
 	mu  sync.Mutex
 	out io.Writer // guarded by mu, as is b
@@ -120,12 +120,12 @@ func (j *journal) add(r record) {
 	defer j.mu.Unlock()
 	j.b = r.appendBinary(j.b[:0])
 	if _, err := j.out.Write(j.b); err != nil {
-		panic(fmt.Sprintf("nobody reads the journal: %v", err)) // the soak has ended
+		panic(fmt.Sprintf("nobody reads the journal: %v", err)) // the process at the other end has ended
 	}
 }
 
-// readJournal passes the records of a worker to f, which owns the slices, until the worker
-// ends.
+// readJournal passes the records of a worker to f, which owns the slices, until the worker ends
+// the journal.
 func readJournal(in io.Reader, f func([]record)) error {
 	b := make([]byte, 4096*recordSize)
 	for have := 0; ; {

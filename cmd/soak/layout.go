@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// layout is what the hosts of a run are joined by. Without routers all are on one net; with
-// routers every other worker is on a second net, and the routers, which come behind the workers, are
-// on both. Each rail of each net is a subnet with a switch of its own.
+// layout describes the networks that join the hosts of a run. Without routers all hosts are on
+// one net. With routers every other worker is on a second net, and the routers, which are
+// numbered after the workers, are on both. Each rail of each net is a subnet with a switch of
+// its own.
 type layout struct {
 	workers, routers, rails int
 	net                     network
@@ -33,7 +34,7 @@ func (l layout) sidesOf(host int) []int {
 // severalPaths reports whether a message can be sent by more than one path.
 func (l layout) severalPaths() bool { return l.rails > 1 || l.routers > 0 }
 
-// netName is the name of a net.
+// netName returns the name of a net.
 func (l layout) netName(side int) string {
 	switch {
 	case l.net == mixed:
@@ -87,7 +88,7 @@ func (l layout) networks(host int) string {
 	return strings.Join(nets, ",")
 }
 
-// routes returns the routes of a host, as in the tunable of that name: to the other net by
+// routes returns the routes of a host, in the form of the tunable routes: to the other net by
 // each router.
 func (l layout) routes(host int) string {
 	var list []string
@@ -98,7 +99,7 @@ func (l layout) routes(host int) string {
 	return strings.Join(list, ";")
 }
 
-// names returns the NIDs by which the workers are called: the first of each.
+// names returns the NIDs by which operations name the workers: the first NID of each worker.
 func (l layout) names() (names []string) {
 	for host := range l.workers {
 		side := l.sidesOf(host)[0]

@@ -10,27 +10,26 @@ import (
 	"ulnet/lnd"
 )
 
-// ledger accounts for every operation of every worker, from the journals. Journals of
-// different workers are read in any order; each one is in order. It is not safe for concurrent
-// use.
+// ledger accounts for every operation of every worker, from the journals. Journals of different
+// workers are read in any order; each one is in order. It is not safe for concurrent use.
 //
 // Invariants:
 //
 //   - each operation has exactly one SEND event and one last event, and none
 //     after that
-//   - an ACK or REPLY comes at most once, only where it was asked for, not
-//     after a failed SEND, and says the size that was asked for
+//   - an ACK or REPLY comes at most once, only if it was asked for, not
+//     after a failed SEND, and reports the size that was asked for
 //   - a PUT arrives at most once, as it was sent, and exactly once if it was
 //     acknowledged; a GET is served at most once
-//   - where a message has several paths, LNet sends it again when a connection was reset
-//     that may have carried it: there it comes once for each try at most, and no worker's
-//     messages come more often again than it sent some again
+//   - if a message has several paths, LNet sends it again when a connection was reset
+//     that may have carried it: then it comes at most once for each try, and the messages of
+//     a worker are not repeated more often than the worker has sent messages again
 //
 // Workers check the content of messages.
 type ledger struct {
-	repeats      bool // messages may be sent again
+	repeats      bool // LNet may send messages again
 	incarnations map[incarnationID]*incarnation
-	taken        int // number of records
+	taken        int // number of records so far
 	recent
 }
 
@@ -40,30 +39,30 @@ type incarnationID struct {
 	Incarnation uint16
 }
 
-// incarnation is the operations that an incarnation of a worker started.
+// incarnation has the operations that an incarnation of a worker started.
 type incarnation struct {
 	ops         []entry // by Seq
 	killed      bool
-	resends     uint64 // messages that it sent again, by its own count; unknown if it was killed
+	resends     uint64 // how many messages it sent again, by its own count; not known if it was killed
 	begun, over int    // operations that have begun and ended, for progress reports
 }
 
 // entry is the state of one operation.
 type entry struct {
-	seen   [served + 1]uint8 // records of each kind, except failed arrivals
-	broken uint8             // failed arrivals
+	seen   [served + 1]uint8 // number of records of each kind, without failed arrivals
+	broken uint8             // number of failed arrivals
 	op     opKind
 	target uint8
-	sentAs syscall.Errno // of the SEND event
-	answer syscall.Errno // of the ACK or REPLY event
-	endAs  syscall.Errno // of the UNLINK event, if that was the last
+	sentAs syscall.Errno // errno of the SEND event
+	answer syscall.Errno // errno of the ACK or REPLY event
+	endAs  syscall.Errno // errno of the UNLINK event, if that was the last event
 	size   uint32
 	got    uint32 // size that arrived
 }
 
 func newLedger() *ledger { return &ledger{incarnations: make(map[incarnationID]*incarnation)} }
 
-// incarnation returns an incarnation, a new one if need be.
+// incarnation returns the data of an incarnation, and creates them if there are none.
 func (l *ledger) incarnation(id incarnationID) *incarnation {
 	if l.incarnations[id] == nil {
 		l.incarnations[id] = new(incarnation)
@@ -74,7 +73,7 @@ func (l *ledger) incarnation(id incarnationID) *incarnation {
 // entry returns the entry of an operation. The target's journal may mention it first.
 func (l *ledger) entry(id opID) (*entry, error) {
 	lf := l.incarnation(incarnationID{id.Worker, id.Incarnation})
-	const ahead = 1 << 20 // no target is further ahead of the initiator's journal
+	const ahead = 1 << 20 // the journal of a target is never further ahead of the initiator's
 	if int(id.Seq) > len(lf.ops)+ahead {
 		return nil, fmt.Errorf("operation %v was never started", id)
 	}
@@ -113,7 +112,7 @@ func (l *ledger) count(r record) {
 	}
 }
 
-// add notes a record of an operation whose message may come so many times at most.
+// add records an event of an operation whose message may arrive most times.
 func (e *entry) add(r record, most uint8) error {
 	comes := r.Kind == arrived || r.Kind == served
 	if comes && r.Errno != 0 {
@@ -164,7 +163,7 @@ func (e *entry) answered(r record) error {
 // kill records that an incarnation was killed.
 func (l *ledger) kill(id incarnationID) { l.incarnation(id).killed = true }
 
-// finish makes the checks that need all journals. In a flawless run, without faults, every
+// finish makes the checks that need all journals. In a flawless run, which has no faults, every
 // operation must have succeeded.
 func (l *ledger) finish(flawless bool) error {
 	for _, id := range slices.SortedFunc(maps.Keys(l.incarnations), compareIncarnations) {
@@ -185,7 +184,7 @@ func (l *ledger) finish(flawless bool) error {
 	return nil
 }
 
-// again is how many messages came that had come before.
+// again returns how many messages arrived that had arrived before.
 func (lf *incarnation) again() (n uint64) {
 	for i := range lf.ops {
 		n += uint64(lf.ops[i].again())
@@ -214,7 +213,7 @@ func (e *entry) finish(killed bool) error {
 	return nil
 }
 
-// again is how often the message came after the first time.
+// again returns how often the message arrived after the first time.
 func (e *entry) again() uint8 { return max(e.seen[arrived]+e.seen[served], 1) - 1 }
 
 // flawless reports whether the operation has all its events, without an error.

@@ -11,12 +11,12 @@
 // duplicate and corrupt packets, slow down, go down, change their MTU and answer TCP with RST,
 // and workers are stopped and killed, by a plan that follows from the seed.
 //
-// Every worker writes a journal that survives its death. The ledger (see ledger.go) compares
-// all journals: no acknowledged message may be lost, none may be delivered twice but those
-// that LNet sends again where there are several paths, every operation must have its events,
-// and in the end no message, credit or memory descriptor may be left. A violation ends the
-// run with exit status 1, the evidence, and a command that runs the same plan again; the
-// machine's timing is not part of the plan.
+// Every worker writes a journal that survives the worker's death. The ledger (see ledger.go)
+// compares all journals: no acknowledged message may be lost, none may be delivered twice
+// except those that LNet sends again over several paths, every operation must have its events,
+// and in the end no message, credit or memory descriptor may be left. A violation ends the run
+// with exit status 1, the evidence, and a command that runs the same plan again; the machine's
+// timing is not part of the plan.
 package main
 
 import (
@@ -40,10 +40,10 @@ func run(ctx context.Context, env cli.Env, args []string) int {
 	return cli.Run(ctx, env, root(env), args)
 }
 
-// maxHosts is bounded by the address and the ID of a worker, and by memory.
+// maxHosts is limited by the address and the number of a worker, and by memory.
 const maxHosts = 16
 
-// maxRails is bounded by the load of emulated links.
+// maxRails is limited by the load of emulated links.
 const maxRails = 4
 
 func root(env cli.Env) *cobra.Command {
@@ -89,7 +89,7 @@ func root(env cli.Env) *cobra.Command {
 	return c
 }
 
-// complete checks the flags and composes the command that repeats the run.
+// complete checks the flags, and sets the command that repeats the run.
 func (cfg *soakConfig) complete(net, faults, level string) (err error) {
 	if cfg.net, err = parseNetwork(net); err != nil {
 		return cli.Usagef("--net: %w", err)

@@ -10,9 +10,9 @@ import (
 	"ulnet/portals"
 )
 
-// The portals of the soak, one for each way to receive.
+// The portals of the soak, one for each way to receive messages.
 const (
-	portalSlots   = 30 // one MD per sender and incarnation; the sender chooses the offset
+	portalSlots   = 30 // one MD for each sender and incarnation; the sender chooses the offset
 	portalBuffers = 31 // MDs for one message each, lazy
 	portalRing    = 32 // MDs for many small messages at rising offsets, lazy
 	portalSource  = 33 // memory for GETs
@@ -25,8 +25,8 @@ const (
 	slotSize    = 128 << 10
 	slots       = 16
 	maxSlotSize = 64 << 10
-	// senderIncarnations is how many incarnations of a sender have slots of their own:
-	// messages of a killed one may still arrive when the next one runs.
+	// senderIncarnations is how many incarnations of a sender have slots of their own: messages of
+	// a killed incarnation may still arrive while the next one runs.
 	senderIncarnations = 4
 
 	buffers     = 16
@@ -36,7 +36,7 @@ const (
 	sourceSize  = 4 << 20
 )
 
-// slotBits are the match bits of the slots that an incarnation of a sender uses.
+// slotBits returns the match bits of the slots that an incarnation of a sender uses.
 func slotBits(id opID) uint64 {
 	return uint64(id.Worker)<<8 | uint64(id.Incarnation%senderIncarnations)
 }
@@ -48,7 +48,7 @@ type memory struct {
 	mu      sync.Mutex
 	mes     map[portals.MEHandle]bool // guarded by mu, as all below
 	leaving bool
-	mds     int           // MDs whose last event has not come
+	mds     int           // number of MDs whose last event has not arrived
 	gone    chan struct{} // closed when leaving and no MD is left
 }
 
@@ -92,7 +92,7 @@ func (m *memory) offerSlots() error {
 	return nil
 }
 
-// postBuffer posts a buffer for one message, and again after each message.
+// postBuffer posts a buffer for one message, and posts it again after each message.
 func (m *memory) postBuffer(segments []lnd.Segment) {
 	m.repost(portalBuffers, portals.MD{
 		Segments: segments, Threshold: 1, Options: portals.OpPut,
@@ -105,8 +105,8 @@ func (m *memory) postBuffer(segments []lnd.Segment) {
 	})
 }
 
-// postRing posts memory for messages of up to maxRingSize, and again when there is no room for
-// another one.
+// postRing posts memory for messages of up to maxRingSize, and posts it again when it has no
+// room for another message.
 func (m *memory) postRing(ring []byte) {
 	m.repost(portalRing, portals.MD{
 		Segments: []lnd.Segment{ring}, Threshold: portals.ThresholdInfinite, MaxSize: maxRingSize,
@@ -120,8 +120,8 @@ func (m *memory) postRing(ring []byte) {
 	})
 }
 
-// repost posts an MD for all senders, with a match entry that is unlinked with it. It does nothing
-// while the worker withdraws its memory.
+// repost posts an MD for all senders, with a match entry that is unlinked together with the MD.
+// It does nothing while the worker withdraws its memory.
 func (m *memory) repost(portal int, md portals.MD) {
 	if err := m.post(portal, portals.Match{Ignore: ^uint64(0)}, portals.Unlink, md); err != nil {
 		m.w.violation("post an MD at portal %d: %v", portal, err)
@@ -157,7 +157,7 @@ func (m *memory) post(portal int, match portals.Match, unlink portals.UnlinkOpti
 	if _, err = table.MDAttach(me, md, unlink); err != nil {
 		m.ended(me)
 		if m.isLeaving() {
-			err = nil // withdraw has just unlinked the ME
+			err = nil // withdraw has just unlinked the match entry
 		}
 	}
 	return err
@@ -191,7 +191,7 @@ func (m *memory) arrived(e *portals.Event) {
 	if e.Err == nil {
 		m.w.compare("PUT "+id.String(), e.Payload(), putKey(id, int(e.MLength)), 0)
 	}
-	// After the comparison: a worker that is killed in between has recorded nothing.
+	// After the comparison: a worker that is killed before this point has recorded nothing.
 	m.w.journal.add(record{Kind: arrived, ID: id, Target: m.w.cfg.Worker, Size: e.MLength, Errno: errnoOf(e.Err)})
 }
 
@@ -217,7 +217,7 @@ func (w *worker) compare(what string, payload lnd.Payload, key, at uint64) {
 	}
 }
 
-// withdraw unlinks all memory and awaits the last events.
+// withdraw unlinks all memory and waits for the last events.
 func (m *memory) withdraw() error {
 	m.mu.Lock()
 	m.leaving = true
@@ -227,7 +227,7 @@ func (m *memory) withdraw() error {
 	}
 	m.mu.Unlock()
 	for _, me := range mes {
-		_ = m.w.node.Table().MEUnlink(me) // ENOENT: it has just unlinked itself
+		_ = m.w.node.Table().MEUnlink(me) // ENOENT: the match entry has just been unlinked by itself
 	}
 	select {
 	case <-m.gone:

@@ -16,18 +16,18 @@ type operation struct {
 	target uint8
 	buffer []byte // of maxSize bytes
 	size   int
-	at     uint64 // GET: offset in the source
+	at     uint64 // GET: offset in the target's memory
 	slot   *slot
 	began  time.Time
 	md     portals.MDHandle
 
-	// Guarded by t.mu.
+	// The fields from here to called are guarded by t.mu.
 	abortAt time.Time // when to give it up; zero: never
 	aborted bool
-	late    bool // a violation was reported
-	called  bool // the call has returned, so it may be given up
+	late    bool // that the operation is late was reported as a violation
+	called  bool // Put or Get has returned, so the operation may be given up
 
-	// Owned by its handler.
+	// The fields from here on are owned by the operation's handler.
 	settled bool // answered
 	failed  bool // not sent
 }
@@ -41,7 +41,7 @@ func (o *operation) handle(e *portals.Event) {
 		o.t.w.journal.add(r)
 		o.failed = e.Err != nil
 		if o.failed && !e.Unlinked {
-			_ = o.t.w.node.Table().MDUnlink(o.md) // ENOENT: it has just unlinked itself
+			_ = o.t.w.node.Table().MDUnlink(o.md) // ENOENT: the MD has just been unlinked by itself
 		}
 	case portals.EventAck, portals.EventReply:
 		r.Kind = answered
@@ -61,8 +61,8 @@ func (o *operation) handle(e *portals.Event) {
 	}
 }
 
-// unlinked returns the reason of an UNLINK event that is the last one. LNet has given up if
-// this program did not unlink the MD; the event does not say so.
+// unlinked returns the reason for an UNLINK event that is the last one. The event does not
+// contain the reason: if this program did not unlink the MD, LNet has given up.
 func (o *operation) unlinked() syscall.Errno {
 	if o.failed || o.t.aborted(o) {
 		return 0
@@ -73,8 +73,8 @@ func (o *operation) unlinked() syscall.Errno {
 	return syscall.ETIMEDOUT
 }
 
-// sweep gives operations up when that is due. An operation that does not end in time is a
-// violation.
+// sweep gives up the operations for which that is due. An operation that does not end in time
+// is a violation.
 func (t *traffic) sweep(ctx context.Context) {
 	ticker := time.NewTicker(sweepInterval)
 	defer ticker.Stop()
@@ -82,7 +82,7 @@ func (t *traffic) sweep(ctx context.Context) {
 		select {
 		case now := <-ticker.C:
 			for _, md := range t.due(now) {
-				_ = t.w.node.Table().MDUnlink(md) // ENOENT: it has just unlinked itself
+				_ = t.w.node.Table().MDUnlink(md) // ENOENT: the MD has just been unlinked by itself
 			}
 		case <-ctx.Done():
 			return

@@ -15,17 +15,17 @@ type faultKind uint8
 
 const (
 	faultLoss    faultKind = iota // nftables drops packets to the host
-	faultRate                     // tbf on the host's interface
-	faultDelay                    // the wire: delay and jitter
-	faultReorder                  // the wire
-	faultDouble                   // the wire
-	faultCorrupt                  // the wire
-	faultMix                      // the wire: everything together
+	faultRate                     // a token bucket (tbf) on the host's interface limits the rate
+	faultDelay                    // the emulated link delays frames, with jitter
+	faultReorder                  // the emulated link reorders frames
+	faultDouble                   // the emulated link duplicates frames
+	faultCorrupt                  // the emulated link corrupts frames
+	faultMix                      // the emulated link does all of these
 	faultLink                     // the host's link is down
 	faultMTU                      // another MTU at both ends of the host's link
 	faultReset                    // the host answers TCP with RST
-	faultStop                     // SIGSTOP, SIGCONT
-	faultKill                     // SIGKILL, a new incarnation
+	faultStop                     // the worker gets SIGSTOP, and later SIGCONT
+	faultKill                     // the worker gets SIGKILL, and a new incarnation starts
 	faultKinds
 )
 
@@ -35,21 +35,21 @@ func (k faultKind) String() string {
 	}[k]
 }
 
-// ofProcess reports whether a fault is one of the worker, not of its link. The two have their
-// faults independently.
+// ofProcess reports whether a fault is one of a worker process rather than of a link. Processes
+// and links have their faults independently of each other.
 func (k faultKind) ofProcess() bool { return k == faultStop || k == faultKill }
 
 // fault is one fault and its duration.
 type fault struct {
-	At, For time.Duration // At is since the start
+	At, For time.Duration // begin, as the time since the start of the run, and duration
 	Host    int
-	Link    int // of the host, for faults of links
+	Link    int // number of the host's link, for faults of links
 	Kind    faultKind
 
-	Wire netem.Plan // for faults of the wire
-	Ends ends       // ends of the link that are impaired
+	Wire netem.Plan // for faults of the emulated link
+	Ends ends       // ends of the link that have the fault
 	Loss float64
-	Rate int64 // bits per second
+	Rate int64 // bits per second, for faultRate
 	MTU  int
 }
 
@@ -82,9 +82,9 @@ func (f *fault) String() string {
 // Limits of a plan.
 const (
 	longestFault        = 8 * time.Second
-	longestPause        = 4 * time.Second // between two faults of a link
-	longestOutage       = 6 * time.Second // of a link or process
-	shortestIncarnation = 3 * time.Second // of a process, between two faults
+	longestPause        = 4 * time.Second // time between two faults of a link
+	longestOutage       = 6 * time.Second // duration of a fault of a link or process
+	shortestIncarnation = 3 * time.Second // time between two faults of a process
 	longestIncarnation  = 25 * time.Second
 	calm                = 0.1 // share of the time without faults, at the end
 )

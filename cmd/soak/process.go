@@ -13,11 +13,11 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// member is a host, its link to the switch, and the worker that runs there.
+// member is a host, with its links and the worker that runs on it.
 type member struct {
 	index       int
 	host        *netlab.Host
-	wires       []*netlab.Wire // by its links
+	wires       []*netlab.Wire // one for each of its links
 	hubs        []*netlab.Host // the switches at their other ends
 	incarnation uint16
 	process     *process // nil between two incarnations
@@ -29,7 +29,7 @@ type memberState uint8
 const (
 	starting memberState = iota
 	running
-	stopped // traffic has ended and nothing is left
+	stopped // traffic has ended, and nothing is in flight
 	exited
 )
 
@@ -50,8 +50,8 @@ type news struct {
 	err         error // error of the process or of reading the journal
 }
 
-// launch starts the next incarnation of a member. Its news goes to inbox until its journal has
-// ended and it has exited.
+// launch starts the next incarnation of a member. News of the incarnation goes to inbox, until
+// its journal has ended and its process has exited.
 func (s *soak) launch(m *member) error {
 	cfg, err := json.Marshal(workerConfig{
 		Worker: uint8(m.index), Incarnation: m.incarnation, Seed: s.cfg.seed, Networks: s.layout.networks(m.index), Routes: s.layout.routes(m.index),
@@ -66,8 +66,8 @@ func (s *soak) launch(m *member) error {
 		return err
 	}
 	defer log.Close()
-	// The pipes of exec.Cmd would not do: it closes them when the process ends, before all
-	// data has been read.
+	// The pipes of package exec are not suitable: exec.Cmd closes them when the process ends,
+	// before all data has been read.
 	stdin, in, err1 := os.Pipe()
 	out, stdout, err2 := os.Pipe()
 	journal, journalIn, err3 := os.Pipe()
@@ -85,7 +85,7 @@ func (s *soak) launch(m *member) error {
 	return nil
 }
 
-// follow reports an incarnation to the main loop.
+// follow passes news of an incarnation to the main loop.
 func (s *soak) follow(m *member, p *process, journal, out *os.File) {
 	incarnation := m.incarnation
 	s.open++
@@ -109,7 +109,7 @@ func (s *soak) follow(m *member, p *process, journal, out *os.File) {
 		for lines := json.NewDecoder(out); ; {
 			var n notice
 			if lines.Decode(&n) != nil {
-				break // end of the output, possibly in the middle of a line
+				break // the output has ended, possibly in the middle of a line
 			}
 			tell(news{notice: &n})
 		}
@@ -132,7 +132,7 @@ func (s *soak) logFile(m *member) string {
 func (s *soak) kill(m *member) {
 	s.ledger.kill(incarnationID{uint8(m.index), m.incarnation})
 	_ = m.process.Signal(syscall.SIGKILL)
-	_ = m.process.Wait() // frees its address and port
+	_ = m.process.Wait() // its address and port are free after that
 	m.process = nil
 	m.incarnation++
 }

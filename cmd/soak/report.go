@@ -17,7 +17,7 @@ type report struct {
 	Incarnations int                   `json:"lives"`
 	Operations   map[string]*totals    `json:"operations"`
 	Faults       map[string]faultCount `json:"faults"`
-	Frames       netem.Counters        `json:"frames"` // of all links
+	Frames       netem.Counters        `json:"frames"` // frames of all links
 }
 
 func (s *soak) report() *report {
@@ -71,7 +71,7 @@ type progress struct {
 	ticker   *time.Ticker
 }
 
-// Intervals of progress on a terminal, and in logs.
+// Intervals of progress output on a terminal, and in logs.
 const (
 	quickly = 500 * time.Millisecond
 	slowly  = 10 * time.Second

@@ -20,20 +20,20 @@ import (
 // Time limits that do not depend on LNet.
 const (
 	startTimeout = 30 * time.Second
-	// stopTimeout is longer than twice a worker's own patience.
+	// stopTimeout is longer than twice the patience of a worker.
 	stopTimeout = 2*patience + 10*time.Second
 	quitTimeout = 2*patience + 10*time.Second
-	// restTime is the length of silence after which nothing is in flight any more.
+	// restTime is the time without arrivals after which nothing is in flight any more.
 	restTime = time.Second
 )
 
-// soakConfig is the command line.
+// soakConfig has the flags of the command line.
 type soakConfig struct {
 	length  time.Duration
 	net     network
 	seed    uint64
-	hosts   int // workers
-	rails   int // links of each host on each of its nets
+	hosts   int // number of workers
+	rails   int // number of links of each host on each of its nets
 	routers int
 	rate    int // operations per second and worker
 	faults  []faultKind
@@ -47,22 +47,22 @@ type soakConfig struct {
 type soak struct {
 	cfg      soakConfig
 	self     string // path of this program
-	dir      string // folder of logs
+	dir      string // folder of the logs
 	progress *progress
 	layout   layout
-	members  []*member // workers, and routers behind them
+	members  []*member // workers, followed by routers
 	began    time.Time
 	started  bool // all workers run; new incarnations start their traffic at once
 	quitting bool // workers have been told to quit
 
 	ledger *ledger
 	counts [faultKinds]faultCount
-	since  map[*fault]time.Time // when the current faults began
-	notes  *os.File             // log of what was done, with times
+	since  map[*fault]time.Time // when each current fault began
+	notes  *os.File             // log of all actions, with times
 
 	inbox     chan news
-	over      chan struct{} // closed when inbox is not read any more
-	open      int           // journals that have not ended
+	over      chan struct{} // closed when inbox is no longer read
+	open      int           // number of journals that have not ended
 	followers sync.WaitGroup
 }
 
@@ -71,7 +71,7 @@ type faultCount struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// runSoak runs the soak. It returns a report also with an error.
+// runSoak runs the soak. With an error it returns a report, too.
 func runSoak(ctx context.Context, cfg soakConfig, stderr io.Writer) (*report, error) {
 	s := &soak{
 		cfg: cfg, ledger: newLedger(), since: make(map[*fault]time.Time), inbox: make(chan news, 256), over: make(chan struct{}), began: time.Now(),
@@ -90,7 +90,7 @@ func runSoak(ctx context.Context, cfg soakConfig, stderr io.Writer) (*report, er
 		return nil, err
 	}
 	err = netlab.Perform(func(t netlab.T) error {
-		// Cleanups run in reverse order: the followers end after the workers.
+		// Cleanups run in reverse order, so the followers end after the workers.
 		t.Cleanup(s.followers.Wait)
 		t.Cleanup(func() { close(s.over) })
 		s.build(t)
@@ -104,7 +104,7 @@ func runSoak(ctx context.Context, cfg soakConfig, stderr io.Writer) (*report, er
 	return r, s.close(err)
 }
 
-// build makes the hosts, each with a link to the switch of each of its rails.
+// build makes the hosts, each with links to the switches of its rails.
 func (s *soak) build(t netlab.T) {
 	lab := netlab.New(t)
 	hubs := make(map[link]*netlab.Host)
@@ -124,7 +124,8 @@ func (s *soak) build(t netlab.T) {
 }
 
 func (s *soak) run(ctx context.Context) error {
-	// Routers first: a gateway that does not answer its first check is down until the next.
+	// Routers first, because a gateway that does not answer its first check stays down until the
+	// next one.
 	for _, m := range slices.Backward(s.members) {
 		if err := s.launch(m); err != nil {
 			return err
@@ -161,7 +162,7 @@ func (s *soak) run(ctx context.Context) error {
 	return s.finish(ctx)
 }
 
-// finish stops all traffic and checks that nothing is left.
+// finish stops all traffic and checks that nothing is in flight.
 func (s *soak) finish(ctx context.Context) error {
 	if err := s.await(ctx, startTimeout, "workers to start", s.all(running)); err != nil {
 		return err
@@ -185,7 +186,7 @@ func (s *soak) finish(ctx context.Context) error {
 	return nil
 }
 
-// tellAll sends a command to all workers and waits until all are in a state.
+// tellAll sends a command to all workers and waits until all have reached a state.
 func (s *soak) tellAll(ctx context.Context, line string, timeout time.Duration, state memberState) error {
 	s.note("tells workers to %s", line)
 	for _, m := range s.members {
@@ -196,8 +197,8 @@ func (s *soak) tellAll(ctx context.Context, line string, timeout time.Duration, 
 	return s.await(ctx, timeout, "workers to "+line, s.all(state))
 }
 
-// rest waits until nothing arrives any more: a PUT without ACK ends at its sender before it
-// arrives.
+// rest waits until no message arrives any more. That is necessary because a PUT without ACK
+// ends at its sender before it arrives.
 func (s *soak) rest(ctx context.Context) error {
 	for before := -1; before != s.ledger.taken; {
 		before = s.ledger.taken
@@ -208,14 +209,14 @@ func (s *soak) rest(ctx context.Context) error {
 	return nil
 }
 
-// all is the condition that every member has at least reached a state.
+// all returns the condition that every member has reached a state, or a later one.
 func (s *soak) all(state memberState) func() bool {
 	return func() bool {
 		return !slices.ContainsFunc(s.members, func(m *member) bool { return m.state < state })
 	}
 }
 
-// until processes news until an instant since the beginning.
+// until processes news until an instant, given as the time since the beginning.
 func (s *soak) until(ctx context.Context, at time.Duration) error {
 	return s.loop(ctx, time.After(time.Until(s.began.Add(at))), func() bool { return false })
 }

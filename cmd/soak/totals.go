@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// totals are the outcomes of the operations of one kind.
+// totals has the outcomes of the operations of one kind.
 type totals struct {
 	Operations int            `json:"operations"`
-	OK         int            `json:"ok"`         // sent or, where an answer was asked for, answered
-	Bytes      uint64         `json:"bytes"`      // of the operations that were OK
-	Failed     map[string]int `json:"failed"`     // SEND failed, by errno
-	Unanswered map[string]int `json:"unanswered"` // sent, and no answer came, by errno
-	Killed     int            `json:"killed"`     // ended with their process
-	Arrived    int            `json:"arrived"`    // at their targets, of all
-	Again      int            `json:"again"`      // arrivals of what had arrived before
+	OK         int            `json:"ok"`         // operations that were sent and, if they ask for an answer, answered
+	Bytes      uint64         `json:"bytes"`      // bytes of these operations
+	Failed     map[string]int `json:"failed"`     // operations whose SEND failed, by errno
+	Unanswered map[string]int `json:"unanswered"` // operations that were sent without getting an answer, by errno
+	Killed     int            `json:"killed"`     // operations that ended because their process was killed
+	Arrived    int            `json:"arrived"`    // operations whose message arrived at the target
+	Again      int            `json:"again"`      // arrivals of messages that had arrived before
 	Broken     int            `json:"broken"`     // arrivals that failed
 }
 
-// unlinked counts operations that the worker gave up by itself, which it does at random.
+// unlinked counts the operations that the worker gave up itself, which it does at random.
 const unlinked = "unlinked"
 
 // total sums the outcomes.
@@ -62,7 +62,7 @@ func (t *totals) add(e *entry) {
 	}
 }
 
-// reasons formats counts by errno, the most frequent first.
+// reasons returns counts by errno as text, the most frequent first.
 func reasons(counts map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(counts[b]-counts[a], strings.Compare(a, b))

@@ -10,10 +10,11 @@ import (
 	"ulnet/portals"
 )
 
-// inFlight bounds the operations in flight of a worker.
+// inFlight bounds the number of operations in flight of a worker.
 const inFlight = 48
 
-// longestAbort bounds the time after which an operation is given up, if it is to be.
+// longestAbort bounds the time after which a worker gives up those operations that it gives up
+// at random.
 const longestAbort = 2 * time.Second
 
 // slotRest is how long a slot is not used after a PUT whose outcome is unknown. It is longer
@@ -24,13 +25,13 @@ const slotRest = patience
 type traffic struct {
 	w      *worker
 	random *rand.Rand
-	tokens chan struct{} // one token per operation in flight
+	tokens chan struct{} // a token for each operation in flight
 	next   uint32        // sequence number of the next operation
 
 	mu    sync.Mutex
 	open  map[uint32]*operation // guarded by mu, as all below
-	free  [][]byte              // buffers of maxSize, for operations
-	slots map[slot]time.Time    // in use until then; no entry: free
+	free  [][]byte              // free buffers of maxSize bytes
+	slots map[slot]time.Time    // until when each slot is in use; no entry: free
 }
 
 // slot is a slot in the memory of a worker.
@@ -50,7 +51,7 @@ func newTraffic(w *worker) *traffic {
 	return t
 }
 
-// run starts operations until ctx ends, and returns when none is in flight.
+// run starts operations until ctx ends, and returns when none is in flight any more.
 func (t *traffic) run(ctx context.Context) {
 	pause := time.NewTicker(time.Second / time.Duration(t.w.cfg.Rate))
 	defer pause.Stop()
@@ -70,7 +71,7 @@ func (t *traffic) run(ctx context.Context) {
 		}
 	}
 	for range inFlight {
-		t.tokens <- struct{}{} // waits until all tokens are back
+		t.tokens <- struct{}{} // blocks until all tokens are back
 	}
 	stopSweeping()
 	sweeper.Wait()
@@ -101,12 +102,12 @@ func (t *traffic) choose() *operation {
 	return o
 }
 
-// size is often small, sometimes 0, and 1 MiB at most.
+// size returns a random size that is often small, sometimes 0, and at most 1 MiB.
 func (t *traffic) size() int {
 	limits := []int{1, 256, 4096, 4096, 64 << 10, 64 << 10, maxSize}
 	limit := limits[t.random.IntN(len(limits))]
 	if t.random.IntN(20) == 0 {
-		return limit // the limits themselves
+		return limit // exactly the limit
 	}
 	return t.random.IntN(limit)
 }
@@ -145,7 +146,7 @@ func (t *traffic) start(o *operation) {
 	t.mu.Unlock()
 }
 
-// put draws the target memory of a PUT.
+// put chooses the target memory of a PUT at random.
 func (t *traffic) put(o *operation) portals.PutRequest {
 	r := portals.PutRequest{
 		MD: o.md, Ack: o.kind == opPutAck, Target: t.w.id(o.target), Portal: portalBuffers,
@@ -170,7 +171,7 @@ func (t *traffic) takeSlot(target uint8) *slot {
 	for i := range slots {
 		s := slot{target, (first + i) % slots}
 		if until, used := t.slots[s]; !used || time.Now().After(until) {
-			t.slots[s] = time.Now().Add(24 * time.Hour) // until end sets it
+			t.slots[s] = time.Now().Add(24 * time.Hour) // in use until the operation's end sets another time
 			return &s
 		}
 	}

@@ -23,18 +23,19 @@ import (
 	"ulnet/lnet/route"
 )
 
-// Commands to a worker, one per line of its standard input. End of input is cmdQuit.
+// Commands to a worker, one per line of its standard input. The end of input has the effect of
+// cmdQuit.
 const (
 	cmdStart = "start" // start operations
 	cmdStop  = "stop"  // start no more operations, and finish those in flight
-	cmdQuit  = "quit"  // take everything down and end
+	cmdQuit  = "quit"  // withdraw all memory, stop the node and exit
 )
 
 // notice is a message of a worker on its standard output, one JSON object per line.
 type notice struct {
 	Kind noticeKind `json:"kind"`
 	Text string     `json:"text,omitempty"` // description of a violation
-	// Resends is how many messages were sent again, in the answer to cmdStop.
+	// Resends is how many messages the node has sent again; in the answer to cmdStop.
 	Resends uint64 `json:"resends,omitempty"`
 }
 
@@ -42,7 +43,7 @@ type noticeKind string
 
 const (
 	noticeReady     noticeKind = "ready"
-	noticeStopped   noticeKind = "stopped" // answers cmdStop: nothing is left
+	noticeStopped   noticeKind = "stopped" // answer to cmdStop: nothing is in flight
 	noticeViolation noticeKind = "violation"
 )
 
@@ -67,12 +68,12 @@ type workerConfig struct {
 	Worker      uint8
 	Incarnation uint16
 	Seed        uint64
-	Networks    string   // of this one
-	Routes      string   // of this one
-	Router      bool     // it routes, and starts no operations
+	Networks    string   // networks of this worker
+	Routes      string   // routes of this worker
+	Router      bool     // the worker is a router, and starts no operations
 	Names       []string // NIDs of all workers, in order
-	Rate        int      // operations per second at most
-	Abort       bool     // give some operations up at random
+	Rate        int      // largest number of operations per second
+	Abort       bool     // give up some operations at random
 	Log         slog.Level
 }
 
@@ -92,8 +93,8 @@ func workerCommand(env cli.Env) *cobra.Command {
 	return c
 }
 
-// worker is one node of the soak. It offers memory to the others and starts operations on
-// theirs.
+// worker is one node of the soak. It offers memory to other workers, and starts operations on
+// the memory of others.
 type worker struct {
 	cfg     workerConfig
 	node    *node.Node
@@ -127,7 +128,8 @@ func runWorker(ctx context.Context, env cli.Env, cfg workerConfig, to io.Writer)
 	return errors.Join(err, w.node.Shutdown(ctx))
 }
 
-// nodeConfig is the same in all incarnations of a worker, and differs between workers.
+// nodeConfig returns the configuration of the node, which is the same in all incarnations of a
+// worker.
 func (w *worker) nodeConfig() config.Config {
 	c := config.Default()
 	c.Networks = w.cfg.Networks
@@ -135,7 +137,7 @@ func (w *worker) nodeConfig() config.Config {
 	c.TransactionTimeout = transactionTimeout
 	c.TCP.MinReconnect, c.TCP.MaxReconnect = minReconnect, maxReconnect
 	c.TCP.ConnsPerPeer = 1 + int(w.cfg.Worker)%3
-	// On RDMA only the keepalive detects that a peer has died.
+	// Over RDMA, only the keepalive detects that a peer has died.
 	c.O2IB.LND.ConnsPerPeer, c.O2IB.LND.Keepalive = c.TCP.ConnsPerPeer, keepalive
 	return c
 }
@@ -179,8 +181,8 @@ func (w *worker) obey(ctx context.Context, in io.Reader, t *traffic) {
 	}
 }
 
-// awaitQuiet waits until the node has no message in flight and all its credits. Others may
-// still send to it.
+// awaitQuiet waits until the node has no message in flight and all its credits. Other workers
+// may still send messages to it.
 func (w *worker) awaitQuiet() {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
@@ -196,7 +198,7 @@ func (w *worker) awaitQuiet() {
 	}
 }
 
-// unsettled says what a node has in flight; "" for nothing.
+// unsettled returns what a node has in flight, "" for nothing.
 func unsettled(s node.Status, router lnet.RouterSnapshot, peers []lnet.PeerSnapshot) string {
 	if n := s.Stats.MsgsAlloc; n != 0 {
 		return fmt.Sprintf("%d messages are left", n)
@@ -229,7 +231,7 @@ func (w *worker) violation(format string, args ...any) {
 	w.say(notice{Kind: noticeViolation, Text: fmt.Sprintf("worker %d: ", w.cfg.Worker) + fmt.Sprintf(format, args...)})
 }
 
-// id is the LNet process of a worker.
+// id returns the LNet process id of a worker.
 func (w *worker) id(worker uint8) nid.ProcessID {
 	return nid.ProcessID{NID: nid.MustParse(w.cfg.Names[worker]), PID: nid.LustrePID}
 }

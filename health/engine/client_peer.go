@@ -29,7 +29,7 @@ type peer struct {
 	sequence uint64        // sequence number of the latest question
 	at       time.Duration // active time of the next question
 	wait     time.Duration // back-off: time between questions
-	since    time.Duration // active time when the server was first told who the present master is
+	since    time.Duration // active time when the server was first told of the present master
 	asked    time.Duration // active time of the latest question
 	said     wire.Code     // the server's latest refusal to be the master; OK: none since it agreed
 	evict    time.Duration // T_evict of the server, if that refusal was OtherTimes
@@ -76,7 +76,7 @@ func (c *Client) lose(p *peer, why wire.Code) {
 	}
 }
 
-// inform asks a server to connect, or tells a connected server who the master is (CH-7, CH-17,
+// inform asks a server to connect, or tells a connected server which server is the master (CH-7, CH-17,
 // CH-51). It repeats that until the server answers.
 func (c *Client) inform(p *peer) {
 	m := wire.Message{Kind: wire.Connect, Server: c.master, Epoch: c.epoch, Name: []byte(c.cfg.Name), Token: c.token}

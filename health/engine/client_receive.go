@@ -112,7 +112,7 @@ func (c *Client) answered(p *peer, m *wire.Message) {
 }
 
 // accepted records a connection. If the client no longer waits for this connection, it must
-// tell the server who the master is.
+// tell the server which one is the master.
 func (c *Client) accepted(p *peer, m *wire.Message) {
 	c.setAttached(p)
 	if c.phase == electing && !c.election.candidate.IsValid() {
@@ -133,8 +133,8 @@ func (c *Client) accepted(p *peer, m *wire.Message) {
 
 // late handles the agreement of a server that the client has given up meanwhile. The client is
 // now connected to that server. If the server considered itself the master it would evict the
-// client everywhere once it hears no pings. So the client repeats who the master is until the
-// server answers, and then disconnects from it.
+// client everywhere once it hears no pings. So the client repeats which server is the master
+// until the server answers, and then disconnects from it.
 func (c *Client) late(p *peer, m *wire.Message) {
 	if m.Kind == wire.Chosen && m.Epoch == c.epoch { // the server knows the master
 		c.farewell(p.id, wire.NotConnected)
@@ -299,8 +299,8 @@ func (c *Client) orphaned(p *peer, m *wire.Message) {
 	}
 }
 
-// reminded handles the notice of a server that has learned from other servers who the master
-// is, for instance after a restart. The client may have given up the connection to that server
+// reminded handles the notice of a server that has learned from other servers which one is
+// the master, for instance after a restart. The client may have given up the connection to that server
 // meanwhile.
 func (c *Client) reminded(p *peer, m *wire.Message) {
 	switch {

@@ -8,25 +8,25 @@ import (
 	"ulnet/cmd/internal/program"
 )
 
-// Action is a program of the configuration that roots can run.
+// Action is a configured program that roots of requests can run.
 type Action struct {
 	Run     []string      // program and arguments
-	Timeout time.Duration // until its processes are killed
-	User    *program.User // that it runs as; nil: the daemon's
+	Timeout time.Duration // time after which its processes are killed
+	User    *program.User // user as which it runs; nil: the daemon's
 }
 
 // job is one run of an action.
 type job struct {
 	action Action
-	limit  time.Duration // on the action's timeout; 0: none
+	limit  time.Duration // upper limit of the action's timeout; 0: none
 	text   []byte        // standard input
 	root   string
-	file   string // with the bulk data; "" for none
-	output int    // bytes of the end of the output that are kept
+	file   string // file with the bulk data; "" for none
+	output int    // how many bytes at the end of the output are kept
 }
 
-// run runs an action, and kills all processes of its group: when its program has ended, after
-// the timeout, or with ctx. An error says that it did not start.
+// run runs an action. It kills all processes of the action's group when the program has ended,
+// after the timeout, or when ctx ends. An error says that the action did not start.
 func (j *job) run(ctx context.Context) (Ran, error) {
 	r := program.Run{
 		Args: j.action.Run, User: j.action.User, Env: []string{"SCOLL_ROOT=" + j.root}, Input: j.text,
@@ -44,11 +44,13 @@ func (j *job) run(ctx context.Context) (Ran, error) {
 	return Ran{Exit: result.Exit, TimeOver: result.TimeOver, Cut: result.Cut, Output: result.Output}, err
 }
 
-// fileOfUser is the path of the bulk data for an action of another user, which cannot enter
-// the folder of the file: an open file, the first after standard input, output and error.
+// fileOfUser is the path of the bulk data for an action that runs as another user and cannot
+// enter the folder of the file. The file is passed as an open file, the first one after
+// standard input, output and error.
 const fileOfUser = "/proc/self/fd/3"
 
-// handOver gives an action its file, until closeFile is called.
+// handOver passes the file with bulk data to an action, which can use it until closeFile is
+// called.
 func (j *job) handOver(r *program.Run) (closeFile func(), err error) {
 	u := j.action.User
 	switch {

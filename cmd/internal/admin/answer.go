@@ -11,16 +11,16 @@ import (
 
 // Answer is the answer of a member.
 type Answer struct {
-	Version uint16        // of the format
+	Version uint16        // version of the format
 	Status  scoll.Status  // OK, or why there is no data
 	Took    time.Duration // processing time of the member, in µs on the wire
-	Data    []byte        // depends on the verb
+	Data    []byte        // content depends on the verb
 }
 
 const (
-	answerSize = 12 // without data
+	answerSize = 12 // size of an answer without data
 	clockSize  = 32
-	runSize    = 8 // without output
+	runSize    = 8 // size of a result of an action without output
 	maxVersion = 128
 )
 
@@ -35,7 +35,7 @@ func (a *Answer) AppendTo(b []byte) []byte {
 	return append(b, a.Data...)
 }
 
-// maxTook is longer than any answer can take; larger values are cut to it.
+// maxTook is longer than any answer can take; it replaces larger values.
 const maxTook = 24 * time.Hour
 
 // ParseAnswer parses an answer, or returns ErrReply. Data is part of b.
@@ -50,7 +50,8 @@ func ParseAnswer(b []byte) (a Answer, err error) {
 	return a, nil
 }
 
-// longest returns the length of the longest answer to a verb, with so many bytes of output.
+// longest returns the size of the longest answer to a verb, with the given number of bytes of
+// output.
 func longest(v Verb, output int) uint32 {
 	switch v {
 	case VersionOf:
@@ -69,10 +70,10 @@ func longest(v Verb, output int) uint32 {
 
 // Reading is a reading of a member's clock.
 type Reading struct {
-	Received int64         // when the request came, by that clock, in ns since 1970
-	Sent     int64         // when the answer was sent, likewise
-	Offset   time.Duration // of that clock to this node's
-	Bound    time.Duration // of the error of Offset
+	Received int64         // when the request arrived, by the member's clock, in ns since 1970
+	Sent     int64         // when the answer was sent, by the member's clock, in ns since 1970
+	Offset   time.Duration // offset of the member's clock to this node's
+	Bound    time.Duration // bound of the error of Offset
 }
 
 // AppendTo appends the reading.
@@ -95,17 +96,14 @@ func ParseReading(b []byte) (c Reading, err error) {
 	}, nil
 }
 
-// through converts a reading that is relative to a child's clock into one relative to this
-// node's. node is the reading of the child itself, t1 when this node sent the request to it,
-// and t4 when the answer came.
-//
-// The child's clock differs by ((t2-t1)+(t3-t4))/2 from this node's, and half of the time on
-// the way bounds the error, as in NTP.
+// through converts a reading relative to a child's clock into one relative to this node's
+// clock. node is the reading of the child itself; t1 is when this node sent the request to the
+// child, and t4 when the child's answer arrived, both by this node's clock.
 func (c Reading) through(node Reading, t1, t4 int64) Reading {
 	c.Offset += time.Duration((node.Received - t1 + node.Sent - t4) / 2)
 	bound := max(time.Duration((t4-t1-(node.Sent-node.Received)+1)/2), 0)
 	if c.Bound += bound; c.Bound < bound {
-		c.Bound = Unbounded // overflow: it was unbounded, or forged
+		c.Bound = Unbounded // overflow: the bound was Unbounded, or is forged
 	}
 	return c
 }
@@ -116,8 +114,8 @@ const Unbounded = time.Duration(math.MaxInt64)
 // Ran is the result of an action.
 type Ran struct {
 	Exit     int32  // exit code, or minus the signal that ended it
-	TimeOver bool   // it was killed after its timeout
-	Cut      bool   // the beginning of the output is lost
+	TimeOver bool   // it was killed because its timeout had passed
+	Cut      bool   // the beginning of the output was dropped
 	Output   []byte // the end of its standard output and error
 }
 

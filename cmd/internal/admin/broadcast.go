@@ -13,19 +13,19 @@ import (
 	"ulnet/scoll"
 )
 
-// Grace is the time that the answer to an action may take after the time for the action itself.
+// Grace is how much longer than the action itself the answer to an action may take.
 const Grace = time.Second
 
 // Order is a broadcast to be sent.
 type Order struct {
-	Verb   Verb   // of the request
-	Action string // with Run: its name
-	Text   []byte // for the verb
-	Room   int    // with Clients: bytes of an answer
-	Bulk   []byte // bulk data, nil for none
-	Live   bool   // to the live members only
-	// Carry sends Bulk to the members another way, before they are asked, and reports
-	// whether it did: members that have it by then do not fetch it. May be nil.
+	Verb   Verb   // verb of the request
+	Action string // with Run: name of the action
+	Text   []byte // text for the verb
+	Room   int    // with Clients: size of an answer in bytes
+	Bulk   []byte // bulk data; nil for none
+	Live   bool   // send to the live members only
+	// Carry sends Bulk to the members another way before they are asked, and reports whether it
+	// has. Members that have received Bulk in this way do not fetch it. May be nil.
 	Carry func(ctx context.Context, id ID, bulk []byte) bool
 	// Timeout is how long a member may take. Messages in the tree take more time, see
 	// scoll.Config.RTT.
@@ -34,20 +34,20 @@ type Order struct {
 
 // Outcome is the result of a broadcast.
 type Outcome struct {
-	Sent      int64             // when the root sent it, in ns since 1970
-	Elapsed   time.Duration     // until all answers were there
+	Sent      int64             // when the root sent the request, in ns since 1970
+	Elapsed   time.Duration     // time until all answers had arrived
 	Sending   time.Duration     // how long the root took to send it to its children
-	Children  int               // of the root
-	Status    scoll.Status      // OK, or why it was never sent
-	Nodes     int               // that it was sent to, including the root
-	Answers   []Piece           // sorted by NID
-	Unreached []scoll.Unreached // sorted by NID
+	Children  int               // number of the root's children
+	Status    scoll.Status      // OK, or why the request was never sent
+	Nodes     int               // number of nodes that the request was sent to, including the root
+	Answers   []Piece           // answers of members, sorted by NID
+	Unreached []scoll.Unreached // members without an answer, sorted by NID
 	LeftOut   []nid.NID         // with Live: members that were dead
 }
 
 // Piece is a member's answer.
 type Piece struct {
-	NID nid.NID // of the member
+	NID nid.NID // NID of the member
 	Answer
 }
 
@@ -62,7 +62,7 @@ type call struct {
 	outcome Outcome
 
 	mu       sync.Mutex
-	g        *gathering // of the latest attempt; guarded by mu, like all below
+	g        *gathering // answers to the latest attempt; guarded by mu, like all below
 	sending  time.Duration
 	children int
 }
@@ -126,7 +126,7 @@ func (s *Service) newCall(ctx context.Context, o Order) *call {
 	return c
 }
 
-// Room returns how many bytes a text for an action may have, over a group now.
+// Room returns how many bytes a text for an action may have at present, with a group.
 func Room(g *scoll.Group, action string) (bytes int, err error) {
 	bytes, err = g.MaxPayload()
 	return max(bytes-requestSize-len(action), 0), err
@@ -164,8 +164,7 @@ func (s *Service) begin(r *scoll.Request, c *call) error {
 	return err
 }
 
-// noteSending records how long it took to send to the children. The outcome may already be
-// there.
+// noteSending records how long sending to the children took. The outcome may be set already.
 func (c *call) noteSending(sending time.Duration, children int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,13 +187,13 @@ func (s *Service) prepareCall(r *scoll.Request, c *call) error {
 	return nil
 }
 
-// again prepares another attempt of a broadcast of this node.
+// again prepares another attempt of this node's broadcast.
 func (s *Service) again(r *scoll.Request) error {
 	return s.prepareCall(r, r.Private().(*call))
 }
 
-// complete sets the outcome of a broadcast, when this node's own answer is there, too, if it
-// has to have one.
+// complete sets the outcome of a broadcast, once this node's own answer is set, too, if the
+// node is asked.
 func (s *Service) complete(r *scoll.Request, c *call) {
 	o := &c.outcome
 	o.Sent, o.Status, o.LeftOut = c.sent, r.Status(), r.LeftOut()

@@ -11,8 +11,8 @@ import (
 )
 
 // Bulk data can be sent by multicast before the request goes down the tree. A member that has
-// all of it when the request comes does not fetch it from its parent; other members do.
-// Messages are
+// received all of it when the request arrives does not fetch it from its parent; other members
+// do. Messages are
 //
 //	 0  4  magic   "SCBK"
 //	 4  2  version
@@ -26,7 +26,7 @@ const (
 	carriedVersion = 1
 	// CarriedHeader is the length of a message without its data.
 	CarriedHeader = 40
-	// carriedKept is how long data is kept without its request.
+	// carriedKept is how long data is kept while its request has not arrived.
 	carriedKept = time.Minute
 )
 
@@ -46,15 +46,16 @@ func AppendCarried(b []byte, id ID, bulk []byte, from, to int) []byte {
 // Carried stores bulk data of other nodes' broadcasts until their requests come. Its methods
 // are safe for concurrent use.
 type Carried struct {
-	most  int // bytes of one
-	limit int // bytes of all
+	most  int // limit of the bytes of one broadcast
+	limit int // limit of the bytes of all broadcasts
 
 	mu    sync.Mutex
 	list  []*load // guarded by mu, like all below; the oldest first
 	bytes int
 }
 
-// NewCarried returns a store for so many bytes of one broadcast, and of all.
+// NewCarried returns a store that keeps up to most bytes of one broadcast, and up to limit
+// bytes of all.
 func NewCarried(most, limit int) *Carried { return &Carried{most: most, limit: limit} }
 
 // load is the bulk data of a broadcast, which may be incomplete.
@@ -66,8 +67,8 @@ type load struct {
 	at   time.Time
 }
 
-// Put adds a message from a root. Messages come in order, as in a multicast group with fifo: one
-// that is ahead of the next expected byte is dropped, and the data will be fetched.
+// Put adds a message from a root. Messages arrive in order, as in a multicast group with FIFO.
+// A message beyond the next expected byte is dropped, and the member will fetch the data.
 func (c *Carried) Put(root nid.NID, b []byte, now time.Time) {
 	le := binary.LittleEndian
 	if len(b) < CarriedHeader || !IsCarried(b) || le.Uint16(b[4:]) != carriedVersion {
@@ -88,13 +89,13 @@ func (c *Carried) Put(root nid.NID, b []byte, now time.Time) {
 		i = len(c.list) - 1
 	}
 	if i < 0 || uint64(c.list[i].have) != offset || uint64(len(c.list[i].data)) != length {
-		return // the data was dropped, or the group does not keep the order
+		return // the data was dropped, or messages are out of order
 	}
 	l := c.list[i]
 	l.have += copy(l.data[offset:], piece)
 }
 
-// room makes room for data: it drops data that is too old, and then the oldest.
+// room makes room for data: it drops data that has been kept for too long, and then the oldest.
 func (c *Carried) room(length int, now time.Time) {
 	for len(c.list) > 0 && (now.Sub(c.list[0].at) > carriedKept || c.bytes+length > c.limit) {
 		c.drop(0)
@@ -110,7 +111,7 @@ func (c *Carried) find(root nid.NID, id ID) int {
 	return slices.IndexFunc(c.list, func(l *load) bool { return l.root == root && l.id == id })
 }
 
-// Take removes and returns the data of a broadcast; nil if it is incomplete.
+// Take removes and returns the data of a broadcast; nil if it is not complete.
 func (c *Carried) Take(root nid.NID, id ID) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

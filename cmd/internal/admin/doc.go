@@ -1,6 +1,6 @@
 // Package admin is the administration service of lnetd over collectives: a program asks all
-// servers of a group at once, and gets one answer with a piece from each. Package scoll
-// reports the servers that did not answer.
+// servers of a group at once, and gets one answer with a piece from each. Package scoll reports
+// the servers that did not answer.
 //
 //	ping     nothing: the server is up
 //	version  the version of its lnetd
@@ -10,10 +10,10 @@
 //	run      what an action of its configuration did: exit code and output
 //	clients  a page of its clients, if it is a server of client health
 //
-// Servers answer all but the last two to any node, and clients to other servers of client
-// health. Bulk data and actions are for roots that Config.MayAct allows; see [Config] for
-// other limits. LNet has no authentication: a request is as trustworthy as the NIDs of its
-// root and of the nodes on the way.
+// Servers answer all verbs except the last two to any node, and clients only to other servers
+// of client health. Bulk data and actions are for roots that Config.MayAct allows; see [Config]
+// for other limits. LNet has no authentication: a request is only as trustworthy as the NIDs of
+// its root and of the nodes between the root and this one.
 //
 // # Formats
 //

@@ -13,14 +13,14 @@ import (
 // the network.
 const filePrefix = "scoll-"
 
-// folder is the folder of files with bulk data, and its lock. A daemon that is the only one
-// there when it starts removes the files of one that was killed.
+// folder is the folder of files with bulk data, and its lock. A daemon that holds the lock
+// removes, at its start, the files of a daemon that was killed.
 type folder struct {
-	path string   // absolute, because actions run elsewhere; "": the system's
+	path string   // absolute, because actions run in another folder; "": the system's folder
 	lock *os.File // nil with the system's folder
 }
 
-// openFolder opens a folder and removes files that are left there.
+// openFolder opens a folder and removes files that a killed daemon has left there.
 func openFolder(path string, log *slog.Logger) (f folder) {
 	if path == "" {
 		return f
@@ -64,7 +64,7 @@ func (f folder) close() {
 	}
 }
 
-// file writes bulk data to a file of its own, which only this user may read.
+// file writes bulk data to a new file, which only this user may read.
 func (f folder) file(bulk [][]byte) (name string, err error) {
 	to, err := os.CreateTemp(f.path, filePrefix+"*")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// messageSize is the longest message of a reply in bytes: LNet's payload has room for more
-	// beside the longest trailer.
+	// messageSize is the longest message of a reply in bytes: an LNet message with the longest
+	// trailer has room for more.
 	messageSize = 512 << 10
 	// maxMessages bounds the messages of a reply.
 	maxMessages = 64
@@ -19,24 +19,24 @@ const (
 // gathering collects the answers to a request at one node.
 type gathering struct {
 	request Request
-	t1      int64 // when the request was forwarded, by this node's clock
+	t1      int64 // when this node forwarded the request, by its clock
 
 	mu       sync.Mutex
-	children []fromChild // guarded by mu; the children, then members below them
+	children []fromChild // answers of the children, followed by those of members below them; guarded by mu
 }
 
-// fromChild is the answer of a child, or of a member below one that was passed on
+// fromChild is the answer of a child, or of a member below a child that was passed on
 // unaggregated.
 type fromChild struct {
 	id       nid.NID
 	messages [][]byte // by part
-	t4       int64    // when the last came
-	passed   bool     // it is not a child's, but was passed on
+	t4       int64    // when the last message arrived
+	passed   bool     // not the child's own answer, but one that the child passed on
 	failed   bool
 }
 
-// messagesOf returns how many messages the answers of so many nodes can take, and their size:
-// each but the last has room for less than one more piece.
+// messagesOf returns how many messages the answers of the given number of nodes can need, and
+// their size. Each message except the last has less room left than one more piece needs.
 func messagesOf(nodes int, answer uint32) (count, size int) {
 	piece := scoll.PieceSize + int(answer)
 	total := nodes * piece
@@ -46,8 +46,8 @@ func messagesOf(nodes int, answer uint32) (count, size int) {
 	return total/(messageSize-piece) + 1, messageSize
 }
 
-// buffersOf returns how many bytes of buffers the children's answers take, or false if there
-// could be too many messages.
+// buffersOf returns the size of the buffers for the children's answers, or false if these could
+// need too many messages.
 func buffersOf(r *scoll.Request, answer uint32) (bytes int64, ok bool) {
 	for i := range r.Children() {
 		count, size := messagesOf(r.Child(i).Nodes, answer)
@@ -74,7 +74,7 @@ func newGathering(r *scoll.Request, q Request) (*gathering, error) {
 	return g, nil
 }
 
-// take adds a message of a child, which came at an instant of this node's clock.
+// take adds a message of a child, which arrived at an instant of this node's clock.
 func (g *gathering) take(p *scoll.Reply, at int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,8 +102,8 @@ func (g *gathering) from(p *scoll.Reply) *fromChild {
 	return &g.children[i]
 }
 
-// pack returns all pieces, own as the last if there is one, in as few messages as possible,
-// and how many answers were malformed.
+// pack returns all pieces in as few messages as possible, with own, if there is one, as the
+// last piece. bad is the number of malformed answers.
 func (g *gathering) pack(self nid.NID, own []byte) (messages [][]byte, bad int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,7 +111,7 @@ func (g *gathering) pack(self nid.NID, own []byte) (messages [][]byte, bad int) 
 	for i := range g.children {
 		c := &g.children[i]
 		if c.failed {
-			continue // its module, or this node's, reports the missing members
+			continue // the module of the sender, or of this node, reports the missing members
 		}
 		if !g.packChild(&p, c) {
 			bad++
@@ -139,7 +139,7 @@ func (g *gathering) packChild(p *packer, c *fromChild) bool {
 	return true
 }
 
-// isBad reports whether a message is malformed, or has an answer that is too long.
+// isBad reports whether a message is malformed, or contains an answer that is too long.
 func (g *gathering) isBad(message []byte) bool {
 	if scoll.CheckPieces(message) != nil {
 		return true
@@ -175,7 +175,7 @@ func (c *fromChild) adjust(t1 int64) {
 	}
 }
 
-// own returns the child's own reading, which is in the last of its pieces.
+// own returns the reading of the child itself, which is in the last of its pieces.
 func (c *fromChild) own() (r Reading, known bool) {
 	if len(c.messages) == 0 || c.passed {
 		return r, false
@@ -190,7 +190,7 @@ func (c *fromChild) own() (r Reading, known bool) {
 	return r, known
 }
 
-// packer fills messages.
+// packer fills messages with pieces.
 type packer struct {
 	full [][]byte
 	last []byte

@@ -7,14 +7,14 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// own is the answer of this node to a request, a future. The zero value is ready.
+// own is the answer of this node to a request: a future. The zero value is ready.
 type own struct {
 	mu      sync.Mutex
 	answer  []byte         // guarded by mu; nil until it is set
-	waiting []func([]byte) // guarded by mu
+	waiting []func([]byte) // functions to call when the answer is set; guarded by mu
 }
 
-// set sets the answer, if there is none.
+// set sets the answer, unless it is set already.
 func (o *own) set(answer []byte) {
 	o.mu.Lock()
 	if o.answer == nil {
@@ -29,7 +29,7 @@ func (o *own) set(answer []byte) {
 	}
 }
 
-// then calls f with the answer, at once if it is set.
+// then calls f with the answer once it is set: at once, if it is set already.
 func (o *own) then(f func([]byte)) {
 	o.mu.Lock()
 	answer := o.answer
@@ -42,7 +42,7 @@ func (o *own) then(f func([]byte)) {
 	}
 }
 
-// kept bounds the remembered answers, keptOfOne those to requests of one parent.
+// kept bounds the number of remembered answers, keptOfOne of those to requests of one parent.
 const (
 	kept      = 256
 	keptOfOne = kept / 4
@@ -67,7 +67,7 @@ type memoEntry struct {
 	parent nid.NID
 }
 
-// of returns the answer to a request: that of an earlier attempt, or a new one to be set.
+// of returns the answer to a request: that of an earlier attempt, or a new one.
 func (m *memo) of(parent, root nid.NID, id ID) *own {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,8 +84,8 @@ func (m *memo) of(parent, root nid.NID, id ID) *own {
 	return o
 }
 
-// room makes room for one more answer: it drops the oldest of the same parent if that has
-// many, otherwise the oldest of all. The caller holds m.mu.
+// room makes room for one more answer: it drops the oldest one of the same parent if that
+// parent has many, otherwise the oldest of all. The caller holds m.mu.
 func (m *memo) room(parent nid.NID) {
 	first, count := -1, 0
 	for i := range m.order {

@@ -11,7 +11,7 @@ import (
 // ServiceID is the number of the service.
 const ServiceID scoll.ServiceID = 1
 
-// Version of the formats.
+// Version is the version of the formats.
 const Version = 1
 
 // Verb is the kind of a request.
@@ -40,8 +40,8 @@ func (v Verb) String() string {
 
 func (v Verb) isKnown() bool { return Ping <= v && v <= Clients }
 
-// ParseVerb is the inverse of String for the verbs of commands: all but Clients, whose answers
-// only lnetd reads.
+// ParseVerb is the inverse of String, for the verbs that commands have: all except Clients,
+// whose answers only lnetd reads.
 func ParseVerb(s string) (Verb, error) {
 	for v := Ping; v <= Run; v++ {
 		if verbs[v] == s {
@@ -51,26 +51,26 @@ func ParseVerb(s string) (Verb, error) {
 	return 0, fmt.Errorf("%q is not one of ping, version, config, clock, text and run", s)
 }
 
-// ID identifies a broadcast over all its attempts.
+// ID identifies a broadcast; all its attempts have the same ID.
 type ID [16]byte
 
 // Request is the payload of a request.
 type Request struct {
-	Version uint16 // of the format
-	Verb    Verb   // kind of request
-	Carried bool   // its bulk data was sent by multicast before
-	ID      ID     // of the broadcast
+	Version uint16 // version of the format
+	Verb    Verb   // what is asked
+	Carried bool   // the bulk data was sent by multicast before
+	ID      ID     // id of the broadcast
 	Answer  uint32 // longest answer of a member, in bytes
-	Limit   uint32 // of an action, in ms
-	Name    string // of an action
-	Text    []byte // for the verb
+	Limit   uint32 // time limit of an action, in ms
+	Name    string // name of an action
+	Text    []byte // text for the verb
 }
 
 const (
-	headSize    = 24 // of the part that all versions share
-	requestSize = 29 // without name and text
+	headSize    = 24 // size of the part that all versions share
+	requestSize = 29 // size of a request without name and text
 	maxName     = 255
-	flagCarried = 1 // versions that do not know it fetch the data
+	flagCarried = 1 // versions that do not know this flag fetch the data
 	// MaxAnswer bounds an answer in bytes.
 	MaxAnswer = answerSize + runSize + 64<<10
 )

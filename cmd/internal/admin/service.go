@@ -13,57 +13,57 @@ import (
 
 // Config configures a Service.
 type Config struct {
-	Version string            // the answer to version; cut to 128 bytes
-	Digest  [32]byte          // the answer to config
+	Version string            // the answer to Version; cut to 128 bytes
+	Digest  [32]byte          // the answer to Config
 	Actions map[string]Action // by name
-	// MayAct reports whether a root may run actions here and send bulk data, when its request
-	// comes through a parent. nil: no root may.
+	// MayAct reports whether a root, whose request parent has forwarded, may run actions here and
+	// send bulk data. nil: no root may.
 	MayAct func(root, parent nid.NID) bool
 
 	// Distrust returns the setting that allows any process to have the NID of a parent. Then
-	// actions that come through it are refused, but the node's own actions run. "" and nil:
-	// there is none.
+	// actions that this parent forwards are refused, but the node's own actions run. "" and nil:
+	// there is no such setting.
 	Distrust func(parent nid.NID) string
 	// IsStranger reports whether a node is not listed. Requests of such nodes take at most a
 	// quarter of MaxMemory. nil: no node is a stranger.
 	IsStranger func(nid.NID) bool
 
-	// Clients answers a question for clients of this node, with at most room bytes. It decides
-	// by root and parent, which are this node for its own requests. nil: all questions are
-	// refused.
+	// Clients answers a question for clients of this node, with at most room bytes. It decides by
+	// root and parent whether to answer; for requests of this node itself, both are this node.
+	// nil: all questions are refused.
 	Clients func(root, parent nid.NID, question []byte, room int) ([]byte, scoll.Status)
 
-	// Carried removes and returns bulk data of a root's request that came another way; nil:
-	// there is none. May be nil.
+	// Carried removes and returns bulk data of a root's request that was received another way, nil
+	// for none. Carried may be nil.
 	Carried func(root nid.NID, id ID) []byte
 
-	MaxBulk    int // bytes of bulk data of a request
-	MaxMemory  int // bytes of bulk data and answers of all requests of other nodes
-	MaxActions int // that run at a time; at least 1
-	Output     int // bytes of the end of an action's output in the answer
+	MaxBulk    int // largest bulk data of a request, in bytes
+	MaxMemory  int // bytes of the bulk data and answers of all requests of other nodes together
+	MaxActions int // number of actions that may run at a time; at least 1
+	Output     int // how many bytes at the end of an action's output are put into the answer
 
-	// Dir is the folder of the files with bulk data. Files that are left of a daemon that was
-	// killed are removed from it. "" stands for the system's folder for temporary files,
-	// from which they are not removed.
+	// Dir is the folder of the files with bulk data. Files that a killed daemon has left there are
+	// removed. "" stands for the system's folder for temporary files, from which they are not
+	// removed.
 	Dir string
-	// Worker calls a function that blocks, not before it has returned itself. nil: in a
+	// Worker calls a function that may block, but not before Worker itself has returned. nil: in a
 	// goroutine.
 	Worker func(func())
 	Log    *slog.Logger     // nil: no log
-	Now    func() time.Time // the answer to clock; nil: the system's clock
+	Now    func() time.Time // the clock for the verb Clock; nil: the system's clock
 }
 
 // Service is the administration service of a node.
 type Service struct {
 	cfg     Config
-	ctx     context.Context // of actions for other nodes
+	ctx     context.Context // context of actions for other nodes
 	cancel  context.CancelFunc
 	workers sync.WaitGroup
 	mu      sync.Mutex
 	closed  bool          // guarded by mu
-	actions chan struct{} // a token for each that runs
-	memory  atomic.Int64  // bytes that requests of other nodes take
-	strange atomic.Int64  // the part of these that strangers' requests take
+	actions chan struct{} // a token for each action that runs
+	memory  atomic.Int64  // bytes that requests of other nodes use
+	strange atomic.Int64  // of these, the bytes that requests of strangers use
 	memo    memo
 	files   folder
 	stats   counters
@@ -85,8 +85,8 @@ func New(cfg Config) *Service {
 	return s
 }
 
-// Close ends the actions that run, and calls of Broadcast, and waits for the actions. Close
-// the agent afterwards.
+// Close ends running actions and calls of Broadcast, and waits for the actions. Close the agent
+// afterwards.
 func (s *Service) Close() {
 	s.cancel()
 	s.mu.Lock()
@@ -109,9 +109,9 @@ func (s *Service) now() int64 { return s.cfg.Now().UnixNano() }
 // received is a request of another node at this node.
 type received struct {
 	*gathering
-	at      int64 // when it came
+	at      int64 // when the request arrived
 	own     *own
-	bad     error // of parsing it
+	bad     error // error of parsing the request
 	memory  int64
 	strange bool
 }
@@ -184,7 +184,7 @@ func (s *Service) ownOf(r *scoll.Request, id ID, strange bool) *own {
 	}
 	parent := r.ParentNID()
 	if strange {
-		parent = nid.NID{} // one share for all
+		parent = nid.NID{} // strangers share one parent's part
 	}
 	return s.memo.of(parent, r.RootNID(), id)
 }
@@ -211,13 +211,14 @@ func (s *Service) prepare(r *scoll.Request, q Request) (*gathering, error) {
 	return newGathering(r, q)
 }
 
-// setBulk sets the memory for bulk data: that of the data if it came by multicast.
+// setBulk sets the memory for bulk data. If the data has arrived by multicast, that is the
+// memory of the data.
 func (s *Service) setBulk(r *scoll.Request, q Request, length int) error {
 	var data []byte
 	if q.Carried && s.cfg.Carried != nil {
 		data = s.cfg.Carried(r.RootNID(), q.ID)
 	}
-	if len(data) != length { // it did not come, or is other data
+	if len(data) != length { // it has not arrived, or is other data
 		return r.SetBulk(make([]byte, length))
 	}
 	if err := r.SetBulk(data); err != nil {
@@ -254,7 +255,7 @@ func (s *Service) incomingRequest(r *scoll.Request) error {
 	if t.mayAct = acts && (r.Root() || s.mayAct(r)); s.cfg.Distrust != nil && !r.Root() {
 		t.distrust = s.cfg.Distrust(r.ParentNID())
 	}
-	if acts || len(t.bulk) > 0 || t.request.Verb == Clients { // which may be very many
+	if acts || len(t.bulk) > 0 || t.request.Verb == Clients { // a node may have very many clients
 		s.work(func() { t.answer(o) })
 	} else {
 		t.answer(o)
@@ -262,8 +263,8 @@ func (s *Service) incomingRequest(r *scoll.Request) error {
 	return nil
 }
 
-// work calls f in a worker, unless the service is closed: then no answer is needed. Close
-// waits for f.
+// work calls f in a worker, unless the service is closed; then no answer is needed. Close waits
+// for f.
 func (s *Service) work(f func()) {
 	s.mu.Lock()
 	closed := s.closed
@@ -320,10 +321,10 @@ func (s *Service) reply(r *scoll.Request, p *received, answer []byte) {
 			return
 		}
 	}
-	_ = r.Reply(messages[len(messages)-1]) // see above
+	_ = r.Reply(messages[len(messages)-1]) // see the comment of reply
 }
 
-// stamped returns the answer to clock with the instant of sending.
+// stamped returns the answer to the verb Clock with the instant at which it is sent.
 func stamped(answer []byte, now int64) []byte {
 	a, err := ParseAnswer(answer)
 	if err != nil {

@@ -4,18 +4,18 @@ import "sync/atomic"
 
 // Stats are the counters of a service.
 type Stats struct {
-	Answered   uint64 `json:"answered"`   // requests, its own included
-	Actions    uint64 `json:"actions"`    // actions that ran
+	Answered   uint64 `json:"answered"`   // requests answered, including those of this node
+	Actions    uint64 `json:"actions"`    // actions that were run
 	Malformed  uint64 `json:"malformed"`  // malformed requests
-	Versions   uint64 `json:"versions"`   // requests of other versions
+	Versions   uint64 `json:"versions"`   // requests of other versions of the format
 	Denied     uint64 `json:"denied"`     // refused actions, bulk data and questions for clients
 	Distrusted uint64 `json:"distrusted"` // refused actions of allowed roots whose NID any process can have
-	Unknown    uint64 `json:"unknown"`    // actions that are not configured
-	Busy       uint64 `json:"busy"`       // actions beyond MaxActions
-	Bulk       uint64 `json:"bulk"`       // requests with more bulk data than MaxBulk
-	Memory     uint64 `json:"memory"`     // requests that take more than MaxMemory
-	BadPieces  uint64 `json:"bad_pieces"` // children with malformed answers
-	Carried    uint64 `json:"carried"`    // bulk data that had come by multicast
+	Unknown    uint64 `json:"unknown"`    // requests for actions that are not configured
+	Busy       uint64 `json:"busy"`       // actions refused because MaxActions were running
+	Bulk       uint64 `json:"bulk"`       // requests refused because their bulk data exceeds MaxBulk
+	Memory     uint64 `json:"memory"`     // requests refused because they need more than MaxMemory
+	BadPieces  uint64 `json:"bad_pieces"` // children whose answers were malformed
+	Carried    uint64 `json:"carried"`    // requests whose bulk data had arrived by multicast
 }
 
 type counters struct {

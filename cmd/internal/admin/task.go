@@ -11,7 +11,7 @@ import (
 	"ulnet/scoll"
 )
 
-// Statuses of actions, beside those of package scoll.
+// Statuses of actions, in addition to those of package scoll.
 const (
 	enoent scoll.Status = 2 // ENOENT: the action is not configured
 	// Distrusted (EACCES) says that a member runs no actions because any process can have a
@@ -27,10 +27,10 @@ type task struct {
 	root    nid.NID
 	parent  nid.NID
 	bulk    [][]byte
-	at      int64 // when it came
-	bad     error // of parsing it
+	at      int64 // when the request arrived
+	bad     error // error of parsing the request
 	mayAct  bool
-	// distrust is the setting that allows any process to have the root's NID; "": none.
+	// distrust is the setting that allows any process to have the root's NID; "": there is none.
 	distrust string
 }
 

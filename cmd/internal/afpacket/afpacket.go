@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// maxPacket is more than the kernel delivers as one packet.
+	// maxPacket is larger than any packet that the kernel delivers.
 	maxPacket = 256 << 10
 	// receiveBuffer is the receive buffer that bursts need.
 	receiveBuffer = 16 << 20

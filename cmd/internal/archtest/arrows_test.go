@@ -9,26 +9,26 @@ import (
 // A Rule says what a package may import of this module. Patterns are paths
 // relative to the root, several separated by spaces; "x/..." is x and all below it.
 type Rule struct {
-	Package string // the first rule whose Package matches counts
-	May     string // imports allowed everywhere
-	Tests   string // and those that its tests may use in addition
+	Package string // the first rule whose Package matches applies
+	May     string // imports allowed in all files
+	Tests   string // imports that tests may have in addition
 }
 
-// What the drivers and the users of the portal API have in common.
+// Imports that drivers, or users of the portal API, have in common.
 const (
 	driverMay = "lnd lnet/nid lnet/wire lnet/machine "
 	userMay   = "portals portals/keyring lnet/nid lnet/machine "
-	// simulatedMay is allowed to what adapts a protocol to the simulator.
+	// simulatedMay are the imports of code that adapts a protocol to the simulator.
 	simulatedMay = "lnd lnd/link lnd/sim/... lnd/simlnd lnet lnet/nid lnet/wire lnet/machine/... portals "
-	// nodesMay is allowed to tests that start agents, which need a node under them.
+	// nodesMay are the imports of tests that start agents, which need a node.
 	nodesMay = "lnd lnet lnet/discovery lnet/lnetsim portals/node portals/portalstest "
-	// testsMay is allowed to the tests of every package: test harnesses, the
-	// capture of what a test saw, and the two drivers that need no network.
+	// testsMay are the imports that tests of every package may have: test harnesses, captures of
+	// what a test exchanged, and the two drivers that need no network.
 	testsMay = "lnd/lndtest/... lnd/capture/... lnd/lo lnd/link lnd/sim/... lnd/simlnd "
 )
 
-// Rules are the arrows of ARCHITECTURE.md: imports point down only. A package
-// without a rule is a failure: it has no place yet.
+// Rules are the arrows of ARCHITECTURE.md: a package imports only packages of lower layers. A
+// package without a rule is a failure, because its layer is not decided yet.
 var Rules = []Rule{
 	{Package: "lnet/nid"},
 	{Package: "lnet/machine"},
@@ -46,7 +46,7 @@ var Rules = []Rule{
 	{Package: "lnd/o2iblnd/kib", May: "lnet/nid lnet/wire"},
 	{Package: "lnd/lo", May: driverMay},
 	{Package: "lnd/socklnd/...", May: driverMay + "lnd/shell lnd/readloop lnd/socklnd/..."},
-	// It plays recordings against the driver: all of it is tests.
+	// This package plays recordings against the driver, and consists of tests.
 	{Package: "lnd/o2iblnd/internal/replay", Tests: driverMay + "lnd/o2iblnd lnd/o2iblnd/kib lnd/verbs/..."},
 	{Package: "lnd/o2iblnd/...", May: driverMay + "lnd/shell lnd/o2iblnd/... lnd/verbs", Tests: "lnd/verbs/..."},
 	{Package: "lnd/verbs", May: "lnd lnet/nid lnet/machine"},
@@ -81,13 +81,13 @@ var Rules = []Rule{
 	{Package: "lnd/lndtest", May: driverMay + "lnd/capture lnd/sim lnd/simlnd"},
 
 	{Package: "lnet/path", May: "lnet/nid"},
-	// It plays recordings against whole stacks: all of it is tests.
+	// This package plays recordings against whole stacks, and consists of tests.
 	{Package: "lnet/internal/replay", Tests: "lnet lnet/discovery lnet/route lnet/router lnet/path lnet/nid lnet/machine lnet/wire lnd portals lnd/verbs/softroce/emulator"},
 	{Package: "lnet/router", May: "lnet/machine"},
 	{Package: "lnet", May: "lnet/route lnet/nid lnet/path lnet/recovery lnet/router lnet/wire lnet/machine lnd", Tests: "portals lnet/path"},
 	{Package: "portals", May: "lnet lnd lnet/nid lnet/wire lnet/machine", Tests: "portals/node"},
 	{Package: "portals/keyring", May: "lnet/nid"},
-	// It makes whole nodes: all parts, and nothing that stands on a node.
+	// This package makes whole nodes: it uses all parts of a node, but nothing that needs a node.
 	{Package: "portals/portalstest", May: "portals lnet lnet/nid lnet/machine lnd lnd/lo"},
 	{Package: "portals/node", May: "portals lnet lnet/discovery lnet/networks lnet/nid lnet/machine lnd lnd/linkwatch lnd/lo lnd/socklnd lnd/o2iblnd lnd/verbs/softroce", Tests: "lnet/route"},
 	{Package: "lnet/recovery", May: "lnet/nid lnet/machine lnd"},
@@ -120,11 +120,11 @@ var Rules = []Rule{
 	{Package: "health/engine", May: "health/wire portals/keyring lnet/nid lnet/machine"},
 	{Package: "health", May: userMay + "health/engine health/wire", Tests: nodesMay},
 
-	// A program that tests: it uses the harness.
+	// This program runs tests, and uses the harness.
 	{Package: "cmd/soak", May: "cmd/internal/... lnet/... portals lnd lnd/lndtest/netlab/..."},
 
-	// cmd may import everything but test harnesses, and what finds room on loopback for
-	// several nodes.
+	// Commands may import everything except test harnesses, and except packages that find free
+	// addresses on loopback for several nodes.
 	{Package: "cmd/bench/worker"},
 	{Package: "cmd/bench/rival", May: "cmd/bench/worker"},
 	{Package: "cmd/bench/...", May: "cmd/bench/... cmd/internal/... lnet/... portals portals/keyring portals/node gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
@@ -135,15 +135,15 @@ var Rules = []Rule{
 
 // A Limit names an import from outside the module that only some packages may use.
 type Limit struct {
-	Import string // pattern
-	Within string // patterns of packages, for all their files
-	Tests  string // and of packages whose tests may
+	Import string // pattern of the import
+	Within string // patterns of packages all of whose files may use it
+	Tests  string // patterns of packages whose tests may use it
 }
 
-// Sockets are opened, and system calls made, here only.
+// systemCallers are the only packages that open sockets and make system calls.
 const systemCallers = "lnd/readloop lnd/linkwatch lnd/socklnd lnd/o2iblnd lnd/o2iblnd/internal/replay lnd/verbs/softroce lnd/verbs/ibv lnd/lndtest/cputime lnd/lndtest/netlab lnd/lndtest/smalldisk cmd/internal/... cmd/bench/rival"
 
-// Limits are the imports that stay behind one door.
+// Limits are the imports that only few packages may use.
 var Limits = []Limit{
 	{Import: "C", Within: "lnd/verbs/ibv"},
 	{Import: "golang.org/x/sys/...", Within: systemCallers},

@@ -7,14 +7,14 @@ import (
 	"strconv"
 )
 
-// claimPackage is where the function Covers is, by which tests claim rows.
+// claimPackage has the function Covers, by which tests claim rows.
 const claimPackage = "lnd/lndtest/spec"
 
-// Claims are the tests, as "gossip/engine.TestPause", that claim a row, by its id.
+// Claims has the tests that claim a row, such as "gossip/engine.TestPause", by the row's id.
 type Claims map[string][]string
 
-// ReadClaims reads the calls of spec.Covers from tests. It returns a line for each that does
-// not name its rows by literals, or names one that does not exist.
+// ReadClaims reads the calls of spec.Covers from tests. It returns a line for each call that
+// does not name its rows by literals, or names a row that does not exist.
 func (s *Spec) ReadClaims(pkgs []*Package) (Claims, []string) {
 	claims, rows := Claims{}, s.ids()
 	var bad []string

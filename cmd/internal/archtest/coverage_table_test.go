@@ -8,16 +8,17 @@ import (
 	"strings"
 )
 
-// Coverage is what names, shows and breaks each row of docs/spec.
+// Coverage has the files that name each row of docs/spec, the tests that claim it, and the
+// mutants that break it.
 type Coverage struct {
 	spec    *Spec
 	claims  Claims
 	code    map[string][]string // files that name a row, by its id
-	mutants map[string][]string // patches that name it above their changes
+	mutants map[string][]string // patches that name a row above their changes, by its id
 	bounds  map[string]bool     // goals that cmd/bench measures
 }
 
-// Cover finds in texts and packages what concerns the rows of s.
+// Cover finds the code, tests and mutants of the rows of s in texts and packages.
 func (s *Spec) Cover(texts []Text, pkgs []*Package, claims Claims) *Coverage {
 	c := &Coverage{spec: s, claims: claims, code: map[string][]string{}, mutants: map[string][]string{}, bounds: goals(pkgs)}
 	for _, t := range texts {
@@ -33,7 +34,7 @@ func (s *Spec) Cover(texts []Text, pkgs []*Package, claims Claims) *Coverage {
 	return c
 }
 
-// note adds where to the rows that text names.
+// note adds where to each row that text names.
 func (s *Spec) note(rows map[string][]string, text, where string) {
 	for _, id := range s.idsIn(text) {
 		if !slices.Contains(rows[id], where) {
@@ -42,7 +43,7 @@ func (s *Spec) note(rows map[string][]string, text, where string) {
 	}
 }
 
-// goals are the goals in the table of cmd/bench: string literals that are an id.
+// goals returns the goals in the table of cmd/bench: string literals that are an id.
 func goals(pkgs []*Package) map[string]bool {
 	found := map[string]bool{}
 	for _, p := range pkgs {
@@ -63,8 +64,8 @@ func goals(pkgs []*Package) map[string]bool {
 	return found
 }
 
-// Unclaimed returns a line for each row that is built and that no test claims. A goal may
-// be measured by cmd/bench instead.
+// Unclaimed returns a line for each built row that no test claims. A goal may be measured by
+// cmd/bench instead.
 func (c *Coverage) Unclaimed() []string {
 	var bad []string
 	for _, r := range c.spec.Rows {
@@ -75,8 +76,8 @@ func (c *Coverage) Unclaimed() []string {
 	return bad
 }
 
-// Unbroken returns the sections, as "goals.md: Simulation", with rows that are built and
-// no mutant that breaks one of them.
+// Unbroken returns the sections, such as "goals.md: Simulation", that have built rows but no
+// mutant that breaks one of them.
 func (c *Coverage) Unbroken() []string {
 	var sections []string
 	broken := map[string]bool{}
@@ -90,7 +91,7 @@ func (c *Coverage) Unbroken() []string {
 	return slices.DeleteFunc(sections, func(s string) bool { return broken[s] })
 }
 
-// Table writes what docs/spec/coverage.md holds.
+// Table writes the content of docs/spec/coverage.md.
 func (c *Coverage) Table() string {
 	var b strings.Builder
 	b.WriteString("# What shows each row\n\nWritten by `go test ./cmd/internal/archtest -run TestCoverage -update`: the files of code that name a row, the tests\n" +
@@ -115,7 +116,7 @@ func (c *Coverage) Table() string {
 	return b.String()
 }
 
-// grouped lists names "package.name" by package.
+// grouped groups names of the form "package.name" by package.
 func grouped(names []string) string {
 	var b strings.Builder
 	last := ""

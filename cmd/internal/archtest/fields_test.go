@@ -5,8 +5,8 @@ import (
 	"go/ast"
 )
 
-// Fields returns a line for each exported field of an exported struct of a package that
-// has no comment, neither above nor behind it.
+// Fields returns a line for each exported field of an exported struct of a package that has no
+// comment, neither above it nor after it on the same line.
 func Fields(p *Package) []string {
 	var bad []string
 	for _, f := range p.Files {

@@ -13,16 +13,15 @@ const maxLines = 600
 // folders are the only places for code at the root.
 const folders = "lnet/... lnd/... portals/... gossip/... scoll/... health/... cmd/..."
 
-// clockless packages run in virtual time too: they start no goroutine and read
-// no clock but the one that they are given.
+// clockless packages also run in virtual time: they start no goroutine, and read no clock
+// except the one that they are given.
 const clockless = "lnet lnet/nid lnet/wire lnet/recovery lnet/discovery portals lnd lnd/lo lnd/socklnd/ksock lnd/simlnd " +
 	"gossip/... scoll/... health health/collective health/engine health/healthsim health/wire" // not health/boltstore, which writes to a disk
 
 // clockFuncs are the functions of package time that read or wait for a clock.
 var clockFuncs = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
 
-// Habits returns a line for each break of a rule that concerns one package or
-// file by itself.
+// Habits returns a line for each violation of a rule that concerns a single package or file.
 func Habits(pkgs []*Package) []string {
 	var bad []string
 	for _, p := range pkgs {

@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// ordered packages behave alike in every run of one seed, so that the order of
-// a map must not reach what they do.
+// ordered packages behave in the same way in every run with the same seed, so the iteration
+// order of a map must not influence what they do.
 const ordered = clockless + " lnet/lnetsim lnd/sim lnd/link lnd/sim/scenario lnd/sim/flood"
 
-// anyOrder begins the comment on a range over a map whose order does not matter;
-// the reason follows.
+// anyOrder begins the comment on a loop over a map whose order does not matter; the reason
+// follows.
 const anyOrder = "// any order: "
 
-// mapNames are names of maps: of fields, and of variables.
+// mapNames has the names of maps: of struct fields, and of variables.
 type mapNames struct{ fields, vars map[string]bool }
 
-// mapOrder finds ranges over maps, as far as they can be told by the names that
-// the package declares.
+// mapOrder finds loops over maps, as far as the names that the package declares show that a
+// value is a map.
 func (p *Package) mapOrder() []string {
 	names := mapNames{map[string]bool{}, map[string]bool{}}
 	for _, f := range p.Files {
@@ -40,8 +40,7 @@ func (p *Package) mapOrder() []string {
 	return bad
 }
 
-// mapRanges finds ranges over maps in a function, and over what package maps
-// yields.
+// mapRanges finds loops in a function over maps, and over the iterators of package maps.
 func (f *File) mapRanges(fn *ast.FuncDecl, names mapNames) []string {
 	names.vars = maps.Clone(names.vars)
 	names.declared(fn)
@@ -60,7 +59,7 @@ func (f *File) mapRanges(fn *ast.FuncDecl, names mapNames) []string {
 	return bad
 }
 
-// declared takes note of the maps that a declaration declares.
+// declared adds the maps that a declaration declares.
 func (m mapNames) declared(d ast.Node) {
 	ast.Inspect(d, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -95,8 +94,7 @@ func note(set map[string]bool, names []*ast.Ident, isMap bool) {
 	}
 }
 
-// isMap reports whether an expression is a map, its type, or what package maps
-// yields of it.
+// isMap reports whether an expression is a map, a map type, or an iterator of package maps.
 func (m mapNames) isMap(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.MapType:

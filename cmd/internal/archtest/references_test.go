@@ -19,7 +19,7 @@ type Text struct {
 // named are the endings of files in which references are looked up.
 var named = []string{".go", ".md", ".patch", ".sim", ".txt", ".yaml", ".golden", "Makefile"}
 
-// Texts reads these files below root.
+// Texts reads the files with these endings below root.
 func Texts(root string) ([]Text, error) {
 	var all []Text
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -47,16 +47,15 @@ func Texts(root string) ([]Text, error) {
 	return all, err
 }
 
-// unnamed has texts of references that were used formerly and must not be in a file any more,
-// because they do not say what they refer to.
+// unnamed are references of former versions that must not be in a file any more, because they
+// do not say what they refer to.
 var unnamed = []string{"conformance list", "seed 001", "seed 002", "seed 003", "seed 004", "eference 8.3", "the reference §"}
 
 var (
 	// idStart and idEnd are the id of a row before and behind its last hyphen.
 	idStart = regexp.MustCompile(`(?:^|[^-\w])((?:G-)?[A-Z]{2,3})$`)
 	idEnd   = regexp.MustCompile(`^-A?[0-9]+\b`)
-	// sectionName is a section, and what stands before it: the name of a document of ours,
-	// or one that needs none; or another section of the same document.
+	// sectionName matches a section. document matches the name of a document before a section.
 	sectionName = regexp.MustCompile(`§ ?([A-Z0-9][.a-z0-9]*)`)
 	document    = regexp.MustCompile(`([-\w]+)(?:\.md)? $`)
 	foreign     = regexp.MustCompile(`(?:\bRFC [0-9]+|\bIBTA vol\. [0-9]|\bannex A[0-9]+|\bdraft-[-\w]+) $`)
@@ -67,7 +66,8 @@ var (
 	commentBreak = regexp.MustCompile(`\n[\t ]*// ?`)
 )
 
-// Dangling returns a line for each reference in a text that leads nowhere in docs/spec.
+// Dangling returns a line for each reference in a text to a row or section that is not in
+// docs/spec.
 func (s *Spec) Dangling(t Text) []string {
 	var bad []string
 	rows := s.ids()
@@ -99,8 +99,8 @@ func (s *Spec) Dangling(t Text) []string {
 	return bad
 }
 
-// idsIn returns what has the form of a row's id, and the letters of one of ours, in the
-// order of the text. An id is no part of a longer word.
+// idsIn returns the words of a text that have the form of a row's id and the letters of one of
+// our documents, in order. An id within a longer word does not count.
 func (s *Spec) idsIn(body string) []string {
 	var ids []string
 	for at := 0; ; at++ {
@@ -121,8 +121,8 @@ func (s *Spec) idsIn(body string) []string {
 	}
 }
 
-// danglingSections reports sections that are in none of the documents. A section alone is
-// one of own, the name of the document that it stands in, if that is one of the
+// danglingSections reports sections that are in none of the documents. A section without a
+// document belongs to own, the name of the text itself, if the text is one of the
 // specifications.
 func (s *Spec) danglingSections(body, own string, report func(what, why string)) {
 	last := "" // the document of the section before

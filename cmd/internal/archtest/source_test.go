@@ -1,9 +1,9 @@
-// Package archtest holds the tests that keep this repository's shape: which
-// package may import which, and a few rules that no linter knows. It reads
-// source files only, whatever their build tags, and builds nothing.
+// Package archtest checks the structure of this repository: which package may import which, and
+// a few rules that no linter has. It reads source files, whatever their build tags, and builds
+// nothing.
 //
-// The rules are data: [Rules] for the arrows between our packages, [Limits]
-// for what only some may import from elsewhere. ARCHITECTURE.md explains them.
+// The rules are data: [Rules] for imports between the packages of this module, [Limits] for
+// imports from elsewhere that only some packages may have. ARCHITECTURE.md explains them.
 package archtest
 
 import (
@@ -19,8 +19,8 @@ import (
 	"strings"
 )
 
-// Module is the import path of the repository's root, and Beside are the folders of Go
-// modules of their own that keep the same shape.
+// Module is the import path of the repository's root, and Beside are the folders of other Go
+// modules to which the rules apply, too.
 const (
 	Module = "ulnet"
 	Beside = "cmd/bench"
@@ -122,7 +122,7 @@ func parse(name, rel string) (*File, error) {
 	return f, nil
 }
 
-// testOnly reports whether the package is made of test files alone.
+// testOnly reports whether the package consists of test files.
 func (p *Package) testOnly() bool {
 	return !slices.ContainsFunc(p.Files, func(f *File) bool { return !f.Test })
 }

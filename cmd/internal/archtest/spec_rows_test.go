@@ -10,17 +10,17 @@ import (
 // specFolder has the specifications, from the root.
 const specFolder = "docs/spec"
 
-// coverageFile is written by a test: it says what shows each row.
+// coverageFile is written by a test: for each row it lists code, tests and mutants.
 const coverageFile = "coverage.md"
 
-// Spec is what docs/spec holds.
+// Spec is the content of docs/spec.
 type Spec struct {
 	Rows []Row // in the order of files, and of rows in a file
-	// Sections are the numbers of headings: "7.1" of "lnet-semantics". The file
-	// README.md is "spec".
+	// Sections has the numbers of headings of each file, such as "7.1" of "lnet-semantics". The
+	// file README.md is "spec".
 	Sections map[string]map[string]bool
-	families map[string]bool   // "SC" and "G-GO" of SC-12 and G-GO-8
-	texts    map[string]string // of files, by their names in Sections, in small letters
+	families map[string]bool   // letters of ids: "SC" and "G-GO" of SC-12 and G-GO-8
+	texts    map[string]string // contents of files in lower case, by their names in Sections
 }
 
 // Row is a row of a table of docs/spec that has an id.
@@ -28,14 +28,14 @@ type Row struct {
 	ID      string // "GO-A7", "G-GO-8"
 	File    string // "gossip.md"
 	Section string // the heading above it
-	Planned string // the feature that it waits for; empty: it is built
-	Out     bool   // out of scope, or nothing to show (level X)
+	Planned string // the feature with which the row will be built; empty: it is built
+	Out     bool   // the row is out of scope, or has nothing to show (level X)
 }
 
-// due reports whether a test has to claim the row.
+// due reports whether a test must claim the row.
 func (r Row) due() bool { return r.Planned == "" && !r.Out }
 
-// goal reports whether the row is a figure to reach.
+// goal reports whether the row is a figure that is to be reached.
 func (r Row) goal() bool { return strings.HasPrefix(r.ID, "G-") }
 
 var (
@@ -71,7 +71,7 @@ func newSpec() *Spec {
 	return &Spec{Sections: map[string]map[string]bool{}, families: map[string]bool{}, texts: map[string]string{}}
 }
 
-// read adds what one file holds.
+// read adds the rows and sections of one file.
 func (s *Spec) read(name, text string) {
 	short := shortName(name)
 	s.Sections[short], s.texts[short] = map[string]bool{}, strings.ToLower(text)
@@ -99,7 +99,7 @@ func (s *Spec) read(name, text string) {
 	}
 }
 
-// shortName is what references call a file of docs/spec.
+// shortName returns the name by which references call a file of docs/spec.
 func shortName(file string) string {
 	if file == "README.md" {
 		return "spec"

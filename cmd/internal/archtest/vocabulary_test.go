@@ -8,10 +8,10 @@ import (
 	"unicode"
 )
 
-// private maps a word that only this project would understand, or that stands for a
-// person where no person acts, to what the source says instead. GLOSSARY.md explains
-// the terms. Words are whole parts of identifiers and whole words of comments and
-// documents, in any case.
+// private maps each word that only this project would understand, or that names a person
+// although no person acts, to words to use instead. GLOSSARY.md explains the terms. Words are
+// whole parts of identifiers, and whole words of comments and documents, in upper or lower
+// case.
 var private = map[string]string{
 	"loan": "hand-over of the read loop", "lend": "hand over", "lends": "hands over", "lent": "handed over",
 	"lender": "what hands over", "lending": "hand-over",
@@ -27,13 +27,14 @@ var private = map[string]string{
 	"he": "it, or the program", "him": "it", "his": "its", "himself": "itself",
 }
 
-// privateParts are parts of identifiers alone: in prose the words have their usual sense.
+// privateParts are forbidden only as parts of identifiers: in prose they have their usual
+// meaning.
 var privateParts = map[string]string{
 	"place": "position, slot, index, rank or path", "places": "positions, slots, indexes, ranks or paths",
 	"lives": "incarnations", "truth": "groundTruth",
 }
 
-// phrases are what prose must not say, as expressions.
+// phrases are regular expressions for phrases that prose must not contain.
 var phrases = []struct {
 	re      *regexp.Regexp
 	instead string
@@ -42,7 +43,7 @@ var phrases = []struct {
 	{regexp.MustCompile(`(?i)\btruths?\b`), "ground truth"},
 }
 
-// people matches the exceptions: the pronoun behind a noun for people, and a term of the field.
+// people matches the exceptions: a pronoun after a noun for people, and a term of the field.
 var people = regexp.MustCompile(`(?i)\b(users?|operators?|admin(istrator)?s?|engineers?|readers?|researchers?|people|person|those|anyone|someone|attackers?|adversar(y|ies)) who\b|\bground truth\b`)
 
 // Words returns a line for each private word in a package's identifiers and comments.
@@ -80,7 +81,7 @@ func either(part string) string {
 	return private[part]
 }
 
-// Prose returns what a line of prose should not say, and what it could say instead.
+// Prose returns the forbidden words and phrases in a line of prose, with words to use instead.
 func Prose(line string) []string {
 	var bad []string
 	line = people.ReplaceAllString(line, "")

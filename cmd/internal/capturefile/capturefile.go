@@ -1,9 +1,9 @@
-// Package capturefile opens the files that captures are written to.
+// Package capturefile creates the files that captures are written to.
 //
 // A capture holds messages of other nodes and users, so that only its owner may read it. Its
-// name is often in a directory where other users can write, such as /tmp: Create therefore
-// does not touch a file that is not a capture of the same user, and does not follow a symbolic
-// link to a regular file.
+// name is often in a directory where other users can write, such as /tmp: Create therefore does
+// not touch a file that is not a capture of the same user, and does not follow a symbolic link
+// to a regular file.
 package capturefile
 
 import (
@@ -32,7 +32,7 @@ const sectionHeader = 0x0A0D0D0A
 // end of symbolic links, are opened for writing as they are; a FIFO waits for its
 // reader. Errors are those of the file system, ErrForeign and ErrLink.
 func Create(name string, keep int) (*os.File, error) {
-	for range 2 { // a second time if the file was removed meanwhile
+	for range 2 { // once more if the file was removed meanwhile
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if !errors.Is(err, fs.ErrExist) {
 			return f, err
@@ -50,20 +50,20 @@ func Create(name string, keep int) (*os.File, error) {
 		if err := shift(name, max(keep, 1)); err != nil {
 			return nil, err
 		}
-		break // another file that has the name now was created meanwhile: it is not touched
+		break // another process has created a file of that name meanwhile, which must not be touched
 	}
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// Rotates reports whether a file that Create returned can be replaced by a new one of the
-// same name: whether it is a regular file.
+// Rotates reports whether a file that Create returned can be rotated, that is, whether it is a
+// regular file.
 func Rotates(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode().IsRegular()
 }
 
-// openSpecial opens a file that is not regular. Only the open file shows for certain what
-// a symbolic link leads to; opening has not changed it.
+// openSpecial opens a file that is not regular. It checks the type after opening, because only
+// then it is certain which file a symbolic link leads to; opening does not change the file.
 func openSpecial(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err == nil && Rotates(f) {
@@ -101,8 +101,8 @@ func shift(name string, keep int) error {
 	return nil
 }
 
-// owned returns nil if the file is a capture that this user owns. An empty file counts as
-// one, because nothing is lost with it.
+// owned returns nil if the file is a capture that this user owns. An empty file counts as a
+// capture, because nothing can be lost.
 func owned(name string) error {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ELOOP) {

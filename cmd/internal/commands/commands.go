@@ -36,8 +36,8 @@ func Build(dir string, names ...string) (string, error) {
 	return dir, nil
 }
 
-// have checks that commands exist. Go reuses the cached result of a test only if the files
-// that it looked at are unchanged, so a changed command makes the tests run again.
+// have checks that commands exist. By looking at the files it also makes Go run a test again
+// after a command has changed, instead of reusing the cached result.
 func have(bin string, names []string) error {
 	for _, name := range names {
 		if _, err := os.Stat(filepath.Join(bin, name)); err != nil {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// access is what a client may do.
+// access is what a client is allowed to do.
 type access uint8
 
 const (
@@ -20,13 +20,13 @@ const (
 	accessWrite
 )
 
-// credentials are those of the client process at the time when it connected.
+// credentials are the user and groups of the client process at the time when it connected.
 type credentials struct {
 	uid    uint32
 	groups []uint32 // primary and supplementary
 }
 
-// policy is the owner and the group of the socket, which decide what clients may do.
+// policy is the owner and the group of the socket, which decide what clients are allowed to do.
 type policy struct{ owner, group uint32 }
 
 // policyOf returns the policy of a socket: its owner and group.
@@ -42,7 +42,7 @@ func policyOf(path string) (policy, error) {
 	return policy{owner: stat.Uid, group: stat.Gid}, nil
 }
 
-// of returns what a client with these credentials may do.
+// of returns what a client with these credentials is allowed to do.
 func (p policy) of(c credentials) access {
 	switch {
 	case c.uid == 0 || c.uid == p.owner:

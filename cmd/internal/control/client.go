@@ -15,9 +15,9 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// Client sends requests to a daemon. Operations are called through their own values, as in
-// node.OpStatus.Call(ctx, client, control.None{}). It is safe for concurrent use; errors
-// carry a hint (cli.HintOf).
+// Client sends requests to a daemon. An operation is called through its own value, as in
+// node.OpStatus.Call(ctx, client, control.None{}). A Client is safe for concurrent use; its
+// errors carry a hint (cli.HintOf).
 type Client struct {
 	socket string
 	http   *http.Client
@@ -70,7 +70,7 @@ func (c *Client) act(ctx context.Context, path string, request any, data io.Read
 	return nil
 }
 
-// decode decodes an answer, unless err says that there is none.
+// decode decodes an answer, unless err says that there is no answer.
 func (c *Client) decode(ctx context.Context, body io.ReadCloser, err error, answer any) error {
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func requestBody(request any, data io.Reader) (io.Reader, error) {
 	return io.MultiReader(bytes.NewReader(line), data), nil
 }
 
-// explain adds a hint.
+// explain adds a hint to an error.
 func (c *Client) explain(ctx context.Context, err error) error {
 	failure, fromDaemon := errors.AsType[*Error](err)
 	switch {

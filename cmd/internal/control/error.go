@@ -67,11 +67,11 @@ func fail(w http.ResponseWriter, err error) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(errorJSON(err)) // the client has gone
+	_, _ = w.Write(errorJSON(err)) // fails if the client has gone
 }
 
 // errorJSON returns the body of an error answer.
 func errorJSON(err error) []byte {
-	body, _ := json.Marshal(errorBody{newError(err)}) // texts and a number
+	body, _ := json.Marshal(errorBody{newError(err)}) // cannot fail for texts and a number
 	return append(body, '\n')
 }

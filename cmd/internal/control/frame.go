@@ -81,20 +81,20 @@ type stallWriter struct {
 
 func (s *Server) stallWriter(w http.ResponseWriter) *stallWriter {
 	rc := http.NewResponseController(w)
-	_ = rc.EnableFullDuplex() // HTTP/1.1 can
+	_ = rc.EnableFullDuplex() // HTTP/1.1 supports it
 	// Clear the deadline of the request: a client that only reads is not a slow one.
 	_ = rc.SetReadDeadline(time.Time{})
 	return &stallWriter{w, rc, s.cfg.StallTimeout}
 }
 
 func (s *stallWriter) Write(b []byte) (int, error) {
-	_ = s.rc.SetWriteDeadline(time.Now().Add(s.timeout)) // Unix sockets have deadlines
+	_ = s.rc.SetWriteDeadline(time.Now().Add(s.timeout)) // does not fail on Unix sockets
 	return s.w.Write(b)
 }
 
 func (s *stallWriter) flush() error { return s.rc.Flush() }
 
-// Flush sends what is buffered; it makes this an http.Flusher.
+// Flush sends the buffered data; with it a stallWriter is an http.Flusher.
 func (s *stallWriter) Flush() { _ = s.flush() }
 
 // errCut means that the connection ended before the last frame.

@@ -13,22 +13,23 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// maxStrangers bounds the connections of processes without access, which get an error.
+// maxStrangers bounds the connections of processes without access; these get an error as
+// answer.
 const maxStrangers = 8
 
-// maxRefusals bounds the connections that were refused and are not closed yet.
+// maxRefusals bounds the refused connections that are not closed yet.
 const maxRefusals = 64
 
-// admission is a listener that bounds the open connections separately for each level of
-// access, so that members of the socket's group cannot lock out root or the daemon's user.
-// When a level has no admission slot left, the connection that has been idle for longest is
-// closed for a new one; if none is idle the new one is refused.
+// admission is a listener that bounds the open connections separately for each level of access,
+// so that members of the socket's group cannot lock out root or the daemon's user. When a level
+// has no admission slot left, a new connection replaces the one that has been idle for longest;
+// if no connection is idle, the new one is refused.
 type admission struct {
 	net.Listener
 	access func(net.Conn) access // of the client at the other end
 	max    [accessWrite + 1]int
 
-	refusals chan struct{} // a token for each
+	refusals chan struct{} // a token for each refused connection
 
 	mu    sync.Mutex
 	clock uint64                           // a logical clock for idle; guarded by mu, like all below
@@ -62,7 +63,7 @@ func (a *admission) Accept() (net.Conn, error) {
 	}
 }
 
-// add admits a connection; victim is one to close in exchange.
+// add admits a connection; victim is the connection to close for it, nil for none.
 func (a *admission) add(c *admittedConn) (victim *admittedConn, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -89,7 +90,7 @@ func (a *admission) forget(c *admittedConn) {
 	a.open[c.access] = slices.DeleteFunc(a.open[c.access], func(o *admittedConn) bool { return o == c })
 }
 
-// state is the http.Server.ConnState hook: it notes whether a connection is idle.
+// state is the http.Server.ConnState hook: it records whether a connection is idle.
 func (a *admission) state(c net.Conn, s http.ConnState) {
 	admitted, ok := c.(*admittedConn)
 	if !ok {
@@ -109,7 +110,7 @@ type admittedConn struct {
 	net.Conn
 	list   *admission
 	access access
-	idle   uint64 // the clock when it became idle; 0: it has a request; guarded by list.mu
+	idle   uint64 // value of clock when the connection became idle; 0: it has a request; guarded by list.mu
 }
 
 // Close implements net.Conn.
@@ -120,11 +121,11 @@ func (c *admittedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// refuse answers that there are too many connections. The buffer of a Unix socket has room
-// for the answer. The connection stays open for a second at most, until the client closes it:
-// a client whose write fails would not read the answer.
+// refuse answers that there are too many connections. The buffer of a Unix socket has room for
+// the answer. The connection stays open until the client closes it, for a second at most: if it
+// were closed earlier, the client's write could fail, and the client would not read the answer.
 func (a *admission) refuse(c net.Conn) {
-	_ = c.SetDeadline(time.Now().Add(time.Second)) // Unix sockets have deadlines
+	_ = c.SetDeadline(time.Now().Add(time.Second)) // does not fail on Unix sockets
 	body := errorJSON(cli.Hint(errors.New("too many requests at a time"), "end some of them and try again"))
 	answer := http.Response{
 		StatusCode: http.StatusServiceUnavailable, ProtoMajor: 1, ProtoMinor: 1, Close: true,

@@ -14,7 +14,7 @@ type None struct{}
 // A Route is an operation with the function that carries it out. Servers serve routes, and
 // docs/control.md is generated from them.
 type Route struct {
-	Method, Path    string       // the access that a method needs is in the comment of the package
+	Method, Path    string       // the comment of the package says which access a method needs
 	Doc             string       // what the operation does
 	Request, Answer reflect.Type // Answer is nil for a stream that has its own format
 	Kind            Kind         // how it is answered
@@ -41,12 +41,12 @@ const (
 type Question[Req, Answer any] struct {
 	Path string // with "{name}" for fields of the request in the path
 	Doc  string // what it reads, for docs/control.md
-	Long bool   // it takes long: the number of those that run is bounded
+	Long bool   // it takes long: the number of such requests that run at a time is bounded
 }
 
 // A Command makes the daemon do something and returns the result.
 type Command[Req, Answer any] struct {
-	Path string // without parameters
+	Path string // path without parameters
 	Doc  string // what it does, for docs/control.md
 	Long bool   // as in a Question
 }
@@ -67,11 +67,11 @@ type Operation[Req any, S Step[S]] struct {
 // A Step is a report of an operation. It crosses the socket as JSON, followed by its payload.
 type Step[S any] interface {
 	Attached() []byte        // the payload
-	Attach(payload []byte) S // returns the step with a payload
+	Attach(payload []byte) S // returns the step with the payload
 }
 
-// Do returns the route that carries the operation out with do. The other operations have the
-// same method, and DoWith if data follow the request.
+// Do returns the route that carries the operation out with do. Other kinds of operations have
+// the same method, and DoWith if data follow the request.
 func (o Question[Req, Answer]) Do(do func(context.Context, Req) (Answer, error)) Route {
 	r := route[Req, Answer](http.MethodGet, o.Path, o.Doc, Asks)
 	r.long = o.Long
@@ -80,8 +80,8 @@ func (o Question[Req, Answer]) Do(do func(context.Context, Req) (Answer, error))
 		if err := queryOf(hr, &req); err != nil {
 			return err
 		}
-		// All has been read. Should the deadline pass the server would take that for the end of
-		// the connection, and end the context of an answer that takes longer.
+		// The whole request has been read. If the deadline passed now, the server would take that for
+		// the end of the connection, and end the context of an answer that takes longer.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		answer, err := do(hr.Context(), req)
 		return s.answer(w, answer, err)
@@ -89,7 +89,7 @@ func (o Question[Req, Answer]) Do(do func(context.Context, Req) (Answer, error))
 	return r
 }
 
-// Do is like that of a Question.
+// Do returns the route that carries the operation out with do.
 func (o Command[Req, Answer]) Do(do func(context.Context, Req) (Answer, error)) Route {
 	return o.route(false, func(ctx context.Context, req Req, data io.Reader) (answer Answer, err error) {
 		if err = end(data); err == nil {
@@ -119,7 +119,7 @@ func (o Command[Req, Answer]) route(data bool, do func(context.Context, Req, io.
 	return r
 }
 
-// Do is like that of a Question.
+// Do returns the route that carries the operation out with do.
 func (o Action[Req]) Do(do func(context.Context, Req) error) Route {
 	return o.command().Do(func(ctx context.Context, req Req) (Req, error) { return req, do(ctx, req) }).of(Acts)
 }
@@ -138,7 +138,7 @@ func (r Route) of(kind Kind) Route {
 	return r
 }
 
-// Do is like that of a Question.
+// Do returns the route that carries the operation out with do.
 func (o Operation[Req, S]) Do(do func(context.Context, Req, func(S) error) error) Route {
 	return o.route(false, func(ctx context.Context, req Req, _ io.Reader, report func(S) error) error {
 		return do(ctx, req, report)
@@ -178,12 +178,12 @@ func (o Question[Req, Answer]) Call(ctx context.Context, c *Client, req Req) (an
 	return answer, c.call(ctx, http.MethodGet, encodeQuery(o.Path, req), nil, nil, &answer)
 }
 
-// Call sends it to the daemon of a client.
+// Call sends the command to the daemon of a client.
 func (o Command[Req, Answer]) Call(ctx context.Context, c *Client, req Req) (Answer, error) {
 	return o.CallWith(ctx, c, req, nil)
 }
 
-// CallWith is Call, and sends data behind the request. data may be nil.
+// CallWith is Call with data after the request. data may be nil.
 func (o Command[Req, Answer]) CallWith(ctx context.Context, c *Client, req Req, data io.Reader) (answer Answer, err error) {
 	return answer, c.call(ctx, http.MethodPost, o.Path, req, data, &answer)
 }
@@ -193,7 +193,7 @@ func (o Action[Req]) Call(ctx context.Context, c *Client, req Req) error {
 	return o.CallWith(ctx, c, req, nil)
 }
 
-// CallWith is Call, and sends data behind the request. data may be nil.
+// CallWith is Call with data after the request. data may be nil.
 func (o Action[Req]) CallWith(ctx context.Context, c *Client, req Req, data io.Reader) error {
 	return c.act(ctx, o.Path, req, data)
 }
@@ -204,10 +204,10 @@ func (o Operation[Req, S]) Call(ctx context.Context, c *Client, req Req, report 
 	return o.CallWith(ctx, c, req, nil, report)
 }
 
-// CallWith is Call, and sends data behind the request. data may be nil.
+// CallWith is Call with data after the request. data may be nil.
 func (o Operation[Req, S]) CallWith(ctx context.Context, c *Client, req Req, data io.Reader, report func(S) error) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends the operation if report failed
+	defer cancel() // ends the operation if report has failed
 	body, err := c.do(ctx, http.MethodPost, o.Path, req, data)
 	if err != nil {
 		return err

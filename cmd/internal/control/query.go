@@ -16,8 +16,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// queryField is a field of a request that crosses the socket in the query, or in the path
-// if that has its name in braces:
+// queryField is a field of a request that is sent in the query of the URL, or in its path if the
+// path has the field's name in braces:
 //
 //	State string `query:"state"`       // omitted when it is zero
 //	From  uint64 `query:"from,always"` // required, unless it has a default
@@ -64,15 +64,15 @@ func (f *queryField) texts() []string {
 	case []string:
 		return v
 	case encoding.TextMarshaler:
-		text, _ := v.MarshalText() // it was parsed before, or the daemon refuses it
+		text, _ := v.MarshalText() // cannot fail for a parsed value; the daemon refuses others
 		return []string{string(text)}
 	default:
 		return []string{fmt.Sprint(v)}
 	}
 }
 
-// queryOf reads the query of a request into req. If req has a method Defaults it is called
-// before, and if it has a method Check that is called after and may refuse the request.
+// queryOf reads the query of a request into req. If req has a method Defaults, it is called
+// first; if it has a method Check, that is called last and may refuse the request.
 func queryOf(r *http.Request, req any) error {
 	if d, ok := req.(interface{ Defaults() }); ok {
 		d.Defaults()

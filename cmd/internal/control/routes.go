@@ -20,7 +20,7 @@ const (
 	capturePath = "/v1/capture"
 )
 
-// OwnRoutes are the routes that every server has besides its Config.Routes.
+// OwnRoutes returns the routes that every server has in addition to its Config.Routes.
 func OwnRoutes() []Route {
 	return []Route{
 		{Method: http.MethodGet, Path: eventsPath, Doc: "what the daemon logs from now on, one JSON object a line", Kind: Streams, long: true, do: (*Server).events},
@@ -72,7 +72,7 @@ func accessOf(r *http.Request) access {
 	return has
 }
 
-// stream bounds how many requests of a handler run at a time, for answers of unbounded
+// stream bounds how many requests of a handler run at a time. It is for answers of unbounded
 // length.
 func (s *Server) stream(h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -92,12 +92,12 @@ func (s *Server) stream(h handler) handler {
 func (s *Server) deadlines(w http.ResponseWriter) {
 	rc := http.NewResponseController(w)
 	now := time.Now()
-	_ = rc.SetReadDeadline(now.Add(s.cfg.RequestTimeout)) // Unix sockets have deadlines
+	_ = rc.SetReadDeadline(now.Add(s.cfg.RequestTimeout)) // does not fail on Unix sockets
 	_ = rc.SetWriteDeadline(now.Add(s.cfg.StallTimeout))
 }
 
 // request reads the JSON object of a request into v and returns a reader of the data that
-// follow it. From then on reading has no deadline: data may come as fast as a user types.
+// follow it. Reading the data has no deadline, because it may come from the keyboard of a user.
 func request(w http.ResponseWriter, r *http.Request, v any) (io.Reader, error) {
 	body := bufio.NewReaderSize(r.Body, maxRequest)
 	line, err := body.ReadSlice('\n')
@@ -119,8 +119,8 @@ func request(w http.ResponseWriter, r *http.Request, v any) (io.Reader, error) {
 	return body, nil
 }
 
-// end refuses data after a request that takes none. It reads to the end of the body,
-// because only then the server notices that the client closes the connection.
+// end refuses data after a request that takes no data. It reads to the end of the body, because
+// only then the server notices that the client closes the connection.
 func end(data io.Reader) error {
 	if n, err := io.CopyN(io.Discard, data, 1); n > 0 || !errors.Is(err, io.EOF) {
 		return &refusal{http.StatusBadRequest, errors.New("request: data where there should be none")}
@@ -137,8 +137,8 @@ func (s *Server) answer(w http.ResponseWriter, v any, err error) error {
 	if err != nil {
 		return err
 	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.cfg.StallTimeout)) // Unix sockets have deadlines
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.cfg.StallTimeout)) // does not fail on Unix sockets
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(text, '\n')) // the client has gone
+	_, _ = w.Write(append(text, '\n')) // fails if the client has gone
 	return nil
 }

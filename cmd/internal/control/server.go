@@ -25,10 +25,10 @@ type Config struct {
 	Capture Capture      // nil: the daemon captures nothing
 	Log     *slog.Logger // nil discards
 
-	MaxConns       int           // of root and the daemon's user, and as many of the socket's group; default 128
-	MaxStreams     int           // likewise; more are refused; default 64
-	RequestTimeout time.Duration // to read a request without its data; default 10 s
-	StallTimeout   time.Duration // without progress of an answer; default 30 s
+	MaxConns       int           // limit of connections for root and the daemon's user, and again as many for the socket's group; default 128
+	MaxStreams     int           // limit of streams, in the same way; default 64
+	RequestTimeout time.Duration // time to read a request without its data; default 10 s
+	StallTimeout   time.Duration // time without progress of an answer; default 30 s
 }
 
 func (c Config) withDefaults() Config {
@@ -64,7 +64,7 @@ type Server struct {
 	cfg     Config
 	mux     *http.ServeMux
 	streams [accessWrite + 1]chan struct{} // a token per stream, by the client's access
-	access  func(net.Conn) access          // of a client; set by Serve unless a test has set it
+	access  func(net.Conn) access          // access of a client; set by Serve unless a test has set it
 	active  sync.WaitGroup
 }
 
@@ -118,7 +118,7 @@ func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 	return err
 }
 
-// stop gives answers that are being written a second to end.
+// stop gives answers that are being written one second to end.
 func (s *Server) stop(h *http.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// socketMode lets the owner and the group connect.
+// socketMode allows the owner and the group to connect.
 const socketMode = 0o660
 
 // maxSocketPath is the longest path of a Unix socket in bytes (struct
@@ -28,8 +28,8 @@ type Socket struct {
 	lock *os.File // holds the flock of the path
 }
 
-// Listen creates the control socket. It replaces the socket of a daemon that died; if the
-// daemon still runs it returns ErrRunning. A lock file, the path with ".lock" appended,
+// Listen creates the control socket. It replaces the socket of a daemon that has died; if the
+// daemon still runs, Listen returns ErrRunning. A lock file, the path with ".lock" appended,
 // remains after Close.
 func Listen(path string) (*Socket, error) {
 	if len(path) > maxSocketPath {

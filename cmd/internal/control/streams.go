@@ -9,8 +9,8 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// eventBacklog is how many events are queued for a slow reader; further ones are dropped
-// and counted.
+// eventBacklog is how many events are queued for a slow reader; further events are dropped and
+// counted.
 const eventBacklog = 256
 
 // Events distributes log lines to all listeners. It is an io.Writer for
@@ -25,8 +25,8 @@ type listener struct {
 	missed int // guarded by Events.mu
 }
 
-// Write gives a copy of line to every listener. It never blocks: lines that a listener is
-// too slow for are dropped and counted.
+// Write gives a copy of line to every listener. It never blocks: if a listener is too slow,
+// lines for it are dropped and counted.
 func (e *Events) Write(line []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -101,7 +101,7 @@ func (s *Server) capture(w http.ResponseWriter, r *http.Request) error {
 	if s.cfg.Capture == nil {
 		return &refusal{http.StatusNotFound, cli.Hint(errors.New("this daemon captures nothing"), "try --capture of lnetd")}
 	}
-	view := s.cfg.Capture.ViewHeaders // the socket's group must not see payload
+	view := s.cfg.Capture.ViewHeaders // members of the socket's group must not see payload
 	if accessOf(r) >= accessWrite {
 		view = s.cfg.Capture.View
 	} else {
@@ -111,7 +111,7 @@ func (s *Server) capture(w http.ResponseWriter, r *http.Request) error {
 	out := s.stallWriter(w)
 	w.WriteHeader(http.StatusOK)
 	if out.flush() == nil {
-		_ = view(r.Context(), out) // the client has gone
+		_ = view(r.Context(), out) // ends when the client has gone
 	}
 	return nil
 }

@@ -21,10 +21,10 @@ type Set struct {
 	O2IB O2IB // o2iblnd
 }
 
-// All lists the drivers. The first stands for networks of types without one.
+// All returns the drivers. The first one also stands for networks whose type has no driver.
 func (s *Set) All() []Driver { return []Driver{&s.TCP, &s.O2IB} }
 
-// Of returns the driver of a type of networks.
+// Of returns the driver for a type of networks.
 func (s *Set) Of(t nid.NetType) Driver {
 	all := s.All()
 	for _, d := range all {
@@ -49,26 +49,28 @@ type Driver interface {
 	// Type returns the type of the driver's networks, and Name the name of the driver.
 	Type() nid.NetType
 	Name() string
-	// Section is the key that has its tunables in the file; "": they stand at the top.
+	// Section is the key of the configuration file that has the driver's tunables; "": they stand
+	// at the top level.
 	Section() string
 	Tunables() []lnd.Tunable
-	// Shown names the tunables that LNet's tools show of an NI, in their order and separated by
-	// blanks. A name that is shown otherwise is followed by = and that. A name that Tunables does not
-	// have means something to kernels only.
+	// Shown returns the tunables that LNet's tools show for an NI, as names in the order of the
+	// tools, separated by blanks. A name that the tools show in another form is followed by = and
+	// that form. A name that is not in Tunables has a meaning only for kernels.
 	Shown() string
-	// NI returns the tunables of its NIs, given those that the file has for all drivers.
+	// NI returns the tunables of the driver's NIs, given those that the file has for all drivers.
 	NI(all lnd.Tunables) lnd.Tunables
-	// Add adds the driver to the configuration of a node, in its field there or, without one,
-	// in Drivers. The result returns the status of an NI, or nil for an NI of another driver.
+	// Add adds the driver to the configuration of a node: to the driver's own field or, if there
+	// is none, to Drivers. The result returns the status of an NI, or nil for an NI of another
+	// driver.
 	Add(to *node.Config, s Settings) (status func(lnd.NI) *Status)
-	// Listens says where a ready node listens; "": nothing is printed.
+	// Listens returns the address at which a node that is ready listens; "": none is printed.
 	Listens(s Settings) string
-	// Believes names the setting that lets users without privilege of a host have the NID of
-	// that host; "": only root there can.
+	// Believes returns the setting that allows unprivileged users of a host to have the NID of
+	// that host; "": only root can have it.
 	Believes(s Settings) string
-	// HintStart says what to do when an NI could not be started.
+	// HintStart returns what a user can do when an NI could not be started.
 	HintStart(s Settings, err error) string
-	// HintUnreached says what to do when a node did not answer.
+	// HintUnreached returns what a user can do when a node did not answer.
 	HintUnreached(s Settings, target nid.NID, err error) string
 }
 
@@ -77,9 +79,9 @@ type DialOnly interface {
 	DialOnly(s Settings) (lnd.Driver, error)
 }
 
-// Settings are what the file has at its top for several drivers.
+// Settings are the settings at the top level of the file that several drivers use.
 type Settings struct {
-	Accept        string        // accept: secure, all, none, trust; empty chooses by the port
+	Accept        string        // accept: secure, all, none or trust; empty: chosen by the port
 	AcceptPort    int           // accept_port
 	AcceptBacklog int           // accept_backlog
 	AcceptTimeout time.Duration // accept_timeout, in seconds
@@ -104,14 +106,14 @@ func (s Settings) AcceptMode() string {
 	return "secure"
 }
 
-// groupAddr parses the base address of groups in a configuration that was checked. It is zero,
-// for the driver's default, if there is none.
+// groupAddr parses the base address of multicast groups in a configuration that was checked. It
+// returns the zero Addr, for the driver's default, if there is none.
 func groupAddr(s string) netip.Addr {
 	a, _ := netip.ParseAddr(s)
 	return a
 }
 
-// Plain has the methods of a [Driver] that has no answers of its own.
+// Plain has default methods for a [Driver] without special answers.
 type Plain struct{}
 
 // NI returns the tunables of all drivers.
@@ -120,13 +122,13 @@ func (Plain) NI(all lnd.Tunables) lnd.Tunables { return all }
 // Shown names no tunables.
 func (Plain) Shown() string { return "" }
 
-// Listens says nothing.
+// Listens returns no address.
 func (Plain) Listens(Settings) string { return "" }
 
 // Believes implements [Driver]. It names no setting.
 func (Plain) Believes(Settings) string { return "" }
 
-// HintStart is about addresses, and the node.
+// HintStart returns hints about addresses, and about errors of the node.
 func (Plain) HintStart(_ Settings, err error) string {
 	switch {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
@@ -139,7 +141,7 @@ func (Plain) HintStart(_ Settings, err error) string {
 
 // HintUnreached implements [Driver]. The hint says how to check the IP route to the node.
 func (Plain) HintUnreached(_ Settings, target nid.NID, _ error) string {
-	if !target.Addr().IsValid() { // its networks have numbers
+	if !target.Addr().IsValid() { // on these networks a NID has a number instead of an address
 		return fmt.Sprintf("does LNet run there, and is %v one of its NIDs?", target)
 	}
 	return "is its address right, and is there a way to it? see 'ip route get " + target.Addr().String() + "'"

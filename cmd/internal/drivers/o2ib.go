@@ -17,19 +17,19 @@ import (
 	"ulnet/portals/node"
 )
 
-// O2IB is o2iblnd with a provider, and the section o2ib of the file: networks over RDMA.
-// The comment of each field begins with its key; most are ko2iblnd's.
+// O2IB is o2iblnd with a provider, and the section o2ib of the file: networks over RDMA. The
+// comment of each field begins with its key; most keys are those of ko2iblnd.
 type O2IB struct {
 	Plain
 
 	Provider string // provider: one of Providers
 
-	PeerTimeout       time.Duration // peer_timeout, in seconds; 0: that of all networks
-	PeerCredits       int           // peer_credits; 0: likewise
-	PeerBufferCredits int           // peer_buffer_credits; 0: likewise
-	Credits           int           // credits; 0: likewise
+	PeerTimeout       time.Duration // peer_timeout, in seconds; 0: the value for all networks
+	PeerCredits       int           // peer_credits; 0: the value for all networks
+	PeerBufferCredits int           // peer_buffer_credits; 0: the value for all networks
+	Credits           int           // credits; 0: the value for all networks
 
-	LND o2iblnd.Config // what o2iblnd.Config.Tunables lists
+	LND o2iblnd.Config // the tunables that o2iblnd.Config.Tunables lists
 
 	// Tunables of kernels that softroce does not use. They are only shown.
 	MapOnDemand     int  // map_on_demand
@@ -47,7 +47,7 @@ const (
 // Providers are the values of the key provider.
 var Providers = []string{Softroce, IBVerbs}
 
-// openers are how devices of RDMA are opened, by provider.
+// openers has the function that opens RDMA devices, by provider.
 var openers = map[string]verbs.Opener{Softroce: softroce.Open, IBVerbs: ibv.Open}
 
 // Type implements [Driver], as do the methods below.
@@ -91,7 +91,7 @@ func (o *O2IB) Believes(Settings) string {
 	return ""
 }
 
-// HintStart implements [Driver]. The hints are for the usual failures of a device.
+// HintStart implements [Driver]. The hints are about the usual failures of a device.
 func (o *O2IB) HintStart(s Settings, err error) string {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE) && o.Provider == Softroce:
@@ -104,7 +104,7 @@ func (o *O2IB) HintStart(s Settings, err error) string {
 	return "see --networks; 'ip address' lists interfaces and addresses, of which o2ib needs one of IPv4"
 }
 
-// HintUnreached adds to what the driver's error says.
+// HintUnreached implements [Driver]. The hint adds to the text of the driver's error.
 func (o *O2IB) HintUnreached(_ Settings, target nid.NID, err error) string {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):

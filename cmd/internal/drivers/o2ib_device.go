@@ -8,16 +8,16 @@ import (
 	"ulnet/lnd/verbs/softroce"
 )
 
-// devices keeps the RDMA devices that were opened, one for each address, for their counters.
+// devices has the RDMA devices that were opened, by address, for their counters.
 type devices struct {
 	mu     sync.Mutex
 	byAddr map[netip.Addr]verbs.Device // guarded by mu
 }
 
-// watch returns an opener whose devices are kept.
+// watch returns an opener that also records its devices.
 func (d *devices) watch(open verbs.Opener) verbs.Opener {
 	if open == nil {
-		return nil // the driver refuses it
+		return nil // the driver refuses such an address
 	}
 	return func(cfg verbs.OpenConfig) (verbs.Device, error) {
 		dev, err := open(cfg)
@@ -33,8 +33,8 @@ func (d *devices) watch(open verbs.Opener) verbs.Opener {
 	}
 }
 
-// counters returns the counters of the device of an address, by name, without those that are 0.
-// Hardware has its own ('rdma statistic').
+// counters returns the counters of the device with an address, by name, without counters that
+// are 0. Hardware devices have their own counters ('rdma statistic').
 func (d *devices) counters(addr netip.Addr) map[string]uint64 {
 	d.mu.Lock()
 	dev := d.byAddr[addr]

@@ -8,29 +8,29 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// Verbs is the device of an NI on RDMA, and its state.
+// Verbs is the RDMA device of an NI, and its state.
 type Verbs struct {
-	GUID       string   `json:"guid"`       // of the channel adapter, in four groups of hex digits
-	MTU        int      `json:"mtu"`        // payload bytes of a packet
-	Peers      int      `json:"peers"`      // with which there is anything in progress
+	GUID       string   `json:"guid"`       // GUID of the channel adapter, in four groups of hex digits
+	MTU        int      `json:"mtu"`        // payload of a packet, in bytes
+	Peers      int      `json:"peers"`      // peers with anything in progress
 	Handshakes int      `json:"handshakes"` // connections that are not established yet
 	Pending    int      `json:"pending"`    // messages that wait for a connection
-	Receives   Receives `json:"receives"`   // of all connections
-	// Counters are what softroce counts, of all NIs of the address together.
+	Receives   Receives `json:"receives"`   // receive buffers of all connections
+	// Counters are the counters of softroce, for all NIs with this address together.
 	Counters map[string]uint64 `json:"counters,omitempty"`
 }
 
 // Receives are the receive buffers that all connections share.
 type Receives struct {
-	Free  int    `json:"free"`  // buffers
-	Empty uint64 `json:"empty"` // packets that found none
+	Free  int    `json:"free"`  // free buffers
+	Empty uint64 `json:"empty"` // packets that found no free buffer
 }
 
 // o2ibTunables are the tunables that LNet's tools show of o2iblnd, in their order.
 const o2ibTunables = "peer_credits_hiw=peercredits_hiw map_on_demand concurrent_sends fmr_pool_size fmr_flush_trigger fmr_cache ntx " +
 	"conns_per_peer timeout tos retry_count rnr_retry_count keepalive ib_mtu wrq_sge cksum"
 
-// status returns nil for the NI of another driver.
+// status returns the status of an NI, nil if the NI belongs to another driver.
 func (o *O2IB) status(ni lnd.NI, d *devices) *Status {
 	lower, ok := ni.(*o2iblnd.NI)
 	if !ok {
@@ -58,7 +58,7 @@ func (o *O2IB) status(ni lnd.NI, d *devices) *Status {
 	return status
 }
 
-// inForce joins what is in force with what only kernels use.
+// inForce adds tunables that only kernels use to the tunables in force.
 func (o *O2IB) inForce(all map[string]any) map[string]any {
 	all["map_on_demand"], all["fmr_pool_size"], all["fmr_flush_trigger"], all["fmr_cache"] = o.MapOnDemand, o.FMRPoolSize, o.FMRFlushTrigger, 0
 	if o.FMRCache {
@@ -67,7 +67,7 @@ func (o *O2IB) inForce(all map[string]any) map[string]any {
 	return all
 }
 
-// guid prints the number of a channel adapter as the tools of RDMA do.
+// guid returns the number of a channel adapter in the format of the RDMA tools.
 func guid(n uint64) string {
 	return fmt.Sprintf("%04x:%04x:%04x:%04x", uint16(n>>48), uint16(n>>32), uint16(n>>16), uint16(n))
 }

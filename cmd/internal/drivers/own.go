@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd"
 )
 
-// Own translates tunables that an NI has for itself from the names that LNet's tools show into
-// those of the driver. It leaves out those that mean something to kernels only, and returns their
+// Own translates tunables that are set for one NI from the names of LNet's tools into those of
+// the driver. It leaves out tunables that have a meaning only for kernels, and returns their
 // names. EINVAL: the driver has no such tunable.
 func Own(d Driver, shown map[string]int) (own map[string]int, ignored []string, err error) {
 	names := make(map[string]string)

@@ -13,33 +13,33 @@ import (
 // them.
 type Peer struct {
 	ID      nid.ProcessID `json:"id"`      // NID and PID
-	Dialing bool          `json:"dialing"` // a connection is being opened from here
+	Dialing bool          `json:"dialing"` // this node is opening a connection
 	Pending int           `json:"pending"` // messages that wait for a connection
-	Conns   []Conn        `json:"conns"`   // established
+	Conns   []Conn        `json:"conns"`   // established connections
 }
 
 // Conn is an established connection of an NI.
 type Conn struct {
-	Type   string `json:"type"`   // ANY, CONTROL, BULK_IN or BULK_OUT of TCP; RC of RDMA
-	Local  string `json:"local"`  // address:port; of RDMA the address, and the number of the queue pair
-	Remote string `json:"remote"` // address:port; of RDMA the address
-	Dialed bool   `json:"dialed"` // by this side
-	// MTU is the payload of a packet of RDMA in bytes; 0 of TCP.
+	Type   string `json:"type"`   // ANY, CONTROL, BULK_IN or BULK_OUT with TCP; RC with RDMA
+	Local  string `json:"local"`  // address:port; with RDMA the address and the number of the queue pair
+	Remote string `json:"remote"` // address:port; with RDMA the address
+	Dialed bool   `json:"dialed"` // this node has opened it
+	// MTU is the payload of an RDMA packet in bytes; 0 with TCP.
 	MTU      int  `json:"mtu,omitempty"`
-	TxBuffer int  `json:"tx_buffer"` // of the socket, in bytes, as it is configured; 0: the system chooses
-	RxBuffer int  `json:"rx_buffer"` // likewise
-	Nagle    bool `json:"nagle"`     // TCP waits for more to send
+	TxBuffer int  `json:"tx_buffer"` // size of the socket's send buffer in bytes, as configured; 0: the system chooses
+	RxBuffer int  `json:"rx_buffer"` // size of the socket's receive buffer in bytes, as configured; 0: the system chooses
+	Nagle    bool `json:"nagle"`     // Nagle's algorithm is on: TCP waits for more data to send
 
 	TxMessages uint64 `json:"tx_messages"` // LNet messages that were sent
-	RxMessages uint64 `json:"rx_messages"` // and received
-	TxBytes    uint64 `json:"tx_bytes"`    // that were sent
-	RxBytes    uint64 `json:"rx_bytes"`    // and received
+	RxMessages uint64 `json:"rx_messages"` // LNet messages that were received
+	TxBytes    uint64 `json:"tx_bytes"`    // bytes that were sent
+	RxBytes    uint64 `json:"rx_bytes"`    // bytes that were received
 }
 
 // PeerLister is implemented by drivers that have connections to peers.
 type PeerLister interface {
-	// Peers returns the peers of an NI, by NID, and no more than most of them; nil of the NI of
-	// another driver.
+	// Peers returns the peers of an NI, sorted by NID and at most most of them; nil if the NI
+	// belongs to another driver.
 	Peers(ni lnd.NI, most int) []Peer
 }
 

@@ -11,34 +11,34 @@ import (
 // Status is the status of an NI: 'lnetctl net show' prints it, part by part.
 type Status struct {
 	Accept string `json:"accept,omitempty"` // accept mode
-	// SourceAddress says whether a peer's NID must have its address.
+	// SourceAddress says whether a peer's NID must match its IP address.
 	SourceAddress string `json:"source_address,omitempty"`
-	Provider      string `json:"provider,omitempty"` // of RDMA
-	Listen        string `json:"listen,omitempty"`   // address:port, none without a listener
-	Connections   int    `json:"connections"`        // established
-	Handshakes    int    `json:"handshakes"`         // not yet
-	// Reasons counts the reasons for which connections were refused or ended, and messages
-	// dropped, without those that are 0.
+	Provider      string `json:"provider,omitempty"` // provider of RDMA
+	Listen        string `json:"listen,omitempty"`   // address:port; empty without a listener
+	Connections   int    `json:"connections"`        // established connections
+	Handshakes    int    `json:"handshakes"`         // connections that are not established yet
+	// Reasons counts, by reason, refused and ended connections and dropped messages, without
+	// reasons that did not occur.
 	Reasons map[string]uint64 `json:"reasons"`
-	// Tunables are what is in force of those of the driver, an object with its names.
+	// Tunables are the driver's tunables in force: an object with their names.
 	Tunables  json.RawMessage `json:"tunables"`
-	Multicast *Multicast      `json:"multicast,omitempty"` // nil: the NI has none
-	Verbs     *Verbs          `json:"verbs,omitempty"`     // over RDMA
+	Multicast *Multicast      `json:"multicast,omitempty"` // nil: the NI has no multicast
+	Verbs     *Verbs          `json:"verbs,omitempty"`     // nil: the NI is not on RDMA
 }
 
-// Multicast is the multicast of an NI. lnet has the groups that were joined.
+// Multicast is the state of an NI's multicast. Package lnet has the groups that were joined.
 type Multicast struct {
-	Port uint16 `json:"port"` // UDP
+	Port uint16 `json:"port"` // UDP port
 	lnd.MulticastLimits
-	Sent          uint64 `json:"sent"`           // datagrams
-	SentBytes     uint64 `json:"sent_bytes"`     // of payload
-	Received      uint64 `json:"received"`       // those that were believed
-	ReceivedBytes uint64 `json:"received_bytes"` // of payload
-	Missed        uint64 `json:"missed"`         // found the receive buffer full
+	Sent          uint64 `json:"sent"`           // datagrams sent
+	SentBytes     uint64 `json:"sent_bytes"`     // bytes of payload sent
+	Received      uint64 `json:"received"`       // datagrams received and accepted
+	ReceivedBytes uint64 `json:"received_bytes"` // bytes of payload received
+	Missed        uint64 `json:"missed"`         // datagrams lost because the receive buffer was full
 }
 
-// document returns the tunables of names, in their order, as a JSON object. A name that is
-// shown otherwise is followed by = and that.
+// document returns the named tunables, in the order of names, as a JSON object. A name that is
+// shown in another form is followed by = and that form.
 func document(names string, inForce map[string]any) json.RawMessage {
 	b := []byte("{")
 	for i, name := range strings.Fields(names) {

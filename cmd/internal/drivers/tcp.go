@@ -15,7 +15,7 @@ import (
 // TCP is socklnd, whose tunables stand at the top of the file.
 type TCP struct {
 	Plain
-	socklnd.Config // what its Tunables list
+	socklnd.Config // the tunables that its method Tunables lists
 }
 
 // Type implements [Driver], as do the methods below.
@@ -33,7 +33,7 @@ const tcpTunables = "conns_per_peer sock_timeout=timeout tos"
 // Shown implements [Driver].
 func (*TCP) Shown() string { return tcpTunables }
 
-// config joins the tunables with what the file has for several drivers.
+// config combines the driver's tunables with the settings for several drivers.
 func (t *TCP) config(s Settings) socklnd.Config {
 	c := t.Config
 	c.Accept, c.AcceptPort = socklnd.AcceptMode(s.AcceptMode()), uint16(s.AcceptPort)
@@ -68,7 +68,7 @@ func (*TCP) Believes(s Settings) string {
 	switch mode := s.AcceptMode(); {
 	case mode == "trust" || mode == "all":
 		return "accept: " + mode
-	case s.AcceptPort > 1023: // what this node dials is another user's, too
+	case s.AcceptPort > 1023: // another user may listen on the port that this node dials
 		return fmt.Sprintf("accept_port: %d", s.AcceptPort)
 	}
 	return ""
@@ -85,11 +85,11 @@ func (t *TCP) HintStart(s Settings, err error) string {
 	return t.Plain.HintStart(s, err)
 }
 
-// HintUnreached returns what a user can do if a node cannot be reached: it looks for errors of
+// HintUnreached returns what a user can do if a node cannot be reached. It recognizes errors of
 // ports and connections.
 func (t *TCP) HintUnreached(s Settings, target nid.NID, err error) string {
 	switch {
-	case is(err, syscall.ECONNREFUSED): // beside an errno of LNet, so before those
+	case is(err, syscall.ECONNREFUSED): // checked first, because such an error also has an errno of LNet
 		return fmt.Sprintf("does LNet run there, and does it listen on port %d (accept_port)?", s.AcceptPort)
 	case is(err, syscall.EACCES, syscall.EPERM):
 		return "to dial from a port below 1024, which nodes ask for, takes root or CAP_NET_BIND_SERVICE"

@@ -1,5 +1,5 @@
-// Package faultflags makes drop and delay rules of what users write: the words are those of
-// 'lnetctl fault' and of 'lctl net_drop_add' and 'net_delay_add'.
+// Package faultflags makes drop and delay rules from the words of a command line: those of
+// 'lnetctl fault', and of 'lctl net_drop_add' and 'net_delay_add'.
 package faultflags
 
 import (
@@ -10,18 +10,18 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Flags are the words of a rule; empty ones were not given.
+// Flags are the words of a rule; a word that was not given is empty.
 type Flags struct {
 	Source, Dest, Local string        // NIDs, *@NET or *
-	Rate                uint32        // one of so many messages
-	Interval, Latency   time.Duration // one message in that time; how long it waits
-	Portals             []string      // numbers of portals, each also several
-	Types               []string      // types of messages, each also several
-	Errors              []string      // names of failures, each also several
-	Random, All         bool          // by a coin; each message
+	Rate                uint32        // one message of this number
+	Interval, Latency   time.Duration // one message in this time; how long a message is delayed
+	Portals             []string      // numbers of portals; an element may have several
+	Types               []string      // types of messages; an element may have several
+	Errors              []string      // names of failures; an element may have several
+	Random, All         bool          // at random; every message
 }
 
-// Attr returns the rule. Its errors begin with the name of the option as lnetctl has it.
+// Attr returns the rule. Its errors begin with the name of the option of lnetctl.
 func (f *Flags) Attr() (a faultrule.Attr, err error) {
 	a = faultrule.Attr{Rate: f.Rate, Interval: f.Interval, Latency: f.Latency, Random: f.Random, All: f.All}
 	for _, n := range []struct {

@@ -14,7 +14,7 @@ import (
 // runFunc runs a program: program.Run.Do, or a replacement in tests.
 type runFunc func(context.Context, *program.Run) (program.Result, error)
 
-// handler is a handler that runs.
+// handler is a handler that was started.
 type handler struct {
 	cfg  Handler
 	env  func() []string
@@ -25,7 +25,7 @@ type handler struct {
 
 	mu     sync.Mutex
 	queue  queue // guarded by mu, like all below
-	ended  bool  // no further program is started
+	ended  bool  // no further program may be started
 	status Status
 }
 
@@ -74,7 +74,7 @@ func (h *handler) loop(ctx context.Context) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	for {
-		select { // wait for the interval first, so that events of that time form one batch
+		select { // wait for the interval first, so that the events in it form one batch
 		case <-pause.C:
 		case <-ctx.Done():
 			return
@@ -92,7 +92,7 @@ func (h *handler) loop(ctx context.Context) {
 func (h *handler) next(ctx context.Context) (events []event, b Batch, ok bool) {
 	for !ok {
 		select {
-		case <-h.wake: // perhaps for an event that was in the batch before
+		case <-h.wake: // the event may already have been in the last batch
 			events, b, ok = h.begin()
 		case <-ctx.Done():
 			return nil, b, false
@@ -118,7 +118,7 @@ func (h *handler) end() {
 // once runs the program once.
 func (h *handler) once(ctx context.Context, events []event, batch *Batch) {
 	input, err := json.Marshal(batch)
-	if err != nil { // cannot happen: each event is valid JSON
+	if err != nil { // cannot happen, because each event is valid JSON
 		h.log.Error("batch of events", slog.Any("err", err))
 	}
 	r := program.Run{

@@ -1,12 +1,12 @@
-// Package handlers runs programs when something happens at a node. Its event handlers resemble
-// those of Serf.
+// Package handlers runs programs on events at a node. Its event handlers resemble those of
+// Serf.
 //
-// A handler runs one program at a time. The program gets a [Batch] as JSON on standard input: the
-// events since the batch before that the handler selects. Reporting an event never waits for a
-// program, and a program that hangs is ended by SIGTERM and SIGKILL. The load that strangers can
-// cause is bounded: the rate of runs by [Handler.Interval], memory by [MaxEvents] and [MaxBytes].
-// Events contain data from the network, and reach a program only by its standard input, never by
-// its arguments or environment.
+// A handler runs one program at a time. The program gets a [Batch] as JSON on standard input:
+// the events that the handler selects and that occurred since the last batch. Reporting an
+// event never waits for a program, and a program that hangs is ended by SIGTERM and SIGKILL.
+// The load that other nodes can cause is bounded: the rate of runs by [Handler.Interval],
+// memory by [MaxEvents] and [MaxBytes]. Events contain data from the network, and reach a
+// program only by its standard input, never by its arguments or environment.
 package handlers
 
 import (
@@ -31,20 +31,20 @@ const (
 	MaxEvent  = 64 << 10 // of one event; larger ones are dropped
 )
 
-// Grace is the time from SIGTERM to SIGKILL.
+// Grace is the time between SIGTERM and SIGKILL.
 const Grace = 5 * time.Second
 
 // keptOutput is how many bytes at the end of a program's output are kept.
 const keptOutput = 2048
 
-// BatchVersion is the version of [Batch]. It changes when a field changes its meaning.
+// BatchVersion is the version of [Batch]. It changes when the meaning of a field changes.
 const BatchVersion = 1
 
 // Batch is the input of a program.
 type Batch struct {
 	Version int    `json:"version"` // BatchVersion
 	Handler string `json:"handler"` // name of the handler
-	// Missed is the number of selected events that were dropped since the batch before.
+	// Missed is the number of selected events that were dropped since the last batch.
 	Missed uint64            `json:"missed"`
 	Events []json.RawMessage `json:"events"` // oldest first, each as the watch command prints it
 }
@@ -53,20 +53,21 @@ type Batch struct {
 type Handler struct {
 	Name     string                  // unique in a Set
 	Selects  func(event string) bool // by source, name and cause, with dots between
-	Program  []string                // path and arguments
-	User     *program.User           // nil: that of this process
-	Timeout  time.Duration           // of a run, until SIGTERM
+	Program  []string                // path and arguments of the program
+	User     *program.User           // nil: the user of this process
+	Timeout  time.Duration           // longest time of a run, until SIGTERM
 	Interval time.Duration           // shortest time between the begins of two runs
 }
 
-// Config configures handlers.
+// Config configures a Set.
 type Config struct {
-	Handlers []Handler       // in the order of Status
+	Handlers []Handler       // handlers, in the order of Status
 	Env      func() []string // NAME=VALUE for all programs; nil: none
 	Log      *slog.Logger    // required
 }
 
-// Set has the handlers of a node. A nil Set has none. All methods are safe for concurrent use.
+// Set has the handlers of a node. A nil Set has no handlers. All methods are safe for
+// concurrent use.
 type Set struct {
 	list   []*handler
 	cancel context.CancelFunc
@@ -131,8 +132,8 @@ func (s *Set) Tell(event string, record any) {
 // ErrNone means that there is no handler with that name.
 var ErrNone = errors.New("no such handler")
 
-// Test gives an event of the source "test" to a handler, and returns the run that gets it. Errors
-// are ErrNone and the cause of ctx.
+// Test sends an event of the source "test" to a handler, and returns the run that gets the
+// event. Errors are ErrNone and the cause of ctx.
 func (s *Set) Test(ctx context.Context, name string) (Run, error) {
 	if s == nil {
 		return Run{}, ErrNone
@@ -163,7 +164,8 @@ type testEvent struct {
 	Event  string    `json:"event"`
 }
 
-// environment returns the variables of a run, besides those of the program's user and Config.Env.
+// environment returns the environment variables of a run, in addition to those of the program's
+// user and of Config.Env.
 func environment(name string, b *Batch) []string {
 	return []string{
 		"LNETD_HANDLER=" + name, "LNETD_EVENTS=" + strconv.Itoa(len(b.Events)), "LNETD_MISSED=" + strconv.FormatUint(b.Missed, 10),

@@ -2,28 +2,28 @@ package handlers
 
 import "encoding/json"
 
-// queue holds the events that wait for a handler. The zero value is empty.
+// queue has the events that wait for a run of their handler. The zero value is empty.
 type queue struct {
 	events []event
-	bytes  int    // of all events
-	missed uint64 // events that were dropped since take
+	bytes  int    // size of all events
+	missed uint64 // events that were dropped since the last call of take
 }
 
-// event is an event that waits.
+// event is a queued event.
 type event struct {
 	text json.RawMessage
-	done chan<- Run // gets the run with the event, and is closed without one if the event is dropped; nil: none. It has room for a run.
+	done chan<- Run // gets the run with the event, or is closed without a run if the event is dropped; has room for a run; nil: not wanted
 }
 
-// lost tells the goroutine that waits for the event's run.
+// lost tells the goroutine that waits for the event's run that the event was dropped.
 func (e *event) lost() {
 	if e.done != nil {
 		close(e.done)
 	}
 }
 
-// push adds an event. If there is no room it drops the oldest ones, so that a handler that falls
-// behind learns of the latest state. An event larger than MaxEvent is dropped itself.
+// push adds an event. If there is no room it drops the oldest ones, so that a slow handler
+// learns of the latest state. An event larger than MaxEvent is dropped itself.
 func (q *queue) push(e event) {
 	if len(e.text) > MaxEvent {
 		q.missed++

@@ -9,34 +9,34 @@ import (
 // Status is the state of a handler.
 type Status struct {
 	Name       string   `json:"name"`           // of the handler
-	On         []string `json:"on"`             // selected events; filled in by the owner of the Set
+	On         []string `json:"on"`             // selected events; the owner of the Set fills this in
 	Program    []string `json:"run"`            // program and arguments
 	User       string   `json:"user,omitempty"` // the user as which the program runs; empty: that of lnetd
-	TimeoutMS  int64    `json:"timeout_ms"`     // longest run
+	TimeoutMS  int64    `json:"timeout_ms"`     // longest time of a run
 	IntervalMS int64    `json:"interval_ms"`    // shortest time between the begins of two runs
 
 	Running  bool   `json:"running"`           // a program is running
-	Waiting  int    `json:"waiting"`           // events for the next run
+	Waiting  int    `json:"waiting"`           // events that the next run will get
 	Runs     uint64 `json:"runs"`              // runs that have ended
-	Failures uint64 `json:"failures"`          // of these: with an exit code other than 0, or not started
-	TimedOut uint64 `json:"timed_out"`         // of these: ended because of the timeout
+	Failures uint64 `json:"failures"`          // of these: runs with an exit code other than 0, or that did not start
+	TimedOut uint64 `json:"timed_out"`         // of these: runs ended because of the timeout
 	Events   uint64 `json:"events"`            // events that these runs got
-	Missed   uint64 `json:"missed"`            // events that were dropped, because the handler fell behind
-	Problem  string `json:"problem,omitempty"` // why the program cannot be run; empty: no reason is known
+	Missed   uint64 `json:"missed"`            // events that were dropped because the handler was too slow
+	Problem  string `json:"problem,omitempty"` // a reason why the program cannot run; empty: none is known
 	Last     *Run   `json:"last,omitempty"`    // the last run that has ended
 }
 
 // Run is a run that has ended.
 type Run struct {
 	Began    time.Time `json:"began"`            // wall clock
-	TookMS   int64     `json:"took_ms"`          // length
+	TookMS   int64     `json:"took_ms"`          // duration
 	Events   int       `json:"events"`           // number of events in its batch
-	Missed   uint64    `json:"missed"`           // events dropped before these
+	Missed   uint64    `json:"missed"`           // events dropped since the last batch
 	Exit     int       `json:"exit"`             // exit code, or minus the signal that ended it
 	TimeOver bool      `json:"time_over"`        // it was ended because of the timeout
 	Output   string    `json:"output,omitempty"` // the end of standard output and error
-	Cut      bool      `json:"cut,omitempty"`    // there was more output
-	Error    string    `json:"error,omitempty"`  // why it did not start
+	Cut      bool      `json:"cut,omitempty"`    // the beginning of the output was dropped
+	Error    string    `json:"error,omitempty"`  // why the program did not start
 }
 
 // Failed reports whether the run has failed.
@@ -62,11 +62,11 @@ func (s *Set) Status() []Status {
 // complainInterval is the time between two log lines about a handler that fails.
 const complainInterval = time.Minute
 
-// complaints logs the runs of one handler: failures at most once a minute, with the number of those
-// in between, and the first success after a logged failure.
+// complaints logs the runs of one handler: failures at most once a minute, with the number of
+// failures in between, and the first success after a logged failure.
 type complaints struct {
-	last   time.Time // of the last line about a failure
-	said   bool      // the present series of failures has been logged
+	last   time.Time // time of the last line about a failure
+	said   bool      // the present series of failures was logged
 	unsaid int       // failures since that line
 }
 

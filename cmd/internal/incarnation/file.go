@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// A file has a number, big-endian, and the CRC-32C of that, likewise.
+// A file has a number, big-endian, and the CRC-32C of the number, big-endian.
 const (
 	numberSize = 8
 	fileSize   = numberSize + crc32.Size
@@ -19,7 +19,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// errDamaged means that a file is not what was written.
+// errDamaged means that the content of a file is not as it was written.
 var errDamaged = errors.New("the file is damaged")
 
 // read returns the number in a file. Errors are errDamaged and those of the system.
@@ -43,8 +43,8 @@ func read(path string) (uint64, error) {
 	return n, nil
 }
 
-// setAside renames a damaged file, so that people can look at it. The next damaged file replaces
-// it.
+// setAside renames a damaged file, so that people can examine it. The next damaged file
+// replaces it.
 func setAside(path string, why error) error {
 	if !errors.Is(why, errDamaged) {
 		return nil
@@ -55,8 +55,8 @@ func setAside(path string, why error) error {
 	return fmt.Errorf("it is set aside as %s", path+aside)
 }
 
-// write replaces a file atomically: after a crash, or on a full disk, it has the old number or the
-// new one.
+// write replaces a file atomically: after a crash, or on a full disk, the file has either the
+// old number or the new one.
 func write(path string, n uint64) error {
 	b := binary.BigEndian.AppendUint64(nil, n)
 	b = binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
@@ -70,7 +70,7 @@ func write(path string, n uint64) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// create writes and syncs a file, or leaves none.
+// create writes and syncs a file, or leaves no file.
 func create(path string, b []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -86,7 +86,7 @@ func create(path string, b []byte) error {
 	return nil
 }
 
-// syncDir makes the names in a directory durable. A variable for tests.
+// syncDir makes the names in a directory durable. It is a variable for tests.
 var syncDir = func(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package incarnation numbers the incarnations of a node: each gets a higher number than all before,
-// also after the clock was put back. The number is kept in a file of twelve bytes in the state
-// directory. Other files of that format keep numbers that protocols have taken themselves, and have
-// to exceed after a restart.
+// Package incarnation numbers the incarnations of a node: each gets a higher number than all
+// earlier ones, even if the clock was put back. The number is kept in a file of twelve bytes in
+// the state directory. Other files of that format keep incarnation numbers that protocols have
+// chosen themselves, and that must be exceeded after a restart.
 package incarnation
 
 import (
@@ -28,10 +28,10 @@ const (
 	slack = 24 * time.Hour
 )
 
-// Next returns the number of an incarnation that begins now, and keeps it in dir. It is the wall
-// clock in nanoseconds since 1970, or one more than the number before if that is larger. Next
-// always returns a number. If the number before is not known, or this one cannot be kept, the
-// result is only as good as the clock, and Next logs that.
+// Next returns the number of an incarnation that begins now, and stores it in dir. The number
+// is the wall clock in nanoseconds since 1970, or one more than the previous number if that is
+// larger. Next always returns a number. If the previous number is not known, or the new one
+// cannot be stored, the result is only as good as the clock, and Next logs that.
 func Next(dir string, now time.Time, log *slog.Logger) uint64 {
 	path := filepath.Join(dir, File)
 	next := uint64(max(now.UnixNano(), 1))

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Kept returns the number that was last kept in dir under a name, 0 for none. After an error the
-// number is not known. A damaged file is set aside, and the error says so.
+// Kept returns the number that Keep last stored in dir under a name, 0 for none. After an error
+// the number is not known. A damaged file is set aside, and the error says so.
 func Kept(dir, name string) (uint64, error) {
 	path := keptPath(dir, name)
 	n, err := read(path)
@@ -23,7 +23,7 @@ func Kept(dir, name string) (uint64, error) {
 	return 0, errors.Join(err, setAside(path, err))
 }
 
-// Keep keeps a number in dir under a name, unless a higher one is kept already.
+// Keep stores a number in dir under a name, unless a higher one is stored already.
 func Keep(dir, name string, n uint64) error {
 	path := keptPath(dir, name)
 	if last, err := read(path); err == nil && last >= n {
@@ -32,8 +32,8 @@ func Keep(dir, name string, n uint64) error {
 	return write(path, n)
 }
 
-// keptPath returns the path of the file for a name, which may be longer than file names can be, and
-// may have any character.
+// keptPath returns the path of the file for a name. The name may be longer than file names may
+// be, and have any character.
 func keptPath(dir, name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return filepath.Join(dir, File+"-"+hex.EncodeToString(sum[:8]))

@@ -13,17 +13,17 @@ import (
 // group is the process group of a program that has started.
 type group struct {
 	cmd   *exec.Cmd
-	grace time.Duration // from SIGTERM to SIGKILL; 0: there is no SIGTERM
+	grace time.Duration // time between SIGTERM and SIGKILL; 0: there is no SIGTERM
 
 	mu    sync.Mutex
 	ended bool        // the last signal was sent; guarded by mu, like all below
-	cause error       // why the program was told to end; nil: it ended by itself
+	cause error       // why the group was told to end; nil: the program ended by itself
 	kill  *time.Timer // sends SIGKILL after SIGTERM; nil: none was sent
 }
 
-// await waits for the program's end. When ctx ends it ends the group, and returns the cause. In
-// either case it sends SIGKILL to the rest of the group before the program's number, and so that of
-// the group, can be reused.
+// await waits until the program has ended. If ctx ends first, await ends the group and returns
+// the cause. In either case it sends SIGKILL to the rest of the group before the program's
+// process number, which is also that of the group, can be reused.
 func (g *group) await(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { g.end(ctx.Err()) })
 	defer stop()
@@ -35,7 +35,7 @@ func (g *group) await(ctx context.Context) error {
 		}
 	}
 	cause := g.killRest()
-	_ = g.cmd.Wait() // the result is in its ProcessState
+	_ = g.cmd.Wait() // the result is in the ProcessState
 	return cause
 }
 
@@ -61,8 +61,8 @@ func (g *group) end(cause error) {
 	})
 }
 
-// killRest kills the rest of the group, and returns why the program was told to end. No signal is
-// sent after it.
+// killRest kills the rest of the group, and returns why the group was told to end. After it no
+// signal is sent.
 func (g *group) killRest() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

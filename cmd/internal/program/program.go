@@ -19,22 +19,22 @@ import (
 )
 
 // waitForOutput bounds the wait for output of processes that have left the program's group and
-// outlive it.
+// are still running.
 const waitForOutput = 200 * time.Millisecond
 
 // Run is one run of a program.
 type Run struct {
 	Args  []string   // program and arguments
-	User  *User      // nil: that of this process
+	User  *User      // nil: the user of this process
 	Env   []string   // NAME=VALUE, in addition to PATH or to the user's variables
 	Input []byte     // standard input
-	Files []*os.File // file descriptors from 3 on; they stay the caller's
+	Files []*os.File // file descriptors from 3 on; the caller still owns them
 
 	Timeout time.Duration // longest run time
-	// Grace is the time between SIGTERM, when the timeout or the context is over, and
-	// SIGKILL. 0: SIGKILL at once.
+	// Grace is the time between SIGTERM, which is sent after the timeout or the end of the
+	// context, and SIGKILL. 0: SIGKILL at once.
 	Grace  time.Duration
-	Output int // bytes at the end of standard output and error that are kept
+	Output int // how many bytes at the end of standard output and error are kept
 }
 
 // Result is the result of a run.
@@ -42,19 +42,19 @@ type Result struct {
 	Exit     int32  // exit code, or minus the signal that ended the program
 	TimeOver bool   // it was ended because its timeout was over
 	Output   []byte // the last bytes of standard output and error together
-	Cut      bool   // there was more output
+	Cut      bool   // there was more output than that
 }
 
-// Do runs the program and returns when it has ended. It ends all processes of its group when the
-// program has ended, when the timeout is over, or when ctx ends. An error means that the program
-// did not start.
+// Do runs the program and returns when it has ended. It ends all processes of the program's
+// group when the program has ended, when the timeout has passed, or when ctx ends. An error
+// means that the program did not start.
 func (r *Run) Do(ctx context.Context) (Result, error) {
 	cmd := exec.Command(r.Args[0], r.Args[1:]...)
 	out := &tail{limit: r.Output}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(r.Input), out, out
 	cmd.Dir, cmd.Env, cmd.ExtraFiles = "/", r.environment(), r.Files
-	// The kernel kills the program when the thread that started it ends, so that no
-	// program outlives a daemon that is killed.
+	// The kernel kills the program when the thread that has started it ends, so that no program
+	// outlives a daemon that is killed.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -84,7 +84,7 @@ func (r *Run) environment() []string {
 	return append(env, r.Env...)
 }
 
-// exitOf returns the exit code, or minus the signal.
+// exitOf returns the exit code, or minus the signal that ended the process.
 func exitOf(s *os.ProcessState) int32 {
 	if s == nil {
 		return -1

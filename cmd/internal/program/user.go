@@ -56,8 +56,8 @@ func id(text string) (uint32, error) {
 	return uint32(n), err
 }
 
-// UserOf returns the user as which a configured program runs; nil is the user of this process. what
-// names the program in errors.
+// UserOf returns the user as which a configured program runs; nil stands for the user of this
+// process. what names the program in errors.
 func UserOf(what, name string) (*User, error) {
 	if name == "" {
 		return nil, nil
@@ -70,7 +70,7 @@ func UserOf(what, name string) (*User, error) {
 		return nil, cli.Hint(cli.Errnof(syscall.EPERM, "%s: only root can run programs as %s", what, u.Name), "leave out user, or start lnetd as root")
 	}
 	if os.Geteuid() != 0 {
-		return nil, nil // this process runs as that user
+		return nil, nil // this process runs as that user already
 	}
 	return u, nil
 }
@@ -84,8 +84,8 @@ func (u *User) environment() []string {
 	return []string{"PATH=" + UserPath, "HOME=" + u.Home, "USER=" + u.Name, "LOGNAME=" + u.Name}
 }
 
-// credential makes a process run as the user, with the user's groups and none of lnetd's. It loses
-// its capabilities with user id 0.
+// credential makes a process run as the user, with the user's groups and none of lnetd's.
+// Without user id 0 the process also loses its capabilities.
 func (u *User) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
 }

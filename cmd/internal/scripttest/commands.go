@@ -115,7 +115,7 @@ func cmdUnprivileged(ts *testscript.TestScript, neg bool, args []string) {
 	runAndCheck(ts, cmd, func() error {
 		ended := make(chan error)
 		go func() {
-			runtime.LockOSThread() // and never unlock: the thread ends with the goroutine
+			runtime.LockOSThread() // not unlocked: the thread ends with the goroutine
 			if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_NET_BIND_SERVICE, 0, 0, 0); err != nil {
 				ended <- err
 				return
@@ -126,7 +126,7 @@ func cmdUnprivileged(ts *testscript.TestScript, neg bool, args []string) {
 	}, want)
 }
 
-// runAndCheck runs a prepared command and wants an exit code.
+// runAndCheck runs a prepared command and fails the script if the exit code is not want.
 func runAndCheck(ts *testscript.TestScript, cmd *exec.Cmd, run func() error, want int) {
 	out, err := os.Create(ts.MkAbs("code.out"))
 	ts.Check(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// waitLimit ends scripts that hang.
+// waitLimit bounds the waits of scripts.
 const waitLimit = 30 * time.Second
 
 // raceOptions is a variable of the environment that keeps programs with the
@@ -30,8 +30,8 @@ func all(ts *testscript.TestScript) *processes {
 // process is a program in the background.
 type process struct {
 	cmd   *exec.Cmd
-	done  chan struct{}    // closed when it has ended
-	state *os.ProcessState // read it after done
+	done  chan struct{}    // closed when the program has ended
+	state *os.ProcessState // valid once done is closed
 }
 
 func (p *processes) find(ts *testscript.TestScript, name string) *process {
@@ -44,7 +44,7 @@ func (p *processes) find(ts *testscript.TestScript, name string) *process {
 
 func (p *processes) killAll() {
 	for _, c := range p.byName {
-		_ = c.cmd.Process.Kill() // it may have ended
+		_ = c.cmd.Process.Kill() // fails if the program has ended
 		<-c.done
 	}
 }
@@ -113,7 +113,7 @@ func (c *process) watch(pipe, file *os.File, ready chan<- error, closeFiles func
 	_, _ = file.WriteString(line)
 	ready <- err
 	_, _ = io.Copy(file, r)
-	_ = c.cmd.Wait() // the exit code is in the state
+	_ = c.cmd.Wait() // the exit code is in the ProcessState
 	c.state = c.cmd.ProcessState
 	_ = pipe.Close()
 	closeFiles()

@@ -37,12 +37,12 @@ import (
 	"ulnet/lnd/lndtest/loopback"
 )
 
-// limit bounds the time of all scripts of a package. After it programs that still run are
+// limit bounds the time of all scripts of a package together. After it, running programs are
 // killed, and their scripts fail.
 const limit = 10 * time.Minute
 
-// Run runs the scripts of a directory, each as a subtest, with the named
-// commands of the tree in PATH.
+// Run runs the scripts of a directory, each as a subtest, with the named commands of this
+// repository in PATH.
 func Run(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	bin, err := commands.Build(t.TempDir(), names...)

@@ -1,5 +1,6 @@
-// Package shell is what Lustre's tools do without arguments: they read commands, from a
-// terminal with a prompt, editing and history, or else line by line from a file or a pipe.
+// Package shell is the interactive mode of Lustre's tools, in which they run without arguments:
+// they read commands from a terminal, with a prompt, editing and history, or line by line from
+// a file or a pipe.
 package shell
 
 import (
@@ -15,28 +16,28 @@ import (
 // maxLine bounds a line in bytes.
 const maxLine = 64 << 10
 
-// unknownCommand is the exit code after a command that a tool does not have: -1, as Lustre's
-// tools end.
+// unknownCommand is the exit code after a command that the tool does not have: -1, as of
+// Lustre's tools.
 const unknownCommand = 255
 
 // A Shell reads and runs commands.
 type Shell struct {
-	Env    cli.Env                 // where commands come from, and their output goes
+	Env    cli.Env                 // where commands and their output go
 	Prompt string                  // on a terminal, such as "lnetctl > "
 	Has    func(word string) bool  // the tool has a command of this name
-	Usage  string                  // printed to standard output for other commands
+	Usage  string                  // text to print if a command does not exist
 	Run    func(args []string) int // runs a command and returns its exit code
-	// Complete returns the words that can stand in place of the last of these, which may be
-	// empty. Nil: there is no completion.
+	// Complete returns the words that can replace the last one of words, which may be empty. Nil:
+	// there is no completion.
 	Complete func(words []string) []string
 
 	history  history
-	tolerant bool // ignore_errors was said
+	tolerant bool // the command ignore_errors was given
 }
 
-// Loop runs commands until quit, exit or the end of the input, and returns the exit code. On
-// a terminal that is 0. Otherwise the first command that fails ends it with its exit code,
-// unless the command ignore_errors came before.
+// Loop runs commands until quit, exit or the end of the input, and returns the exit code. On a
+// terminal that is 0. Otherwise the first command that fails ends the loop with its exit code,
+// unless the command ignore_errors was given before.
 func (s *Shell) Loop() int {
 	if in, out, ok := s.terminal(); ok {
 		return s.converse(in, out)
@@ -65,7 +66,7 @@ func (s *Shell) terminal() (in, out *os.File, ok bool) {
 	return in, out, isFile && isToo && cli.IsTerminal(in) && cli.IsTerminal(out)
 }
 
-// line runs a line. It is done after quit and exit.
+// line runs a line. done is true after quit and exit.
 func (s *Shell) line(text string) (code int, done bool) {
 	words, err := Words(text)
 	if err != nil {

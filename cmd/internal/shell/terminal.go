@@ -14,7 +14,7 @@ import (
 // maxHistory bounds the lines that are kept.
 const maxHistory = 500
 
-// history has the lines of a conversation, the oldest first. It implements term.History, whose
+// history has the lines of a session, the oldest first. It implements term.History, in which
 // index 0 is the latest line.
 type history struct{ lines []string }
 
@@ -40,7 +40,8 @@ func (h *history) print(w io.Writer) {
 	}
 }
 
-// converse reads commands from a terminal, which is in its ordinary mode while they run.
+// converse reads commands from a terminal. The terminal is in its normal mode while a command
+// runs.
 func (s *Shell) converse(in, out *os.File) int {
 	t := term.NewTerminal(struct {
 		io.Reader
@@ -54,7 +55,7 @@ func (s *Shell) converse(in, out *os.File) int {
 	}
 	for {
 		line, err := readLine(t, in, out)
-		if err == io.EOF { // ctrl-D or ctrl-C
+		if err == io.EOF { // the user pressed ctrl-D or ctrl-C
 			fmt.Fprintln(out)
 			return cli.OK
 		}
@@ -68,7 +69,7 @@ func (s *Shell) converse(in, out *os.File) int {
 	}
 }
 
-// readLine reads a line in the mode of the terminal that lets it be edited.
+// readLine reads a line with the terminal in the mode in which the line can be edited.
 func readLine(t *term.Terminal, in, out *os.File) (string, error) {
 	var before *term.State
 	err := onTerminal(in, func(fd int) (err error) {
@@ -79,7 +80,7 @@ func readLine(t *term.Terminal, in, out *os.File) (string, error) {
 		return "", err
 	}
 	if columns, rows := cli.Size(out); columns > 0 {
-		_ = t.SetSize(columns, rows) // it fails only if the prompt cannot be drawn, and then so does ReadLine
+		_ = t.SetSize(columns, rows) // fails only if the prompt cannot be drawn, and then ReadLine fails too
 	}
 	line, err := t.ReadLine()
 	if err == term.ErrPasteIndicator {
@@ -91,8 +92,8 @@ func readLine(t *term.Terminal, in, out *os.File) (string, error) {
 	return line, err
 }
 
-// onTerminal calls f with the descriptor of a terminal, which stays in the mode for reading
-// that it has.
+// onTerminal calls do with the descriptor of a terminal, without changing the terminal's mode
+// for reading.
 func onTerminal(f *os.File, do func(fd int) error) (err error) {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -104,8 +105,9 @@ func onTerminal(f *os.File, do func(fd int) error) (err error) {
 	return err
 }
 
-// complete completes the word before the cursor when the tabulator is pressed: as far as all
-// words that are possible agree. If they do not agree on more than is there it lists them.
+// complete completes the word before the cursor when the tabulator key is pressed, as far as
+// all possible words have the same beginning. If that adds nothing, it lists the possible
+// words.
 func (s *Shell) complete(t io.Writer, line string, position int, key rune) (string, int, bool) {
 	if key != '\t' {
 		return "", 0, false
@@ -119,7 +121,7 @@ func (s *Shell) complete(t io.Writer, line string, position int, key rune) (stri
 		words = append(words, "")
 	}
 	last := words[len(words)-1]
-	if !strings.HasSuffix(before, last) { // it is in quotation marks
+	if !strings.HasSuffix(before, last) { // the word is in quotation marks
 		return "", 0, false
 	}
 	possible := s.Complete(words)
@@ -137,7 +139,7 @@ func (s *Shell) complete(t io.Writer, line string, position int, key rune) (stri
 	return "", 0, false
 }
 
-// common returns what all words begin with.
+// common returns the longest common beginning of words.
 func common(words []string) string {
 	if len(words) == 0 {
 		return ""

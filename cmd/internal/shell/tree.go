@@ -13,15 +13,15 @@ import (
 
 // A Tool is a tree of commands that has an interactive mode.
 type Tool struct {
-	Name  string                       // of the program
-	Root  func(cli.Env) *cobra.Command // makes the tree anew
-	Usage string                       // see Shell
+	Name  string                       // name of the program
+	Root  func(cli.Env) *cobra.Command // makes a new tree
+	Usage string                       // as in Shell
 	// Exec runs a command of a tree and returns its exit code; nil: cli.Run.
 	Exec func(ctx context.Context, env cli.Env, root *cobra.Command, args []string) int
 }
 
-// Run runs the command of args or, where they have none but only flags that
-// every command has, commands of the terminal or file that is standard input.
+// Run runs the command of args. If args have only flags that every command has, it runs
+// commands from the terminal or file that is standard input.
 func (t Tool) Run(ctx context.Context, env cli.Env, args []string) int {
 	if !t.onlyFlags(env, args) {
 		return t.exec(ctx, env, args)
@@ -39,7 +39,7 @@ func (t Tool) exec(ctx context.Context, env cli.Env, args []string) int {
 	return t.Exec(ctx, env, t.Root(env), args)
 }
 
-// onlyFlags reports whether args are nothing but flags that every command has.
+// onlyFlags reports whether args consist of flags that every command has.
 func (t Tool) onlyFlags(env cli.Env, args []string) bool {
 	if slices.Contains(args, "--help") || slices.Contains(args, "-h") {
 		return false
@@ -49,7 +49,7 @@ func (t Tool) onlyFlags(env cli.Env, args []string) bool {
 	return flags.Parse(args) == nil && flags.NArg() == 0 && !slices.Contains(args, "--")
 }
 
-// has returns a function that knows the commands of the first level.
+// has returns a function that reports whether a word is a command of the first level.
 func (t Tool) has(env cli.Env) func(word string) bool {
 	root := t.Root(env)
 	root.InitDefaultHelpCmd()
@@ -59,8 +59,8 @@ func (t Tool) has(env cli.Env) func(word string) bool {
 	}
 }
 
-// complete asks the tree which words are possible in place of the last one, as the functions
-// that shells have for completion do.
+// complete asks the command tree which words can replace the last one, in the same way as the
+// completion functions of shells.
 func (t Tool) complete(ctx context.Context, env cli.Env, globals, words []string) (possible []string) {
 	var out, errs bytes.Buffer
 	silent := env
@@ -70,7 +70,7 @@ func (t Tool) complete(ctx context.Context, env cli.Env, globals, words []string
 		return nil
 	}
 	for line := range strings.Lines(out.String()) {
-		// The last line is a number behind a colon, which says what shells add.
+		// The last line of the output is a number after a colon, an instruction for shells.
 		if line = strings.TrimSuffix(line, "\n"); line != "" && !strings.HasPrefix(line, ":") && strings.HasPrefix(line, words[len(words)-1]) {
 			possible = append(possible, line)
 		}

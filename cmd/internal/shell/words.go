@@ -6,7 +6,7 @@ import (
 )
 
 // Words splits a line as a shell does: blanks divide words, quotes of either kind keep blanks,
-// and a backslash keeps the character behind it, but not within single quotes. What begins with
+// and a backslash keeps the character after it, but not within single quotes. What begins with
 // # where a word could begin is a comment.
 func Words(line string) ([]string, error) {
 	var w splitter
@@ -27,13 +27,13 @@ func Words(line string) ([]string, error) {
 type splitter struct {
 	words   []string
 	word    strings.Builder
-	inWord  bool // also of an empty word in quotation marks
-	quote   rune // the quotation mark that has to come; 0: none
+	inWord  bool // a word has begun, perhaps an empty one in quotation marks
+	quote   rune // the quotation mark that must follow; 0: none
 	escaped bool // the last character was a backslash
-	comment bool // the rest of the line is one
+	comment bool // the rest of the line is a comment
 }
 
-// begins reports whether the next character can be the first of a word.
+// begins reports whether the next character can be the first one of a word.
 func (w *splitter) begins() bool { return !w.inWord && w.quote == 0 && !w.escaped }
 
 func (w *splitter) take(r rune) {

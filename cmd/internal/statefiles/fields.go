@@ -9,30 +9,31 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// Fields is a file with fields of T, the status of a module, so that the file has the values
-// that the JSON of the status has. [FieldsOf] declares one.
+// Fields describes a file that shows fields of T, the status of a module. The file has the
+// values that the JSON form of the status has. [FieldsOf] makes one.
 type Fields[T any] struct {
 	name  string
 	lines []fieldLine
 }
 
-// fieldLine is a line with a field. The steps of its path are field indexes of nested structs.
+// fieldLine is a line of the file, with a field. The steps of its path are field indexes of
+// nested structs.
 type fieldLine struct {
 	as               string
 	steps            [][]int
 	optional, quoted bool
 }
 
-// FieldsOf declares a file. Each name is that of a field in the JSON of the struct T, with dots
-// on the way into others, and a line of the file:
+// FieldsOf declares a file. Each name stands for a line of the file, and is the name of a field
+// in the JSON form of T, with dots between the names of nested fields:
 //
 //	clients            a number, a text or a type with String; a boolean is yes or no
 //	n=participants     under another name
 //	self?              only if it is not zero
 //	"name"             between quotes, with escapes
 //
-// A field behind a nil pointer has no line. FieldsOf panics for an unknown name: files are
-// declared in package variables, so that a mistake shows at the start.
+// A field behind a nil pointer has no line. FieldsOf panics for an unknown name. Files are
+// declared in package variables, so a mistake shows when the program starts.
 func FieldsOf[T any](name, fields string) *Fields[T] {
 	f := &Fields[T]{name: name}
 	for field := range strings.FieldsSeq(fields) {
@@ -50,7 +51,7 @@ func FieldsOf[T any](name, fields string) *Fields[T] {
 	return f
 }
 
-// File returns the file as it is now.
+// File returns the file with the present values.
 func (f *Fields[T]) File(of *T) File {
 	return Lines(f.name, func(line func(...any)) {
 		for _, l := range f.lines {
@@ -68,7 +69,8 @@ func (f *Fields[T]) File(of *T) File {
 	})
 }
 
-// value returns the value of the field in a struct; the zero Value behind a nil pointer.
+// value returns the value of the field in a struct, or the zero Value if the field is behind a
+// nil pointer.
 func (l *fieldLine) value(v reflect.Value) reflect.Value {
 	for _, step := range l.steps {
 		field, err := v.FieldByIndexErr(step) // an embedded pointer is nil

@@ -10,14 +10,15 @@ import (
 	"unicode"
 )
 
-// Lines makes a file of lines of values with blanks between them.
+// Lines makes a file of lines; write calls line for each of them, with values to be separated
+// by blanks.
 func Lines(name string, write func(line func(values ...any))) File {
 	var b bytes.Buffer
 	write(func(values ...any) { fmt.Fprintln(&b, values...) })
 	return File{Name: name, Body: b.Bytes()}
 }
 
-// CountersFile has a line for each counter, in the order of their names.
+// CountersFile makes a file with a line for each counter, sorted by name.
 func CountersFile(name string, counters map[string]uint64) File {
 	return Lines(name, func(line func(...any)) {
 		for _, key := range slices.Sorted(maps.Keys(counters)) {
@@ -26,7 +27,7 @@ func CountersFile(name string, counters map[string]uint64) File {
 	})
 }
 
-// Counters returns the fields of a struct of counters by names such as "no_group".
+// Counters returns the counters in a struct, by names such as "no_group".
 func Counters(of any) map[string]uint64 {
 	m := map[string]uint64{}
 	for field, value := range reflect.ValueOf(of).Fields() {

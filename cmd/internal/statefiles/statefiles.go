@@ -1,7 +1,7 @@
 // Package statefiles shows the state of a module as plain files, which an operator can read
-// with cat, cp and tar. A file is renamed into place as a whole, at most once a second, and
-// only when it changed. Only the owner and its group may read it: the names of clients would
-// let others impersonate them.
+// with cat, cp and tar. A file is replaced as a whole, by renaming, at most once a second and
+// only if it has changed. Only its owner and group may read it, because the names of clients
+// would allow others to impersonate them.
 package statefiles
 
 import (
@@ -26,14 +26,15 @@ const (
 
 // File is one file.
 type File struct {
-	Name string // in Config.Dir
+	Name string // name of the file in Config.Dir
 	Head []byte // first lines, such as a clock; a change of Head alone does not rewrite the file
 	Body []byte // the rest
 }
 
 // Config configures a [Writer].
 type Config struct {
-	// Dir is the directory of the files, for them alone. It is created with the first one.
+	// Dir is the directory of the files, which has no other files. It is created with the first
+	// file.
 	Dir string
 	// Names are the names of all files that Source may return. Files of other writers
 	// with these names are removed.
@@ -46,13 +47,13 @@ type Config struct {
 // Writer keeps the files of a directory up to date.
 type Writer struct {
 	cfg     Config
-	written map[string][]byte // bodies; owned by run
+	written map[string][]byte // bodies of the files as written; owned by run
 	failing bool              // the last write failed; owned by run
 	quit    chan struct{}
 	ended   chan struct{}
 }
 
-// Start returns a Writer, which has a goroutine until Stop.
+// Start returns a Writer, which has one goroutine until Stop.
 func Start(cfg Config) *Writer {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -62,7 +63,7 @@ func Start(cfg Config) *Writer {
 	return w
 }
 
-// Stop removes the files, and the directory if it is empty then.
+// Stop removes the files, and the directory if it is then empty.
 func (w *Writer) Stop() {
 	close(w.quit)
 	<-w.ended
@@ -86,9 +87,9 @@ func (w *Writer) run() {
 	}
 }
 
-// worked returns the processor time that f took. Time that it waited does not count:
-// otherwise the files would be updated rarely on a busy machine, just when an operator needs
-// them.
+// worked returns the processor time that f took. The time for which f waited does not count,
+// because otherwise the files would be updated rarely on a busy machine, just when an operator
+// needs them.
 func worked(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -103,23 +104,23 @@ func threadTime() time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// clear removes the files of this or an earlier Writer.
+// clear removes the files of this Writer or an earlier one.
 func (w *Writer) clear() {
 	for _, name := range w.cfg.Names {
-		_ = os.Remove(filepath.Join(w.cfg.Dir, name)) // it may not be there
+		_ = os.Remove(filepath.Join(w.cfg.Dir, name)) // the file may not exist
 	}
 	_ = os.Remove(w.temporary())
 	if info, err := os.Lstat(w.cfg.Dir); err == nil && info.IsDir() {
-		_ = os.Remove(w.cfg.Dir) // only if it is empty
+		_ = os.Remove(w.cfg.Dir) // succeeds only if it is empty
 	}
 	clear(w.written)
 }
 
-// temporary is where a file is written before it is renamed: outside the directory, so
-// that a copy of the directory never has half a file.
+// temporary returns the path at which a file is written before it is renamed: outside the
+// directory, so that a copy of the directory never contains an incomplete file.
 func (w *Writer) temporary() string { return w.cfg.Dir + ".tmp" }
 
-// update writes and removes files as Source says.
+// update writes and removes files as Source requires.
 func (w *Writer) update() error {
 	files := w.cfg.Source()
 	var errs []error

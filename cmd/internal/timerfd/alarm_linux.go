@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alarm is a timerfd. Setting it and waiting for it does not allocate.
+// alarm is a timerfd. Setting it and waiting for it do not allocate.
 type alarm struct {
 	file  *os.File
 	rc    syscall.RawConn
@@ -17,7 +17,7 @@ type alarm struct {
 	rings [8]byte          // buffer for the number of expirations
 }
 
-// newAlarm returns nil if the system does not provide one.
+// newAlarm returns nil if the system provides no timerfd.
 func newAlarm() *alarm {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
@@ -28,19 +28,20 @@ func newAlarm() *alarm {
 		_ = a.file.Close()
 		return nil
 	}
-	// Fails only when it is closed.
+	// Fails only if the alarm is closed.
 	a.apply = func(fd uintptr) { _ = unix.TimerfdSettime(int(fd), 0, &a.spec, nil) }
 	return a
 }
 
-// set makes it expire once, d from now, instead of at the time set before. Callers
+// set makes the alarm expire once, d from now, instead of at the time set before. Callers must
 // serialize their calls.
 func (a *alarm) set(d time.Duration) {
 	a.spec.Value = unix.NsecToTimespec(d.Nanoseconds())
 	_ = a.rc.Control(a.apply)
 }
 
-// wait waits until it expires; false: it is closed. Only one goroutine may wait.
+// wait waits until the alarm expires; it returns false if the alarm is closed. Only one
+// goroutine may wait.
 func (a *alarm) wait() bool {
 	_, err := a.file.Read(a.rings[:])
 	return err == nil

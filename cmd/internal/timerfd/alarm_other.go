@@ -4,7 +4,7 @@ package timerfd
 
 import "time"
 
-// alarm does not exist here.
+// alarm does not exist on this system.
 type alarm struct{}
 
 func newAlarm() *alarm { return nil }

@@ -2,8 +2,8 @@
 //
 // The Go runtime keeps timers in its network poller: while one is pending, each wait for the
 // network has a timeout, which the kernel has to set and to cancel. With small messages and
-// near timers that costs a fifth of the time of a message. A timerfd(2) is set once and then
-// is one more descriptor that the poller waits for.
+// near timers that costs a fifth of the time of a message. A timerfd(2) is set once, and is
+// then only one more descriptor that the poller waits for.
 package timerfd
 
 import (
@@ -21,12 +21,12 @@ type Clock struct {
 	mu     sync.Mutex
 	alarm  *alarm // guarded by mu, like all below; nil: closed, or the system has none
 	timers machine.Deadlines[*timer]
-	due    time.Duration // when alarm expires; machine.Never: it is not set
+	due    time.Duration // when alarm expires; machine.Never: alarm is not set
 	over   chan struct{} // closed when the goroutine has ended
 }
 
-// NewClock returns a clock, which has a goroutine until Close. On systems without timerfd it
-// is machine.RealClock.
+// NewClock returns a clock, which has one goroutine until Close. On systems without timerfd the
+// clock works like machine.RealClock.
 func NewClock() *Clock {
 	c := &Clock{Clock: machine.RealClock(), alarm: newAlarm(), due: machine.Never, over: make(chan struct{})}
 	if c.alarm == nil {
@@ -47,7 +47,7 @@ func (c *Clock) AfterFunc(d time.Duration, f func()) machine.Timer {
 	return t
 }
 
-// Close hands pending timers, and timers that are started later, to the runtime.
+// Close passes pending timers to the Go runtime, as well as timers that are started later.
 func (c *Clock) Close() {
 	c.mu.Lock()
 	if c.alarm != nil {
@@ -80,8 +80,8 @@ func (c *Clock) expire() {
 	c.set()
 }
 
-// set sets the alarm for the first timer. The alarm may expire early, for a timer that was
-// stopped. The caller holds c.mu.
+// set sets the alarm for the first timer. The alarm may expire for a timer that was stopped
+// since. The caller holds c.mu.
 func (c *Clock) set() {
 	if c.alarm != nil && c.timers.Next() < c.due {
 		c.due = c.timers.Next()
@@ -122,7 +122,7 @@ func (t *timer) stop() bool {
 	return t.c.timers.Clear(&t.due)
 }
 
-// Reset is like that of time.Timer.
+// Reset works like that of time.Timer.
 func (t *timer) Reset(d time.Duration) bool {
 	t.c.mu.Lock()
 	defer t.c.mu.Unlock()

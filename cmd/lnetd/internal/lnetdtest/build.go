@@ -10,10 +10,10 @@ import (
 	"ulnet/cmd/internal/commands"
 )
 
-// Commands are the commands of the tree.
+// Commands are the built commands of this repository.
 type Commands struct {
 	dir  string
-	temp string // what Main removes
+	temp string // the folder that Main removes
 }
 
 // Main runs the tests of a package that uses Build, and removes the commands that Build has
@@ -30,8 +30,8 @@ func Main(m *testing.M) int {
 // built are the commands that build has built, for Main.
 var built Commands
 
-// Build returns lnetd, lnetctl, gossipctl and scollctl, built once per test process, and under the
-// race detector if the test runs under it. The package's TestMain calls Main.
+// Build returns lnetd, lnetctl, gossipctl and scollctl, built once per test process, and under
+// the race detector if the test runs under it. The package's TestMain must call Main.
 func Build(t testing.TB) Commands {
 	t.Helper()
 	if err := build(); err != nil {

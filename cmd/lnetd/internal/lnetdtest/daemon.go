@@ -23,12 +23,12 @@ import (
 )
 
 const (
-	// startTimeout and stopTimeout bound the beginning and the end of a daemon.
+	// startTimeout and stopTimeout bound the start and the end of a daemon.
 	startTimeout = 20 * time.Second
 	stopTimeout  = 20 * time.Second
-	// ctlTimeout bounds one lnetctl, gossipctl or scollctl.
+	// ctlTimeout bounds a run of lnetctl, gossipctl or scollctl.
 	ctlTimeout = 30 * time.Second
-	// tick is the interval of polls.
+	// tick is the interval at which conditions are polled.
 	tick = 5 * time.Millisecond
 )
 
@@ -38,7 +38,7 @@ const raceOptions = "GORACE=atexit_sleep_ms=0"
 
 // Config configures a daemon.
 type Config struct {
-	Networks string // as in the configuration
+	Networks string // networks, as in the configuration
 	Port     uint16 // the accept port
 	// Settings are lines of its configuration file ("accept_timeout: 1").
 	Settings []string
@@ -60,8 +60,8 @@ type Daemon struct {
 	cmd      *exec.Cmd
 	log      log
 	ended    chan struct{} // closed when the process has ended
-	err      error         // how, set before ended is closed
-	tell     sync.Once     // terminate
+	err      error         // how the process ended; set before ended is closed
+	tell     sync.Once     // for terminate
 	stop     sync.Once
 }
 
@@ -121,7 +121,7 @@ func (d *Daemon) launch(within func(func() error) error) {
 	}
 }
 
-// awaitReady waits until the daemon answers on its control socket: then its NIs are up.
+// awaitReady waits until the daemon answers on its control socket, when its NIs are up.
 func (d *Daemon) awaitReady() {
 	d.t.Helper()
 	d.Until(startTimeout, "answer on the control socket", func() bool {
@@ -130,8 +130,8 @@ func (d *Daemon) awaitReady() {
 	})
 }
 
-// Until polls a condition until it holds, and fails the test after the timeout or when the
-// daemon ends.
+// Until polls a condition until it holds. It fails the test after the timeout, or if the daemon
+// ends.
 func (d *Daemon) Until(timeout time.Duration, what string, holds func() bool) {
 	d.t.Helper()
 	deadline := time.After(timeout)
@@ -157,21 +157,21 @@ func (d *Daemon) Control() *control.Client { return d.control }
 // RuntimeDir is the daemon's directory for its socket and the state of modules.
 func (d *Daemon) RuntimeDir() string { return filepath.Dir(d.socket) }
 
-// Log returns what the daemon has logged so far.
+// Log returns the daemon's log so far.
 func (d *Daemon) Log() string { return d.log.String() }
 
-// Lnetctl runs lnetctl against the daemon and returns its standard output. The
-// error shows its standard error.
+// Lnetctl runs lnetctl against the daemon and returns its standard output. The error contains
+// the standard error of lnetctl.
 func (d *Daemon) Lnetctl(ctx context.Context, args ...string) (string, error) {
 	return d.run(ctx, "lnetctl", args)
 }
 
-// Gossipctl is Lnetctl with gossipctl.
+// Gossipctl is like Lnetctl, with gossipctl.
 func (d *Daemon) Gossipctl(ctx context.Context, args ...string) (string, error) {
 	return d.run(ctx, "gossipctl", args)
 }
 
-// Scollctl is Lnetctl with scollctl.
+// Scollctl is like Lnetctl, with scollctl.
 func (d *Daemon) Scollctl(ctx context.Context, args ...string) (string, error) {
 	return d.run(ctx, "scollctl", args)
 }
@@ -203,21 +203,22 @@ func (d *Daemon) Stop() error {
 
 // terminate sends SIGTERM once: a second signal would end the process without cleanup.
 func (d *Daemon) terminate() {
-	_ = d.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended, and that is reported
-	_ = d.cmd.Process.Signal(syscall.SIGCONT) // a frozen one would not notice
+	_ = d.cmd.Process.Signal(syscall.SIGTERM) // fails if the process has ended, which is reported
+	_ = d.cmd.Process.Signal(syscall.SIGCONT) // a frozen daemon would not handle the signal
 }
 
-// Kill ends the daemon as a crash would (SIGKILL), and waits for that.
+// Kill ends the daemon as a crash would (SIGKILL), and waits until it has ended.
 func (d *Daemon) Kill() {
 	d.stop.Do(func() {
-		_ = d.cmd.Process.Kill() // fails when it has ended
+		_ = d.cmd.Process.Kill() // fails if the process has ended
 		<-d.ended
-		d.err = nil // as wanted
+		d.err = nil // being killed is not a failure
 	})
 }
 
-// Freeze stops the process (SIGSTOP): its connections stay open and are not read until
-// Thaw. It returns when all threads have stopped: they run on until one has taken the signal.
+// Freeze stops the process (SIGSTOP): its connections stay open and are not read until Thaw. It
+// returns when all threads have stopped, since they run on until one of them has handled the
+// signal.
 func (d *Daemon) Freeze() {
 	d.t.Helper()
 	d.signal(syscall.SIGSTOP)
@@ -226,10 +227,10 @@ func (d *Daemon) Freeze() {
 
 // frozen reports whether every thread of the daemon is stopped.
 func (d *Daemon) frozen() bool {
-	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", d.cmd.Process.Pid)) // the pattern is right
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", d.cmd.Process.Pid)) // cannot fail: the pattern is valid
 	for _, file := range threads {
 		stat, err := os.ReadFile(file)
-		_, state, found := strings.Cut(string(stat), ") ") // after the name of the program
+		_, state, found := strings.Cut(string(stat), ") ") // the state follows the program's name
 		if err != nil || !found || state[0] != 'T' {
 			return false
 		}
@@ -237,7 +238,7 @@ func (d *Daemon) frozen() bool {
 	return len(threads) > 0
 }
 
-// Thaw lets a frozen daemon go on.
+// Thaw lets a frozen daemon continue.
 func (d *Daemon) Thaw() { d.signal(syscall.SIGCONT) }
 
 func (d *Daemon) signal(sig syscall.Signal) {
@@ -257,7 +258,7 @@ func (d *Daemon) cleanup() {
 	}
 }
 
-// log collects what a process writes.
+// log collects the output of a process.
 type log struct {
 	mu sync.Mutex
 	b  bytes.Buffer // guarded by mu

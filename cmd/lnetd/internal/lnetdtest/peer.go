@@ -18,18 +18,18 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// peerTimeout bounds all waits of a Peer but those of Ping.
+// peerTimeout bounds all waits of a Peer except those of Ping.
 const peerTimeout = 10 * time.Second
 
-// Peer is a socket client that speaks LNet over TCP to a daemon. It can claim any identity
-// and send any bytes, valid or not.
+// Peer is a client that speaks LNet over TCP to a daemon. It can claim any identity and send
+// any bytes, valid or not.
 type Peer struct {
-	ID          nid.ProcessID  // claimed by its HELLOs and messages
-	Incarnation uint64         // claimed by its HELLOs
+	ID          nid.ProcessID  // identity that its HELLOs and messages claim
+	Incarnation uint64         // incarnation that its HELLOs claim
 	From        netip.Addr     // local address
 	Port        uint16         // local port, one less for each connection; 0: any
-	To          netip.AddrPort // of the daemon
-	Target      nid.NID        // of the daemon
+	To          netip.AddrPort // address of the daemon
+	Target      nid.NID        // NID of the daemon
 
 	t       testing.TB
 	control *net.TCPConn // for Ping
@@ -42,7 +42,7 @@ func NewPeer(t testing.TB, id nid.ProcessID, from netip.Addr, to netip.AddrPort)
 	return &Peer{ID: id, Incarnation: 1, From: from, To: to, Target: target, t: t}
 }
 
-// Dial opens a TCP connection and sends nothing. It is closed when the test ends.
+// Dial opens a TCP connection and sends nothing. The connection is closed when the test ends.
 func (p *Peer) Dial() *net.TCPConn {
 	p.t.Helper()
 	d := net.Dialer{Timeout: peerTimeout, LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(p.From, p.Port))}
@@ -58,7 +58,7 @@ func (p *Peer) Dial() *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
-// Request returns the acceptor request for the daemon.
+// Request returns the acceptor request to the daemon.
 func (p *Peer) Request() []byte {
 	b, err := wire.AcceptorRequest{Version: wire.AcceptorVersion1, NID: p.Target}.AppendBinary(nil)
 	if err != nil {
@@ -75,7 +75,7 @@ func (p *Peer) Hello(ctype ksock.ConnType) ksock.Hello {
 	}
 }
 
-// Opening returns the request and a HELLO.
+// Opening returns the acceptor request, followed by a HELLO.
 func (p *Peer) Opening(h ksock.Hello) []byte {
 	p.t.Helper()
 	b, err := h.AppendBinary(p.Request())
@@ -85,7 +85,7 @@ func (p *Peer) Opening(h ksock.Hello) []byte {
 	return b
 }
 
-// Connect opens a connection of a type and awaits that it is accepted.
+// Connect opens a connection of a type and waits until the daemon has accepted it.
 func (p *Peer) Connect(ctype ksock.ConnType) *net.TCPConn {
 	p.t.Helper()
 	c := p.Dial()
@@ -115,7 +115,7 @@ func (p *Peer) ConnectAll() []*net.TCPConn {
 	return all
 }
 
-// Header returns the header of a message to the daemon, without a command.
+// Header returns the LNet header of a message to the daemon, without a command.
 func (p *Peer) Header() wire.Header {
 	return wire.Header{DestNID: p.Target, DestPID: nid.LustrePID, SrcNID: p.ID.NID, SrcPID: p.ID.PID}
 }
@@ -131,9 +131,8 @@ func (p *Peer) Message(k ksock.MsgHeader, h wire.Header, payload []byte) []byte 
 	return append(b, payload...)
 }
 
-// Ping sends a ping on the CONTROL connection of ConnectAll and returns how
-// long its answer took. It is an error when none comes within the timeout, or
-// a wrong one.
+// Ping sends a ping on the CONTROL connection of ConnectAll, and returns how long the answer
+// took. It returns an error if no answer, or a wrong one, arrives within the timeout.
 func (p *Peer) Ping(timeout time.Duration) (time.Duration, error) {
 	p.pings++
 	h := p.Header()
@@ -163,8 +162,8 @@ func (p *Peer) Ping(timeout time.Duration) (time.Duration, error) {
 	return took, nil
 }
 
-// AwaitEnd waits until the daemon closes a connection, with FIN or RST, and
-// returns what it has sent before.
+// AwaitEnd waits until the daemon closes a connection, with FIN or RST, and returns the bytes
+// that the daemon has sent before that.
 func AwaitEnd(c *net.TCPConn, timeout time.Duration) ([]byte, error) {
 	_ = c.SetReadDeadline(time.Now().Add(timeout))
 	var got bytes.Buffer

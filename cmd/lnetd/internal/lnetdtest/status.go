@@ -20,8 +20,7 @@ func (d *Daemon) Status() node.Status {
 	return s
 }
 
-// Reasons returns how often connections were refused, closed or not made, for
-// each reason that occurred.
+// Reasons returns how often connections were refused, closed or could not be opened, by reason.
 func (d *Daemon) Reasons() map[string]uint64 {
 	d.t.Helper()
 	all := make(map[string]uint64)
@@ -33,7 +32,7 @@ func (d *Daemon) Reasons() map[string]uint64 {
 	return all
 }
 
-// Count returns one of Reasons.
+// Count returns the count of one reason.
 func (d *Daemon) Count(why fmt.Stringer) uint64 {
 	d.t.Helper()
 	return d.Reasons()[why.String()]

@@ -13,9 +13,9 @@ import (
 const lowestReserved = 512
 
 // DialFrom opens a TCP connection from local, or from the next lower free port if that is in
-// use: the player is faster than the recorded host, so that earlier connections may still
-// hold their ports. It dials on the calling goroutine's thread. A connection that the other
-// side has already closed is not an error: what it sent can be read.
+// use: the player is faster than the recorded host, so that earlier connections may still hold
+// their ports. It dials on the calling goroutine's thread. A connection that the other side has
+// already closed is not an error, because the bytes that it sent can be read.
 func DialFrom(ctx context.Context, local, remote netip.AddrPort) (*net.TCPConn, error) {
 	for {
 		c, err := dialOnce(ctx, local, remote)
@@ -28,7 +28,7 @@ func DialFrom(ctx context.Context, local, remote netip.AddrPort) (*net.TCPConn, 
 }
 
 func dialOnce(ctx context.Context, local, remote netip.AddrPort) (*net.TCPConn, error) {
-	var socket *os.File // a duplicate: a dial that fails closes its own
+	var socket *os.File // a duplicate, because a failed dial closes its own socket
 	d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(local)}
 	d.Control = func(_, _ string, rc syscall.RawConn) (err error) {
 		socket, err = prepare(rc)

@@ -23,15 +23,15 @@ var (
 	ErrChecksum    = errors.New("checksum is good where it is bad in the recording, or the reverse")
 )
 
-// allowed are all permitted differences between the bytes of a node and those of the
-// recorded one. Each adapts the recorded record to the one that this node must send, and
-// checks the conditions of the difference. Nothing else may differ except the order of a few
-// records; see order.go.
+// allowed are all permitted differences between the bytes of a node and those of the recorded
+// one. Each function changes the recorded record into the one that this node must send, and
+// checks that the difference is permitted here. Nothing else may differ except the order of a
+// few records; see order.go.
 var allowed = []struct {
 	what, reason string
 	adapt        func(d *Differences, want, node *capture.Record) error
 }{
-	{ // first, while the bytes are what was recorded
+	{ // first, while the bytes are still those of the recording
 		"checksum of v2", "covers the fields below; it is good or bad as in the recording",
 		(*Differences).adaptChecksum,
 	},
@@ -58,8 +58,8 @@ var allowed = []struct {
 type Differences struct {
 	incarnation uint64
 	recorded    uint64                          // incarnation of the recorded node
-	handles     map[wire.MDHandle]wire.MDHandle // recorded handle → the node's
-	sequences   map[uint32]uint32               // recorded sequence number → the node's
+	handles     map[wire.MDHandle]wire.MDHandle // the node's handle for each recorded one
+	sequences   map[uint32]uint32               // the node's sequence number for each recorded one
 	unrequested map[uint64]bool                 // recorded cookies that the node does not request
 }
 
@@ -80,7 +80,7 @@ func (d *Differences) Check(want, node *capture.Record) error {
 	return compare(b, node.Raw)
 }
 
-// compare returns an error that shows how bytes differ.
+// compare returns an error that shows the difference of two byte slices.
 func compare(want, got []byte) error {
 	if bytes.Equal(want, got) {
 		return nil
@@ -136,8 +136,7 @@ func (d *Differences) note(recorded, node wire.MDHandle) {
 	d.handles[recorded] = node
 }
 
-// sequenceOffset is where a ping info has its sequence number
-// (pi_ni[0].ns_status).
+// sequenceOffset is the offset of the sequence number in a ping info (pi_ni[0].ns_status).
 const sequenceOffset = 24
 
 func (d *Differences) adaptSequence(want, node *capture.Record) error {
@@ -206,7 +205,7 @@ func (d *Differences) Substitute(r *capture.Record) []byte {
 		s.Header.SetReply(wire.ReplyCmd{DstMD: d.own(r.Header.Reply().DstMD)})
 	}
 	b, err := s.AppendBinary(nil)
-	if err != nil { // cannot happen: the record was encoded before
+	if err != nil { // cannot happen, because the record was encoded before
 		return r.Raw
 	}
 	if s.Framed && s.Ksock.Checksum != 0 && hasGoodChecksum(r) {

@@ -13,7 +13,7 @@ import (
 // request, HELLO, then NOOPs and LNet messages, in all versions of the protocol. A new Framer
 // needs only its Side and is at the beginning of the stream.
 type Framer struct {
-	Side Side // that sends
+	Side Side // the side that sends
 
 	opened  bool // the request was parsed, or there is none
 	greeted bool // the HELLO was parsed
@@ -41,7 +41,7 @@ func (f *Framer) messageSize(b []byte) (int, error) {
 	case len(b) < ksock.MsgHeaderSize:
 		return ksock.MsgHeaderSize, nil
 	default:
-		k, _, _ := ksock.ParseMsgHeader(b, false) // long enough
+		k, _, _ := ksock.ParseMsgHeader(b, false) // long enough to be parsed
 		if k.Type == ksock.Noop {
 			return ksock.MsgHeaderSize, nil
 		}
@@ -63,7 +63,7 @@ func (f *Framer) messageSize(b []byte) (int, error) {
 	return header + int(r.Header.PayloadLength), nil
 }
 
-// Next parses a complete record and advances behind it. It keeps b.
+// Next parses a complete record and advances past it. It keeps b.
 func (f *Framer) Next(b []byte) (r *capture.Record, err error) {
 	switch {
 	case f.greeted:
@@ -86,16 +86,16 @@ func (f *Framer) Next(b []byte) (r *capture.Record, err error) {
 func (f *Framer) message(b []byte) *capture.Record {
 	r := &capture.Record{Kind: capture.Message, Framed: f.version != ksock.V1, Large: f.version == ksock.V4}
 	if r.Framed {
-		r.Ksock, b, _ = ksock.ParseMsgHeader(b, false) // complete
+		r.Ksock, b, _ = ksock.ParseMsgHeader(b, false) // complete, so parsing cannot fail
 		if r.Ksock.Type == ksock.Noop {
 			r.Kind = capture.Noop
 			return r
 		}
 	}
 	if r.Large {
-		r.Header, r.Payload, _ = wire.ParseLargeHeader(b) // complete
+		r.Header, r.Payload, _ = wire.ParseLargeHeader(b) // complete, so parsing cannot fail
 	} else {
-		r.Header, r.Payload, _ = wire.ParseHeader(b) // complete
+		r.Header, r.Payload, _ = wire.ParseHeader(b) // complete, so parsing cannot fail
 	}
 	return r
 }

@@ -1,14 +1,13 @@
-// Package replay plays one side of a recorded conversation against a running node, and
-// compares what the node sends with what the other side sent in the recording. It is for
-// tests.
+// Package replay plays one side of a recorded conversation against a running node, and compares
+// what the node sends with what the other side sent in the recording. It is for tests.
 //
-// Load reads a capture into a [Script]: which side opened which connection, sent which bytes
-// and closed, in order. A [Player] plays one side over real sockets. It keeps the order of
-// the recording and sends the recorded bytes unchanged, with one exception: where a recorded
-// message echoes a handle of the other side, the player echoes the handle that the node
+// Load reads a capture into a [Script]: the events in which a side opens a connection, sends
+// bytes or closes, in order. A [Player] plays one side over real sockets. It keeps the order of
+// the recording and sends the recorded bytes unchanged, with one exception: if a recorded
+// message contains a handle of the other side, the player sends the handle that the node has
 // sent. [Script.Records] splits the recorded bytes into records of the protocol.
 //
-// What the node sends must equal the recording byte for byte, except where two nodes must
+// The bytes that the node sends must equal those of the recording, except where two nodes must
 // differ; see [Differences].
 package replay
 
@@ -32,8 +31,8 @@ type Side uint8
 
 // The sides.
 const (
-	Initiator Side = iota // dialled
-	Acceptor              // listened
+	Initiator Side = iota // the side that dialled
+	Acceptor              // the side that listened
 )
 
 // Other returns the other side.
@@ -41,7 +40,7 @@ func (s Side) Other() Side { return 1 - s }
 
 func (s Side) String() string { return [...]string{"initiator", "acceptor"}[s] }
 
-// Kind is what an Event is.
+// Kind is the kind of an Event.
 type Kind uint8
 
 // The kinds of events.
@@ -57,22 +56,22 @@ func (k Kind) String() string { return [...]string{"open", "data", "close"}[k] }
 type Event struct {
 	Kind Kind          // what happened
 	Conn int           // index in Script.Conns
-	From Side          // that acted
-	At   time.Duration // since the beginning of the recording
+	From Side          // the side that acted
+	At   time.Duration // time since the beginning of the recording
 
-	Data   []byte          // of Data: one TCP segment, or one record
-	Record *capture.Record // Data parsed, in a script of records
-	Reset  bool            // of Closed: with RST, which ends both directions
+	Data   []byte          // with Data: one TCP segment, or one record
+	Record *capture.Record // in a script of records: Data parsed
+	Reset  bool            // with Closed: by RST, which ends both directions
 }
 
 // Conn is one recorded TCP connection.
 type Conn struct {
 	Ends [2]netip.AddrPort // by Side
-	// Refused says that the port had no listener: the answer to the SYN was RST.
+	// Refused says that the port had no listener: the SYN was answered by RST.
 	Refused bool
 }
 
-// Script is a recording.
+// Script is a recorded conversation.
 type Script struct {
 	Conns  []Conn  // in the order of their first SYN
 	Events []Event // in the order of the recording
@@ -121,9 +120,9 @@ type flow struct {
 	conn     int
 	from     Side
 	next     uint32 // sequence number of the next byte
-	answered bool   // with a SYN
+	answered bool   // this direction has a SYN
 	closed   bool
-	later    []*layers.TCP // segments behind a gap
+	later    []*layers.TCP // segments after a gap
 }
 
 func (l *loader) packet(packet capture.Packet) error {
@@ -148,7 +147,7 @@ func (l *loader) packet(packet capture.Packet) error {
 	return l.segment(l.flows[ends], tcp, at)
 }
 
-// addresses returns the addresses of an IP layer; without one there is no TCP.
+// addresses returns the addresses of an IP layer. Without an IP layer there is no TCP.
 func addresses(network gopacket.NetworkLayer) (src, dst netip.Addr) {
 	switch ip := network.(type) {
 	case *layers.IPv4:
@@ -161,7 +160,7 @@ func addresses(network gopacket.NetworkLayer) (src, dst netip.Addr) {
 	return src, dst
 }
 
-// open starts a new connection, also one that reuses the ports of an earlier one.
+// open starts a new connection, which may reuse the ports of an earlier one.
 func (l *loader) open(ends [2]netip.AddrPort, seq uint32, at time.Duration) {
 	l.forgetUnanswered(ends)
 	conn := len(l.script.Conns)
@@ -191,7 +190,7 @@ func (l *loader) segment(f *flow, tcp *layers.TCP, at time.Duration) error {
 		f.next, f.answered = tcp.Seq+1, true
 	case f.from == Acceptor && !f.answered && tcp.RST:
 		l.script.Conns[f.conn].Refused = true
-	case f.from == Acceptor && !f.answered: // of an earlier connection with these ports
+	case f.from == Acceptor && !f.answered: // a SYN of an earlier connection with the same ports
 	case int32(tcp.Seq-f.next) > 0 && !tcp.RST:
 		f.later = append(f.later, tcp)
 	default:
@@ -207,7 +206,7 @@ func (l *loader) segment(f *flow, tcp *layers.TCP, at time.Duration) error {
 	return nil
 }
 
-// inOrder takes a segment that begins at or before the next byte.
+// inOrder adds a segment that begins at or before the next byte.
 func (l *loader) inOrder(f *flow, tcp *layers.TCP, at time.Duration) {
 	e := Event{Conn: f.conn, From: f.from, At: at}
 	seen := min(int(f.next-tcp.Seq), len(tcp.Payload))

@@ -12,9 +12,9 @@ import (
 // users ask for more.
 const discoverySink = 272
 
-// Operations returns the indices of the events that users of a host caused: their PUTs and
-// GETs, their pings, and pushes after a change of its interfaces. A GET of discovery counts
-// only if no other operation makes the host discover.
+// Operations returns the indices of the events that users of a host caused: their PUTs, GETs
+// and pings, and pushes after a change of the host's interfaces. A GET of discovery counts only
+// if no other operation makes the host discover the other one.
 func (s *Script) Operations(host netip.Addr) []int {
 	var users, discovery []int
 	var told uint32 // the last sequence number that the host has sent
@@ -41,8 +41,8 @@ func (s *Script) Operations(host netip.Addr) []int {
 	return users
 }
 
-// discovers reports whether one of these operations makes a host discover the other: all do
-// but pings.
+// discovers reports whether one of these operations makes a host discover the other one: all
+// operations except pings do.
 func (s *Script) discovers(operations []int) bool {
 	return slices.ContainsFunc(operations, func(i int) bool {
 		portal, _ := s.Events[i].Record.Portal()

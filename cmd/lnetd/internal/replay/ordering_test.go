@@ -5,10 +5,10 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// Three things may come in another order than in the recording, because different threads of
-// a kernel do them: messages of discovery (swapped), the closes of a connection that both
-// sides close (mayEndFirst, endsNext), and with Player.AnyOrder the connections that the
-// node dials (reorder).
+// Three kinds of events may come in another order than in the recording, because different
+// threads of a kernel cause them: messages of discovery (swapped), the closes of a connection
+// that both sides close (mayEndFirst, endsNext), and with Player.AnyOrder the connections that
+// the node dials (reorder).
 
 // swapped looks for a later event on the connection that matches a record of the node better
 // than event i does. Only messages of discovery may be swapped: different threads of a kernel
@@ -60,9 +60,9 @@ func (p *Player) endsNext(i int) bool {
 	return false
 }
 
-// mayEndFirst reports whether the node may close a connection before event i, at which the player
-// closes it. That is allowed where both sides have the same reason to close it: another connection
-// between them was closed before, or a message on this one refused it.
+// mayEndFirst reports whether the node may close a connection before event i, at which the
+// player closes it. That is allowed if both sides have the same reason to close it: another
+// connection between them was closed before, or a message on this one refused it.
 func (p *Player) mayEndFirst(i int) bool {
 	if !p.endsNext(i) {
 		return false
@@ -97,8 +97,8 @@ func (p *Player) reorder(i int, said *capture.Record) {
 	p.operations = now.Operations(p.node())[p.begun:]
 }
 
-// dialled finds the connection that the recorded node dialled with a HELLO of the same type;
-// ok says that it is a later one than that of event i.
+// dialled finds the connection that the recorded node dialled with a HELLO of the same type; ok
+// reports whether that is a later connection than that of event i.
 func (p *Player) dialled(i int, said *capture.Record) (conn int, ok bool) {
 	if said == nil {
 		return 0, false

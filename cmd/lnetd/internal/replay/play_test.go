@@ -26,15 +26,15 @@ var (
 )
 
 const (
-	// patience bounds the wait for an answer or a connection. It only elapses if the node
-	// never sends the answer: no timeout of a node leads to one.
+	// patience bounds the wait for an answer or a connection. It passes only if the node never
+	// sends the answer, because no answer depends on a timeout of the node.
 	patience = 10 * time.Second
 	// slack is how much longer than in the recording a close may take. It is
 	// less than the acceptor's timeout of 5 s, so that a refusal can be distinguished
 	// from a timeout.
 	slack = 3 * time.Second
-	// quiet is how long the node must be silent where the recorded node was. A node that
-	// is wrong answers within microseconds.
+	// quiet is how long the node must be silent at a point where the recorded node was silent. A
+	// node that is wrong answers within microseconds.
 	quiet = 50 * time.Millisecond
 )
 
@@ -47,8 +47,8 @@ type Player struct {
 	// another one below 1024 if that is in use. It is needed if the host
 	// dials.
 	Dial func(ctx context.Context, local, remote netip.AddrPort) (*net.TCPConn, error)
-	// Listener gets the connections of the node. It is needed if the node
-	// dials. Play closes it where the recorded host refuses a connection.
+	// Listener gets the connections of the node. It is needed if the node dials. Play closes it
+	// when the recorded host refuses a connection.
 	Listener *net.TCPListener
 	// Operate makes the node send this PUT or GET. It is called before Play waits for
 	// the message, or for the connections and the discovery that precede it. A nil
@@ -69,8 +69,8 @@ type Player struct {
 
 	Differences
 	events     []Event      // of the script, in the order in which they are played
-	conns      []*conn      // by index in Script.Conns
-	operations []int        // of the node, not started yet: indices of events
+	conns      []*conn      // connections, by index in Script.Conns
+	operations []int        // indices of the events of operations that are not started yet
 	begun      int          // number of operations started
 	operated   bool         // Operate was called
 	early      map[int]bool // events that were received ahead of their order
@@ -114,7 +114,7 @@ func (p *Player) node() netip.Addr {
 	return p.Script.Conns[0].Ends[p.side(0).Other()].Addr()
 }
 
-// gone reports whether an error says that the other side has closed.
+// gone reports whether an error says that the other side has closed the connection.
 func gone(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
@@ -176,7 +176,7 @@ func (p *Player) accept(i int) error {
 		p.operateNext()
 	}
 	deadline := time.Now().Add(patience)
-	_ = p.Listener.SetDeadline(deadline) // fails with what AcceptTCP reports
+	_ = p.Listener.SetDeadline(deadline) // if it fails, so does AcceptTCP
 	tcp, err := p.Listener.AcceptTCP()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoConn, err)
@@ -242,7 +242,7 @@ func (p *Player) end(c *conn, i int) error {
 	}
 	c.ended[e.From] = true
 	if !e.Reset {
-		// An error says that the node has reset the connection, which is allowed.
+		// An error means that the node has reset the connection, which is allowed.
 		_ = c.CloseWrite()
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// checked is the result of "sim check" for a file.
+// checked is the result of "sim check" for one file.
 type checked struct {
 	File     string    `json:"file"`
 	OK       bool      `json:"ok"`

@@ -12,8 +12,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// how are the flags of verbs that run a scenario: which scenario, and what replaces the
-// settings of its file.
+// how has the flags of verbs that run a scenario: which scenario, and settings that replace
+// those of its file.
 type how struct {
 	source
 	nodes  int
@@ -64,7 +64,7 @@ func (h *how) options(c *cobra.Command, args []string) (file *scenario.File, o s
 	return file, o, nil
 }
 
-// words are the flags as arguments of a command, with a seed.
+// words returns the flags as arguments of a command, with a seed.
 func (h *how) words(args []string, seed uint64) []string {
 	words := h.source.words(args)
 	if h.nodes > 0 {

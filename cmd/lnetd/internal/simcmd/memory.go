@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// availableMemory is how many bytes this process can still use without swapping, by
-// /proc/meminfo and the limit of its control group; 0 if neither is known.
+// availableMemory returns how many bytes this process can still use without swapping, according
+// to /proc/meminfo and the limit of its control group; 0 if neither is known.
 func availableMemory() int64 {
 	best := int64(math.MaxInt64)
 	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
@@ -37,7 +37,7 @@ func memAvailable(meminfo string) int64 {
 	return math.MaxInt64
 }
 
-// readBytes returns the number in a file; 0 if it has none, as with "max".
+// readBytes returns the number in a file; 0 if the file has none, such as "max".
 func readBytes(file string) int64 {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -47,7 +47,7 @@ func readBytes(file string) int64 {
 	return n
 }
 
-// size is a flag: bytes, with units of 1024.
+// size is the value of a flag: a number of bytes, written with units of 1024.
 type size int64
 
 func (s *size) Type() string { return "SIZE" }

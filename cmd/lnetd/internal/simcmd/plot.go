@@ -97,7 +97,7 @@ func writeCSV(w io.Writer, list []curve, runs int) error {
 	return csv.NewWriter(w).WriteAll(rows)
 }
 
-// longest is the number of instants, which is the same for all curves.
+// longest returns the number of instants, which is the same for all curves.
 func longest(list []curve) int {
 	if len(list) == 0 {
 		return 0

@@ -13,12 +13,12 @@ import (
 
 // bar is a progress bar of several runs, for terminals only. It is safe for concurrent use.
 type bar struct {
-	w     io.Writer // nil: not a terminal
+	w     io.Writer // nil: output is not a terminal
 	label string    // before the bar
 	runs  int
 
 	mu     sync.Mutex
-	share  []float64 // by run: from 0 to 1
+	share  []float64 // finished share of each run, from 0 to 1
 	events []uint64
 	begun  time.Time
 	shown  time.Time
@@ -27,7 +27,7 @@ type bar struct {
 // barEvery is how often the bar is drawn.
 const barEvery = 100 * time.Millisecond
 
-// newBar returns the bar of some runs.
+// newBar returns the progress bar for a number of runs.
 func newBar(w io.Writer, runs int) *bar {
 	b := &bar{runs: runs, share: make([]float64, runs), events: make([]uint64, runs), begun: time.Now()}
 	if cli.IsTerminal(w) {
@@ -53,7 +53,7 @@ func (b *bar) of(run int) func(scenario.Progress) {
 	}
 }
 
-// text is the bar without its colours: [#####.....] 50%  10 of 20 runs, 1.2M events/s.
+// text returns the bar without colours: [#####.....] 50% 10 of 20 runs, 1.2M events/s.
 func (b *bar) text(now time.Time) string {
 	const width = 30
 	var sum float64

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// protocol is a protocol as "sim protocols" prints it.
+// protocol is the JSON output of "sim protocols" for a protocol.
 type protocol struct {
 	Name       string     `json:"name"`
 	Summary    string     `json:"summary"`
@@ -110,7 +110,7 @@ func kindText(k scenario.Kind, choices []string) string {
 	return names[k]
 }
 
-// argsText are the arguments in the form of a usage line: NODES [RUMOUR].
+// argsText returns the arguments in the form of a usage line: NODES [RUMOUR].
 func argsText(args []scenario.Arg) string {
 	var b []string
 	for _, a := range args {

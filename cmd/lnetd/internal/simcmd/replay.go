@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// replayed is the result of a replay, as --json prints it.
+// replayed is the JSON output of a replay.
 type replayed struct {
 	Recording string  `json:"recording"`
 	Scenario  string  `json:"scenario"`

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// report is the result of several runs of one scenario, as --json prints it.
+// report is the JSON output for several runs of one scenario.
 type report struct {
 	File     string    `json:"file"`
 	Protocol string    `json:"protocol"`
@@ -15,13 +15,13 @@ type report struct {
 	Nodes    int       `json:"nodes"`
 	OK       bool      `json:"ok"`
 	Failed   int       `json:"failed_runs"`
-	Wall     float64   `json:"wall_s"` // of all runs together
+	Wall     float64   `json:"wall_s"` // wall time of all runs together
 	Runs     []run     `json:"runs"`
 	Expects  []expect  `json:"expects"`  // over the runs, in the order of the file
 	Measures []measure `json:"measures"` // over the runs
 }
 
-// run is one run.
+// run is the result of one run.
 type run struct {
 	OK     bool   `json:"ok"`
 	Digest string `json:"digest"`
@@ -29,20 +29,20 @@ type run struct {
 	*scenario.Result
 }
 
-// expect is the result of an expect, always or never over several runs.
+// expect is the result of an expect, always or never line over several runs.
 type expect struct {
 	Line int    `json:"line"`
 	Text string `json:"text"`
 	Held int    `json:"held"`
-	// At is when it held, in seconds of virtual time, over the runs in which it did.
+	// At is when the condition held, in seconds of virtual time, over the runs in which it did.
 	At *spread `json:"at_s"`
-	// Of the first run where it failed.
+	// The fields below are of the first run in which the check failed.
 	FailedSeed *uint64       `json:"failed_seed,omitempty"`
 	FailedAt   time.Duration `json:"-"`
 	Why        string        `json:"why,omitempty"`
 }
 
-// measure is a result over some runs.
+// measure is a measure over several runs.
 type measure struct {
 	Name string `json:"name"`
 	Unit string `json:"unit"`
@@ -70,7 +70,7 @@ func newReport(f *scenario.File, results []*scenario.Result, wall time.Duration,
 	return r
 }
 
-// overRuns summarizes the i-th check.
+// overRuns summarizes check i over all runs.
 func overRuns(results []*scenario.Result, i int) expect {
 	e := expect{Line: results[0].Expects[i].Line, Text: results[0].Expects[i].Text}
 	var at []float64
@@ -90,7 +90,7 @@ func overRuns(results []*scenario.Result, i int) expect {
 	return e
 }
 
-// measuresOf are the protocol's own measures and the counters of the network.
+// measuresOf returns the protocol's own measures and the counters of the network.
 func measuresOf(results []*scenario.Result) []measure {
 	var order []scenario.Measure
 	values := map[string][]float64{}
@@ -109,7 +109,7 @@ func measuresOf(results []*scenario.Result) []measure {
 	return list
 }
 
-// counters are the counters of the simulator.
+// counters returns the counters of the simulator.
 func counters(r *scenario.Result) []scenario.Measure {
 	s := &r.Stats
 	return []scenario.Measure{

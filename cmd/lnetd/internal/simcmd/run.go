@@ -65,7 +65,7 @@ func (f *runFlags) run(c *cobra.Command, env cli.Env, args []string) error {
 	}
 	o.Verify = f.verify
 	if f.plot != "" {
-		o.SampleEvery = 0 // as often as the scenario likes
+		o.SampleEvery = 0 // as often as the scenario says
 	}
 	begun := time.Now()
 	results, err := f.simulate(c, env, file, o)
@@ -122,7 +122,7 @@ func (f *runFlags) simulate(c *cobra.Command, env cli.Env, file *scenario.File, 
 	return results, err
 }
 
-// failure is the error of a report with failed expectations, nil without.
+// failure returns an error if expectations of the report have failed, otherwise nil.
 func (r *report) failure() error {
 	for i := range r.Runs {
 		one := &r.Runs[i]

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// runMany runs a scenario with consecutive seeds from *o.Seed on, several at the same time,
-// and returns the results in the order of the seeds. An error of one run ends all.
+// runMany runs a scenario with consecutive seeds from *o.Seed on, several at the same time, and
+// returns the results in the order of the seeds. An error of one run ends all runs.
 func runMany(ctx context.Context, f *scenario.File, o scenario.Options, runs, parallel int, b *bar) ([]*scenario.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -33,7 +33,7 @@ func runMany(ctx context.Context, f *scenario.File, o scenario.Options, runs, pa
 	return results, firstError(errs, ctx.Err())
 }
 
-// firstError returns the first error that is not a consequence of the cancellation after
+// firstError returns the first error that is not a consequence of cancelling the runs after
 // another error; stopped if there is none.
 func firstError(errs []error, stopped error) error {
 	for _, err := range errs {

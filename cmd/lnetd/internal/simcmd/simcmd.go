@@ -1,4 +1,4 @@
-// Package simcmd is "lnetd sim": it runs scenarios in virtual time, repeats and shrinks
+// Package simcmd implements "lnetd sim": it runs scenarios in virtual time, repeats and shrinks
 // them, and prints and plots the results. Package scenario defines the language of scenarios.
 package simcmd
 

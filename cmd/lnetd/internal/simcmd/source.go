@@ -20,7 +20,7 @@ var embedded embed.FS
 func exampleNames() []string {
 	entries, err := embedded.ReadDir("examples")
 	if err != nil {
-		panic(err) // cannot fail: the files are embedded
+		panic(err) // cannot happen, because the files are embedded
 	}
 	names := make([]string, len(entries))
 	for i, e := range entries {
@@ -38,7 +38,7 @@ func exampleText(name string) ([]byte, error) {
 	return text, nil
 }
 
-// source is where the scenario of a verb comes from: a file or an example.
+// source says where the scenario of a verb comes from: a file or an example.
 type source struct{ example string }
 
 // add adds the flag and the check of the arguments to a verb.
@@ -57,7 +57,7 @@ func (s *source) add(c *cobra.Command) {
 	}
 }
 
-// words are the source as arguments of a command.
+// words returns the source as arguments of a command.
 func (s *source) words(args []string) []string {
 	if s.example != "" {
 		return []string{"--example", s.example}
@@ -65,7 +65,7 @@ func (s *source) words(args []string) []string {
 	return []string{quote(args[0])}
 }
 
-// quote makes a word safe for a shell.
+// quote quotes a word for a shell, if necessary.
 func quote(word string) string {
 	plain := func(r rune) bool {
 		return r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || strings.ContainsRune("-_./+=:,@%", r)

@@ -25,7 +25,7 @@ var (
 	rangeColor = color.NRGBA{R: 0x1f, G: 0x77, B: 0xb4, A: 0x40}
 )
 
-// writeSVG draws a curve over virtual time, and behind it the range of several runs.
+// writeSVG draws a curve over virtual time, with the range of several runs in the background.
 func writeSVG(w io.Writer, f *scenario.File, c *curve, runs int) error {
 	p := plot.New()
 	p.Title.Text = fmt.Sprintf("%s: %s", f.Name, c.Doc)

@@ -60,14 +60,14 @@ when a partition ends, in the line 'at TIME heal'.`,
 	return c
 }
 
-// swept are the results of one file.
+// swept has the results of one file.
 type swept struct {
 	Name   string       `json:"name"`
 	Unit   string       `json:"unit"`
 	Points []sweptPoint `json:"points"`
 }
 
-// sweptPoint is the result of the runs with one value.
+// sweptPoint is the result of the runs with one value of the setting.
 type sweptPoint struct {
 	X      float64 `json:"x"`
 	Failed int     `json:"failed_runs"`
@@ -118,7 +118,7 @@ func (f *sweepFlags) run(ctx context.Context, env cli.Env, files []string) error
 	return err
 }
 
-// sweep runs one scenario with all values.
+// sweep runs one scenario with all values of the settings.
 func (f *sweepFlags) sweep(ctx context.Context, env cli.Env, name string, v *variation, level scenario.Level, failed *error) (*swept, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -55,7 +55,7 @@ var curveColors = []color.NRGBA{
 	{R: 0xff, G: 0x7f, B: 0x0e, A: 0xff},
 }
 
-// writePlot draws the curves to a file.
+// writePlot draws the curves into a file.
 func (f *sweepFlags) writePlot(axis string, list []swept, with []marks) error {
 	p, err := f.figure(axis, list, with)
 	if err != nil {
@@ -69,7 +69,7 @@ func (f *sweepFlags) writePlot(axis string, list []swept, with []marks) error {
 	})
 }
 
-// figure draws the curves: medians, and behind them the ranges of several runs.
+// figure draws the curves: medians, with the ranges of several runs in the background.
 func (f *sweepFlags) figure(axis string, list []swept, with []marks) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.title, axis, f.show

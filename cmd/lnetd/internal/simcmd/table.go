@@ -11,7 +11,7 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// print prints a report for people.
+// print prints a report for people to read.
 func (r *report) print(w io.Writer) error {
 	first := r.Runs[0]
 	fmt.Fprintf(w, "%s: %s, %d nodes, %s, ", r.File, r.Protocol, r.Nodes, r.Level)
@@ -33,7 +33,7 @@ func (r *report) print(w io.Writer) error {
 	return nil
 }
 
-// speed is how many events there were in a second of wall time.
+// speed returns the number of events per second of wall time.
 func (r *report) speed() string {
 	var events uint64
 	for i := range r.Runs {
@@ -69,8 +69,8 @@ func (r *report) expectTable() (t cli.Table) {
 	return t
 }
 
-// decides reports whether the instant at which a check held is of interest: an always or
-// never holds at the end of its time.
+// decides reports whether the instant at which a check held is of interest. It is not for an
+// always or never, which hold until the end of their time.
 func (e *expect) decides() bool { return strings.HasPrefix(e.Text, "expect") }
 
 func (e *expect) result() string {

@@ -12,8 +12,8 @@ import (
 // change in step.
 type variation struct {
 	keys   []string
-	values [][]string // by key
-	x      []float64  // of the first key; times in seconds
+	values [][]string // values of each setting, by key
+	x      []float64  // values of the first setting as numbers; times are in seconds
 }
 
 // parseVary parses the arguments of --vary.
@@ -45,7 +45,7 @@ func parseVary(args []string) (*variation, error) {
 
 func (v *variation) axis() string { return v.keys[0] }
 
-// describe is the i-th step, as in "nodes=32 supervisors=16".
+// describe describes step i, as in "nodes=32 supervisors=16".
 func (v *variation) describe(i int) string {
 	var words []string
 	for k, key := range v.keys {
@@ -54,9 +54,9 @@ func (v *variation) describe(i int) string {
 	return strings.Join(words, " ")
 }
 
-// apply returns a scenario with the settings of the i-th step. A setting replaces the line
-// of the scenario that has it, or is added after the line "protocol". The setting "heal" is
-// the time of the line "at TIME heal", when partitions and cuts end.
+// apply returns a scenario with the settings of step i. A setting replaces the line of the
+// scenario that sets it, or is added after the line "protocol". The setting "heal" is the time
+// of the line "at TIME heal", when partitions and cuts end.
 func (v *variation) apply(text string, i int) string {
 	lines := strings.Split(text, "\n")
 	for k, key := range v.keys {
