@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// TestCheckTunables: what programs put into a configuration has the bounds of what users set;
-// zero is the default, and negative only where the configuration says so.
+// TestCheckTunables: tunables that a program puts into a configuration have the same bounds
+// as those that users set; zero stands for the default, and negative values are allowed only
+// where the configuration permits them.
 func TestCheckTunables(t *testing.T) {
 	const milli = time.Millisecond
 	for _, c := range []struct {
@@ -45,8 +46,8 @@ func TestCheckTunables(t *testing.T) {
 
 func to[T any](v T) *T { return &v }
 
-// TestForeignValue: a driver outside this package may make a Value of Set alone; it has the
-// default already, if it wants one.
+// TestForeignValue: a driver outside this package may make a Value that has Set alone. Such a
+// driver applies its own default.
 func TestForeignValue(t *testing.T) {
 	n := 0
 	list := []Tunable{Tune("x", 3, Value{Most: 5, Set: func(v int) { n = v }}, "")}
@@ -56,7 +57,8 @@ func TestForeignValue(t *testing.T) {
 	}
 }
 
-// TestZeroIsSet: users who set 0 get none, where the configuration's 0 is the default.
+// TestZeroIsSet: a user who sets 0 gets 0, also where a 0 in the configuration stands for the
+// default.
 func TestZeroIsSet(t *testing.T) {
 	n, d, unset := 7, time.Second, 7
 	for _, v := range []Value{NumberOrNone(&n, 0, 5), SpanOrNone(&d, time.Second, 5)} {

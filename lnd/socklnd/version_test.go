@@ -21,7 +21,8 @@ type step struct {
 	hex  string
 }
 
-// dialogue is what two kernels said; we play one of them.
+// dialogue is the recorded opening of a connection between two kernels; the test plays one of
+// them.
 type dialogue struct {
 	name        string
 	we, they    string // addresses
@@ -110,8 +111,8 @@ func TestPassiveVersions(t *testing.T) {
 	}
 }
 
-// TestActiveVersions (SK-3) dials recorded answers and says byte for byte what the
-// kernel said, the first message included.
+// TestActiveVersions (SK-3) dials and gets recorded answers; it sends the same bytes as the
+// kernel did, the first message included.
 func TestActiveVersions(t *testing.T) {
 	spec.Covers(t, "SK-3")
 	for _, d := range []dialogue{
@@ -163,7 +164,8 @@ func TestActiveVersions(t *testing.T) {
 	}
 }
 
-// TestActiveRefusesVersion: a pinned node does not adopt what it does not speak.
+// TestActiveRefusesVersion: a node that is pinned to a version does not adopt a version that
+// it does not speak.
 func TestActiveRefusesVersion(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, l := dialScene(t, Config{Protocol: 2})
@@ -216,8 +218,8 @@ func TestMixedVersions(t *testing.T) {
 	}
 }
 
-// TestFamilies: an NI dials no address of the other kind, and sends nothing that
-// its connection cannot say (a truncated NID is another node's).
+// TestFamilies: an NI dials no address of the other IP version, and sends no message whose
+// NIDs its connection cannot carry (a truncated NID would be another node's).
 func TestFamilies(t *testing.T) {
 	v4 := nid.ProcessID{NID: nid.MustParse("10.0.0.1@tcp"), PID: nid.LustrePID}
 	v6 := nid.ProcessID{NID: nid.MustParse("fd88::1@tcp"), PID: nid.LustrePID}

@@ -13,8 +13,8 @@ import (
 	"ulnet/lnd/socklnd/ksock"
 )
 
-// TestZeroCopyAcks (SK-12): every cookie is answered once, on the connection of type
-// BULK_IN, whatever becomes of the payload.
+// TestZeroCopyAcks (SK-12): every cookie is acknowledged once, on the connection of type
+// BULK_IN, whether the payload is taken, dropped, truncated or held.
 func TestZeroCopyAcks(t *testing.T) {
 	spec.Covers(t, "SK-12")
 	sinks := map[string]func(*host, *lnd.Delivery) (lnd.Answer, error){
@@ -65,13 +65,12 @@ func TestAcksWithoutBulkIn(t *testing.T) {
 	})
 }
 
-// TestTooManyAcks: a peer that requests acks and reads none of them does not
-// get at our memory.
+// TestTooManyAcks: a peer that requests acks and reads none of them cannot use up our memory.
 func TestTooManyAcks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{})
 		go func() {
-			for cookie := uint64(2); ; cookie += 10 { // what makes no range
+			for cookie := uint64(2); ; cookie += 10 { // cookies that cannot be merged into a range
 				if _, err := k.bulkOut.Write(kernelPut(t, cookie, nil)); err != nil {
 					return
 				}
@@ -83,7 +82,7 @@ func TestTooManyAcks(t *testing.T) {
 	})
 }
 
-// TestAckQueue is what kernels make of cookies that wait to be acknowledged.
+// TestAckQueue checks the acks that kernels send for cookies that wait to be acknowledged.
 func TestAckQueue(t *testing.T) {
 	const top = ksock.MaxAckRange
 	for _, tt := range []struct {

@@ -2,7 +2,7 @@ package verbs
 
 import "testing"
 
-// TestText: the numbers are those of libibverbs, which a provider hands on.
+// TestText: the numbers are those of libibverbs, because a provider passes them on unchanged.
 func TestText(t *testing.T) {
 	for _, tt := range []struct{ got, want string }{
 		{Status(0).String(), "success"},

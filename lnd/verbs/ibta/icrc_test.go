@@ -9,9 +9,8 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// vectors are packets from elsewhere: a congestion packet of a ConnectX-4 Lx,
-// published with its ICRC; a published UC packet; and packets worked out by a
-// program that knows nothing of this one.
+// vectors are packets from other sources: a congestion packet of a ConnectX-4 Lx, published
+// with its ICRC; a published UC packet; and packets computed by an independent program.
 var vectors = []struct{ name, hex string }{
 	{"ConnectX-4 CNP", `45c2003c718c4000401191610a0011010a001201 000012b700280000
 		8100ffff4000011800000000 00000000000000000000000000000000 82fd002a`},
@@ -32,8 +31,8 @@ func vectorPackets(t testing.TB) (list []ipPacket) {
 	return list
 }
 
-// TestICRC compares the ICRC of published and captured packets, reckoned from
-// their headers, from their path, and without their identification.
+// TestICRC compares the ICRC of published and captured packets: computed from their headers,
+// from their path, and without their identification.
 func TestICRC(t *testing.T) {
 	for _, p := range append(vectorPackets(t), captured(t)...) {
 		body := p.roce[:len(p.roce)-ibta.ICRCSize]
@@ -56,8 +55,8 @@ func TestICRC(t *testing.T) {
 	}
 }
 
-// TestICRCOfDamage: one bit anywhere that is covered is noticed, and with the
-// identification solved for no more than one damage in 65536 of several bits
+// TestICRCOfDamage: damage to any single bit that the ICRC covers is found. When the
+// identification is unknown, and solved for, about one of 65536 packets with many damaged bits
 // passes.
 func TestICRCOfDamage(t *testing.T) {
 	p := split(t, "NOOP", unhex(t, vectors[3].hex))
@@ -95,7 +94,7 @@ func TestICRCOfDamage(t *testing.T) {
 	}
 }
 
-// TestICRCSolved takes every identification and many lengths.
+// TestICRCSolved tests every identification with many lengths.
 func TestICRCSolved(t *testing.T) {
 	path := ibta.NewPath(netip.MustParseAddrPort("10.0.0.1:49152"), netip.MustParseAddrPort("10.0.0.2:4791"))
 	b := make([]byte, 4096+64)
@@ -163,7 +162,7 @@ func FuzzICRC(f *testing.F) {
 	})
 }
 
-// BenchmarkICRC is G-IB-3's: at least 12 GB/s of packets with 1 KiB.
+// BenchmarkICRC measures goal G-IB-3: at least 12 GB/s in packets of 1 KiB.
 func BenchmarkICRC(b *testing.B) {
 	spec.Covers(b, "G-IB-3")
 	path := ibta.NewPath(netip.MustParseAddrPort("10.0.0.1:49152"), netip.MustParseAddrPort("10.0.0.2:4791"))

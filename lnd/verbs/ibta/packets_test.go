@@ -81,8 +81,8 @@ func (p *ipPacket) kernel() bool {
 	return src.Addr() == netip.MustParseAddr("10.88.0.2") || src.Addr() == netip.MustParseAddr("10.88.0.3")
 }
 
-// captured returns all packets of the o2ib captures: those of the repository,
-// and those beside it, if there are any.
+// captured returns all packets of the o2ib captures: those in the repository, and those
+// beside it, if this machine has them.
 func captured(t testing.TB) []ipPacket {
 	t.Helper()
 	var files []string

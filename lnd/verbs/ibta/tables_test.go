@@ -39,7 +39,7 @@ func TestSyndromes(t *testing.T) {
 	}
 }
 
-// TestRNRDelays has the table of the reference, in hundredths of milliseconds.
+// TestRNRDelays compares with the table of the reference, in hundredths of milliseconds.
 func TestRNRDelays(t *testing.T) {
 	want := [32]int{
 		65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072,
@@ -114,8 +114,8 @@ func TestUDHeader(t *testing.T) {
 	}
 }
 
-// TestSourcePort has what Linux chose for the queue pairs of a recording: the
-// flow label of a path, and none.
+// TestSourcePort compares with the source ports that Linux chose for the queue pairs of a
+// recording: one from the flow label of a path, one without a flow label.
 func TestSourcePort(t *testing.T) {
 	if got := ibta.SourcePort(0x07FBC, 0x11, 0x4241); got != 65469 {
 		t.Errorf("%d", got)

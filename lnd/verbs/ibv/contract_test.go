@@ -13,14 +13,14 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// TestOnFakeContract: the contract of verbs, on the fake.
+// TestOnFakeContract runs the contract of verbs on the fake.
 func TestOnFakeContract(t *testing.T) {
 	fake(t)
 	contract(t, netip.MustParseAddr("127.0.0.2"), netip.MustParseAddr("127.0.0.3"))
 }
 
-// TestContract: the contract of verbs, on what RDMA devices this machine has, also those
-// of rdma_rxe.
+// TestContract runs the contract of verbs on the RDMA devices of this machine, including
+// those of rdma_rxe.
 func TestContract(t *testing.T) {
 	if os.Getenv(fakeEnv) != "" {
 		t.Skip("this is the fake")

@@ -61,8 +61,8 @@ func TestFake(t *testing.T) {
 	t.Logf("%s", out)
 }
 
-// fake gives a test the state of the fake, and at its end looks whether anything is left
-// or was done wrong.
+// fake gives a test the state of the fake. At the end of the test it checks that nothing is
+// left and that no mistake was made.
 func fake(t *testing.T) *fakeState {
 	t.Helper()
 	path := os.Getenv(fakeEnv)
@@ -85,7 +85,7 @@ func fake(t *testing.T) *fakeState {
 	return s
 }
 
-// clean reports what is left and what was done wrong.
+// clean reports objects that were not freed, and mistakes in the use of the libraries.
 func (s *fakeState) clean(t *testing.T) {
 	t.Helper()
 	names := [...]string{"event channels", "cm ids", "PDs", "MRs", "SRQs", "completion channels", "CQs", "QPs", "AHs"}

@@ -19,7 +19,7 @@ func (c quickClock) AfterFunc(d time.Duration, f func()) machine.Timer {
 	return c.Clock.AfterFunc(d/50, f)
 }
 
-// node is a device and one of everything that connections need.
+// node is a device with one of each object that a connection needs.
 type node struct {
 	t    *testing.T
 	addr netip.Addr
@@ -48,7 +48,7 @@ func newNode(t *testing.T, addr string) *node {
 	return n
 }
 
-// open opens it all; it undoes nothing if it fails, which close does.
+// open opens the device and all objects. If it fails close frees those that were opened.
 func (n *node) open() (err error) {
 	if n.dev, err = Open(verbs.OpenConfig{Addr: n.addr, Clock: quickClock{machine.RealClock()}}); err != nil {
 		n.dev = nil
@@ -78,7 +78,7 @@ func (n *node) completed(batch []verbs.Completion) {
 	}
 }
 
-// close closes what is there, in order.
+// close closes the objects that exist, in order.
 func (n *node) close() {
 	n.t.Helper()
 	for _, c := range []interface{ Close() error }{n.cq, n.pool, n.pd, n.dev} {

@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// TestOnFakeAllocates: nothing, for a message and a write of the steady state.
+// TestOnFakeAllocates: in steady state a message and a write allocate nothing.
 func TestOnFakeAllocates(t *testing.T) {
 	fake(t)
 	a, b := newNode(t, "127.0.0.2"), newNode(t, "127.0.0.3")

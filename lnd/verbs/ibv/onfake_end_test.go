@@ -14,8 +14,8 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// TestOnFakeFlush: what is posted and not done completes as flushed when its connection
-// ends, whether the device says so or not.
+// TestOnFakeFlush: work requests that are posted and not done complete as flushed when their
+// connection ends, whether or not the device reports them.
 func TestOnFakeFlush(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -69,7 +69,8 @@ func TestOnFakeFlush(t *testing.T) {
 	}
 }
 
-// TestOnFakeEmptyPool: messages wait for buffers; those that the consumer has outlive all.
+// TestOnFakeEmptyPool: messages wait for free buffers; buffers that the consumer has stay
+// valid after the connection and the device have ended.
 func TestOnFakeEmptyPool(t *testing.T) {
 	fake(t)
 	a, b := newNode(t, "127.0.0.2"), newNode(t, "127.0.0.3")
@@ -139,7 +140,7 @@ func TestOnFakeTooLong(t *testing.T) {
 	}
 }
 
-// TestOnFakeDeviceClose: a device that is closed ends what is left.
+// TestOnFakeDeviceClose: closing a device ends the connections that are left.
 func TestOnFakeDeviceClose(t *testing.T) {
 	s := fake(t)
 	a, b := newNode(t, "127.0.0.2"), newNode(t, "127.0.0.3")
@@ -196,7 +197,7 @@ func TestOnFakeDeviceClose(t *testing.T) {
 	}
 }
 
-// TestOnFakeDeregister: memory that the device does not give back is never freed.
+// TestOnFakeDeregister: memory that the device does not release is never freed.
 func TestOnFakeDeregister(t *testing.T) {
 	s := fake(t)
 	a := newNode(t, "127.0.0.2")
@@ -244,15 +245,15 @@ func TestOnFakeDeregister(t *testing.T) {
 	if n == 0 {
 		t.Error("nothing keeps the memory")
 	}
-	// The fake has a region, and so its domain, for ever.
+	// The fake keeps a region, and therefore its protection domain, for ever.
 	if err := a.dev.Close(); err != nil {
 		t.Error(err)
 	}
 	s.live[2], s.live[3], s.mistakes = 0, 0, 0
 }
 
-// TestOnFakeBusyQueue: a connection that is closed while its messages wait to be told does
-// not take their buffers along.
+// TestOnFakeBusyQueue: a connection is closed while its messages wait for the upcall. Their
+// buffers can still be returned to the pool.
 func TestOnFakeBusyQueue(t *testing.T) {
 	fake(t)
 	a, b := newNode(t, "127.0.0.2"), newNode(t, "127.0.0.3")
@@ -281,8 +282,8 @@ func TestOnFakeBusyQueue(t *testing.T) {
 	}
 }
 
-// TestOnFakeRoom: a post from an upcall, or during one, finds the room of work requests that
-// the device has completed.
+// TestOnFakeRoom: a post from inside an upcall, or during one, can use the room of work
+// requests that the device has completed.
 func TestOnFakeRoom(t *testing.T) {
 	fake(t)
 	a, b := newNode(t, "127.0.0.2"), newNode(t, "127.0.0.3")
@@ -296,7 +297,7 @@ func TestOnFakeRoom(t *testing.T) {
 		x.wantDone(uint64(i), verbs.Success)
 	}
 	full := false
-	for i := range 2 * mostPending { // what is not told is bounded
+	for i := range 2 * mostPending { // the number of completions that wait for the upcall is limited
 		if err := x.conn.PostSend([]verbs.SendWR{{ID: uint64(i), Signaled: true}}); err != nil {
 			full = errors.Is(err, verbs.ErrFull)
 			break
@@ -307,7 +308,7 @@ func TestOnFakeRoom(t *testing.T) {
 	}
 	go func() {
 		for range x.done {
-			// The rest.
+			// Take the remaining completions.
 		}
 	}()
 	hangUp(x, y)

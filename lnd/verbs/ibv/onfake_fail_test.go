@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// TestOnFakeFailing: whichever call of the libraries fails, nothing is left behind, and each
+// TestOnFakeFailing: whichever call of the libraries fails, no object is left, and each
 // waiting caller gets an error.
 func TestOnFakeFailing(t *testing.T) {
 	s := fake(t)
@@ -33,7 +33,7 @@ func TestOnFakeFailing(t *testing.T) {
 }
 
 // everything opens two devices, connects them, moves some data, and closes all of it. It
-// returns what failed first.
+// returns the first error.
 func everything(t *testing.T) (err error) {
 	a := &node{t: t, addr: netip.MustParseAddr("127.0.0.2"), done: make(chan verbs.Completion, 64), got: make(chan []byte, 64)}
 	b := &node{t: t, addr: netip.MustParseAddr("127.0.0.3"), done: make(chan verbs.Completion, 64), got: make(chan []byte, 64)}
@@ -76,7 +76,7 @@ func everything(t *testing.T) (err error) {
 	return move(x, y)
 }
 
-// groups makes a queue pair for datagrams.
+// groups uses a queue pair for datagrams: it joins a group and sends a datagram.
 func groups(n *node) error {
 	u, err := n.dev.NewUD(verbs.UDConfig{PD: n.pd, Sends: n.cq, Recvs: n.cq, Pool: n.pool, MaxSends: 4})
 	if err != nil {
@@ -90,7 +90,7 @@ func groups(n *node) error {
 	return u.PostSend([]verbs.Datagram{{To: group, QPN: verbs.MulticastQPN, Pieces: []verbs.SGE{{Bytes: []byte("x")}}}})
 }
 
-// move writes and sends.
+// move makes x write to the memory of y, and then send a message.
 func move(x, y *end) error {
 	pieces := [][]byte{make([]byte, 100), make([]byte, 100)}
 	sink, err := y.pd.Register(pieces, verbs.LocalWrite|verbs.RemoteWrite)
@@ -119,7 +119,7 @@ func move(x, y *end) error {
 	return nil
 }
 
-// closeSome closes what a failed open left.
+// closeSome closes the objects that a failed open left.
 func (n *node) closeSome() {
 	if n.dev == nil {
 		return

@@ -131,8 +131,8 @@ func (c *crowd) find(id uint64) *guest {
 	return c.ends[id]
 }
 
-// completed checks the order of what it is told. A work request has the guest's ID and
-// its number; so has each message.
+// completed checks the order of completions and messages. A work request has the guest's ID
+// and its own number; so has each message.
 func (c *crowd) completed(batch []verbs.Completion) {
 	for _, w := range batch {
 		if w.Op != verbs.Receive {
@@ -161,7 +161,8 @@ func (c *crowd) completed(batch []verbs.Completion) {
 	}
 }
 
-// event notes the last one; it closes one that it ends, half of the time at once.
+// event records the last event; half of the time it closes the connection that has ended at
+// once.
 func (g *guest) event(conn verbs.Conn, ev verbs.Event) {
 	if ev.Kind == verbs.Established {
 		return
@@ -178,7 +179,7 @@ func (g *guest) event(conn verbs.Conn, ev verbs.Event) {
 	close(g.ended)
 }
 
-// send posts messages until it may not.
+// send posts messages, and counts those that are not refused.
 func (g *guest) send(random *rand.Rand) {
 	for range random.IntN(60) {
 		g.mu.Lock()
@@ -186,7 +187,7 @@ func (g *guest) send(random *rand.Rand) {
 		data := append(binary.LittleEndian.AppendUint32(nil, n), pattern(random.IntN(500), byte(n))...)
 		wr := verbs.SendWR{ID: g.id<<32 | uint64(n), Pieces: []verbs.SGE{{Bytes: data}}, Signaled: true}
 		g.mu.Unlock()
-		// Not under the lock: this test must not need what upcalls take.
+		// Not under the lock: a post must not need a lock that upcalls take.
 		if err := g.conn.PostSend([]verbs.SendWR{wr}); err == nil {
 			g.mu.Lock()
 			g.posted++
@@ -195,7 +196,7 @@ func (g *guest) send(random *rand.Rand) {
 	}
 }
 
-// leave closes the connection, half of the time when all has completed.
+// leave closes the connection, half of the time only after all work requests have completed.
 func (g *guest) leave(random *rand.Rand) {
 	if random.IntN(2) == 0 {
 		g.rest()
@@ -204,7 +205,7 @@ func (g *guest) leave(random *rand.Rand) {
 	g.rest()
 }
 
-// rest waits until all has completed.
+// rest waits until all work requests have completed.
 func (g *guest) rest() {
 	deadline := time.Now().Add(20 * time.Second)
 	for {
@@ -226,7 +227,7 @@ func (c *crowd) accept(r verbs.Request) {
 	g, qp := c.guest()
 	conn, err := r.Accept(verbs.ConnConfig{QP: qp}, g.event)
 	if err != nil {
-		return // the peer has gone
+		return // the peer has closed its end
 	}
 	g.conn = conn
 	c.members.Go(func() {
@@ -253,7 +254,7 @@ func (c *crowd) visit(to netip.Addr, random *rand.Rand) {
 	}
 	g.conn = conn
 	if random.IntN(8) == 0 {
-		conn.Close() // while it asks
+		conn.Close() // while the request is pending
 		return
 	}
 	if within(c.t, "an event", established) != verbs.Established {

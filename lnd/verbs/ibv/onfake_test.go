@@ -12,7 +12,8 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// TestOnFakeMessages: what is sent arrives, from memory that is copied, registered, or both.
+// TestOnFakeMessages: messages arrive as they were sent, from memory that is copied,
+// registered, or both.
 func TestOnFakeMessages(t *testing.T) {
 	fake(t)
 	a, b := newNode(t, "127.0.0.2"), newNode(t, "127.0.0.3")
@@ -49,8 +50,8 @@ func TestOnFakeMessages(t *testing.T) {
 	b.close()
 }
 
-// TestOnFakeWrite: a peer writes where it may, in pieces that it sees as one, and no longer
-// when they are taken back.
+// TestOnFakeWrite: a peer can write to registered memory, whose pieces it sees as one range,
+// until the memory is deregistered.
 func TestOnFakeWrite(t *testing.T) {
 	fake(t)
 	a, b := newNode(t, "127.0.0.2"), newNode(t, "127.0.0.3")
@@ -101,8 +102,8 @@ func TestOnFakeWrite(t *testing.T) {
 	b.close()
 }
 
-// TestOnFakeScattered: many pieces are sent from one region, and what is sent is what is
-// there when it is posted.
+// TestOnFakeScattered: many pieces of one region are sent as one message, with the bytes that
+// they have when the message is posted.
 func TestOnFakeScattered(t *testing.T) {
 	s := fake(t)
 	a, b := newNode(t, "127.0.0.2"), newNode(t, "127.0.0.3")
@@ -139,7 +140,7 @@ func TestOnFakeScattered(t *testing.T) {
 	b.close()
 }
 
-// TestOnFakeAsk: what becomes of asking.
+// TestOnFakeAsk: the outcomes of a request for a connection.
 func TestOnFakeAsk(t *testing.T) {
 	fake(t)
 	a, b := newNode(t, "127.0.0.2"), newNode(t, "127.0.0.3")
@@ -180,7 +181,7 @@ func TestOnFakeAsk(t *testing.T) {
 		x.want(verbs.Unreachable)
 		x.conn.Close()
 	}
-	ask("127.0.0.3:9", 0).conn.Close() // while it asks
+	ask("127.0.0.3:9", 0).conn.Close() // while the request is pending
 	x = ask("127.0.0.3:9", 0)
 	x.conn.Disconnect()
 	x.want(verbs.Disconnected)
@@ -193,7 +194,7 @@ func TestOnFakeAsk(t *testing.T) {
 	}
 }
 
-// TestOnFakeRefused: what cannot be posted is not, and nothing of its list.
+// TestOnFakeRefused: if one work request of a list cannot be posted, none of the list is.
 func TestOnFakeRefused(t *testing.T) {
 	s := fake(t)
 	a, b := newNode(t, "127.0.0.2"), newNode(t, "127.0.0.3")

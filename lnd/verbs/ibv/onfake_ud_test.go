@@ -10,7 +10,7 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// casting is two nodes that are of one group, of which a sends to b.
+// casting is two members of one group, of which a sends to b.
 type casting struct {
 	t    *testing.T
 	a, b *node
@@ -54,7 +54,8 @@ func (f *casting) send(to netip.Addr, qpn, qkey uint32, text string) {
 	}
 }
 
-// want takes the next datagram at b, which came to g or, the zero Addr, to b alone.
+// want takes the next datagram at b, which was sent to group g or, if g is the zero Addr, to
+// b itself.
 func (f *casting) want(text string, g netip.Addr) {
 	f.t.Helper()
 	c := within(f.t, "a datagram", f.b.kept)
@@ -64,7 +65,8 @@ func (f *casting) want(text string, g netip.Addr) {
 	f.b.pool.Return(c.Buffer)
 }
 
-// wantOnly takes datagrams at b up to the last one: they are other ones or it.
+// wantOnly takes datagrams at b up to the one with the text last; all before it must have the
+// text other.
 func (f *casting) wantOnly(other, last string) {
 	f.t.Helper()
 	for c := range f.b.kept {
@@ -79,7 +81,7 @@ func (f *casting) wantOnly(other, last string) {
 	}
 }
 
-// wantRefused posts what cannot be sent, and joins what cannot be joined.
+// wantRefused posts invalid datagrams, and joins invalid groups.
 func (f *casting) wantRefused() {
 	f.t.Helper()
 	for name, dg := range map[string]verbs.Datagram{
@@ -97,7 +99,8 @@ func (f *casting) wantRefused() {
 	}
 }
 
-// TestOnFakeDatagrams: to groups, to nodes, and never to oneself.
+// TestOnFakeDatagrams sends datagrams to groups and to nodes; the sender does not receive its
+// own.
 func TestOnFakeDatagrams(t *testing.T) {
 	fake(t)
 	f := newCasting(t)
@@ -105,7 +108,7 @@ func TestOnFakeDatagrams(t *testing.T) {
 	f.want("to all", castGroup)
 	f.send(castGroup, verbs.MulticastQPN, 0x4321, "with another Q_Key")
 	f.send(netip.MustParseAddr("239.9.9.9"), verbs.MulticastQPN, 0x1234, "to others")
-	for len(f.b.kept) == 0 { // the first are lost while the node is looked for
+	for len(f.b.kept) == 0 { // datagrams are lost until the device has found the node's address
 		f.send(f.b.addr, f.y.QPN(), 0x1234, "to one")
 	}
 	f.want("to one", netip.Addr{})

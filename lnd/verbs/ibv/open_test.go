@@ -10,8 +10,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// TestOpenNothing: without a device an error says what to do, whatever this program was
-// built with.
+// TestOpenNothing: without a device the error advises what to do, with every build tag.
 func TestOpenNothing(t *testing.T) {
 	if os.Getenv("LD_PRELOAD") != "" {
 		t.Skip("the libraries may be others")

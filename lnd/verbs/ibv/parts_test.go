@@ -13,7 +13,7 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// TestNetHeader: only a good header says where a datagram comes from.
+// TestNetHeader: only a valid network header gives the source of a datagram.
 func TestNetHeader(t *testing.T) {
 	v4, _ := hex.DecodeString("45000064000040004011" + "24ab" + "7f000002" + "ef010203")
 	sum := ^checksum(append(append([]byte{}, v4[:10]...), append([]byte{0, 0}, v4[12:]...)...))
@@ -48,7 +48,8 @@ func TestNetHeader(t *testing.T) {
 	}
 }
 
-// TestRuns: pieces that follow each other are one run, and only what lies in a run is found.
+// TestRuns: pieces that follow each other in memory form one run, and locate finds only
+// ranges that lie in one run.
 func TestRuns(t *testing.T) {
 	memory := make([]byte, 100)
 	runs, total := runsOf([][]byte{memory[:10], nil, memory[10:30], memory[40:50], memory[50:50], memory[30:40]})
@@ -78,7 +79,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestIDs: a wr_id gives back what it was made of.
+// TestIDs: a wr_id can be split into the numbers that it was made of.
 func TestIDs(t *testing.T) {
 	for _, owner := range []uint32{1, mostTokens - 1} {
 		for _, item := range []uint32{0, 1<<32 - 1} {
@@ -95,7 +96,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestErrors: errors say what to do next.
+// TestErrors: errors advise what to do next.
 func TestErrors(t *testing.T) {
 	addr := netip.MustParseAddr("192.0.2.1")
 	for _, tt := range []struct {
@@ -118,8 +119,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestHandles: a group's handle is there at once, a node's later; all are freed, also one
-// that is found after the last request for it has ended.
+// TestHandles: the address handle of a group is available at once, that of a node later. All
+// are freed, also one that is found after the last request for it has ended.
 func TestHandles(t *testing.T) {
 	found, looked := make(chan uintptr), make(chan struct{}, 4)
 	live, searches := 0, 0
@@ -151,7 +152,7 @@ func TestHandles(t *testing.T) {
 	want(group, 1)
 	want(node, 0)
 	want(node, 0)
-	found <- 0 // in vain
+	found <- 0 // not found
 	within(t, "the end of a search", looked)
 	want(node, 0)
 	found <- 7

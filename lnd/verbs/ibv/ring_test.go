@@ -25,15 +25,15 @@ type postedRequest struct {
 	index uint32
 	told  bool
 	want  verbs.Status
-	done  bool // without the device
+	done  bool // completed without the device
 }
 
-// ringModel has a ring and what is posted there.
+// ringModel has a ring, and the requests that are posted there.
 type ringModel struct {
 	slabs  fakeSlabs
 	bounce *bounce
 	ring   ring
-	held   *lease // by all that are posted, and the model
+	held   *lease // held by each posted request, and by the model
 	posted []postedRequest
 	next   uint64
 }
@@ -47,7 +47,8 @@ func newRingModel(t *rapid.T) *ringModel {
 	return m
 }
 
-// check wants the next n told that are to be, and no others.
+// check checks that got has the completions of the next n requests, but for those that are
+// not to be reported, and no others.
 func (m *ringModel) check(t *rapid.T, got []verbs.Completion, n int) {
 	t.Helper()
 	for _, p := range m.posted[:n] {
@@ -65,7 +66,8 @@ func (m *ringModel) check(t *rapid.T, got []verbs.Completion, n int) {
 	m.posted = m.posted[n:]
 }
 
-// settled returns n and how many behind that the device is not needed for.
+// settled returns n plus the number of requests after the n-th that the device need not
+// complete any more.
 func (m *ringModel) settled(n int) int {
 	for n < len(m.posted) && m.posted[n].done {
 		n++
@@ -109,7 +111,7 @@ func drawStatus(t *rapid.T) verbs.Status {
 	return rapid.SampledFrom([]verbs.Status{verbs.Success, verbs.Flushed}).Draw(t, "status")
 }
 
-// strange completes what is not posted.
+// strange completes a request that is not posted.
 func (m *ringModel) strange(t *rapid.T) {
 	index := rapid.Uint32().Draw(t, "index")
 	if uint64(index-uint32(m.ring.head)) < uint64(len(m.posted)) {
@@ -136,8 +138,8 @@ func (m *ringModel) invariants(t *rapid.T) {
 	}
 }
 
-// TestRing: whatever is posted, done by the device and settled, each completes once and in
-// order, those are told that are to be, and the memory of all is let go.
+// TestRing: whatever is posted, completed by the device and settled, each request completes
+// once and in order, is reported if it is to be, and releases its memory.
 func TestRing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newRingModel(t)
@@ -154,7 +156,8 @@ func TestRing(t *testing.T) {
 	})
 }
 
-// TestLease: the end comes once, with the last holder, and is final.
+// TestLease: the function is called once, when the last holder releases the lease, which
+// cannot be held again then.
 func TestLease(t *testing.T) {
 	ends := 0
 	l := newLease(func() { ends++ })
@@ -177,7 +180,7 @@ func TestLease(t *testing.T) {
 	l.release()
 }
 
-// TestBounce: slots do not overlap, are as long as is asked for, and bounded.
+// TestBounce: slots do not overlap, have the requested length, and are limited in number.
 func TestBounce(t *testing.T) {
 	var slabs fakeSlabs
 	b := &bounce{newSlab: slabs.new}

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnd/verbs/softroce/emulator"
 )
 
-// TestAdopt makes two devices take over the ends of a connection: messages pass, with
-// the numbers that were given, and a failure of one side ends it there.
+// TestAdopt makes two devices adopt the ends of a connection: messages pass, with the given
+// numbers, and a failure of one side ends the connection on that side.
 func TestAdopt(t *testing.T) {
 	v := newVirtual(t, 1, emulator.Faults{})
 	var tapped []ibta.Packet

@@ -38,7 +38,8 @@ func TestAllowanceTake(t *testing.T) {
 }
 
 // TestAllowanceShared: eight connections send at once over links without loss. Together they
-// stay within the allowance, none waits for a probe, and at the end all of it is given back.
+// stay within the allowance, none waits for a probe, and at the end all of the allowance is
+// given back.
 func TestAllowanceShared(t *testing.T) {
 	const most, ends = 40, 8
 	a := &allowance{most: most}
@@ -74,7 +75,8 @@ func TestAllowanceShared(t *testing.T) {
 	}
 }
 
-// TestAllowanceGivenBack: links lose packets, and connections fail.
+// TestAllowanceGivenBack: the allowance is given back in full although links lose packets and
+// connections fail.
 func TestAllowanceGivenBack(t *testing.T) {
 	a := &allowance{most: 20}
 	for seed := range uint64(5) {
@@ -99,7 +101,7 @@ func TestAllowanceGivenBack(t *testing.T) {
 	}
 }
 
-// TestPostAtTheEnd posts in the step in which the last retry fails.
+// TestPostAtTheEnd posts a request in the same step in which the last retry fails.
 func TestPostAtTheEnd(t *testing.T) {
 	p := newPair(t, 1, weather{}, func(c *rcConfig) { c.RetryCount = 0 })
 	p.link.drop = func(int, *ibta.Packet) bool { return true }
@@ -117,7 +119,7 @@ func TestPostAtTheEnd(t *testing.T) {
 func TestAllowanceUsedUp(t *testing.T) {
 	a := &allowance{most: 40}
 	p := newPair(t, 1, weather{delay: 50 * time.Microsecond}, func(cfg *rcConfig) { cfg.Allowance = a })
-	p.post(0, send(1, make([]byte, 4*testMTU)))                         // asks with its last packet
+	p.post(0, send(1, make([]byte, 4*testMTU)))                         // its last packet requests an ACK
 	p.post(0, p.write(0, 2, 0, make([]byte, 30*testMTU)), send(3, nil)) // none of its first 12
 	others := a.take(0, 1000)
 	others += a.take(0, 1000) + a.take(0, 1000)

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// pinger is an end of a connection that answers each message with one.
+// pinger is an end of a connection that answers each message with another.
 type pinger struct {
 	conn verbs.Conn
 	pool verbs.Pool
@@ -33,7 +33,8 @@ func (p *pinger) completed(batch []verbs.Completion) {
 	}
 }
 
-// pingers are two connected pingers over sockets of the system. The test sets their answers.
+// pingers returns two connected pingers over sockets of the system. The test sets their
+// answers.
 func pingers(tb testing.TB) [2]*pinger {
 	var ends [2]*pinger
 	var devices [2]verbs.Device
@@ -87,7 +88,7 @@ func ping(tb testing.TB, ends [2]*pinger, n int) {
 	<-ends[0].done
 }
 
-// BenchmarkPing is a message of 8 bytes back and forth.
+// BenchmarkPing measures a message of 8 bytes back and forth.
 func BenchmarkPing(b *testing.B) {
 	ends := pingers(b)
 	for _, p := range ends {
@@ -98,7 +99,8 @@ func BenchmarkPing(b *testing.B) {
 	ping(b, ends, b.N)
 }
 
-// BenchmarkWrite is an RDMA WRITE of a megabyte, a message after it, and a message back.
+// BenchmarkWrite measures an RDMA WRITE of a megabyte, a message after it, and a message
+// back.
 func BenchmarkWrite(b *testing.B) {
 	const size = 1 << 20
 	ends := pingers(b)

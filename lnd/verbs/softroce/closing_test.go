@@ -13,7 +13,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// ends are the connections of a test by their outcome.
+// ends counts the connections of a test by their outcome.
 type ends struct {
 	t           *testing.T
 	made, ended atomic.Int64
@@ -37,8 +37,9 @@ func (f *ends) watch() (events func(verbs.Conn, verbs.Event), made func(verbs.Co
 	}
 }
 
-// TestCloseMeanwhile closes handles while others connect and accept with them: a call that
-// fails has no event, every other connection a last one. Nothing is left at an address.
+// TestCloseMeanwhile closes handles while others connect and accept with them. A call that
+// fails has no event; every other connection has a last one. No device is left open at an
+// address.
 func TestCloseMeanwhile(t *testing.T) {
 	rounds := 400
 	if testing.Short() || effort.Race {
@@ -91,7 +92,7 @@ func closeMeanwhile(t *testing.T, round int, open verbs.Opener, stay [2]*testNod
 	}
 	all.Go(func() { _ = nodes[round%2].device.Close() })
 	all.Wait()
-	_ = nodes[1].device.Close() // no request follows
+	_ = nodes[1].device.Close() // so that no request follows
 	accepting.Wait()
 	_ = nodes[0].device.Close()
 	if f.made.Load() != f.ended.Load() {

@@ -42,8 +42,8 @@ func kernelCM(addr string, guid ibta.GUID) *cm {
 	})
 }
 
-// TestCMCapturedREQ sends the request of a kernel, with its numbers: the bytes are those of the
-// kernel.
+// TestCMCapturedREQ sends the request of a kernel, with the kernel's numbers: the bytes are
+// the same.
 func TestCMCapturedREQ(t *testing.T) {
 	c := kernelCM("10.88.0.2", 0x505400fffe880002)
 	c.nextID = 0x2a7e24db
@@ -84,8 +84,8 @@ func TestCMCapturedREP(t *testing.T) {
 	}
 }
 
-// FuzzCM gives arbitrary messages to a connection manager that waits for each kind. It must
-// not panic, and must come to rest.
+// FuzzCM gives arbitrary messages to a connection manager in each state in which it waits for
+// a message. It must not panic, and must become idle.
 func FuzzCM(f *testing.F) {
 	f.Add(append(ibta.MAD{Attribute: ibta.AttrREQ}.AppendTo(nil), body(kernelREQ, noAlternate, kernelIPCM)...))
 	f.Add(append(ibta.MAD{Attribute: ibta.AttrREP}.AppendTo(nil), body(kernelREP)...))

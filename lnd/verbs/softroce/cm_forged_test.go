@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// TestCMForgedRequests: forged requests, in the names of many hosts or of one, keep no peer
-// out, and the evicted ones are reported.
+// TestCMForgedRequests: forged requests, in the names of many hosts or of one, do not prevent
+// other peers from connecting, and the requests that were evicted for others are reported.
 func TestCMForgedRequests(t *testing.T) {
 	for _, tt := range []struct{ names, each, open int }{
 		{names: 10, each: 120, open: 1000},
@@ -32,7 +32,7 @@ func TestCMForgedRequests(t *testing.T) {
 			t.Errorf("%+v: %d connections, sent %v, %+v", tt, len(n.cm.conns), x.sent, n.cm.counters)
 		}
 		x.drop = nil
-		for _, from := range []int{0, 2} { // the latter has been named
+		for _, from := range []int{0, 2} { // node 2 is named by forged requests
 			x.connect(from, 1)
 			x.run(x.now + firstResend/2)
 			x.expect(from, cmEstablished)
@@ -40,8 +40,8 @@ func TestCMForgedRequests(t *testing.T) {
 	}
 }
 
-// TestCMCrowd: a peer that connected before a flood in its own name stays connected, although
-// the sign that it knows of the connection is behind the flood.
+// TestCMCrowd: a peer that connected before a flood of requests in its name stays connected,
+// although its RTU arrives after the flood.
 func TestCMCrowd(t *testing.T) {
 	x := newListening(t, 1, 3, weather{delay: time.Millisecond})
 	n, peer := x.nodes[1], x.nodes[2].addr
@@ -74,7 +74,8 @@ func (x *cmNet) forge(from netip.Addr, id uint32) {
 	}))
 }
 
-// TestCMForgedRequestBringsLittle: the host that a forged request names gets a few packets.
+// TestCMForgedRequestBringsLittle: the host that a forged request names is sent a few packets
+// only.
 func TestCMForgedRequestBringsLittle(t *testing.T) {
 	x := newListening(t, 1, 3, weather{})
 	x.drop = func(from int, _ ibta.MAD) bool { return from == 1 }
@@ -87,8 +88,8 @@ func TestCMForgedRequestBringsLittle(t *testing.T) {
 	}
 }
 
-// TestCMClosing: a device that closes repeats its DREQ so often that a peer receives it although
-// most of it is lost.
+// TestCMClosing: a device that closes repeats its DREQ until a peer has received it, although
+// most packets are lost.
 func TestCMClosing(t *testing.T) {
 	x := newListening(t, 1, 2, weather{})
 	id := x.connect(0, 1)
@@ -102,7 +103,7 @@ func TestCMClosing(t *testing.T) {
 	}
 	x.do(0, cmCall{Kind: callDisconnect, ID: id})
 	x.do(0, cmCall{Kind: callClosing})
-	x.do(0, cmCall{Kind: callClosing}) // says nothing more
+	x.do(0, cmCall{Kind: callClosing}) // it sends nothing after that
 	x.run(x.now)
 	x.expect(1, cmRequested, cmEstablished, cmDisconnected)
 	if x.sent[ibta.AttrDREQ] != 4 {

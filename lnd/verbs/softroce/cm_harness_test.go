@@ -27,13 +27,13 @@ type cmHappened struct {
 	at      time.Duration
 }
 
-// cmNode is a node with a connection manager and a consumer that records its events.
+// cmNode is a node with a connection manager, and a consumer that records its events.
 type cmNode struct {
 	cm     *cm
 	addr   netip.Addr
 	wake   time.Duration
 	events []cmHappened
-	accept bool // requests at once
+	accept bool // the consumer accepts requests at once
 }
 
 // cmNet is some nodes in virtual time.
@@ -87,7 +87,7 @@ func (x *cmNet) step(i int, in cmInput) (ibta.CommID, error) {
 	return out.ID, out.Err
 }
 
-// end returns the parameters of an end, with a queue pair of its own.
+// end returns the parameters of one end of a connection, with a queue pair of its own.
 func (x *cmNet) end(i int) cmEnd {
 	n := x.nodes[i].cm
 	return cmEnd{

@@ -32,7 +32,7 @@ func (x *cmNet) request(change func(*ibta.REQ)) []byte {
 	return r.AppendTo(m.AppendTo(nil))
 }
 
-// give gives a message to node 1 and returns what it sends.
+// give makes a message arrive at node 1, and returns the node's output.
 func (x *cmNet) give(from netip.Addr, b []byte) (out cmOutput) {
 	x.t.Helper()
 	n := x.nodes[1]
@@ -57,8 +57,8 @@ func (x *cmNet) rejection(out *cmOutput) ibta.REJ {
 	return r
 }
 
-// TestCMRefuses sends REQs that are refused without the consumer: the reason says
-// why, and no state is kept.
+// TestCMRefuses sends REQs that are refused without asking the consumer: the REJ gives the
+// reason, and no state is kept.
 func TestCMRefuses(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -129,8 +129,8 @@ func TestCMConsumerRefuses(t *testing.T) {
 	x.empty()
 }
 
-// TestCMStale makes a peer that was restarted use the numbers of a connection again:
-// it is refused, the old connection ends, and the next request is granted.
+// TestCMStale restarts a peer, which then uses the numbers of an earlier connection: its
+// request is refused, the old connection ends, and the next request is granted.
 func TestCMStale(t *testing.T) {
 	x := newListening(t, 1, 2, weather{delay: time.Millisecond})
 	x.connect(0, 1)
@@ -205,7 +205,7 @@ func TestCMForged(t *testing.T) {
 			t.Fatalf("%s: %v", test.name, c.state)
 		}
 	}
-	// What is answered although there is no connection.
+	// A DREQ is answered although there is no connection.
 	if out := x.give(other, message(ibta.AttrDREQ, &ibta.DREQ{LocalID: 5, RemoteID: 6})); len(out.Sends) != 1 || len(out.Events) != 0 {
 		t.Errorf("%+v", out)
 	}

@@ -20,7 +20,7 @@ func newListening(t testing.TB, seed uint64, n int, l weather) *cmNet {
 	return x
 }
 
-// TestCMConnect makes a connection and ends it, and compares what both sides know of it
+// TestCMConnect makes a connection and ends it, and compares what both sides know about it
 // (rocev2 §13.1).
 func TestCMConnect(t *testing.T) {
 	x := newListening(t, 1, 2, weather{delay: time.Millisecond})
@@ -56,7 +56,7 @@ func TestCMConnect(t *testing.T) {
 }
 
 // TestCMLost loses the first copies of each message in turn: the connection is made and ended
-// all the same, and the loss of one message costs little more than a tenth of a second.
+// nevertheless, and the loss of one message costs little more than a tenth of a second.
 func TestCMLost(t *testing.T) {
 	for _, kind := range []ibta.Attribute{ibta.AttrREQ, ibta.AttrREP, ibta.AttrRTU, ibta.AttrDREQ, ibta.AttrDREP} {
 		t.Run(kind.String(), func(t *testing.T) {
@@ -138,8 +138,8 @@ func TestCMBadLink(t *testing.T) {
 	}
 }
 
-// TestCMNoNode sends a request to an address without a node: it ends after all retries, or
-// when the consumer's time is over.
+// TestCMNoNode sends a request to an address without a node: the request ends after all
+// retries, or when the time that the consumer gave has passed.
 func TestCMNoNode(t *testing.T) {
 	x := newCMNet(t, 3, 1, weather{})
 	to := netip.MustParseAddrPort("10.9.9.9:987")
@@ -191,7 +191,7 @@ func TestCMSlowConsumer(t *testing.T) {
 	}
 }
 
-// TestCMHeard makes the first data arrive instead of the RTU, which is lost.
+// TestCMHeard: the RTU is lost, and the first data arrives in its place.
 func TestCMHeard(t *testing.T) {
 	x := newListening(t, 5, 2, weather{delay: time.Millisecond})
 	x.drop = func(_ int, m ibta.MAD) bool { return m.Attribute == ibta.AttrRTU }
@@ -239,8 +239,8 @@ func TestCMCancel(t *testing.T) {
 	}
 }
 
-// TestCMEndedBeforeREP: a passive side whose REP was lost ends the connection before it is
-// repeated: the active side does not go on repeating its REQ.
+// TestCMEndedBeforeREP: a passive side whose REP was lost ends the connection before it
+// repeats the REP: the active side stops repeating its REQ.
 func TestCMEndedBeforeREP(t *testing.T) {
 	x := newListening(t, 1, 2, weather{delay: time.Millisecond})
 	x.drop = func(_ int, m ibta.MAD) bool { return m.Attribute == ibta.AttrREP }

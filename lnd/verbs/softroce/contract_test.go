@@ -35,14 +35,14 @@ func openTwo(t testing.TB, open verbs.Opener, cfg verbs.OpenConfig, addr func(i 
 	return list
 }
 
-// TestContract: the contract of package verbs, over sockets of the system.
+// TestContract runs the contract of package verbs over sockets of the system.
 func TestContract(t *testing.T) {
 	verbstest.Run(t, verbstest.Harness{Open: func(t testing.TB) [2]verbs.Device {
 		return openTwo(t, softroce.Open, verbs.OpenConfig{Clock: machine.RealClock()}, loopback)
 	}})
 }
 
-// TestContractBadWire: and over a wire that loses, repeats, reorders and damages
+// TestContractBadWire runs the contract over a wire that loses, repeats, reorders and damages
 // packets.
 func TestContractBadWire(t *testing.T) {
 	verbstest.Run(t, verbstest.Harness{Lossy: true, Open: func(t testing.TB) [2]verbs.Device {
@@ -60,7 +60,7 @@ func TestContractBadWire(t *testing.T) {
 	}})
 }
 
-// TestContractIPv6: and over IPv6.
+// TestContractIPv6 runs the contract over IPv6.
 func TestContractIPv6(t *testing.T) {
 	verbstest.Run(t, verbstest.Harness{Open: func(t testing.TB) [2]verbs.Device {
 		clock := machine.RealClock()

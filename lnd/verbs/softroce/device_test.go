@@ -46,8 +46,8 @@ func take[T any](t testing.TB, c <-chan T) (v T) {
 	return v
 }
 
-// openNode opens a device with what a consumer needs. Messages are copied and
-// their buffers returned at once.
+// openNode opens a device with the objects that a consumer needs. The consumer copies each
+// message and returns its buffer at once.
 func openNode(t testing.TB, open verbs.Opener, cfg verbs.OpenConfig) *testNode {
 	n := &testNode{
 		t: t, done: make(chan verbs.Completion, 1000), got: make(chan []byte, 1000), events: make(chan verbs.Event, 100),
@@ -188,9 +188,8 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// regionHolds reports whether the memory of a region begins with b. The race
-// detector does not know that packets come one after another; of the region's lock
-// it does.
+// regionHolds reports whether the memory of a region begins with b. It takes the region's
+// lock because the race detector does not know that packets come one after another.
 func regionHolds(r verbs.MR, memory, b []byte) bool {
 	x := r.(*region)
 	x.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"ulnet/lnd/verbs/softroce/emulator"
 )
 
-// consumer opens a device with what a consumer needs, and prints what arrives.
+// consumer opens a device with the objects that a consumer needs, and prints each completion.
 func consumer(open verbs.Opener, addr string, clock *emulator.Clock) (verbs.Device, verbs.ConnConfig) {
 	device, err := open(verbs.OpenConfig{Addr: netip.MustParseAddr(addr), Clock: clock})
 	if err != nil {
@@ -29,8 +29,8 @@ func consumer(open verbs.Opener, addr string, clock *emulator.Clock) (verbs.Devi
 	return device, verbs.ConnConfig{QP: verbs.QPConfig{PD: pd, Sends: cq, Recvs: cq, Pool: pool, MaxSends: 16}, RetryCount: 5, RNRRetryCount: 6}
 }
 
-// Two devices, here on a wire in memory and in virtual time; softroce.Open and a real
-// clock have them at UDP sockets.
+// Two devices, here on a wire in memory and in virtual time; with softroce.Open and a real
+// clock they use UDP sockets.
 func Example() {
 	clock := emulator.NewClock()
 	network := emulator.New(emulator.Config{Clock: clock, Faults: emulator.Faults{Delay: time.Millisecond, Loss: 0.1}})

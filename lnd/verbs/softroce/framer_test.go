@@ -15,8 +15,8 @@ func routeTo(from, to string) route {
 	return route{To: dst, Path: ibta.NewPath(src, dst)}
 }
 
-// cut cuts a burst as a kernel does, checks each ICRC with the identification that
-// it gives, and appends the payloads.
+// cut cuts a burst into packets as a kernel does, checks each ICRC with the identification
+// that the kernel gives, and appends the payloads.
 func cut(t *testing.T, f *framer, b *burst, payload []byte) []byte {
 	t.Helper()
 	if b.segments > mostSegments || b.to-b.from > mostBytes {

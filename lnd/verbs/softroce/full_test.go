@@ -10,8 +10,8 @@ import (
 	"ulnet/lnd/verbs/softroce/wire"
 )
 
-// TestNoRoom: when the system has no room for a burst the device does not try those behind it,
-// each of which would wait for room. They are counted, too, and retransmitted.
+// TestNoRoom: when the system has no room for a burst the device does not try the bursts
+// behind it, each of which would wait for room. These are counted, too, and retransmitted.
 func TestNoRoom(t *testing.T) {
 	v := newVirtual(t, 1, emulator.Faults{Delay: 10 * time.Microsecond})
 	n := &narrow{Network: v.net, room: 1000, refuse: wire.ErrFull}

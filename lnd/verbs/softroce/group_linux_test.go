@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/verbs/softroce/wire"
 )
 
-// TestGroupSocket: members of a group get what is sent to it, and neither what goes
-// to another group nor to their node. The datagrams come from the sender's address.
+// TestGroupSocket: members of a group receive the datagrams to it, and none to another group
+// or to their node. The datagrams come from the sender's address.
 func TestGroupSocket(t *testing.T) {
 	t.Run("IPv4", func(t *testing.T) { testGroupSocket(t, "127.0.0.2", "239.76.5.1", "239.76.5.2") })
 	t.Run("IPv6", func(t *testing.T) { // the loopback has no IPv6 multicast

@@ -12,7 +12,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// regions is memory that may be written: of one key.
+// regions is writable memory with one key.
 type regions struct {
 	key     ibta.RKey
 	base    uint64

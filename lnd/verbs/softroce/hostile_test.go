@@ -14,7 +14,7 @@ import (
 	"ulnet/lnd/verbs/softroce/wire"
 )
 
-// target is one end of a connection, of which everything is known.
+// target is one end of a connection, with all numbers that an attacker would have to guess.
 type target struct {
 	t      *testing.T
 	v      *virtual
@@ -44,13 +44,13 @@ func newTarget(t *testing.T) *target {
 	return x
 }
 
-// inject makes bytes arrive.
+// inject makes the bytes arrive as a packet.
 func (x *target) inject(from netip.Addr, b []byte) {
 	x.conn.hub.ingress.receive([]wire.Datagrams{{From: netip.AddrPortFrom(from, wire.Port), Size: len(b), Bytes: b}})
 	x.v.clock.Run(x.v.clock.Now() + time.Second)
 }
 
-// packet returns a packet to the target, which it changes, with its ICRC.
+// packet returns a packet to the target, changed by change, with its ICRC.
 func (x *target) packet(from netip.Addr, change func(p *ibta.Packet)) []byte {
 	p := ibta.Packet{BTH: ibta.BTH{
 		OpCode: ibta.SendOnly, PKey: ibta.DefaultPKey, DestQP: x.conn.qpn, PSN: x.conn.rc.resp.expected, AckReq: true,
@@ -60,7 +60,7 @@ func (x *target) packet(from netip.Addr, change func(p *ibta.Packet)) []byte {
 	return path.AppendICRC(9, p.AppendTo(nil))
 }
 
-// mad returns a CM message to the target.
+// mad returns a packet with a CM message to the target.
 func (x *target) mad(from netip.Addr, kind ibta.Attribute, body cmBody) []byte {
 	m := body.AppendTo(ibta.MAD{TransactionID: 7, Attribute: kind}.AppendTo(nil))
 	return x.packet(from, func(p *ibta.Packet) {
@@ -228,7 +228,7 @@ func (x *target) register(pd verbs.PD, access verbs.Access) verbs.MR {
 	return r
 }
 
-// check sees whether the connection has ended, or still works.
+// check checks that the connection has ended, or that it still works.
 func (x *target) check(ended bool) {
 	x.t.Helper()
 	events := *x.events
@@ -257,9 +257,8 @@ func (x *target) check(ended bool) {
 	}
 }
 
-// FuzzDevice sends arbitrary packets to a device with a connection, whose ICRCs are put
-// right: it does not panic, nothing is written where it must not be, and its books
-// are right.
+// FuzzDevice sends arbitrary packets with correct ICRCs to a device with a connection: it
+// does not panic, nothing is written where it must not be, and its counters add up.
 func FuzzDevice(f *testing.F) {
 	for _, b := range capturedPackets(f) {
 		f.Add(b)

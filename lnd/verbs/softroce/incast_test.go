@@ -12,9 +12,9 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// TestIncast: eight nodes write to one at the same time, all with the default receive buffer of
-// the system: everything arrives, and little is retransmitted. One alone moves the same amount
-// before, for comparison.
+// TestIncast: eight nodes write to one at the same time, all with the default receive buffer
+// of the system: everything arrives, and little is retransmitted. Before that one node alone
+// moves the same amount, for comparison.
 func TestIncast(t *testing.T) {
 	const size = 256 << 10
 	total := 32 << 20
@@ -34,7 +34,7 @@ func TestIncast(t *testing.T) {
 			t.Errorf("%d packets of %d were sent again, after %d timeouts", s.Resent, packets, s.Timeouts)
 		}
 	}
-	if took[1] > 8*took[0]+2*time.Second { // other work on this machine is no collapse
+	if took[1] > 8*took[0]+2*time.Second { // the margin is for other work on this machine
 		t.Errorf("eight senders take %v, one %v", took[1], took[0])
 	}
 }
@@ -132,8 +132,7 @@ func (x *incast) stats() (sum TransportStats) {
 	return sum
 }
 
-// TestIdleMemory: an idle queue pair takes less than 8 KiB of memory, all in (goal
-// G-IB-4).
+// TestIdleMemory: an idle queue pair takes less than 8 KiB of memory in total (goal G-IB-4).
 func TestIdleMemory(t *testing.T) {
 	spec.Covers(t, "G-IB-4")
 	const conns, most = 1000, 8 << 10

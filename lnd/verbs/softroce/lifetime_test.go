@@ -133,8 +133,8 @@ func TestClampAck(t *testing.T) {
 	}
 }
 
-// TestHandles: to open an address again returns a handle of the same device. Each handle ends
-// its own; the last one frees the address.
+// TestHandles: opening an address again returns another handle of the same device. Closing a
+// handle ends the connections of that handle; closing the last one frees the address.
 func TestHandles(t *testing.T) {
 	addr, clock := loopbackAddr(), machine.RealClock()
 	first := openNode(t, Open, verbs.OpenConfig{Addr: addr, Clock: clock, MTU: 2048})
@@ -278,7 +278,7 @@ func (n *testNode) churn(to netip.AddrPort, rng *rand.Rand) {
 		return
 	}
 	if rng.IntN(10) == 0 {
-		c.Close() // no call waits
+		c.Close() // Close ends the request without waiting for its event
 		return
 	}
 	if take(n.t, events).Kind != verbs.Established {
@@ -313,8 +313,8 @@ func (c *conn) isIdle() bool {
 	return c.rc.sends.len() == 0
 }
 
-// TestOpenErrors: the error of a device that cannot be opened says what to do, and nothing is
-// left.
+// TestOpenErrors: the error of a device that cannot be opened advises what to do, and nothing
+// is left open.
 func TestOpenErrors(t *testing.T) {
 	clock := machine.RealClock()
 	for want, cfg := range map[error]verbs.OpenConfig{

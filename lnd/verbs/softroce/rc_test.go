@@ -64,7 +64,7 @@ func traffic(t *testing.T, p *pair, rounds int) {
 	}
 }
 
-// TestTraffic: a network without faults, and several with.
+// TestTraffic runs traffic over a network without faults, and over several with faults.
 func TestTraffic(t *testing.T) {
 	tests := []struct {
 		name string
@@ -116,7 +116,7 @@ func TestTailLoss(t *testing.T) {
 			var armed bool
 			p := newPair(t, 1, weather{delay: 50 * time.Microsecond}, nil)
 			defer p.explain()
-			for i := range 20 { // so that the round trip is known
+			for i := range 20 { // so that the round-trip time is measured
 				p.post(0, send(uint64(i), []byte("warm")))
 				p.run(p.now + time.Second)
 			}

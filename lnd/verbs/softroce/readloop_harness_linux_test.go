@@ -18,8 +18,8 @@ type waiter struct{ waiting atomic.Bool }
 
 func (w *waiter) Waiting() bool { return w.waiting.Load() }
 
-// readLoopPair is two nodes over sockets of the system; by is a follower of the read loop
-// of the second. Each message to that node ends the wait of by. No time passes on the
+// readLoopPair is two nodes over sockets of the system; by is a follower of the second node's
+// read loop. Each message to the second node ends the follower's wait. No time passes on the
 // clock: no node probes, and the follower is never late.
 type readLoopPair struct {
 	*testing.T
@@ -50,7 +50,7 @@ func newReadLoopPair(t *testing.T) *readLoopPair {
 	return d
 }
 
-// watch makes each message to n end the wait of by.
+// watch makes each message to n end the follower's wait.
 func (d *readLoopPair) watch(n *testNode) {
 	q := n.cq.(*cq)
 	done := q.done
@@ -154,7 +154,7 @@ func (d *readLoopPair) wantOwn() {
 	}
 }
 
-// endHandOver makes the read loop go back, whatever its state.
+// endHandOver makes the read loop return to the port's own goroutine, whatever its state.
 func (d *readLoopPair) endHandOver() {
 	d.by.waiting.Store(false)
 	d.loop.Interrupt(&d.by)

@@ -34,7 +34,8 @@ func TestReadLoop(t *testing.T) {
 	d.endHandOver()
 }
 
-// TestReadLoopEnds: what ends a hand-over; then the port's own goroutine reads.
+// TestReadLoopEnds: each event that ends a hand-over; after it the port's own goroutine
+// reads.
 func TestReadLoopEnds(t *testing.T) {
 	for name, end := range map[string]func(d *readLoopPair, result chan bool){
 		"an interruption, and Return": func(d *readLoopPair, result chan bool) {
@@ -63,7 +64,7 @@ func TestReadLoopEnds(t *testing.T) {
 		"a stream": func(d *readLoopPair, result chan bool) {
 			wrs := make([]verbs.SendWR, maxQuiet+1)
 			for i := range wrs {
-				wrs[i] = send(1, make([]byte, 1024)) // they leave as one
+				wrs[i] = send(1, make([]byte, 1024)) // they leave as one burst
 			}
 			if err := d.conns[0].PostSend(wrs); err != nil {
 				d.Error(err)
@@ -97,8 +98,8 @@ func (d *readLoopPair) write(from, n int) {
 	}
 }
 
-// TestReadLoopRecalled: a post that needs an answer soon takes the loop back to the port's
-// own goroutine; an answer does not, unless the follower is late.
+// TestReadLoopRecalled: a post that needs an answer soon returns the loop to the port's own
+// goroutine; a post that answers a message does not, unless the follower is late.
 func TestReadLoopRecalled(t *testing.T) {
 	for name, tt := range map[string]struct {
 		wrs  []verbs.SendWR
@@ -132,7 +133,7 @@ func TestReadLoopRecalled(t *testing.T) {
 	}
 }
 
-// TestReadLoopUnused: what arrives while the loop is idle is read all the same.
+// TestReadLoopUnused: packets that arrive while the loop is idle are read nevertheless.
 func TestReadLoopUnused(t *testing.T) {
 	d := newReadLoopPair(t)
 	d.nodes[1].device.(*device).hub.port.(*udpPort).watchdog.Period = time.Millisecond
@@ -142,8 +143,8 @@ func TestReadLoopUnused(t *testing.T) {
 	d.wantOwn()
 }
 
-// TestReadLoopClosed: a port is closed while its read loop is idle, and while a follower
-// runs it. Close does not wait for a follower that stays away.
+// TestReadLoopClosed: a port is closed while its read loop is idle, and while a follower runs
+// it. Close does not wait for a follower that does not come back.
 func TestReadLoopClosed(t *testing.T) {
 	for name, reads := range map[string]bool{"away": false, "reading": true} {
 		t.Run(name, func(t *testing.T) {
@@ -214,8 +215,8 @@ func TestReadLoopOthers(t *testing.T) {
 	d.want(result, true)
 }
 
-// TestDelayedACK: while the read loop is idle the ACK of a message leaves behind what is
-// posted, or when a goroutine reads again, or with the end of the connection.
+// TestDelayedACK: while the read loop is idle the ACK of a message is sent behind the next
+// packets that are posted, when a goroutine reads again, or when the connection ends.
 func TestDelayedACK(t *testing.T) {
 	for name, tt := range map[string]struct {
 		do   func(d *readLoopPair)
@@ -282,7 +283,7 @@ func TestOthersACK(t *testing.T) {
 	t.Fatal("the messages of two connections never come together")
 }
 
-// TestLaterAnswer: an acknowledgement that is sent replaces a delayed ACK.
+// TestLaterAnswer: an acknowledgement that is sent makes a delayed ACK unnecessary.
 func TestLaterAnswer(t *testing.T) {
 	d := newReadLoopPair(t)
 	d.handOver()

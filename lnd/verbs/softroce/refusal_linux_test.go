@@ -16,9 +16,9 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// TestKernelDoesNotCut makes the kernel refuse bursts (it does without checksums): the
-// device finds that out, sends datagrams one by one with the ICRCs that they need
-// then, and loses nothing.
+// TestKernelDoesNotCut makes the kernel refuse bursts, which it does for sockets without
+// checksums: the device notices, sends the datagrams one by one with the ICRCs that they need
+// then, and loses none.
 func TestKernelDoesNotCut(t *testing.T) {
 	var nodes [2]*testNode
 	for i := range nodes {
@@ -39,7 +39,7 @@ func TestKernelDoesNotCut(t *testing.T) {
 	}
 }
 
-// lines collects what is logged.
+// lines collects log lines.
 type lines struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -57,7 +57,7 @@ func TestNoWay(t *testing.T) {
 	var log lines
 	n := openNode(t, Open, verbs.OpenConfig{Addr: loopbackAddr(), Clock: machine.RealClock(), Log: slog.New(slog.NewTextHandler(&log, nil))})
 	cfg := n.config()
-	cfg.Timeout = 700 * time.Millisecond // a repetition fits
+	cfg.Timeout = 700 * time.Millisecond // long enough for one repetition
 	c, err := n.device.Connect(netip.MustParseAddrPort("192.0.2.1:987"), cfg, n.event)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// TestFatalNak: a write outside of a region, or to one that was taken back, is
+// TestFatalNak: a write outside of a region, or to a region that was deregistered, is
 // refused, and both ends fail.
 func TestFatalNak(t *testing.T) {
 	tests := []struct {
@@ -70,7 +70,7 @@ func TestRNR(t *testing.T) {
 	}
 }
 
-// TestFull: more work requests than agreed are refused together.
+// TestFull: if a list has more work requests than agreed all of it is refused.
 func TestFull(t *testing.T) {
 	p := newPair(t, 1, weather{delay: time.Millisecond}, func(c *rcConfig) { c.MaxSends = 3 })
 	p.post(0, send(1, nil), send(2, nil))
@@ -85,7 +85,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestHostile: whatever packets come, memory and buffers stay whole.
+// TestHostile: whatever packets arrive, memory and buffers are intact.
 func TestHostile(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	codes := []ibta.OpCode{

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// TestRegionRenew: a region that is registered again has the new memory alone, under a
-// new key alone.
+// TestRegionRenew: a region that is registered again can be reached under its new key only,
+// and consists of its new memory only.
 func TestRegionRenew(t *testing.T) {
 	d := &domain{newRegionTable(randomNumbers{})}
 	r, old, _ := register(t, d, 100, 50)
@@ -52,8 +52,8 @@ func TestRegionRenew(t *testing.T) {
 	}
 }
 
-// TestRegionRenewMeanwhile writes by keys that come and go: nothing is written to
-// memory that was taken back.
+// TestRegionRenewMeanwhile writes with keys that come and go: memory that was deregistered is
+// never written.
 func TestRegionRenewMeanwhile(t *testing.T) {
 	d := &domain{newRegionTable(randomNumbers{})}
 	r, _, _ := register(t, d, 64)

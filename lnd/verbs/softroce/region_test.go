@@ -12,8 +12,8 @@ import (
 
 const both = verbs.LocalWrite | verbs.RemoteWrite
 
-// register registers pieces of memory with margins between and around them, which
-// are returned with all of it.
+// register registers pieces of memory with margins between and around them. It returns the
+// pieces, and all memory including the margins.
 func register(t testing.TB, d *domain, sizes ...int) (r *region, pieces [][]byte, all []byte) {
 	t.Helper()
 	const margin = 8
@@ -34,8 +34,8 @@ func register(t testing.TB, d *domain, sizes ...int) (r *region, pieces [][]byte
 	return mr.(*region), pieces, all
 }
 
-// TestRegionWrite writes at random, at and beyond the bounds: what is inside
-// arrives where it belongs, what is not changes nothing.
+// TestRegionWrite writes at random, at and beyond the bounds: data inside the bounds arrives
+// where it belongs, data beyond them changes nothing.
 func TestRegionWrite(t *testing.T) {
 	d := &domain{newRegionTable(randomNumbers{})}
 	r, pieces, all := register(t, d, 1, 0, 4096, 17, 100)
@@ -121,8 +121,8 @@ func (r *repeatingNumbers) RKey() ibta.RKey {
 	return r.n / 4 % 50
 }
 
-// TestRegionNumbers: a source of numbers repeats itself; keys differ all the same,
-// and none is 0. Addresses are those of pages.
+// TestRegionNumbers: although the source of numbers repeats itself, keys differ, and none is
+// 0. Addresses are those of pages.
 func TestRegionNumbers(t *testing.T) {
 	table := newRegionTable(&repeatingNumbers{})
 	d := &domain{table}
@@ -180,8 +180,7 @@ func TestRegionAllocations(t *testing.T) {
 	}
 }
 
-// TestPool: the buffer returned last is taken first, and
-// an empty pool is counted.
+// TestPool: the buffer that was returned last is taken first, and an empty pool is counted.
 func TestPool(t *testing.T) {
 	d := &domain{newRegionTable(randomNumbers{})}
 	made, err := d.NewPool(verbs.PoolConfig{Buffers: 2, Size: 100})

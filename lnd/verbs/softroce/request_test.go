@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/verbs/softroce/emulator"
 )
 
-// TestRequests: a request is answered once, and what cannot be accepted is refused.
+// TestRequests: a request can be answered once, and one that cannot be accepted is refused.
 func TestRequests(t *testing.T) {
 	v := newVirtual(t, 1, emulator.Faults{})
 	server := openNode(t, v.open, verbs.OpenConfig{Addr: netip.MustParseAddr("10.0.0.2"), Clock: v.clock})

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// lone is an end whose peer is the test.
+// lone is one end of a connection; the test plays its peer.
 type lone struct {
 	t   *testing.T
 	rc  *rc
@@ -21,8 +21,8 @@ func newLone(t *testing.T, change func(*rcConfig)) *lone {
 	return &lone{t: t, rc: newPair(t, 1, weather{}, change).ends[0]}
 }
 
-// step returns what is sent: of requests the offsets from the first PSN, and the answer, whose
-// PSN counts from the first expected one.
+// step returns the packets that the end sends: for requests their offsets from the first PSN,
+// and the answer, whose PSN counts from the first expected one.
 func (l *lone) step(in rcInput) (requests []int, answer string) {
 	l.t.Helper()
 	l.now += time.Microsecond
@@ -45,7 +45,7 @@ func (l *lone) step(in rcInput) (requests []int, answer string) {
 	return requests, answer
 }
 
-// answered steps the end with an answer of the peer.
+// answered gives the end an answer of the peer.
 func (l *lone) answered(s ibta.Syndrome, n int) []int {
 	l.t.Helper()
 	requests, _ := l.step(rcInput{Packets: []ibta.Packet{{
@@ -54,7 +54,7 @@ func (l *lone) answered(s ibta.Syndrome, n int) []int {
 	return requests
 }
 
-// asks makes the peer send empty messages, and returns the answer.
+// asks makes the peer send empty messages, and returns the end's answer.
 func (l *lone) asks(list ...int) string {
 	l.t.Helper()
 	var packets []ibta.Packet
@@ -72,8 +72,8 @@ func (l *lone) want(what string, got, want []int) {
 	}
 }
 
-// TestOneNak: the responder sends one NAK for a missing packet, and none if the packet comes in
-// the same step, followed by those that were behind it.
+// TestOneNak: the responder sends one NAK for a missing packet, and none if the packet
+// arrives in the same step, followed by the packets that were behind it.
 func TestOneNak(t *testing.T) {
 	l := newLone(t, nil)
 	for _, tt := range []struct {
@@ -102,8 +102,8 @@ func TestOneNak(t *testing.T) {
 	}
 }
 
-// TestOneRetry: the requester goes back once for a missing packet, however many
-// packets tell of it, and halves its window once for all packets in flight.
+// TestOneRetry: the requester goes back once for a missing packet, however many answers
+// report it, and halves its window once for all packets in flight.
 func TestOneRetry(t *testing.T) {
 	l := newLone(t, nil)
 	var wrs []verbs.SendWR
@@ -128,7 +128,8 @@ func TestOneRetry(t *testing.T) {
 	}
 }
 
-// TestLateAnswer: packets that are about to be retransmitted are not if their answer comes.
+// TestLateAnswer: packets that are about to be retransmitted are not sent again if their
+// answer arrives.
 func TestLateAnswer(t *testing.T) {
 	l := newLone(t, func(c *rcConfig) { c.MaxWindow = 4 })
 	l.step(rcInput{Post: []verbs.SendWR{send(0, nil), send(1, nil), send(2, nil), send(3, nil), send(4, nil), send(5, nil)}})
@@ -158,8 +159,8 @@ func TestProbeAnswer(t *testing.T) {
 	}
 }
 
-// TestGapClosed: if a gap is closed in the same step the NAK names the packet that came too
-// early, because it was dropped.
+// TestGapClosed: if the missing packet arrives in the same step the NAK names the packet that
+// came too early, because that was dropped.
 func TestGapClosed(t *testing.T) {
 	l := newLone(t, nil)
 	_, answer := l.step(rcInput{Packets: []ibta.Packet{
@@ -232,8 +233,9 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestNakAfterTimeout: a NAK for the same packet counts again after a timeout (rocev2
-// §6.3): the peer has lost what was sent because of the first.
+// TestNakAfterTimeout: a second NAK for the same packet is obeyed if there was a timeout
+// since the first (rocev2 §6.3): the peer has lost the packets that were sent because of the
+// first.
 func TestNakAfterTimeout(t *testing.T) {
 	p := newPair(t, 1, weather{delay: time.Millisecond}, nil)
 	p.link.drop = func(from int, _ *ibta.Packet) bool { return from == 0 }

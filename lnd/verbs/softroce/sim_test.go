@@ -35,8 +35,8 @@ func newSimulated(id sim.NodeID, bulk []byte) *simulated {
 	return s
 }
 
-// Step steps the connection (sim.Program). A command has it write its bulk and say
-// so.
+// Step steps the connection (sim.Program). A command makes it write a block, and send a
+// message about that.
 func (s *simulated) Step(now time.Duration, in sim.Input[ibta.Packet], out *sim.Output[ibta.Packet]) time.Duration {
 	var x rcInput
 	switch in.Kind {
@@ -68,8 +68,8 @@ func (s *simulated) Step(now time.Duration, in sim.Input[ibta.Packet], out *sim.
 	return wake
 }
 
-// TestSimulated runs a connection in the simulator: over a bad link of 100 Mbit/s,
-// through an interruption of two seconds, twice with the same result.
+// TestSimulated runs a connection in the simulator: over a bad link of 100 Mbit/s, through an
+// interruption of two seconds. It makes two runs, which must have the same result.
 func TestSimulated(t *testing.T) {
 	bulk := bytes.Repeat([]byte("0123456789abcdef"), 1<<16-1)
 	run := func() (digest uint64, at time.Duration) {

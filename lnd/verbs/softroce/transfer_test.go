@@ -18,7 +18,7 @@ import (
 	"ulnet/lnd/verbs/softroce/emulator"
 )
 
-// seededNumbers are alike in all runs of one seed.
+// seededNumbers are the same in all runs with one seed.
 type seededNumbers struct{ *rand.Rand }
 
 func (n seededNumbers) GUID() ibta.GUID       { return ibta.GUID(n.Uint64()) }
@@ -28,7 +28,7 @@ func (n seededNumbers) PSN() ibta.PSN         { return ibta.PSN(n.Uint32() & psn
 func (n seededNumbers) RKey() ibta.RKey       { return ibta.RKey(n.Uint32()) }
 func (n seededNumbers) Address(uint64) uint64 { return n.Uint64() >> 17 << 12 }
 
-// uncutSeed is of a wire that refuses bursts.
+// uncutSeed is the seed of a wire that refuses bursts.
 const uncutSeed = 4
 
 // virtual is some devices in virtual time.
@@ -46,8 +46,8 @@ func newVirtual(t testing.TB, seed uint64, f emulator.Faults) *virtual {
 	return v
 }
 
-// mover is a node that moves data: it writes blocks into slots of its peer's memory
-// and says so with a SEND, which the peer checks and answers.
+// mover is a node that moves data: it writes blocks into slots of its peer's memory and sends
+// a message about each, which the peer checks and answers.
 type mover struct {
 	v      *virtual
 	device verbs.Device
@@ -112,14 +112,14 @@ func block(sender, id uint64, n int) []byte {
 	return b
 }
 
-// start fills the slots.
+// start writes a block into each slot.
 func (m *mover) start() {
 	for range slots {
 		m.move()
 	}
 }
 
-// move writes the next block into its slot, and says so.
+// move writes the next block into its slot, and sends a message about it.
 func (m *mover) move() {
 	if m.left <= 0 {
 		return
@@ -198,8 +198,8 @@ func (m *mover) received(b []byte) {
 	}
 }
 
-// transfer moves so many bytes in each direction, and returns how long it took and
-// a digest of all that was seen.
+// transfer moves total bytes in each direction. It returns how long that took and a digest of
+// everything that was received.
 func transfer(t testing.TB, seed uint64, f emulator.Faults, total int) (took time.Duration, digest uint64, s emulator.Stats) {
 	v := newVirtual(t, seed, f)
 	ends := [2]*mover{v.newMover("10.0.0.1", seed), v.newMover("10.0.0.2", seed+1)}
@@ -282,8 +282,8 @@ func TestTransfer(t *testing.T) {
 	t.Logf("%d MB each way in %v of virtual time; %+v", total>>20, took, s)
 }
 
-// TestTransferAgain moves some megabytes twice, over a wire that damages packets, with one
-// result.
+// TestTransferAgain moves some megabytes twice, over a wire that damages packets; both runs
+// have the same result.
 func TestTransferAgain(t *testing.T) {
 	f := emulator.Faults{Delay: 20 * time.Microsecond, Jitter: 200 * time.Microsecond, Loss: 0.02, Duplicate: 0.02, Corrupt: 0.001}
 	took, digest, s := transfer(t, 2, f, 4<<20)
@@ -297,8 +297,8 @@ func TestTransferAgain(t *testing.T) {
 	t.Logf("took %v; %+v", took, s)
 }
 
-// TestTransferUncut makes the system refuse bursts: the device sends datagrams one by
-// one then, and nothing is lost.
+// TestTransferUncut makes the system refuse bursts: the device then sends datagrams one by
+// one, and nothing is lost.
 func TestTransferUncut(t *testing.T) {
 	_, _, s := transfer(t, uncutSeed, emulator.Faults{Delay: 20 * time.Microsecond}, 4<<20)
 	if s.Sent != s.Delivered {

@@ -30,7 +30,7 @@ func TestHostileDatagrams(t *testing.T) {
 		from   netip.Addr
 		node   bool // sent to the node, not to the group
 		damage bool
-		want   Stats // what is counted
+		want   Stats // the counters that change
 	}{
 		{name: "to the node", bend: func(p *ibta.Packet) { p.DestQP = l.qp.qpn }, node: true, want: Stats{Datagrams: UDStats{Received: 1}}},
 		{name: "group's number to the node", node: true, want: Stats{UnknownQP: 1}},
@@ -107,7 +107,7 @@ func (l *udListener) injectBytes(from netip.Addr, node bool, packet func(ibta.Pa
 	in.receive([]wire.Datagrams{{From: src, Size: max(len(b), 1), Bytes: b}})
 }
 
-// in is the receiving half of the group, also when it was left.
+// in returns the receiving half of the group, also after the device has left the group.
 func (l *udListener) in() *ingress {
 	l.qp.hub.groups.mu.Lock()
 	defer l.qp.hub.groups.mu.Unlock()
@@ -120,7 +120,7 @@ func (l *udListener) in() *ingress {
 	return g.in
 }
 
-// difference returns what was counted.
+// difference returns the counters that changed from a to b.
 func difference(a, b Stats) Stats {
 	return Stats{
 		BadICRC: b.BadICRC - a.BadICRC, Malformed: b.Malformed - a.Malformed, BadPKey: b.BadPKey - a.BadPKey, UnknownQP: b.UnknownQP - a.UnknownQP,
@@ -138,8 +138,8 @@ func difference(a, b Stats) Stats {
 	}
 }
 
-// FuzzDatagrams: whatever arrives at a group or at a node, it is counted once for
-// each way in, and nothing panics.
+// FuzzDatagrams: whatever arrives at a group or at a node is counted once for each of the
+// two, and nothing panics.
 func FuzzDatagrams(f *testing.F) {
 	good := ibta.Packet{
 		BTH:  ibta.BTH{OpCode: ibta.UDSendOnly, PKey: ibta.DefaultPKey, DestQP: ibta.MulticastQPN},

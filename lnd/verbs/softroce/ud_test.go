@@ -168,7 +168,7 @@ func TestDatagrams(t *testing.T) {
 	}
 }
 
-// wantCount waits until so many are counted.
+// wantCount waits until the counter has reached want.
 func wantCount(t *testing.T, what string, c *atomic.Uint64, want uint64) {
 	t.Helper()
 	for begin := time.Now(); c.Load() < want && time.Since(begin) < wait; {
@@ -179,8 +179,8 @@ func wantCount(t *testing.T, what string, c *atomic.Uint64, want uint64) {
 	}
 }
 
-// TestLeaveGroup: a queue pair that has left gets nothing, others still do; also from inside
-// the upcall, and again and again.
+// TestLeaveGroup: a queue pair that has left a group receives nothing from it, while others
+// still do. It may leave from inside the upcall, and any number of times.
 func TestLeaveGroup(t *testing.T) {
 	a, b := openUD(t, Open, loopbackAddr(), testQKey), openUD(t, Open, loopbackAddr(), testQKey)
 	c := openUD(t, Open, b.addr(), testQKey)
@@ -217,8 +217,8 @@ func TestLeaveGroup(t *testing.T) {
 	}
 }
 
-// TestDatagramRefusals: what cannot be sent or joined is refused, with nothing of it
-// sent.
+// TestDatagramRefusals: a datagram that cannot be sent, or a group that cannot be joined, is
+// refused. Of a refused list nothing is sent.
 func TestDatagramRefusals(t *testing.T) {
 	n := openUD(t, Open, loopbackAddr(), testQKey)
 	peer := openUD(t, Open, loopbackAddr(), testQKey)
@@ -271,7 +271,7 @@ func TestDatagramRefusals(t *testing.T) {
 	}
 }
 
-// TestTooManyGroups: groups are bounded, and one that was left makes room.
+// TestTooManyGroups: the number of groups is limited, and leaving one makes room for another.
 func TestTooManyGroups(t *testing.T) {
 	n := openUD(t, Open, loopbackAddr(), testQKey)
 	first := randomGroup()
@@ -288,8 +288,8 @@ func TestTooManyGroups(t *testing.T) {
 	n.join(one)
 }
 
-// TestDatagramOverrun: what finds the system's receive buffer full is lost, and
-// counted as soon as the next one comes; what was promised to fit does.
+// TestDatagramOverrun: a datagram that finds the system's receive buffer full is lost, and
+// counted as soon as the next one arrives; as many as the limits promise are received.
 func TestDatagramOverrun(t *testing.T) {
 	const size = 1000
 	sender, member := openUD(t, Open, loopbackAddr(), testQKey), openUD(t, Open, loopbackAddr(), testQKey)

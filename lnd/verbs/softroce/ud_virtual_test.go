@@ -24,7 +24,7 @@ type udListener struct {
 	got    []uint64 // the numbers that datagrams begin with
 	done   []verbs.Completion
 	digest uint64
-	bad    int // that are not what was sent
+	bad    int // datagrams whose bytes differ from those that were sent
 }
 
 var testGroup = netip.MustParseAddr("239.76.0.1")
@@ -86,9 +86,9 @@ func numbered(n uint64) verbs.Datagram {
 	}
 }
 
-// TestDatagramsOverBadWire: over a wire that loses, repeats, reorders and damages,
-// members get what is left, whole, and the damaged ones are counted; two runs of a
-// seed agree.
+// TestDatagramsOverBadWire: over a wire that loses, repeats, reorders and damages datagrams,
+// members receive the others whole, and the damaged ones are counted; two runs with a seed
+// have the same result.
 func TestDatagramsOverBadWire(t *testing.T) {
 	const many = 3000
 	run := func(seed uint64) (digests [2]uint64) {
@@ -121,7 +121,7 @@ func TestDatagramsOverBadWire(t *testing.T) {
 		}
 		s, own := v.net.Stats(), sender.qp.hub.stats()
 		damaged += own.Groups.BadICRC + own.Groups.Malformed
-		// What is changed where routers may change it does not count as damage.
+		// Routers may change some fields; changes of these do not count as damage.
 		if want := s.Delivered; arrived+damaged+own.Datagrams.Own != want || damaged < s.Corrupted*97/100 || damaged > s.Corrupted {
 			t.Errorf("of %d delivered %d arrived, %d are damaged of %d, %d came back", want, arrived, damaged, s.Corrupted, own.Datagrams.Own)
 		}
@@ -136,7 +136,7 @@ func TestDatagramsOverBadWire(t *testing.T) {
 	}
 }
 
-// narrow is a network whose ports take so many bursts, and none for a while then.
+// narrow is a network whose ports together take room bursts, and then return refuse.
 type narrow struct {
 	wire.Network
 	room    int
@@ -170,8 +170,8 @@ func (p narrowPort) Send(list []wire.Burst) (int, error) {
 
 func (p narrowPort) Backlog() int { return p.net.backlog }
 
-// TestDatagramsBacklog: while much waits in the system datagrams wait here, but for one
-// now and then.
+// TestDatagramsBacklog: while the system has a long backlog datagrams wait in the device, but
+// for one now and then.
 func TestDatagramsBacklog(t *testing.T) {
 	v := newVirtual(t, 1, emulator.Faults{})
 	n := &narrow{Network: v.net, room: 1000, backlog: mostBacklog}
@@ -196,8 +196,8 @@ func TestDatagramsBacklog(t *testing.T) {
 	}
 }
 
-// TestDatagramsWait: what finds no room waits, in order, as much as was agreed upon; and
-// is flushed by Close.
+// TestDatagramsWait: datagrams for which there is no room wait, in order, up to the agreed
+// number; Close flushes them.
 func TestDatagramsWait(t *testing.T) {
 	v := newVirtual(t, 1, emulator.Faults{Delay: time.Millisecond})
 	n := &narrow{Network: v.net, room: 3, refuse: wire.ErrFull}
@@ -259,7 +259,7 @@ func TestDatagramsWait(t *testing.T) {
 	}
 }
 
-// TestDatagramsRefused: one that the system refuses completes in error, and the
+// TestDatagramsRefused: a datagram that the system refuses completes with an error, and the
 // others leave.
 func TestDatagramsRefused(t *testing.T) {
 	v := newVirtual(t, 1, emulator.Faults{})
@@ -310,7 +310,7 @@ func TestDatagramTap(t *testing.T) {
 	}
 }
 
-// sink is a network that takes everything.
+// sink is a network that discards all packets.
 type sink struct{}
 
 func (sink) Open(cfg wire.Config) (wire.Conn, error) { return sinkPort{cfg}, nil }

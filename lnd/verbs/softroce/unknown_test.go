@@ -8,8 +8,8 @@ import (
 )
 
 // TestUnknownReported: a device reports the senders of requests of reliable connections to a
-// queue pair that it never had, and nothing else that comes to no queue pair: that would be
-// late packets, answers, or noise.
+// queue pair that it never had. It reports no other packet for unknown queue pairs: such
+// packets may be late, answers, or noise.
 func TestUnknownReported(t *testing.T) {
 	x := newTarget(t)
 	var heard []netip.Addr
@@ -56,7 +56,7 @@ func TestUnknownReported(t *testing.T) {
 	}
 }
 
-// TestHadNumbers: which numbers a device has had, also when it begins again with the first.
+// TestHadNumbers: which numbers a device has used, also after its numbers wrap around.
 func TestHadNumbers(t *testing.T) {
 	d := newDemultiplexer(ibta.MulticastQPN - 2)
 	for range 4 { // 0xFFFFFD is free; 0 and 1 are no queue pairs; the last is 3

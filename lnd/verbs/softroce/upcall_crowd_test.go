@@ -10,15 +10,15 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// crowd is many goroutines that post on many connections, with one completion queue.
+// crowd is a set of goroutines that post on many connections with one completion queue.
 type crowd struct {
 	t       *testing.T
 	pool    verbs.Pool
-	running atomic.Int32      // upcalls
+	running atomic.Int32      // upcalls that are in progress
 	next    map[uint32]uint64 // of a QPN; the upcalls take turns
 	ended   sync.Map          // QPN
 	posting sync.WaitGroup
-	posted  sync.WaitGroup // what has not completed
+	posted  sync.WaitGroup // posted work requests that have not completed
 }
 
 // completed is the upcall of the queue.
@@ -26,7 +26,7 @@ func (w *crowd) completed(batch []verbs.Completion) {
 	if w.running.Add(1) != 1 {
 		w.t.Error("two upcalls at a time")
 	}
-	runtime.Gosched() // so that others run into it
+	runtime.Gosched() // so that other goroutines make upcalls meanwhile, if they can
 	for i := range batch {
 		w.complete(&batch[i])
 	}
@@ -88,8 +88,8 @@ func (c *shared) post(posted *sync.WaitGroup) (count uint64, ok bool) {
 	return c.next, true
 }
 
-// post makes goroutines post so many messages each. The one that posts the message at three
-// quarters of all disconnects.
+// post starts goroutines that post each messages on a connection. The goroutine that posts
+// the message at three quarters of all disconnects.
 func (w *crowd) post(c *shared, posters, each int) {
 	last := uint64(posters * each * 3 / 4)
 	for range posters {
@@ -145,7 +145,7 @@ func TestUpcalls(t *testing.T) {
 	}
 }
 
-// discard takes what the node receives until it is over.
+// discard takes the node's messages until over is closed.
 func (n *testNode) discard(over <-chan struct{}) {
 	for {
 		select {

@@ -42,9 +42,9 @@ func TestAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestAnswerTakesACK: what a message is answered with while its upcall is made
-// leaves before the ACK of that message, and in one burst with it if no datagram
-// before is shorter than another.
+// TestAnswerTakesACK: an answer that is posted from inside the upcall of a message is sent
+// before the ACK of that message, and in one burst with it unless a datagram before is
+// shorter than a later one.
 func TestAnswerTakesACK(t *testing.T) {
 	v := newVirtual(t, 1, emulator.Faults{})
 	type sent struct {
@@ -96,9 +96,9 @@ func TestAnswerTakesACK(t *testing.T) {
 	}
 }
 
-// TestRunnerGoesHome: a goroutine that makes upcalls for others is released after a bounded
-// number of rounds: it may be that of the timers, or a consumer's that posts. The upcalls
-// come one at a time and in order all the same.
+// TestRunnerGoesHome: a goroutine that makes upcalls for others stops after a limited number
+// of rounds: it may be the goroutine of the timers, or one of a consumer that posts. The
+// upcalls still come one at a time and in order.
 func TestRunnerGoesHome(t *testing.T) {
 	const total = 10_000
 	var q *cq
@@ -129,8 +129,8 @@ func TestRunnerGoesHome(t *testing.T) {
 	q.wait()
 }
 
-// TestLastEventInOrder: the last event of a connection comes behind what was claimed
-// before it, and before what was claimed later.
+// TestLastEventInOrder: the last event of a connection comes after completions that were
+// claimed before it, and before those that were claimed later.
 func TestLastEventInOrder(t *testing.T) {
 	var got []string
 	var q *cq

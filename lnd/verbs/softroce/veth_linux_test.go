@@ -11,10 +11,10 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// TestCable moves data between two hosts that a cable joins: over IPv4 and IPv6,
-// with the MTUs of Ethernet and of jumbo frames, and over a slow link, whose
-// interface has packets wait. The system cuts bursts into frames and joins them, and
-// every ICRC is good at the other end.
+// TestCable moves data between two hosts with a cable between them: over IPv4 and IPv6, with
+// the MTUs of Ethernet and of jumbo frames, and over a slow link, at whose interface packets
+// wait. The system cuts bursts into frames and joins them, and every ICRC is good at the
+// other end.
 func TestCable(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -62,7 +62,7 @@ func TestCable(t *testing.T) {
 				if s.Transport.Timeouts > 0 {
 					t.Errorf("%d timeouts", s.Transport.Timeouts)
 				}
-				// A full interface has the sender wait; it does not lose what is sent.
+				// A full interface makes the sender wait; it does not lose packets.
 				if packets := uint64(tt.amount) << 20 / uint64(tt.path); s.Transport.Resent > packets/10 {
 					t.Errorf("%d of %d packets were sent again", s.Transport.Resent, packets)
 				}

@@ -13,7 +13,7 @@ import (
 
 var ends = [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:4791"), netip.MustParseAddrPort("10.0.0.2:4791")}
 
-// TestClock: timers run in order, at their time, can be stopped and set again.
+// TestClock: timers run in order and at their time, and can be stopped and set again.
 func TestClock(t *testing.T) {
 	c := NewClock()
 	var got []time.Duration
@@ -44,7 +44,7 @@ type arrived struct {
 	text  string
 }
 
-// open opens a port whose datagrams are noted.
+// open opens a port and records the datagrams that arrive there.
 func open(t *testing.T, e *Network, clock *Clock, cfg wire.Config) (wire.Conn, *[]arrived) {
 	t.Helper()
 	list := new([]arrived)
@@ -60,8 +60,8 @@ func open(t *testing.T, e *Network, clock *Clock, cfg wire.Config) (wire.Conn, *
 	return c, list
 }
 
-// TestEmulator: bursts are cut, delayed and delivered in order, to nodes and to
-// groups, between those who reach each other.
+// TestEmulator: bursts are cut, delayed and delivered in order, to nodes and to groups,
+// between nodes that are not cut off from each other.
 func TestEmulator(t *testing.T) {
 	clock := NewClock()
 	e := New(Config{Clock: clock, MTU: 40, Faults: Faults{Delay: time.Millisecond}})
@@ -107,8 +107,8 @@ func TestEmulator(t *testing.T) {
 	}
 }
 
-// TestEmulatorFaults: each fault strikes about as often as it should, and the same
-// datagrams in two runs.
+// TestEmulatorFaults: each fault occurs about as often as configured, and in two runs it hits
+// the same datagrams.
 func TestEmulatorFaults(t *testing.T) {
 	run := func() (Stats, []arrived) {
 		clock := NewClock()
