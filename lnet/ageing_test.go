@@ -52,13 +52,13 @@ func TestPeersAgeOut(t *testing.T) {
 	}
 }
 
-// meet has a peer connect and part has it leave.
+// meet makes a peer connect, and part makes it disconnect.
 func (r *rig) meet(id nid.NID) { r.driver.up.PeerUp(process(id)) }
 func (r *rig) part(id nid.NID) { r.driver.up.PeerDown(process(id), syscall.ECONNRESET) }
 
-// TestCrowdAgesOut (LN-22): 300000 peers that come, say something and go, and as many
-// that never connect, are forgotten with their memory within a minute; those
-// that have stayed are not.
+// TestCrowdAgesOut (LN-22): 300000 peers that connect, send a message and disconnect, and as
+// many that never connect, are forgotten within a minute, and their memory is freed; peers
+// that stay connected are not forgotten.
 func TestCrowdAgesOut(t *testing.T) {
 	spec.Covers(t, "LN-22")
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestCrowdAgesOut(t *testing.T) {
 	})
 }
 
-// heap is what is in use on the heap.
+// heap returns how many bytes of the heap are in use.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC() // what finalizers and pools held
@@ -120,8 +120,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestNeverConnected: in a crowded table peers that were never connected are
-// forgotten at once, those that were once, half a minute later.
+// TestNeverConnected: in a crowded table peers that were never connected are forgotten at
+// once, those that were connected only half a minute later.
 func TestNeverConnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 1000})

@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// answer makes an ACK of what asker has sent to ni under the name of source.
+// answer makes an ACK for a message that asker has sent to ni under the name source.
 func answer(ni *lnet.NI, asker nid.ProcessID, source nid.NID) *lnet.Message {
 	m := new(lnet.Message)
 	m.Init()
@@ -20,13 +20,13 @@ func answer(ni *lnet.NI, asker nid.ProcessID, source nid.NID) *lnet.Message {
 	return m
 }
 
-// TestAnswerGoesBack: an answer leaves from the NI that was asked, to the process
-// at the other end of that connection, whatever else the header says and whatever
-// is known of the node.
+// TestAnswerGoesBack: an answer leaves by the NI that received the request, to the process at
+// the other end of that connection, whatever else the header says and whatever the node knows
+// about the sender.
 func TestAnswerGoesBack(t *testing.T) {
 	far := nid.MustParse("10.7.0.1@tcp7")
 	for name, c := range map[string]struct {
-		at     nid.NID // the NI that was asked
+		at     nid.NID // the NI that received the request
 		asker  nid.ProcessID
 		source nid.NID
 	}{
@@ -62,7 +62,7 @@ func TestAnswerGoesBack(t *testing.T) {
 	}
 }
 
-// TestAnswerAfterItsNI: an answer whose NI is gone leaves by no other.
+// TestAnswerAfterItsNI: an answer whose NI was removed is not sent by another NI.
 func TestAnswerAfterItsNI(t *testing.T) {
 	r, drivers := newWide(t)
 	if err := r.node.RemoveNI(t.Context(), r.ni); err != nil {
@@ -76,8 +76,8 @@ func TestAnswerAfterItsNI(t *testing.T) {
 	}
 }
 
-// TestAnswerWithinTheNode: an answer over loopback keeps the name that was asked
-// for.
+// TestAnswerWithinTheNode: an answer over loopback has the source NID to which the request
+// was sent.
 func TestAnswerWithinTheNode(t *testing.T) {
 	r, _ := newWide(t)
 	var got wire.Header

@@ -14,7 +14,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// arriving is a good PUT from peerA with 10 bytes, changed by change.
+// arriving is a valid PUT from peerA with 10 bytes, changed by change.
 func arriving(change func(h *wire.Header)) *lnd.Delivery {
 	d := &lnd.Delivery{From: nid.ProcessID{NID: peerA, PID: nid.LustrePID}}
 	d.Header.SrcNID, d.Header.SrcPID = peerA, nid.LustrePID
@@ -27,8 +27,8 @@ func arriving(change func(h *wire.Header)) *lnd.Delivery {
 	return d
 }
 
-// TestDrops (LN-1, LN-2, LN-3, LN-4, LN-5): each reason to refuse a header, what it counts, and whether the
-// peer loses its connections.
+// TestDrops (LN-1, LN-2, LN-3, LN-4, LN-5): each reason for which a header is refused, the
+// counter of that reason, and whether the peer loses its connections.
 func TestDrops(t *testing.T) {
 	spec.Covers(t, "LN-1", "LN-2", "LN-3", "LN-4", "LN-5")
 	for name, c := range map[string]struct {
@@ -104,8 +104,7 @@ func TestDrops(t *testing.T) {
 	}
 }
 
-// TestFailedDelivery: a message that never became whole does not count as
-// received.
+// TestFailedDelivery: a message that did not arrive whole does not count as received.
 func TestFailedDelivery(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	d := arriving(nil)
@@ -118,7 +117,7 @@ func TestFailedDelivery(t *testing.T) {
 	}
 }
 
-// TestDiscard: a held message that is given up counts under its reason.
+// TestDiscard: a held message that is discarded counts under the given reason.
 func TestDiscard(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	r.up.arrive = func(*lnet.NI, *lnd.Delivery) (lnd.Answer, lnet.DropReason) { return lnd.Hold, lnet.NotDropped }
@@ -136,7 +135,8 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
-// TestPeerTableFull (LN-17): idle peers make room, busy and connected ones do not.
+// TestPeerTableFull (LN-17): when the table is full idle peers are removed, busy and
+// connected ones are not.
 func TestPeerTableFull(t *testing.T) {
 	spec.Covers(t, "LN-17")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 2})
@@ -163,8 +163,8 @@ func TestPeerTableFull(t *testing.T) {
 	}
 }
 
-// TestDeliveryOfAnotherPeer: a Delivery that serves another connection, or the
-// next incarnation of an NI, forgets the peer it knew.
+// TestDeliveryOfAnotherPeer: a Delivery that is used for another connection, or for an NI
+// that was added again, forgets its cached peer.
 func TestDeliveryOfAnotherPeer(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	d := arriving(nil)

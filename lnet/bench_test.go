@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet"
 )
 
-// BenchmarkSend is what lnet adds to a message: the choice of NI and peer, both
+// BenchmarkSend measures the cost of a message in lnet: the choice of NI and peer, both
 // credits and their return, with a driver that finalizes at once.
 func BenchmarkSend(b *testing.B) {
 	r, m := benchRig(b)

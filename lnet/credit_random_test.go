@@ -40,7 +40,7 @@ func TestCreditsRandom(t *testing.T) {
 	}
 }
 
-// worldPeer is a peer that lets its messages leave, or does not.
+// worldPeer is a peer; stuck makes its messages wait, dead ends its connection.
 type worldPeer struct {
 	id     nid.NID
 	dead   bool       // there is no connection
@@ -51,7 +51,7 @@ type worldPeer struct {
 	waited map[*Message]bool
 }
 
-// creditWorld is a node whose driver is the world itself.
+// creditWorld is a node; it is itself the driver of the node's NI.
 type creditWorld struct {
 	t      *testing.T
 	random *rand.Rand
@@ -84,7 +84,7 @@ func newCreditWorld(t *testing.T, seed uint64) *creditWorld {
 	return w
 }
 
-// step does one random thing.
+// step makes one random change.
 func (w *creditWorld) step() {
 	p := w.order[w.random.IntN(len(w.order))]
 	switch w.random.IntN(12) {
@@ -131,7 +131,7 @@ func (w *creditWorld) leave(p *worldPeer, err error) {
 	w.up.Finalize(&m.Message, err)
 }
 
-// check compares the books of lnet with what the driver has.
+// check compares the counters and credits of lnet with the driver's messages.
 func (w *creditWorld) check() error {
 	w.ni.mu.Lock()
 	defer w.ni.mu.Unlock()
@@ -164,8 +164,8 @@ func (w *creditWorld) check() error {
 	return nil
 }
 
-// settle lets time pass until all messages to live peers have left, which takes
-// no longer than it takes to find out which peers are stalled.
+// settle lets time pass until all messages to live peers have left, which takes no longer
+// than finding out which peers are stalled.
 func (w *creditWorld) settle() {
 	for range 4 {
 		for range 1000 {
@@ -184,7 +184,7 @@ func (w *creditWorld) settle() {
 	}
 }
 
-// end lets everything leave.
+// end makes all messages leave.
 func (w *creditWorld) end() {
 	for some := true; some; {
 		some = false
@@ -246,7 +246,7 @@ func (c *manualClock) advance(d time.Duration) {
 	}
 }
 
-// The world as a driver.
+// The methods of a driver.
 
 func (*creditWorld) Type() nid.NetType { return nid.TCP }
 
@@ -259,7 +259,7 @@ func (*creditWorld) NID() nid.NID                   { return nid.MustParse("10.0
 func (*creditWorld) Recv(*lnd.Delivery)             {}
 func (*creditWorld) Shutdown(context.Context) error { return nil }
 
-// Send checks the order of each class.
+// Send checks the order of messages in each class.
 func (w *creditWorld) Send(lm *lnd.Message) {
 	m, p := owner(lm), w.peers[lm.Target.NID]
 	class, number := classOf(lm.Priority), lm.Header.Put().MatchBits
@@ -274,7 +274,7 @@ func (w *creditWorld) Send(lm *lnd.Message) {
 	}
 }
 
-// The world as the layer above.
+// The methods of the layer above lnet.
 
 func (*creditWorld) Arrive(*NI, *lnd.Delivery) (lnd.Answer, DropReason) { return lnd.Accept, NoMatch }
 func (*creditWorld) Delivered(*NI, *lnd.Delivery, error)                {}

@@ -27,8 +27,8 @@ func wantBits(t *testing.T, what string, got []uint64, want ...uint64) {
 	}
 }
 
-// TestPeerCredits (LN-6): what finds no peer credit waits, in order, and counts below
-// zero.
+// TestPeerCredits (LN-6): messages that find no peer credit wait, in order, and make the
+// number of credits negative.
 func TestPeerCredits(t *testing.T) {
 	spec.Covers(t, "LN-6")
 	r := newRig(t, lnd.Tunables{PeerCredits: 2}, lnet.Config{})
@@ -63,15 +63,15 @@ func TestPriorityPasses(t *testing.T) {
 	wantBits(t, "order", r.up.order, 1, 4, 5, 2, 3)
 }
 
-// TestPriorityCredits (LN-18): priority messages have as many credits again, at the
-// peer and at the NI; what else waits gets none of those.
+// TestPriorityCredits (LN-18): priority messages have as many credits of their own, at the
+// peer and at the NI, which normal messages cannot use.
 func TestPriorityCredits(t *testing.T) {
 	spec.Covers(t, "LN-18")
 	for name, c := range map[string]struct {
 		tunables       lnd.Tunables
-		flying, waits  []uint64 // 1 to 9 are normal messages to one peer, 11 to 19 urgent ones to another or the same
+		flying, waits  []uint64 // 1 to 9 are normal messages to one peer, 11 to 19 priority messages to another or the same
 		to             nid.NID
-		credits, least int // of the peer of the urgent messages, with all in flight
+		credits, least int // of the peer of the priority messages, with all in flight
 	}{
 		"peer": {lnd.Tunables{PeerCredits: 2}, []uint64{1, 2, 11, 12}, []uint64{13, 3}, peerA, -4, -4},
 		"NI":   {lnd.Tunables{PeerCredits: 2, Credits: 2}, []uint64{1, 2, 11, 12}, []uint64{13, 3}, peerB, -1, -1},
@@ -130,8 +130,8 @@ func TestCapped(t *testing.T) {
 	}
 }
 
-// TestUnfit (LN-8): what waited too long, or was aborted meanwhile, fails when its
-// turn comes, whichever credit it waited for.
+// TestUnfit (LN-8): a message that has waited too long, or was aborted meanwhile, fails when
+// its turn comes, whichever credit it waited for.
 func TestUnfit(t *testing.T) {
 	spec.Covers(t, "LN-8")
 	for name, c := range map[string]struct {
@@ -171,7 +171,7 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
-// TestShutdownWithQueue (LN-9): everything that waits or is in flight ends.
+// TestShutdownWithQueue (LN-9): every message that waits or is in flight ends.
 func TestShutdownWithQueue(t *testing.T) {
 	spec.Covers(t, "LN-9")
 	r := newRig(t, lnd.Tunables{Credits: 2, PeerCredits: 1}, lnet.Config{})
@@ -189,7 +189,7 @@ func TestShutdownWithQueue(t *testing.T) {
 	r.wantResult(7, syscall.EHOSTUNREACH)
 }
 
-// TestShutdownDrains: what waits for credits still leaves, if there is time.
+// TestShutdownDrains: messages that wait for credits are still sent if Shutdown has time.
 func TestShutdownDrains(t *testing.T) {
 	r := newRig(t, lnd.Tunables{Credits: 2, PeerCredits: 1}, lnet.Config{})
 	r.send(peerA, 1, 2, 3)
@@ -211,8 +211,8 @@ func TestShutdownDrains(t *testing.T) {
 	}
 }
 
-// TestFailuresDoNotNest: a thousand peers wait for one credit and all fail as
-// soon as they get it; the stack stays flat.
+// TestFailuresDoNotNest: a thousand peers wait for one credit, and all their messages fail as
+// soon as they get it; the calls do not nest.
 func TestFailuresDoNotNest(t *testing.T) {
 	r := newRig(t, lnd.Tunables{Credits: 1}, lnet.Config{})
 	gone := new(atomic.Bool)
@@ -237,8 +237,8 @@ func TestFailuresDoNotNest(t *testing.T) {
 	}
 }
 
-// TestSendFromSent: a layer above that sends from inside Sent keeps the order
-// and does not nest, also when the driver finalizes inside Send.
+// TestSendFromSent: a layer above that sends from inside Sent keeps the order, and the calls
+// do not nest, also when the driver finalizes inside Send.
 func TestSendFromSent(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	r.onSend = func(d *driver, m *lnd.Message) { d.up.Finalize(m, nil) }
@@ -319,7 +319,7 @@ func TestCreditsUnderLoad(t *testing.T) {
 	r.onSend = nil
 }
 
-// TestSendAllocates shows that a message with credits makes no garbage.
+// TestSendAllocates checks that a message with credits allocates nothing.
 func TestSendAllocates(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	r.onSend = func(d *driver, m *lnd.Message) { d.up.Finalize(m, nil) }

@@ -14,8 +14,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestEvictedUnderway: peers make room for others just while messages to them
-// are on their way down. Every message waits where the end of discovery finds it.
+// TestEvictedUnderway: peers are evicted for others while messages to them are being sent.
+// Every message is queued where the end of discovery finds it.
 func TestEvictedUnderway(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 2})
 	r.node.SetDiscoverer(func(id nid.NID) { r.node.Discovered(id, syscall.EHOSTUNREACH) })
@@ -41,8 +41,8 @@ func TestEvictedUnderway(t *testing.T) {
 	r.node.SetDiscoverer(nil)
 }
 
-// TestEvictedRecently: the peer that was looked for last is not found any more once it
-// was evicted, by a connection of its own either.
+// TestEvictedRecently: a peer that was evicted is not found any more, although it was looked
+// up last, not even by messages of its own connection.
 func TestEvictedRecently(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 1})
 	arrive := func(at time.Duration) {
@@ -64,8 +64,8 @@ func TestEvictedRecently(t *testing.T) {
 	}
 }
 
-// TestEvictedConnection (LN-17): a connection whose peer was evicted meets the one that
-// discovery tells what it knows.
+// TestEvictedConnection (LN-17): messages of a connection whose peer was evicted belong to
+// the new peer, which gets the results of discovery.
 func TestEvictedConnection(t *testing.T) {
 	spec.Covers(t, "LN-17")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 1})

@@ -95,8 +95,8 @@ func TestFailNID(t *testing.T) {
 	}
 }
 
-// TestFailNIDErrors: what FailNID refuses; a list that was full takes more when
-// it is not.
+// TestFailNIDErrors: calls that FailNID refuses; a list that was full accepts NIDs again when
+// an entry was used up.
 func TestFailNIDErrors(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	if err := r.node.FailNID(nid.NID{}, 1); err != syscall.EINVAL {
@@ -118,9 +118,9 @@ func TestFailNIDErrors(t *testing.T) {
 	}
 }
 
-// TestSimulatedFailure (LN-14): what comes from a NID on the list is dropped under a
-// reason of its own, whatever its type, and whichever peer delivers it; the peer keeps
-// its connections.
+// TestSimulatedFailure (LN-14): messages from a NID on the list are dropped under a reason of
+// their own, whatever their type and whichever peer delivers them; the peer keeps its
+// connections.
 func TestSimulatedFailure(t *testing.T) {
 	spec.Covers(t, "LN-14")
 	for name, c := range map[string]struct {
@@ -133,7 +133,7 @@ func TestSimulatedFailure(t *testing.T) {
 		"from all":   {fail: nid.Any(), want: 1},
 		"by another": {fail: peerB},
 		"to us":      {fail: self},
-		// What breaks the protocol is dropped for that, and not counted here.
+		// Messages that break the protocol are dropped for that, and not counted here.
 		"not for us":           {peerA, func(h *wire.Header) { h.DestNID = peer1 }, 0},
 		"under another's name": {peerB, func(h *wire.Header) { h.SrcNID = peerB }, 0},
 	} {
@@ -164,7 +164,8 @@ func TestSimulatedFailure(t *testing.T) {
 	}
 }
 
-// TestFailsExactly: a count is exact, however many goroutines use it up.
+// TestFailsExactly: a NID with a count fails exactly that often, however many goroutines send
+// to it.
 func TestFailsExactly(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	const count = 500
@@ -190,7 +191,7 @@ func TestFailsExactly(t *testing.T) {
 	}
 }
 
-// TestFailListAllocates: the list makes no garbage, empty or not.
+// TestFailListAllocates: looking up the list allocates nothing, empty or not.
 func TestFailListAllocates(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	for _, failed := range []nid.NID{{}, peerB, peerA} {

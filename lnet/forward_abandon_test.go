@@ -8,8 +8,8 @@ import (
 	"ulnet/lnet/router"
 )
 
-// TestAbandonAnother: a connection ends just when its message is refused. The transit of that may
-// be another message's by then, which goes on waiting.
+// TestAbandonAnother: a connection ends while its message is being refused. The Delivery's
+// transit may belong to another message by then, which must keep waiting.
 func TestAbandonAnother(t *testing.T) {
 	spec.Covers(t, "RO-8")
 	var f forwarder

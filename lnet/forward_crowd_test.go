@@ -12,9 +12,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestManySources: 10 000 nodes send to one that takes nothing, each as many messages as it may
-// and one more. They have half of the buffers at most, and a message of any of them to another
-// node passes at once.
+// TestManySources: 10 000 nodes send to a node that takes nothing, each as many messages as
+// it may and one more. They use half of the buffers at most, and a message of any of them to
+// another node is forwarded at once.
 func TestManySources(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-12")

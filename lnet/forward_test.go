@@ -20,7 +20,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// crossing is a router between tcp (near) and tcp1 (far) without a network.
+// crossing is a router between tcp (near) and tcp1 (far), without a network.
 type crossing struct {
 	*rig
 	far   *driver
@@ -71,8 +71,8 @@ func passing(size int, bits uint64) *lnd.Delivery {
 	})
 }
 
-// pass lets a message arrive whose payload the driver has at once, and reports whether it
-// was taken, and how.
+// pass makes a message arrive whose payload the driver has at once, and reports whether the
+// message was taken, and with which answer.
 func (c *crossing) pass(d *lnd.Delivery) (taken bool, answer lnd.Answer) {
 	c.t.Helper()
 	answer, err := c.ni.Parse(d)
@@ -218,8 +218,8 @@ func TestForwardNotResent(t *testing.T) {
 	})
 }
 
-// TestForwardLoop: a message whose next hop is the node that it came from is dropped, also if that
-// node has brought it by another of its NIDs than the next hop's.
+// TestForwardLoop: a message whose next hop is the node that it came from is dropped, also if
+// it came from another NID of that node than the next hop's.
 func TestForwardLoop(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-3")
@@ -253,8 +253,8 @@ func TestForwardLoop(t *testing.T) {
 	}
 }
 
-// TestRoutingOff: without forwarding a message for another net is dropped; when that is turned
-// off, so are the messages that wait, and those with a buffer leave.
+// TestRoutingOff: without forwarding a message for another net is dropped; when forwarding is
+// turned off waiting messages are dropped, and those with a buffer leave.
 func TestRoutingOff(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-4", "RO-10")
@@ -282,8 +282,8 @@ func TestRoutingOff(t *testing.T) {
 	}
 }
 
-// TestRouterCredits: a peer has so many messages in the router at a time; the next one waits
-// with its payload unread until one has left, in order.
+// TestRouterCredits: a peer may have a limited number of messages in the router at a time. The
+// next one waits, with its payload unread, until one of them has left; waiting ones keep order.
 func TestRouterCredits(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-5")
@@ -317,8 +317,8 @@ func TestRouterCredits(t *testing.T) {
 	}
 }
 
-// TestForwardGivenUp: a message whose connection ends while it waits, or while its payload
-// arrives, or that cannot be sent, gives its credit and buffer back and counts.
+// TestForwardGivenUp: a message whose connection ends while it waits or while its payload
+// arrives, or that cannot be sent, returns its credit and buffer, and is counted.
 func TestForwardGivenUp(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-8")
@@ -348,8 +348,8 @@ func TestForwardGivenUp(t *testing.T) {
 	}
 }
 
-// TestForwardMoves: a message that waits for a credit of an NI whose link goes down takes another
-// NI of the net, and is counted there.
+// TestForwardMoves: a message that waits for a credit of an NI whose link goes down is sent
+// by another NI of the net, and is counted there.
 func TestForwardMoves(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-8", "NS-4")
@@ -380,8 +380,9 @@ func TestForwardMoves(t *testing.T) {
 	}
 }
 
-// TestForwardHeals: a message that is to be forwarded heals the NI by which it came and its sender,
-// which a router heals whole at once; one that ends half-way does not.
+// TestForwardHeals: a message that is to be forwarded restores the health of the NI by which
+// it came and of its sender; a router's health is restored in full at once. A message that
+// ends half-way restores nothing.
 func TestForwardHeals(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "HV-6")
@@ -407,7 +408,7 @@ func TestForwardHeals(t *testing.T) {
 	want("arrived", 900, 1000)
 }
 
-// TestForwardNIGoes: messages that came by an NI and wait are dropped when that goes.
+// TestForwardNIGoes: when an NI is removed, waiting messages that came by it are dropped.
 func TestForwardNIGoes(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-8")
@@ -428,8 +429,9 @@ func TestForwardNIGoes(t *testing.T) {
 	}
 }
 
-// TestNextHopDead: a request whose next hop could not be reached a moment ago, or says that its
-// NI is down, is dropped before a buffer is taken; an answer is sent, and later one tries again.
+// TestNextHopDead: a request is dropped before it takes a buffer if its next hop could not be
+// reached a moment ago, or says that its NI is down; an answer is sent nevertheless, and
+// later a request is tried again.
 func TestNextHopDead(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-18")

@@ -29,8 +29,8 @@ var (
 	peer1  = nid.MustParse("10.1.0.2@tcp1")
 )
 
-// driver is a driver whose NI does what the test says. It keeps what it is
-// given until the test finalizes it.
+// driver is a driver whose NI behaves as the test says. It keeps each message and delivery
+// until the test finalizes it.
 type driver struct {
 	id      nid.NID
 	startup func(up lnd.Upcalls) error      // nil succeeds
@@ -107,7 +107,7 @@ func (d *driver) finalize(err error) bool {
 	return true
 }
 
-// inFlight returns the match bits of what the driver has.
+// inFlight returns the match bits of the messages that the driver has.
 func (d *driver) inFlight() []uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -182,7 +182,7 @@ func (u *upper) result(bits uint64) (err error, ended bool) { //nolint:revive //
 	return err, ended
 }
 
-// over returns a context that has ended: nothing is waited for.
+// over returns a context that has ended, so that a call does not wait.
 func over() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -228,7 +228,7 @@ func newRig(t *testing.T, tunables lnd.Tunables, cfg lnet.Config) *rig {
 	return r
 }
 
-// put makes a PUT that its match bits name.
+// put makes a PUT with match bits by which tests recognize it.
 func put(to nid.NID, bits uint64) *lnet.Message {
 	m := new(lnet.Message)
 	m.Init()

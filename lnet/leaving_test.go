@@ -19,8 +19,8 @@ func wantsACK(h *wire.Header) {
 	h.SetPut(wire.PutCmd{AckMD: wire.MDHandle{Interface: 1, Object: 2}})
 }
 
-// leave removes the rig's NI from inside the upcall of a PUT that arrives, and
-// then answers it as message 5.
+// leave removes the rig's NI from inside the upcall of a PUT that arrives, and then answers
+// the PUT with message 5.
 func (r *rig) leave(ctx context.Context, removed chan<- error) {
 	r.up.onDelivered = func(ni *lnet.NI) {
 		go func() { removed <- r.node.RemoveNI(ctx, ni) }()
@@ -28,7 +28,7 @@ func (r *rig) leave(ctx context.Context, removed chan<- error) {
 		answer := put(peerA, 5)
 		answer.Answers, answer.Asker = ni, nid.ProcessID{NID: peerA, PID: nid.LustrePID}
 		r.node.Send(answer)
-		r.send(peerA, 6) // no answer: the NI is gone for it
+		r.send(peerA, 6) // 6 is no answer: the NI does not accept it any more
 	}
 	d := arriving(wantsACK)
 	if _, err := r.ni.Parse(d); err != nil {
@@ -38,8 +38,8 @@ func (r *rig) leave(ctx context.Context, removed chan<- error) {
 	synctest.Wait()
 }
 
-// TestAnswerWhileLeaving: the handler of a message may end the node at once;
-// the sender gets its answer all the same.
+// TestAnswerWhileLeaving: the handler of a message may remove the NI at once; the sender gets
+// its answer nevertheless.
 func TestAnswerWhileLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, lnd.Tunables{}, lnet.Config{})
@@ -60,7 +60,8 @@ func TestAnswerWhileLeaving(t *testing.T) {
 	})
 }
 
-// TestAnswerTooLate: an NI that may not wait any more says what it leaves.
+// TestAnswerTooLate: RemoveNI returns an error when its context ends before the answer has
+// left, and the answer fails.
 func TestAnswerTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, lnd.Tunables{}, lnet.Config{})

@@ -18,9 +18,9 @@ import (
 
 var errUnplugged = errors.New("test: eth0 has no carrier")
 
-// TestLinkDown: a request that is sent by an NI whose link is down fails at once, with the
-// reason; what its driver has is not touched, and an answer is given to it. With the link
-// everything is as before.
+// TestLinkDown: a request by an NI whose link is down fails at once, with the reason.
+// Messages that the driver has are not touched, and answers are passed to it. When the link
+// is up again everything is as before.
 func TestLinkDown(t *testing.T) {
 	spec.Covers(t, "NS-4")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
@@ -45,7 +45,7 @@ func TestLinkDown(t *testing.T) {
 }
 
 // TestLinkStatus: snapshots have the state of the link and its reason. Only changes between
-// up and down are told; a new reason replaces the old one.
+// up and down are reported; a new reason replaces the old one.
 func TestLinkStatus(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	told := 0
@@ -71,8 +71,8 @@ func TestLinkStatus(t *testing.T) {
 	}
 }
 
-// TestLinkMoves: what waits for credits of an NI whose link goes down takes another NI, and
-// so does what is sent then; without another it fails.
+// TestLinkMoves: messages that wait for credits of an NI whose link goes down, and those that
+// are sent then, are sent by another NI; without another they fail.
 func TestLinkMoves(t *testing.T) {
 	spec.Covers(t, "NS-4", "NS-7")
 	r := newRig(t, lnd.Tunables{PeerCredits: 1}, lnet.Config{})
@@ -106,7 +106,7 @@ func TestLinkMoves(t *testing.T) {
 	r.wantResult(1, nil)
 }
 
-// rails makes peerA and peerB one node's, with the statuses that it tells.
+// rails makes peerA and peerB NIDs of one node, with the statuses that the node reports.
 func (r *rig) rails(a, b wire.Status) {
 	r.node.SetPeer(lnet.Peer{
 		Primary: peerA, NIs: []wire.NIStatus{{NID: peerA, Status: a}, {NID: peerB, Status: b}},
@@ -114,7 +114,7 @@ func (r *rig) rails(a, b wire.Status) {
 	})
 }
 
-// took sends some messages to peerA and returns how many went to each of its NIDs.
+// took sends n messages to peerA and returns how many went to each of its NIDs.
 func (r *rig) took(n int) (a, b int) {
 	for range n {
 		r.send(peerA, 1)
@@ -131,8 +131,9 @@ func (r *rig) took(n int) (a, b int) {
 	return a, b
 }
 
-// TestPeerStatus: messages avoid the NID that its node calls down, until the node calls it
-// up or a message comes from it that left after that; with all down they go all the same.
+// TestPeerStatus: messages avoid a NID that its node calls down, until the node calls it up
+// or a message comes from that NID that was sent after the status. If all NIDs are down
+// messages are sent nevertheless.
 func TestPeerStatus(t *testing.T) {
 	spec.Covers(t, "NS-5")
 	synctest.Test(t, func(t *testing.T) {
@@ -179,8 +180,8 @@ func TestPeerStatus(t *testing.T) {
 	})
 }
 
-// TestLinkFlaps: while the link of one of two NIs goes up and down, no message fails, and
-// with that of the only one each either leaves or fails with ENETDOWN.
+// TestLinkFlaps: while the link of one of two NIs goes up and down, no message fails. If
+// there is only one NI, each message either leaves or fails with ENETDOWN.
 func TestLinkFlaps(t *testing.T) {
 	spec.Covers(t, "NS-4", "NS-7")
 	for _, rails := range []int{2, 1} {

@@ -64,7 +64,7 @@ func newCaster(t *testing.T) (*lnet.Node, *upper, *caster) {
 	return r.node, r.up, c
 }
 
-// TestJoinGroup: the driver hears of the first member and of the last.
+// TestJoinGroup: the driver joins a group for the first member, and leaves it with the last.
 func TestJoinGroup(t *testing.T) {
 	node, _, c := newCaster(t)
 	ni, err := node.MulticastNI(nid.NID{})
@@ -120,7 +120,7 @@ func TestMulticastNI(t *testing.T) {
 	if err := plain.ni.JoinGroup(1); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("join: %v", err)
 	}
-	c = &caster{driver: driver{id: second}} // which finds that its network has none
+	c = &caster{driver: driver{id: second}} // a driver that finds its net to have no multicast
 	if _, err := plain.node.AddNI(c, lnd.Config{Net: tcp}); err != nil {
 		t.Fatal(err)
 	}
@@ -129,12 +129,12 @@ func TestMulticastNI(t *testing.T) {
 	}
 }
 
-// TestSendGroup: a datagram leaves without peer, credits and discovery, and an
-// NI that is removed waits for it.
+// TestSendGroup: a datagram leaves without a peer, credits or discovery, and an NI that is
+// removed waits for it.
 func TestSendGroup(t *testing.T) {
 	node, up, c := newCaster(t)
 	node.SetDiscoverer(func(id nid.NID) { t.Errorf("discovery of %v", id) })
-	const n = 1000 // more than credits
+	const n = 1000 // more than there are credits
 	for bits := range uint64(n) {
 		m := put(nid.NID{}, bits)
 		m.Group = 9
@@ -165,8 +165,8 @@ func TestSendGroup(t *testing.T) {
 	}
 }
 
-// TestParseGroup: a datagram from any host is taken or dropped with a reason. It
-// never ends connections, makes no peer, and is no sign of liveness.
+// TestParseGroup: a datagram from any host is taken or dropped with a reason. It never ends
+// connections, makes no peer, and does not count as a sign of life.
 func TestParseGroup(t *testing.T) {
 	stranger := nid.MustParse("10.1.0.77@tcp1")
 	for _, tt := range []struct {
@@ -230,8 +230,8 @@ func TestFailedDatagram(t *testing.T) {
 	}
 }
 
-// TestDatagramsOfPeers: what comes from a node that is known is under its
-// primary NID, and counts for it.
+// TestDatagramsOfPeers: a datagram from a known node carries the node's primary NID, and
+// counts as a sign of life of that node.
 func TestDatagramsOfPeers(t *testing.T) {
 	node, up, c := newCaster(t)
 	var primary nid.NID

@@ -14,8 +14,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestAddNIErrors: an NI that does not start leaves nothing behind, and a
-// driver that let arrivals in early does not hang.
+// TestAddNIErrors: an NI that does not start leaves nothing behind, and a driver that
+// delivers messages before it has started does not hang.
 func TestAddNIErrors(t *testing.T) {
 	broken := errors.New("test: no such interface")
 	for name, c := range map[string]struct {
@@ -62,8 +62,8 @@ func TestAddNIErrors(t *testing.T) {
 	}
 }
 
-// TestAddNIErrno (LN-16): a driver's errno is that of AddNI; without one it is what
-// LNet's drivers say of an interface they cannot use. The text is the driver's.
+// TestAddNIErrno (LN-16): AddNI returns the driver's errno; if the driver has none, the errno
+// that LNet's drivers use for an interface that they cannot use. The text is the driver's.
 func TestAddNIErrno(t *testing.T) {
 	spec.Covers(t, "LN-16")
 	broken := errors.New("test: no such interface")
@@ -82,8 +82,8 @@ func TestAddNIErrno(t *testing.T) {
 	}
 }
 
-// TestAddNIWhenDown: a node that is or goes down gets no NIs, whether the
-// driver has been asked yet or not.
+// TestAddNIWhenDown: no NI can be added to a node that is shut down or is shutting down,
+// whether or not the driver has been started yet.
 func TestAddNIWhenDown(t *testing.T) {
 	for name, startup := range map[string]func(*lnet.Node) error{
 		"before the driver": nil,
@@ -125,8 +125,8 @@ func TestMisuse(t *testing.T) {
 	mustPanic(t, "SetUpper twice", func() { node.SetUpper(&upper{}) })
 }
 
-// TestNIChanges: watchers run after each change and see the new list; the
-// order is that of configuration; what passed a removed NI stays counted.
+// TestNIChanges: watchers run after each change and see the new list, in the order of
+// configuration; the counters of a removed NI are kept.
 func TestNIChanges(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{PID: 99})
 	var seen []string
@@ -166,8 +166,8 @@ func TestNIChanges(t *testing.T) {
 	}
 }
 
-// TestHeldWhileStopping: the layer above can see, while it decides, that an NI
-// is going away, and its Detach comes after that.
+// TestHeldWhileStopping: Stopping reports true before Detach is called, so that a layer above
+// that is about to hold a message can see that the NI is going away.
 func TestHeldWhileStopping(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	r.node.OnNIChange(func() {
@@ -210,8 +210,8 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
-// TestLateArrival: a message of a new peer that arrives when its NI was
-// removed makes no peer that would stay for ever.
+// TestLateArrival: a message of a new peer that arrives when its NI was removed does not make
+// a peer that would never be forgotten.
 func TestLateArrival(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	if err := r.node.RemoveNI(t.Context(), r.ni); err != nil {

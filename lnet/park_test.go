@@ -16,7 +16,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// asked installs a discoverer that notes what it is asked for.
+// asked installs a discoverer, and returns the list of NIDs that it is called for.
 func (r *rig) asked() *[]string {
 	asked := []string{}
 	r.node.SetDiscoverer(func(id nid.NID) { asked = append(asked, id.String()) })
@@ -31,8 +31,8 @@ func upToDate(ids ...nid.NID) lnet.Peer {
 	return p
 }
 
-// TestPark (LN-11): what waits for discovery, what does not, and in which order it
-// goes.
+// TestPark (LN-11): which messages wait for discovery, which do not, and in which order they
+// are sent.
 func TestPark(t *testing.T) {
 	spec.Covers(t, "LN-11")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
@@ -65,8 +65,8 @@ func TestPark(t *testing.T) {
 	}
 }
 
-// TestParkNotForUsers: a message to a process with a user-flagged PID waits for no
-// discovery, which would ask the node at its NID.
+// TestParkNotForUsers: a message to a process with a user-flagged PID does not wait for
+// discovery, which would query the node at its NID instead.
 func TestParkNotForUsers(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	asked := r.asked()
@@ -88,13 +88,13 @@ func TestParkNotForUsers(t *testing.T) {
 	r.finalize(nil)
 }
 
-// TestParkEnds (LN-12): every way in which the wait for discovery ends.
+// TestParkEnds (LN-12): every event that ends the wait for discovery.
 func TestParkEnds(t *testing.T) {
 	spec.Covers(t, "LN-12")
 	for name, c := range map[string]struct {
 		end   func(r *rig)
 		want  error
-		again bool // the next message waits, too
+		again bool // the next message waits as well
 	}{
 		"up to date":         {func(r *rig) { r.node.SetPeer(upToDate(peerA)) }, nil, false},
 		"up to date already": {func(r *rig) { r.node.Discovered(peerA, nil) }, nil, true},
@@ -130,7 +130,8 @@ func TestParkEnds(t *testing.T) {
 	}
 }
 
-// TestParkUnfit: what waited too long or was aborted does not go after all.
+// TestParkUnfit: a message that has waited too long, or was aborted, is not sent after
+// discovery.
 func TestParkUnfit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, lnd.Tunables{}, lnet.Config{TransactionTimeout: time.Minute})
@@ -160,8 +161,8 @@ func TestParkDrains(t *testing.T) {
 	})
 }
 
-// TestKnownPeers: what discovery says counts for peers that exist and for
-// those to come, until it is withdrawn.
+// TestKnownPeers: the results of discovery apply to peers that exist and to those that are
+// made later, until they are withdrawn.
 func TestKnownPeers(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	asked := r.asked()
@@ -196,8 +197,8 @@ func TestKnownPeers(t *testing.T) {
 	}
 }
 
-// TestDetour: a NID that no NI reaches stands for the first of its node's that
-// one reaches and that is not down.
+// TestDetour: messages to a NID that no NI reaches go to the first NID of the same node that
+// an NI reaches and that is not down.
 func TestDetour(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	known := upToDate(peer1, peerA, peerB)
@@ -245,7 +246,7 @@ func TestPrimaryOfArrivals(t *testing.T) {
 	}
 }
 
-// TestParkBound: a peer that is never discovered cannot hold everything.
+// TestParkBound: the messages that wait for the discovery of one peer are limited.
 func TestParkBound(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	r.asked()
@@ -260,8 +261,8 @@ func TestParkBound(t *testing.T) {
 	r.node.FailParked(syscall.ESHUTDOWN)
 }
 
-// TestKnownCostsNothing: a message to a peer that is up to date allocates as
-// little as without discovery.
+// TestKnownCostsNothing: with discovery, a message to a peer that is up to date allocates no
+// more than without.
 func TestKnownCostsNothing(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	r.onSend = func(d *driver, m *lnd.Message) { d.up.Finalize(m, nil) }

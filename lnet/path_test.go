@@ -13,8 +13,7 @@ import (
 	"ulnet/lnet/path"
 )
 
-// newWide returns a rig with lo, two NIs on tcp and one on tcp1; sources tells
-// by which of them a message went out.
+// newWide returns a rig with lo, two NIs on tcp and one on tcp1, and their drivers by NID.
 func newWide(t *testing.T) (r *rig, drivers map[nid.NID]*driver) {
 	t.Helper()
 	r = newRig(t, lnd.Tunables{}, lnet.Config{})
@@ -86,7 +85,7 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// TestNoLoopback: a node without a loopback NI cannot send to itself, and says so.
+// TestNoLoopback: a node without a loopback NI cannot send to itself; the error says so.
 func TestNoLoopback(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	for bits, to := range []nid.NID{self, nid.Lo0()} {

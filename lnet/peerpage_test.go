@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestPeersAfter: the pages of a full table have every peer once, in the order
-// of the nodes' primary NIDs, and the peers of one node together.
+// TestPeersAfter: the pages of a full table contain every peer once, in the order of the
+// nodes' primary NIDs, with the peers of one node together.
 func TestPeersAfter(t *testing.T) {
 	count := 1<<18 - 1
 	if testing.Short() {
@@ -57,7 +57,7 @@ func TestPeersAfter(t *testing.T) {
 	}
 }
 
-// TestPageOfFew: one page has all of a small table, and none of an empty one.
+// TestPageOfFew: one page contains all peers of a small table, and none of an empty one.
 func TestPageOfFew(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	if page := r.node.PeersAfter(nid.NID{}, 10); len(page.Peers)+len(page.Nodes) > 0 || page.Next.IsValid() {

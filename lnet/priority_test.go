@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestPriorityBesideEightStreams: eight peers that take nothing, with long
-// queues. A priority message to any of them leaves at once.
+// TestPriorityBesideEightStreams: eight peers take nothing and have long queues. A priority
+// message to any of them leaves at once.
 func TestPriorityBesideEightStreams(t *testing.T) {
 	const streams, depth, credits = 8, 20, 8
 	r := newRig(t, lnd.Tunables{PeerCredits: credits}, lnet.Config{})

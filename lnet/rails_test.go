@@ -25,8 +25,8 @@ func newRails(t *testing.T) *wide {
 	return &wide{r, drivers}
 }
 
-// by returns, and ends, what went out: for each message, in the order of bits, the NID it
-// left from and that of the next hop.
+// by finalizes the messages that were sent. For each, in the order of bits, it returns the
+// NID it left from and that of the next hop.
 func (w *wide) by(bits ...uint64) (by [][2]nid.NID) {
 	w.t.Helper()
 	at := make(map[uint64][2]nid.NID)
@@ -63,8 +63,8 @@ func (w *wide) want(what string, got [][2]nid.NID, want ...[2]nid.NID) {
 	}
 }
 
-// TestRails: the messages to a multi-rail peer take all rails in turn, and an NI or a
-// peer NI that has gone down none.
+// TestRails: the messages to a multi-rail peer use all rails in turn. An NI or a peer NI that
+// has gone down is not used.
 func TestRails(t *testing.T) {
 	spec.Covers(t, "SP-4", "SP-11")
 	w := newRails(t)
@@ -89,7 +89,7 @@ func TestCreditsCount(t *testing.T) {
 	spec.Covers(t, "SP-18")
 	w := newRails(t)
 	w.node.SetPeer(upToDate(peerA, peerB))
-	for bits := range uint64(2) { // from self, which stay
+	for bits := range uint64(2) { // from self; they stay in flight
 		m := put(peerC, bits)
 		m.Source = self
 		w.node.Send(m)
@@ -100,12 +100,12 @@ func TestCreditsCount(t *testing.T) {
 	if r := w.node.Rail(peerA); r == nil || w.node.Rail(self) != nil {
 		t.Errorf("rail of the peer %v, of this node %v", r, w.node.Rail(self))
 	}
-	w.send(peerA, 5, 6) // every message has ended: by turns
+	w.send(peerA, 5, 6) // all earlier messages have ended, so the NIs take turns
 	w.want("none is", w.by(5, 6), [2]nid.NID{second, peerB}, [2]nid.NID{self, peerA})
 }
 
-// TestChooseAfterDiscovery: a message that waited for discovery goes by a rail that was
-// found by it, also when it was parked for a NID which no NI reaches directly.
+// TestChooseAfterDiscovery: a message that waited for discovery can use a rail that discovery
+// found, also if it waited for a NID that no NI reaches directly.
 func TestChooseAfterDiscovery(t *testing.T) {
 	spec.Covers(t, "SP-17")
 	w := newRails(t)
@@ -122,8 +122,8 @@ func TestChooseAfterDiscovery(t *testing.T) {
 	}
 }
 
-// TestRouted: a message to a net beyond a gateway leaves for the gateway under the name of
-// its destination, and waits for the discovery of that.
+// TestRouted: a message to a net beyond a gateway is sent to the gateway with its destination
+// in the header, and waits for the discovery of that destination.
 func TestRouted(t *testing.T) {
 	spec.Covers(t, "SP-2", "SP-17")
 	w := newRails(t)
@@ -164,7 +164,8 @@ func TestForwarded(t *testing.T) {
 	w.wantResult(1, nil)
 }
 
-// TestRules: selection rules apply to NIs that there are and to those that come, and end.
+// TestRules: selection rules apply to existing NIs and to those that are added later, until
+// the rules are removed.
 func TestRules(t *testing.T) {
 	spec.Covers(t, "UD-11")
 	w := newRails(t)
@@ -185,7 +186,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestRulesStay: selection rules apply to an NI that comes after them, and to the nets of this
+// TestRulesStay: selection rules apply to an NI that is added later, and to the nets of this
 // node after a change of its routes.
 func TestRulesStay(t *testing.T) {
 	spec.Covers(t, "UD-11")
@@ -218,8 +219,8 @@ func TestRulesOfNewPeers(t *testing.T) {
 	w.want("by rule", w.by(1, 2), [2]nid.NID{second, peerB}, [2]nid.NID{second, peerB})
 }
 
-// TestRulesBeyond: a rule about gateways applies to each message to the net beyond them, also to a
-// NID of which nothing is known.
+// TestRulesBeyond: a rule about gateways applies to each message to the net beyond them, also
+// to an unknown NID.
 func TestRulesBeyond(t *testing.T) {
 	spec.Covers(t, "UD-8", "UD-11")
 	r := newRouted(t) // by peerA

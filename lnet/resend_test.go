@@ -18,11 +18,12 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// railed is a node with two NIs, whose driver does what onTry says, and a peer with two.
+// railed is a node with two NIs, whose driver calls onTry for each message, and a peer with
+// two NIs.
 type railed struct {
 	*rig
 	tries []string                               // "NI>NID" of each
-	onTry func(by nid.NID, m *lnd.Message) error // nil: it leaves
+	onTry func(by nid.NID, m *lnd.Message) error // nil: the message leaves
 	told  []recovery.Input
 }
 
@@ -54,7 +55,7 @@ func newRailed(t *testing.T, cfg lnet.Config, local, remote int) *railed {
 	return r
 }
 
-// put sends a PUT and lets it be sent again.
+// put sends a PUT, and waits until it is not sent again any more.
 func (r *railed) put(bits uint64) {
 	r.send(peerA, bits)
 	synctest.Wait()
@@ -111,7 +112,7 @@ func TestResends(t *testing.T) {
 	}
 }
 
-// wantHealth compares the sums of health, of which an NI that there is not counts 1000.
+// wantHealth compares the sums of health; an NI that does not exist counts 1000.
 func (r *railed) wantHealth(local, remote int) {
 	r.t.Helper()
 	sum := func(targets ...recovery.Target) (sum int) {
@@ -131,8 +132,8 @@ func (r *railed) wantHealth(local, remote int) {
 	}
 }
 
-// TestResentElsewhere: the next try takes the NI that is well, and its success counts; the
-// layer above hears of one sending.
+// TestResentElsewhere: the next try uses the healthy NI, and its success is counted; the
+// layer above is told once.
 func TestResentElsewhere(t *testing.T) {
 	spec.Covers(t, "HV-9")
 	synctest.Test(t, func(t *testing.T) {
@@ -162,7 +163,8 @@ func TestResentElsewhere(t *testing.T) {
 	})
 }
 
-// TestNotResent shows HV-8: what ends a message although its class would allow another try.
+// TestNotResent shows HV-8: events that end a message although its class would allow another
+// try.
 func TestNotResent(t *testing.T) {
 	spec.Covers(t, "HV-8")
 	for name, c := range map[string]struct {
@@ -213,8 +215,7 @@ func TestNotResent(t *testing.T) {
 	}
 }
 
-// unhurried is a clock that never gets to what is to be done at once, so that no second
-// try is made.
+// unhurried is a clock that never runs timers without delay, so that no second try is made.
 type unhurried struct{ machine.Clock }
 
 func (c unhurried) AfterFunc(d time.Duration, f func()) machine.Timer {
@@ -228,8 +229,8 @@ type never struct{}
 
 func (never) Stop() bool { return true }
 
-// TestResendEnds: messages that wait for another try when the node shuts down fail, and
-// one whose second try finds no NI says so.
+// TestResendEnds: messages that wait for another try when the node shuts down fail; one whose
+// second try finds no NI fails with an error that says so.
 func TestResendEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRailed(t, lnet.Config{Clock: unhurried{machine.RealClock()}}, 2, 2)
@@ -266,21 +267,21 @@ func TestHeals(t *testing.T) {
 		}
 		r.wantHealth(1000, 1900)
 		r.put(1)
-		r.wantHealth(1100, 1900) // what leaves heals the NI, not the peer
+		r.wantHealth(1100, 1900) // a message that leaves restores the NI's health, not the peer's
 		r.arrive(peerA, nil)
 		r.wantHealth(1200, 1950)
 		r.arrive(peerA, nil)
 		r.wantHealth(1300, 1950)
-		r.arrive(peerB, syscall.EIO) // half-way
+		r.arrive(peerB, syscall.EIO) // a message that ends half-way
 		r.wantHealth(1300, 1850)
 
 		r.node.SetRoutes([]*path.Gateway{{Net: nid.MustParseNet("tcp9"), Router: peerB}})
 		r.arrive(peerB, nil)
-		r.wantHealth(1400, 2000) // a router is well at once
+		r.wantHealth(1400, 2000) // a router's health is restored at once
 	})
 }
 
-// arrive has a PUT come from a peer by the first NI, whole or not.
+// arrive makes a PUT of a peer arrive at the first NI, whole or, with an error, cut off.
 func (r *railed) arrive(from nid.NID, cut error) {
 	d := &lnd.Delivery{From: nid.ProcessID{NID: from, PID: nid.LustrePID}}
 	d.Header.SrcNID, d.Header.SrcPID, d.Header.DestNID = from, nid.LustrePID, self
@@ -322,7 +323,7 @@ func TestHealthSettings(t *testing.T) {
 	}
 }
 
-// timeout is that of the last NI.
+// timeout returns the timeout of the last NI.
 func (r *rig) timeout() time.Duration {
 	nis := r.node.Snapshot().NIs
 	return nis[len(nis)-1].Tunables.Timeout

@@ -32,7 +32,7 @@ func newRouted(t *testing.T) *rig {
 	return r
 }
 
-// routes makes known what a peer says of itself.
+// routes records the features and NIs that a peer reports.
 func (r *rig) routes(id nid.NID, features wire.Features, nis ...wire.NIStatus) {
 	flags := lnet.PeerDiscovered | lnet.PeerNIDsUpToDate | lnet.PeerMultiRail
 	if !features.Has(wire.FeatureRoutingDisabled) {
@@ -47,14 +47,14 @@ const (
 	plain   = routing | wire.FeatureRoutingDisabled
 )
 
-// from returns a message of a process by the connection of another one.
+// from returns a message with the given source that arrives from process by.
 func from(by, source nid.NID) *lnd.Delivery {
 	d := arriving(func(h *wire.Header) { h.SrcNID = source })
 	d.From.NID = by
 	return d
 }
 
-// TestRoutedSource: which peers may speak for nodes on other nets.
+// TestRoutedSource: which peers may bring messages with source NIDs on other nets.
 func TestRoutedSource(t *testing.T) {
 	spec.Covers(t, "RT-13", "RT-14", "RT-19")
 	user := func(d *lnd.Delivery) { d.From.PID = nid.UserPID | 7 }
@@ -62,7 +62,7 @@ func TestRoutedSource(t *testing.T) {
 		name   string
 		by     nid.NID
 		source nid.NID
-		known  wire.Features // what by says of itself; 0: nothing
+		known  wire.Features // what by reports; 0: nothing
 		change func(*lnd.Delivery)
 		want   lnet.DropReason
 		strict lnet.DropReason // with drop_asym_route
@@ -111,8 +111,8 @@ func TestRoutedSource(t *testing.T) {
 	}
 }
 
-// TestRoutedResponder: an answer through a gateway comes from the process that Responder names,
-// whether the net of its node tells processes apart or not.
+// TestRoutedResponder: an answer through a gateway comes from the process that Responder
+// returns, whether or not the drivers of its net tell processes apart.
 func TestRoutedResponder(t *testing.T) {
 	spec.Covers(t, "PT-32")
 	for _, far := range []string{"10.1.0.5@tcp1", "10.1.0.5@o2ib1"} {
@@ -130,8 +130,8 @@ func TestRoutedResponder(t *testing.T) {
 	}
 }
 
-// TestRouterSpeaksForNeighbour: a router that is no gateway does not speak, under the name that it
-// has on another net, for a node that is on a net of this node too.
+// TestRouterSpeaksForNeighbour: a node on a net of this node has a NID on tcp1 too. Only the
+// gateway to tcp1 may bring messages with that NID as their source, no other router.
 func TestRouterSpeaksForNeighbour(t *testing.T) {
 	spec.Covers(t, "RT-19")
 	r := newRouted(t)
@@ -153,9 +153,9 @@ var (
 	near2 = nid.MustParse("10.9.0.2@tcp9")
 )
 
-// TestUnknownRouter: a peer that brings messages of others is asked once what it is. Until it has
-// answered for the first time they are taken, as kernels take them; if it does not answer, no
-// more are.
+// TestUnknownRouter: a peer that brings messages of others is asked once whether it is a
+// router. Until its first answer these messages are taken, as kernels take them; if it does
+// not answer, later ones are refused.
 func TestUnknownRouter(t *testing.T) {
 	spec.Covers(t, "RT-13")
 	r := newRouted(t)
@@ -195,8 +195,8 @@ func TestUnknownRouter(t *testing.T) {
 	}
 }
 
-// TestUnknownRouterAnswers: what an unknown router brought before it said that it routes none is
-// all that it ever brings.
+// TestUnknownRouterAnswers: only messages that an unknown router brings before it reports
+// that it does not route are taken.
 func TestUnknownRouterAnswers(t *testing.T) {
 	spec.Covers(t, "RT-13")
 	r := newRouted(t)
@@ -210,7 +210,8 @@ func TestUnknownRouterAnswers(t *testing.T) {
 	}
 }
 
-// TestRoutesChangeUnderWay: messages go by one gateway while routes by others come and go.
+// TestRoutesChangeUnderWay: messages go by one gateway while routes by other gateways are
+// added and removed.
 func TestRoutesChangeUnderWay(t *testing.T) {
 	spec.Covers(t, "RT-13")
 	r := newRouted(t)
@@ -235,8 +236,8 @@ func TestRoutesChangeUnderWay(t *testing.T) {
 	}
 }
 
-// TestSendByGateway: a message to another net goes to a gateway's NID and the node itself; its
-// header names the final NID.
+// TestSendByGateway: a message to another net goes to a NID of a gateway; its header names
+// the final NID.
 func TestSendByGateway(t *testing.T) {
 	spec.Covers(t, "RT-15")
 	r := newRouted(t)
@@ -263,8 +264,8 @@ func TestSendByGateway(t *testing.T) {
 	r.wantResult(2, syscall.EHOSTUNREACH)
 }
 
-// TestAnswerThroughGateway: an answer leaves by the gateway that has brought the request, and by a
-// route if that is none.
+// TestAnswerThroughGateway: an answer leaves by the gateway that brought the request, and by
+// a route if that is no gateway any more.
 func TestAnswerThroughGateway(t *testing.T) {
 	spec.Covers(t, "RT-16")
 	for name, by := range map[string]nid.NID{"a gateway": peerC, "a router that is no gateway": peerB} {
@@ -291,8 +292,8 @@ func TestAnswerThroughGateway(t *testing.T) {
 	}
 }
 
-// TestGatewayDown: a gateway that fails its check is not used, and its connections are closed; a
-// message from behind it, or a check that succeeds, brings it back.
+// TestGatewayDown: a gateway that fails its check is not used, and its connections are
+// closed; a message from behind it, or a check that succeeds, makes it usable again.
 func TestGatewayDown(t *testing.T) {
 	spec.Covers(t, "RT-12", "RT-17")
 	r := newRouted(t)
@@ -323,7 +324,7 @@ func TestGatewayDown(t *testing.T) {
 	r.wantResult(4, nil)
 }
 
-// TestGatewayTells: what a gateway says of itself decides.
+// TestGatewayTells: the state that a gateway reports decides whether its routes are used.
 func TestGatewayTells(t *testing.T) {
 	spec.Covers(t, "RT-10", "RT-11")
 	r := newRouted(t)
@@ -359,7 +360,7 @@ func TestGatewaySick(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	sensitive := route.New(tcp1, peerA)
 	sensitive.Sensitivity = 300
-	r.node.SetDiscoverer(func(nid.NID) {}) // only with discovery is the health of gateways known well enough
+	r.node.SetDiscoverer(func(nid.NID) {}) // only with discovery is the health of gateways known
 	if err := r.node.AddRoute(sensitive); err != nil {
 		t.Fatal(err)
 	}
@@ -404,7 +405,8 @@ func TestCheckBeforeUse(t *testing.T) {
 	r.wantResult(2, nil)
 }
 
-// TestGatewaySensitivity: a failure takes from the health of a gateway what its routes say.
+// TestGatewaySensitivity: a failure reduces the health of a gateway by the sensitivity that
+// its routes give.
 func TestGatewaySensitivity(t *testing.T) {
 	spec.Covers(t, "RT-2")
 	for _, c := range []struct{ own, want int }{{1, 900}, {250, 750}, {1000, 0}} {
@@ -422,7 +424,8 @@ func TestGatewaySensitivity(t *testing.T) {
 	}
 }
 
-// TestChangeRoutes: routes come and go, and keep what is known of their gateways.
+// TestChangeRoutes: routes can be added and removed; what is known about their gateways is
+// kept.
 func TestChangeRoutes(t *testing.T) {
 	spec.Covers(t, "RT-1")
 	r := newRouted(t)
@@ -462,8 +465,8 @@ func TestChangeRoutes(t *testing.T) {
 	}
 }
 
-// TestRoutedLiveness: a process behind a gateway is heard under its own name, and up while a
-// route leads to it.
+// TestRoutedLiveness: a process behind a gateway is heard of under its own name, and counts
+// as up while a route leads to it.
 func TestRoutedLiveness(t *testing.T) {
 	spec.Covers(t, "RT-18")
 	r := newRouted(t)

@@ -26,9 +26,9 @@ func (r *rig) arrives(ni *lnet.NI, d *lnd.Delivery) string {
 	return lnet.NotDropped.String()
 }
 
-// TestForgedMessageCountsForItsSender (LN-4): what a peer sends under another's name
-// appears among the drops of the sender, keeps the sender's connection, and says
-// nothing of the other.
+// TestForgedMessageCountsForItsSender (LN-4): a message that a peer sends under another's
+// name is counted among the drops of the peer that sent it. That peer keeps its connection,
+// and nothing is concluded about the other.
 func TestForgedMessageCountsForItsSender(t *testing.T) {
 	spec.Covers(t, "LN-4")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
@@ -52,8 +52,8 @@ func TestForgedMessageCountsForItsSender(t *testing.T) {
 	}
 }
 
-// TestSourceUnchecked: a node that is told to believe headers takes messages
-// under any name but its own.
+// TestSourceUnchecked: a node that is configured not to check sources takes messages under
+// any name but its own.
 func TestSourceUnchecked(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(h *wire.Header)
@@ -77,8 +77,8 @@ func TestSourceUnchecked(t *testing.T) {
 	}
 }
 
-// TestProcessesAtTheSource: where the driver tells processes apart, so does the
-// check of the source. On RDMA it does not.
+// TestProcessesAtTheSource: on nets whose driver tells processes apart the check of the
+// source compares processes too. On RDMA it does not.
 func TestProcessesAtTheSource(t *testing.T) {
 	rdma := nid.MustParse("10.2.0.1@o2ib")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
@@ -102,8 +102,8 @@ func TestProcessesAtTheSource(t *testing.T) {
 	}
 }
 
-// TestOwnNameAfterAddNI: a name that becomes ours is refused from then on, also
-// on a connection that has had it for longer.
+// TestOwnNameAfterAddNI: a source NID that becomes one of this node is refused from then on,
+// also on a connection that has used it before.
 func TestOwnNameAfterAddNI(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	d := arriving(nil)

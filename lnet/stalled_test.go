@@ -18,8 +18,7 @@ import (
 // numbered is the i-th of many peers, from 0 on.
 func numbered(i int) nid.NID { return nid.FromNumber(tcp, 0x0B000000+uint32(i)) }
 
-// waitsFor has the driver report what it gets for some NIDs as waiting for a
-// connection.
+// waitsFor makes the driver report that its messages for some NIDs wait for a connection.
 func (r *rig) waitsFor(unconnected func(nid.NID) bool) {
 	r.onSend = func(d *driver, m *lnd.Message) {
 		if unconnected(m.Target.NID) {
@@ -84,8 +83,8 @@ func TestDiallingTakesNoCredits(t *testing.T) {
 	}
 }
 
-// TestBacklogIsBounded: what waits behind a dial is refused beyond 65536
-// messages of one peer, and beyond the room that others have left.
+// TestBacklogIsBounded: messages that wait for a connection are refused beyond 65536 for one
+// peer, and beyond the room that other peers have left.
 func TestBacklogIsBounded(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	r.waitsFor(func(id nid.NID) bool { return id != peerA })
@@ -134,8 +133,8 @@ func TestBacklogIsBounded(t *testing.T) {
 	}
 }
 
-// TestStalledPeersHoldHalf (LN-20): peers from which nothing has left for 100 ms keep
-// half of the credits from others, however many these peers are.
+// TestStalledPeersHoldHalf (LN-20): peers to which no message has left for 100 ms use half of
+// the credits at most, however many such peers there are.
 func TestStalledPeersHoldHalf(t *testing.T) {
 	spec.Covers(t, "LN-20")
 	for name, stuck := range map[string]int{"as many as take all credits": 32, "many more": 1000} {
@@ -162,7 +161,7 @@ func TestStalledPeersHoldHalf(t *testing.T) {
 				if n := r.toPeer(peerA); n != 8 {
 					t.Errorf("%d messages to the live peer are in flight, want 8", n)
 				}
-				for i := range 128 { // of peers that have just come
+				for i := range 128 { // of new peers
 					r.send(nid.FromNumber(tcp, 0x0C000000+uint32(i)), 2)
 				}
 				for range 1000 {
@@ -193,8 +192,7 @@ func (r *rig) toPeer(id nid.NID) (n int) {
 	return n
 }
 
-// TestStalledPeerMoves: a peer from which something leaves again counts like
-// any other.
+// TestStalledPeerMoves: a peer to which messages leave again is treated like any other.
 func TestStalledPeerMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, lnd.Tunables{Credits: 4, PeerCredits: 4}, lnet.Config{})
@@ -218,8 +216,8 @@ func TestStalledPeerMoves(t *testing.T) {
 	})
 }
 
-// TestStalledPeerGetsNoMore: spare credits are not for stalled peers, until a
-// message of theirs leaves.
+// TestStalledPeerGetsNoMore: stalled peers get no spare credits, until a message of theirs
+// leaves.
 func TestStalledPeerGetsNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, lnd.Tunables{Credits: 4, PeerCredits: 4}, lnet.Config{})
@@ -237,8 +235,8 @@ func TestStalledPeerGetsNoMore(t *testing.T) {
 	})
 }
 
-// TestUrgentWaiters (LN-21): with all urgent credits in use, the next one of them goes
-// to the urgent message that has waited longest, before any normal message.
+// TestUrgentWaiters (LN-21): with all priority credits in use, the next one that is returned
+// goes to the priority message that has waited longest, before any normal message.
 func TestUrgentWaiters(t *testing.T) {
 	spec.Covers(t, "LN-21")
 	r := newRig(t, lnd.Tunables{Credits: 2, PeerCredits: 2}, lnet.Config{})
@@ -259,8 +257,8 @@ func TestUrgentWaiters(t *testing.T) {
 	wantBits(t, "order", r.up.order, 11, 1, 2, 12, 13, 14, 15, 3)
 }
 
-// TestUrgentOfWaitingPeer: an urgent message does not stay behind normal ones
-// of its peer that wait for the NI already.
+// TestUrgentOfWaitingPeer: a priority message does not wait behind normal messages of its
+// peer that already wait for the NI.
 func TestUrgentOfWaitingPeer(t *testing.T) {
 	r := newRig(t, lnd.Tunables{Credits: 1, PeerCredits: 1}, lnet.Config{})
 	r.send(peerA, 1)
@@ -307,8 +305,8 @@ func TestRemovedTwice(t *testing.T) {
 	})
 }
 
-// TestNIGoesWithItsMessages: when an NI goes, what waits for discovery, for a
-// peer credit and for an NI credit beyond it fails, and nothing beyond another.
+// TestNIGoesWithItsMessages: when an NI is removed, its messages that wait for discovery, for
+// a peer credit or for an NI credit fail, and no messages of another NI.
 func TestNIGoesWithItsMessages(t *testing.T) {
 	r := newRig(t, lnd.Tunables{Credits: 2, PeerCredits: 1}, lnet.Config{})
 	other := &driver{id: self1}

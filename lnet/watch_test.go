@@ -22,10 +22,10 @@ var (
 	lustreB = nid.ProcessID{NID: peerB, PID: nid.LustrePID}
 )
 
-// story is what a watcher was told.
+// story is the list of changes that a watcher was told.
 type story struct {
 	words []string
-	then  func() // called once, from inside a call
+	then  func() // called once, from inside tell
 }
 
 func (s *story) tell(c lnet.PeerChange) {
@@ -38,7 +38,7 @@ func (s *story) tell(c lnet.PeerChange) {
 			word += "(moved)"
 		}
 	} else if cause != nil {
-		word += "?" // there is no cause of being up
+		word += "?" // a cause is given for down only
 	}
 	if c.Known {
 		word = "is " + word
@@ -60,7 +60,8 @@ func (s *story) want(t *testing.T, want string) {
 
 func down(errno syscall.Errno) string { return fmt.Sprintf("down(%d)", int(errno)) }
 
-// TestWatchPeer: up and down in turn, from before the first connection on.
+// TestWatchPeer: the watcher is told of up and down in turn, also before the first
+// connection.
 func TestWatchPeer(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	var s, user story
@@ -90,8 +91,8 @@ func TestWatchPeer(t *testing.T) {
 	user.want(t, "")
 }
 
-// TestWatchPeerLate: what is known is told before WatchPeer returns, of this
-// process alone.
+// TestWatchPeerLate: if the state is known WatchPeer reports it before it returns, for the
+// given process alone.
 func TestWatchPeerLate(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	r.ni.PeerUp(lustreA)
@@ -114,7 +115,7 @@ func TestWatchPeerLate(t *testing.T) {
 	}
 }
 
-// TestWatchPeerMerges: changes while f runs become at most one down and one up.
+// TestWatchPeerMerges: changes while f runs are merged into at most one down and one up.
 func TestWatchPeerMerges(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -156,8 +157,8 @@ func TestWatchPeerMerges(t *testing.T) {
 	})
 }
 
-// TestWatchPeerNIDs: any NID of a node stands for the node, also one that
-// discovery finds out about later.
+// TestWatchPeerNIDs: any NID of a node stands for the node, also a NID that discovery finds
+// later.
 func TestWatchPeerNIDs(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	both := lnet.Peer{Primary: peer1, NIs: []wire.NIStatus{{NID: peer1}, {NID: peerA}, {NID: peerB}}}
@@ -181,8 +182,8 @@ func TestWatchPeerNIDs(t *testing.T) {
 	s.want(t, "down(moved)")
 }
 
-// TestWatchPeerEvicted: a peer that the table forgets is down already, and what
-// fails then is told of all the same.
+// TestWatchPeerEvicted: a peer that the table forgets was reported as down already; watchers
+// are still told of its later changes, and of failures of peers that were never connected.
 func TestWatchPeerEvicted(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 1})
 	var s, never story
@@ -202,8 +203,8 @@ func TestWatchPeerEvicted(t *testing.T) {
 	s.want(t, "up")
 }
 
-// TestWatchPeerNI: without the NI no peer is reached, and this node is up while
-// it has lo.
+// TestWatchPeerNI: without the NI no peer can be reached; this node itself is up while it has
+// lo.
 func TestWatchPeerNI(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	var s, own story
@@ -219,13 +220,13 @@ func TestWatchPeerNI(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.want(t, "up "+down(syscall.ESHUTDOWN))
-	own.want(t, down(syscall.ESHUTDOWN)) // not under this NID
+	own.want(t, down(syscall.ESHUTDOWN)) // the node is not up under the NID of the removed NI
 	r.ni.PeerUp(lustreA)
 	s.want(t, "")
 }
 
-// TestWatchPeerFlapping: whatever happens at once on two NIs, watchers are told
-// up and down in turn, one call at a time, and the right state in the end.
+// TestWatchPeerFlapping: whatever happens at once on two NIs, watchers are told up and down
+// in turn, one call at a time, and the current state in the end.
 func TestWatchPeerFlapping(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	other := &driver{id: second}
@@ -270,7 +271,7 @@ func TestWatchPeerFlapping(t *testing.T) {
 		})
 	}
 	group.Go(func() {
-		for range flaps { // others come and go meanwhile
+		for range flaps { // other watchers come and go meanwhile
 			r.node.WatchPeer(lustreA, func(lnet.PeerChange) {})()
 		}
 	})
