@@ -6,8 +6,8 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// faults is the ground truth: what was done to nodes and links, as far as it excuses that an
-// observer considers a node dead. docs/gossip.md, "When a node counts as dead", has all excuses:
+// faults is the ground truth: the faults of nodes and links that excuse an observer for
+// considering a node dead. docs/gossip.md, "When a node counts as dead", lists all excuses:
 //
 //	the node does not run, is silent after its start or is paused       nodeState.fine
 //	no path leads from it to the observer, not even over others         links.leads
@@ -17,8 +17,8 @@ import (
 //	parts come together that were apart for long                        links.together
 //	more than six of ten have just failed at once                       few
 //
-// There is no other excuse: not that many others are dead or out of reach, that messages
-// are lost, or that the observer itself was paused.
+// There is no other excuse: not that many others are dead or out of reach, that messages are
+// lost, or that the observer itself was paused.
 type faults struct {
 	clock func() time.Duration
 	grace time.Duration
@@ -26,14 +26,14 @@ type faults struct {
 	links links
 }
 
-// never is an instant that has not come.
+// never is an instant that is not reached.
 const never = time.Duration(-1)
 
-// nodeState is the ground truth of a node.
+// nodeState is the ground truth about a node.
 type nodeState struct {
-	fine  time.Duration // since when it has run and spoken; never: it does not
-	spoke time.Duration // fine as it would be without the pause that lasts
-	ended time.Duration // when its latest incarnation that is over has ended
+	fine  time.Duration // since when the node has run and spoken; never: it does not do so now
+	spoke time.Duration // value that fine would have without the present pause
+	ended time.Duration // when the node's latest incarnation that has ended did so
 	down  bool
 	// silent: the silence after its start lasts; loud: when that ended.
 	silent bool
@@ -56,7 +56,7 @@ func (t *faults) start(id sim.NodeID, silent bool) {
 	}
 }
 
-// set sets since when a node is fine.
+// set sets the instant since which a node is fine.
 func (t *faults) set(id sim.NodeID, since time.Duration) {
 	f := &t.nodes[id]
 	was := f.fine != never
@@ -66,13 +66,13 @@ func (t *faults) set(id sim.NodeID, since time.Duration) {
 	}
 }
 
-// speaks notes that a node's silence has ended.
+// speaks records that a node's silence has ended.
 func (t *faults) speaks(id sim.NodeID) {
 	t.nodes[id].silent, t.nodes[id].loud = false, t.clock()
 	t.set(id, t.clock())
 }
 
-// silent notes that a node takes part no more.
+// silent records that a node has stopped taking part.
 func (t *faults) silent(id sim.NodeID) { t.set(id, never) }
 
 func (t *faults) end(id sim.NodeID) {
@@ -107,8 +107,8 @@ func (t *faults) excused(observer, subject sim.NodeID) bool {
 	return t.links.apart(subject, observer, now-t.grace)
 }
 
-// few reports whether less than four of ten nodes are left for an observer, so recently that
-// it may not have noticed. False deaths in that time are counted, because they are rare.
+// few reports whether less than four of ten nodes are left for an observer, since so short a
+// time that it may not have noticed. False deaths in that time are counted separately.
 func (t *faults) few(observer sim.NodeID) bool {
 	return t.clock()-t.links.worse < t.grace && 10*t.links.fewest(observer, t.clock()-t.grace) < 4*len(t.nodes)
 }

@@ -34,7 +34,7 @@ func (c Measured) Islands(count int, lasting time.Duration) (Gone, error) {
 	})
 }
 
-// gone lets a cluster run, injects a fault, and lets the remaining nodes run on.
+// gone runs a cluster, injects a fault, and then runs the remaining nodes.
 func (c Measured) gone(lasting time.Duration, left int, happen func(*Net)) (g Gone, err error) {
 	cfg := c.config()
 	cfg.Bare = false
@@ -42,7 +42,7 @@ func (c Measured) gone(lasting time.Duration, left int, happen func(*Net)) (g Go
 	if err != nil {
 		return g, err
 	}
-	// Parameters ride in the first N cycles: traffic counts after them.
+	// Messages carry parameters in the first N cycles, so traffic is counted after these.
 	settled := time.Duration(c.Nodes+settle) * Interval
 	begin := settled + settle*Interval + time.Duration(c.Seed%uint64(Interval))
 	sent := [4]uint64{}

@@ -7,20 +7,21 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// links records between which nodes news can pass, directly or over others, now and lately.
+// links records between which nodes news can pass, directly or through other nodes, now and in
+// the past.
 type links struct {
-	fine  []bool        // by node: it runs and speaks, so that news passes through it
-	worse time.Duration // when a node was last lost, or a link
+	fine  []bool        // by node: it runs and speaks, so news passes through it
+	worse time.Duration // when a node or a link was last lost
 
 	limit    time.Duration // longest partition after which clocks are still in step
 	since    time.Duration // when the current partition began
 	together time.Duration // when partitions that lasted for longer were last healed
 	sim.Cuts
 	paths paths
-	past  []era // that have ended, the oldest first
+	past  []era // eras that have ended, the oldest first
 }
 
-// era is a time in which the paths were the same.
+// era is a period in which the paths did not change.
 type era struct {
 	paths
 	ended time.Duration
@@ -29,17 +30,17 @@ type era struct {
 // paths says between which nodes news can pass. Nodes that partitions and cuts treat alike
 // are a class.
 type paths struct {
-	class  []int32  // by node; nil: all are one class
-	direct [][]bool // by classes: a message gets from one to the other
-	fine   []int    // by class: how many nodes of it are
-	open   [][]bool // by classes: news does, over nodes that are fine
+	class  []int32  // class of each node; nil: all nodes are one class
+	direct [][]bool // by classes: a message gets directly from one to the other
+	fine   []int    // by class: number of its nodes that are fine
+	open   [][]bool // by classes: news gets from one to the other, through nodes that are fine
 }
 
 func (l *links) init(nodes int, limit time.Duration) {
 	l.fine, l.limit, l.together = make([]bool, nodes), limit, never
 }
 
-// partition replaces the partition, and keeps cuts.
+// partition replaces the partition; cuts stay.
 func (l *links) partition(sets []sim.NodeSet, now time.Duration) {
 	l.worse = now
 	l.Partition(len(l.fine), sets)
@@ -60,7 +61,7 @@ func (l *links) heal(now time.Duration) {
 	l.change(now)
 }
 
-// relay notes whether a node is fine, so that news passes through it.
+// relay records whether a node is fine, so that news passes through it.
 func (l *links) relay(id sim.NodeID, fine bool, now time.Duration) {
 	if l.fine[id] = fine; !fine {
 		l.worse = now
@@ -120,7 +121,7 @@ func (l *links) classify() paths {
 	return w
 }
 
-// key is the same for nodes that partition and cuts treat alike.
+// key returns a key that is equal for nodes that partition and cuts treat alike.
 func (l *links) key(id sim.NodeID) (key []byte) {
 	if l.Sides != nil {
 		s := l.Sides[id]
@@ -138,7 +139,7 @@ func (l *links) key(id sim.NodeID) (key []byte) {
 	return key
 }
 
-// close finds the paths over other nodes (Warshall's algorithm).
+// close finds the paths through other nodes (Warshall's algorithm).
 func (w *paths) close() {
 	w.open = make([][]bool, len(w.direct))
 	for a, row := range w.direct {
@@ -159,8 +160,9 @@ func (w *paths) close() {
 	}
 }
 
-// leads reports whether news of a node could reach an observer in time: there is a path, and
-// both have links enough. Through a narrow path news needs longer than among as many nodes.
+// leads reports whether news of a node can reach an observer in time: there is a path, and the
+// classes of both have enough links. Over few links news takes longer than among the same
+// number of nodes without faults.
 func (w *paths) leads(subject, observer sim.NodeID) bool {
 	if w.class == nil {
 		return true
@@ -184,7 +186,7 @@ func (w *paths) linked(class int32) bool {
 	return 2*directly >= all
 }
 
-// heard is the number of nodes that are fine and of which news can reach an observer.
+// heard returns how many nodes are fine and have a path for their news to an observer.
 func (w *paths) heard(observer sim.NodeID) (count int) {
 	for c, fine := range w.fine {
 		if w.open[c][w.class[observer]] {
@@ -194,7 +196,7 @@ func (w *paths) heard(observer sim.NodeID) (count int) {
 	return count
 }
 
-// fewest is the lowest number of heard since an instant.
+// fewest returns the lowest value of heard since an instant.
 func (l *links) fewest(observer sim.NodeID, since time.Duration) (count int) {
 	for _, fine := range l.fine {
 		if fine {

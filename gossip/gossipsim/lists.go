@@ -7,10 +7,10 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// lists are the lists of participants of a run, each made once.
+// lists has the lists of participants of a run, each only once.
 type lists struct {
 	nodes  int
-	staged []*engine.List // in the order in which they came up, the first one first
+	staged []*engine.List // in the order in which they were first staged, the initial list first
 	byText map[string]*engine.List
 }
 
@@ -24,7 +24,7 @@ func (l *lists) init(nodes, members int) error {
 	return err
 }
 
-// of returns the list of some nodes.
+// of returns the list of a set of nodes.
 func (l *lists) of(set sim.NodeSet) (*engine.List, error) {
 	text := set.String()
 	if list := l.byText[text]; list != nil {
@@ -41,8 +41,7 @@ func (l *lists) of(set sim.NodeSet) (*engine.List, error) {
 	return list, err
 }
 
-// parse returns the list of the nodes that a text names, which is about to be staged at a node,
-// and records that it is.
+// parse returns the list of the nodes that a text names, and records that it is staged.
 func (l *lists) parse(text string) (*engine.List, error) {
 	set, err := sim.ParseNodes(text, l.nodes)
 	if err != nil {
@@ -55,8 +54,8 @@ func (l *lists) parse(text string) (*engine.List, error) {
 	return list, err
 }
 
-// start is the list that a node begins with: the latest that has it; for one
-// that is in none, the first with it added.
+// start returns the list that a node begins with: the latest list that contains the node or, if
+// none does, the first list with the node added.
 func (l *lists) start(id sim.NodeID) (*engine.List, error) {
 	for i := len(l.staged) - 1; i >= 0; i-- {
 		if l.staged[i].Index(simlnd.NID(id)) >= 0 {
@@ -66,7 +65,7 @@ func (l *lists) start(id sim.NodeID) (*engine.List, error) {
 	return l.with(id)
 }
 
-// with is the first list with a node added.
+// with returns the first list with a node added.
 func (l *lists) with(id sim.NodeID) (*engine.List, error) {
 	nodes := []sim.NodeID{id}
 	for i := range l.staged[0].Len() {

@@ -20,16 +20,16 @@ func Flat(loss float64) *sim.Flat {
 	}}
 }
 
-// Measured is what measurements have in common.
+// Measured has the parameters that measurements share.
 type Measured struct {
-	Nodes   int     // how many
-	Columns int     // tracked nodes, the first ones; 0: all
+	Nodes   int     // number of nodes
+	Columns int     // number of tracked nodes, which are the first ones; 0: all nodes
 	Loss    float64 // probability of the loss of a message, 0 to 1
 	Seed    uint64  // of the run
-	Strict  bool    // gossip by the letter of the design
+	Strict  bool    // gossip strictly as the design says
 }
 
-// config is the configuration of a measurement in which all start at once.
+// config returns the configuration of a measurement in which all nodes start at once.
 func (c Measured) config() Config {
 	return Config{
 		Network: scenario.Network{Nodes: c.Nodes, Seed: c.Seed, Topology: Flat(c.Loss)}, Bare: true,
@@ -37,5 +37,5 @@ func (c Measured) config() Config {
 	}
 }
 
-// cyclesOf is a time in gossip cycles, rounded up.
+// cyclesOf returns a time in gossip cycles, rounded up.
 func cyclesOf(d time.Duration) int { return int((d + Interval - 1) / Interval) }

@@ -8,12 +8,12 @@ const (
 	reply
 )
 
-// pool has the memory of messages. That of a delivered message is reused once the step with
-// it is over and digested; that of a lost one is garbage.
+// pool reuses the memory of messages. The memory of a delivered message is reused after the
+// step that handles it; the memory of a lost message is left to the garbage collector.
 type pool struct {
 	free []*kit.Message
-	used *kit.Message // delivered in the latest step
-	off  bool         // a message may come twice
+	used *kit.Message // the message delivered in the latest step
+	off  bool         // memory is not reused, because a message may be delivered twice
 }
 
 // take returns a message with a copy of data.
@@ -31,7 +31,7 @@ func (p *pool) take(isReply bool, data []byte) *kit.Message {
 	return m
 }
 
-// delivered notes the message of this step, nil for none.
+// delivered records the message of this step, nil for none.
 func (p *pool) delivered(m *kit.Message) {
 	if p.used != nil && !p.off {
 		p.free = append(p.free, p.used)

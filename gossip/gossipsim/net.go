@@ -18,12 +18,12 @@ import (
 type Config struct {
 	scenario.Network
 
-	// Gossip is for all nodes. Seed is each incarnation's own.
+	// Gossip is the configuration of all nodes. Each incarnation has a Seed of its own.
 	Gossip gossip.Config
 	// Columns, if not 0, tracks the first participants only; not at Stacks.
 	Columns int
-	// ColdStart says which incarnations speak at once; nil: the first ones of
-	// nodes, if Gossip.ColdStart says so.
+	// ColdStart says which incarnations speak at once; nil: the first incarnation of each node, if
+	// Gossip.ColdStart is set.
 	ColdStart func(sim.Incarnation) bool
 	// Members is how many nodes the first list has; 0: all.
 	Members int
@@ -35,7 +35,7 @@ type Config struct {
 	Tell func(at time.Duration, node sim.NodeID, e *engine.Event)
 	// Bare leaves contents out of the digest and checks no events, for speed.
 	Bare bool
-	// Record takes a recording of the machines.
+	// Record, if not nil, gets a recording of the machines.
 	Record io.Writer
 }
 
@@ -55,17 +55,17 @@ type Net struct {
 	pool pool
 }
 
-// incarnation is a bare machine or an agent on a node.
+// incarnation is the bare machine or the agent of one incarnation of a node.
 type incarnation interface {
 	view() view
-	stopped() bool // it takes part no more
+	stopped() bool // it has stopped taking part
 	quorum() bool
 	clock() uint64
 	stats() engine.Stats
 }
 
-// New makes a network. Its nodes start when it runs. The error is a
-// *gossip.Error, or the simulator's.
+// New makes a network. Its nodes start when it runs. The error is a *gossip.Error or one of the
+// simulator.
 func New(cfg Config) (*Net, error) {
 	n, err := prepare(cfg)
 	if err != nil {
@@ -80,7 +80,7 @@ func New(cfg Config) (*Net, error) {
 	return n, err
 }
 
-// prepare makes a Net without a network.
+// prepare makes a Net without the network of the simulator.
 func prepare(cfg Config) (*Net, error) {
 	cfg.Members = cmp.Or(cfg.Members, cfg.Nodes)
 	n := &Net{cfg: cfg, incarnations: make([]incarnation, cfg.Nodes), Base: kit.Base{Log: cfg.Log}}
@@ -94,7 +94,7 @@ func prepare(cfg Config) (*Net, error) {
 	return n, err
 }
 
-// machines is what runs at the level of machines.
+// machines describes the bare machines to the simulation kit.
 func (n *Net) machines() kit.Machines[*kit.Message] {
 	return kit.Machines[*kit.Message]{Boot: n.boot, OnEvent: n.event, Codec: kit.Codec(reply), Hash: kit.Hash, Bare: n.cfg.Bare}
 }
@@ -134,18 +134,18 @@ func (n *Net) happens(a *sim.Act, do func()) {
 	do()
 }
 
-// began notes that an incarnation begins.
+// began records that an incarnation begins.
 func (n *Net) began(id sim.NodeID, k incarnation, begins sim.Incarnation, silent bool) {
 	n.incarnations[id] = k
 	n.faults.start(id, silent)
 	n.Begins(begins)
 }
 
-// Limits are those of the first list.
+// Limits returns the limits for the first list.
 func (n *Net) Limits() engine.Limits { return n.limits }
 
-// Cycles is the time of so many gossip cycles.
+// Cycles returns the time of k gossip cycles.
 func (n *Net) Cycles(k int) time.Duration { return time.Duration(k) * n.cfg.Gossip.Interval }
 
-// grace is how long after a fault its effects may be seen.
+// grace returns for how long after a fault its effects may be seen.
 func (n *Net) grace() time.Duration { return n.Cycles(n.limits.Dead + n.limits.Resync) }

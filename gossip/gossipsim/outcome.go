@@ -11,17 +11,17 @@ import (
 // Outcome is what nodes have reported so far, compared with the ground truth.
 type Outcome struct {
 	Joins         uint64 // events
-	Deaths        uint64 // events, correct or not
-	FalseDeaths   uint64 // of nodes that were fine, see faults
-	FewDeaths     uint64 // the same just after more than six of ten nodes failed at once
-	Resurrections uint64 // returns of nodes that have been down for longer than a detection takes
-	Flaps         uint64 // returns before that, because some nodes detected the death later than others
+	Deaths        uint64 // events, correct ones or not
+	FalseDeaths   uint64 // deaths reported of nodes that were fine, see faults
+	FewDeaths     uint64 // the same, but just after more than six of ten nodes failed at once
+	Resurrections uint64 // returns reported of nodes that had been down for longer than a detection takes
+	Flaps         uint64 // returns reported earlier than that, because some nodes detect a death later than others
 	FirstFalse    string // text of the first false death or resurrection
 
 	Detected    uint64        // deaths reported of nodes that are down
-	Earliest    time.Duration // of these, from the end of the incarnation
-	Latest      time.Duration // the longest
-	DetectTotal time.Duration // their sum
+	Earliest    time.Duration // shortest detection, counted from the end of the incarnation
+	Latest      time.Duration // longest detection
+	DetectTotal time.Duration // sum of all detections
 }
 
 // Outcome returns what nodes have reported so far, compared with the ground truth.

@@ -25,11 +25,11 @@ type program struct {
 // the machine's other kinds above history.Own, such as these.
 const (
 	stopped  = history.Own + history.Kind(engine.Stopped)  // takes part no more
-	left     = history.Own + history.Kind(engine.Left)     // takes part no more, for it is not in the new list
+	left     = history.Own + history.Kind(engine.Left)     // takes no part any more, because it is not in the new list
 	speaksUp = history.Own + history.Kind(engine.SpeaksUp) // its silence ends
 )
 
-// boot begins an incarnation. A restarted node knows nothing of its incarnation before.
+// boot begins an incarnation. A restarted node knows nothing of its earlier incarnations.
 func (n *Net) boot(incarnation sim.Incarnation, _ sim.Program[*kit.Message]) sim.Program[*kit.Message] {
 	p := &program{net: n, id: incarnation.Node, incarnation: incarnation}
 	list, err := n.lists.start(incarnation.Node)
@@ -89,7 +89,7 @@ func (p *program) Step(now time.Duration, in sim.Input[*kit.Message], out *sim.O
 	return wake
 }
 
-// tell turns an event of the machine into one of the simulation.
+// tell converts an event of the machine to one of the simulation.
 func (p *program) tell(e *engine.Event, out *sim.Output[*kit.Message]) {
 	n := p.net
 	if n.cfg.Tell != nil {
@@ -127,8 +127,8 @@ func (p *program) quorum() bool        { return p.m.Quorum() }
 func (p *program) clock() uint64       { return p.m.Clock() }
 func (p *program) stats() engine.Stats { return p.m.Stats() }
 
-// command obeys a verb of a scenario: "stage 1-34", "commit", "cancel",
-// "misconfigure list", "misconfigure interval".
+// command executes a verb of a scenario: "stage 1-34", "commit", "cancel", "misconfigure list",
+// "misconfigure interval".
 func (p *program) command(text string) (in engine.Input) {
 	verb, arg, _ := strings.Cut(text, " ")
 	switch verb {

@@ -13,24 +13,24 @@ import (
 // sample is the health of one node as another one sees it in one cycle.
 type Samples struct {
 	Total    uint64 // pairs of nodes times cycles
-	Dead     uint64 // samples in which the other was considered dead
-	Deaths   uint64 // events; each lasts for some samples
-	Messages uint64 // received, obsolete ones included
+	Dead     uint64 // samples in which the other node was considered dead
+	Deaths   uint64 // events of deaths; each lasts for several samples
+	Messages uint64 // messages received, including obsolete ones
 	Obsolete uint64 // messages dropped because of an old clock
 }
 
 // Share is the share of samples in which a live node was considered dead.
 func (s Samples) Share() float64 { return float64(s.Dead) / float64(max(s.Total, 1)) }
 
-// settle is how many cycles a cluster has until samples count.
+// settle is the number of cycles that a cluster runs before samples count.
 const settle = 60
 
-// Sample lets a cluster run until there are so many samples, or ctx ends.
+// Sample runs a cluster until it has at least want samples, or ctx ends.
 func (c Measured) Sample(ctx context.Context, want uint64) (s Samples, err error) {
 	cfg := c.config()
 	begin := settle * Interval
 	type pair struct{ observer, subject sim.NodeID }
-	since := map[pair]time.Duration{} // when one reported that the other died
+	since := map[pair]time.Duration{} // when the first node of a pair reported that the second one died
 	cfg.Tell = func(at time.Duration, node sim.NodeID, e *engine.Event) {
 		subject, _ := simlnd.Node(e.NID)
 		k := pair{node, subject}
@@ -73,7 +73,7 @@ func (c Measured) Sample(ctx context.Context, want uint64) (s Samples, err error
 	return s, nil
 }
 
-// columns is how many nodes are tracked.
+// columns returns the number of tracked nodes.
 func (c Measured) columns() int {
 	if c.Columns > 0 {
 		return min(c.Columns, c.Nodes)

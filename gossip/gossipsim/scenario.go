@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// Protocol is gossip for scenarios.
+// Protocol makes gossip available to scenarios.
 var Protocol = &scenario.Protocol{
 	Name:    "gossip",
 	Summary: "who is alive, by gossip",
@@ -57,8 +57,8 @@ var (
 	numberArg = scenario.Arg{Name: "number", Kind: scenario.Count}
 )
 
-// bytesPerNode: of a machine, the vector, two bits for each entry and what
-// there is of messages at a time; of a stack, mostly the four buffers.
+// bytesPerNode estimates the memory of a node: of a machine, the ages, two bits for each
+// participant and the messages in flight; of a stack, mostly its four buffers.
 func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	columns := int64(nodes)
 	if c := int64(o.Int("columns")); c > 0 {
@@ -89,10 +89,10 @@ func newInstance(s *scenario.Setup) (scenario.Instance, error) {
 	return n, nil
 }
 
-// dyingAt is when the nodes of the option dying crash: the others know each other then.
+// dyingAt is when the nodes of the option dying crash: by then the nodes know each other.
 const dyingAt = 20 * time.Second
 
-// configOf is the configuration that a scenario asks for.
+// configOf returns the configuration that a scenario describes.
 func configOf(s *scenario.Setup) Config {
 	o := s.Options
 	cfg := Config{

@@ -36,8 +36,8 @@ func (n *Net) Sample() []float64 {
 	}
 }
 
-// bytesPerCycle is how many bytes a node has sent in a gossip cycle, on
-// average: of gossip messages for bare machines, of all LNet for stacks.
+// bytesPerCycle returns how many bytes a node has sent in a gossip cycle, on average: bytes of
+// gossip messages for bare machines, of all LNet messages for stacks.
 func (n *Net) bytesPerCycle() float64 {
 	c := n.Counters()
 	cycles := c.PingsSent - c.SecondPings
@@ -47,8 +47,8 @@ func (n *Net) bytesPerCycle() float64 {
 	return float64(n.Stats().SentBytes) / float64(cycles)
 }
 
-// historyGrace is the grace of history.NoFalse, which counts from the begin of
-// an incarnation and so has to include the silence after it.
+// historyGrace returns the grace of history.NoFalse. That counts from the beginning of an
+// incarnation, so it must include the silence after the start.
 func (n *Net) historyGrace() time.Duration { return n.grace() + n.Cycles(n.limits.Stealth+2) }
 
 // Measures implements [scenario.Instance].

@@ -21,12 +21,12 @@ type stack struct {
 	lnet        *lnetsim.Stack
 	agent       *gossip.Agent
 	list        *engine.List
-	alive       []byte // as the agent's watcher was told
+	alive       []byte // bitmap of live participants, as reported to the agent's watcher
 	incarnation sim.Incarnation
 
 	staged *engine.List
 
-	latest   gossip.Status // as of taken
+	latest   gossip.Status // status at the instant taken
 	taken    time.Duration
 	hasTaken bool
 }
@@ -62,7 +62,7 @@ func (k *stack) begin(list *engine.List, cfg gossip.Config) (err error) {
 	return err
 }
 
-// changed is the agent's watcher.
+// changed is called by the agent for each change.
 func (k *stack) changed(id nid.NID, alive bool, aliveness uint64) {
 	i := k.list.Index(id)
 	who, ok := simlnd.Node(id)
@@ -84,12 +84,12 @@ func (k *stack) changed(id nid.NID, alive bool, aliveness uint64) {
 	default:
 		k.alive[i/8] &^= 1 << (i % 8)
 	}
-	if was != alive { // otherwise it died and came back in between, or came back and died
+	if was != alive { // otherwise the participant died and came back, or came back and died, since the last call
 		k.host.Emit(sim.Event{Kind: uint16(kind), Subject: who, Value: aliveness})
 	}
 }
 
-// command obeys a verb of a scenario, see program.command.
+// command executes a verb of a scenario, see program.command.
 func (k *stack) command(text string) {
 	verb, arg, _ := strings.Cut(text, " ")
 	k.hasTaken = false
@@ -103,13 +103,13 @@ func (k *stack) command(text string) {
 			k.committed()
 		}
 	case "cancel":
-		_ = k.agent.Cancel() // nothing is staged
+		_ = k.agent.Cancel() // fails if nothing is staged
 	case "misconfigure":
 		k.misconfigure(arg)
 	}
 }
 
-// committed follows the agent to the list that was staged.
+// committed records that the agent uses the list that was staged.
 func (k *stack) committed() {
 	k.list, k.staged = k.staged, nil
 	k.alive = make([]byte, (k.list.Len()+7)/8)
@@ -129,7 +129,7 @@ func (k *stack) misconfigure(what string) {
 	} else if list, err = k.net.lists.with(sim.NodeID(k.net.cfg.Nodes)); err != nil {
 		return
 	}
-	_ = k.agent.Close(context.Background()) // no function is being called
+	_ = k.agent.Close(context.Background()) // no function is being called, so this does not wait
 	k.incarnation.Number = 0
 	if err := k.begin(list, cfg); err != nil {
 		k.net.Failed(err)
@@ -142,7 +142,7 @@ func (k *stack) quorum() bool        { return k.agent.Quorum() }
 func (k *stack) clock() uint64       { return k.status().Clock }
 func (k *stack) stats() engine.Stats { return k.status().Stats }
 
-// status is the agent's state, cached for the current instant.
+// status returns the agent's state, cached for the current instant.
 func (k *stack) status() *gossip.Status {
 	if now := k.net.Now(); !k.hasTaken || now != k.taken {
 		k.latest, k.taken, k.hasTaken = k.agent.Status(), now, true

@@ -12,10 +12,10 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// view is the list of a node and the health that it reports.
+// view is the list of a node, with the health that the node reports.
 type view struct {
 	list  *engine.List
-	alive []byte // as engine.Machine.AliveBits
+	alive []byte // in the form of engine.Machine.AliveBits
 }
 
 // has reports whether a node is considered alive.
@@ -36,8 +36,8 @@ func (n *Net) takesPart(id sim.NodeID) bool {
 	return n.Up(id) && !n.Paused(id) && !n.Stopped(id)
 }
 
-// Stopped reports whether a node that is up takes part no more, because of its
-// parameters or because it left the list.
+// Stopped reports whether a node that is up has stopped taking part, because of its parameters
+// or because it left the list.
 func (n *Net) Stopped(id sim.NodeID) bool { return n.Up(id) && n.incarnations[id].stopped() }
 
 // views yields the views of the nodes of a set that take part.
@@ -51,8 +51,8 @@ func (n *Net) views(set sim.NodeSet) iter.Seq2[sim.NodeID, view] {
 	}
 }
 
-// viewsEqual reports whether the nodes of a set that take part consider the same ones
-// alive; why names two that do not.
+// viewsEqual reports whether the nodes of a set that take part consider the same nodes alive;
+// why names two that do not.
 func (n *Net) viewsEqual(set sim.NodeSet) (ok bool, why string) {
 	first, some := sim.NodeID(-1), view{}
 	for id, v := range n.views(set) {
@@ -66,8 +66,8 @@ func (n *Net) viewsEqual(set sim.NodeSet) (ok bool, why string) {
 	return first >= 0, "no node takes part"
 }
 
-// AliveExactly reports whether each node of a set that takes part considers so
-// many alive.
+// AliveExactly reports whether each node of a set that takes part considers exactly want nodes
+// alive.
 func (n *Net) AliveExactly(want int, set sim.NodeSet) (ok bool, why string) {
 	for id, v := range n.views(set) {
 		if got := v.count(); got != want {
@@ -90,9 +90,9 @@ func (n *Net) Think(observers, subjects sim.NodeSet, alive bool) (ok bool, why s
 	return true, ""
 }
 
-// detectedWithin reports whether each node that is down for so many cycles and one more is
-// considered dead by all observers that could know: those that no fault separates from
-// other nodes, and that have taken part all the time.
+// detectedWithin reports whether each node that has been down for more than cycles cycles is
+// considered dead by all observers that could know: those that no fault separates from other
+// nodes, and that have taken part all the time.
 func (n *Net) detectedWithin(cycles int) (ok bool, why string) {
 	limit, now, t := n.Cycles(cycles), n.Now(), &n.faults
 	for id := range t.nodes {
@@ -122,11 +122,11 @@ func (n *Net) Quorum(set sim.NodeSet, want bool) (ok bool, why string) {
 	return true, ""
 }
 
-// Clock is the Lamport clock of a node that is up.
+// Clock returns the Lamport clock of a node that is up.
 func (n *Net) Clock(id sim.NodeID) uint64 { return n.incarnations[id].clock() }
 
-// Machine is the machine of a node's latest incarnation; nil before the first, and at
-// the level of stacks.
+// Machine returns the machine of a node's latest incarnation; nil before the first one, and
+// with stacks.
 func (n *Net) Machine(id sim.NodeID) *engine.Machine {
 	if p, ok := n.incarnations[id].(*program); ok {
 		return p.m
@@ -134,10 +134,10 @@ func (n *Net) Machine(id sim.NodeID) *engine.Machine {
 	return nil
 }
 
-// Counters are the counters of all nodes' latest incarnations.
+// Counters returns the sum of the counters of all nodes' latest incarnations.
 func (n *Net) Counters() engine.Stats { return kit.Sum(n.incarnations, incarnation.stats) }
 
-// spread is the smallest and the largest Lamport clock of the nodes that take part.
+// spread returns the smallest and the largest Lamport clock of the nodes that take part.
 func (n *Net) spread() (low, high uint64) {
 	low = ^uint64(0)
 	for id := range n.Nodes() {

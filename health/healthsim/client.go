@@ -26,7 +26,7 @@ type client struct {
 	m           *engine.Client
 	wants       []nid.NID // servers that the program connects to besides the master
 	wake        time.Duration
-	other       time.Duration // when a busy client sends its next message; Never: it is idle
+	other       time.Duration // when a busy client sends its next message; Never: the client is idle
 	sent        map[nid.NID]time.Duration
 	heard       map[ni]time.Duration
 
@@ -151,8 +151,8 @@ func (c *client) apply(e *engine.ClientEffect) {
 	}
 }
 
-// told acts as the program does on an event: it connects to the servers that it wants, and watches
-// their transport connections.
+// told acts on an event as the program of a client does: it connects to the servers that it
+// wants, and watches their transport connections.
 func (c *client) told(e *health.ClientEvent) {
 	switch e.Kind {
 	case health.MasterChosen:

@@ -15,7 +15,7 @@ type disk struct {
 	records    map[health.ClientID]health.Record
 	tombstones map[health.ClientID]tombstone
 	pending    []write
-	broken     bool // writes fail
+	broken     bool // writes fail at present
 }
 
 // tombstone remembers an eviction.
@@ -27,10 +27,10 @@ type tombstone struct {
 // write is a write that is not durable yet.
 type write struct {
 	at        time.Duration
-	id        uint64         // of the DoSave to be answered; 0: none
+	id        uint64         // id of the DoSave to be answered; 0: none is
 	record    *health.Record // to save; nil: to remove
 	client    health.ClientID
-	tombstone tombstone // incarnation 0: none; an expired one removes the tombstone
+	tombstone tombstone // incarnation 0: there is none; an expired one removes the client's tombstone
 }
 
 func (d *disk) init(old *disk) {

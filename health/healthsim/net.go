@@ -24,8 +24,8 @@ type Config struct {
 	Servers, Clients int
 	scenario.Network
 
-	Timing    health.Timing // of all servers and clients
-	ClaimKeys keyring.Keys  // of all servers
+	Timing    health.Timing // times of all servers and clients
+	ClaimKeys keyring.Keys  // keys of all servers
 	// Attach is the number of servers that a client connects to besides its master; 0: all,
 	// negative: none.
 	Attach int
@@ -74,10 +74,10 @@ type Net struct {
 
 	cfg         Config
 	timing      health.Timing
-	ids         []nid.NID // of the servers
+	ids         []nid.NID // NIDs of the servers
 	list        *engine.List
 	servers     []watcher // by node, latest incarnation; nil before the first
-	clients     []pinger  // likewise; index 0 is node cfg.Servers
+	clients     []pinger  // by node, latest incarnation; index 0 is node cfg.Servers
 	stores      []*store  // of servers, at the level of stacks
 	oracle      oracle
 	groundTruth groundTruth

@@ -27,8 +27,8 @@ type server struct {
 	view        view
 	relays      relays
 	heard       map[ni]time.Duration // when the latest message of other programs of a node arrived
-	wake        time.Duration        // of m
-	talk        time.Duration        // of gossip
+	wake        time.Duration        // when the machine m is stepped next
+	talk        time.Duration        // when the machine of gossip is stepped next
 
 	now time.Duration // of the current step
 	out *sim.Output[*message]
@@ -43,7 +43,7 @@ type ni struct {
 // incarnationOf returns the number of an incarnation of a node, which is above 0.
 func incarnationOf(l sim.Incarnation) uint64 { return l.Number + 1 }
 
-// view is what discovery has told a server of the others.
+// view is what discovery has told a server about the others.
 type view struct {
 	alive          []bool
 	count          int // servers that are alive, this one included

@@ -151,7 +151,7 @@ func (k *stack) command(text string) {
 	}
 	switch verb {
 	case "drain":
-		_ = k.server.Drain(rest == "on", true) // never refused: it is forced
+		_ = k.server.Drain(rest == "on", true) // forced, so it is never refused
 	case "disk":
 		k.net.stores[k.host.ID()].broken = rest == "broken"
 	case "shed":
@@ -206,7 +206,7 @@ func (k *stack) connect(verb, rest string) {
 		}
 	case "leave":
 		k.net.groundTruth.end(k.host.ID(), false)
-		_ = k.client.Close(atOnce) // servers that do not answer are told no more
+		_ = k.client.Close(atOnce) // a server that does not answer is not told again
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 	modeLast = "last"
 )
 
-// behaviour is what the service of a node does.
+// behaviour says what the service of a node does.
 type behaviour struct {
 	kind  serviceKind
 	delay time.Duration
@@ -40,8 +40,8 @@ const (
 	mute                // never replies
 	slow                // takes a while to run a request, and replies after that
 	rejects             // refuses in pre-request, with EPERM
-	fails               // fails to run a request, with EIO
-	stuck               // never ends to run a request
+	fails               // fails when it runs a request, with EIO
+	stuck               // never returns from running a request
 	aborts              // aborts the request instead of running it, and does not reply
 	below               // replies for the members below alone
 	parts               // replies with a part, and never with the last
@@ -50,7 +50,7 @@ const (
 
 var serviceKinds = []string{"works", "mute", "slow", "rejects", "fails", "stuck", "aborts", "below", "parts", "large"}
 
-// order is a broadcast that a verb asks for.
+// order is a broadcast that a verb requests.
 type order struct {
 	mode       string
 	processing time.Duration
@@ -103,7 +103,7 @@ func (n *Net) command(k incarnation, id sim.NodeID, verb string, args scenario.A
 	}
 }
 
-// sending is a broadcast, with what the scenario asks for.
+// sending is a broadcast, with the order of the scenario.
 type sending struct {
 	broadcast *Broadcast
 	order     order
@@ -148,7 +148,8 @@ func entries(b []byte) func(func(sim.NodeID) bool) {
 
 const entrySize = 4
 
-// begins notes that the service of a node begins to run a request, and returns what it does.
+// begins records that the service of a node begins to run a request, and returns how it
+// behaves.
 func (n *Net) begins(w *work, node sim.Incarnation) behaviour {
 	n.ledger.ran(w.number, node)
 	s := n.services[node.Node]
@@ -162,8 +163,8 @@ func (n *Net) begins(w *work, node sim.Incarnation) behaviour {
 	return s
 }
 
-// answer returns what the service of a node replies with, when all children have and the work
-// is done; false: it does not reply, or not yet.
+// answer returns the reply of a node's service, once all children have replied and the work is
+// done. ok is false if the service does not reply, or not yet.
 func (n *Net) answer(w *work, id sim.NodeID) (b []byte, kind serviceKind, ok bool) {
 	kind = n.services[id].kind
 	if w.root || !w.posted || !w.worked || w.failed || w.answered || kind == mute {
@@ -176,7 +177,8 @@ func (n *Net) answer(w *work, id sim.NodeID) (b []byte, kind serviceKind, ok boo
 	return b, kind, true
 }
 
-// take adds a message of an answer. nil is an error, which cancels earlier parts.
+// take adds a message of an answer. A nil payload stands for an error, which cancels earlier
+// parts.
 func (w *work) take(of uint64, payload []byte) {
 	if w.got == nil {
 		w.got = make(map[uint64][]byte)
@@ -188,7 +190,7 @@ func (w *work) take(of uint64, payload []byte) {
 	w.got[of] = append(w.got[of], payload...)
 }
 
-// all returns the answers that came.
+// all returns the answers that have arrived.
 func (w *work) all() (b []byte) {
 	for _, of := range slices.Sorted(maps.Keys(w.got)) {
 		b = append(b, w.got[of]...)

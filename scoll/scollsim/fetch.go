@@ -14,9 +14,9 @@ type fetch struct {
 	there         uint64
 	chunk         uint64
 	list          bool
-	partly        bool // the machine wants progress
+	partly        bool // the machine wants to be told of progress
 	asked         bool
-	data          []byte // of a list
+	data          []byte // data of a list of members
 }
 
 // fetch starts a fetch.
@@ -48,7 +48,7 @@ func (p *program) ask(f *fetch, out *sim.Output[*message]) {
 	}, out)
 }
 
-// answerGet answers a GET, if there is something under its match bits.
+// answerGet answers a GET, if data is exposed under its match bits.
 func (p *program) answerGet(from sim.NodeID, m *message, out *sim.Output[*message]) {
 	e := p.exposed[m.bits]
 	if e == nil || m.offset+m.length > e.length {

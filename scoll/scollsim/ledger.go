@@ -24,12 +24,12 @@ const (
 type Broadcast struct {
 	Number  uint32        // from 1
 	Root    sim.NodeID    // the node that sent it
-	Group   string        // its name in the scenario
+	Group   string        // name of the group in the scenario
 	Outcome Outcome       // state
 	Status  scoll.Status  // with NotSent: the reason
 	Begun   time.Duration // when the verb was executed
 	Done    time.Duration // when the root had the result; with Ended
-	Limit   time.Duration // sum of the timeouts that apply
+	Limit   time.Duration // sum of the timeouts of the broadcast
 	LastRun time.Duration // when a member last began to run it
 	// Members are the nodes of its tree: all of the group, or the live ones.
 	Members []sim.NodeID
@@ -62,10 +62,10 @@ func (b *Broadcast) Elapsed() time.Duration { return b.Done - b.Begun }
 type ledger struct {
 	net     *Net
 	list    []*Broadcast
-	twice   string // the first that one incarnation ran twice
-	altered string // the first whose bulk data differed at a member
+	twice   string // the first broadcast that one incarnation ran twice
+	altered string // the first broadcast whose bulk data was different at a member
 	latest  map[course]uint32
-	turned  string // the first that a member ran after a later one of its root
+	turned  string // the first broadcast that a member ran after a later one of the same root
 }
 
 // course identifies the broadcasts of one root over one group at one incarnation of a node.

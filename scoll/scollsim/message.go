@@ -16,7 +16,7 @@ type Kind uint8
 const (
 	Request Kind = iota
 	Reply
-	Progress // of pipelined bulk data
+	Progress // how much of pipelined bulk data the parent has
 	Get
 	Data
 )
@@ -27,12 +27,12 @@ const headerSize = 72
 // message is a message between bare machines. It is immutable once sent.
 type message struct {
 	kind        Kind
-	list        bool // of members, in Get and Data
+	list        bool // Get and Data: the list of members is meant
 	bits        uint64
 	data        []byte // header, or a list of members
 	trailer     []byte
-	payload     []byte // of the service
-	offset      uint64 // of bulk data, or a list
+	payload     []byte // payload of the service's reply
+	offset      uint64 // offset in the bulk data or the list
 	length      uint64 // bulk data itself is not simulated
 	id          engine.RequestID
 	incarnation uint64 // of the node that fetches
@@ -63,7 +63,7 @@ func hash(p **message) uint64 {
 // port sends the messages of a node, one per overhead.
 type port struct {
 	queue []sim.Send[*message]
-	free  time.Duration // when the next may be sent
+	free  time.Duration // when the next message may be sent
 }
 
 // put queues a message, or sends it at once if there is no overhead.
@@ -76,7 +76,7 @@ func (p *port) put(to sim.NodeID, m *message, overhead time.Duration, out *sim.O
 	p.queue = append(p.queue, s)
 }
 
-// flush sends the message that is due, and returns when the next is.
+// flush sends the message that is due, and returns when the next one is.
 func (p *port) flush(now, overhead time.Duration, out *sim.Output[*message]) (wake time.Duration) {
 	if len(p.queue) == 0 {
 		return machine.Never

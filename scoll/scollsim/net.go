@@ -21,22 +21,23 @@ const service scoll.ServiceID = 1
 type Config struct {
 	scenario.Network
 
-	// Scoll is for all nodes. Each has its own Self, Incarnation and Watched.
+	// Scoll is the configuration of all nodes, apart from Self, Incarnation and Watched, which are
+	// each node's own.
 	Scoll scoll.Config
-	// Tree is that of all groups.
+	// Tree is the type of tree of all groups.
 	Tree scoll.Tree
-	// Segment, if not 0, makes bulk data pipelined, in segments of so many bytes.
+	// Segment, if not 0, is the size of segments in which bulk data is pipelined, in bytes.
 	Segment uint32
-	// Carry is that of all broadcasts, see scoll.RequestConfig.
+	// Carry is the setting for all broadcasts, see scoll.RequestConfig.
 	Carry int
 	// Discovery, if not 0, is the longest time until all nodes learn of a death or return;
 	// the shortest is half of that.
 	Discovery time.Duration
-	// Overhead is the time between two sends of a node; not with Stacks.
+	// Overhead is the time between two sends of a node; without effect with Stacks.
 	Overhead time.Duration
 	// Stacks runs agents above portals and LNet instead of bare machines.
 	Stacks bool
-	// View, if not nil, is discovery with Stacks, instead of the oracle.
+	// View, if not nil, makes the discovery that agents use with Stacks, instead of the oracle.
 	View func(*simlnd.Host, *lnetsim.Stack) (scoll.View, error)
 	// Log, if not nil, keeps the history of the run.
 	Log *history.Log
@@ -48,7 +49,7 @@ type Config struct {
 	Tap func(from, to sim.NodeID, kind Kind)
 }
 
-// Net is a network of nodes with collectives. Faults have to be injected through its methods.
+// Net is a network of nodes with collectives. Faults must be injected through its methods.
 type Net struct {
 	kit.Base
 
@@ -85,7 +86,7 @@ func New(cfg Config) (*Net, error) {
 	return n, kit.Start(&n.Base, &n.cfg.Network, n.machines(), cfg.Record)
 }
 
-// prepare returns a Net without a network.
+// prepare returns a Net without the network of the simulator.
 func prepare(cfg Config) *Net {
 	n := &Net{cfg: cfg, incarnations: make([]incarnation, cfg.Nodes), services: make([]behaviour, cfg.Nodes)}
 	if cfg.Scoll.RTT <= 0 {
@@ -98,7 +99,7 @@ func prepare(cfg Config) *Net {
 	return n
 }
 
-// machines returns what runs at the level of machines.
+// machines describes the bare machines to the simulation kit.
 func (n *Net) machines() kit.Machines[*message] {
 	return kit.Machines[*message]{Boot: n.boot, Codec: codec{}, Hash: hash, Bare: n.cfg.Bare}
 }

@@ -10,14 +10,14 @@ import (
 )
 
 // oracle is a perfect failure detector with a delay: each observer learns of a death or a
-// return some time later, and of nothing else. A partition or a pause is no death. A return
-// is announced a full delay later, like that of a node that is silent until all nodes have
-// learned of its death.
+// return some time later, and of nothing else. A partition or a pause does not count as a
+// death. A return is announced a full delay later, like that of a node that is silent until all
+// nodes have learned of its death.
 type oracle struct {
 	net    *Net
 	pcg    rand.PCG
-	deaths []uint64 // by node
-	nodes  []vital  // state of the nodes, to an observer that has all news
+	deaths []uint64 // number of deaths of each node
+	nodes  []vital  // state of the nodes as an observer sees it that has all news
 }
 
 // vital is the state of a node to discovery.
@@ -64,7 +64,7 @@ func (o *oracle) ended(id sim.NodeID) {
 	}
 }
 
-// spread tells all nodes of a change, each at a random time.
+// spread reports a change to all nodes, to each at a random time.
 func (o *oracle) spread(subject sim.NodeID, after time.Duration, v vital) {
 	n, delay := o.net, o.net.cfg.Discovery
 	last := n.Now() + after + delay
@@ -81,12 +81,12 @@ func (o *oracle) spread(subject sim.NodeID, after time.Duration, v vital) {
 	}
 }
 
-// old reports whether a node that v calls alive has died since.
+// old reports whether a node that v describes as alive has died since.
 func (o *oracle) old(subject sim.NodeID, v vital) bool {
 	return v.alive && v.lifetime != o.deaths[subject]
 }
 
-// tell tells one observer.
+// tell reports a change to one observer.
 func (o *oracle) tell(observer, subject sim.NodeID, v vital) {
 	n := o.net
 	switch {

@@ -11,7 +11,7 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// Protocol is collectives for scenarios.
+// Protocol makes collectives available to scenarios.
 var Protocol = &scenario.Protocol{
 	Name:    "scoll",
 	Summary: "server collectives: one request to all over a tree, one answer",

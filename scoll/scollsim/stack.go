@@ -19,7 +19,7 @@ type stack struct {
 	lnet    *lnetsim.Stack
 	agent   *scoll.Agent
 	view    view
-	handles map[scoll.GroupID]*scoll.Group // of groups that this node made, or got requests of
+	handles map[scoll.GroupID]*scoll.Group // handles of groups that this node created, or got requests of
 	open    []*scoll.Request               // requests whose handles have not ended
 }
 
@@ -59,7 +59,7 @@ type view struct {
 
 func (v *view) begin(o *oracle) { v.nodes = append(v.nodes, o.nodes...) }
 
-// hear takes news.
+// hear handles a report of the oracle.
 func (v *view) hear(id nid.NID, now vital) {
 	v.nodes[nodeOf(id)] = now
 	if v.watch != nil {

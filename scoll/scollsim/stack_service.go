@@ -88,7 +88,7 @@ func (k *stack) incoming(r *scoll.Request) error {
 	return nil
 }
 
-// checkBulk compares bulk data with what was sent.
+// checkBulk compares the bulk data that arrived with the data that was sent.
 func (k *stack) checkBulk(r *scoll.Request, w *work) {
 	size := r.BulkLength()
 	if l := &k.net.ledger; size > 0 && l.altered == "" && !bytes.Equal(slices.Concat(r.Bulk()...), pattern(w.number, size)) {
@@ -122,7 +122,7 @@ func (k *stack) answer(r *scoll.Request, w *work) {
 	if !ok {
 		return
 	}
-	switch kind { // errors: the module has answered
+	switch kind { // an error of Reply means that the module has answered
 	case parts:
 		_ = r.ReplyPart(b)
 	case below:

@@ -6,39 +6,39 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// faults is the ground truth: what was done to nodes and links, as far as it excuses that
-// others remove a node.
+// faults is the ground truth: the faults of nodes and links that excuse others for removing a
+// node.
 type faults struct {
 	clock  func() time.Duration
-	grace  time.Duration // for which a fault that has ended is an excuse
+	grace  time.Duration // how long a fault that has ended is still an excuse
 	nodes  []nodeState
-	sides  []int32 // of a partition; nil: none
-	before []int32 // of the partition before, which excuses until then
+	sides  []int32 // side of each node in the partition; nil: there is none
+	before []int32 // sides in the previous partition, which is an excuse until then
 	until  time.Duration
 	cuts   []severed
 }
 
-// nodeState is the ground truth of a node.
+// nodeState is the ground truth about a node.
 type nodeState struct {
-	fine    time.Duration // since when it has run, undisturbed; never: it does not
-	was     time.Duration // fine as it would be without the pause that lasts
-	pausing time.Duration // the begin of the latest pause
-	resumed time.Duration // the end of the latest one that is over
-	ended   time.Duration // of its latest incarnation that is over
-	slowing time.Duration // since when it was slow the last time
-	slowed  time.Duration // until when; never: it still is, or never was
+	fine    time.Duration // since when the node has run without a fault; never: it does not do so now
+	was     time.Duration // value that fine would have without the present pause
+	pausing time.Duration // beginning of the latest pause
+	resumed time.Duration // end of the latest pause that has ended
+	ended   time.Duration // end of its latest incarnation that has ended
+	slowing time.Duration // beginning of the latest time in which it was slow
+	slowed  time.Duration // end of that time; never: it is still slow, or never was
 	slow    bool
-	left    bool // it said goodbye
-	monitor bool // it declared itself one
+	left    bool // the node has said goodbye
+	monitor bool // the node has declared itself a monitor
 }
 
-// severed is a cut, from some nodes to others.
+// severed is a cut of messages from some nodes to others.
 type severed struct {
 	from, to sim.NodeSet
-	until    time.Duration // never: it lasts
+	until    time.Duration // end of the cut; never: it has not ended
 }
 
-// never is an instant that has not come.
+// never is an instant that is not reached.
 const never = time.Duration(-1)
 
 func (t *faults) init(nodes int, clock func() time.Duration, grace time.Duration) {
@@ -55,7 +55,7 @@ func (t *faults) start(id sim.NodeID) {
 
 func (t *faults) watches(id sim.NodeID) { t.nodes[id].monitor = true }
 
-// silent notes that a node has said goodbye.
+// silent records that a node has said goodbye.
 func (t *faults) silent(id sim.NodeID) {
 	f := &t.nodes[id]
 	f.fine, f.was, f.left = never, never, true
@@ -117,11 +117,12 @@ func (t *faults) heal() {
 	}
 }
 
-// lately reports whether a fault that ended then is still an excuse.
+// lately reports whether a fault that ended at an instant is still an excuse.
 func (t *faults) lately(at, now time.Duration) bool { return at != never && now-at < t.grace }
 
-// heard is the instant whose news an observer may first process now: a node that is slow, or
-// was paused, has a queue, and reports the state of the time when its queue began.
+// heard returns the instant whose news an observer may only be processing now: a node that is
+// slow, or was paused, has queued messages, and reports the state at the time when its queue
+// began.
 func (t *faults) heard(observer sim.NodeID) time.Duration {
 	f, now := &t.nodes[observer], t.clock()
 	from := now
@@ -134,9 +135,9 @@ func (t *faults) heard(observer sim.NodeID) time.Duration {
 	return from
 }
 
-// excused reports whether something excuses that an observer removes a node of its zone
-// that runs: what docs/scenarios.md says of no-false-removal, and nothing else. A pause or
-// slowness of the observer is no excuse, but delays its events.
+// excused reports whether an observer may remove a running node of its zone. The excuses are
+// those that docs/scenarios.md lists for no-false-removal, and no others. A pause or slowness
+// of the observer is not an excuse, but delays its events.
 func (t *faults) excused(observer, subject sim.NodeID, zone others) bool {
 	f, now := &t.nodes[subject], t.heard(observer)
 	switch {

@@ -17,7 +17,7 @@ var forgeries = []scenario.Verb{
 	{Name: "disagree", Args: []scenario.Arg{{Name: "on", Kind: scenario.Switch}}, Doc: "its hashes of views and attributes agree with no other node's from now on"},
 }
 
-// forge makes the node send what no machine would.
+// forge makes the node send messages that no machine would send.
 func (p *program) forge(verb, rest string) {
 	if verb == "disagree" {
 		p.disagrees = rest == "on"
@@ -37,7 +37,8 @@ func (p *program) forge(verb, rest string) {
 	p.lies = append(p.lies, &l)
 }
 
-// say adds to some lists what a verb says of a node in its latest incarnation.
+// say adds the statement of a verb about a node, in its latest incarnation, to the lists of a
+// message.
 func (p *program) say(l *wire.Lists, verb string, r wire.Ref, inc uint64) {
 	now, _ := p.m.Has(r)
 	old := wire.Version{Inc: max(inc, 2) - 1, Minor: 3}
@@ -75,7 +76,7 @@ func (p *program) tellLies() {
 	}
 }
 
-// forges reports whether a command is for a bare machine alone.
+// forges reports whether only bare machines have a command.
 func forges(verb string) bool {
 	for i := range forgeries {
 		if forgeries[i].Name == verb {

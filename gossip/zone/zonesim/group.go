@@ -13,15 +13,15 @@ import (
 type group struct {
 	name  string
 	first sim.NodeID
-	count int // nodes
+	count int // number of nodes
 	ids   []wire.ID
 	refs  []wire.Ref
-	local []int32 // by Ref: index of ids; -1 for none
+	local []int32 // index in ids, by Ref; -1 for a node of no index
 	table *engine.Table
 
-	// Of a stub.
+	// The fields below are used by a zone with a stub.
 	base int // number of the first member's NID
-	best int // index of the active delegate, the only one that is a machine
+	best int // index of the active delegate, the only member with a machine
 }
 
 func newGroup(name string, first sim.NodeID, count int) (*group, error) {
@@ -29,7 +29,7 @@ func newGroup(name string, first sim.NodeID, count int) (*group, error) {
 	return g, g.fill(int(first), count)
 }
 
-// fill makes the ids of a number of members, with the NIDs of nodes from a number on.
+// fill makes the ids of the members, with the NIDs of the nodes from a number on.
 func (g *group) fill(from, members int) error {
 	g.table = engine.NewTable(members + 64)
 	for i := range members {
@@ -62,7 +62,7 @@ func (g *group) at(r wire.Ref) int {
 // has reports whether a node is of the group.
 func (g *group) has(id sim.NodeID) bool { return id >= g.first && int(id-g.first) < g.count }
 
-// ref returns what stands for a node of the group in its table, 0 for others.
+// ref returns the Ref of a node of the group in its table, 0 for other nodes.
 func (g *group) ref(id sim.NodeID) wire.Ref {
 	if !g.has(id) || g.base > 0 {
 		return 0
@@ -70,7 +70,7 @@ func (g *group) ref(id sim.NodeID) wire.Ref {
 	return g.refs[id-g.first]
 }
 
-// self is the id of a node of the group.
+// self returns the id of a node of the group.
 func (g *group) self(id sim.NodeID) wire.ID {
 	if g.base > 0 {
 		return g.ids[g.best]
@@ -78,7 +78,8 @@ func (g *group) self(id sim.NodeID) wire.ID {
 	return g.ids[id-g.first]
 }
 
-// nodeOf returns the node with a NID: of a stub, the one that stands for all members.
+// nodeOf returns the node with an id; for a member of a zone with a stub, the node that stands
+// for all members.
 func (n *Net) nodeOf(id wire.ID) (sim.NodeID, bool) {
 	number, ok := simlnd.Node(id.Endpoints()[0])
 	if k := int(number) - n.cfg.Nodes; ok && k >= 0 && n.cfg.Stub > 0 {

@@ -9,7 +9,7 @@ import (
 // incarnation is a node's latest incarnation, for conditions and checks: a bare machine, or
 // an agent on a whole stack.
 type incarnation interface {
-	size() int // members of its view
+	size() int // number of members in its view
 	hash() uint64
 	tables() uint64 // digest of the versions of all attribute tables
 	has(i int) (wire.Version, bool)
@@ -26,7 +26,7 @@ type member struct {
 	id    sim.NodeID
 	group *group
 	heard listener // with Config.Check
-	// missed are the nodes that a monitor reported as down, with their incarnations.
+	// missed are the nodes that a monitor has reported as down, with their incarnations.
 	missed map[sim.NodeID]uint64
 }
 
@@ -45,7 +45,8 @@ func (p *program) census() []engine.CensusEntry        { return p.m.Census() }
 func (p *program) delegation() engine.DelegationStatus { return p.m.Delegation() }
 func (p *program) stats() engine.Stats                 { return p.m.Stats() }
 
-// about returns which member of the node's zone an event is about, -1 for none.
+// about returns the number of the member that an event is about, -1 if it is not about a
+// member.
 func (p *member) about(e *engine.Event) int {
 	if !p.net.cfg.Stacks {
 		return p.group.at(e.Node)
@@ -57,7 +58,7 @@ func (p *member) about(e *engine.Event) int {
 	return int(id - p.group.first)
 }
 
-// self returns which member the node is.
+// self returns the node's own number as a member.
 func (p *member) self() int {
 	if p.group.base > 0 {
 		return p.group.best

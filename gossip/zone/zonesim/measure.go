@@ -14,16 +14,17 @@ import (
 // RTT is the round-trip time of measurements.
 const RTT = time.Millisecond
 
-// Measured is what measurements have in common: one zone, or with supervisors several.
+// Measured has the parameters that measurements share: of one zone or, with supervisors, of
+// several.
 type Measured struct {
-	Nodes       int         // how many, supervisors included
-	Supervisors int         // of these, in the management zone
+	Nodes       int         // number of nodes, including supervisors
+	Supervisors int         // of these, the number of supervisors, which form the management zone
 	Zones       int         // number of base zones; 0: one
-	Stub        int         // members of each zone of which one is a node; 0: all are nodes
+	Stub        int         // members of each base zone, only one of which is a node; 0: all members are nodes
 	Seed        uint64      // of the run
 	Zone        zone.Config // configuration of all nodes
-	Rate        int64       // of each node's own link, in bits per second; 0: unlimited
-	CPU         sim.CPU     // what a step costs
+	Rate        int64       // rate of each node's own link, in bits per second; 0: not limited
+	CPU         sim.CPU     // time that a step costs
 	Poll        func()      // is called now and then
 }
 
@@ -36,8 +37,8 @@ func (m Measured) net() (*Net, error) {
 	})
 }
 
-// start makes a network and lets it run until all views are right and, if there is one,
-// the hierarchy is.
+// start makes a network and runs it until all views and, if there is one, the hierarchy are
+// right.
 func (m Measured) start(ctx context.Context) (*Net, error) {
 	n, err := m.net()
 	if err != nil {
@@ -51,10 +52,10 @@ func (m Measured) start(ctx context.Context) (*Net, error) {
 	})
 }
 
-// rest lets a network run until its start has no more effects.
+// rest runs a network until its start has no more effects.
 func (m Measured) rest(n *Net) error { return n.Run(n.Now() + 10*time.Second) }
 
-// until lets a network run until a condition holds, which is checked after each step.
+// until runs a network until a condition holds, which is checked after each step of time.
 func (m Measured) until(ctx context.Context, n *Net, step time.Duration, so func() (bool, string)) error {
 	why := ""
 	for end := n.Now() + patience; n.Now() < end && ctx.Err() == nil; {
@@ -75,7 +76,7 @@ func (m Measured) until(ctx context.Context, n *Net, step time.Duration, so func
 	return fmt.Errorf("zonesim: after %v: %s", patience, why)
 }
 
-// Tau is τ.
+// Tau returns τ.
 func (m Measured) Tau() time.Duration {
 	if t := m.Zone.Aggregation; t != 0 {
 		return t

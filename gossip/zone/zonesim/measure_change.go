@@ -10,8 +10,8 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// Boot starts all nodes at once and returns when the last view became right: that of all
-// nodes, and no others (G-MS-1).
+// Boot starts all nodes at once, and returns when the last view became right: all nodes, and no
+// others (G-MS-1).
 func (m Measured) Boot(ctx context.Context) (took time.Duration, err error) {
 	n, err := m.net()
 	if err != nil {
@@ -25,18 +25,18 @@ func (m Measured) Boot(ctx context.Context) (took time.Duration, err error) {
 	return took, m.until(ctx, n, 10*time.Millisecond, func() (bool, string) { return n.Equal(sim.AllNodes, true) })
 }
 
-// Change is how soon nodes hear that others left, or joined.
+// Change says how soon nodes learn that others left or joined.
 type Change struct {
-	Nodes    int           // that left or joined at once
-	Detected time.Duration // until the first neighbour of the last one suspects it
-	Late     time.Duration // from the first suspicion of one until the last node knew, of the one for which that took longest
-	Mean     time.Duration // over all pairs of one that left and one that stays
-	Last     time.Duration // until the last node knew
-	Back     time.Duration // until all nodes have the restarted ones in their views
+	Nodes    int           // number of nodes that left or joined at once
+	Detected time.Duration // time until the first neighbour suspects the last of these nodes
+	Late     time.Duration // time from the first suspicion of a node until the last other node knew, for the node for which that took longest
+	Mean     time.Duration // mean over all pairs of a node that left and a node that stayed
+	Last     time.Duration // time until the last node knew
+	Back     time.Duration // time until all nodes had the restarted ones in their views
 }
 
-// Leave kills so many of the first nodes at once, starts them again, and goes on with the
-// next number (G-MS-2).
+// Leave kills the first nodes at once and starts them again, for each of the given numbers of
+// nodes (G-MS-2).
 func (m Measured) Leave(ctx context.Context, numbers ...int) (list []Change, err error) {
 	n, err := m.start(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func (m Measured) Leave(ctx context.Context, numbers ...int) (list []Change, err
 
 func (m Measured) leave(ctx context.Context, n *Net, k int) (c Change, err error) {
 	begin, sum, pairs := n.Now(), time.Duration(0), 0
-	suspected := make([]time.Duration, k) // when, 0: it is not
+	suspected := make([]time.Duration, k) // when each was suspected; 0: it was not
 	right := func() (bool, string) { return n.Equal(sim.AllNodes, true) }
 	n.cfg.Tell = func(at time.Duration, _ sim.NodeID, e *engine.Event) {
 		subject, _ := n.nodeOf(e.ID)
@@ -98,12 +98,12 @@ func (m Measured) leave(ctx context.Context, n *Net, k int) (c Change, err error
 	return c, err
 }
 
-// Idle is the traffic of a zone without changes, of each node in a second.
+// Idle is the traffic of a zone without changes, per node and second.
 type Idle struct {
-	Heartbeats float64 // bytes
-	Others     uint64  // bytes, of all nodes, in all the time
-	Messages   float64 // heartbeats
-	Links      float64 // of each node
+	Heartbeats float64 // bytes of heartbeats
+	Others     uint64  // bytes of other messages, of all nodes, in the whole time
+	Messages   float64 // number of heartbeats
+	Links      float64 // links of a node
 }
 
 // Rest counts bytes in a zone that has come to rest (G-MS-5).
@@ -138,9 +138,9 @@ func (m Measured) Rest(ctx context.Context, length time.Duration) (i Idle, err e
 	return i, nil
 }
 
-// Spread is how fast an attribute gets to all nodes.
+// Spread says how fast an attribute reaches all nodes.
 type Spread struct {
-	Mean, Last time.Duration // from the write until a node had it: on average, and the last node
+	Mean, Last time.Duration // time from the write until a node has the attribute: on average, and for the last node
 	Received   float64       // entries that were received for each node that needs one
 }
 
@@ -170,7 +170,7 @@ func (m Measured) Write(ctx context.Context, writes int) (s Spread, err error) {
 		if err != nil {
 			return s, err
 		}
-		// The seed decides the phase of the next write within the rounds.
+		// The seed determines the phase of the next write within the rounds.
 		if err := n.Run(n.Now() + 3*time.Second + time.Duration(m.Seed*31%200)*time.Millisecond); err != nil {
 			return s, err
 		}

@@ -10,16 +10,16 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// Healing is how long a zone needed to become one again after a partition.
+// Healing says how long a zone takes to become one again after a partition.
 type Healing struct {
-	Apart    int           // nodes that had others removed when the partition ended
-	Contact  time.Duration // from its end until a message from the other side arrived
-	Rarest   time.Duration // how rarely a node asked those it had removed, at most
-	Took     time.Duration // from the contact until all views were right
-	Diameter int           // of the overlay then
+	Apart    int           // nodes that had removed others when the partition ended
+	Contact  time.Duration // time from the end of the partition until a message from the other side arrived
+	Rarest   time.Duration // longest interval at which a node asked nodes that it had removed
+	Took     time.Duration // time from the contact until all views were right
+	Diameter int           // diameter of the overlay after that
 }
 
-// Heal separates some first nodes from the others for a while (G-MS-6).
+// Heal separates the first nodes from the others for a while (G-MS-6).
 func (m Measured) Heal(ctx context.Context, first int) (h Healing, err error) {
 	n, err := m.start(ctx)
 	if err != nil {
@@ -62,8 +62,8 @@ func (m Measured) Heal(ctx context.Context, first int) (h Healing, err error) {
 	return h, nil
 }
 
-// diameter is the number of links of the longest shortest path in the first zone; in large
-// zones, of the paths from some nodes.
+// diameter returns the number of links of the longest shortest path in the first zone; in a
+// large zone, of the paths from some nodes only.
 func (n *Net) diameter() (most int) {
 	g := n.groups[0]
 	for from := range min(g.count, 64) {

@@ -11,8 +11,8 @@ import (
 
 // System is a system of base zones with a management zone that has started.
 type System struct {
-	Boot    time.Duration // until every supervisor had the whole census
-	Members int           // of all zones together, the management zone included
+	Boot    time.Duration // time until every supervisor had the whole census
+	Members int           // members of all zones together, including the management zone
 
 	m Measured
 	n *Net
@@ -31,8 +31,8 @@ func (m Measured) System(ctx context.Context) (*System, error) {
 	return s, m.rest(n)
 }
 
-// lose kills a member of a base zone that is not its active delegate, and returns how
-// large the zone is then.
+// lose kills a member of a base zone that is not its active delegate, and returns the size of
+// the zone after that.
 func (s *System) lose(base int) (size int, err error) {
 	g := s.n.bases()[base]
 	if g.base > 0 {
@@ -52,7 +52,7 @@ func (s *System) lose(base int) (size int, err error) {
 	return s.n.size(g), nil
 }
 
-// size is the size of a base zone in the census of a supervisor.
+// size returns the size of a base zone in the census of a supervisor.
 func (s *System) size(supervisor sim.NodeID, name string) int {
 	for _, e := range s.n.Machine(supervisor).Census() {
 		if e.Zone == name {
@@ -62,8 +62,8 @@ func (s *System) size(supervisor sim.NodeID, name string) int {
 	return 0
 }
 
-// Leave kills a member of a base zone, and returns when the supervisors knew: on average,
-// and the last one (G-MS-4).
+// Leave kills a member of a base zone, and returns when the supervisors knew: on average, and
+// the last one (G-MS-4).
 func (s *System) Leave(ctx context.Context, base int) (mean, last time.Duration, err error) {
 	n, name := s.n, s.n.bases()[base].name
 	guard, _, _ := n.guard(base)
@@ -110,5 +110,5 @@ func (s *System) Settle(ctx context.Context, deaths int) (time.Duration, error) 
 	return s.n.Now() - begin, err
 }
 
-// Rest lets the system run for a while.
+// Rest runs the system for a while.
 func (s *System) Rest(d time.Duration) error { return s.n.Run(s.n.Now() + d) }

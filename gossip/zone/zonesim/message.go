@@ -7,15 +7,15 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// message is a message on its way: of a zone, or between zones.
+// message is a message in flight: within a zone, or between zones.
 type message struct {
 	zone     wire.Message
 	dispatch *wire.Dispatch
-	sent     time.Duration // on the network's clock
+	sent     time.Duration // when it was sent, by the network's clock
 }
 
-// hash is a digest of a message, and of its lists only the length: their contents follow
-// from steps that are in the digest.
+// hash returns a digest of a message. Of its lists only the lengths are in the digest, because
+// their contents follow from steps that are in the digest already.
 func hash(m *message) uint64 {
 	if d := m.dispatch; d != nil {
 		h := mix(uint64(d.Kind)<<16|uint64(d.Flags), d.Activation)

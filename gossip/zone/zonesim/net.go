@@ -18,30 +18,32 @@ import (
 type Config struct {
 	scenario.Network
 
-	// Supervisors is how many of the first nodes are the management zone; 0: there is none.
+	// Supervisors is how many of the first nodes form the management zone; 0: there is none.
 	Supervisors int
-	// Zones is how many base zones the other nodes are. Default 1.
+	// Zones is the number of base zones that the other nodes form. Default 1.
 	Zones int
-	// Stub, if not 0, is how many members a base zone has of which only one is a node.
+	// Stub, if not 0, is the number of members of a base zone, only one of which is a node.
 	Stub int
 	// OneName gives all base zones the name of the first.
 	OneName bool
-	// Sever is how many links between supervisors and delegates fall silent at SeverAt.
+	// Sever is the number of links between supervisors and delegates that lose all messages from
+	// SeverAt on.
 	Sever   int
 	SeverAt time.Duration // see Sever
-	// Bootstrap is how many nodes of its zone each node begins with. Default 3.
+	// Bootstrap is the number of bootstrap nodes of each node, which are in its own zone. Default
+	// 3.
 	Bootstrap int
-	// Zone configures all nodes. The IDs and zone names in it are not used, nor the
-	// settings for which there is a field above.
+	// Zone configures all nodes. Its ids and zone names are not used, nor the settings for which
+	// there is a field above.
 	Zone zone.Config
 	// Stacks runs agents above portals and LNet instead of bare machines; there are no stubs.
 	Stacks bool
-	// Check checks the invariants of every machine now and then, and that the events of each
+	// Check checks the invariants of every machine from time to time, and that the events of each
 	// node alternate and give its view.
 	Check bool
 	// Tell is called for all events of nodes.
 	Tell func(at time.Duration, node sim.NodeID, e *engine.Event)
-	// Spy sees all messages of zones that machines send.
+	// Spy is called for all messages of zones that machines send.
 	Spy func(from, to sim.NodeID, m *wire.Message, size int)
 }
 
@@ -54,11 +56,11 @@ type Net struct {
 	filled       engine.Config
 	groups       []*group      // the management zone first, if there is one
 	incarnations []incarnation // by node, the latest; nil before the first
-	incs         []uint64      // by node, of the latest incarnation
+	incs         []uint64      // number of each node's latest incarnation
 	faults       faults
 	outcome      Outcome
-	beats        uint64 // bytes of heartbeats that machines sent
-	others       uint64 // bytes of all else
+	beats        uint64 // bytes of heartbeats that machines have sent
+	others       uint64 // bytes of other messages
 
 	out engine.Output // of the latest step
 	msg wire.Message
@@ -66,8 +68,8 @@ type Net struct {
 	severed severing
 }
 
-// New makes a network. Its nodes start when it runs. The error says what of the
-// configuration makes no sense, or is the simulator's.
+// New makes a network. Its nodes start when it runs. The error names settings that contradict
+// each other, or is one of the simulator.
 func New(cfg Config) (*Net, error) {
 	cfg.Zones, cfg.Bootstrap = max(cfg.Zones, 1), cmp.Or(cfg.Bootstrap, 3)
 	n := &Net{cfg: cfg, incarnations: make([]incarnation, cfg.Nodes), incs: make([]uint64, cfg.Nodes)}
@@ -163,10 +165,10 @@ func (n *Net) group(id sim.NodeID) *group {
 	return n.groups[min(s, 1)+(int(id)-s)/size]
 }
 
-// bases are the base zones.
+// bases returns the base zones.
 func (n *Net) bases() []*group { return n.groups[min(n.cfg.Supervisors, 1):] }
 
-// draw returns some members of a group, without one node.
+// draw returns count members of a group, without one node.
 func draw(r *rand.Rand, g *group, but sim.NodeID, count int) (list []wire.ID) {
 	others := g.count
 	if g.has(but) {

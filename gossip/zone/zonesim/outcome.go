@@ -11,29 +11,29 @@ import (
 // Outcome is what nodes have reported so far, compared with the ground truth.
 type Outcome struct {
 	Joins    uint64 // events
-	Leaves   uint64 // events, of all causes
-	Removals uint64 // of these, because of suspicions
+	Leaves   uint64 // events of all causes
+	Removals uint64 // of these, removals because of suspicions
 	False    uint64 // removals of nodes that were fine
-	Refuted  uint64 // suspicions
+	Refuted  uint64 // suspicions that were refuted
 	Wrong    string // text of the first false removal
 
-	Unheard string // the first event that contradicts the ones before
+	Unheard string // the first event that contradicts earlier ones
 	Broken  string // the first violated invariant of a machine
 
 	Detected uint64        // removals of nodes that are down
-	Earliest time.Duration // from the end of the node
-	Latest   time.Duration // the longest
-	Total    time.Duration // their sum
+	Earliest time.Duration // shortest time from the end of a node to a removal
+	Latest   time.Duration // longest such time
+	Total    time.Duration // sum of all such times
 
-	Alerted      uint64        // nodes that are down of which a monitor was told, that enough nodes miss them or that they are gone
-	AlertedLast  time.Duration // the longest of these
-	AlertedTotal time.Duration // their sum
+	Alerted      uint64        // nodes that are down and that a monitor was notified of: that enough nodes miss them, or that they were removed
+	AlertedLast  time.Duration // longest time until such a notification
+	AlertedTotal time.Duration // sum of these times
 }
 
 // Outcome returns what nodes have reported so far, compared with the ground truth.
 func (n *Net) Outcome() Outcome { return n.outcome }
 
-// told judges an event.
+// told compares an event with the ground truth.
 func (n *Net) told(p *member, e *engine.Event) {
 	if n.cfg.Tell != nil {
 		n.cfg.Tell(n.Now(), p.id, e)
@@ -59,7 +59,7 @@ func (n *Net) told(p *member, e *engine.Event) {
 	}
 }
 
-// removed judges that a node was removed which did not say goodbye.
+// removed compares the removal of a node that did not say goodbye with the ground truth.
 func (n *Net) removed(p *member, e *engine.Event) {
 	i := p.about(e)
 	if i < 0 || p.group.base > 0 {
@@ -78,7 +78,7 @@ func (n *Net) removed(p *member, e *engine.Event) {
 	}
 }
 
-// noticed notes when a monitor is told of a node that is down for the first time.
+// noticed records when a monitor is first notified of a node that is down.
 func (n *Net) noticed(p *member, e *engine.Event) {
 	i := p.about(e)
 	if i < 0 || p.group.base > 0 || !n.faults.nodes[p.id].monitor {
@@ -98,7 +98,7 @@ func (n *Net) noticed(p *member, e *engine.Event) {
 	v.AlertedLast, v.AlertedTotal = max(v.AlertedLast, after), v.AlertedTotal+after
 }
 
-// detected notes that a node has noticed that another one is down.
+// detected records that a node has noticed that another one is down.
 func (v *Outcome) detected(after time.Duration) {
 	if v.Detected == 0 || after < v.Earliest {
 		v.Earliest = after
@@ -107,11 +107,11 @@ func (v *Outcome) detected(after time.Duration) {
 	v.Latest, v.Total = max(v.Latest, after), v.Total+after
 }
 
-// listener applies a node's events to a list of members. Joined and Left have to alternate for
-// each member, and the list has to equal the node's view (MS-9, MS-10).
+// listener applies a node's events to a list of members. Joined and Left must alternate for
+// each member, and the list must equal the node's view (MS-9, MS-10).
 type listener struct {
 	p      *member
-	incs   []uint64 // by member, 0: not there
+	incs   []uint64 // incarnation of each member; 0: it is not in the list
 	count  int
 	change bool
 }
@@ -145,11 +145,12 @@ func (l *listener) hear(e *engine.Event) {
 	}
 }
 
-// smallZone is how large a zone may be whose machines are examined after every step.
+// smallZone is the size up to which the machines of a zone are examined after every step.
 const smallZone = 64
 
-// examine compares what was heard with the view, and has the machine examine itself: in a
-// large zone after whatever has changed its view, and now and then.
+// examine compares the list from events with the view, and makes the machine check its
+// invariants. In a large zone it does so after steps that changed the view, and from time to
+// time.
 func (p *program) examine() {
 	m, l := p.m, &p.heard
 	if !l.change && p.steps%64 != 0 && len(l.incs) > smallZone {
@@ -162,7 +163,7 @@ func (p *program) examine() {
 	}
 }
 
-// compare compares what was heard with a view of so many members.
+// compare compares the list from events with a view of the given number of members.
 func (l *listener) compare(state string, members int) {
 	if state == "joined" && members != l.count {
 		l.wrong("has %d members, and was told of %d", members, l.count)

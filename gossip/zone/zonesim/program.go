@@ -20,11 +20,11 @@ type program struct {
 	stub  *stub // nil for a whole zone
 	steps uint64
 
-	lies      []*wire.Lists // that the next step tells
+	lies      []*wire.Lists // forged lists that the next step sends
 	disagrees bool
 }
 
-// boot begins an incarnation. A restarted node keeps its incarnation only.
+// boot begins an incarnation. A restarted node keeps only its incarnation number.
 func (n *Net) boot(incarnation sim.Incarnation, _ sim.Program[message]) sim.Program[message] {
 	p := &program{member: member{net: n, id: incarnation.Node, group: n.group(incarnation.Node)}}
 	if err := p.begin(incarnation); err != nil {
@@ -50,7 +50,7 @@ func (p *program) begin(incarnation sim.Incarnation) (err error) {
 	return err
 }
 
-// config is the configuration of an incarnation.
+// config returns the configuration of an incarnation.
 func (n *Net) config(incarnation sim.Incarnation) zone.Config {
 	g := n.group(incarnation.Node)
 	r := rand.New(rand.NewPCG(n.cfg.Seed, uint64(incarnation.Node)))
@@ -86,7 +86,7 @@ func (p *program) Step(now time.Duration, in sim.Input[message], out *sim.Output
 		p.tellLies()
 		p.send(out)
 		if in.Kind == sim.Reset && !slices.Contains(out.Ignore, in.From) {
-			out.Watch = append(out.Watch, in.From) // it may come back, and be lost again
+			out.Watch = append(out.Watch, in.From) // the connection may come back, and be lost again
 		}
 	}
 	p.dispatch(out)
@@ -99,7 +99,7 @@ func (p *program) Step(now time.Duration, in sim.Input[message], out *sim.Output
 	return wake
 }
 
-// input is what the machine is stepped with; false if that is nothing but the time.
+// input returns the input for the machine; false if only the time has changed.
 func (p *program) input(now time.Duration, in *sim.Input[message]) (engine.Input, bool) {
 	n := p.net
 	switch in.Kind {
@@ -125,8 +125,8 @@ func (p *program) input(now time.Duration, in *sim.Input[message]) (engine.Input
 	return engine.Input{}, false
 }
 
-// waited returns when the transport had a message, if it has waited here because this
-// node is slow or stood still; 0 otherwise.
+// waited returns when the transport received a message that has waited here, because this node
+// is slow or was paused; 0 for a message that has not waited.
 func (p *program) waited(now, sent time.Duration) time.Duration {
 	if f := &p.net.faults.nodes[p.id]; f.slow || f.resumed != never && sent <= f.resumed {
 		return max(now-(p.net.Now()-sent), 1)
@@ -134,7 +134,7 @@ func (p *program) waited(now, sent time.Duration) time.Duration {
 	return 0
 }
 
-// command obeys a verb of a scenario.
+// command executes a verb of a scenario.
 func (p *program) command(text string) (engine.Input, bool) {
 	verb, rest, _ := strings.Cut(text, " ")
 	key, value, _ := strings.Cut(rest, " ")
@@ -203,7 +203,7 @@ func (n *Net) count(m *wire.Message, size int) {
 	}
 }
 
-// dispatch sends what is for other zones.
+// dispatch sends the messages to other zones.
 func (p *program) dispatch(out *sim.Output[message]) {
 	n := p.net
 	for i := range n.out.Dispatches {

@@ -5,7 +5,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// Protocol is zones for scenarios.
+// Protocol makes zones available to scenarios.
 var Protocol = &scenario.Protocol{
 	Name:    "zone",
 	Summary: "full views of zones, and the hierarchy above them",
@@ -44,9 +44,9 @@ var Protocol = &scenario.Protocol{
 	New:          func(s *scenario.Setup) (scenario.Instance, error) { return New(configOf(s)) },
 }
 
-// bytesPerNode: of a machine, what a zone takes when all start at once, a row of its view
-// with the messages of the start; of a stack, buffers, and a table of ids of its own; of a
-// stub, its ids, and what its supervisor knows.
+// bytesPerNode estimates the memory of a node: of a machine, for a start of all nodes at once,
+// a row of its view with the messages of the start; of a stack, its buffers and its own table
+// of ids; of a stub, its ids and the state of its supervisor.
 func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	supervisors := o.Int("supervisors")
 	size := int64(max(nodes-supervisors, 1) / max(o.Int("zones"), 1))
@@ -63,7 +63,7 @@ func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	return need
 }
 
-// configOf is the configuration that a scenario asks for.
+// configOf returns the configuration that a scenario describes.
 func configOf(s *scenario.Setup) Config {
 	o := s.Options
 	z := zone.Config{

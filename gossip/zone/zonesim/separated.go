@@ -6,16 +6,16 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// others are the nodes of a zone, which pass on what they hear.
+// others are the nodes of a zone, which pass news on.
 type others struct {
 	first     sim.NodeID
 	count     int
 	takesPart func(sim.NodeID) bool
 }
 
-// separated reports whether two nodes are separated: one does not hear the other, and no
-// more than half of the others in their zone could pass on what it says. Partitions and
-// cuts that ended lately count as if they lasted.
+// separated reports whether two nodes are separated: one does not hear the other, and at most
+// half of the other nodes of their zone could pass its news on. Partitions and cuts that ended
+// lately count as if they had not ended.
 func (t *faults) separated(a, b sim.NodeID, now time.Duration, zone others) bool {
 	return t.unheard(a, b, now, zone) || t.unheard(b, a, now, zone)
 }
@@ -37,8 +37,8 @@ func (t *faults) unheard(from, to sim.NodeID, now time.Duration, zone others) bo
 	return 2*could <= all
 }
 
-// severed reports whether no message gets from a node to another one without a third that passes it
-// on.
+// severed reports whether a message from one node can only reach the other if a third node
+// passes it on.
 func (t *faults) severed(from, to sim.NodeID, now time.Duration) bool {
 	if t.sides != nil && t.sides[from] != t.sides[to] || t.before != nil && now < t.until && t.before[from] != t.before[to] {
 		return true

@@ -58,7 +58,7 @@ func (n *Net) leastCensus() (least int) {
 	return least
 }
 
-// Counters are those of all nodes' latest incarnations.
+// Counters returns the sum of the counters of all nodes' latest incarnations.
 func (n *Net) Counters() engine.Stats { return kit.Sum(n.incarnations, incarnation.stats) }
 
 // Measures implements [scenario.Instance].

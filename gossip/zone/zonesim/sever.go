@@ -16,8 +16,8 @@ type severing struct {
 	cut  map[[2]sim.NodeID]bool // supervisor, delegate
 }
 
-// Run runs the network until an instant, see sim.Network. When the configured instant is reached
-// meanwhile, it cuts the configured number of links.
+// Run runs the network until an instant, see sim.Network. If the configured instant SeverAt is
+// before that, it cuts the configured number of links then.
 func (n *Net) Run(until time.Duration) error {
 	if at := n.cfg.SeverAt; n.cfg.Sever > 0 && !n.severed.done && until >= at {
 		if err := n.Control.Run(max(at, n.Now())); err != nil {
@@ -28,8 +28,8 @@ func (n *Net) Run(until time.Duration) error {
 	return n.Control.Run(until)
 }
 
-// sever cuts as many links as the configuration says between supervisors and those that
-// are delegates now, drawn from the seed.
+// sever cuts the configured number of links between supervisors and present delegates. The seed
+// determines which.
 func (n *Net) sever() {
 	n.severed = severing{done: true, cut: make(map[[2]sim.NodeID]bool)}
 	var links [][2]sim.NodeID
@@ -89,7 +89,7 @@ func (n *Net) censusTold(by sim.NodeSet) (bool, string) {
 	return true, ""
 }
 
-// wrongEntry returns what is wrong with the entry of a zone in the eyes of a supervisor.
+// wrongEntry returns what is wrong with the entry of a zone in the census of a supervisor.
 func (n *Net) wrongEntry(supervisor sim.NodeID, g *group, reached bool) string {
 	e, ok := n.entry(supervisor, g)
 	if !ok {
@@ -131,7 +131,7 @@ func (n *Net) censusKept(by sim.NodeSet) (bool, string) {
 	return true, ""
 }
 
-// entry is what a supervisor knows of a base zone.
+// entry returns the census entry of a base zone at a supervisor.
 func (n *Net) entry(supervisor sim.NodeID, g *group) (engine.CensusEntry, bool) {
 	for _, e := range n.incarnations[supervisor].census() {
 		if e.Zone == g.name {

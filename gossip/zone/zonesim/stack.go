@@ -20,15 +20,16 @@ type stack struct {
 	lnet  *lnetsim.Stack
 	agent *zone.Agent
 
-	due   bool // the agent is compared with what was heard
+	due   bool // the agent is to be compared with the list from its events
 	tries int
 
-	latest zone.Status // as of taken
+	latest zone.Status // status at the instant taken
 	view   map[int]wire.Version
 	taken  time.Duration
 }
 
-// bootStack begins an incarnation of a stack. As with machines it keeps its incarnation only.
+// bootStack begins an incarnation of a stack, which keeps only its incarnation number, as
+// machines do.
 func (n *Net) bootStack(h, _ *simlnd.Host) (err error) {
 	k := &stack{member: member{net: n, id: h.ID(), group: n.group(h.ID())}, host: h, taken: never}
 	if k.lnet, err = lnetsim.NewStack(h, lnetsim.StackConfig{}); err != nil {
@@ -72,7 +73,7 @@ func (k *stack) command(text string) {
 	}
 }
 
-// told is the agent's watcher.
+// told is called by the agent for each event.
 func (k *stack) told(e engine.Event) {
 	k.net.told(&k.member, &e)
 	if k.net.cfg.Check && !k.due {
@@ -81,8 +82,8 @@ func (k *stack) told(e engine.Event) {
 	}
 }
 
-// examine compares what was heard with the view. The agent tells of a change a moment
-// after it, so what differs must differ for some time.
+// examine compares the list from events with the agent's view. The agent reports a change a
+// moment after it has happened, so only a difference that lasts for some time counts.
 func (k *stack) examine() {
 	s := k.agent.Status()
 	if k.tries++; s.State == "joined" && s.Members != k.heard.count && k.tries < 20 {

@@ -7,7 +7,8 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// Machine is the machine of a node's latest incarnation; nil before the first, and with stacks.
+// Machine returns the machine of a node's latest incarnation; nil before the first one, and
+// with stacks.
 func (n *Net) Machine(id sim.NodeID) *engine.Machine {
 	if p, ok := n.incarnations[id].(*program); ok {
 		return p.m
@@ -23,8 +24,8 @@ func (n *Net) takesPart(id sim.NodeID) bool {
 // runs reports whether a node is up and has not said goodbye.
 func (n *Net) runs(id sim.NodeID) bool { return n.Up(id) && !n.faults.nodes[id].left }
 
-// Equal reports whether the views of those of a set that take part are equal in each
-// zone; with right, also whether they are all nodes of the zone that run, and no others.
+// Equal reports whether the views of the nodes of a set that take part are equal in each zone.
+// With right, it also checks that they contain all nodes of the zone that run, and no others.
 func (n *Net) Equal(set sim.NodeSet, right bool) (ok bool, why string) {
 	for _, g := range n.groups {
 		if ok, why := n.equal(g, set, right); !ok {
@@ -53,7 +54,7 @@ func (n *Net) equal(g *group, set sim.NodeSet, right bool) (bool, string) {
 	return true, ""
 }
 
-// right reports whether the view of a node is its zone.
+// right reports whether the view of a node contains exactly the running nodes of its zone.
 func (n *Net) right(g *group, id sim.NodeID) (bool, string) {
 	m := n.incarnations[id]
 	if g.base > 0 {
@@ -74,8 +75,8 @@ func (n *Net) right(g *group, id sim.NodeID) (bool, string) {
 	return m.size() == members, fmt.Sprintf("node %v has %d members, %d run", id, m.size(), members)
 }
 
-// knows reports whether each node of a set that takes part has these of its own zone as
-// members, or has none of them.
+// knows reports whether each node of a set that takes part has the nodes in about that belong
+// to its own zone as members, or has none of them.
 func (n *Net) knows(by, about sim.NodeSet, want bool) (bool, string) {
 	for id := range by.All(n.Nodes()) {
 		if !n.takesPart(id) {
@@ -94,7 +95,7 @@ func (n *Net) knows(by, about sim.NodeSet, want bool) (bool, string) {
 	return true, ""
 }
 
-// Members reports whether each node of a set that takes part has so many members.
+// Members reports whether each node of a set that takes part has exactly want members.
 func (n *Net) Members(want int, by sim.NodeSet) (bool, string) {
 	for id := range by.All(n.Nodes()) {
 		if n.takesPart(id) && n.incarnations[id].size() != want {
@@ -104,8 +105,8 @@ func (n *Net) Members(want int, by sim.NodeSet) (bool, string) {
 	return true, ""
 }
 
-// Has reports whether each node of a set that takes part has an attribute of a node of
-// its zone with a value; without it if the value is empty.
+// Has reports whether each node of a set that takes part has an attribute of a node of its
+// zone, with a value; if the value is empty, whether it has no such attribute.
 func (n *Net) Has(owner sim.NodeID, key, value string, by sim.NodeSet) (bool, string) {
 	for id := range by.All(n.Nodes()) {
 		g := n.group(id)
@@ -125,7 +126,7 @@ func (n *Net) Has(owner sim.NodeID, key, value string, by sim.NodeSet) (bool, st
 	return true, ""
 }
 
-// Tables reports whether those of a set that take part have the same versions of all
+// Tables reports whether the nodes of a set that take part have the same versions of all
 // attribute tables in each zone.
 func (n *Net) Tables(set sim.NodeSet) (bool, string) {
 	for _, g := range n.groups {
@@ -162,7 +163,7 @@ func (n *Net) censusRight(by sim.NodeSet) (bool, string) {
 	return true, ""
 }
 
-// size is how many members of a zone run.
+// size returns the number of members of a zone that run.
 func (n *Net) size(g *group) (size int) {
 	for i := range g.count {
 		if id := g.first + sim.NodeID(i); n.runs(id) {
@@ -175,7 +176,7 @@ func (n *Net) size(g *group) (size int) {
 	return size
 }
 
-// census returns what is wrong in the eyes of a supervisor.
+// census returns what is wrong with the census of a supervisor.
 func (n *Net) census(id sim.NodeID, sizes map[string]int) string {
 	known := 0
 	for _, e := range n.incarnations[id].census() {
@@ -201,8 +202,8 @@ func (n *Net) census(id sim.NodeID, sizes map[string]int) string {
 	return ""
 }
 
-// guard returns the supervisor of a base zone, numbered from 0, and its active delegate,
-// in the eyes of the first supervisor that takes part.
+// guard returns the supervisor of a base zone, whose number counts from 0, and its active
+// delegate, according to the first supervisor that takes part.
 func (n *Net) guard(base int) (supervisor, delegate sim.NodeID, ok bool) {
 	for i := range n.cfg.Supervisors {
 		if !n.takesPart(sim.NodeID(i)) {

@@ -12,32 +12,32 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// forming is how long a stub's members take to start, one after the other: what a zone
-// of two thousand takes until all views are equal (G-MS-1).
+// forming is how long the members of a stub take to start, one after the other: the time in
+// which all views of a zone of two thousand become equal (G-MS-1).
 const forming = 1200 * time.Millisecond
 
-// stub stands for all members of a base zone but the active delegate, as far as the delegate
-// hears of them: its neighbours answer, and report changes of other members each τ. When a
-// member dies, members whose monitor the delegate is report that to it.
+// stub simulates all members of a base zone except the active delegate, with the messages that
+// they send to the delegate: its neighbours answer it, and report changes of other members
+// every τ. When a member dies, other members report that to the delegate, which is a monitor.
 type stub struct {
 	g       *group
 	tau     time.Duration
 	theta   int
 	began   time.Duration
 	present []bool   // by member
-	incs    []uint64 // of their latest incarnations
-	started int      // members of the first start so far
+	incs    []uint64 // latest incarnation of each member
+	started int      // number of members that have started so far
 	count   int      // members that are present, the delegate included
-	joined  []int32  // not told yet
+	joined  []int32  // members that the delegate was not told of yet
 	tick    time.Duration
-	linked  []int // members that the delegate has links with
-	losing  int   // are to die in this step
+	linked  []int // members with which the delegate has links
+	losing  int   // number of members that die in this step
 	dead    []int32
-	queue   []wire.Message // for the delegate
+	queue   []wire.Message // messages for the delegate
 }
 
-// newStubGroup makes a zone of which only the active delegate is a node: the member that
-// comes first in the zone's order of delegates (MS-A24).
+// newStubGroup makes a zone with a stub, in which only the active delegate is a node: the
+// member that comes first in the zone's order of delegates (MS-A24).
 func newStubGroup(name string, node sim.NodeID, base, members int) (*group, error) {
 	g := &group{name: name, first: node, count: 1, base: base}
 	if err := g.fill(base, members); err != nil {
@@ -59,7 +59,7 @@ func newStub(g *group, cfg *engine.Config) *stub {
 	return s
 }
 
-// bootstrap are members to begin with.
+// bootstrap returns the members that the delegate asks first.
 func (s *stub) bootstrap() []wire.ID {
 	k := 0
 	if s.g.best == 0 {
@@ -68,8 +68,8 @@ func (s *stub) bootstrap() []wire.ID {
 	return s.g.ids[k : k+1]
 }
 
-// step has the zone's other members answer the delegate, and do what is due; it returns
-// when something is to be done.
+// step makes the simulated members answer the delegate and send the messages that are due; it
+// returns when the next messages are due.
 func (s *stub) step(p *program, now time.Duration, in *sim.Input[message], wake time.Duration) time.Duration {
 	if in.Kind == sim.Start {
 		s.began, s.tick = now, now
@@ -97,7 +97,7 @@ func (s *stub) step(p *program, now time.Duration, in *sim.Input[message], wake 
 	return max(min(wake, s.tick), now+1)
 }
 
-// expire tells of those that joined, each τ while there are some.
+// expire reports the members that have joined, every τ while there are any.
 func (s *stub) expire(now time.Duration) {
 	if s.started < len(s.present) {
 		due := min(len(s.present), 1+int(int64(len(s.present))*int64(now-s.began)/int64(forming)))
@@ -135,17 +135,17 @@ func (s *stub) join(i int) {
 
 func (s *stub) version(i int) wire.Version { return wire.Version{Inc: s.incs[i], Minor: 1} }
 
-// gain has members that died start again.
+// gain makes members that have died start again.
 func (s *stub) gain(count int) {
 	for ; count > 0 && len(s.dead) > 0; count-- {
 		s.join(int(s.dead[0]))
 		s.dead = s.dead[1:]
 	}
-	s.tick = min(s.tick, s.began) // now
+	s.tick = min(s.tick, s.began) // at once
 }
 
-// lose makes members die, the first ones that are no neighbours of the delegate: Θ others
-// report each to the delegate, which is their monitor, at once.
+// lose makes members die: the first ones that are not neighbours of the delegate. Θ others
+// report each of them to the delegate, which is their monitor, at once.
 func (s *stub) lose(count int) {
 	for i := 0; i < len(s.present) && count > 0; i++ {
 		if !s.present[i] || i == s.g.best || slices.Contains(s.linked, i) {
@@ -164,7 +164,7 @@ func (s *stub) lose(count int) {
 	}
 }
 
-// other returns a member that is present, the k-th after another.
+// other returns a member that is present: the k-th one after a given member.
 func (s *stub) other(i, k int) int {
 	for {
 		if i = (i + 1) % len(s.present); s.present[i] && i != s.g.best {

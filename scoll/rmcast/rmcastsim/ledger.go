@@ -20,7 +20,7 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	Waiting    Outcome = iota // for room in the window
+	Waiting    Outcome = iota // the message waits for room in the window
 	UnderWay                  // in flight
 	Released                  // its origin was told that all live members have it or, with ErrSplit, which may not
 	Lost                      // its origin was told that it is unknown which members have it
@@ -31,17 +31,17 @@ const (
 type Message struct {
 	Number  uint32        // number in the run, from 1
 	Origin  sim.NodeID    // node that sends it
-	ID      rmcast.ID     // of its origin when the message was accepted
+	ID      rmcast.ID     // ID of its origin when the message was accepted
 	Size    int           // size in bytes
 	Outcome Outcome       // state
 	Begun   time.Duration // when the origin was told to send it
 	Sent    time.Duration // when it was accepted
-	Last    time.Duration // of its latest delivery
-	Done    time.Duration // if Released or Lost
-	Result  rmcast.Result // if Released
-	Why     error         // if Lost; ErrSplit if Released
+	Last    time.Duration // time of its latest delivery
+	Done    time.Duration // when the outcome was known; with Released and Lost
+	Result  rmcast.Result // with Released
+	Why     error         // with Lost the reason; with Released ErrSplit or nil
 
-	got []receipt // by node
+	got []receipt // deliveries, by node
 }
 
 // receipt is the incarnation of a node's member that has delivered a message; 0 for none.

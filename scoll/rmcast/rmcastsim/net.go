@@ -25,7 +25,7 @@ type Config struct {
 	Rmcast rmcast.GroupConfig
 	// Capacity is the receive memory that machines report, in bytes. 0: enough for a window.
 	Capacity int
-	// Manager configures all managers, likewise.
+	// Manager configures all managers; the settings that Rmcast excludes are set here, too.
 	Manager engine.ManagerConfig
 	// Managers is how many of the first nodes are managers. Default 1.
 	Managers int
@@ -78,7 +78,7 @@ type incarnation interface {
 type membership struct {
 	wants       bool          // the node joins at its start
 	incarnation uint64        // of the member that it is, or would be
-	began       uint64        // the first one of its process
+	began       uint64        // number of the first incarnation of its process
 	excused     bool          // it may be counted as dead, or be late, because of a fault
 	leaveAt     time.Duration // when it was told to leave, by its own clock
 	healed      uint64        // times it gave up its membership of a group without a manager
@@ -115,7 +115,7 @@ func (n *Net) machines() kit.Machines[*kit.Message] {
 	return kit.Machines[*kit.Message]{Boot: n.boot, Codec: kit.Codec(order), Hash: hash, Bare: n.cfg.Bare}
 }
 
-// happens tells oracle and ledger what is done to nodes and links.
+// happens tells the oracle and the ledger about faults of nodes and links.
 func (n *Net) happens(a *sim.Act, do func()) {
 	switch a.Verb {
 	case sim.Kill, sim.Crash:

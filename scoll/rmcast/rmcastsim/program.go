@@ -140,7 +140,7 @@ func (p *program) command(text string) {
 	}
 }
 
-// offer gives the machine the next message.
+// offer passes the next message to the machine.
 func (p *program) offer() {
 	if len(p.outbox) > 0 && !p.offered {
 		m := p.outbox[0]
