@@ -67,7 +67,7 @@ func (o *operation) unlinked() syscall.Errno {
 	if o.failed || o.t.aborted(o) {
 		return 0
 	}
-	if age := time.Since(o.began); age < transactionTimeout {
+	if age := time.Since(o.began); age < o.t.w.cfg.Timeout {
 		o.t.w.violation("operation %v was unlinked by LNet after %v", o.id, age)
 	}
 	return syscall.ETIMEDOUT

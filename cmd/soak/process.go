@@ -53,10 +53,14 @@ type news struct {
 // launch starts the next incarnation of a member. News of the incarnation goes to inbox, until
 // its journal has ended and its process has exited.
 func (s *soak) launch(m *member) error {
+	timeout := transactionTimeout
+	if len(s.cfg.faults) == 0 {
+		timeout = calmTimeout
+	}
 	cfg, err := json.Marshal(workerConfig{
 		Worker: uint8(m.index), Incarnation: m.incarnation, Seed: s.cfg.seed, Networks: s.layout.networks(m.index), Routes: s.layout.routes(m.index),
 		Router: s.layout.isRouter(m.index), Names: s.layout.names(), Rate: s.cfg.rate, Log: s.cfg.log,
-		Abort: len(s.cfg.faults) > 0,
+		Abort: len(s.cfg.faults) > 0, Timeout: timeout,
 	})
 	if err != nil {
 		return err

@@ -116,6 +116,7 @@ func TestSoak(t *testing.T) {
 		{"processes", []string{"--time", "12s", "--faults", "stop,kill"}, true, []faultKind{faultStop, faultKill}},
 		{"everything", []string{"--time", "15s"}, true, []faultKind{faultKill, faultStop, faultRate, faultMTU}},
 		{"rails and a router", []string{"--hosts", "4", "--rails", "2", "--routers", "1", "--time", "15s", "--faults", "link down,kill"}, true, []faultKind{faultLink, faultKill}},
+		{"mixed, rails and a router", []string{"--net", "mixed", "--hosts", "4", "--rails", "2", "--routers", "1", "--time", "15s", "--faults", "link down,kill"}, true, []faultKind{faultLink, faultKill}},
 		{"mixed, no fault", []string{"--net", "mixed", "--rails", "2", "--routers", "1", "--time", "1s", "--faults", "none"}, true, nil},
 		{"o2ib, no fault", []string{"--net", "o2ib", "--time", "1s", "--faults", "none"}, false, nil},
 		{"o2ib, brief", []string{"--net", "o2ib", "--time", "6s", "--seed", "168", "--faults", "loss,corrupt,reorder,link down,kill"}, true, []faultKind{faultLoss, faultCorrupt, faultLink, faultKill}},

@@ -53,6 +53,9 @@ const journalFD = 3
 // Settings of a worker's node. All are short, so that faults of seconds have consequences.
 const (
 	transactionTimeout = 10 * time.Second
+	// calmTimeout is that of a run without faults, in which every operation must succeed, on a
+	// machine that computes other things, too: a driver may try for a third of it.
+	calmTimeout = 30 * time.Second
 	// patience bounds the time until the last event of an operation, whatever its outcome, and
 	// until nothing is left after cmdStop. LNet gives up after one and a half transaction
 	// timeouts; a driver takes longer only while it makes progress.
@@ -68,12 +71,13 @@ type workerConfig struct {
 	Worker      uint8
 	Incarnation uint16
 	Seed        uint64
-	Networks    string   // networks of this worker
-	Routes      string   // routes of this worker
-	Router      bool     // the worker is a router, and starts no operations
-	Names       []string // NIDs of all workers, in order
-	Rate        int      // largest number of operations per second
-	Abort       bool     // give up some operations at random
+	Networks    string        // networks of this worker
+	Routes      string        // routes of this worker
+	Router      bool          // the worker is a router, and starts no operations
+	Names       []string      // NIDs of all workers, in order
+	Rate        int           // largest number of operations per second
+	Abort       bool          // give up some operations at random
+	Timeout     time.Duration // largest duration of a transaction
 	Log         slog.Level
 }
 
@@ -99,6 +103,7 @@ type worker struct {
 	cfg     workerConfig
 	node    *node.Node
 	journal *journal
+	log     *slog.Logger
 
 	mu  sync.Mutex
 	out *json.Encoder // guarded by mu
@@ -106,11 +111,9 @@ type worker struct {
 
 func runWorker(ctx context.Context, env cli.Env, cfg workerConfig, to io.Writer) error {
 	w := &worker{cfg: cfg, journal: &journal{out: to}, out: json.NewEncoder(env.Stdout)}
+	w.log = slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: cfg.Log}))
 	var err error
-	w.node, err = node.New(node.Config{
-		Config: w.nodeConfig(),
-		Log:    slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: cfg.Log})),
-	})
+	w.node, err = node.New(node.Config{Config: w.nodeConfig(), Log: w.log})
 	if err != nil {
 		return err
 	}
@@ -134,7 +137,7 @@ func (w *worker) nodeConfig() config.Config {
 	c := config.Default()
 	c.Networks = w.cfg.Networks
 	c.AcceptPort = acceptPort
-	c.TransactionTimeout = transactionTimeout
+	c.TransactionTimeout = w.cfg.Timeout
 	c.TCP.MinReconnect, c.TCP.MaxReconnect = minReconnect, maxReconnect
 	c.TCP.ConnsPerPeer = 1 + int(w.cfg.Worker)%3
 	// Over RDMA, only the keepalive detects that a peer has died.
@@ -174,6 +177,7 @@ func (w *worker) obey(ctx context.Context, in io.Reader, t *traffic) {
 			stop()
 			running.Wait()
 			w.awaitQuiet()
+			w.log.Info("traffic has stopped", "drops", w.node.Table().Node().Stats().DropReasons)
 			w.say(notice{Kind: noticeStopped, Resends: w.node.Table().Node().Stats().ResendCount})
 		case cmdQuit:
 			return
