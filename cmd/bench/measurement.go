@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
+
+	"ulnet/cmd/bench/worker"
 )
 
 // measurement is a goal that is being measured: what the bench has, and the lines so far. As
@@ -30,6 +32,15 @@ func (b *bench) measure(ctx context.Context, f func(*measurement)) (lines []line
 	}()
 	f(m)
 	return m.lines, nil
+}
+
+// serve starts a worker for the time of the measurement, within a host if one is given, and waits
+// until it is ready.
+func (m *measurement) serve(kind string, params any, within func(func() error) error) *worker.Process {
+	p := must(m.start(m.ctx, worker.Config{Kind: kind, Params: params, Within: within}))
+	m.ends = append(m.ends, func() { _ = p.Stop() })
+	must(worker.Ready[struct{}](p))
+	return p
 }
 
 // add adds lines to what was measured.

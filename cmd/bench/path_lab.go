@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"os"
 
-	"ulnet/cmd/bench/worker"
 	"ulnet/lnd/lndtest/netlab"
 )
 
@@ -40,12 +39,4 @@ func (l *pathLab) join(a, b *netlab.Host, net byte) (*netlab.Cable, netip.Addr, 
 	first, second := netip.AddrFrom4([4]byte{10, 80, net, 1}), netip.AddrFrom4([4]byte{10, 80, net, 2})
 	c := l.lab.Cable(a, netip.PrefixFrom(first, 24).String(), b, netip.PrefixFrom(second, 24).String())
 	return c, first, second
-}
-
-// node starts a node on a host.
-func (l *pathLab) node(h *netlab.Host, setup railSetup) *worker.Process {
-	p := must(l.start(l.ctx, worker.Config{Kind: "rail", Params: setup, Within: h.Do}))
-	l.ends = append(l.ends, func() { _ = p.Stop() })
-	must(worker.Ready[struct{}](p))
-	return p
 }

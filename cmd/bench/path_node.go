@@ -42,8 +42,8 @@ func serveRail(w *worker.Worker, setup railSetup) (struct{}, error) {
 	}
 	w.Defer(n.close)
 	r := &railNode{node: n, ctx: w.Context(), to: make(map[nid.NID]*initiator)}
-	worker.Order(w, "stream", r.stream)
-	worker.Order(w, "halves", r.halves)
+	r.timed(w, "stream", func(i *initiator, count int) (time.Duration, error) { return i.putStream(r.ctx, count, 2*window) })
+	r.timed(w, "halves", func(i *initiator, count int) (time.Duration, error) { return i.pingHandlers(r.ctx, 0, count) })
 	worker.Order(w, "load", r.load)
 	worker.Order(w, "usage", ownUsage)
 	worker.Order(w, "resident", func(struct{}) (int64, error) { return residentMemory(), nil })
@@ -104,20 +104,23 @@ func (r *railNode) initiator(target nid.NID) (*initiator, error) {
 	return i, err
 }
 
-func (r *railNode) stream(o railOrder) (time.Duration, error) {
-	i, err := r.initiator(o.Target)
-	if err != nil {
-		return 0, err
-	}
-	return i.putStream(r.ctx, o.Count, 2*window)
+// timed registers an order that takes a time.
+func (r *railNode) timed(w *worker.Worker, name string, do func(i *initiator, count int) (time.Duration, error)) {
+	worker.Order(w, name, func(o railOrder) (time.Duration, error) {
+		i, err := r.initiator(o.Target)
+		if err != nil {
+			return 0, err
+		}
+		return do(i, o.Count)
+	})
 }
 
-func (r *railNode) halves(o railOrder) (time.Duration, error) {
-	i, err := r.initiator(o.Target)
-	if err != nil {
-		return 0, err
-	}
-	return i.pingHandlers(r.ctx, 0, o.Count)
+// ordered returns a contender whose rounds are an order to a worker, about count messages to a target.
+func ordered(name, do string, at *worker.Process, target nid.NID, count int) *contender {
+	return &contender{name: name, run: func(*contender) (latencies, error) {
+		took, err := worker.Ask[time.Duration](at, do, railOrder{Target: target, Count: count})
+		return latencies{float64(took) / float64(count)}, err
+	}}
 }
 
 // loadReport is what came of a load.
@@ -187,7 +190,7 @@ func (l *loader) next() {
 	l.report.Begun++
 	// The last event may come before Put has returned, and so with l.mu held.
 	end := func(why error, sends int) { go l.ended(began, why, sends) }
-	if err := l.put(end); err != nil {
+	if err := putAcked(l.r.table, l.order.Target, loadSize, end); err != nil {
 		l.err = err
 		if l.open--; l.open == 0 {
 			close(l.done)
@@ -214,10 +217,9 @@ func (l *loader) ended(began time.Time, why error, sends int) {
 
 var errNoAnswer = errors.New("no answer in time")
 
-// put begins an operation. end is called with its last event, with how many SEND events
-// there were.
-func (l *loader) put(end func(why error, sends int)) error {
-	table := l.r.table
+// putAcked begins a PUT with ACK from memory of its own. end is called with its last event, with
+// how many SEND events there were.
+func putAcked(table *portals.Table, target nid.NID, size int, end func(why error, sends int)) error {
 	var md portals.MDHandle
 	var why error = errNoAnswer
 	sends := 0
@@ -238,12 +240,12 @@ func (l *loader) put(end func(why error, sends int)) error {
 			end(why, sends)
 		}
 	}
-	md, err := table.MDBind(portals.MD{Segments: []lnd.Segment{make([]byte, loadSize)}, Threshold: 2, Handler: handler}, portals.Unlink)
+	md, err := table.MDBind(portals.MD{Segments: []lnd.Segment{make([]byte, size)}, Threshold: 2, Handler: handler}, portals.Unlink)
 	if err != nil {
 		return err
 	}
 	return table.Put(portals.PutRequest{
-		MD: md, Ack: true, Target: nid.ProcessID{NID: l.order.Target, PID: nid.LustrePID}, Portal: portalSink,
+		MD: md, Ack: true, Target: nid.ProcessID{NID: target, PID: nid.LustrePID}, Portal: portalSink,
 	})
 }
 

@@ -8,11 +8,9 @@ import (
 	"time"
 
 	"ulnet/cmd/bench/worker"
-	"ulnet/lnd"
 	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
-	"ulnet/portals"
 )
 
 // crowdSetup is many nodes in one process that send to a target behind a router.
@@ -113,24 +111,7 @@ func (c *senders) lane(i int) error {
 }
 
 func (c *senders) put(i int, end func(error)) error {
-	table := c.nodes[i].table
-	md, err := table.MDBind(portals.MD{
-		Segments: []lnd.Segment{make([]byte, c.setup.Size)}, Threshold: 2,
-		Handler: func(e *portals.Event) {
-			switch {
-			case e.Err != nil || e.Kind == portals.EventAck:
-				end(e.Err)
-			case e.Kind == portals.EventUnlink:
-				end(errNoAnswer)
-			}
-		},
-	}, portals.Unlink)
-	if err != nil {
-		return err
-	}
-	return table.Put(portals.PutRequest{
-		MD: md, Ack: true, Target: nid.ProcessID{NID: c.setup.Target, PID: nid.LustrePID}, Portal: portalSink,
-	})
+	return putAcked(c.nodes[i].table, c.setup.Target, c.setup.Size, func(why error, _ int) { end(why) })
 }
 
 // The crowd of G-PA-5.
@@ -144,17 +125,11 @@ const (
 func measureRouterPeers(b *measurement) {
 	near, far, sink := netip.MustParseAddr("127.2.0.1"), netip.MustParseAddr("127.2.0.2"), netip.MustParseAddr("127.2.0.3")
 	port := must(loopback.FreePort(near, far, sink))
-	start := func(kind string, params any) *worker.Process {
-		p := must(b.start(b.ctx, worker.Config{Kind: kind, Params: params}))
-		b.ends = append(b.ends, func() { _ = p.Stop() })
-		must(worker.Ready[struct{}](p))
-		return p
-	}
-	router := start("rail", railSetup{Networks: fmt.Sprintf("tcp(%v),tcp1(%v)", near, far), Forward: true, Port: port})
-	start("rail", railSetup{Networks: fmt.Sprintf("tcp1(%v)", sink), Routes: fmt.Sprintf("tcp %v@tcp1", far), Port: port})
-	many := start("crowd", crowdSetup{
+	router := b.serve("rail", railSetup{Networks: fmt.Sprintf("tcp(%v),tcp1(%v)", near, far), Forward: true, Port: port}, nil)
+	b.serve("rail", railSetup{Networks: fmt.Sprintf("tcp1(%v)", sink), Routes: fmt.Sprintf("tcp %v@tcp1", far), Port: port}, nil)
+	many := b.serve("crowd", crowdSetup{
 		Nodes: crowdNodes, Router: near, Port: port, Target: nid.FromAddr(nid.MakeNet(nid.TCP, 1), sink), Size: crowdSize,
-	})
+	}, nil)
 	must(worker.Ask[int](many, "connect", nil))
 	counts := must(worker.Ask[[]uint64](many, "send", railOrder{For: crowdTime}))
 	state := must(worker.Ask[lnet.RouterSnapshot](router, "router", nil))

@@ -42,38 +42,26 @@ func (t *twoHosts) pair(rails int, timeout time.Duration) (a *worker.Process, ta
 		if rails > 1 {
 			networks = fmt.Sprintf("tcp(%v,%v)", t.addrs[i][0], t.addrs[i][1])
 		}
-		ends[i] = t.node(h, railSetup{Networks: networks, Port: t.port, Timeout: timeout})
+		ends[i] = t.serve("rail", railSetup{Networks: networks, Port: t.port, Timeout: timeout}, h.Do)
 	}
 	t.port++
 	return ends[0], nid.FromAddr(tcp, t.addrs[1][0])
-}
-
-// stream returns a contender whose rounds are PUTs of 1 MiB to a target.
-func (l *pathLab) stream(name string, from *worker.Process, target nid.NID, count int) *contender {
-	return &contender{name: name, run: func(*contender) (latencies, error) {
-		took, err := worker.Ask[time.Duration](from, "stream", railOrder{Target: target, Count: count})
-		return latencies{float64(took) / float64(count)}, err
-	}}
 }
 
 // measureTwoRails is G-PA-1.
 func measureTwoRails(b *measurement) {
 	lines := []line{{what: "1 MiB PUT streaming, two rails of 1 Gbit/s beside one", limit: 1.9, least: true}}
 	missing := b.inPathLab(func(l *pathLab) {
-		t, count := l.twoHosts(), b.some(256)
-		one, two := t.single(t.pair(1, 0))(count), t.double(t.pair(2, 0))(count)
+		t, rails := l.twoHosts(), [2]*contender{}
+		for i, name := range []string{"one rail", "two rails"} {
+			from, target := t.pair(i+1, 0)
+			rails[i] = ordered(name, "stream", from, target, b.some(256))
+		}
+		one, two := rails[0], rails[1]
 		b.alternate(max(3, b.rounds/3), one, two)
 		lines[0] = two.speed(one, lines[0].what, 1.9, 1e9, "%.0f MiB/s")
 	})
 	b.add(skip(lines, missing)...)
-}
-
-func (t *twoHosts) single(from *worker.Process, target nid.NID) func(int) *contender {
-	return func(count int) *contender { return t.stream("one rail", from, target, count) }
-}
-
-func (t *twoHosts) double(from *worker.Process, target nid.NID) func(int) *contender {
-	return func(count int) *contender { return t.stream("two rails", from, target, count) }
 }
 
 // The course of G-PA-2.

@@ -91,32 +91,16 @@ func (l *pathLab) routed() *routed {
 	_, r.addrs[0], r.addrs[1] = l.join(r.hosts[0], r.hosts[1], 0)
 	_, r.addrs[2], r.addrs[3] = l.join(r.hosts[1], r.hosts[2], 1)
 	far := nid.MakeNet(nid.TCP, 1)
-	r.router = l.node(r.hosts[1], railSetup{Networks: fmt.Sprintf("tcp(%v),tcp1(%v)", r.addrs[1], r.addrs[2]), Forward: true, Port: l.port})
-	l.node(r.hosts[2], railSetup{Networks: fmt.Sprintf("tcp1(%v)", r.addrs[3]), Routes: fmt.Sprintf("tcp %v@tcp1", r.addrs[2]), Port: l.port})
-	r.lnet = l.node(r.hosts[0], railSetup{Networks: fmt.Sprintf("tcp(%v)", r.addrs[0]), Routes: fmt.Sprintf("tcp1 %v@tcp", r.addrs[1]), Port: l.port})
+	r.router = l.serve("rail", railSetup{Networks: fmt.Sprintf("tcp(%v),tcp1(%v)", r.addrs[1], r.addrs[2]), Forward: true, Port: l.port}, r.hosts[1].Do)
+	l.serve("rail", railSetup{Networks: fmt.Sprintf("tcp1(%v)", r.addrs[3]), Routes: fmt.Sprintf("tcp %v@tcp1", r.addrs[2]), Port: l.port}, r.hosts[2].Do)
+	r.lnet = l.serve("rail", railSetup{Networks: fmt.Sprintf("tcp(%v)", r.addrs[0]), Routes: fmt.Sprintf("tcp1 %v@tcp", r.addrs[1]), Port: l.port}, r.hosts[0].Do)
 	r.target = nid.FromAddr(far, r.addrs[3])
 	l.port++
 	server, before := netip.AddrPortFrom(r.addrs[3], plainPort), netip.AddrPortFrom(r.addrs[1], plainPort)
-	l.serve("plain", r.hosts[2], plainSetup{Listen: server})
-	l.serve("plain", r.hosts[1], plainSetup{Listen: before, Before: server})
-	r.plain = l.serve("plain client", r.hosts[0], before)
+	l.serve("plain", plainSetup{Listen: server}, r.hosts[2].Do)
+	l.serve("plain", plainSetup{Listen: before, Before: server}, r.hosts[1].Do)
+	r.plain = l.serve("plain client", before, r.hosts[0].Do)
 	return r
-}
-
-// serve starts a worker on a host.
-func (l *pathLab) serve(kind string, h *netlab.Host, params any) *worker.Process {
-	p := must(l.start(l.ctx, worker.Config{Kind: kind, Params: params, Within: h.Do}))
-	l.ends = append(l.ends, func() { _ = p.Stop() })
-	must(worker.Ready[struct{}](p))
-	return p
-}
-
-// contender returns a contender that does something count times a round.
-func (r *routed) contender(name, do string, at *worker.Process, count int) *contender {
-	return &contender{name: name, run: func(*contender) (latencies, error) {
-		took, err := worker.Ask[time.Duration](at, do, railOrder{Target: r.target, Count: count})
-		return latencies{float64(took) / float64(count)}, err
-	}}
 }
 
 // measureRouted is G-PA-3: beside a plain TCP proxy, in the same place.
@@ -127,10 +111,10 @@ func measureRouted(b *measurement) {
 	}
 	missing := b.inPathLab(func(l *pathLab) {
 		r, messages, trips := l.routed(), b.some(256), b.some(2000)
-		proxy, ours := r.contender("proxy", "stream", r.plain, messages), r.contender("routed", "stream", r.lnet, messages)
+		proxy, ours := ordered("proxy", "stream", r.plain, r.target, messages), ordered("routed", "stream", r.lnet, r.target, messages)
 		b.alternate(b.rounds, proxy, ours)
 		lines[0] = ours.speed(proxy, lines[0].what, lines[0].limit, mebibytes, "%.2f GiB/s")
-		proxy, ours = r.contender("proxy", "halves", r.plain, trips), r.contender("routed", "halves", r.lnet, trips)
+		proxy, ours = ordered("proxy", "halves", r.plain, r.target, trips), ordered("routed", "halves", r.lnet, r.target, trips)
 		b.alternate(b.rounds, proxy, ours)
 		lines[1] = ours.half(proxy, lines[1].what, lines[1].limit)
 		lines[1].basis += fmt.Sprintf("; %d messages forwarded in all", must(worker.Ask[lnet.RouterSnapshot](r.router, "router", nil)).Routed)
