@@ -166,7 +166,7 @@ func TestSendGroup(t *testing.T) {
 }
 
 // TestParseGroup: a datagram from any host is taken or dropped with a reason. It never ends
-// connections, makes no peer, and does not count as a sign of life.
+// connections, makes no peer, and does not count as a sign of liveness.
 func TestParseGroup(t *testing.T) {
 	stranger := nid.MustParse("10.1.0.77@tcp1")
 	for _, tt := range []struct {
@@ -231,7 +231,7 @@ func TestFailedDatagram(t *testing.T) {
 }
 
 // TestDatagramsOfPeers: a datagram from a known node carries the node's primary NID, and
-// counts as a sign of life of that node.
+// counts as a sign of liveness of that node.
 func TestDatagramsOfPeers(t *testing.T) {
 	node, up, c := newCaster(t)
 	var primary nid.NID

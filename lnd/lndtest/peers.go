@@ -128,7 +128,7 @@ func testClosePeer(t *testing.T, f *fabric) {
 	f.await("arrival", f.upB.count(1))
 	f.await("PeerUp", f.upA.told(true))
 	f.await("PeerUp at the other end", f.upB.told(true))
-	closer.ClosePeer(f.h.Unreachable, cause) // nobody
+	closer.ClosePeer(f.h.Unreachable, cause) // no node is there
 	closer.ClosePeer(f.b.NID(), cause)
 	for _, up := range []*recorder{f.upA, f.upB} {
 		f.await("PeerDown at both ends", func() bool {

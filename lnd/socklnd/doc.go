@@ -106,8 +106,8 @@
 // have the same port (SO_REUSEADDR) and join for themselves. An NI's own datagrams come back,
 // too, and are dropped by their NID. A datagram that arrives is dropped with a Reason, from
 // DatagramCut on, unless it came from the address of its source NID, was sent to the group
-// that it names, and that group was joined. That stops misconfigured nodes, but no attacker
-// who can forge addresses on the network.
+// that it names, and that group was joined. That stops misconfigured nodes, but not an attack
+// with forged addresses.
 //
 // A receiver has one socket for all its groups, of which the system allows some 20
 // (net.ipv4.igmp_max_memberships), and reads several datagrams with one call. A datagram that
