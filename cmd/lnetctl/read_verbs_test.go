@@ -1,0 +1,94 @@
+package main
+
+import (
+	"encoding/json"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/modules"
+	"ulnet/cmd/internal/node"
+	"ulnet/lnd/lndtest/loopback"
+)
+
+// verbs returns the commands below c that have none below them.
+func verbs(c *cobra.Command) (list []*cobra.Command) {
+	for _, sub := range c.Commands() {
+		if sub.RunE != nil && !sub.HasSubCommands() && !sub.Hidden {
+			list = append(list, sub)
+		}
+		list = append(list, verbs(sub)...)
+	}
+	return list
+}
+
+// notReading are verbs that change something, send messages or payload, wait for events, or
+// print text that is no answer of a node.
+var notReading = strings.Fields("add del set reset evict drain undrain reload watch ping discover configure unconfigure import save " +
+	"put get sink serve partition heal pause resume fail setup-mrrouting setup-sysctl list-commands version help quit exit")
+
+// arguments are what reading verbs cannot do without.
+var arguments = map[string]string{
+	"lnetctl path": "0@lo", "lnetctl cpt-of-nid": "0@lo", "lnetctl client show": "nosuch", "lnetctl debug recovery": "--local",
+	"lnetctl debug peer": "--nid 127.0.0.1@tcp", "lnetctl diff": "{empty}", "lnetctl config diff": "{empty}",
+}
+
+// serveWhole starts a daemon with a node on loopback.
+func serveWhole(t *testing.T) (socket string) {
+	t.Helper()
+	port, err := loopback.FreePort(netip.MustParseAddr("127.0.0.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := config.Default()
+	cfg.Networks, cfg.AcceptPort = "tcp(127.0.0.1)", int(port)
+	n, err := node.New(node.Config{Config: cfg, Modules: modules.List})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Shutdown(t.Context()); err != nil && t.Context().Err() == nil {
+			t.Error(err)
+		}
+	})
+	return serveNode(t, n.Routes(), new(control.Events))
+}
+
+// TestReadingVerbsPrintJSON: each verb that reads prints JSON with --json. On a node without
+// client health its verbs fail, and print nothing.
+func TestReadingVerbsPrintJSON(t *testing.T) {
+	f := &fakeServer{socket: serveWhole(t)}
+	empty := filepath.Join(t.TempDir(), "empty.yaml")
+	if err := os.WriteFile(empty, []byte("global:\n    retry_count: 2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	for _, verb := range verbs(root(cli.Env{Getenv: os.Getenv})) {
+		path := verb.CommandPath()
+		if slices.Contains(notReading, verb.Name()) || strings.HasPrefix(path, "lnetctl set ") {
+			continue
+		}
+		args := strings.Fields(strings.ReplaceAll(strings.TrimPrefix(path+" "+arguments[path], "lnetctl "), "{empty}", empty))
+		code, out, errs := f.lnetctl(t.Context(), append(args, "--json")...)
+		switch noun := args[0]; {
+		case code == 0:
+			read++
+			if !json.Valid([]byte(out)) {
+				t.Errorf("%s --json is not JSON:\n%s", path, out)
+			}
+		case out != "" || noun != "client" && noun != "server" && noun != "health":
+			t.Errorf("%s --json: exit code %d, %s%s", path, code, out, errs)
+		}
+	}
+	if read < 11 {
+		t.Errorf("%d verbs read, expected more", read)
+	}
+}
