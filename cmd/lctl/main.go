@@ -24,6 +24,9 @@ func run(ctx context.Context, env cli.Env, args []string) int {
 		Name: "lctl", Usage: usage, Exec: exec,
 		Root: func(env cli.Env) *cobra.Command { return root(env, &chosen) },
 	}
+	if len(args) == 1 && args[0] == "--list-commands" {
+		args = []string{"list-commands"}
+	}
 	return tool.Run(ctx, env, args)
 }
 
@@ -33,9 +36,9 @@ Without any parameters, interactive mode is invoked
 Try 'lctl help <COMMAND>', or 'lctl --list-commands' for a list of commands.
 `
 
-// exec ends with 1 after every failure, as Lustre's tool does.
+// exec runs a command and shows its error as Lustre's tool does.
 func exec(ctx context.Context, env cli.Env, root *cobra.Command, args []string) int {
-	return min(cli.Run(ctx, env, root, args), cli.Failed)
+	return cli.RunAs(ctx, env, root, args, dialect)
 }
 
 // globals are the flags that every command has.

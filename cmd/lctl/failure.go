@@ -1,0 +1,45 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+)
+
+// failure is an error as Lustre's tool shows it: its text alone. A hint follows. The exit code is
+// always 1.
+type failure struct {
+	text string
+	hint string // ""; none
+	err  error
+}
+
+func (f *failure) Error() string { return f.text }
+func (f *failure) Unwrap() error { return f.err }
+
+// ExitCode implements cli.Shown.
+func (f *failure) ExitCode() int { return cli.Failed }
+
+// Show implements cli.Shown.
+func (f *failure) Show(_, stderr io.Writer) {
+	fmt.Fprintln(stderr, f.text)
+	if f.hint != "" {
+		fmt.Fprintf(stderr, "  %s\n", f.hint)
+	}
+}
+
+// dialect makes a failure of each error.
+func dialect(cmd *cobra.Command, err error, usage bool) error {
+	f := &failure{strings.TrimSpace(err.Error()), cli.HintOf(err), err}
+	if verb, ok := errors.AsType[*cli.VerbError](err); ok && verb.Verb != "" {
+		f.text, f.hint = fmt.Sprintf("lctl: '%s' is not a valid command. See 'lctl --list-commands'.", verb.Verb), ""
+	} else if usage && f.hint == "" {
+		f.hint = fmt.Sprintf("see '%s --help'", cmd.CommandPath())
+	}
+	return f
+}
