@@ -10,8 +10,8 @@ import (
 	"ulnet/lnd/capture"
 )
 
-// BenchmarkDissectSmall is a capture of two pings from the first packet to the
-// last, with all that is set up for it.
+// BenchmarkDissectSmall measures the dissection of a capture of two pings, including the
+// setup of the Dissector.
 func BenchmarkDissectSmall(b *testing.B) {
 	file, err := os.ReadFile("testdata/tcp-ping.pcap")
 	if err != nil {
@@ -29,7 +29,7 @@ func BenchmarkDissectSmall(b *testing.B) {
 	}
 }
 
-// BenchmarkDissectBulk is the packets of PUTs of 1 MiB.
+// BenchmarkDissectBulk measures the dissection of PUTs of 1 MiB.
 func BenchmarkDissectBulk(b *testing.B) {
 	packets := bulk(b)
 	b.ReportAllocs()
@@ -43,8 +43,8 @@ func BenchmarkDissectBulk(b *testing.B) {
 	}
 }
 
-// BenchmarkTap is what capturing costs a driver for each run of 4 KiB: without
-// a viewer, and with a file.
+// BenchmarkTap measures what capturing costs a driver for each 4 KiB: without a viewer, and
+// with a file.
 func BenchmarkTap(b *testing.B) {
 	discard := countWriter(0)
 	for name, file := range map[string]*countWriter{"idle": nil, "file": &discard} {

@@ -10,10 +10,10 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestCapturedIdentities: what discovery relies on to know the NIDs of one node. A kernel
-// node tells the same NIDs, all of them, from each of its NIDs, so that each one lists
-// every other; and the sequence numbers that come from one NID never fall. Status pushes
-// of routers repeat them.
+// TestCapturedIdentities checks what discovery relies on to find out the NIDs of one node. A
+// kernel node reports the same NIDs, all of them, from each of its NIDs, and the sequence
+// numbers that come from one NID never decrease. Status pushes of routers repeat a sequence
+// number.
 func TestCapturedIdentities(t *testing.T) {
 	pairs := 0
 	for _, dir := range []string{"testdata", "testdata/captures2", "../../../shared/captures"} {
@@ -22,7 +22,7 @@ func TestCapturedIdentities(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, file := range files {
-			told := make(map[nid.NID]wire.PingInfo) // latest, by the NID that told it
+			told := make(map[nid.NID]wire.PingInfo) // the latest, by the NID that it came from
 			decodeFile(t, file, func(r *capture.Record) {
 				if r.Kind != capture.Message || r.Missing > 0 || r.Header.Type != wire.Put && r.Header.Type != wire.Reply {
 					return

@@ -9,10 +9,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestCapturedSources: kernels send every message under the name that their HELLO
-// gave the connection, also those with several NIs, whatever the version of the
-// protocol. That is why lnet drops other messages. Only routers pass on what others
-// have sent.
+// TestCapturedSources: the source of each message from a kernel is the NID in the HELLO of
+// its connection, also of kernels with several NIs, in every version of the protocol. That is
+// why lnet drops other messages. Only routers send messages of other nodes.
 func TestCapturedSources(t *testing.T) {
 	type side struct {
 		conn *capture.Conn

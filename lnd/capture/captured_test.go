@@ -24,9 +24,8 @@ var captureDirs = []struct{ name, path string }{
 	{"shared2", "../../../shared/captures2"},
 }
 
-// TestCaptured decodes captures of kernel nodes and compares all counts with
-// those of another parser, and the bytes of every record with what it encodes
-// to.
+// TestCaptured decodes captures of kernel nodes. It compares all counts with those of another
+// parser, and the bytes of every record with those to which the record is encoded again.
 func TestCaptured(t *testing.T) {
 	for _, dir := range captureDirs {
 		t.Run(dir.name, func(t *testing.T) {
@@ -65,7 +64,7 @@ func compareCapture(t *testing.T, file string, want object) {
 		}
 	})
 	s.packets, s.ours = packets, ours
-	delete(want, "lst") // of the users of LNet, not of LNet
+	delete(want, "lst") // it concerns the users of LNet, not LNet
 	got := s.json()
 	if want["note"] != nil { // a short entry
 		delete(want, "note")
@@ -77,7 +76,7 @@ func compareCapture(t *testing.T, file string, want object) {
 	}
 }
 
-// common returns the part of got that want speaks of.
+// common returns the part of got whose keys want has.
 func common(got, want object) object {
 	out := object{}
 	for k, w := range want {
@@ -89,7 +88,7 @@ func common(got, want object) object {
 	return out
 }
 
-// decodeFile hands every Record of a capture, with its whole payload, to emit.
+// decodeFile calls emit with every Record of a capture and its whole payload.
 func decodeFile(t testing.TB, file string, emit func(*capture.Record)) (packets, ours int) {
 	t.Helper()
 	r, err := capture.NewReader(bytes.NewReader(readFile(t, file)))
@@ -140,7 +139,7 @@ func readExpected(t *testing.T, file string) map[string]object {
 	return readExpectedOf(t, file, "tcp")
 }
 
-// readExpectedOf returns what is expected of the captures whose names begin so.
+// readExpectedOf returns the expected counts of the captures whose names begin with prefix.
 func readExpectedOf(t *testing.T, file, prefix string) map[string]object {
 	t.Helper()
 	if _, err := os.Stat(file); err != nil {

@@ -18,7 +18,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// signal is a buffer that tells of its first bytes.
+// signal is a buffer that closes a channel when its first bytes are written.
 type signal struct {
 	bytes.Buffer
 	begun chan struct{}
@@ -31,7 +31,7 @@ func (s *signal) Write(b []byte) (int, error) {
 	return s.Buffer.Write(b)
 }
 
-// viewHeaders returns what a viewer of headers is shown of what play captures.
+// viewHeaders returns the output of a viewer of headers while play captures something.
 func viewHeaders(t testing.TB, play func(w *capture.Writer)) []byte {
 	t.Helper()
 	w, err := capture.NewWriter(nil, clock())
@@ -52,9 +52,9 @@ func viewHeaders(t testing.TB, play func(w *capture.Writer)) []byte {
 	return out.Bytes()
 }
 
-// TestHeadersOfStreams: whatever the pieces in which a driver reads and writes, a
-// viewer of headers sees each handshake and each header of the kernels' messages, and
-// zeros for their payload and checksums.
+// TestHeadersOfStreams: in whatever pieces a driver reads and writes, a viewer of headers
+// sees each handshake and each header of the kernels' messages, and zeros for their payload
+// and checksums.
 func TestHeadersOfStreams(t *testing.T) {
 	files, _ := filepath.Glob("testdata/tcp*.pcap")
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -106,7 +106,7 @@ func chop(rng *rand.Rand, list []run) (pieces []run) {
 	return pieces
 }
 
-// TestHeadersOfNoLNet: what is no LNet is all zeros.
+// TestHeadersOfNoLNet: a connection that does not carry LNet is all zeros.
 func TestHeadersOfNoLNet(t *testing.T) {
 	const secret = "GET /password HTTP/1.1"
 	list, _ := runs(t, "testdata/tcp-ping.pcap")
@@ -154,8 +154,8 @@ func TestHeadersOfDatagrams(t *testing.T) {
 	}
 }
 
-// TestHeadersOfRoCE: a viewer of headers sees what kernels did over RDMA: connections,
-// messages and headers, with correct ICRCs; the payload is zeros.
+// TestHeadersOfRoCE: a viewer of headers sees the connections, messages and headers of
+// kernels over RDMA, with correct ICRCs; the payload is zeros.
 func TestHeadersOfRoCE(t *testing.T) {
 	payload := 0
 	for _, dir := range captureDirs {
@@ -268,8 +268,8 @@ func TestHeadersOfDescriptions(t *testing.T) {
 	}
 }
 
-// TestRotate begins another file after each run of a capture: together the two files
-// have every message, once, and each of them the handshakes.
+// TestRotate begins a new file after each piece of a capture: together the two files have
+// every message, once, and each of them has the handshakes.
 func TestRotate(t *testing.T) {
 	for _, file := range []string{"tcp-ping.pcap", "tcp6-ping-discover.pcap", "tcp-proto-v1-passive.pcap"} {
 		list, n := runs(t, "testdata/"+file)
@@ -312,7 +312,7 @@ func TestRotate(t *testing.T) {
 	}
 }
 
-// TestRotateNothing: only a Writer with a file has another.
+// TestRotateNothing: a Writer that writes no file cannot rotate.
 func TestRotateNothing(t *testing.T) {
 	w, err := capture.NewWriter(nil, clock())
 	if err != nil {

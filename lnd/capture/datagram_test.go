@@ -39,8 +39,7 @@ func datagram(t testing.TB, src, group, payload string) (from, to netip.AddrPort
 	return from, to, b
 }
 
-// writeDatagrams captures an IPv4 and an IPv6 datagram, in pieces as drivers have
-// them.
+// writeDatagrams captures an IPv4 and an IPv6 datagram, in pieces like those of drivers.
 func writeDatagrams(t testing.TB) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -106,7 +105,7 @@ func TestDatagrams(t *testing.T) {
 	}
 }
 
-// TestDatagramsCut: what was not kept, or not captured, is missing.
+// TestDatagramsCut: bytes that were not kept, or not captured, are missing.
 func TestDatagramsCut(t *testing.T) {
 	b := writeDatagrams(t)
 	list, _ := dissect(t, b, capture.Options{KeepPayload: 5})
@@ -135,8 +134,8 @@ func TestDatagramsCut(t *testing.T) {
 	}
 }
 
-// TestDatagramsHostile: what is no datagram of LNet is left to others, and what
-// only begins like one is not understood.
+// TestDatagramsHostile: a packet that is no datagram of LNet is not reported, and one that
+// only begins like a datagram is reported as not understood.
 func TestDatagramsHostile(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -205,8 +204,8 @@ func TestDatagramViewer(t *testing.T) {
 	}
 }
 
-// TestDatagramsInTshark: tshark sees UDP packets with good checksums, which it
-// need not be told of.
+// TestDatagramsInTshark: tshark recognizes UDP packets with good checksums, without any
+// option.
 func TestDatagramsInTshark(t *testing.T) {
 	path, err := exec.LookPath("tshark")
 	if err != nil {

@@ -39,7 +39,7 @@ func patch(b []byte, off int, hex string) []byte {
 	return b
 }
 
-// story returns the records of a decoder for the bytes of one side, a line a record.
+// story returns the records that a decoder emits, one a line.
 func story(feed func(d *capture.Decoder)) []string {
 	var lines []string
 	conn := &capture.Conn{ID: 1}
@@ -175,8 +175,8 @@ func TestDecoderLearnsVersion(t *testing.T) {
 	}
 }
 
-// TestDecoderKeep shows that the payload that is not kept costs nothing but
-// its bytes: lengths, checksums and what follows are the same.
+// TestDecoderKeep shows that only the bytes of payload depend on how much is kept: lengths,
+// checksums and later records are the same.
 func TestDecoderKeep(t *testing.T) {
 	sum := ksock.Checksum(ksock.MsgHeader{Type: ksock.LNet, Cookies: [2]uint64{7}}, put[24:])
 	message := bytes.Clone(put)
@@ -230,7 +230,7 @@ func checkStream(t testing.TB, b []byte, begin bool, size int) []string {
 	return lines
 }
 
-// TestDecoderPieces shows that it does not matter how bytes arrive.
+// TestDecoderPieces shows that it does not matter in which pieces the bytes arrive.
 func TestDecoderPieces(t *testing.T) {
 	stream := join(request, hello, ping, put, keepalive, ping, put[:50])
 	want := checkStream(t, stream, true, len(stream))

@@ -41,7 +41,7 @@ func readPackets(t testing.TB, in io.Reader) []capture.Packet {
 	}
 }
 
-// recordWrites returns the packets of a Writer to which do gives something.
+// recordWrites returns the packets that a Writer writes for the calls of do.
 func recordWrites(t testing.TB, do func(*capture.Writer)) []capture.Packet {
 	t.Helper()
 	var out bytes.Buffer
@@ -67,7 +67,7 @@ func bulk(t testing.TB) []capture.Packet {
 	})
 }
 
-// tell dissects packets and returns the records, a line each.
+// tell dissects packets and returns the records, one a line.
 func tell(packets []capture.Packet) []string {
 	var lines []string
 	d := capture.NewDissector(capture.Options{}, func(r *capture.Record) {
@@ -98,7 +98,7 @@ func tell(packets []capture.Packet) []string {
 
 var bulkStory = []string{"1 ACCEPTOR", "1 HELLO", "1 HELLO", "1 PUT", "1 PUT", "1 kind 10 of 0 bytes"}
 
-// TestReordered dissects packets that come twice, late and out of order.
+// TestReordered dissects packets that are repeated, late and out of order.
 func TestReordered(t *testing.T) {
 	packets := bulk(t)
 	shuffled := slices.Clone(packets)
@@ -168,7 +168,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestPortsAreReused makes one connection follow another on the same ports, closed or not.
+// TestPortsAreReused opens a second connection on the ports of the first, whether or not that
+// was closed.
 func TestPortsAreReused(t *testing.T) {
 	for _, closed := range []bool{true, false} {
 		list := bulkRuns(0)[:2]
@@ -197,7 +198,7 @@ func TestPortsAreReused(t *testing.T) {
 	}
 }
 
-// TestCounts feeds packets that are not ours, or cannot be read.
+// TestCounts dissects packets that are not LNet's, or cannot be read.
 func TestCounts(t *testing.T) {
 	ethernet := func(l ...gopacket.SerializableLayer) []byte {
 		b := gopacket.NewSerializeBuffer()

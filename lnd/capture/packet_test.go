@@ -35,8 +35,8 @@ func ipv4Of(t testing.TB, p capture.Packet) (*layers.IPv4, []byte) {
 	return ip, slices.Concat(ip.Contents, ip.Payload)
 }
 
-// packetOf returns what a device would tell its tap of a packet of RoCE; false of
-// any other.
+// packetOf returns a RoCE packet in the form in which a device passes it to its tap; false
+// for other packets.
 func packetOf(t testing.TB, p capture.Packet) (lnd.Packet, bool) {
 	t.Helper()
 	ip, _ := ipv4Of(t, p)
@@ -71,8 +71,8 @@ func packetsOf(t testing.TB, in io.Reader) (list []capture.Packet) {
 	return list
 }
 
-// rewrite captures the packets of RoCE of a file again, as the tap of a device, and
-// returns them, and the capture.
+// rewrite captures the RoCE packets of a file again, as the tap of a device does. It returns
+// the packets, and the capture.
 func rewrite(t testing.TB, file string) (packets []capture.Packet, captured []byte) {
 	t.Helper()
 	var out bytes.Buffer
@@ -92,8 +92,8 @@ func rewrite(t testing.TB, file string) (packets []capture.Packet, captured []by
 	return packets, out.Bytes()
 }
 
-// TestPacketsAgain captures again what kernel nodes sent: but for the UDP checksum,
-// which they leave out, every byte is the same, and so is what it is taken for.
+// TestPacketsAgain captures the packets of kernel nodes again: every byte is the same but for
+// the UDP checksum, which kernels leave out, and so are the records.
 func TestPacketsAgain(t *testing.T) {
 	for _, dir := range captureDirs {
 		files, _ := filepath.Glob(filepath.Join(dir.path, "o2ib-*.pcap"))

@@ -40,8 +40,8 @@ func TestOwnPanic(t *testing.T) {
 	}
 }
 
-// TestAssemblerPanic: a connection at which the assembler panics is given up,
-// and counted; nothing else is.
+// TestAssemblerPanic: a connection at which the assembler panics is given up, and counted;
+// other connections are not affected.
 func TestAssemblerPanic(t *testing.T) {
 	var kinds []capture.Kind
 	var cause error

@@ -17,9 +17,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestRoCECaptured decodes captures of kernel nodes over RoCE, compares all
-// counts with those of another parser, and what kernel nodes sent with what it
-// is encoded to.
+// TestRoCECaptured decodes captures of kernel nodes over RoCE. It compares all counts with
+// those of another parser, and the bytes of kernels' messages with those to which the
+// messages are encoded again.
 func TestRoCECaptured(t *testing.T) {
 	for _, dir := range captureDirs {
 		if strings.HasSuffix(dir.path, "captures2") {
@@ -56,7 +56,7 @@ func compareRoCE(t *testing.T, file string, want object) {
 			t.Errorf("frame %d: kind %d, %v", r.Frame, r.Kind, r.Err)
 		}
 	})
-	delete(want, "lst") // of the users of LNet
+	delete(want, "lst") // it concerns the users of LNet
 	if diff := cmp.Diff(want, s.json(frames, ours)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -172,8 +172,8 @@ func (s *roceSummary) json(frames, ours int) object {
 	})
 }
 
-// TestRoCEBulkCaptured compares what DONE says was moved with the packets of
-// the RDMA WRITEs.
+// TestRoCEBulkCaptured compares the number of bytes in DONE messages with that in the packets
+// of the RDMA WRITEs.
 func TestRoCEBulkCaptured(t *testing.T) {
 	const file = "../../../shared/captures/o2ib-rxe-lst-brw-1M-write-64K-read.pcap"
 	if list, _ := filepath.Glob(file); len(list) == 0 {

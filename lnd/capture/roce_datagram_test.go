@@ -112,8 +112,8 @@ func TestRoceDatagram(t *testing.T) {
 	}
 }
 
-// TestRoceDatagramHostile: what is no datagram of o2iblnd is a packet alone, and what
-// only begins like one is not understood.
+// TestRoceDatagramHostile: a packet that is no datagram of o2iblnd is reported as a packet
+// alone, and one that only begins like a datagram as not understood.
 func TestRoceDatagramHostile(t *testing.T) {
 	for _, tt := range []struct {
 		name string

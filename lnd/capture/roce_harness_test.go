@@ -111,7 +111,7 @@ func (w *roceWire) segments(side int, b []byte, mtu int, ops [4]ibta.OpCode, ret
 	}
 }
 
-// answer acknowledges, or not, the packet with this PSN.
+// answer answers the packet with this PSN by an ACK or a NAK.
 func (w *roceWire) answer(side int, psn ibta.PSN, s ibta.Syndrome) {
 	w.t.Helper()
 	w.packet(side, ibta.Packet{BTH: ibta.BTH{OpCode: ibta.Acknowledge, PSN: psn}, AETH: ibta.AETH{Syndrome: s}})
@@ -127,8 +127,8 @@ func immediate(payload string) kib.Msg {
 	return kib.Msg{Header: kib.Header{Type: kib.Immediate}, LNet: putHeader(len(payload)), Payload: []byte(payload)}
 }
 
-// tellRoCE dissects packets and says what it saw, a line a record but for
-// packets that are sound.
+// tellRoCE dissects packets and returns the records, one a line, except those of packets
+// without errors.
 func tellRoCE(packets []capture.Packet) (lines []string, counts capture.Counts) {
 	d := capture.NewDissector(capture.Options{}, func(r *capture.Record) {
 		if r.Kind == capture.RocePacket && r.Err == nil {

@@ -12,8 +12,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// TestRoCEDamage: a packet with a wrong ICRC is shown, and its repetition is
-// taken.
+// TestRoCEDamage: a packet with a wrong ICRC is reported, and its retransmission is used.
 func TestRoCEDamage(t *testing.T) {
 	w := newRoceWire(t)
 	w.message(0, immediate("one"), 256)
@@ -33,8 +32,8 @@ func TestRoCEDamage(t *testing.T) {
 	}
 }
 
-// TestRoCECut: of packets that were captured in part no message is made, and
-// the next one is understood.
+// TestRoCECut: packets that were captured in part make no message, and the next message is
+// understood.
 func TestRoCECut(t *testing.T) {
 	w := newRoceWire(t)
 	w.message(0, immediate("a payload that is cut off"), 256)
@@ -52,7 +51,7 @@ func TestRoCECut(t *testing.T) {
 	}
 }
 
-// TestRoCEStrange: what is not o2iblnd's is shown as unknown.
+// TestRoCEStrange: messages that are not o2iblnd's are reported as unknown.
 func TestRoCEStrange(t *testing.T) {
 	w := newRoceWire(t)
 	send := func(op ibta.OpCode, b string) {
@@ -96,8 +95,8 @@ func TestRoCEStrange(t *testing.T) {
 	}
 }
 
-// TestRoCEFlood: as many queue pairs and transfers as a capture may claim do
-// not make the dissector remember more than so many.
+// TestRoCEFlood: the number of queue pairs and transfers that the dissector remembers is
+// limited, however many a capture has.
 func TestRoCEFlood(t *testing.T) {
 	w := newRoceWire(t)
 	for range 1000 { // transfers without an end
@@ -134,7 +133,7 @@ func TestRoCEFlood(t *testing.T) {
 	}
 }
 
-// TestRoCEReused: a queue pair that is connected again is another connection.
+// TestRoCEReused: after another REQ a queue pair belongs to another connection.
 func TestRoCEReused(t *testing.T) {
 	w := newRoceWire(t)
 	connect := func(id ibta.CommID) {
@@ -167,9 +166,8 @@ func TestRoCEReused(t *testing.T) {
 	}
 }
 
-// FuzzRoCE has packets of RoCE dissected: a sequence of UDP payloads, each
-// behind two bytes of length, of which the first bit is the direction. Their
-// ICRCs are put right.
+// FuzzRoCE dissects RoCE packets: the input is a sequence of UDP payloads, each behind two
+// bytes of length, of which the first bit is the direction. Their ICRCs are corrected first.
 func FuzzRoCE(f *testing.F) {
 	add := func(packets []capture.Packet, headers int) {
 		var b []byte

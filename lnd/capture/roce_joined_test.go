@@ -12,8 +12,8 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// joinPackets makes one frame of packets over IPv4 or IPv6 as the sending host captures what
-// left with one call.
+// joinPackets makes one frame of several packets over IPv4 or IPv6, as a capture at the
+// sender has them if they left with one call.
 func joinPackets(t testing.TB, list []capture.Packet) capture.Packet {
 	t.Helper()
 	header := 28

@@ -16,7 +16,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// wantRoCE compares what is told of packets with the lines of want.
+// wantRoCE compares the records of packets with the lines of want.
 func wantRoCE(t *testing.T, packets []capture.Packet, want string) capture.Counts {
 	t.Helper()
 	got, counts := tellRoCE(packets)
@@ -32,8 +32,8 @@ func wantRoCE(t *testing.T, packets []capture.Packet, want string) capture.Count
 	return counts
 }
 
-// TestRoCEPairs: the two directions of a connection whose beginning is not in
-// the capture are found to be one, also if both were seen before.
+// TestRoCEPairs: if the beginning of a connection is not in the capture, its two directions
+// are recognized as one connection, also if both were seen before.
 func TestRoCEPairs(t *testing.T) {
 	w := newRoceWire(t)
 	w.message(0, immediate("one"), 256)
@@ -53,8 +53,8 @@ func TestRoCEPairs(t *testing.T) {
 		1/0 closed: capture ends inside the connection`)
 }
 
-// TestRoCESegments: a message in several SENDs, over the end of the PSNs, and in
-// any order, as long as all packets are there.
+// TestRoCESegments: a message in several SENDs is understood when all its packets are there,
+// in any order, and while the PSNs wrap around.
 func TestRoCESegments(t *testing.T) {
 	long := strings.Repeat("12345678", 100)
 	w := newRoceWire(t)
@@ -108,7 +108,7 @@ func TestRoCELoss(t *testing.T) {
 		1/0 closed: capture ends inside the connection`)
 }
 
-// TestRoCENak: a NAK acknowledges what is before it and no more.
+// TestRoCENak: a NAK acknowledges the packets before its PSN and no others.
 func TestRoCENak(t *testing.T) {
 	w := newRoceWire(t)
 	for _, s := range []string{"one", "two", "three"} {
@@ -203,7 +203,7 @@ func TestRoCETransferHalf(t *testing.T) {
 		2/0 closed: capture ends inside the connection`)
 }
 
-// TestRoCETransferDamaged: payload that is not in the capture is missed.
+// TestRoCETransferDamaged: payload that is not in the capture is counted as missing.
 func TestRoCETransferDamaged(t *testing.T) {
 	w := newRoceWire(t)
 	w.message(0, immediate("one"), 256)
@@ -223,7 +223,7 @@ func TestRoCETransferDamaged(t *testing.T) {
 	}
 }
 
-// TestRoCEOverIPv6: IPv6 differs in the ICRC alone.
+// TestRoCEOverIPv6: over IPv6 everything but the ICRC is the same.
 func TestRoCEOverIPv6(t *testing.T) {
 	w := newRoceWire(t)
 	w.ends[0].addr, w.ends[1].addr = netip.MustParseAddr("fd00::1"), netip.MustParseAddr("fd00::2")

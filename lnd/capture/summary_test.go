@@ -118,7 +118,7 @@ func (s *summary) addHello(c *connSummary, r *capture.Record) {
 	}
 }
 
-// malformed marks the record that a run of unknown bytes stands for.
+// malformed replaces the entry of a request or HELLO that was not understood by the reason.
 func (c *connSummary) malformed(r *capture.Record) {
 	key, why := helloKey(r.From), ""
 	if r.Offset == 0 && r.From == capture.Initiator {

@@ -29,8 +29,8 @@ func view(t *testing.T, w *capture.Writer) *viewing {
 	return v
 }
 
-// TestViewInMidStream attaches a viewer at every point of a capture of pings:
-// it is shown the handshakes of all connections and every later message.
+// TestViewInMidStream attaches a viewer at every point of a capture of pings: the viewer gets
+// the handshakes of all connections and every later message.
 func TestViewInMidStream(t *testing.T) {
 	for _, file := range []string{"tcp-ping.pcap", "tcp6-ping-discover.pcap", "tcp-proto-v1-passive.pcap", "tcp-proto-v2-passive.pcap"} {
 		t.Run(file, func(t *testing.T) {
@@ -92,13 +92,13 @@ func viewFrom(t *testing.T, list []run, n, cut int) {
 	}
 }
 
-// isHandshake tells requests and HELLOs from messages.
+// isHandshake distinguishes requests and HELLOs from messages.
 func isHandshake(b []byte) bool {
 	return b[0] == 0x00 || b[0] == 0x63 || b[0] == 0xed
 }
 
-// TestSlowViewer lets a viewer stand still while more is captured than may
-// wait for it. What it gets at the end says what is missing.
+// TestSlowViewer stops reading while more is captured than may wait for the viewer. The end
+// of the viewer's output gives the number of missing packets.
 func TestSlowViewer(t *testing.T) {
 	w, err := capture.NewWriter(nil, clock())
 	if err != nil {
@@ -141,7 +141,7 @@ func TestSlowViewer(t *testing.T) {
 	}
 }
 
-// TestManyViewers has more viewers than there may be.
+// TestManyViewers opens more viewers than are allowed.
 func TestManyViewers(t *testing.T) {
 	w, err := capture.NewWriter(nil, clock())
 	if err != nil {
@@ -166,7 +166,7 @@ func TestManyViewers(t *testing.T) {
 	}
 }
 
-// startWriter tells that something is written.
+// startWriter sends to a channel when something is written.
 type startWriter struct{ started chan<- struct{} }
 
 func (s startWriter) Write(b []byte) (int, error) {

@@ -22,8 +22,8 @@ import (
 	"ulnet/lnd/capture/capturetest"
 )
 
-// clock returns a now function that moves on by a second a call, and by one
-// nanosecond to show that they survive.
+// clock returns a now function that advances by a second and a nanosecond at each call; the
+// nanosecond shows that the file keeps it.
 func clock() func() time.Time {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return func() time.Time {
@@ -81,7 +81,7 @@ func play(flows []lnd.Flow, list []run, local capture.Side) {
 	}
 }
 
-// seen is a record without what a synthetic capture cannot keep.
+// seen has the fields of a record that a synthetic capture can keep.
 type seen struct {
 	Conn   int
 	From   capture.Side
@@ -121,8 +121,8 @@ func inOrder(a, b seen) int {
 
 func compareErrors(a, b error) bool { return errors.Is(a, b) || errors.Is(b, a) }
 
-// TestWriterKeepsEverything plays captures of kernels through a Writer: what
-// is read back equals the original, and tshark agrees.
+// TestWriterKeepsEverything passes captures of kernels through a Writer: the records of the
+// new file equal the original ones, and tshark agrees.
 func TestWriterKeepsEverything(t *testing.T) {
 	files, _ := filepath.Glob("testdata/tcp*.pcap")
 	for _, file := range files {

@@ -13,8 +13,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestLossOfArrivals: nothing of a lost message is read, and lnet does not hear
-// of it.
+// TestLossOfArrivals: nothing of a lost message is read, and lnet does not get the message.
 func TestLossOfArrivals(t *testing.T) {
 	b := newBench(t, Config{}, "from 10.0.0.2@tcp loss 100%")
 	if n := b.receive(there, 12, nil); n != 0 {
@@ -54,7 +53,8 @@ func TestLateArrivals(t *testing.T) {
 	})
 }
 
-// TestLocalArrivals: a message of the node itself was spoiled when it was sent.
+// TestLocalArrivals: faults apply to a message of the node to itself when it is sent, not
+// again when it arrives.
 func TestLocalArrivals(t *testing.T) {
 	b := newBench(t, Config{}, "cut")
 	b.receive(here, 1, nil)
@@ -63,8 +63,8 @@ func TestLocalArrivals(t *testing.T) {
 	}
 }
 
-// TestHeldArrival: lnet may hold a late arrival as any other, and drop part of
-// it.
+// TestHeldArrival: lnet may hold a delayed arrival like any other, and may drop part of its
+// payload.
 func TestHeldArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{}, "latency 10ms")

@@ -18,14 +18,14 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// plans are those under which the drivers keep the contract: nothing is lost,
-// doubled or reordered.
+// plans are plans under which the drivers keep the contract: nothing is lost, duplicated or
+// reordered.
 var plans = map[string][]string{
 	"no faults": nil,
 	"delays":    {"latency 5µs duplicate 0%", "from 1.2.3.4@tcp cut", "loss 0%"},
 }
 
-// TestContract runs the suite of all drivers on wrapped ones.
+// TestContract runs the suite for all drivers on wrapped ones.
 func TestContract(t *testing.T) {
 	for name, rules := range plans {
 		t.Run("lo, "+name, func(t *testing.T) {

@@ -94,8 +94,8 @@ func (u *sendsAgain) Finalize(m *lnd.Message, _ error) {
 	u.inside = false
 }
 
-// TestCopyOfWhatPasses: a copy for which there is no room counts, even if its original
-// passes.
+// TestCopyOfWhatPasses: a copy for which there is no room is counted as lost, also if its
+// original is not kept.
 func TestCopyOfWhatPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{MaxHeld: 1})

@@ -30,8 +30,8 @@ type bench struct {
 	ni    lnd.NI      // the wrapper
 	up    lnd.Upcalls // the wrapper, seen from below
 
-	mu    sync.Mutex // held while an event is noted; the test reads after pass
-	sent  []event    // what the driver got
+	mu    sync.Mutex // held while an event is recorded; the test reads after pass
+	sent  []event    // events of messages that the driver got
 	ended []event    // what was finalized
 	got   []event    // what lnet got
 	slow  bool       // the driver does not finalize by itself
@@ -93,7 +93,7 @@ func (b *bench) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	return (*benchNI)(b), nil
 }
 
-// note appends what happens to a message now.
+// note appends an event for a message, at the present time.
 func (b *bench) note(to *[]event, h *wire.Header, data []byte, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -175,7 +175,7 @@ func put(from, to nid.NID, bits uint64, data string) *lnd.Message {
 
 func (b *bench) send(bits uint64) { b.ni.Send(put(here, there, bits, fmt.Sprint(bits))) }
 
-// receive lets a message arrive and returns how much of its payload was read.
+// receive makes a message arrive and returns how many bytes of its payload were read.
 func (b *bench) receive(from nid.NID, bits uint64, err error) (read int) {
 	m := put(from, here, bits, fmt.Sprint(bits))
 	d := &lnd.Delivery{Header: m.Header, From: nid.ProcessID{NID: from}}

@@ -123,9 +123,9 @@ func (ni *recorded) Send(m *lnd.Message) {
 	ni.NI.Send(m)
 }
 
-// TestLocalDropped: as in the recording tcp-health-local-dropped, the sends that fail are
-// sent again by another NI, nothing of them is on the wire, each operation ends once, and
-// the health that later sends mend takes no recovery ping.
+// TestLocalDropped: as in the recording tcp-health-local-dropped, sends that fail are
+// repeated by another NI, none of the failed ones is on the wire, each operation ends once,
+// and later sends restore the health without a recovery ping.
 func TestLocalDropped(t *testing.T) {
 	spec.Covers(t, "FR-13")
 	r := newTwoRails(t)
@@ -149,9 +149,9 @@ func TestLocalDropped(t *testing.T) {
 	}
 }
 
-// TestRemoteDropped: as in the recording tcp-health-remote-dropped, a send that fails to an
-// NI of the peer is sent again to the other one, which carries all until a ping has
-// mended the health of the first.
+// TestRemoteDropped: as in the recording tcp-health-remote-dropped, a send to an NI of the
+// peer that fails is repeated to the other NI, which gets all messages until a ping has
+// restored the health of the first.
 func TestRemoteDropped(t *testing.T) {
 	spec.Covers(t, "FR-13")
 	r := newTwoRails(t)

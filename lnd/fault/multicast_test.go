@@ -33,7 +33,7 @@ func (c benchCaster) Multicast(m *lnd.Message) {
 	c.Send(m)
 }
 
-// casterDriver makes them.
+// casterDriver makes NIs of type benchCaster.
 type casterDriver struct{ *bench }
 
 func (d casterDriver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
@@ -80,7 +80,7 @@ func TestMulticastRules(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
 		rule       string
-		sent, come []uint64 // what is left of 1 that is sent, and 2 that arrives
+		sent, come []uint64 // the match bits that are left: 1 is sent, 2 arrives
 	}{
 		{"none", "", []uint64{1}, []uint64{2}},
 		{"lost", "loss 100%", nil, nil},
@@ -124,7 +124,8 @@ func TestMulticastRules(t *testing.T) {
 	}
 }
 
-// TestMulticastPartition: a group is on no side; a receiver of a datagram is.
+// TestMulticastPartition: a group is in no side of a partition; the receiver of a datagram
+// is.
 func TestMulticastPartition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newCasterBench(t)
@@ -145,7 +146,7 @@ func TestMulticastPartition(t *testing.T) {
 	})
 }
 
-// TestNoMulticast: a wrapped NI has what the driver has.
+// TestNoMulticast: a wrapped NI has multicast only if the driver's NI has it.
 func TestNoMulticast(t *testing.T) {
 	b := newBench(t, Config{})
 	if _, ok := lnd.AsMulticaster(b.ni); ok {

@@ -35,7 +35,8 @@ func fails(c faultrule.Classes) func(*faultrule.Attr) {
 	return func(a *faultrule.Attr) { a.Classes = c }
 }
 
-// TestDropRule: a plain drop rule swallows what arrives and lets pass what is sent.
+// TestDropRule: a drop rule without health errors discards messages that arrive, and does not
+// affect those that are sent.
 func TestDropRule(t *testing.T) {
 	spec.Covers(t, "FR-12")
 	b := newBench(t, Config{})
@@ -53,8 +54,8 @@ func TestDropRule(t *testing.T) {
 	b.empty()
 }
 
-// TestFailingRule: a rule with health errors fails what is sent, which does not reach the
-// driver, and lets pass what arrives.
+// TestFailingRule: a rule with health errors makes sends fail before they reach the driver,
+// and does not affect messages that arrive.
 func TestFailingRule(t *testing.T) {
 	spec.Covers(t, "FR-13")
 	b := newBench(t, Config{})
@@ -70,8 +71,8 @@ func TestFailingRule(t *testing.T) {
 	}
 }
 
-// TestFailureAfterWait: a message that a delay rule keeps and another rule fails ends when
-// it is due.
+// TestFailureAfterWait: a message that one rule delays and another makes fail ends when the
+// delay is over.
 func TestFailureAfterWait(t *testing.T) {
 	spec.Covers(t, "FR-13", "FR-15")
 	synctest.Test(t, func(t *testing.T) {
@@ -91,7 +92,8 @@ func TestFailureAfterWait(t *testing.T) {
 	})
 }
 
-// TestDelayRule: what is sent and what arrives waits for the latency, then goes on.
+// TestDelayRule: messages that are sent and messages that arrive are delayed by the latency
+// of the rule.
 func TestDelayRule(t *testing.T) {
 	spec.Covers(t, "FR-15")
 	synctest.Test(t, func(t *testing.T) {
@@ -164,7 +166,8 @@ func TestRemoveDelay(t *testing.T) {
 	}
 }
 
-// checkFreed: messages 2 and 3 have left and 4 has arrived, or they were cancelled.
+// checkFreed checks that messages 2 and 3 have left and 4 has arrived, or that they were
+// cancelled.
 func checkFreed(t *testing.T, b *bench, cancel bool) {
 	t.Helper()
 	if !slices.Equal(bitsOf(b.ended), []uint64{2, 3}) {
@@ -184,8 +187,8 @@ func checkFreed(t *testing.T, b *bench, cancel bool) {
 	}
 }
 
-// TestRemovedWhileRead: an arrival whose payload is still read when its rule goes does
-// not wait.
+// TestRemovedWhileRead: an arrival is not delayed if its rule is removed while its payload is
+// still being read.
 func TestRemovedWhileRead(t *testing.T) {
 	spec.Covers(t, "FR-16")
 	synctest.Test(t, func(t *testing.T) {
@@ -226,8 +229,8 @@ func TestRuleBounds(t *testing.T) {
 	})
 }
 
-// TestNoRulesNoLock: without rules a message takes no lock of the plan: it passes while
-// another goroutine has that.
+// TestNoRulesNoLock: without rules a message does not take the lock of the plan: it passes
+// while another goroutine holds the lock.
 func TestNoRulesNoLock(t *testing.T) {
 	spec.Covers(t, "FR-21")
 	b := newBench(t, Config{})

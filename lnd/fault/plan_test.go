@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestPause: nothing passes in either direction; then everything does, in
-// order, also what is sent while the queue empties.
+// TestPause: during a pause no message passes in either direction; then all do, in order,
+// also those that are sent while the queue empties.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{})
@@ -41,7 +41,7 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// TestPauseEnds: a pause ends by itself; the last one counts.
+// TestPauseEnds: a pause ends by itself; if there are several the last one counts.
 func TestPauseEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{}, "latency 1s")
@@ -78,7 +78,7 @@ func TestNoRoomAfterPause(t *testing.T) {
 		b.plan.Pause(0)
 		b.send(1)
 		b.receive(there, 1, nil)
-		b.plan.Resume() // what is kept goes when the clock has its turn
+		b.plan.Resume() // kept messages leave when the clock runs its timers
 		b.send(2)
 		b.receive(there, 2, nil)
 		pass(time.Second)
@@ -114,7 +114,7 @@ func TestPartitionOfTraffic(t *testing.T) {
 	}
 }
 
-// TestRulesInOrder: later rules win where they say something.
+// TestRulesInOrder: if several rules set the same field the last one wins.
 func TestRulesInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{}, "latency 10ms loss 100%", "to 10.0.0.2@tcp loss 0%", "to 10.0.0.2@tcp latency 20ms", "to 10.0.0.3@tcp cut")
@@ -160,8 +160,8 @@ func TestAddAndRemove(t *testing.T) {
 	}
 }
 
-// TestRates: over many messages each rate is what the rule says, within four
-// standard deviations, and the same seed does the same.
+// TestRates: over many messages the rate of each fault is that of the rule, within four
+// standard deviations, and the same seed has the same result.
 func TestRates(t *testing.T) {
 	const n, loss, duplicate, reorder = 40000, 0.05, 0.1, 0.2
 	const seed = 7

@@ -142,7 +142,7 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// FuzzRule: what is understood prints as something that means the same.
+// FuzzRule: a rule that can be parsed is printed as text with the same meaning.
 func FuzzRule(f *testing.F) {
 	for _, s := range []string{
 		"from 10.0.0.[1-5]@tcp to all type PUT,ACK portal 4 loss 5% latency 10ms±2ms", "cut", "reorder 1% hold 5ms+exp(1ms)",

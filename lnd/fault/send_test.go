@@ -42,8 +42,8 @@ func TestLatency(t *testing.T) {
 	})
 }
 
-// TestLossOfSends: what is lost is finalized as if it had left, and never
-// reaches the driver.
+// TestLossOfSends: a lost message is finalized as if it had left, and never reaches the
+// driver.
 func TestLossOfSends(t *testing.T) {
 	for rule, want := range map[string]Counts{"loss 100%": {Matched: 1, Lost: 1}, "cut": {Matched: 1, Cut: 1}} {
 		b := newBench(t, Config{}, rule)
@@ -57,8 +57,8 @@ func TestLossOfSends(t *testing.T) {
 	}
 }
 
-// TestDuplicateHasItsOwnMemory: the copy is that of the payload as it was sent,
-// whatever becomes of it, and lnet does not hear of it.
+// TestDuplicateHasItsOwnMemory: the copy has the payload as it was sent, whatever happens to
+// that memory later, and lnet is not told of the copy.
 func TestDuplicateHasItsOwnMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{}, "duplicate 100%")
@@ -81,7 +81,7 @@ func TestDuplicateHasItsOwnMemory(t *testing.T) {
 		}
 		b.empty()
 
-		// Delayed, the driver gets both when they are due.
+		// Delayed: the driver gets both when they are due.
 		b.slow = false
 		b.rule("latency 5ms")
 		b.send(8)
@@ -107,7 +107,7 @@ func TestReorder(t *testing.T) {
 	})
 }
 
-// TestPriority: of what is due, priority messages go first.
+// TestPriority: of the messages that are due, priority messages are sent first.
 func TestPriority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{})
@@ -125,7 +125,7 @@ func TestPriority(t *testing.T) {
 	})
 }
 
-// TestBounds: what exceeds the bounds in messages or bytes is lost and counted.
+// TestBounds: messages beyond the bounds in number or bytes are lost and counted.
 func TestBounds(t *testing.T) {
 	for name, cfg := range map[string]Config{"messages": {MaxHeld: 3}, "bytes": {MaxHeldBytes: 3}} {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestShutdown: what is kept ends with ESHUTDOWN, and so does what comes later.
+// TestShutdown: kept messages end with ESHUTDOWN, and so do later ones.
 func TestShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{}, "latency 10ms")
@@ -185,7 +185,8 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// TestStop: before the end nothing is kept any more, but other messages go.
+// TestStop: messages that are kept at Stop, or that a pause would keep later, end with
+// ESHUTDOWN; other messages pass.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{})
@@ -207,8 +208,8 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// TestNoFaultsNoAllocations: without faults, and where no rule matches, a
-// message costs no memory in either direction.
+// TestNoFaultsNoAllocations: without faults, and where no rule matches, a message allocates
+// nothing in either direction.
 func TestNoFaultsNoAllocations(t *testing.T) {
 	for _, rules := range [][]string{nil, {"from 1.2.3.4@tcp loss 50%", "type GET portal 3 latency 1s"}} {
 		b := newBench(t, Config{}, rules...)
@@ -227,8 +228,8 @@ func TestNoFaultsNoAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkLoopback compares a message over lo with one over a wrapped lo: what
-// faults cost where there are none.
+// BenchmarkLoopback compares a message over lo with one over a wrapped lo: the difference is
+// the cost of the wrapper when there are no faults.
 func BenchmarkLoopback(b *testing.B) {
 	for _, c := range []struct {
 		name   string

@@ -116,7 +116,7 @@ func drawDist(t *rapid.T, label string) Dist {
 	return d
 }
 
-// Whatever a change is, its text says it exactly.
+// The text of any change is parsed to the same change.
 func TestChangeRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		probability := rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 0.01, 0.1, 1.0 / 3, 1}))

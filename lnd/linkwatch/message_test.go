@@ -23,7 +23,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestMalformed: every cut of a message is refused, and lengths that lie.
+// TestMalformed: a message that is cut off at any byte is refused, and so are wrong lengths.
 func TestMalformed(t *testing.T) {
 	whole := reads(t)[0].bytes
 	whole = whole[:int(whole[0])|int(whole[1])<<8]

@@ -44,7 +44,7 @@ var (
 	loopback = netip.MustParseAddr("127.0.0.7")
 )
 
-// TestRecorded: the states that follow from what a kernel said.
+// TestRecorded: the states that follow from the recorded messages of a kernel.
 func TestRecorded(t *testing.T) {
 	spec.Covers(t, "NS-8", "NS-10")
 	want := map[string]error{
@@ -102,8 +102,8 @@ func round(t testing.TB, tr *tracker, now time.Duration) {
 	}
 }
 
-// TestLost: when the kernel reports that it had no room, everything is asked for again, and
-// links that are not named then are gone.
+// TestLost: when the kernel reports that it had no room, the tracker asks for everything
+// again, and links that are not in the answer are gone.
 func TestLost(t *testing.T) {
 	spec.Covers(t, "NS-9")
 	tr := newTracker()
@@ -117,7 +117,7 @@ func TestLost(t *testing.T) {
 	if err := tr.state(lostAddr); err != nil {
 		t.Fatal(err)
 	}
-	tr.lose() // that the interface has gone
+	tr.lose() // the news that the interface has gone
 	round(t, tr, time.Second)
 	if err := tr.state(lostAddr); !errors.Is(err, ErrGone) {
 		t.Errorf("state %v, want %v", err, ErrGone)
@@ -127,7 +127,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestRounds: which ends of a dump are taken, and when it is asked for again.
+// TestRounds: which ends of a dump are accepted, and when the dump is requested again.
 func TestRounds(t *testing.T) {
 	spec.Covers(t, "NS-9")
 	for name, c := range map[string]struct {
@@ -160,8 +160,8 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// TestPoll: only the links of addresses that were asked for are asked about, ten times a
-// second; an answer that says nothing new changes nothing.
+// TestPoll: the tracker asks only about the links of watched addresses, ten times a second;
+// an answer without news changes nothing.
 func TestPoll(t *testing.T) {
 	tr := newTracker()
 	round(t, tr, 0)
@@ -197,7 +197,8 @@ func TestPoll(t *testing.T) {
 }
 
 // TestPollWaits: the kernel may answer late while other processes make or remove interfaces.
-// Until then it is not asked again, because the questions would pile up in front of its news.
+// Until it answers it is not asked again, because the requests would queue up before its
+// news.
 func TestPollWaits(t *testing.T) {
 	spec.Covers(t, "NS-8")
 	tr := newTracker()

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// watched is a watcher in a host, of which a test awaits states.
+// watched is a watcher of addresses of a host; a test can wait for a state.
 type watched struct {
 	t       *testing.T
 	w       *Watcher
@@ -123,7 +123,7 @@ func TestWatcher(t *testing.T) {
 		var did sync.WaitGroup
 		began := time.Now()
 		did.Go(func() { w.await(addr4, c.want); ended = time.Now() })
-		c.do() // which waits until the kernel has noticed, and that is later
+		c.do() // it returns only when the kernel has noticed, which is later
 		did.Wait()
 		took := ended.Sub(began)
 		t.Logf("%s: after %v", c.name, took.Round(time.Millisecond))
@@ -136,7 +136,7 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
-// TestOverflow: a change for which the kernel had no room is found all the same.
+// TestOverflow: the watcher finds out about a change for which the kernel had no room.
 func TestOverflow(t *testing.T) {
 	spec.Covers(t, "NS-9")
 	t.Parallel()
@@ -148,7 +148,7 @@ func TestOverflow(t *testing.T) {
 	resume := s.block()
 	if err := own.Do(func() error {
 		l, err := netlink.LinkByName("eth0")
-		for i := 0; i < 3000 && err == nil; i++ { // each is told in more than a kilobyte
+		for i := 0; i < 3000 && err == nil; i++ { // each is reported in more than a kilobyte
 			err = netlink.LinkSetMTU(l, 1300+i%2)
 		}
 		return errors.Join(err, netlink.LinkSetDown(l))

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// TestOf: the level of the run decides, and long comes before short.
+// TestOf: the level of the run decides; long takes precedence over short.
 func TestOf(t *testing.T) {
 	t.Setenv("ULNET_LONG", "")
 	want := 2

@@ -120,8 +120,8 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// TestKill: one binary holds all mutants but the one that changes a constant, and each
-// of them acts when it is chosen, and only then.
+// TestKill: one binary contains all mutants but the one that changes a constant, and each of
+// them takes effect when it is chosen, and only then.
 func TestKill(t *testing.T) {
 	inShapes(t, shapesPatches)
 	patches, err := readPatches()
@@ -160,8 +160,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestCheck: without a compiler a patch is found whose lines are not in the source any more,
-// that is no Go, or that names a test that does not exist any more.
+// TestCheck: without compiling, Check finds a patch whose lines are not in the source any
+// more, that is not valid Go, or that names a test that does not exist any more.
 func TestCheck(t *testing.T) {
 	for _, test := range []struct{ name, patch, want string }{
 		{"gone", "x\n--- shapes.go\n-\ttotal := 0\n+\ttotal := 1\n", "0 times"},
@@ -184,7 +184,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestSchemaKeepsLines: a failing test names lines of the file as it is.
+// TestSchemaKeepsLines: a failing test names lines of the original file.
 func TestSchemaKeepsLines(t *testing.T) {
 	s, err := newSchema("shapes.go", shapes)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"ulnet/lnd/lndtest/netlab/netem"
 )
 
-// patience bounds what must happen at last.
+// patience limits the wait for an event that must happen.
 const patience = 30 * time.Second
 
 // wired is two hosts with a wire.
@@ -70,7 +70,7 @@ func transfer(t *testing.T, from, to net.Conn, size int) {
 	}
 }
 
-// TestSpoiledWire: TCP gets everything across, and each fault happens.
+// TestSpoiledWire: TCP transfers everything, and each fault happens.
 func TestSpoiledWire(t *testing.T) {
 	const ms = time.Millisecond
 	tests := []struct {
@@ -129,7 +129,7 @@ func TestPulledWire(t *testing.T) {
 		t.Errorf("other end down: got %v, want EHOSTUNREACH", err)
 	}
 	w.Plug(b)
-	transfer(t, from, to, 1000) // TCP has outlived it
+	transfer(t, from, to, 1000) // the connection is still there
 }
 
 // TestPlugKeepsTheAddress: IPv6 addresses would vanish with the interface.

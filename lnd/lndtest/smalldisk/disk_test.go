@@ -12,8 +12,8 @@ import (
 	"ulnet/lnd/lndtest/smalldisk"
 )
 
-// TestDisk: a disk is full, free, read-only and writable as told, and no other process
-// sees it.
+// TestDisk: a disk is full, free, read-only and writable as the test demands, and no other
+// process sees it.
 func TestDisk(t *testing.T) {
 	disk := smalldisk.New(t)
 	for _, step := range []struct {
