@@ -1,7 +1,6 @@
 package softroce
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"time"
@@ -233,36 +232,6 @@ func (c *cm) call(now time.Duration, call *cmCall, out *cmOutput) error {
 		}
 	case callDisconnect:
 		c.disconnect(now, n, out)
-	}
-	return nil
-}
-
-// invariants reports a broken invariant.
-func (c *cm) invariants() error {
-	pending, granted := 0, 0
-	for id, n := range c.conns {
-		if n.id != id || n.state == closed {
-			return fmt.Errorf("connection %#x is %v under %#x", n.id, n.state, id)
-		}
-		if n.state == reqReceived {
-			pending++
-		}
-		if n.state == repSent {
-			granted++
-		}
-		if timed := n.state != established; timed != (n.heapIndex >= 0) {
-			return fmt.Errorf("connection %#x is %v, timer at %d", id, n.state, n.heapIndex)
-		}
-	}
-	for _, own := range c.grants.of {
-		granted -= own.Len()
-	}
-	if granted != 0 || c.grants.all.Len() > c.cfg.MaxGranted {
-		return fmt.Errorf("%d more are granted than listed, %d of all", granted, c.grants.all.Len())
-	}
-	if pending != c.pending || len(c.remotes) > len(c.conns) || len(c.qps) > len(c.conns) || len(c.timers) > len(c.conns) {
-		return fmt.Errorf("%d connections, %d pending (%d), %d comm ids, %d queue pairs, %d timers",
-			len(c.conns), pending, c.pending, len(c.remotes), len(c.qps), len(c.timers))
 	}
 	return nil
 }

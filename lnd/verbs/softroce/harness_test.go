@@ -215,3 +215,24 @@ func (p *pair) explain() {
 		}
 	}
 }
+
+// invariants reports a broken invariant.
+func (c *rc) invariants() error {
+	r, end := &c.req, c.sends.end
+	if r.next.Sub(r.unacked) < 0 || r.high.Sub(r.next) < 0 || end.Sub(r.high) < 0 {
+		return fmt.Errorf("unacked %#x, next %#x, high %#x, end %#x", r.unacked, r.next, r.high, end)
+	}
+	if r.window < 1 || r.window > r.maxWindow {
+		return fmt.Errorf("window of %d packets", r.window)
+	}
+	if n := r.next.Sub(r.unacked); c.failed == verbs.Success && r.charged != n || c.failed != verbs.Success && r.charged != 0 {
+		return fmt.Errorf("%d packets on the way, %d of the allowance", n, r.charged)
+	}
+	if c.sends.len() > c.cfg.MaxSends {
+		return fmt.Errorf("%d work requests", c.sends.len())
+	}
+	if c.failed == verbs.Success && (c.sends.len() == 0) != (r.unacked == end) {
+		return fmt.Errorf("%d work requests, unacked %#x, end %#x", c.sends.len(), r.unacked, end)
+	}
+	return nil
+}
