@@ -95,34 +95,3 @@ func TestGID(t *testing.T) {
 		t.Error("GID of no address")
 	}
 }
-
-func TestUDHeader(t *testing.T) {
-	for _, h := range []ibta.UDHeader{
-		{netip.MustParseAddr("10.1.2.3"), netip.MustParseAddr("239.1.2.3"), 0x68, 63},
-		{netip.MustParseAddr("fe80::1"), netip.MustParseAddr("ff02::7"), 0x6A, 1},
-	} {
-		b := append(h.AppendTo(nil, 1000), "data"...)
-		got, rest, err := ibta.ParseUDHeader(b)
-		if got != h || string(rest) != "data" || err != nil {
-			t.Errorf("%v: %v, %q, %v", h, got, rest, err)
-		}
-		for n := range ibta.UDHeaderSize {
-			if _, _, err := ibta.ParseUDHeader(b[:n]); err != ibta.ErrShort {
-				t.Errorf("%d bytes: %v", n, err)
-			}
-		}
-	}
-}
-
-// TestSourcePort compares with the source ports that Linux chose for the queue pairs of a
-// recording: one from the flow label of a path, one without a flow label.
-func TestSourcePort(t *testing.T) {
-	if got := ibta.SourcePort(0x07FBC, 0x11, 0x4241); got != 65469 {
-		t.Errorf("%d", got)
-	}
-	for _, q := range [][2]ibta.QPN{{0, 0}, {0x11, 0x12}, {0xFFFFFF, 0xFFFFFE}} {
-		if got := ibta.SourcePort(0, q[0], q[1]); got < 0xC000 || got != ibta.SourcePort(0, q[1], q[0]) {
-			t.Errorf("%v: %d", q, got)
-		}
-	}
-}
