@@ -3,6 +3,7 @@ package lnet_test
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/spec"
@@ -18,6 +19,10 @@ import (
 func TestManySources(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-12")
+	synctest.Test(t, manySources) // in no time: after a second the node counts as stalled
+}
+
+func manySources(t *testing.T) {
 	const sources, credits, buffers = 10_000, 2, 1000
 	c := newCrossing(t, lnd.Tunables{PeerCredits: credits}, router.Config{Small: buffers})
 	other := nid.MustParse("10.1.0.3@tcp1")
