@@ -3,6 +3,7 @@ package o2iblnd
 import (
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ulnet/lnd"
@@ -139,7 +140,9 @@ func TestAskedForStale(t *testing.T) {
 // TestStaleConnectionsEnd: an NI dies without closing its connections. Its peer has its
 // connection closed as soon as it sends on it, though the NI that starts next has no message
 // to send.
-func TestStaleConnectionsEnd(t *testing.T) {
+func TestStaleConnectionsEnd(t *testing.T) { synctest.Test(t, staleConnectionsEnd) }
+
+func staleConnectionsEnd(t *testing.T) {
 	at := loopbackAddrs(2)
 	network := emulator.New(emulator.Config{Clock: machine.RealClock(), Seed: 1})
 	open := softroce.NewOpener(softroce.Options{Network: network})
