@@ -66,7 +66,7 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// TestOff (PD-6): with a node whose discovery is off the exchange ends after its
+// TestOff (PD-6): the exchange with a node whose discovery is off ends after that node's
 // REPLY; the node itself pings no peer.
 func TestOff(t *testing.T) {
 	spec.Covers(t, "PD-6")
@@ -86,7 +86,7 @@ func TestOff(t *testing.T) {
 	}
 }
 
-// TestToggle: turning discovery off tells the peers and lets messages go.
+// TestToggle: when discovery is turned off the peers are told, and waiting messages leave.
 func TestToggle(t *testing.T) {
 	w := newCable(t)
 	a, b := w.node(discovery.Config{}, nidA), w.node(discovery.Config{}, nidB)
@@ -106,8 +106,8 @@ func TestToggle(t *testing.T) {
 	w.want("on again, B and the stranger", "10.0.0.1@tcp GET 0 272", "10.0.0.1@tcp GET 0 272")
 }
 
-// TestMultiRail: a node is known by the first of its NIDs that can be pinged, and by the
-// others once they have been pinged; changes of its NIs are followed.
+// TestMultiRail: a node is known by the first of its NIDs that can be pinged, and by each
+// other NID once that has been pinged; changes of the node's NIs change its NIDs.
 func TestMultiRail(t *testing.T) {
 	w := newCable(t)
 	a := w.node(discovery.Config{}, nidA, "10.1.0.1@tcp1")
@@ -208,8 +208,8 @@ func TestParkedLeft(t *testing.T) {
 	}
 }
 
-// TestLargePush (PD-10): a push larger than the buffer is cut, asked for in full, and
-// the next one fits.
+// TestLargePush (PD-10): a push that is larger than the buffer is cut off, and the receiver
+// pings for the whole info; the next push fits.
 func TestLargePush(t *testing.T) {
 	spec.Covers(t, "PD-10")
 	w := newCable(t)
@@ -271,7 +271,7 @@ func TestBadPushes(t *testing.T) {
 	}
 }
 
-// TestDiscover: asking for the state of a node, and of this node itself.
+// TestDiscover asks for the state of a node, and of this node itself.
 func TestDiscover(t *testing.T) {
 	for name, c := range map[string]struct {
 		before bool // a message went to the node before
@@ -320,7 +320,8 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// TestDiscoverCancelled: the caller need not wait to the end.
+// TestDiscoverCancelled: Discover returns when its context is cancelled, before the discovery
+// has ended.
 func TestDiscoverCancelled(t *testing.T) {
 	w := newCable(t)
 	a := w.node(discovery.Config{}, nidA)

@@ -19,7 +19,7 @@ const (
 	nidB2 = "10.0.0.3@tcp"  // B's other rail
 )
 
-// stranger is a node that pushes what a test says, and acknowledges what it is pushed.
+// stranger is a node that pushes the infos of a test, and acknowledges pushes.
 func (c *cable) stranger(id string) *node {
 	c.t.Helper()
 	return c.node(discovery.Config{Off: true}, id)
@@ -52,8 +52,8 @@ func (n *node) claim(to string, sequence uint32, ids ...string) {
 }
 
 // TestStolenName: a stranger claims B's NIDs and its primary NID, before A has met B or
-// after. Neither Initiators nor match entries, LastHeard or WatchPeer of A take one for
-// the other, and their messages go where they are addressed to.
+// after. In Initiators, match entries, LastHeard and WatchPeer of A the two stay different
+// nodes, and messages go to the node to which they are addressed.
 func TestStolenName(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		t.Run(fmt.Sprintf("met before %v", before), func(t *testing.T) {
@@ -124,8 +124,8 @@ func TestRailsConnectedBefore(t *testing.T) {
 	}
 }
 
-// TestPushPath: a push leaves from the NI at which the peer has answered or pushed, not
-// from the first one of the net.
+// TestPushPath: a push leaves from the NI at which the peer answered or pushed last, not from
+// the first NI of the net.
 func TestPushPath(t *testing.T) {
 	const second = "10.0.0.11@tcp"
 	w := newCable(t)
@@ -142,7 +142,7 @@ func TestPushPath(t *testing.T) {
 	}
 }
 
-// TestPushUnderAnotherName: a push is about the node at the other end of its connection,
+// TestPushUnderAnotherName: a push counts for the node at the other end of its connection,
 // whatever its header says.
 func TestPushUnderAnotherName(t *testing.T) {
 	w := newCable(t)
@@ -158,7 +158,7 @@ func TestPushUnderAnotherName(t *testing.T) {
 	}
 }
 
-// TestUserFlaggedPush: a user's process at B's address says nothing about B.
+// TestUserFlaggedPush: a push of a user's process at B's address changes nothing about B.
 func TestUserFlaggedPush(t *testing.T) {
 	w := newCable(t)
 	a, b := w.node(discovery.Config{}, nidA), w.node(discovery.Config{}, nidB)
@@ -175,8 +175,8 @@ func TestUserFlaggedPush(t *testing.T) {
 	w.settle()
 }
 
-// TestOldPush: of two pushes of one incarnation the older one changes nothing, whichever comes
-// last; one of the next incarnation does.
+// TestOldPush: of two pushes of one incarnation the older one changes nothing, even if it
+// arrives last; a push of the next incarnation does.
 func TestOldPush(t *testing.T) {
 	w := newCable(t)
 	a, x := w.node(discovery.Config{}, nidA, "10.1.0.1@tcp1"), w.stranger(nidX)
@@ -199,7 +199,7 @@ func TestOldPush(t *testing.T) {
 	}
 }
 
-// putFrom puts so many bytes to portal 5 of a node, by one of n's NIs.
+// putFrom puts length bytes to portal 5 of a node, from one of n's NIs.
 func (n *node) putFrom(from, to string, length int) {
 	n.t.Helper()
 	md, err := n.table.MDBind(portals.MD{Segments: []lnd.Segment{make([]byte, length)}, Threshold: 1}, portals.Unlink)
@@ -213,7 +213,8 @@ func (n *node) putFrom(from, to string, length int) {
 	}
 }
 
-// TestSlowPush: a push whose bytes do not come keeps no others from being taken.
+// TestSlowPush: a push whose payload does not arrive does not prevent others from being
+// taken.
 func TestSlowPush(t *testing.T) {
 	w := newCable(t)
 	a, b, x := w.node(discovery.Config{}, nidA), w.node(discovery.Config{}, nidB), w.stranger(nidX)

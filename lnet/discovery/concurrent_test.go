@@ -19,8 +19,7 @@ import (
 	"ulnet/portals"
 )
 
-// pipe is a driver that hands messages to another pipe in a goroutine of its
-// own, in order.
+// pipe is a driver that passes messages to another pipe in order, in a goroutine of its own.
 type pipe struct {
 	id    nid.NID
 	other *pipe
@@ -32,7 +31,7 @@ type pipe struct {
 	closed  bool     // guarded by mu
 	done    chan struct{}
 
-	released chan struct{} // has room for one
+	released chan struct{} // a value lets the goroutine that holds a push go on
 }
 
 func newPipe(id string) *pipe {
@@ -62,7 +61,7 @@ func (p *pipe) Send(m *lnd.Message) {
 	p.up.Finalize(m, nil)
 }
 
-// Recv lets the goroutine go on that holds a push.
+// Recv lets the goroutine that holds a push go on.
 func (p *pipe) Recv(*lnd.Delivery) { p.released <- struct{}{} }
 
 func (p *pipe) Shutdown(context.Context) error {
@@ -134,15 +133,15 @@ func (p *pipe) start(t *testing.T, got *atomic.Int64, all *sync.WaitGroup) (*por
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Last: messages may come from now on, and would find no entry before.
+	// Add the NI last: from now on messages may arrive, and they need the entry.
 	if _, err = table.Node().AddNI(p, lnd.Config{Net: p.id.Net()}); err != nil {
 		t.Fatal(err)
 	}
 	return table, agent
 }
 
-// TestConcurrent: many senders on both sides, which discover each other at the
-// same moment, again and again: every message arrives, once.
+// TestConcurrent: many senders on both sides send while the nodes discover each other at the
+// same moment, again and again: every message arrives once.
 func TestConcurrent(t *testing.T) {
 	const senders, messages = 4, 200
 	a, b := newPipe(nidA), newPipe(nidB)
@@ -194,8 +193,8 @@ func putMany(t *testing.T, table *portals.Table, to nid.NID, n int) {
 	}
 }
 
-// TestCrowd: first messages to many peers while a step is under way. The inbox
-// holds one input for each; all end like the first.
+// TestCrowd: many peers get their first messages while a step is in progress. The inbox holds
+// one input for each; all of these messages end like the first.
 func TestCrowd(t *testing.T) {
 	effort.OneGoroutine(t)
 	const peers = 20000

@@ -47,7 +47,7 @@ func (s *silent) Send(m *lnd.Message)            { s.up.Finalize(m, s.fails) }
 func (s *silent) Recv(*lnd.Delivery)             {}
 func (s *silent) Shutdown(context.Context) error { return nil }
 
-// newNode returns a node with loopback only.
+// newNode returns a node with the loopback NI only.
 func newNode(t *testing.T) *portals.Table {
 	t.Helper()
 	node := lnet.New(lnet.Config{Incarnation: 7, Clock: machine.RealClock()})
@@ -80,8 +80,8 @@ func names(info wire.PingInfo) (ids []string) {
 	return ids
 }
 
-// TestPing (PD-2): the answer is the node's NIs, and follows their changes with a
-// rising sequence number.
+// TestPing (PD-2): the answer has the node's NIs; when these change, the next answer has them
+// with a higher sequence number.
 func TestPing(t *testing.T) {
 	spec.Covers(t, "PD-2")
 	table := newNode(t)
@@ -118,7 +118,7 @@ func TestPing(t *testing.T) {
 	wantPing("10.1.0.1@tcp1")
 }
 
-// TestPingWhileNIsChange: there is no moment without an answer.
+// TestPingWhileNIsChange: pings are answered at any moment.
 func TestPingWhileNIsChange(t *testing.T) {
 	table := newNode(t)
 	if _, err := discovery.NewTarget(table); err != nil {
@@ -146,7 +146,7 @@ func TestPingWhileNIsChange(t *testing.T) {
 	change.Wait()
 }
 
-// TestPingRetry (PD-3): an answer that does not fit is asked for again with room.
+// TestPingRetry (PD-3): if an answer does not fit the ping is repeated with enough room.
 func TestPingRetry(t *testing.T) {
 	spec.Covers(t, "PD-3")
 	table := newNode(t)
@@ -159,7 +159,7 @@ func TestPingRetry(t *testing.T) {
 		wire.PingInfoSize(3):     1,
 		wire.PingInfoSize(3) - 1: 2,
 		wire.PingInfoSize(1):     2,
-		1:                        3, // too short to say how long it is
+		1:                        3, // too short to contain its own length
 	} {
 		before := table.Node().Snapshot().NIs[0].Traffic.Sent.Get
 		info, err := discovery.Ping(t.Context(), table, self, discovery.PingOptions{Size: size})
@@ -172,7 +172,7 @@ func TestPingRetry(t *testing.T) {
 	}
 }
 
-// TestPingGarbage (PD-4): answers that are no ping info.
+// TestPingGarbage (PD-4): answers that are not valid ping infos.
 func TestPingGarbage(t *testing.T) {
 	spec.Covers(t, "PD-4")
 	whole, err := (&wire.PingInfo{Features: discovery.Features}).AppendBinary(nil)
@@ -180,7 +180,7 @@ func TestPingGarbage(t *testing.T) {
 		t.Fatal(err)
 	}
 	huge := append([]byte(nil), whole...)
-	huge[4] |= byte(wire.FeatureLargeAddr) // and then a size that no node needs
+	huge[4] |= byte(wire.FeatureLargeAddr) // the next line sets a size that no node needs
 	huge[len(huge)-4], huge[len(huge)-2] = 0, 0x0F
 	for name, answer := range map[string][]byte{
 		"nothing":     nil,
@@ -205,13 +205,13 @@ func TestPingGarbage(t *testing.T) {
 	}
 }
 
-// TestPingFails: every way not to get an answer, and when the caller learns.
+// TestPingFails: every reason for which a ping gets no answer, and when the caller is told.
 func TestPingFails(t *testing.T) {
 	cause := errors.New("test: enough")
 	for name, c := range map[string]struct {
 		dst    string
 		fails  error // of the driver
-		marked bool  // the NID is to fail (Node.FailNID)
+		marked bool  // Node.FailNID makes messages to the NID fail
 		source nid.NID
 		cancel time.Duration
 		want   error

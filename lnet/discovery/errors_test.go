@@ -14,9 +14,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestDiscoverErrors: the errno of Discover for every reason, and that a node
-// which cannot exist leaves no trace. What a ping or push fails with is in
-// TestDiscover.
+// TestDiscoverErrors: the errno of Discover for every reason; a node that cannot exist leaves
+// no peer behind. TestDiscover has the errors of pings and pushes.
 func TestDiscoverErrors(t *testing.T) {
 	const nidB1 = "10.1.0.2@tcp1"
 	for name, c := range map[string]struct {
@@ -65,8 +64,8 @@ func TestDiscoverErrors(t *testing.T) {
 	}
 }
 
-// TestPingRestarted: a ping that went to an earlier incarnation of its target is sent once
-// more, and not a third time.
+// TestPingRestarted: a ping that was sent to an earlier incarnation of its target is sent
+// once more, but not a third time.
 func TestPingRestarted(t *testing.T) {
 	for failures, want := range map[int]error{0: nil, 1: nil, 2: syscall.ESTALE} {
 		synctest.Test(t, func(t *testing.T) {

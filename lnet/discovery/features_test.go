@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestFeatures (PD-1): the feature bits and the length of what nodes tell, as kernel
-// nodes with such NIs do.
+// TestFeatures (PD-1): the feature bits and the length of ping infos are those of kernel
+// nodes with the same NIs.
 func TestFeatures(t *testing.T) {
 	spec.Covers(t, "PD-1")
 	for name, c := range map[string]struct {
@@ -41,8 +41,8 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-// TestExchangeIPv6: with large NIDs the same messages pass, and the primary NID
-// is the large one. A has no NI to ask the other one by.
+// TestExchangeIPv6: nodes with large NIDs exchange the same messages, and the primary NID is
+// the large one. A has no NI that reaches the other one.
 func TestExchangeIPv6(t *testing.T) {
 	w := newCable(t)
 	a := w.node(discovery.Config{}, "fd88::2@tcp")

@@ -42,7 +42,7 @@ func (t *handTimer) Stop() bool {
 	return was
 }
 
-// advance lets time pass, and all messages arrive that are sent meanwhile.
+// advance lets time pass, and delivers all messages that are sent meanwhile.
 func (c *handClock) advance(w *cable, d time.Duration) {
 	w.settle()
 	for end := c.now + d; c.now < end; c.now = min(end, c.now+100*time.Millisecond) {
@@ -71,7 +71,7 @@ func newRails(t *testing.T) (w *cable, clock *handClock, a, b *node, second *lne
 	return w, clock, a, b, second
 }
 
-// statusAt is what a node knows of a NID's status.
+// statusAt is the status of a NID as a node knows it.
 func (n *node) statusAt(id string) wire.Status {
 	for _, ni := range n.table.Node().Peer(nid.MustParse(id)).NIs {
 		if ni.NID.String() == id {
@@ -81,9 +81,9 @@ func (n *node) statusAt(id string) wire.Status {
 	return wire.StatusInvalid
 }
 
-// TestLinkIsTold: an NI whose link goes down is DOWN in ping infos under the next sequence
-// number, and peers get a push at once; and again when it is up. The way by which they
-// answered last is not taken if it is the one that is down.
+// TestLinkIsTold: an NI whose link goes down is DOWN in ping infos, with the next sequence
+// number, and peers get a push at once; likewise when the link is up again. The push does not
+// use the path of a peer's last answer if that is the one that is down.
 func TestLinkIsTold(t *testing.T) {
 	spec.Covers(t, "NS-1", "NS-2")
 	w, _, a, b, second := newRails(t)
@@ -109,7 +109,7 @@ func TestLinkIsTold(t *testing.T) {
 }
 
 // TestFlappingLink: peers are told of a link that goes up and down a hundred times a second
-// at a limited rate, and of the last state in any case.
+// at a limited rate, and always of its last state.
 func TestFlappingLink(t *testing.T) {
 	spec.Covers(t, "NS-3")
 	w, clock, a, b, second := newRails(t)

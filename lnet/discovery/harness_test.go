@@ -19,16 +19,16 @@ import (
 	"ulnet/portals"
 )
 
-// cable connects the NIs of several nodes. What they send waits until the
-// test lets it arrive, one message at a time, in the test's goroutine.
+// cable connects the NIs of several nodes. Messages wait until the test delivers them, one at
+// a time, in the test's goroutine.
 type cable struct {
 	t       *testing.T
 	ports   map[nid.NID]*port
 	waiting []packet
 	log     []string                   // a line for each message, when it is sent
-	spoil   func(wire.Header, []byte)  // may change a payload on its way; nil: no
-	refuse  func(m *lnd.Message) error // may fail a send; nil: no
-	forge   nid.NID                    // source that claims name; zero: their own
+	spoil   func(wire.Header, []byte)  // changes a payload on its way; nil: no change
+	refuse  func(m *lnd.Message) error // makes a send fail; nil: none
+	forge   nid.NID                    // the source of messages; zero: the sender's own
 	clock   machine.Clock              // of nodes; nil: the real one
 }
 
@@ -94,7 +94,7 @@ func (p *port) Shutdown(context.Context) error {
 	return nil
 }
 
-// describe names a message: "10.0.0.1@tcp GET 0 272".
+// describe returns a message as text: "10.0.0.1@tcp GET 0 272".
 func describe(h *wire.Header) string {
 	s := fmt.Sprintf("%v %v", h.SrcNID, h.Type)
 	switch h.Type {
@@ -108,7 +108,7 @@ func describe(h *wire.Header) string {
 	return s
 }
 
-// arrive lets the i-th waiting message arrive. Those to no node are lost.
+// arrive delivers the i-th waiting message. Messages to a NID without a node are lost.
 func (c *cable) arrive(i int) {
 	c.t.Helper()
 	in := c.waiting[i]
@@ -140,14 +140,14 @@ func (c *cable) arrive(i int) {
 	}
 }
 
-// settle lets everything arrive, in order.
+// settle delivers all messages, in order.
 func (c *cable) settle() {
 	for len(c.waiting) > 0 {
 		c.arrive(0)
 	}
 }
 
-// want compares what was sent since the last call.
+// want compares the messages that were sent since the last call.
 func (c *cable) want(what string, lines ...string) {
 	c.t.Helper()
 	if diff := cmp.Diff(strings.Join(lines, "\n"), strings.Join(c.log, "\n")); diff != "" {
@@ -220,7 +220,7 @@ func (n *node) add(id string) *lnet.NI {
 	return ni
 }
 
-// put puts so many bytes to portal 5 of a node.
+// put puts length bytes to portal 5 of a node.
 func (n *node) put(to string, length int) portals.MDHandle {
 	n.t.Helper()
 	md, err := n.table.MDBind(portals.MD{

@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestPushWaits (PT-11): portal 0 is lazy: a push that comes while others are taken, and have
-// all the buffers, waits and is not dropped.
+// TestPushWaits (PT-11): portal 0 is lazy: a push that arrives while earlier pushes have all
+// the buffers waits, and is not dropped.
 func TestPushWaits(t *testing.T) {
 	spec.Covers(t, "PT-11")
 	const buffers = 10

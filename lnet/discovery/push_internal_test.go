@@ -12,8 +12,9 @@ import (
 	"ulnet/portals"
 )
 
-// TestPushBufferIsRead: a buffer takes no further push before its own has been read, also
-// while pushes come by several connections: what one node says must not count as another's.
+// TestPushBufferIsRead: a buffer takes no further push before its push has been read, also
+// while pushes arrive by several connections: the info of one node must not count as
+// another's.
 func TestPushBufferIsRead(t *testing.T) {
 	table := portals.New(lnet.New(lnet.Config{}))
 	target := pushTarget{table: table, maxSize: engine.NewMachine(engine.Limits{}).MaxInfoSize()}
@@ -38,7 +39,7 @@ func TestPushBufferIsRead(t *testing.T) {
 	senders.Wait()
 }
 
-// arrives has a push come from a node, in a buffer that waits, as portals does it.
+// arrives makes a push of a node arrive in a posted buffer, as portals does.
 func (t *pushTarget) arrives(test *testing.T, from nid.NID) {
 	info := wire.PingInfo{Features: wire.FeatureNIStatus, NIs: []wire.NIStatus{
 		{NID: nid.Lo0(), Status: wire.StatusUp}, {NID: from, Status: wire.StatusUp},

@@ -12,9 +12,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestRouterIsTold: a node that becomes a router tells so once it is no longer starting, and
-// when a net was silent for long, and no node answers there, that it is down; the next message from
-// there takes that back. Peers are told of each change.
+// TestRouterIsTold: a node that becomes a router reports that once it is no longer starting.
+// When nothing was heard on a net for long, and no node there answers, it reports its NI
+// there as down; the next message from there ends that. Peers are told of each change.
 func TestRouterIsTold(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-15", "RO-16", "RO-17")

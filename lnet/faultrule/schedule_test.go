@@ -93,8 +93,8 @@ func TestAllAndRandom(t *testing.T) {
 	}
 }
 
-// naive is a rule as lnet-semantics §17 describes it: it keeps a list of all messages that
-// matched, and finds in it, afterwards, what the rule must have counted.
+// naive is a rule implemented literally after lnet-semantics §17: it keeps a list of all
+// messages that matched, and computes afterwards what the rule must have counted.
 type naive struct {
 	attr    Attr
 	matched []wire.MsgType
@@ -113,7 +113,7 @@ func (n *naive) stats() (s Stats) {
 	return s
 }
 
-// about reports whether the rule is about a message, in the plainest way.
+// about reports whether the rule applies to a message, by a simple comparison of all fields.
 func (n *naive) about(h *wire.Header, portal uint32) bool {
 	nidFits := func(of, id nid.NID) bool {
 		return of.IsAny() || of == id || of.Number() == 0xffffffff && of.Net() == id.Net()
@@ -131,7 +131,8 @@ func (n *naive) about(h *wire.Header, portal uint32) bool {
 	return (h.Type == wire.Put || h.Type == wire.Get) && a.Portals>>portal&1 == 1
 }
 
-// TestStatistics compares what a set counts with naive rules that are asked in the same order.
+// TestStatistics compares the counters of a set with those of naive rules that get the same
+// messages in the same order.
 func TestStatistics(t *testing.T) {
 	spec.Covers(t, "FR-6", "FR-10", "FR-11", "FR-19")
 	rapid.Check(t, func(t *rapid.T) {
@@ -163,7 +164,7 @@ func TestStatistics(t *testing.T) {
 	})
 }
 
-// record notes a message with the naive rules, from the newest to the one that fired.
+// record adds a message to the naive rules, from the newest to the one that fired.
 func record(t *rapid.T, s *Set, list []*naive, h *wire.Header, portal uint32, fired bool) {
 	states := s.Rules(Drop)
 	for i := len(list) - 1; i >= 0; i-- {

@@ -136,8 +136,8 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// TestNewestFirst: the rule that was added last decides, and what lies behind the one that
-// fires is not asked.
+// TestNewestFirst: the rule that was added last decides, and rules behind the one that fires
+// do not see the message.
 func TestNewestFirst(t *testing.T) {
 	spec.Covers(t, "FR-10", "FR-11")
 	puts := all(1)
@@ -156,7 +156,8 @@ func TestNewestFirst(t *testing.T) {
 	}
 }
 
-// TestSides: rules with health errors are about what leaves, the others about what arrives.
+// TestSides: rules with health errors apply to messages that leave, the others to messages
+// that arrive.
 func TestSides(t *testing.T) {
 	spec.Covers(t, "FR-14")
 	failing := all(1)

@@ -18,19 +18,19 @@ import (
 type host struct {
 	name         string
 	honest       bool
-	ids          []nid.NID          // at present
-	ever         []nid.NID          // these and those it has had
+	ids          []nid.NID          // its NIDs at present
+	ever         []nid.NID          // its NIDs at present and earlier
 	incarnations map[nid.NID]uint64 // incarnation at each
 	sequence     uint32
 }
 
-// world is a machine among honest nodes, whose infos are correct, and others, which send any
-// info over connections of their own.
+// world is a machine among honest nodes, whose infos are correct, and other nodes, which send
+// any info over connections of their own.
 type world struct {
 	*bench
 	r     *rand.Rand
 	hosts []*host
-	known map[nid.NID]lnet.Peer     // as lnet has it
+	known map[nid.NID]lnet.Peer     // what the machine has told lnet
 	asked map[nid.NID]time.Duration // NIDs of honest nodes whose discovery is awaited, since when
 }
 
@@ -96,7 +96,7 @@ func (w *world) tell(h *host, from nid.NID, in Input) Input {
 	return in
 }
 
-// see steps the machine and checks what it tells lnet.
+// see steps the machine and checks the peers that it publishes.
 func (w *world) see(in Input) {
 	w.t.Helper()
 	w.step(in)
@@ -118,14 +118,14 @@ func (w *world) see(in Input) {
 	for _, d := range w.out.Done {
 		delete(w.asked, d.NID)
 	}
-	// Each NID that has spoken may cause a burst, and one a second.
+	// Each NID that has sent an info may cause a burst of probes, and one probe a second.
 	most := uint64(len(w.hosts)*5) * uint64(probeBurst+w.now/probeInterval+1)
 	if s := w.m.Stats(); s.Probes > most {
 		w.t.Fatalf("%d probes in %v", s.Probes, w.now)
 	}
 }
 
-// answer answers a ping or push, if the node that it went to does so.
+// answer answers a ping or push if the node to which it was sent answers any.
 func (w *world) answer(s Send) {
 	in := Input{Kind: Acked, Exchange: s.Exchange, Local: us, Remote: s.To, Sequence: w.m.self.Sequence}
 	h := w.owner(s.To)
@@ -139,7 +139,7 @@ func (w *world) answer(s Send) {
 	w.see(in)
 }
 
-// disorder does one thing that may happen at any time.
+// disorder makes one event happen that may happen at any time.
 func (w *world) disorder() {
 	h := w.some()
 	switch w.r.IntN(12) {
@@ -153,7 +153,7 @@ func (w *world) disorder() {
 		if len(w.open) > 0 {
 			w.see(Input{Kind: Failed, Exchange: w.open[w.r.IntN(len(w.open))].Exchange, Err: syscall.EIO})
 		}
-	case 7: // a liar's process at the address of another node, or its answer to what it was not asked
+	case 7: // a process of a dishonest node at the address of another node, or an answer that was not requested
 		liar := w.tell(w.hosts[len(w.hosts)-1], w.someOf(h.ids), Input{Kind: Pushed})
 		liar.User = true
 		if from := w.hosts[len(w.hosts)-1].ids[0]; len(w.open) > 0 && w.r.IntN(2) == 0 {
@@ -169,7 +169,7 @@ func (w *world) disorder() {
 	}
 }
 
-// change has a node restart, lose a NI or get one back.
+// change makes a node restart, lose an NI or get one back.
 func (w *world) change(h *host) {
 	switch {
 	case w.r.IntN(3) == 0:
@@ -194,7 +194,7 @@ func (w *world) pass(d time.Duration) {
 	w.now = end
 }
 
-// settle has honest nodes answer at once, and the others never, until all is quiet.
+// settle makes honest nodes answer at once, and the others never, until nothing is open.
 func (w *world) settle() {
 	for i := 0; i < len(w.open); {
 		if h := w.owner(w.open[i].To); h != nil && !h.honest {
@@ -221,7 +221,7 @@ func TestAdversary(t *testing.T) {
 			h.ids = slices.Clone(h.ever)
 			h.sequence++
 		}
-		w.pass(w.m.limits.Timeout) // what was lost is given up
+		w.pass(w.m.limits.Timeout) // exchanges whose messages were lost end
 		for round := range 120 {
 			for _, h := range w.hosts {
 				from := h.ids[len(h.ids)-1] // on tcp

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestClaimOfAnother (PD-19): a stranger that claims the NIDs of a node, one of them as its
-// primary NID, costs each of them a ping, and changes nothing.
+// TestClaimOfAnother (PD-19): a stranger claims the NIDs of a node, one of them as its own
+// primary NID. Each of these NIDs is pinged, and nothing changes.
 func TestClaimOfAnother(t *testing.T) {
 	spec.Covers(t, "PD-19")
 	b := newBench(t, Limits{})
@@ -39,7 +39,8 @@ func names(nis []wire.NIStatus) (ids []nid.NID) {
 	return ids
 }
 
-// TestProbeAnswers: which answers to a probe make the NID the peer's, and which do not.
+// TestProbeAnswers: which answers to a probe confirm that the NID belongs to the peer, and
+// which do not.
 func TestProbeAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		in   Input
@@ -78,8 +79,8 @@ func TestProbeAnswers(t *testing.T) {
 	}
 }
 
-// TestRailsMetBefore: nodes that were known as two, because both of their NIDs were
-// connected before the first ping, are one when either was asked and has confirmed.
+// TestRailsMetBefore: a node that was known as two, because both of its NIDs were connected
+// before the first ping, becomes one when either NID was pinged and the other has confirmed.
 func TestRailsMetBefore(t *testing.T) {
 	b := newBench(t, Limits{})
 	ours := b.m.self.NIDs
@@ -104,8 +105,9 @@ func TestRailsMetBefore(t *testing.T) {
 	}
 }
 
-// TestSequence (PD-20): an info older than the latest of the same incarnation is no news, an
-// equal one is, and a new incarnation begins anew; of a push and of a REPLY.
+// TestSequence (PD-20): an info that is older than the latest of the same incarnation is
+// ignored, an equal one is used, and a new incarnation starts again at any number; this holds
+// for pushes and REPLYs.
 func TestSequence(t *testing.T) {
 	spec.Covers(t, "PD-20")
 	for name, c := range map[string]struct {
@@ -147,8 +149,8 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-// TestLastSequenceOfAll: the highest sequence number shuts no node out: it ends with the
-// incarnation.
+// TestLastSequenceOfAll: a node that has sent the highest sequence number can be heard again
+// after a restart, with another incarnation.
 func TestLastSequenceOfAll(t *testing.T) {
 	b := newBench(t, Limits{})
 	push := func(incarnation uint64, sequence uint32, ids ...nid.NID) {
@@ -168,8 +170,8 @@ func TestLastSequenceOfAll(t *testing.T) {
 	}
 }
 
-// TestRestart: a NID that has restarted may be on another node now. It confirms anew that
-// it belongs to the others, and those stay what they are meanwhile.
+// TestRestart: a NID that has restarted may belong to another node now. It must confirm again
+// that it belongs to the peer, whose other NIDs are not affected meanwhile.
 func TestRestart(t *testing.T) {
 	spec.Covers(t, "PD-23")
 	b := newBench(t, Limits{})
@@ -186,8 +188,8 @@ func TestRestart(t *testing.T) {
 	b.want(b.step(again), "10.0.0.2@tcp: "+upToDate, "10.1.0.2@tcp1: "+upToDate)
 }
 
-// TestRestartWithoutIncarnation: a peer does not hide by a HELLO with incarnation 0 that
-// the NID is another host's by now.
+// TestRestartWithoutIncarnation: a peer cannot conceal with incarnation 0 in its HELLO that
+// the NID belongs to another host by now.
 func TestRestartWithoutIncarnation(t *testing.T) {
 	b := newBench(t, Limits{})
 	first := pushFrom(them, info(full, 5, them, also))
@@ -199,8 +201,8 @@ func TestRestartWithoutIncarnation(t *testing.T) {
 	b.want(b.step(again), "10.0.0.2@tcp (10.1.0.2@tcp1): "+upToDate, "10.1.0.2@tcp1: "+upToDate, "ping 10.1.0.2@tcp1 272")
 }
 
-// TestUserFlagged: what a process with a user-flagged PID says of the node at its address
-// is not listened to, neither as push nor as REPLY.
+// TestUserFlagged: infos from a process with a user-flagged PID about the node at its address
+// are ignored, in pushes and in REPLYs.
 func TestUserFlagged(t *testing.T) {
 	spec.Covers(t, "PD-21")
 	b := newBench(t, Limits{})
@@ -216,7 +218,7 @@ func TestUserFlagged(t *testing.T) {
 	}
 }
 
-// TestStrangeReply: a REPLY from another node than the one that was asked is none.
+// TestStrangeReply: a REPLY from another node than the pinged one is ignored.
 func TestStrangeReply(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.step(discover(them))
@@ -225,8 +227,8 @@ func TestStrangeReply(t *testing.T) {
 	b.want(b.step(reply), "10.0.0.2@tcp: DISCOVERING|PING_SENT", "ping 10.0.0.2@tcp 272")
 }
 
-// TestMultiRailTakenBack (PD-15): a node that says it is not multi-rail any more is not pushed to,
-// and its claims are dropped.
+// TestMultiRailTakenBack (PD-15): a node that reports that it is not multi-rail any more gets
+// no pushes, and its claims are dropped.
 func TestMultiRailTakenBack(t *testing.T) {
 	spec.Covers(t, "PD-15")
 	b := newBench(t, Limits{})
@@ -237,8 +239,8 @@ func TestMultiRailTakenBack(t *testing.T) {
 	b.want(b.step(selfIs(3)), []string{}...)
 }
 
-// TestNoPushWithoutDiscovery: a multi-rail node that has turned its discovery off is not
-// pushed to.
+// TestNoPushWithoutDiscovery: a multi-rail node that has turned its discovery off gets no
+// pushes.
 func TestNoPushWithoutDiscovery(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.meet(them)
@@ -250,8 +252,8 @@ func TestNoPushWithoutDiscovery(t *testing.T) {
 	b.want(b.step(selfIs(3)), []string{}...)
 }
 
-// TestFailedAsksAgain: a peer whose discovery has failed is asked again for the next
-// message, also one that was known before, and whether the ping failed or the push.
+// TestFailedAsksAgain: a peer whose discovery has failed is pinged again for the next
+// message, also if it was known before, and whether the ping or the push failed.
 func TestFailedAsksAgain(t *testing.T) {
 	fail := func(b *bench) { b.step(Input{Kind: Failed, Exchange: b.last.Exchange, Err: syscall.EIO}) }
 	for name, prepare := range map[string]func(b *bench){
@@ -275,8 +277,8 @@ func TestFailedAsksAgain(t *testing.T) {
 	}
 }
 
-// TestClaimsBounded: claims are bounded in sum, and each peer may have some whatever the
-// others have.
+// TestClaimsBounded: the sum of all claims is limited, and each peer may have some however
+// many the others have.
 func TestClaimsBounded(t *testing.T) {
 	b := newBench(t, Limits{MaxClaims: 100})
 	for peer := range 20 {

@@ -36,7 +36,7 @@ func TestConfigure(t *testing.T) {
 	}
 }
 
-// TestConfigureErrors refuses what cannot be done, without a change.
+// TestConfigureErrors: a change that cannot be made is refused, and nothing changes.
 func TestConfigureErrors(t *testing.T) {
 	b := newBench(t, Limits{})
 	if err := b.edit(Configure, them, also); err != nil {
@@ -76,8 +76,8 @@ func TestConfigureErrors(t *testing.T) {
 	}
 }
 
-// TestConfiguredWins: infos of a configured peer change the statuses of its NIDs and nothing else,
-// whatever it lists, says of itself, or after a restart; and other peers do not get its NIDs.
+// TestConfiguredWins: infos of a configured peer change the statuses of its NIDs and nothing
+// else, whatever they list and also after a restart; other peers do not get its NIDs.
 func TestConfiguredWins(t *testing.T) {
 	b := newBench(t, Limits{})
 	if err := b.edit(Configure, them, also); err != nil {
@@ -132,8 +132,8 @@ func TestConfigureTakes(t *testing.T) {
 	}
 }
 
-// TestConfigureRandom mixes what administrators do with discovery; the harness checks the
-// invariants of each step.
+// TestConfigureRandom mixes the changes of administrators with discovery; the harness checks
+// the invariants of each step.
 func TestConfigureRandom(t *testing.T) {
 	for seed := range uint64(20) {
 		b, r := newBench(t, Limits{MaxNIDs: 6}), rand.New(rand.NewPCG(seed, 0))

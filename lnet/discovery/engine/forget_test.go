@@ -7,8 +7,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestForget: a peer that lnet has forgotten goes with all its NIDs, and is
-// discovered anew; one that is being discovered stays.
+// TestForget: a peer that lnet has forgotten is removed with all its NIDs, and is discovered
+// again later; a peer whose discovery is in progress is not removed.
 func TestForget(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.step(discover(them))
@@ -19,7 +19,7 @@ func TestForget(t *testing.T) {
 	b.want(b.step(discover(them)), "10.0.0.2@tcp: DISCOVERING|PING_SENT", "ping 10.0.0.2@tcp 272")
 }
 
-// TestForgetMany: the table of a crowd that has gone takes no memory.
+// TestForgetMany: after many peers were forgotten the table does not keep their memory.
 func TestForgetMany(t *testing.T) {
 	b := newBench(t, Limits{})
 	const crowd = 3 * shrinkAt
@@ -40,8 +40,8 @@ func TestForgetMany(t *testing.T) {
 	}
 }
 
-// TestNothingStays: peers of which nothing is known, whatever they pushed, leave nothing
-// behind, except that their rate of probes is remembered while it counts.
+// TestNothingStays: peers of which nothing is known, whatever they pushed, are removed; only
+// their rate of probes is remembered for as long as it limits them.
 func TestNothingStays(t *testing.T) {
 	for name, infos := range map[string][]wire.PingInfo{
 		"not multi-rail":                    {info(plain, 2, them)},

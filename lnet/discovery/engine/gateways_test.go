@@ -8,8 +8,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestGatewaysWord: a gateway is believed about its NIDs on nets beyond it, and about nothing
-// else.
+// TestGatewaysWord: infos of a gateway are believed about its NIDs on nets beyond it, and
+// about no other NIDs.
 func TestGatewaysWord(t *testing.T) {
 	spec.Covers(t, "RT-20")
 	t.Parallel()
@@ -41,7 +41,7 @@ func TestGatewaysWord(t *testing.T) {
 	}
 }
 
-// TestProbesBeyond: a NID beyond a gateway is probed once there is a route to its net.
+// TestProbesBeyond: a NID beyond a gateway is probed when there is a route to its net.
 func TestProbesBeyond(t *testing.T) {
 	spec.Covers(t, "RT-20")
 	t.Parallel()
@@ -64,7 +64,7 @@ func TestProbesBeyond(t *testing.T) {
 	}
 }
 
-// TestForcedAt: a forced discovery asks at the NID that it names.
+// TestForcedAt: a forced discovery pings the NID that it names.
 func TestForcedAt(t *testing.T) {
 	spec.Covers(t, "RT-6")
 	t.Parallel()

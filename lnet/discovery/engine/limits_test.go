@@ -13,7 +13,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestTimeouts (PD-17): a ping and a push without an answer.
+// TestTimeouts (PD-17): a ping and a push that get no answer.
 func TestTimeouts(t *testing.T) {
 	spec.Covers(t, "PD-17")
 	b := newBench(t, Limits{Timeout: time.Minute})
@@ -34,7 +34,7 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// TestInFlight: above the bound peers wait their turn.
+// TestInFlight: when as many exchanges as allowed are in progress, further peers wait.
 func TestInFlight(t *testing.T) {
 	b := newBench(t, Limits{MaxInFlight: 2, Timeout: time.Minute})
 	b.step(discover(them))
@@ -51,7 +51,7 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
-// TestUrgent: peers that a message waits for come before those that only get a push.
+// TestUrgent: peers for which a message waits are served before those that only get a push.
 func TestUrgent(t *testing.T) {
 	b := newBench(t, Limits{MaxInFlight: 1})
 	b.meet(them)
@@ -70,7 +70,8 @@ func TestUrgent(t *testing.T) {
 	b.want(b.step(b.ack()), "10.1.0.2@tcp1: "+upToDate)
 }
 
-// TestTableFull: idle peers make room, those under way do not.
+// TestTableFull: when the table is full idle peers are removed, and those being discovered
+// are not.
 func TestTableFull(t *testing.T) {
 	b := newBench(t, Limits{MaxNIDs: 2})
 	b.meet(them)
@@ -86,7 +87,7 @@ func TestTableFull(t *testing.T) {
 	}
 }
 
-// TestSelf (PD-13): which peers get a push about a change of ours, and by which path.
+// TestSelf (PD-13): which peers get a push when our NIs change, and by which path.
 func TestSelf(t *testing.T) {
 	spec.Covers(t, "PD-13")
 	b := newBench(t, Limits{})
@@ -96,15 +97,15 @@ func TestSelf(t *testing.T) {
 	b.want(b.step(Input{Kind: SelfIs, Self: Self{Sequence: 2, Discovery: true}}), []string{}...)
 	b.want(b.step(Input{Kind: SelfIs, Self: Self{Sequence: 3, NIDs: []nid.NID{also}, Discovery: true}}),
 		"10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|DISCOVERING|NIDS_UPTODATE|PUSH_SENT", "push 10.0.0.2@tcp")
-	// A change while that is under way: another push follows.
+	// A change during the push: another push follows.
 	before := b.ack()
 	b.step(Input{Kind: SelfIs, Self: Self{Sequence: 4, NIDs: []nid.NID{also}, Discovery: true}})
 	b.want(b.step(before), "10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|DISCOVERING|NIDS_UPTODATE|PUSH_SENT", "push 10.0.0.2@tcp")
 	b.want(b.step(b.ack()), "10.0.0.2@tcp: "+upToDate)
 }
 
-// TestTurnedOff: peers are told when discovery is turned off here; those met
-// while it is off are met again when it is on.
+// TestTurnedOff: peers are told when discovery is turned off here; peers that were met while
+// it is off are discovered when it is turned on.
 func TestTurnedOff(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.meet(them)
@@ -119,8 +120,8 @@ func TestTurnedOff(t *testing.T) {
 	b.want(b.step(discover(other)), "10.0.0.3@tcp: NO_DISCOVERY|DISCOVERED|REDISCOVER|DISCOVERING|PING_SENT", "ping 10.0.0.3@tcp 272")
 }
 
-// TestAnything: random inputs, right or wrong, break no invariant, and each
-// waiter is told exactly once.
+// TestAnything: no random input, valid or not, breaks an invariant, and each waiter is told
+// exactly once.
 func TestAnything(t *testing.T) {
 	effort.OneGoroutine(t)
 	ids := []nid.NID{them, also, more, other, us}

@@ -31,13 +31,13 @@ func newBench(t *testing.T, limits Limits) *bench {
 	return b
 }
 
-// selfIs says what we are: a node with an NI on each net.
+// selfIs returns the input that describes this node: one with an NI on each net.
 func selfIs(sequence uint32) Input {
 	return Input{Kind: SelfIs, Self: Self{Sequence: sequence, NIDs: ours, Discovery: true}}
 }
 
-// step returns what the machine did: "ping TO ROOM", "push TO FROM",
-// "done NID ERROR", "gone NID", "cancel", and "PRIMARY NIDs (CLAIMED): FLAGS" of peers.
+// step returns the outputs of the machine as lines: "ping TO ROOM", "push TO FROM", "done NID
+// ERROR", "gone NID", "cancel", and "PRIMARY NIDs (CLAIMED): FLAGS" of peers.
 func (b *bench) step(in Input) []string {
 	b.t.Helper()
 	b.out.Reset()
@@ -132,7 +132,7 @@ func pushFrom(id nid.NID, i wire.PingInfo) Input {
 	return Input{Kind: Pushed, Local: us, Remote: id, Known: true, Info: i}
 }
 
-// meet discovers the NIDs as those of one multi-rail node.
+// meet makes the machine discover the NIDs as those of one multi-rail node.
 func (b *bench) meet(ids ...nid.NID) {
 	b.t.Helper()
 	b.step(discover(ids[0]))
@@ -142,8 +142,8 @@ func (b *bench) meet(ids ...nid.NID) {
 	}
 }
 
-// settle answers what is open as nodes that tell the same at each of their NIDs, until
-// nothing is open; NIDs of no info are silent.
+// settle answers open pings and pushes like nodes that report one info at all of their NIDs,
+// until nothing is open; NIDs in none of the infos do not answer.
 func (b *bench) settle(infos ...wire.PingInfo) {
 	b.t.Helper()
 	for i := 0; i < len(b.open); {

@@ -29,8 +29,8 @@ var (
 
 const upToDate = "MULTI_RAIL|DISCOVERED|NIDS_UPTODATE"
 
-// TestAsking (PD-5) is the exchange of two fresh nodes, seen by the one that has a
-// message for the other.
+// TestAsking (PD-5) is the exchange of two fresh nodes, on the side that has a message for
+// the other.
 func TestAsking(t *testing.T) {
 	spec.Covers(t, "PD-5")
 	b := newBench(t, Limits{})
@@ -49,7 +49,7 @@ func TestAsking(t *testing.T) {
 	}
 }
 
-// TestAnswering is the same exchange, seen by the other: no ping.
+// TestAnswering is the same exchange on the other side: it does not ping.
 func TestAnswering(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.want(b.step(pushFrom(them, info(full, 2, them))),
@@ -58,7 +58,7 @@ func TestAnswering(t *testing.T) {
 	b.want(b.step(b.ack()), "10.0.0.2@tcp: "+upToDate, "done 10.0.0.2@tcp")
 }
 
-// TestPushWhilePushing: their push may come before their ACK of ours.
+// TestPushWhilePushing: the peer's push may arrive before its ACK of our push.
 func TestPushWhilePushing(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.step(discover(them))
@@ -69,7 +69,7 @@ func TestPushWhilePushing(t *testing.T) {
 	b.want(b.step(b.reply(info(full, 3, them, also))), "10.0.0.2@tcp 10.1.0.2@tcp1: "+upToDate, "done 10.0.0.2@tcp")
 }
 
-// row is a row of the table of states: what an input does to a peer in it.
+// row is a row of the table of states: the effect of an input on a peer in that state.
 type row struct {
 	prepare func(b *bench)
 	in      func(b *bench) Input
@@ -156,7 +156,7 @@ var rows = map[string]row{
 	},
 }
 
-// TestRows (PD-9, PD-11): what each row of the table of states does.
+// TestRows (PD-9, PD-11): the effect of each row of the table of states.
 func TestRows(t *testing.T) {
 	spec.Covers(t, "PD-9", "PD-11")
 	for name, c := range rows {
@@ -168,8 +168,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestSingleRail (PD-12): nodes without MULTI_RAIL or DISCOVERY get no push, and each
-// NID stays a peer of its own.
+// TestSingleRail (PD-12): nodes without MULTI_RAIL or DISCOVERY get no push, and each of
+// their NIDs remains a peer of its own.
 func TestSingleRail(t *testing.T) {
 	spec.Covers(t, "PD-12")
 	for name, features := range map[string]wire.Features{"classic": plain, "discovery off": off} {
@@ -183,8 +183,8 @@ func TestSingleRail(t *testing.T) {
 	}
 }
 
-// TestBadInfo (PD-9): each thing that is wrong with an info, as REPLY and as push. A
-// bad push makes a ping; bad REPLYs are tried again, not for ever.
+// TestBadInfo (PD-9): each error that an info can have, in a REPLY and in a push. A bad push
+// causes a ping; after a bad REPLY the ping is repeated, a limited number of times.
 func TestBadInfo(t *testing.T) {
 	spec.Covers(t, "PD-9")
 	crowd := make([]nid.NID, 200)
@@ -229,7 +229,8 @@ func TestBadInfo(t *testing.T) {
 	}
 }
 
-// TestCutInfo (PD-10): what was larger than the buffer is asked for again with room.
+// TestCutInfo (PD-10): an info that was larger than the buffer is requested again with enough
+// room.
 func TestCutInfo(t *testing.T) {
 	spec.Covers(t, "PD-10")
 	b := newBench(t, Limits{})
@@ -264,7 +265,7 @@ func TestRefusedPushes(t *testing.T) {
 	}
 }
 
-// TestMerge (PD-14): whose NIDs are whose after an info.
+// TestMerge (PD-14): which NIDs belong to which peer after an info.
 func TestMerge(t *testing.T) {
 	spec.Covers(t, "PD-14")
 	for name, c := range map[string]struct {
@@ -317,7 +318,7 @@ func TestMerge(t *testing.T) {
 			b := newBench(t, Limits{})
 			c.prepare(b)
 			did := b.step(pushFrom(them, c.in))
-			if len(b.open) > 0 { // what has changed at last
+			if len(b.open) > 0 { // the machine pings: answer with the same info
 				did = slices.DeleteFunc(did, func(line string) bool { return !strings.HasPrefix(line, "gone") })
 				did = append(did, b.step(b.reply(c.in))...)
 			}
@@ -328,8 +329,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMergeWaiting: a message that waits for a NID that turns out to be another peer's
-// goes on.
+// TestMergeWaiting: a message waits for a NID that turns out to be another peer's; the
+// message is released.
 func TestMergeWaiting(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.meet(them)
@@ -340,7 +341,7 @@ func TestMergeWaiting(t *testing.T) {
 		"cancel", "10.0.0.2@tcp 10.1.0.2@tcp1: "+upToDate, "done 10.1.0.2@tcp1")
 }
 
-// TestRouter (PD-16): a node that routes is marked so.
+// TestRouter (PD-16): a node that routes is marked as a router.
 func TestRouter(t *testing.T) {
 	spec.Covers(t, "PD-16")
 	b := newBench(t, Limits{})

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestRecreatedRemembersProbes: a peer does not get a new burst of probes by turning its
-// discovery off and on.
+// TestRecreatedRemembersProbes: turning its discovery off and on does not give a peer a new
+// burst of probes.
 func TestRecreatedRemembersProbes(t *testing.T) {
 	b := newBench(t, Limits{})
 	crowd := make([]nid.NID, 0, 100)
@@ -68,8 +68,8 @@ func TestProbeRate(t *testing.T) {
 	}
 }
 
-// TestSilentClaims: addresses that never answer are probed five times, in growing intervals,
-// and delay the first discovery of a peer by a second.
+// TestSilentClaims: addresses that never answer are probed five times, at growing intervals.
+// They delay the first discovery of a peer by a second.
 func TestSilentClaims(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.step(discover(them))
@@ -99,7 +99,8 @@ func TestSilentClaims(t *testing.T) {
 	b.want(b.step(pushFrom(them, info(full, 2, them, also))), "10.0.0.2@tcp (10.1.0.2@tcp1): "+upToDate, "ping 10.1.0.2@tcp1 272")
 }
 
-// TestUnreachableClaims: a NID that no NI of ours reaches is never asked, until one does.
+// TestUnreachableClaims: a NID that no NI of ours reaches is not probed until an NI reaches
+// it.
 func TestUnreachableClaims(t *testing.T) {
 	b := newBench(t, Limits{})
 	far := nid.MustParse("10.9.0.2@o2ib9")
@@ -114,8 +115,8 @@ func TestUnreachableClaims(t *testing.T) {
 	}
 }
 
-// TestProbesShared: the probes of many peers share the bound of all, and those of one peer do
-// not keep another one's from being sent.
+// TestProbesShared: the probes of many peers share one bound, and probes of one peer do not
+// prevent another peer's.
 func TestProbesShared(t *testing.T) {
 	b := newBench(t, Limits{MaxProbes: 2})
 	stranger := func(i int) nid.NID { return nid.MustParse(fmt.Sprintf("10.0.8.%d@tcp", i)) }
@@ -134,8 +135,8 @@ func TestProbesShared(t *testing.T) {
 	}
 }
 
-// TestCutProbe: the answer to a probe that did not fit and does not list the peer as far
-// as it goes is asked for again with room.
+// TestCutProbe: if the answer to a probe was cut off, and does not list the peer in the part
+// that arrived, it is requested again with enough room.
 func TestCutProbe(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.meet(them)
@@ -148,8 +149,8 @@ func TestCutProbe(t *testing.T) {
 	b.want(b.step(b.reply(info(full, 3, them, also))), "10.0.0.2@tcp 10.1.0.2@tcp1: "+upToDate)
 }
 
-// TestBackSoon: a peer that comes back after it had turned its discovery off is discovered
-// like a new one, whatever it had cost in probes.
+// TestBackSoon: a peer that has turned its discovery off and on again is discovered like a
+// new one, whatever probes it caused before.
 func TestBackSoon(t *testing.T) {
 	b := newBench(t, Limits{})
 	list := []nid.NID{them}

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// status is what b published last of a NID.
+// status is the latest status of a NID that b published.
 func (b *bench) status(id nid.NID) wire.Status {
 	if p := b.m.peers.of(id); p != nil {
 		for _, ni := range p.nis {
@@ -21,8 +21,8 @@ func (b *bench) status(id nid.NID) wire.Status {
 	return wire.StatusInvalid
 }
 
-// TestPushAvoidsDeadRails: a push leaves neither by an NI of ours whose link is down nor to
-// one that the peer calls down, though the peer was heard by them last.
+// TestPushAvoidsDeadRails: a push neither leaves from an NI of ours whose link is down nor
+// goes to a NID that the peer calls down, although the peer's last message used them.
 func TestPushAvoidsDeadRails(t *testing.T) {
 	spec.Covers(t, "NS-2")
 	b := newBench(t, Limits{})
@@ -52,8 +52,8 @@ func TestPushAvoidsDeadRails(t *testing.T) {
 	b.want(change(5), sent, "push 10.0.0.2@tcp")
 }
 
-// TestOldInfoOverAnotherRail: an info that has left before another one of the same node, and comes
-// after it from another of the node's NIDs, changes nothing.
+// TestOldInfoOverAnotherRail: an info is older than another one of the same node, and arrives
+// after it from another NID of the node. It changes nothing.
 func TestOldInfoOverAnotherRail(t *testing.T) {
 	spec.Covers(t, "PD-20", "NS-2")
 	b := newBench(t, Limits{})
@@ -80,8 +80,8 @@ func TestOldInfoOverAnotherRail(t *testing.T) {
 	}
 }
 
-// TestRecordedLinkDown: what a kernel node told its peer in tcp-mr-link-down when one of its
-// two NIs lost its carrier, and when it had it back: the kernel goes on saying DOWN.
+// TestRecordedLinkDown: the infos that a kernel node sent in tcp-mr-link-down when one of its
+// two NIs lost its carrier and when it got it back: the kernel still says DOWN then.
 func TestRecordedLinkDown(t *testing.T) {
 	spec.Covers(t, "NS-1")
 	first, second := nid.MustParse("10.88.0.3@tcp"), nid.MustParse("10.88.0.103@tcp")
@@ -114,7 +114,7 @@ func TestRecordedLinkDown(t *testing.T) {
 	}
 }
 
-// TestStatusOfAnother: what a node says of NIDs that are not its own changes nothing.
+// TestStatusOfAnother: statuses that a node reports for NIDs of other nodes change nothing.
 func TestStatusOfAnother(t *testing.T) {
 	spec.Covers(t, "NS-6")
 	for name, features := range map[string]wire.Features{"multi-rail": full, "single-rail": off &^ wire.FeatureMultiRail} {
@@ -142,8 +142,8 @@ func TestStatusOfAnother(t *testing.T) {
 	}
 }
 
-// TestStatusFlood: a peer that changes its statuses a thousand times costs a merge each time,
-// no message and no memory, and the last status counts.
+// TestStatusFlood: a peer that changes its statuses a thousand times causes a merge each
+// time, but no message and no further memory, and the last status counts.
 func TestStatusFlood(t *testing.T) {
 	spec.Covers(t, "NS-11")
 	b := newBench(t, Limits{})
@@ -172,7 +172,7 @@ func TestStatusFlood(t *testing.T) {
 	}
 }
 
-// TestAllDown: a peer that calls all of its NIDs down is pushed to all the same.
+// TestAllDown: a peer that calls all of its NIDs down still gets pushes.
 func TestAllDown(t *testing.T) {
 	spec.Covers(t, "NS-5")
 	b := newBench(t, Limits{})
