@@ -18,8 +18,7 @@ import (
 	"ulnet/portals"
 )
 
-// countingNI is an NI that counts what is sent; it may be used from several
-// goroutines.
+// countingNI is an NI that counts the messages sent; several goroutines may use it.
 type countingNI struct {
 	id   nid.NID
 	up   lnd.Upcalls
@@ -44,7 +43,7 @@ func (ni *countingNI) Recv(d *lnd.Delivery) { ni.up.Delivered(d, nil) }
 
 func (ni *countingNI) Shutdown(context.Context) error { return nil }
 
-// besieged is a node to which peers send pings while its agents start and stop.
+// besieged is a node that gets pings from peers while its agents start and stop.
 type besieged struct {
 	t     *testing.T
 	table *portals.Table
@@ -53,7 +52,7 @@ type besieged struct {
 	ni    *countingNI
 	s     station
 	ping  []byte
-	late  atomic.Int64 // calls of functions that a closed agent was given
+	late  atomic.Int64 // calls of functions that a closed agent had been given
 }
 
 func newBesieged(t *testing.T, n int) *besieged {
@@ -77,7 +76,7 @@ func newBesieged(t *testing.T, n int) *besieged {
 	return b
 }
 
-// arrive has a ping of a peer arrive.
+// arrive delivers a ping of a peer.
 func (b *besieged) arrive(from int) lnd.Answer {
 	data := append(slices.Clone(b.ping), young(len(b.ids), from)...)
 	d := b.s.delivery(b.ids[from], wire.PingBits, len(data))
@@ -92,7 +91,7 @@ func (b *besieged) arrive(from int) lnd.Answer {
 	return v
 }
 
-// use has pings arrive and users call an agent, which may be closed meanwhile.
+// use delivers pings and calls an agent as users do, while the agent may be closed.
 func (b *besieged) use(a *Agent, busy *sync.WaitGroup) {
 	for from := 1; from < 4; from++ {
 		busy.Go(func() {
@@ -105,15 +104,15 @@ func (b *besieged) use(a *Agent, busy *sync.WaitGroup) {
 		for range 20 {
 			a.Watch(func(nid.NID, bool, uint64) { a.Counts() })()
 			a.Status()
-			_ = a.Stage(b.next) // refused once it is closed
+			_ = a.Stage(b.next) // refused once the agent is closed
 			_ = a.Cancel()
 		}
 	})
 }
 
-// TestAgentStopsAnytime: an agent stops while messages arrive and users ask,
-// watch and change the list; then nothing is sent, no function is called and
-// no message waits, and the next one starts (GO-40, GO-48, GO-49).
+// TestAgentStopsAnytime: an agent stops while messages arrive and users ask, watch and change
+// the list. After that it sends nothing, calls no function and holds no message, and another
+// agent can start (GO-40, GO-48, GO-49).
 func TestAgentStopsAnytime(t *testing.T) {
 	spec.Covers(t, "GO-40", "GO-48", "GO-49")
 	b := newBesieged(t, 8)
@@ -160,8 +159,8 @@ func (b *besieged) startAndStop() {
 	a.Watch(func(nid.NID, bool, uint64) { b.late.Add(1) })
 }
 
-// TestListChangeAfterEnd: a node that has given up, or left by a commit,
-// changes no list, and says so (GO-A5, GO-A21).
+// TestListChangeAfterEnd: a node that has stopped because of its parameters, or left by a
+// commit, refuses changes of the list with an error that says so (GO-A5, GO-A21).
 func TestListChangeAfterEnd(t *testing.T) {
 	spec.Covers(t, "GO-A5", "GO-A21")
 	const n = 4

@@ -15,9 +15,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestAgentLog: lines begin with the clock, and with that of the message if one
-// is the cause; a change of health is a line, news of ages are none; errors are
-// told as such (GO-62, GO-63).
+// TestAgentLog: log lines begin with the clock of the node and, if a message is the cause, that
+// of the message. A change of health is a line, a change of ages is not; errors are logged as
+// errors (GO-62, GO-63).
 func TestAgentLog(t *testing.T) {
 	spec.Covers(t, "GO-62", "GO-63")
 	const n = 8
@@ -60,9 +60,8 @@ func TestAgentLog(t *testing.T) {
 	}
 }
 
-// TestWatchCoalesces: a callback that blocks does not keep others from being
-// told, and hears of each participant's latest state, the aliveness included,
-// in the end: nothing is dropped.
+// TestWatchCoalesces: a callback that blocks does not delay other callbacks. In the end it gets
+// the latest state of each participant, with the aliveness: no change is lost.
 func TestWatchCoalesces(t *testing.T) {
 	spec.Covers(t, "GO-82")
 	const n = 300
@@ -97,14 +96,14 @@ func TestWatchCoalesces(t *testing.T) {
 	}
 }
 
-// told is what a watcher heard.
+// told is what a watcher was called with.
 type told struct {
 	latest    map[nid.NID]uint64
 	calls     int
-	last      int // how many are known to have died for the last time
+	last      int // number of participants known to have died for the last time
 	want      int
 	backwards bool
-	all       chan struct{} // closed when that are all
+	all       chan struct{} // closed when all of them are known
 }
 
 func newTold(n int) *told {
@@ -122,8 +121,8 @@ func (w *told) hear(id nid.NID, alive bool, aliveness uint64) {
 	}
 }
 
-// TestWatchStops: a stopped watcher is not called, one that begins late is told
-// of all that are alive, and callbacks may call the agent.
+// TestWatchStops: a stopped watcher is not called any more, a watcher that begins late is
+// called for all live participants, and callbacks may call the agent.
 func TestWatchStops(t *testing.T) {
 	const n = 8
 	s := newStation(t, n, testNIDs(n)[0])
@@ -152,7 +151,7 @@ func TestWatchStops(t *testing.T) {
 }
 
 // TestCloseWaits: Close waits for a function of Watch that is being called, at most until its
-// context ends, and then says so; the function is not called again.
+// context ends, and then returns an error; the function is not called again.
 func TestCloseWaits(t *testing.T) {
 	spec.Covers(t, "GO-82")
 	s := newStation(t, 2, testNIDs(2)[0])
@@ -167,7 +166,7 @@ func TestCloseWaits(t *testing.T) {
 	over := make(chan struct{})
 	go func() { s.clock.advance(1); close(over) }()
 	<-entered
-	s.arrive(s.list.NID(1), wire.PingBits, s.ping(1)) // there is more to tell
+	s.arrive(s.list.NID(1), wire.PingBits, s.ping(1)) // there is another change to report
 	why := errors.New("no patience")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
@@ -184,8 +183,8 @@ func TestCloseWaits(t *testing.T) {
 	}
 }
 
-// TestAgentChangesList: refusals say why; a change waits for those that are
-// alive and have not staged (GO-A21).
+// TestAgentChangesList: the error of a refused change says why; a change waits for the live
+// participants that have not staged it (GO-A21).
 func TestAgentChangesList(t *testing.T) {
 	spec.Covers(t, "GO-A21")
 	const n = 4

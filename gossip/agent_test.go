@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// cluster is agents on simulated hosts.
+// cluster has agents on simulated hosts.
 type cluster struct {
 	t      *testing.T
 	fabric *simlnd.Fabric
@@ -21,7 +21,7 @@ type cluster struct {
 	log    []change
 }
 
-// change is what a watcher at a node was told.
+// change is a call of a watcher at a node.
 type change struct {
 	at       time.Duration
 	node     sim.NodeID
@@ -70,7 +70,7 @@ func (c *cluster) run(until time.Duration) {
 	}
 }
 
-// TestAgents: whole stacks see a death and a return.
+// TestAgents: agents on whole stacks notice a death and a return.
 func TestAgents(t *testing.T) {
 	const n = 24
 	c := newCluster(t, n, &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: time.Millisecond}}})

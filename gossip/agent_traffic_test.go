@@ -13,12 +13,12 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// TestAgentSends: one PUT a cycle, whether it arrives or not, with priority,
-// without an ACK, from the NID that takes part, and match bits that tell pings
-// from replies, all to one portal (GO-23, GO-37, GO-52, GO-53, GO-55, GO-56,
-// GO-57, GO-60). There is room for the ages in it and no more, so how often
-// others died is not told (GO-73). No node is asked to agree: a cycle is these
-// messages and no others, and nothing waits for them (GO-3).
+// TestAgentSends: an agent sends one PUT per cycle, whether or not earlier ones arrive: with
+// priority, without an ACK, from the NID that takes part, with match bits that tell pings from
+// replies, all to one portal (GO-23, GO-37, GO-52, GO-53, GO-55, GO-56, GO-57, GO-60). A
+// message has room for the ages only, so it does not say how often other participants died
+// (GO-73). Nodes need no agreement: a cycle consists of these messages, and nothing waits for
+// them (GO-3).
 func TestAgentSends(t *testing.T) {
 	spec.Covers(t, "GO-3", "GO-9", "GO-11", "GO-23", "GO-37", "GO-52", "GO-53", "GO-55", "GO-56", "GO-57",
 		"GO-60", "GO-73")
@@ -53,7 +53,7 @@ func TestAgentSends(t *testing.T) {
 	}
 }
 
-// TestAgentOvertakes: gossip passes ten thousand PUTs that wait, and keeps its
+// TestAgentOvertakes: messages of gossip overtake ten thousand PUTs that wait, and keep their
 // own order (GO-60).
 func TestAgentOvertakes(t *testing.T) {
 	spec.Covers(t, "GO-60")
@@ -104,9 +104,8 @@ func TestAgentOvertakes(t *testing.T) {
 	}
 }
 
-// TestAgentBuffers: four messages may arrive at once, the fifth waits and is
-// not lost, and what is posted again is posted before the message is looked at
-// (GO-47, GO-50, GO-51, GO-54).
+// TestAgentBuffers: four messages may arrive at once; a fifth one waits and is not lost. A
+// buffer is posted again before the agent processes its message (GO-47, GO-50, GO-51, GO-54).
 func TestAgentBuffers(t *testing.T) {
 	spec.Covers(t, "GO-47", "GO-50", "GO-51", "GO-53", "GO-54")
 	const n = 8
@@ -122,7 +121,7 @@ func TestAgentBuffers(t *testing.T) {
 		}
 		all = append(all, d)
 	}
-	fill := func(d *lnd.Delivery) { // agreeing, but far too long
+	fill := func(d *lnd.Delivery) { // valid parameters, but far too long
 		d.Sink.CopyIn(append(s.ping(1), make([]byte, portals.MaxPayload)...)[:portals.MaxPayload])
 		ni.up.Delivered(d, nil)
 	}
@@ -147,8 +146,8 @@ func TestAgentBuffers(t *testing.T) {
 	}
 }
 
-// TestAgentStops: nothing is sent or answered any more, what waits is dropped,
-// the buffers are gone, and it can start again (GO-48, GO-49).
+// TestAgentStops: a stopped agent sends and answers nothing any more, drops waiting messages
+// and withdraws its buffers, and another agent can start (GO-48, GO-49).
 func TestAgentStops(t *testing.T) {
 	spec.Covers(t, "GO-48", "GO-49")
 	const n = 8
@@ -157,7 +156,7 @@ func TestAgentStops(t *testing.T) {
 	for round := range 3 {
 		s.start(nil)
 		s.clock.advance(interval)
-		for i := 1; i <= 5; i++ { // the fifth waits when the agent stops
+		for i := 1; i <= 5; i++ { // the fifth message waits when the agent stops
 			s.parse(s.delivery(s.list.NID(i), wire.PingBits, 8))
 		}
 		before := len(ni.tap)
@@ -177,8 +176,8 @@ func TestAgentStops(t *testing.T) {
 	}
 }
 
-// TestAgentNeedsOneNID: a list without this node, or with two of its NIDs, is
-// refused and leaves nothing behind (GO-45, GO-46).
+// TestAgentNeedsOneNID: a list without this node, or with two of its NIDs, is refused, and
+// leaves no buffers or timers behind (GO-45, GO-46).
 func TestAgentNeedsOneNID(t *testing.T) {
 	spec.Covers(t, "GO-45", "GO-46", "GO-81")
 	const n = 4
@@ -193,7 +192,7 @@ func TestAgentNeedsOneNID(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		timers := len(s.clock.timers) // of the node
+		timers := len(s.clock.timers) // timers of the node itself
 		_, err := New(s.table, Config{Participants: s.list.NIDs(), Interval: interval})
 		if !refused(err) {
 			t.Errorf("%s: got %v, want an *Error", name, err)
@@ -204,7 +203,7 @@ func TestAgentNeedsOneNID(t *testing.T) {
 	}
 }
 
-// TestAgentSilent: in stealth it listens and sends nothing at all (GO-70).
+// TestAgentSilent: during its silence an agent receives and sends nothing (GO-70).
 func TestAgentSilent(t *testing.T) {
 	spec.Covers(t, "GO-70", "GO-77")
 	const n = 8
@@ -227,8 +226,8 @@ func TestAgentSilent(t *testing.T) {
 	}
 }
 
-// TestAgentDeadPeers: messages to the dead, which hang until their time-out,
-// do not keep those to the living from being sent.
+// TestAgentDeadPeers: messages to dead participants, which stay in flight until their timeout,
+// do not keep messages to live ones from being sent.
 func TestAgentDeadPeers(t *testing.T) {
 	const n = 200
 	s := newStation(t, n, testNIDs(n)[0])
@@ -259,8 +258,7 @@ func TestAgentDeadPeers(t *testing.T) {
 	}
 }
 
-// TestAgentAllocations: a ping with its reply, and a cycle, need no memory
-// (G-GO-8).
+// TestAgentAllocations: a ping with its reply, and a cycle, allocate nothing (G-GO-8).
 func TestAgentAllocations(t *testing.T) {
 	spec.Covers(t, "G-GO-8")
 	const n = 1024
@@ -290,8 +288,8 @@ func TestAgentAllocations(t *testing.T) {
 	}
 }
 
-// TestProgramsOfParticipants: a program on the host of a participant that is not its lnetd
-// has the participant's NID and another PID, and is not heard.
+// TestProgramsOfParticipants: a program on a participant's host other than its lnetd has the
+// participant's NID and another PID, and its messages are ignored.
 func TestProgramsOfParticipants(t *testing.T) {
 	spec.Covers(t, "GO-81")
 	s := newStation(t, 4, testNIDs(4)[0])
@@ -314,7 +312,7 @@ func TestProgramsOfParticipants(t *testing.T) {
 	}
 }
 
-// keysOf returns keys that begin with words.
+// keysOf returns keys whose bytes begin with words.
 func keysOf(t testing.TB, words ...string) keyring.Keys {
 	t.Helper()
 	var keys [][]byte
@@ -340,7 +338,8 @@ func signed(t testing.TB, keys keyring.Keys) []byte {
 	return out.Sends[0].Data(&out)
 }
 
-// TestAgentSetKeys: keys can be changed while an agent runs, which says what each has verified.
+// TestAgentSetKeys: keys can be changed while an agent runs; the agent counts the messages that
+// each key has verified.
 func TestAgentSetKeys(t *testing.T) {
 	s := newStation(t, 2, testNIDs(2)[1])
 	s.start(nil)

@@ -41,21 +41,21 @@ func testList(t testing.TB, n int) *engine.List {
 	return l
 }
 
-// young are n ages of 1, with 0 for the sender.
+// young returns n ages: 0 for the sender, 1 for the others.
 func young(n, sender int) []byte {
 	ages := bytes.Repeat([]byte{1}, n)
 	ages[sender] = 0
 	return ages
 }
 
-// refused reports whether parameters or a list are to blame.
+// refused reports whether an error is about parameters or a list.
 func refused(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && len(e.NIDs) == 0
 }
 
-// station is a node with an agent whose driver is the test: it sees what is
-// sent, decides when that has left, and plays the other participants.
+// station is a node with an agent and a driver that the test controls: the test sees the
+// messages sent, decides when they have left, and plays the other participants.
 type station struct {
 	t     testing.TB
 	clock *handClock
@@ -71,14 +71,14 @@ type station struct {
 type testNI struct {
 	id   nid.NID
 	up   lnd.Upcalls
-	sent []*lnd.Message // not told to have left
-	tap  []sentPut      // all PUTs that were ever sent
+	sent []*lnd.Message // messages that were not reported as sent yet
+	tap  []sentPut      // all PUTs that were ever passed to the driver
 	hold bool           // messages stay in sent until the test finalizes them
-	deaf bool           // the tap is off
+	deaf bool           // tap does not record
 	recv []*lnd.Delivery
 }
 
-// sentPut is a PUT as a tap sees it.
+// sentPut is a PUT as recorded in the tap.
 type sentPut struct {
 	from, to nid.NID
 	cmd      lnetwire.PutCmd
@@ -112,7 +112,7 @@ func (ni *testNI) Recv(d *lnd.Delivery) { ni.recv = append(ni.recv, d) }
 
 func (ni *testNI) Shutdown(context.Context) error { return nil }
 
-// newStation makes a node with these NIDs, without an agent.
+// newStation makes a node with the given NIDs, without an agent.
 func newStation(t testing.TB, n int, ids ...nid.NID) *station {
 	t.Helper()
 	s := &station{t: t, clock: new(handClock), list: testList(t, n)}
@@ -170,7 +170,7 @@ func (s *station) delivery(from nid.NID, bits uint64, size int) *lnd.Delivery {
 	return d
 }
 
-// parse asks what becomes of an arrival.
+// parse passes a delivery to the node, and returns the answer.
 func (s *station) parse(d *lnd.Delivery) lnd.Answer {
 	s.t.Helper()
 	v, err := s.nis[0].up.Parse(d)
@@ -191,7 +191,7 @@ func (s *station) arrive(from nid.NID, bits uint64, data []byte) {
 	s.nis[0].up.Delivered(d, nil)
 }
 
-// ping is a ping of participant i that agrees with us.
+// ping returns a ping of participant i with our parameters.
 func (s *station) ping(i int) []byte {
 	var clock uint64
 	s.agent.runner.Inspect(func() { clock = s.agent.m.Clock() })
@@ -199,7 +199,7 @@ func (s *station) ping(i int) []byte {
 	return append(h.AppendTo(nil), young(s.list.Len(), i)...)
 }
 
-// handClock is a clock that the test moves.
+// handClock is a clock that the test advances.
 type handClock struct {
 	now    time.Duration
 	timers []*handTimer
@@ -225,7 +225,7 @@ func (c *handClock) AfterFunc(d time.Duration, f func()) machine.Timer {
 	return t
 }
 
-// advance lets time pass and runs the timers that are due, in their order.
+// advance lets time pass, and runs the timers that are due, in order.
 func (c *handClock) advance(d time.Duration) {
 	end := c.now + d
 	for {

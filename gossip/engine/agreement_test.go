@@ -11,9 +11,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestParamsRide: in the first N cycles parameters are in every message, and
-// in none after (GO-9, GO-11, GO-A16); but a ping that carries them is always
-// answered with them (GO-A5).
+// TestParamsRide: all messages in the first N cycles carry parameters, and none after these
+// (GO-9, GO-11, GO-A16); but a ping with parameters is always answered with parameters (GO-A5).
 func TestParamsRide(t *testing.T) {
 	spec.Covers(t, "GO-9", "GO-11", "GO-A5", "GO-A16")
 	const n = 6
@@ -46,9 +45,9 @@ var spoil = map[string]func(*wire.Header){
 	"number":   func(h *wire.Header) { h.N++ },
 }
 
-// TestDisagreement: nothing of a message with other parameters is taken, in
-// pings and replies (GO-10, GO-12, GO-30, GO-A4). A node that has met one with
-// its own parameters stays, reports once, and answers with them (GO-67, GO-A5).
+// TestDisagreement: a node takes over nothing from a message with other parameters, ping or
+// reply (GO-10, GO-12, GO-30, GO-A4). A node that has met one with its own parameters
+// continues, reports the disagreement once, and answers with its parameters (GO-67, GO-A5).
 func TestDisagreement(t *testing.T) {
 	spec.Covers(t, "GO-10", "GO-12", "GO-30", "GO-67", "GO-A4", "GO-A5")
 	for name, change := range spoil {
@@ -84,7 +83,7 @@ func TestDisagreement(t *testing.T) {
 	}
 }
 
-// TestOtherVersion is a disagreement (GO-5).
+// TestOtherVersion: another version counts as a disagreement (GO-5).
 func TestOtherVersion(t *testing.T) {
 	spec.Covers(t, "GO-5", "GO-12")
 	h := newHarness(t, 8, 0, func(c *Config) { c.Strict = true })
@@ -98,8 +97,8 @@ func TestOtherVersion(t *testing.T) {
 	}
 }
 
-// TestStops: with Strict one disagreement stops a node; otherwise a node that has met
-// none with its own parameters stops when a second one disagrees (GO-12, GO-A5).
+// TestStops: with Strict one disagreement stops a node. Otherwise a node that has not met its
+// own parameters elsewhere stops at the second one (GO-12, GO-A5).
 func TestStops(t *testing.T) {
 	spec.Covers(t, "GO-12", "GO-A5")
 	for _, c := range []struct {
@@ -149,14 +148,14 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestManyDisagree (GO-A5): a thousand participants with another list are remembered and
-// told of, no more; of their pings in a cycle eight are answered with our parameters.
+// TestManyDisagree (GO-A5): at most a thousand participants with another list are remembered
+// and reported; eight of their pings per cycle are answered with parameters.
 func TestManyDisagree(t *testing.T) {
 	spec.Covers(t, "GO-A5")
 	const n = maxBad + 100
 	h := newHarness(t, n, 0, nil)
 	h.cycles(1)
-	h.ping(1, h.params(h.header()), young(n, 1)...) // ours are right: we do not stop
+	h.ping(1, h.params(h.header()), young(n, 1)...) // our parameters are right, so the node does not stop
 	told, answered := 0, 0
 	for i := 2; i < n; i++ {
 		if i%100 == 0 {

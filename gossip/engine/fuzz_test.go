@@ -10,8 +10,8 @@ import (
 	"ulnet/gossip/wire"
 )
 
-// FuzzStep: whatever arrives, the machine goes on, keeps its invariants and bounds what
-// it sends. It begins with what a cluster of twelve sent.
+// FuzzStep: the machine survives any message, keeps its invariants and bounds the messages that
+// it sends. The corpus begins with messages of a cluster of twelve.
 func FuzzStep(f *testing.F) {
 	const n = 12
 	h := newHarness(f, n, 0, nil)

@@ -29,7 +29,7 @@ func testList(t testing.TB, n int) *List {
 	return l
 }
 
-// harness steps one machine, participant self of n, and speaks for the others.
+// harness steps one machine, participant self of n, and plays the other participants.
 type harness struct {
 	t     testing.TB
 	m     *Machine
@@ -37,7 +37,7 @@ type harness struct {
 	now   time.Duration
 	wake  time.Duration
 	out   Output
-	sends []Send // of the last step
+	sends []Send // messages of the last step
 }
 
 func newHarness(t testing.TB, n, self int, change func(*Config)) *harness {
@@ -55,7 +55,7 @@ func newHarness(t testing.TB, n, self int, change func(*Config)) *harness {
 	return h
 }
 
-// step steps the machine and checks what always holds.
+// step steps the machine and checks the invariants.
 func (h *harness) step(in Input) {
 	h.t.Helper()
 	h.out.Reset()
@@ -80,12 +80,12 @@ func (h *harness) cycles(n int) (events []Event) {
 	return events
 }
 
-// header is what a peer with our parameters and clock would send.
+// header returns the header of a peer with our parameters and clock.
 func (h *harness) header() wire.Header {
 	return wire.Header{N: uint32(h.list.Len()), Clock: h.m.Clock()}
 }
 
-// ping delivers a ping of participant from with these ages.
+// ping delivers a ping of participant from with the given ages.
 func (h *harness) ping(from int, header wire.Header, ages ...byte) {
 	h.t.Helper()
 	h.step(Input{Kind: Ping, From: h.list.NID(from), Data: append(header.AppendTo(nil), ages...)})
@@ -104,7 +104,7 @@ func (h *harness) params(header wire.Header) wire.Header {
 	return header
 }
 
-// sent parses the only message of the last step, or the ping that two partners got.
+// sent parses the only message of the last step, or the ping that was sent to two partners.
 func (h *harness) sent(reply bool) (wire.Header, []byte) {
 	h.t.Helper()
 	twice := !reply && len(h.sends) == 2 && bytes.Equal(h.sends[0].Data(&h.out), h.sends[1].Data(&h.out))
@@ -118,7 +118,7 @@ func (h *harness) sent(reply bool) (wire.Header, []byte) {
 	return header, body
 }
 
-// kinds are the kinds of some events.
+// kinds returns the kinds of events.
 func kinds(events []Event) (k []EventKind) {
 	for _, e := range events {
 		k = append(k, e.Kind)
@@ -126,7 +126,7 @@ func kinds(events []Event) (k []EventKind) {
 	return k
 }
 
-// young are n ages of 1, with 0 for the sender.
+// young returns n ages: 0 for the sender, 1 for the others.
 func young(n, sender int) []byte {
 	ages := make([]byte, n)
 	for i := range ages {
@@ -136,7 +136,7 @@ func young(n, sender int) []byte {
 	return ages
 }
 
-// set sets the first ages.
+// set sets the first ages of the machine.
 func (h *harness) set(ages ...byte) {
 	copy(h.m.ages.bytes, ages)
 	h.m.health.changed = true

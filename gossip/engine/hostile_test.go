@@ -13,7 +13,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// hostile is a cluster of n nodes that have run for a while, at a clock.
+// hostile returns a cluster of n nodes that have run for a while, with the given clock.
 func hostile(t *testing.T, n int, clock uint64) *troubled {
 	t.Helper()
 	c := &troubled{t: t, rng: rand.New(rand.NewPCG(uint64(n), clock)), old: testList(t, n)}
@@ -32,7 +32,7 @@ func hostile(t *testing.T, n int, clock uint64) *troubled {
 // pass lets some cycles pass.
 func (c *troubled) pass(cycles int) { c.run(c.now+time.Duration(cycles)*interval, false) }
 
-// forge delivers a ping to a node in another one's name, whose ages say nothing.
+// forge delivers a ping to a node in the name of another one; its ages are all unheard.
 func (c *troubled) forge(to, from int, clock uint64) {
 	ages := bytes.Repeat([]byte{unheard}, len(c.nodes))
 	ages[from] = 0
@@ -40,7 +40,7 @@ func (c *troubled) forge(to, from int, clock uint64) {
 	c.step(c.nodes[to], Input{Kind: Ping, From: c.nodes[from].id, Data: append(h.AppendTo(nil), ages...)})
 }
 
-// honest reports whether all nodes take all for alive, and are in step.
+// honest checks that all nodes consider all others alive, and have clocks in step.
 func (c *troubled) honest(when string) {
 	c.t.Helper()
 	low, high := uint64(1<<63), uint64(0)
@@ -56,7 +56,7 @@ func (c *troubled) honest(when string) {
 	}
 }
 
-// deaths is how many deaths the nodes have told so far.
+// deaths returns how many deaths the nodes have reported so far.
 func (c *troubled) deaths() (n uint64) {
 	for _, node := range c.nodes {
 		for _, d := range node.m.health.died {
@@ -66,8 +66,8 @@ func (c *troubled) deaths() (n uint64) {
 	return n
 }
 
-// again restarts a node: an attack must not leave anything behind with the others that
-// keeps it out.
+// again restarts a node and checks that the others accept it: an attack must leave nothing
+// behind that keeps it out.
 func (c *troubled) again(node int) {
 	c.t.Helper()
 	c.boot(c.nodes[node], c.old)
@@ -75,7 +75,7 @@ func (c *troubled) again(node int) {
 	c.honest("after the restart of the victim")
 }
 
-// extremes are the clocks that an adversary would send to a node at a clock.
+// extremes returns clocks that an adversary would send to a node with a given clock.
 func extremes(clock uint64) []uint64 {
 	return []uint64{
 		1<<64 - 1, 1 << 63, 1 << 62, maxClock, maxClock - 1, maxClock - 2, clock + maxJump + 1, clock + maxJump,
@@ -83,8 +83,8 @@ func extremes(clock uint64) []uint64 {
 	}
 }
 
-// TestForgedPings: two pings in the names of two participants, of whatever clock, do not
-// put a node out of step, and no node is considered dead because of them (GO-66, GO-A10).
+// TestForgedPings: two pings in the names of two participants, whatever their clocks, do not
+// put a node out of step, and do not make a node appear dead (GO-66, GO-A10).
 func TestForgedPings(t *testing.T) {
 	spec.Covers(t, "GO-66", "GO-A10")
 	for _, n := range []int{3, 4, 8, 16} {
@@ -107,9 +107,9 @@ func TestForgedPings(t *testing.T) {
 	}
 }
 
-// TestManyForgedPings: forged pings in the name of one participant change nothing; those
-// of two do until they end: after a timeout all nodes are in step again, whether one node
-// or all received them (GO-66).
+// TestManyForgedPings: forged pings in the name of one participant have no effect. Those in the
+// names of two have an effect while they go on; a timeout after the last one all nodes are in
+// step again, whether one node or all received them (GO-66).
 func TestManyForgedPings(t *testing.T) {
 	spec.Covers(t, "GO-66")
 	const n, start = 8, 1_000_000
@@ -141,8 +141,8 @@ func TestManyForgedPings(t *testing.T) {
 	}
 }
 
-// TestHearsOnlyObsolete: a node whose clock is far ahead, by whatever way, takes that of
-// the others, before these take it for dead (GO-66).
+// TestHearsOnlyObsolete: a node whose clock is far ahead, for whatever reason, takes over the
+// clock of the others before they consider it dead (GO-66).
 func TestHearsOnlyObsolete(t *testing.T) {
 	spec.Covers(t, "GO-66")
 	for _, n := range []int{3, 8, 16} {
@@ -164,8 +164,8 @@ func TestHearsOnlyObsolete(t *testing.T) {
 	}
 }
 
-// TestDelayedMessages: obsolete messages that come at once, after a pause or a time alone, do
-// not set the clock back: they say of the dead that they live (GO-A9).
+// TestDelayedMessages: obsolete messages that arrive together, after a pause or a time alone,
+// do not set the clock back: their ages would make dead participants appear alive (GO-A9).
 func TestDelayedMessages(t *testing.T) {
 	spec.Covers(t, "GO-A9")
 	for _, alone := range []int{0, 30, 300} {
@@ -193,8 +193,8 @@ func TestDelayedMessages(t *testing.T) {
 	}
 }
 
-// TestEveryClockAtTheBound: a cluster that was led to the bound goes on: its clocks begin
-// anew (GO-66).
+// TestEveryClockAtTheBound: a cluster whose clocks have reached the bound goes on: the clocks
+// begin anew (GO-66).
 func TestEveryClockAtTheBound(t *testing.T) {
 	spec.Covers(t, "GO-66")
 	for _, n := range []int{2, 3, 8} {
@@ -211,8 +211,8 @@ func TestEveryClockAtTheBound(t *testing.T) {
 	}
 }
 
-// TestComesTogether: parts of a cluster that were apart for long and whose clocks are far
-// apart come together, whichever is larger (GO-66).
+// TestComesTogether: parts of a cluster that were separated for long, with clocks far apart,
+// come together, whichever part is larger (GO-66).
 func TestComesTogether(t *testing.T) {
 	spec.Covers(t, "GO-66")
 	for _, high := range []int{1, 2, 3, 4, 5, 6, 7} {
@@ -237,12 +237,12 @@ func TestComesTogether(t *testing.T) {
 	}
 }
 
-// TestStrangersChangeNothing: whatever nodes that are not in the list send, however
-// many they are, changes nothing but counters, and stops no node, strict or not.
+// TestStrangersChangeNothing: messages of nodes that are not in the list, however many, change
+// only counters, and stop no node, with Strict or without.
 func TestStrangersChangeNothing(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		h := newHarness(t, 8, 0, func(c *Config) { c.Strict = strict })
-		h.cycles(1) // it has met no participant with its parameters
+		h.cycles(1) // the node has met no participant with its parameters
 		bad := h.params(h.header())
 		bad.Digest[0]++
 		other := h.params(h.header())
@@ -276,7 +276,7 @@ func TestStrangersChangeNothing(t *testing.T) {
 	}
 }
 
-// TestMinority: a node that is not in sync keeps its clock while as many say otherwise as
+// TestMinority: a node that is not in sync keeps its clock while as many peers contradict as
 // agree that it is wrong.
 func TestMinority(t *testing.T) {
 	for _, more := range []int{0, 1} {
@@ -285,7 +285,7 @@ func TestMinority(t *testing.T) {
 		h.m.clock.lost(0)
 		for range 2 * h.m.Limits().Resync {
 			h.cycles(1)
-			for i := range 4 + more { // two, or three, say 1000; one 500, one what is in step
+			for i := range 4 + more { // two, or three, peers claim 1000; one claims 500, one a clock in step
 				header := h.params(h.header())
 				switch i {
 				case 0, 1, 4:

@@ -2,7 +2,7 @@ package engine
 
 import "fmt"
 
-// invariants are what holds after every step.
+// invariants returns an error if an invariant does not hold; it is called after every step.
 func (m *Machine) invariants() error {
 	if m.self < m.ages.n && m.ages.bytes[m.self] != 0 {
 		return fmt.Errorf("our own age is %d", m.ages.bytes[m.self])

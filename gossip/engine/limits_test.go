@@ -17,8 +17,8 @@ func isConfig(err error) bool {
 	return ok
 }
 
-// TestLimits: what is dead and obsolete by the number of participants (GO-A1,
-// GO-A3, GO-A12, GO-A20).
+// TestLimits: the limits of death and of obsolete messages, by the number of participants
+// (GO-A1, GO-A3, GO-A12, GO-A20).
 func TestLimits(t *testing.T) {
 	spec.Covers(t, "GO-A1", "GO-A3", "GO-A12", "GO-A20")
 	for _, c := range []struct {
@@ -47,7 +47,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestBadConfig: what is refused before anything is made (GO-6, GO-7, GO-A11,
+// TestBadConfig: configurations that are refused before a machine is made (GO-6, GO-7, GO-A11,
 // GO-A12, GO-45).
 func TestBadConfig(t *testing.T) {
 	spec.Covers(t, "GO-6", "GO-7", "GO-45", "GO-46", "GO-A11", "GO-A12")
@@ -55,7 +55,7 @@ func TestBadConfig(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		cfg  Config
-		says string // empty: fine
+		says string // text of the error; empty: the configuration is valid
 	}{
 		{"interval 199 ms", Config{Interval: 199 * ms}, "below 200ms"},
 		{"interval 200 ms", Config{Interval: 200 * ms}, ""},
@@ -85,8 +85,8 @@ func TestBadConfig(t *testing.T) {
 	}
 }
 
-// TestList: one network, no NID twice (GO-8, GO-43); the order in which they
-// are given does not matter, their values do (GO-10).
+// TestList: a list has NIDs of one network and no NID twice (GO-8, GO-43); its digest depends
+// on the NIDs, but not on the order in which they are given (GO-10).
 func TestList(t *testing.T) {
 	spec.Covers(t, "GO-8", "GO-10", "GO-43", "GO-A15")
 	ids := testNIDs(5)

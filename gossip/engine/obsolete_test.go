@@ -7,9 +7,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestObsolete: what is behind by more than the limit is not merged; a ping is
-// answered with the clock alone, a reply with nothing (GO-31 to GO-35), and
-// that is found out before the clocks are compared (GO-A4).
+// TestObsolete: a message whose clock is behind by more than the limit is not merged. An
+// obsolete ping is answered with the clock alone, an obsolete reply not at all (GO-31 to
+// GO-35), and this check comes before the comparison of clocks (GO-A4).
 func TestObsolete(t *testing.T) {
 	spec.Covers(t, "GO-31", "GO-32", "GO-33", "GO-34", "GO-35", "GO-A4")
 	for _, c := range []struct {
@@ -19,7 +19,7 @@ func TestObsolete(t *testing.T) {
 	}{{"default", false, 40}, {"strict", true, 3}} {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHarness(t, 8, 0, func(cfg *Config) { cfg.Strict = c.strict })
-			h.cycles(9) // beyond the first N
+			h.cycles(9) // after the first N cycles
 			h.m.clock.value = 1000
 			before := bytes.Clone(h.m.ages.Bytes())
 			header := h.header()
@@ -47,7 +47,7 @@ func TestObsolete(t *testing.T) {
 	}
 }
 
-// TestReplayed: a message that comes again after twice the time in which one
+// TestReplayed: a message that is repeated after twice the time in which a silent participant
 // dies is never merged (GO-31).
 func TestReplayed(t *testing.T) {
 	spec.Covers(t, "GO-31")
@@ -57,7 +57,7 @@ func TestReplayed(t *testing.T) {
 	for i := range 2 * h.m.Limits().Dead {
 		h.cycles(1)
 		late := h.header()
-		h.ping(1+i%3, h.params(late), young(16, 1+i%3)...) // the cluster goes on
+		h.ping(1+i%3, h.params(late), young(16, 1+i%3)...) // the cluster continues
 	}
 	h.set(append([]byte{0}, bytes.Repeat([]byte{200}, 15)...)...)
 	h.ping(7, header, young(16, 7)...)
@@ -66,7 +66,7 @@ func TestReplayed(t *testing.T) {
 	}
 }
 
-// TestBadClock: impossible clocks change nothing (GO-A10, GO-66).
+// TestBadClock: impossible clocks have no effect (GO-A10, GO-66).
 func TestBadClock(t *testing.T) {
 	spec.Covers(t, "GO-66", "GO-A10")
 	h := newHarness(t, 8, 0, nil)
@@ -86,7 +86,7 @@ func TestBadClock(t *testing.T) {
 	if h.m.Clock() != 1_000_000_001 {
 		t.Errorf("a newcomer has clock %d", h.m.Clock())
 	}
-	for _, peer := range []int{3, 4} { // in sync with two
+	for _, peer := range []int{3, 4} { // in sync with two peers
 		h.ping(peer, h.params(h.header()), young(8, peer)...)
 	}
 	before := h.m.Clock()
@@ -96,8 +96,8 @@ func TestBadClock(t *testing.T) {
 	}
 }
 
-// TestClusterComesTogether: parts of a cluster whose clocks are far apart after
-// a long partition believe it when two tell (GO-66).
+// TestClusterComesTogether: parts of a cluster whose clocks are far apart after a long
+// partition accept the other clock when two peers claim it (GO-66).
 func TestClusterComesTogether(t *testing.T) {
 	spec.Covers(t, "GO-66")
 	h := newHarness(t, 8, 0, nil)
@@ -123,7 +123,8 @@ func TestClusterComesTogether(t *testing.T) {
 	}
 }
 
-// TestTwoParticipants: the only other one is enough to be in sync (GO-A10).
+// TestTwoParticipants: with two participants the only other one is enough to be in sync
+// (GO-A10).
 func TestTwoParticipants(t *testing.T) {
 	spec.Covers(t, "GO-A10")
 	h := newHarness(t, 2, 0, nil)
@@ -135,7 +136,7 @@ func TestTwoParticipants(t *testing.T) {
 	if h.m.Stats().BadClock != 1 || h.m.Clock() != before {
 		t.Errorf("a jump from %d to %d was believed", before, h.m.Clock())
 	}
-	h.cycles(h.m.Limits().Dead + 1) // alone
+	h.cycles(h.m.Limits().Dead + 1) // until the node is alone
 	far.Clock += 100
 	h.ping(1, far, 1, 0)
 	if h.m.Clock() != far.Clock+1 {

@@ -11,9 +11,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestRulesInOrder compares the machine with the three rules of the design for
-// ages, in their order, over random cycles, pings and replies (GO-17, GO-18,
-// GO-19, GO-20, GO-21). Replies come without a ping of ours before (GO-24).
+// TestRulesInOrder compares the machine with the three rules of the design for ages, in their
+// order, over random cycles, pings and replies (GO-17, GO-18, GO-19, GO-20, GO-21). Replies
+// arrive without an earlier ping of this node (GO-24).
 func TestRulesInOrder(t *testing.T) {
 	spec.Covers(t, "GO-17", "GO-18", "GO-19", "GO-20", "GO-21", "GO-24")
 	rapid.Check(t, func(r *rapid.T) {
@@ -54,7 +54,7 @@ func TestRulesInOrder(t *testing.T) {
 				header := h.header()
 				header.Flags |= wire.FlagBitmap
 				h.reply(from, header, body...)
-				want[from] = min(want[from], 1) // it was heard of directly
+				want[from] = min(want[from], 1) // the sender was heard directly
 			}
 			want[self] = 0 // rule 3
 			if got := h.m.ages.Bytes(); !bytes.Equal(got, want) {
@@ -64,8 +64,8 @@ func TestRulesInOrder(t *testing.T) {
 	})
 }
 
-// TestLazyReply: an entry is in a reply if it is fresher by two cycles and the
-// fudge, and not otherwise (GO-26, GO-28, GO-A12).
+// TestLazyReply: a reply has an entry if and only if the entry is fresher by two cycles and the
+// fudge (GO-26, GO-28, GO-A12).
 func TestLazyReply(t *testing.T) {
 	spec.Covers(t, "GO-26", "GO-28", "GO-A12")
 	for _, fudge := range []int{-1, 1, 2} {
@@ -98,7 +98,7 @@ func TestLazyReply(t *testing.T) {
 	}
 }
 
-// TestSeed: the same seed draws the same partners, another one others (GO-44).
+// TestSeed: the same seed draws the same partners, another seed draws others (GO-44).
 func TestSeed(t *testing.T) {
 	spec.Covers(t, "GO-44")
 	partners := func(seed uint64) (to []int) {
@@ -114,10 +114,9 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestStrict: strictly the letter holds for what the decisions GO-A1, A3, A5,
-// A7, A8 and A9 change, and for nothing else (GO-79, GO-A20). The letter of
-// these is in TestLimits, TestStops, TestPause and TestNoFlapping; here is the
-// rest, the same in both modes.
+// TestStrict: Strict changes the decisions GO-A1, A3, A5, A7, A8 and A9, and nothing else
+// (GO-79, GO-A20). TestLimits, TestStops, TestPause and TestNoFlapping test these; this test
+// compares the rest, which is the same in both modes.
 func TestStrict(t *testing.T) {
 	spec.Covers(t, "GO-79", "GO-A1", "GO-A2", "GO-A4", "GO-A6", "GO-A10", "GO-A12", "GO-A16", "GO-A17",
 		"GO-A18", "GO-A19", "GO-A20", "GO-A21")

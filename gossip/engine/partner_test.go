@@ -8,10 +8,10 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestSecondPartner (G-GO-9): a cycle whose partner is overdue has a second one: two of
-// three are drawn evenly from those that are not, the third from all that may be alive; a
-// cycle whose partner is not overdue has none. The first one is drawn from all as ever
-// (GO-22, GO-39).
+// TestSecondPartner (G-GO-9): a cycle whose partner is overdue has a second partner. Two of
+// three draws are evenly among the participants that are not overdue, the third among all that
+// may be alive. A cycle whose partner is not overdue has no second one. The first partner is
+// still drawn from all (GO-22, GO-39).
 func TestSecondPartner(t *testing.T) {
 	spec.Covers(t, "GO-22", "GO-39", "G-GO-9")
 	const n, self, draws = 21, 4, 60_000
@@ -21,7 +21,7 @@ func TestSecondPartner(t *testing.T) {
 	ages[self] = 0
 	first, second := make([]float64, n), make([]float64, n)
 	for range draws {
-		for i, age := range ages { // a cycle passes before the draw
+		for i, age := range ages { // one cycle before the draw
 			h.m.ages.bytes[i] = age - 1 + age/unheard
 		}
 		h.m.ages.bytes[self], h.m.merged = 0, h.m.cycle
@@ -50,7 +50,7 @@ func TestSecondPartner(t *testing.T) {
 			t.Errorf("%.0f second pings to a dead one", c)
 		}
 	}
-	// Half of those alive are overdue, one of them the first partner now and then.
+	// Half of the live participants are overdue, and sometimes one of them is the first partner.
 	if share := late / sum(second); share < 0.13 || share > 0.18 {
 		t.Errorf("%.3f of the second partners are overdue", share)
 	}
@@ -59,14 +59,14 @@ func TestSecondPartner(t *testing.T) {
 	}
 }
 
-// TestOverdueToAll (G-GO-9): if all are overdue, the second partner is one that may be
-// alive; if none may be, there is no second partner.
+// TestOverdueToAll (G-GO-9): if all participants are overdue, the second partner is one that
+// may be alive; if none may be alive, there is no second partner.
 func TestOverdueToAll(t *testing.T) {
 	spec.Covers(t, "G-GO-9")
 	h := newHarness(t, 8, 0, nil)
 	for _, c := range []struct {
 		name string
-		ages []byte // a cycle before
+		ages []byte // ages one cycle before
 		want []int
 	}{
 		{"two overdue", []byte{0, 15, 200, 200, 15, 200, 200, 200}, []int{1, 4}},
@@ -91,7 +91,7 @@ func TestOverdueToAll(t *testing.T) {
 	}
 }
 
-// even checks that those of a set were drawn evenly.
+// even checks that the participants of a set were drawn evenly.
 func even(t *testing.T, what string, counts []float64, in func(i int) bool) {
 	t.Helper()
 	var drawn []float64
@@ -116,8 +116,8 @@ func sum(list []float64) (s float64) {
 	return s
 }
 
-// TestUnheard (G-GO-9): a node that has merged no message for two cycles has a second
-// partner, for many may have just died.
+// TestUnheard (G-GO-9): a node that has merged no message for two cycles has a second partner,
+// because many participants may have just died.
 func TestUnheard(t *testing.T) {
 	spec.Covers(t, "G-GO-9")
 	h := newHarness(t, 8, 0, nil)
@@ -134,9 +134,9 @@ func TestUnheard(t *testing.T) {
 	}
 }
 
-// TestNoSecondPartnerAfterPause: a node that was paused, and whose second partners are the
-// nodes heard first, may only meet others that were paused, and take over their clock
-// (GO-A8).
+// TestNoSecondPartnerAfterPause (GO-A8): without this rule, a node that was paused and chooses
+// its second partners among the nodes that it has heard could meet only other paused nodes, and
+// take over their clock.
 func TestNoSecondPartnerAfterPause(t *testing.T) {
 	spec.Covers(t, "GO-A8")
 	h := newHarness(t, 8, 0, nil)

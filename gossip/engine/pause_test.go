@@ -25,21 +25,21 @@ func (h *harness) meet(cycles int) (events []Event) {
 	return events
 }
 
-// TestPause: a node that was paused makes no other node take a dead participant for a live
-// one: it adds the missed cycles first (GO-A7, GO-65). With Strict it does not.
+// TestPause: a node that was paused makes no other node take a dead participant for a live one:
+// it adds the missed cycles first (GO-A7, GO-65). With Strict it does not add them.
 func TestPause(t *testing.T) {
 	spec.Covers(t, "GO-65", "GO-A7")
 	for _, strict := range []bool{false, true} {
 		h := newHarness(t, 16, 0, func(c *Config) { c.Strict = strict })
 		h.meet(20)
 		clock := h.m.Clock()
-		h.now += 6*interval + interval/2 // five cycles missed, the sixth is due
+		h.now += 6*interval + interval/2 // five cycles are missed, the sixth is due
 		header := h.params(h.header())
 		header.Clock = clock + 2
 		h.ping(1, header, young(16, 1)...)
 		want, missed := byte(1+5+1), uint64(5)
 		if strict {
-			want, missed = 2, 0 // merged at once: 1 and a hop
+			want, missed = 2, 0 // merged at once: age 1, plus 1 for the hop
 		}
 		if got := h.m.ages.Bytes()[5]; got != want || h.m.Stats().Missed != missed {
 			t.Errorf("strict %v: age %d after %d missed cycles, want %d after %d", strict, got, h.m.Stats().Missed, want, missed)
@@ -50,15 +50,16 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestQuietAfterPause: what waited meanwhile sets the clock and is not merged,
-// until a whole cycle has passed; then the clock tells old from new (GO-A9).
+// TestQuietAfterPause: messages that were queued during the pause set the clock, and are not
+// merged until a whole cycle has passed; after that the clock tells old messages from new ones
+// (GO-A9).
 func TestQuietAfterPause(t *testing.T) {
 	spec.Covers(t, "GO-A9")
 	h := newHarness(t, 16, 0, nil)
 	h.meet(20)
 	start := h.m.Clock()
 	h.now += 100 * interval
-	for age := range uint64(100) { // of all ages, the oldest first
+	for age := range uint64(100) { // messages of all ages, the oldest first
 		header := h.params(wire.Header{N: 16, Clock: start + age*5})
 		h.ping(1, header, young(16, 1)...)
 	}
@@ -109,8 +110,7 @@ func TestResync(t *testing.T) {
 	}
 }
 
-// TestResyncAlone: a node that no other node reaches after a pause loses its quorum at
-// last.
+// TestResyncAlone: a node that no other node reaches after a pause loses its quorum in the end.
 func TestResyncAlone(t *testing.T) {
 	h := newHarness(t, 16, 0, nil)
 	h.meet(20)
@@ -122,8 +122,8 @@ func TestResyncAlone(t *testing.T) {
 	}
 }
 
-// TestClockShowsPause: a clock far ahead of a node in sync says that the node
-// itself stood still, for its own clock may have, too (GO-A7).
+// TestClockShowsPause: if a message's clock is far ahead of a node in sync, the node concludes
+// that it was paused itself, because its own clock may have stood still as well (GO-A7).
 func TestClockShowsPause(t *testing.T) {
 	spec.Covers(t, "GO-A7")
 	h := newHarness(t, 16, 0, nil)
@@ -131,15 +131,15 @@ func TestClockShowsPause(t *testing.T) {
 	header := h.params(h.header())
 	header.Clock += 40*clockRate + 2
 	h.ping(1, header, young(16, 1)...)
-	h.cycles(2) // one peer alone may be wrong, and two at once may be one
+	h.cycles(2) // one peer alone may be wrong, and two messages at once may be from one peer
 	h.ping(2, header, young(16, 2)...)
 	if h.m.Stats().Behind != 1 || h.m.Stats().Missed != 40 || h.m.ages.Bytes()[5] != unheard {
 		t.Errorf("counters %+v, ages %v", h.m.Stats(), h.m.ages.Bytes())
 	}
 }
 
-// TestStealth: a started node is silent, listens, and speaks after as long as
-// the others need to find it dead (GO-70, GO-71, GO-A17, GO-A19).
+// TestStealth: a started node is silent but receives messages, and begins to send after the
+// time that the others need to detect its death (GO-70, GO-71, GO-A17, GO-A19).
 func TestStealth(t *testing.T) {
 	spec.Covers(t, "GO-70", "GO-71", "GO-A17", "GO-A19")
 	for _, n := range []int{8, 64, 1000, 65536} {
@@ -168,8 +168,8 @@ func TestStealth(t *testing.T) {
 	}
 }
 
-// TestStealthEndsEarly: when a ping shows that we are long dead, but not when
-// its sender just knows nothing (GO-72, GO-A18).
+// TestStealthEndsEarly: the silence ends when a ping shows that the sender has long considered
+// this node dead, but not when the sender just knows no ages (GO-72, GO-A18).
 func TestStealthEndsEarly(t *testing.T) {
 	spec.Covers(t, "GO-72", "GO-A18")
 	for _, c := range []struct {
@@ -192,9 +192,9 @@ func TestStealthEndsEarly(t *testing.T) {
 	}
 }
 
-// TestHealth: a participant is dead above the limit of age, whether it was known or not
-// (GO-38, GO-2); each death counts (GO-73, GO-76), and the quorum needs
-// more than half of all (GO-77).
+// TestHealth: a participant is dead above the limit of age, whether or not it was known (GO-38,
+// GO-2); each death is counted (GO-73, GO-76), and the quorum needs more than half of all
+// participants (GO-77).
 func TestHealth(t *testing.T) {
 	spec.Covers(t, "GO-2", "GO-38", "GO-73", "GO-76", "GO-77")
 	h := newHarness(t, 6, 0, nil)
@@ -213,7 +213,7 @@ func TestHealth(t *testing.T) {
 			t.Errorf("participant %d: %+v, want %v", i, p, want)
 		}
 	}
-	events = h.cycles(1) // 3 gets too old
+	events = h.cycles(1) // participant 3 gets too old
 	if len(events) != 2 || events[0].Kind != Died || events[0].NID != h.list.NID(3) || events[0].Aliveness != 1 || events[1].Kind != QuorumLost {
 		t.Errorf("told %+v", events)
 	}
@@ -240,8 +240,8 @@ func TestQuorum(t *testing.T) {
 	}
 }
 
-// TestShortPause: what was not heard of during a short pause is not dead
-// before it could be heard of again (GO-A7).
+// TestShortPause: participants that were not heard during a short pause are not dead before
+// they could be heard again (GO-A7).
 func TestShortPause(t *testing.T) {
 	spec.Covers(t, "GO-A7")
 	h := newHarness(t, 16, 0, nil)
@@ -250,7 +250,7 @@ func TestShortPause(t *testing.T) {
 	ages := bytes.Repeat([]byte{byte(dead - 4)}, 16)
 	ages[0] = 0
 	h.set(ages...)
-	h.now += time.Duration(dead/2) * interval // one less is missed: no resync
+	h.now += time.Duration(dead/2) * interval // one cycle less than that is missed, so there is no resync
 	h.step(Input{})
 	events := append(slices.Clone(h.out.Events), h.meet(3)...)
 	if got, want := kinds(events), []EventKind{Paused}; !slices.Equal(got, want) {
@@ -264,8 +264,8 @@ func TestShortPause(t *testing.T) {
 	}
 }
 
-// TestManyPauses: short ones that leave no time to hear anything between them
-// count as a long one (GO-A8).
+// TestManyPauses: short pauses without time to receive messages between them count as one long
+// pause (GO-A8).
 func TestManyPauses(t *testing.T) {
 	spec.Covers(t, "GO-A8")
 	h := newHarness(t, 16, 0, nil)
@@ -281,8 +281,8 @@ func TestManyPauses(t *testing.T) {
 	}
 }
 
-// TestResyncEnds: when ⌈log2 N⌉ + 2 cycles have passed with a message in each
-// on average, not sooner and not with fewer (GO-A8).
+// TestResyncEnds: resync ends when ⌈log2 N⌉ + 2 cycles have passed with a message in each on
+// average, not earlier and not with fewer messages (GO-A8).
 func TestResyncEnds(t *testing.T) {
 	spec.Covers(t, "GO-A8")
 	for _, missing := range []int{0, 1} {
@@ -306,9 +306,8 @@ func TestResyncEnds(t *testing.T) {
 	}
 }
 
-// TestNoFlapping: a node that detects a death before others do does not take their older
-// news for a return, but notices a real one (GO-73, GO-76). With Strict it takes both for
-// one.
+// TestNoFlapping: a node that detects a death before others do does not take their older news
+// for a return, but notices a real one (GO-73, GO-76). With Strict it takes both for a return.
 func TestNoFlapping(t *testing.T) {
 	spec.Covers(t, "GO-73", "GO-76")
 	for _, strict := range []bool{false, true} {
@@ -332,10 +331,10 @@ func TestNoFlapping(t *testing.T) {
 	}
 }
 
-// TestPauseAccusesNoNode: what lay in the socket while this node stood still has clocks
-// of every moment of that time. Some are in step with ours, others far ahead: no peer is
-// said to have an impossible clock for that. Once this node is sure again, a peer that
-// has one is.
+// TestPauseAccusesNoNode: messages that were queued in the socket during a pause have clocks of
+// the whole time of the pause. Some are in step with ours, others far ahead, and no peer is
+// reported for an impossible clock because of them. Once this node is sure again, a peer with
+// an impossible clock is reported.
 func TestPauseAccusesNoNode(t *testing.T) {
 	h := newHarness(t, 16, 0, nil)
 	h.meet(20)
@@ -370,8 +369,8 @@ func TestPauseAccusesNoNode(t *testing.T) {
 	}
 }
 
-// TestWakesWithOthers (GO-A8): messages of nodes that have just been paused too have no ages
-// of others. A node that merges only such messages considers no participant dead until the
+// TestWakesWithOthers (GO-A8): messages of nodes that have just been paused as well have no
+// ages of others. A node that merges only such messages considers no participant dead until the
 // time of a detection has passed.
 func TestWakesWithOthers(t *testing.T) {
 	spec.Covers(t, "GO-A8")

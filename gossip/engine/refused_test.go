@@ -9,10 +9,10 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestRefused: what cannot be, and what comes far too late, moves the counter
-// of its reason and nothing else: not the ages, the clock or the health of a
-// participant (GO-5, GO-12, GO-31, GO-34, GO-66, GO-A4, GO-A10, GO-A14). With Strict
-// a message with other parameters stops the node.
+// TestRefused: an impossible message, or one that arrives far too late, raises the counter of
+// its reason and changes nothing else: not the ages, the clock or the health of a participant
+// (GO-5, GO-12, GO-31, GO-34, GO-66, GO-A4, GO-A10, GO-A14). With Strict a message with other
+// parameters stops the node.
 func TestRefused(t *testing.T) {
 	spec.Covers(t, "GO-5", "GO-12", "GO-31", "GO-34", "GO-66", "GO-A4", "GO-A10", "GO-A14")
 	const n, minutes = 10, 5
@@ -25,16 +25,16 @@ func TestRefused(t *testing.T) {
 			return h
 		}
 	}
-	late := func(h *wire.Header) { h.Clock = 1 } // recorded in the first cycle
+	late := func(h *wire.Header) { h.Clock = 1 } // as recorded in the first cycle
 	vector := young(n, 3)
 	for _, c := range []struct {
 		name   string
 		kind   Kind
 		header func(wire.Header) wire.Header
 		body   []byte
-		spoil  func([]byte) []byte // the message
+		spoil  func([]byte) []byte // changes the message
 		counts func(*Stats) *uint64
-		stops  bool // strictly
+		stops  bool // with Strict the node stops
 	}{
 		{"another version", Ping, nil, vector, func(b []byte) []byte { b[0] = 9; return b }, (*Stats).otherVersion, true},
 		{"another version, reply", Reply, nil, nil, func(b []byte) []byte { b[1] = 9; return b }, (*Stats).otherVersion, true},
@@ -65,7 +65,7 @@ func TestRefused(t *testing.T) {
 		for _, strict := range []bool{false, true} {
 			h := newHarness(t, n, 0, func(cfg *Config) { cfg.Strict = strict })
 			h.meet(minutes * int(time.Minute/interval) / 10)
-			h.m.clock.value *= 10 // as long as that
+			h.m.clock.value *= 10 // as after a run of that length
 			h.meet(2)
 			header := h.params(h.header())
 			if c.header != nil {
@@ -79,7 +79,7 @@ func TestRefused(t *testing.T) {
 			*c.counts(&want)++
 			h.step(Input{Kind: c.kind, From: h.list.NID(3), Data: data})
 			got := h.m.Stats()
-			got.RepliesSent = want.RepliesSent // some are answered
+			got.RepliesSent = want.RepliesSent // some of these messages are answered
 			if got != want || h.m.Stopped() != (strict && c.stops) {
 				t.Errorf("%s, strict %v: counters %+v, want %+v; stopped %v", c.name, strict, got, want, h.m.Stopped())
 			}

@@ -13,7 +13,7 @@ func TestCommitWhilePaused(t *testing.T) {
 	spec.Covers(t, "GO-77", "GO-A8", "GO-A21")
 	h := newHarness(t, 8, 2, nil)
 	h.meet(12)
-	h.stage(newListOf(t, 2, 10)) // 0 and 1 leave, two join
+	h.stage(newListOf(t, 2, 10)) // participants 0 and 1 leave, two join
 	h.now += 100 * interval
 	h.step(Input{Kind: Commit})
 	if !h.m.pause.resync || h.m.AliveCount() != 6 || !h.m.Quorum() {
@@ -21,7 +21,7 @@ func TestCommitWhilePaused(t *testing.T) {
 	}
 }
 
-// TestLeaveAndJoin: a participant that leaves the list and comes back has died in
+// TestLeaveAndJoin: a participant that leaves the list and joins again counts as having died in
 // between, for users that compare its aliveness (GO-74, GO-A21).
 func TestLeaveAndJoin(t *testing.T) {
 	spec.Covers(t, "GO-74", "GO-A21")
@@ -31,7 +31,7 @@ func TestLeaveAndJoin(t *testing.T) {
 	change := func(to *List) {
 		h.stage(to)
 		h.step(Input{Kind: Commit})
-		for range h.m.Limits().Dead + 2 { // until the change is over
+		for range h.m.Limits().Dead + 2 { // until the change has ended
 			h.cycles(1)
 			for i := range to.Len() {
 				if i != 2 {
@@ -54,9 +54,9 @@ func TestLeaveAndJoin(t *testing.T) {
 	}
 }
 
-// TestStartedWithNextList: a node that starts with the new list while others
-// have only staged it, those that leave included, waits for them; with a list
-// that no other node has staged it stops, in both modes (GO-A5, GO-A21).
+// TestStartedWithNextList: a node that starts with the new list while the others have only
+// staged it, including those that leave, waits for them. A node with a list that no other node
+// has staged stops, in both modes (GO-A5, GO-A21).
 func TestStartedWithNextList(t *testing.T) {
 	spec.Covers(t, "GO-A5", "GO-A21")
 	old, next := newListOf(t, 0, 8), newListOf(t, 2, 10)
@@ -72,7 +72,7 @@ func TestStartedWithNextList(t *testing.T) {
 			header := h.in(old, true)
 			header.Flags, header.Staged = header.Flags|wire.FlagStaged, staged.Digest()
 			before := h.m.Clock()
-			for _, from := range []int{0, 1, 2, 3} { // two leave
+			for _, from := range []int{0, 1, 2, 3} { // two of these leave
 				h.hear(old, old.NID(from), header)
 				if len(h.sends) != 0 && staged == next {
 					t.Errorf("strict %v: answered what it does not understand", strict)

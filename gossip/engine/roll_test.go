@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// newListOf is participants from..to of testNIDs.
+// newListOf returns the list of the participants from to to of testNIDs.
 func newListOf(t testing.TB, from, to int) *List {
 	t.Helper()
 	l, err := NewList(testNIDs(to)[from:])
@@ -20,13 +20,13 @@ func newListOf(t testing.TB, from, to int) *List {
 	return l
 }
 
-// stage lets the machine stage a list.
+// stage makes the machine stage a list.
 func (h *harness) stage(l *List) {
 	h.t.Helper()
 	h.step(Input{Kind: Stage, List: l, Self: l.Index(h.list.NID(h.m.self))})
 }
 
-// in is a header about another list, with parameters or without.
+// in returns a header about another list, with parameters or without.
 func (h *harness) in(l *List, params bool) wire.Header {
 	header := wire.Header{N: uint32(l.Len()), Clock: h.m.Clock()}
 	if params {
@@ -41,12 +41,13 @@ func (h *harness) hear(l *List, from nid.NID, header wire.Header) {
 	h.step(Input{Kind: Ping, From: from, Data: append(header.AppendTo(nil), young(l.Len(), l.Index(from))...)})
 }
 
-// TestRollStaged: a node that has staged a list understands both, maps by NID, answers
-// in the list of the ping and shows that it has staged (GO-78, GO-A21).
+// TestRollStaged: a node that has staged a list understands both lists, translates between them
+// by NID, answers in the list of the ping, and shows that it has staged the list (GO-78,
+// GO-A21).
 func TestRollStaged(t *testing.T) {
 	spec.Covers(t, "GO-78", "GO-A21")
 	h := newHarness(t, 8, 2, nil)
-	next := newListOf(t, 2, 12) // 0 and 1 leave, four join
+	next := newListOf(t, 2, 12) // participants 0 and 1 leave, four join
 	h.cycles(10)
 	h.stage(next)
 	h.cycles(1)
@@ -62,20 +63,20 @@ func TestRollStaged(t *testing.T) {
 	if !bytes.Equal(h.m.ages.Bytes(), want) {
 		t.Errorf("ages %v, want %v", h.m.ages.Bytes(), want)
 	}
-	h.hear(next, next.NID(9), h.in(next, false)) // one that joins, past its first cycles
+	h.hear(next, next.NID(9), h.in(next, false)) // one of those that join, after its first N cycles
 	if s := h.m.Stats(); s.Strangers+s.Disagreements+s.Malformed != 0 || s.PingsReceived != 2 {
 		t.Errorf("counters %+v", s)
 	}
 }
 
-// TestRollSameNumber: lists of equal length are told apart by the sender where
-// parameters do not (GO-A21).
+// TestRollSameNumber: in a message without parameters, the sender tells lists of equal length
+// apart (GO-A21).
 func TestRollSameNumber(t *testing.T) {
 	spec.Covers(t, "GO-A21")
-	next := newListOf(t, 1, 9) // 0 leaves, 8 joins: index 3 of one is 2 of the other
+	next := newListOf(t, 1, 9) // participant 0 leaves, 8 joins: index 3 of one list is 2 of the other
 	for _, c := range []struct {
 		name    string
-		from    int // of testNIDs
+		from    int // index in testNIDs
 		told    bool
 		commits bool
 		foreign bool
@@ -103,8 +104,9 @@ func TestRollSameNumber(t *testing.T) {
 	}
 }
 
-// TestRollIsHeard: while others have staged a list, a node that has not sends the digest
-// of its own; its messages could be taken for those of the new one (GO-A21).
+// TestRollIsHeard: while others have staged a list, a node that has not staged it sends the
+// digest of its own list; without it, its messages could be taken for messages in the new list
+// (GO-A21).
 func TestRollIsHeard(t *testing.T) {
 	spec.Covers(t, "GO-A21")
 	h := newHarness(t, 8, 2, nil)
@@ -128,14 +130,14 @@ func TestRollIsHeard(t *testing.T) {
 	}
 }
 
-// TestRollCommit: a commit makes no participant die or be forgotten but those that leave;
-// the old list is understood until all have committed and no message speaks of it (GO-78).
+// TestRollCommit: a commit makes only those participants die that leave, and forgets no other.
+// The old list is understood until all have committed and no message uses it (GO-78).
 func TestRollCommit(t *testing.T) {
 	spec.Covers(t, "GO-78")
 	h := newHarness(t, 8, 2, func(c *Config) { c.Trace = true })
 	h.meet(12)
 	h.m.health.died[7] = 3
-	next := newListOf(t, 2, 10) // 0 and 1 leave, two join
+	next := newListOf(t, 2, 10) // participants 0 and 1 leave, two join
 	h.stage(next)
 	h.step(Input{Kind: Commit})
 	if got := kinds(h.out.Events); !slices.Equal(got, []EventKind{Died, Died}) || h.out.Events[0].NID != h.list.NID(0) {
@@ -150,7 +152,7 @@ func TestRollCommit(t *testing.T) {
 	old := h.list
 	others := []int{3, 4, 5, 6, 7, 8, 9}
 	ids := testNIDs(10)
-	for range 2 * h.m.Limits().Dead { // one has not committed
+	for range 2 * h.m.Limits().Dead { // one participant has not committed
 		h.cycles(1)
 		for _, i := range others[1:] {
 			h.hear(next, ids[i], h.in(next, true))
@@ -182,7 +184,7 @@ func TestRollCommit(t *testing.T) {
 	}
 }
 
-// TestRollStates: the state of each participant, from pings and answers (GO-A21).
+// TestRollStates: pings and answers show the state of each participant (GO-A21).
 func TestRollStates(t *testing.T) {
 	spec.Covers(t, "GO-A21")
 	next := newListOf(t, 0, 10)
@@ -201,7 +203,7 @@ func TestRollStates(t *testing.T) {
 	h.ping(1, h.in(old, true), young(8, 1)...)
 	h.ping(2, staged(h.in(old, true)), young(8, 2)...)
 	h.ping(3, h.in(next, true), young(10, 3)...)
-	h.reply(3, staged(h.in(old, true))) // for our sake
+	h.reply(3, staged(h.in(old, true))) // in the old list, for this node to understand it
 	h.ping(4, other(h.in(old, true)), young(8, 4)...)
 	h.reply(5, staged(h.in(old, true)))
 	want := []RollState{RollStaged, RollUnstaged, RollStaged, RollCommitted, RollOther, RollStaged, RollUnknown, RollUnknown, RollUnknown, RollUnknown}
@@ -211,7 +213,7 @@ func TestRollStates(t *testing.T) {
 		}
 	}
 	h.step(Input{Kind: Commit})
-	h.reply(6, staged(h.in(next, true))) // has staged and answers in our list
+	h.reply(6, staged(h.in(next, true))) // it has staged the list and answers in ours
 	h.reply(7, h.in(next, true))
 	want[0], want[6], want[7] = RollCommitted, RollStaged, RollCommitted
 	for i, m := range h.m.RollStatus().Members {
@@ -221,7 +223,7 @@ func TestRollStates(t *testing.T) {
 	}
 }
 
-// TestRollRefused: changes at the wrong time are counted and change nothing.
+// TestRollRefused: changes at the wrong time are counted and have no effect.
 func TestRollRefused(t *testing.T) {
 	h := newHarness(t, 8, 2, nil)
 	h.cycles(1)

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestClock is the Lamport clock: GO-13 at zero, GO-14 a tick before the
-// ping, GO-15 one more than what is not behind.
+// TestClock: the Lamport clock begins at zero (GO-13), ticks before the ping (GO-14), and
+// becomes one more than the clock of a message that is not behind (GO-15).
 func TestClock(t *testing.T) {
 	spec.Covers(t, "GO-13", "GO-14", "GO-15")
 	h := newHarness(t, 8, 0, nil)
@@ -38,8 +38,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestFigure is the exchange of the design's figure (GO-27, GO-23, GO-25,
-// GO-26), counted from 0 (GO-A13): participant 2 with ages 7 8 0 2 pings participant 0.
+// TestFigure replays the exchange in the design's figure (GO-27, GO-23, GO-25, GO-26), with
+// indexes from 0 (GO-A13): participant 2 with ages 7 8 0 2 pings participant 0.
 func TestFigure(t *testing.T) {
 	spec.Covers(t, "GO-23", "GO-25", "GO-26", "GO-27", "GO-29", "GO-A13")
 	h := newHarness(t, 4, 0, func(c *Config) { c.Fudge = -1 })
@@ -72,8 +72,8 @@ func TestFigure(t *testing.T) {
 	}
 }
 
-// TestHopAges: without the cycle that each hop adds the dead never age out
-// (GO-A2).
+// TestHopAges: without the cycle that each hop adds, the age of a dead participant would never
+// reach the limit (GO-A2).
 func TestHopAges(t *testing.T) {
 	spec.Covers(t, "GO-A2")
 	h := newHarness(t, 4, 0, nil)
@@ -91,8 +91,8 @@ func TestHopAges(t *testing.T) {
 	}
 }
 
-// TestFreshNodeKnowsNoOther: a restarted node makes no other node take a dead one for a
-// live one (GO-A6).
+// TestFreshNodeKnowsNoOther: messages of a restarted node do not make a dead participant appear
+// alive (GO-A6).
 func TestFreshNodeKnowsNoOther(t *testing.T) {
 	spec.Covers(t, "GO-A6")
 	h := newHarness(t, 8, 3, nil)
@@ -143,7 +143,7 @@ func TestPartners(t *testing.T) {
 	}
 }
 
-// TestReplyFits: however many know too little, a reply fits one LNet message.
+// TestReplyFits: a reply fits one LNet message, however many entries the peer lacks.
 func TestReplyFits(t *testing.T) {
 	const n = 1_000_000
 	h := newHarness(t, n, 0, nil)
@@ -158,8 +158,8 @@ func TestReplyFits(t *testing.T) {
 	}
 }
 
-// TestDeathIsNotHidden: a participant that gets too old in the cycle that is
-// due, and is heard of in the same step, has died and come back (GO-73, GO-76).
+// TestDeathIsNotHidden: if a participant becomes too old in the cycle that is due, and is heard
+// in the same step, a death and a return are reported (GO-73, GO-76).
 func TestDeathIsNotHidden(t *testing.T) {
 	spec.Covers(t, "GO-62", "GO-73", "GO-76")
 	h := newHarness(t, 8, 0, nil)

@@ -13,7 +13,7 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// keysOf returns keys that begin with words.
+// keysOf returns keys whose bytes begin with words.
 func keysOf(t testing.TB, words ...string) keyring.Keys {
 	t.Helper()
 	var keys [][]byte
@@ -27,7 +27,7 @@ func keysOf(t testing.TB, words ...string) keyring.Keys {
 	return k
 }
 
-// signed returns the first ping of participant self to another one that is signed with keys.
+// signed returns the first ping of participant self, signed with keys, to another participant.
 func signed(t testing.TB, n, self, to int, keys keyring.Keys) []byte {
 	t.Helper()
 	h := newHarness(t, n, self, func(c *Config) { c.Keys = keys })
@@ -43,8 +43,8 @@ func signed(t testing.TB, n, self, to int, keys keyring.Keys) []byte {
 	return nil
 }
 
-// TestSignedMessage: a signed ping is the one without a key, the flag, and a code, whose
-// bytes are those of Python's hmac module.
+// TestSignedMessage: a signed ping consists of the unsigned ping with the flag set, and a code
+// that equals the result of Python's hmac module.
 func TestSignedMessage(t *testing.T) {
 	plain, with := signed(t, 2, 0, 1, keyring.Keys{}), signed(t, 2, 0, 1, keysOf(t, "key"))
 	want := slices.Clone(plain)
@@ -64,8 +64,8 @@ func TestSignedMessage(t *testing.T) {
 	}
 }
 
-// TestNotSigned: a message whose code is not made with the cluster's key for this very way
-// changes nothing but a counter, and is told of once for each participant.
+// TestNotSigned: a message whose code was not made with the cluster's key for this sender and
+// receiver changes only a counter, and is reported once for each participant.
 func TestNotSigned(t *testing.T) {
 	spec.Covers(t, "GO-80")
 	const n = 4
@@ -132,7 +132,7 @@ func TestNotSigned(t *testing.T) {
 }
 
 // TestKeyRotation: while the key changes from node to node in three steps, no participant
-// is considered dead, and no message is refused.
+// appears dead, and no message is refused.
 func TestKeyRotation(t *testing.T) {
 	c := &troubled{t: t, rng: rand.New(rand.NewPCG(1, 1)), old: testList(t, 6)}
 	steps := []keyring.Keys{keysOf(t, "old"), keysOf(t, "old", "new"), keysOf(t, "new", "old"), keysOf(t, "new")}

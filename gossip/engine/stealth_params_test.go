@@ -7,9 +7,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestParametersAfterSilence: the N cycles in which messages carry parameters
-// are those in which there are messages (GO-A16 with GO-70): or a newcomer that
-// has others would never learn it, because the silence of its start takes longer.
+// TestParametersAfterSilence: the N cycles in which messages carry parameters do not include
+// the silent ones (GO-A16 with GO-70). Otherwise a newcomer with other parameters would never
+// learn that, because the silence of its start takes longer than N cycles.
 func TestParametersAfterSilence(t *testing.T) {
 	spec.Covers(t, "GO-70", "GO-A16")
 	const n = 3

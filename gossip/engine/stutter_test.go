@@ -8,9 +8,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestStutter: a node that stands still again and again, and hears something
-// between, tells of a death at last: changes are not kept back for ever (GO-65,
-// GO-A7, GO-A8).
+// TestStutter: a node that pauses again and again, and receives messages between the pauses,
+// reports a death in the end: changes are not held back for ever (GO-65, GO-A7, GO-A8).
 func TestStutter(t *testing.T) {
 	spec.Covers(t, "GO-65", "GO-A7", "GO-A8")
 	for name, skipped := range map[string]int{"short pauses": 1, "long ones": 100} {
@@ -20,7 +19,7 @@ func TestStutter(t *testing.T) {
 		step := func() {
 			h.step(Input{})
 			events = append(events, h.out.Events...)
-			for k := 1; k < 15; k += 2 { // all but 15
+			for k := 1; k < 15; k += 2 { // all except participant 15
 				ages := young(16, k)
 				ages[15] = unheard
 				h.ping(k, h.params(h.header()), ages...)

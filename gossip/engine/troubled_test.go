@@ -11,7 +11,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// troubled is a small cluster to which everything happens at once.
+// troubled is a small cluster in which many kinds of faults occur at the same time.
 type troubled struct {
 	t       *testing.T
 	seed    uint64
@@ -25,10 +25,10 @@ type troubled struct {
 
 type troubledNode struct {
 	id     nid.NID
-	m      *Machine // nil: does not run
+	m      *Machine // nil: the node does not run
 	wake   time.Duration
-	asleep time.Duration // until then
-	side   int           // of a partition
+	asleep time.Duration // until when the node is paused
+	side   int           // side of the partition
 	inbox  []troubledMessage
 	out    Output
 }
@@ -109,7 +109,7 @@ func (c *troubled) run(until time.Duration, trouble bool) {
 	}
 }
 
-// strike lets something happen to a node, perhaps.
+// strike injects a random fault into a node, or none.
 func (c *troubled) strike(n *troubledNode) {
 	switch c.rng.IntN(2000) {
 	case 0:
@@ -129,7 +129,7 @@ func (c *troubled) strike(n *troubledNode) {
 	}
 }
 
-// roll is what an administrator does at a node.
+// roll stages, commits or cancels a change of the list at a node, as an administrator would.
 func (c *troubled) roll(n *troubledNode) {
 	s := n.m.RollStatus()
 	switch {
@@ -141,10 +141,9 @@ func (c *troubled) roll(n *troubledNode) {
 	}
 }
 
-// TestTroubled: through pauses, crashes, quick restarts, partitions and loss,
-// without a change of the list and with one, no machine breaks its invariants;
-// when it is over, all that run and are listed know each other, and no other node
-// (GO-65, GO-74, GO-78, GO-A7, GO-A8, GO-A21).
+// TestTroubled: through pauses, crashes, quick restarts, partitions and loss, with and without
+// a change of the list, no machine breaks its invariants. In the end all nodes that run and are
+// listed know each other, and no other node (GO-65, GO-74, GO-78, GO-A7, GO-A8, GO-A21).
 func TestTroubled(t *testing.T) {
 	spec.Covers(t, "GO-65", "GO-74", "GO-78", "GO-A7", "GO-A8", "GO-A21")
 	for seed := range uint64(40) {
@@ -177,8 +176,7 @@ func TestTroubled(t *testing.T) {
 	}
 }
 
-// rejoin ends the partition, and has all that do not run begin with the new
-// list.
+// rejoin ends the partition, and starts all nodes that do not run with the new list.
 func (c *troubled) rejoin() {
 	for _, n := range c.nodes {
 		n.side = 0
@@ -188,7 +186,7 @@ func (c *troubled) rejoin() {
 	}
 }
 
-// agree checks what each knows.
+// agree checks which participants each node knows.
 func (c *troubled) agree(list *List) {
 	c.t.Helper()
 	runs := 0
@@ -198,7 +196,7 @@ func (c *troubled) agree(list *List) {
 		}
 	}
 	if 2*runs <= list.Len() {
-		return // most pings go to the dead, and news are too slow
+		return // most pings go to dead participants, and news is too slow
 	}
 	for _, n := range c.nodes {
 		if n.m == nil || list.Index(n.id) < 0 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestWords: what is told as words can be read again.
+// TestWords: values that are marshalled as words can be unmarshalled.
 func TestWords(t *testing.T) {
 	check := func(from encoding.TextMarshaler, to encoding.TextUnmarshaler, same func() bool) {
 		t.Helper()

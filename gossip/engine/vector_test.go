@@ -19,8 +19,8 @@ func vectorOf(ages ...byte) ageVector {
 
 var agesGen = rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte{0, 1, 127, 128, 253, 254, 255}))
 
-// TestVectorAgainstBytes compares the words with the rules as the design has
-// them, entry by entry (GO-18, GO-19, GO-A6).
+// TestVectorAgainstBytes compares the methods that work on words with the rules of the design
+// applied entry by entry (GO-18, GO-19, GO-A6).
 func TestVectorAgainstBytes(t *testing.T) {
 	spec.Covers(t, "GO-18", "GO-19", "GO-A6")
 	rapid.Check(t, func(t *rapid.T) {
@@ -101,7 +101,7 @@ func TestFresher(t *testing.T) {
 	})
 }
 
-// mergeBytes is the plain loop that the words are compared with.
+// mergeBytes is the plain loop with which merge is compared.
 func mergeBytes(local, remote []byte) {
 	for i, r := range remote {
 		if r < oldest {
@@ -111,9 +111,8 @@ func mergeBytes(local, remote []byte) {
 	}
 }
 
-// BenchmarkMerge compares the words with the plain loop: on ages as they are in
-// a cluster that is alive, where the words should be 2.4 times as fast, and on
-// all ages in disorder.
+// BenchmarkMerge compares merge with the plain loop: on ages as in a healthy cluster, where
+// merge should be 2.4 times as fast, and on random ages.
 func BenchmarkMerge(b *testing.B) {
 	const n = 1 << 16
 	for _, ages := range []struct {

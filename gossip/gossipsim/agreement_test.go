@@ -14,8 +14,8 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// TestMisconfigured (GO-67, GO-A5): one node of 32 has other parameters. By the
-// letter all stop; otherwise it stops, soon, and the others stay.
+// TestMisconfigured (GO-67, GO-A5): one node of 32 has other parameters. With Strict all nodes
+// stop; otherwise only that node stops, soon.
 func TestMisconfigured(t *testing.T) {
 	spec.Covers(t, "GO-67", "GO-A5")
 	for _, what := range []string{"list", "interval"} {
@@ -35,9 +35,9 @@ expect quorum 1-6,8-32
 	}
 }
 
-// TestStrictMisconfigured (GO-67, GO-A5): with Strict one node with another interval,
-// which the others' pings without parameters do not show it, stops all nodes that it
-// pings.
+// TestStrictMisconfigured (GO-67, GO-A5): with Strict, a node with another interval stops all
+// nodes that it pings. The pings of the others have no parameters, so it does not notice the
+// difference itself.
 func TestStrictMisconfigured(t *testing.T) {
 	spec.Covers(t, "GO-67", "GO-A5")
 	net := newNet(t, gossipsim.Config{Network: scenario.Network{Nodes: 32, Seed: 1}, Gossip: gossip.Config{ColdStart: true, Strict: true}})
@@ -55,8 +55,7 @@ func TestStrictMisconfigured(t *testing.T) {
 	}
 }
 
-// TestListChange (GO-78, GO-A21): 32 nodes grow to 34 and shrink to 30, with
-// zero false deaths.
+// TestListChange (GO-78, GO-A21): 32 nodes grow to 34 and shrink to 30, without a false death.
 func TestListChange(t *testing.T) {
 	spec.Covers(t, "GO-78", "GO-A21")
 	f := parse(t, `protocol gossip

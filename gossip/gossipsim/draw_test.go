@@ -8,29 +8,29 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// plan writes a scenario.
+// plan writes a random scenario.
 type plan struct {
 	kit.Plan
 	nodes int
 	at    time.Duration
 }
 
-// length draws how long a trouble lasts: 0.1 to 30 s, short ones as often as long ones.
+// length draws how long a fault lasts: 0.1 to 30 s, short times as often as long ones.
 func (p *plan) length() time.Duration {
 	s := 0.1 * math.Pow(300, p.Float64())
 	return time.Duration(s * float64(time.Second)).Truncate(time.Millisecond)
 }
 
-// some draws neighbours in the numbering, of which there are as many.
+// some draws count nodes with consecutive numbers.
 func (p *plan) some(count int) (first, last int) {
 	first = 1 + p.IntN(p.nodes-count+1)
 	return first, first + count - 1
 }
 
-// draw draws a scenario in which nodes die by the dozen and come back, stand still, or are
-// cut off by partitions and one-way cuts of all lengths and sizes, sometimes at the same
-// time, while a message in twenty is lost at most. No node that is fine may be declared
-// dead, no dead one may come back, and in the end all know all.
+// draw draws a scenario in which nodes die by the dozen and come back, are paused, or are cut
+// off by partitions and one-way cuts of all lengths and sizes, sometimes at the same time, with
+// a loss of at most one message in twenty. No healthy node may be declared dead, no dead one
+// may come back, and in the end all nodes know all others.
 func draw(seed uint64) string {
 	p := plan{Plan: kit.NewPlan(seed, 13)}
 	p.nodes = 5 + p.IntN(60)
@@ -49,13 +49,13 @@ func draw(seed uint64) string {
 	return fmt.Sprintf("protocol gossip\nnodes %d\nrun %v\nlink latency 1ms±500µs loss %d%%\n", p.nodes, p.at+40*time.Second, loss) + p.String()
 }
 
-// sever cuts links until the time that it returns.
+// sever cuts links until the time end.
 func (p *plan) sever(lasts time.Duration) (end time.Duration) {
 	end = p.at + lasts
 	a, b := p.some(1 + p.IntN(p.nodes-1))
 	switch p.IntN(4) {
 	case 0:
-		return p.at // nothing is cut
+		return p.at // no link is cut
 	case 1:
 		p.Line("at %v partition %d-%d", p.at, a, b)
 	case 2:
@@ -69,7 +69,7 @@ func (p *plan) sever(lasts time.Duration) (end time.Duration) {
 	return end
 }
 
-// die has some nodes die or stand still until the time that it returns.
+// die kills or pauses some nodes until the time end.
 func (p *plan) die(lasts time.Duration) (end time.Duration) {
 	a, b := p.some(1 + p.IntN(p.nodes/2))
 	end = p.at + lasts

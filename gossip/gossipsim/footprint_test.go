@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestFootprint: a run takes about as much memory as is predicted, and no
-// more; 65 536 full nodes stay below 6 GB.
+// TestFootprint: a run takes about as much memory as predicted, and not more; 65 536 full nodes
+// need less than 6 GB.
 func TestFootprint(t *testing.T) {
 	if effort.Race {
 		t.Skip("the race detector needs memory of its own")

@@ -10,9 +10,9 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestManyDead (G-GO-9): while almost half of the participants are dead, and in islands
-// without a quorum, the others declare none of each other dead; the dead are detected as
-// fast as ever, and the traffic does not double.
+// TestManyDead (G-GO-9): while almost half of the participants are dead, and in partitions
+// without a quorum, the remaining ones declare none of each other dead; deaths are detected as
+// fast as usual, and the traffic does not double.
 func TestManyDead(t *testing.T) {
 	spec.Covers(t, "G-GO-9")
 	sweeps(t)
@@ -49,8 +49,8 @@ func TestManyDead(t *testing.T) {
 	}
 }
 
-// TestNoSecondPartner: if no node is dead there is one ping a cycle, and in one of fifty
-// cycles at most a second one, because the first partner seems dead.
+// TestNoSecondPartner: if no node is dead there is one ping per cycle, and in at most one of
+// fifty cycles a second one, because the first partner seems dead.
 func TestNoSecondPartner(t *testing.T) {
 	sweeps(t)
 	for _, nodes := range []int{8, 64, 256} {

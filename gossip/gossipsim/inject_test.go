@@ -14,8 +14,7 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// inject steps a node with a ping of another, of some clock and with ages that
-// say nothing.
+// inject delivers a ping of another node with a given clock, whose ages are all unheard.
 func inject(n *Net, to, from sim.NodeID, clock uint64) {
 	p := n.incarnations[to].(*program)
 	h := gossipwire.Header{N: uint32(p.m.Len()), Clock: clock}
@@ -31,8 +30,8 @@ func inject(n *Net, to, from sim.NodeID, clock uint64) {
 	p.m.Step(n.Now(), engine.Input{Kind: engine.Ping, From: simlnd.NID(from), Data: data}, &n.out)
 }
 
-// TestClockJump (GO-66, GO-A10): nodes that are in sync refuse clocks that
-// cannot be; a cluster whose clock has run for months takes newcomers in.
+// TestClockJump (GO-66, GO-A10): nodes that are in sync refuse impossible clocks; newcomers
+// join a cluster whose clock has run for months.
 func TestClockJump(t *testing.T) {
 	spec.Covers(t, "GO-66", "GO-A10")
 	const nodes, months = 8, 1_000_000_000
@@ -72,8 +71,8 @@ func TestClockJump(t *testing.T) {
 }
 
 // TestForgedClocks (GO-66): two pings in the names of others, with any clock, neither put a
-// node out of step nor make one considered dead, on links that lose and delay; a restarted
-// node finds all others.
+// node out of step nor make one appear dead, over links with loss and delay; a restarted node
+// finds all others.
 func TestForgedClocks(t *testing.T) {
 	spec.Covers(t, "GO-66")
 	const nodes = 24

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestPartners (GO-22): partners are drawn evenly from all others, whatever the
-// last one was, and the first cycle begins at a random phase.
+// TestPartners (GO-22): partners are drawn evenly from all other participants, independently of
+// the previous partner, and the first cycle begins at a random phase.
 func TestPartners(t *testing.T) {
 	spec.Covers(t, "GO-22")
 	sweeps(t)
@@ -22,7 +22,7 @@ func TestPartners(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var counts [nodes][nodes]int // by the last one
+	var counts [nodes][nodes]int // by the previous partner
 	var out engine.Output
 	last, now := 0, m.Step(0, engine.Input{}, &out)
 	for range draws {
@@ -37,7 +37,7 @@ func TestPartners(t *testing.T) {
 	for i, row := range counts {
 		for k, c := range row {
 			if i == self || k == self {
-				if c > 1 { // the first one has none before it
+				if c > 1 { // the first partner has no previous one
 					t.Errorf("%d pings of ourselves", c)
 				}
 				continue
@@ -45,7 +45,7 @@ func TestPartners(t *testing.T) {
 			chi += (float64(c) - want) * (float64(c) - want) / want
 		}
 	}
-	// 99 degrees of freedom: one in 10 000 is above 160.
+	// 99 degrees of freedom: one run in 10 000 exceeds 160.
 	if chi > 160 {
 		t.Errorf("chi square of pairs of partners is %.1f", chi)
 	}

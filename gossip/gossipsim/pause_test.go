@@ -14,10 +14,10 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// letter is what "set strict" is in both modes.
+// letter has the value of "set strict" for both modes.
 var letter = map[bool]string{false: "off", true: "on"}
 
-// Some nodes are blocked for 8 s and run for 0.1 s, in turns, while the last one dies.
+// Some nodes alternate between pauses of 8 s and runs of 0.1 s, while the last node dies.
 const turns = `protocol gossip
 nodes 64
 run 105s
@@ -28,13 +28,13 @@ at %v crash 64
 `
 
 // TestPausedNodes (GO-65, GO-A7, GO-A9): nodes that are paused again and again consider no
-// healthy node dead, do not cause others to, and make no dead node look alive. With Strict
+// healthy node dead, do not make others do so, and make no dead node appear alive. With Strict
 // they do.
 func TestPausedNodes(t *testing.T) {
 	spec.Covers(t, "GO-65", "GO-A7", "GO-A9")
 	sweeps(t)
 	seeds := effort.Of(1, 3, 50)
-	falseDeaths, resurrections := 0.0, 0.0 // by the letter
+	falseDeaths, resurrections := 0.0, 0.0 // with Strict
 	for seed := range uint64(seeds) {
 		for _, blocked := range []int{4, 16} {
 			seed := seed * 7919
@@ -57,8 +57,8 @@ func TestPausedNodes(t *testing.T) {
 	}
 }
 
-// TestResurrection (GO-A7): a node that was paused while another died wakes
-// with young ages. It does not bring the dead one back; by the letter it does.
+// TestResurrection (GO-A7): a node that was paused while another one died has young ages when
+// it resumes. It does not make the dead node appear alive; with Strict it does.
 func TestResurrection(t *testing.T) {
 	spec.Covers(t, "GO-A7")
 	sweeps(t)
@@ -89,8 +89,8 @@ expect resurrections > 0
 	}
 }
 
-// TestWholeClusterPaused (GO-A8): a cluster that stood still as a whole tells
-// of no death and loses no quorum when it goes on.
+// TestWholeClusterPaused (GO-A8): a cluster that was paused as a whole reports no death and
+// loses no quorum when it resumes.
 func TestWholeClusterPaused(t *testing.T) {
 	spec.Covers(t, "GO-A8")
 	sweeps(t)
@@ -122,8 +122,8 @@ func TestWholeClusterPaused(t *testing.T) {
 	}
 }
 
-// TestNoQuorumLossOnWaking (GO-A8): the woken node itself reports no death of
-// nodes that were always alive, and keeps its quorum.
+// TestNoQuorumLossOnWaking (GO-A8): a node that resumes reports no death of nodes that were
+// alive all the time, and keeps its quorum.
 func TestNoQuorumLossOnWaking(t *testing.T) {
 	spec.Covers(t, "GO-A8")
 	sweeps(t)
@@ -140,7 +140,7 @@ expect alive 64
 always no-false-death
 `), scenario.Options{Seed: &seed})
 		for _, o := range res.Expects {
-			if !o.OK && o.At > 5e9 { // before that the cluster gathers
+			if !o.OK && o.At > 5e9 { // before that the cluster is starting
 				t.Errorf("seed %d: %s: failed at %v: %s", seed, o.Text, o.At, o.Why)
 			}
 		}
@@ -166,10 +166,10 @@ expect alive 14
 	}
 }
 
-// TestQueuedPings (GO-A9): a node that was paused for longer than the limit of
-// obsolete messages has dozens of pings waiting. None is merged until its own
-// clock has moved, so that a node that died meanwhile stays dead to all, whatever
-// the order of the timer and the messages.
+// TestQueuedPings (GO-A9): a node that was paused for longer than the limit of obsolete
+// messages has dozens of pings queued. It merges none of them until its own clock has advanced,
+// so that a node that died meanwhile stays dead for all nodes, in whatever order timer and
+// messages are handled.
 func TestQueuedPings(t *testing.T) {
 	spec.Covers(t, "GO-A9")
 	for seed := range uint64(20) {

@@ -40,7 +40,7 @@ always no-resurrection
 always detected-within 20
 `
 
-// TestFaults: the same file runs at both levels, each time the same.
+// TestFaults: the same file runs at both levels, with the same result each time.
 func TestFaults(t *testing.T) {
 	f := parse(t, faults)
 	for _, level := range gossipsim.Protocol.Levels {
@@ -57,8 +57,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestReplay: the machines of a recorded run answer the same without a
-// network, also after commands, restarts and doubled messages.
+// TestReplay: the machines of a recorded run answer in the same way without a network, also
+// after commands, restarts and duplicated messages.
 func TestReplay(t *testing.T) {
 	f := parse(t, `protocol gossip
 nodes 12

@@ -36,10 +36,9 @@ func runNet(t *testing.T, n *gossipsim.Net, until time.Duration) {
 	}
 }
 
-// TestSilence (GO-70, GO-71, GO-76, GO-A19): a node that has just started sends
-// nothing and listens; its silence is just long enough for all to see it dead,
-// and grows with the logarithm of their number; each is told of the death
-// before the return.
+// TestSilence (GO-70, GO-71, GO-76, GO-A19): a node that has just started receives messages and
+// sends none. Its silence is just long enough for all others to detect its death, and grows
+// with the logarithm of their number; each of them reports the death before the return.
 func TestSilence(t *testing.T) {
 	spec.Covers(t, "GO-70", "GO-71", "GO-76", "GO-A19")
 	sweeps(t)
@@ -54,7 +53,7 @@ func TestSilence(t *testing.T) {
 				switch {
 				case e.Kind == engine.SpeaksUp:
 					s := net.Machine(node).Stats()
-					if spoke = at; s.PingsSent+s.RepliesSent > 1 { // that of this very step
+					if spoke = at; s.PingsSent+s.RepliesSent > 1 { // including the messages of this step
 						t.Errorf("%d nodes: a silent node has sent %d pings and %d replies", nodes, s.PingsSent, s.RepliesSent)
 					}
 					if net.Clock(node)+40 < net.Clock(1) {
@@ -85,8 +84,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestWholeClusterBoots (GO-A19): where all are silent the timer ends it: the
-// first ping comes within a cycle after it.
+// TestWholeClusterBoots (GO-A19): if all nodes are silent, the timer ends the silence, and the
+// first ping comes within a cycle after that.
 func TestWholeClusterBoots(t *testing.T) {
 	spec.Covers(t, "GO-A19")
 	for _, nodes := range []int{8, 100} {
@@ -107,8 +106,8 @@ func TestWholeClusterBoots(t *testing.T) {
 	}
 }
 
-// TestLongDead (GO-72): a node that was dead for long is heard at once after
-// its restart, because the first ping it gets says so.
+// TestLongDead (GO-72): a node that was dead for long sends soon after its restart, because the
+// first ping that it gets shows that the others consider it dead.
 func TestLongDead(t *testing.T) {
 	spec.Covers(t, "GO-72")
 	net := newNet(t, gossipsim.Config{Network: scenario.Network{Nodes: 64, Seed: 1}, Gossip: gossip.Config{ColdStart: true}})
@@ -122,9 +121,8 @@ func TestLongDead(t *testing.T) {
 	}
 }
 
-// TestNewcomerIsHeard (GO-33): a node without any silence is known to another node
-// after its second ping: the first one is obsolete, and its empty answer brings
-// the clock.
+// TestNewcomerIsHeard (GO-33): a node that starts without silence becomes known to another node
+// by its second ping: the first one is obsolete, and the empty answer to it brings the clock.
 func TestNewcomerIsHeard(t *testing.T) {
 	spec.Covers(t, "GO-33")
 	const newcomer = 20
@@ -149,7 +147,7 @@ func TestNewcomerIsHeard(t *testing.T) {
 	}
 }
 
-// TestDeadInTheLottery (GO-39): a dead node is still pinged, as often as others.
+// TestDeadInTheLottery (GO-39): a dead node is pinged as often as others.
 func TestDeadInTheLottery(t *testing.T) {
 	spec.Covers(t, "GO-39")
 	sweeps(t)

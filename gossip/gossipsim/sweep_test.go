@@ -14,11 +14,11 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// long reports whether the suite may take minutes.
+// long reports whether tests may take minutes.
 func long() bool { return os.Getenv("ULNET_LONG") != "" }
 
-// sweeps skips a test under the race detector: it simulates millions of steps
-// in one goroutine, where there is no race to find.
+// sweeps skips a test under the race detector: it simulates millions of steps in one goroutine,
+// which cannot have a race.
 func sweeps(t *testing.T) {
 	t.Helper()
 	if effort.Race {
@@ -37,9 +37,8 @@ func propagate(t *testing.T, m gossipsim.Measured) *gossipsim.Propagation {
 	return p
 }
 
-// TestPropagation (GO-1, GO-16, GO-36): a newcomer is known to all within
-// 0.8 log2 N cycles or so, and no more than three later at 5 % loss; its clock
-// is in sync after an exchange.
+// TestPropagation (GO-1, GO-16, GO-36): a newcomer is known to all within about 0.8 log2 N
+// cycles, and at most three more at 5 % loss; its clock is in sync after one exchange.
 func TestPropagation(t *testing.T) {
 	spec.Covers(t, "GO-1", "GO-16", "GO-36")
 	sweeps(t)
@@ -71,8 +70,8 @@ func TestPropagation(t *testing.T) {
 	}
 }
 
-// TestFalseDeaths (GO-A1): with the default threshold no live node is thought
-// dead, with the letter's many are.
+// TestFalseDeaths (GO-A1): with the default threshold no live node is considered dead; with the
+// threshold of the design many are.
 func TestFalseDeaths(t *testing.T) {
 	spec.Covers(t, "GO-A1")
 	sweeps(t)
@@ -99,9 +98,9 @@ func TestFalseDeaths(t *testing.T) {
 	}
 }
 
-// TestObsolete (GO-A3, GO-31): no fresh message is dropped as obsolete, while
-// the limit that the design gives drops some; one that was held back for twice the
-// threshold of death always is.
+// TestObsolete (GO-A3, GO-31): no fresh message is dropped as obsolete, while the limit of the
+// design drops some; a message that was delayed by twice the threshold of death is always
+// dropped.
 func TestObsolete(t *testing.T) {
 	spec.Covers(t, "GO-31", "GO-A3")
 	sweeps(t)
@@ -141,12 +140,12 @@ at %v crash %d
 expect dead %[3]d
 `
 
-// at is an instant of some cycle, once all know each other.
+// at returns an instant in a random cycle after all nodes know each other.
 func at(seed uint64) time.Duration {
 	return 12*time.Second + time.Duration(seed%uint64(gossipsim.Interval))
 }
 
-// TestDetection (GO-A2): all notice a death within D+1 cycles.
+// TestDetection (GO-A2): all nodes detect a death within D+1 cycles.
 func TestDetection(t *testing.T) {
 	spec.Covers(t, "GO-A2")
 	sweeps(t)
@@ -163,8 +162,8 @@ func TestDetection(t *testing.T) {
 	}
 }
 
-// TestQuickReboot (GO-73, GO-74, GO-75): every peer notices every reboot before
-// the new incarnation speaks, and is told of no death after that.
+// TestQuickReboot (GO-73, GO-74, GO-75): every peer reports every reboot before the new
+// incarnation speaks, and reports no death after that.
 func TestQuickReboot(t *testing.T) {
 	spec.Covers(t, "GO-73", "GO-74", "GO-75")
 	sweeps(t)

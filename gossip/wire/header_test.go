@@ -12,7 +12,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// goldenHeader has every field.
+// goldenHeader has a value in every field.
 var goldenHeader = Header{
 	Flags: FlagParams | FlagStaged, N: 0x0A0B, Clock: 0x0102030405060708, Interval: 250 * time.Millisecond,
 	Digest: Digest{0: 0xD1, 19: 0xD2}, Staged: Digest{0: 0x51, 19: 0x52},
@@ -26,7 +26,7 @@ const goldenBytes = "0100" + // version
 	"d1000000000000000000000000000000000000d2" + // digest
 	"51000000000000000000000000000000000000" + "52" // staged
 
-// TestHeader: the bytes of GO-A14, GO-57 and GO-58.
+// TestHeader: the bytes of a header are those of GO-A14, GO-57 and GO-58.
 func TestHeader(t *testing.T) {
 	spec.Covers(t, "GO-57", "GO-58", "GO-A14")
 	got := goldenHeader.AppendTo(nil)
@@ -57,7 +57,7 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// TestEntries: replies about 10 participants, right and wrong.
+// TestEntries: valid and invalid replies about 10 participants.
 func TestEntries(t *testing.T) {
 	type pairs map[int]byte
 	for _, c := range []struct {
@@ -100,8 +100,8 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// recorded returns messages of a cluster of twelve, as testdata/messages.txt has
-// them: a word for the kind and the bytes in hexadecimal.
+// recorded returns messages of a cluster of twelve from testdata/messages.txt, in which each
+// line has the kind and the bytes in hexadecimal.
 func recorded(t testing.TB) (replies []bool, messages [][]byte) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/messages.txt")
@@ -119,8 +119,8 @@ func recorded(t testing.TB) (replies []bool, messages [][]byte) {
 	return replies, messages
 }
 
-// TestRecorded: what real agents sent is understood, and is what its entries
-// say.
+// TestRecorded: recorded messages of real agents can be parsed, and encoding their entries
+// gives the same bytes.
 func TestRecorded(t *testing.T) {
 	replies, messages := recorded(t)
 	for i, data := range messages {
@@ -149,8 +149,8 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// FuzzMessage: observers find no more in a message than it has bytes, and what parses is
-// encoded in one way only.
+// FuzzMessage: a parsed message has no more entries than bytes, and each valid message has only
+// one encoding.
 func FuzzMessage(f *testing.F) {
 	replies, messages := recorded(f)
 	for i, data := range messages {

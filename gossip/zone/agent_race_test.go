@@ -19,8 +19,8 @@ import (
 	"ulnet/portals"
 )
 
-// exchange carries messages between nodes in this process, each receiver's by a
-// goroutine of its own. What finds its queue full is lost.
+// exchange carries messages between nodes in this process, with a goroutine for each receiver.
+// Messages are lost if the receiver's queue is full.
 type exchange struct {
 	nis  map[nid.NID]*exchangeNI
 	done sync.WaitGroup
@@ -71,10 +71,10 @@ func (ni *exchangeNI) Recv(d *lnd.Delivery) {
 
 func (ni *exchangeNI) Shutdown(context.Context) error { return nil }
 
-// use does for a while all that users do, from many goroutines.
+// use makes calls as users do, for a while and from many goroutines.
 func use(a *zone.Agent, other zone.ID, busy *sync.WaitGroup) {
 	for _, f := range []func(i int){
-		func(i int) { _ = a.Set(fmt.Sprint("key", i%5), fmt.Append(nil, i)) }, // refused between two lives
+		func(i int) { _ = a.Set(fmt.Sprint("key", i%5), fmt.Append(nil, i)) }, // refused between two incarnations
 		func(i int) { _ = a.Delete(fmt.Sprint("key", i%5)) },
 		func(int) { a.Watch(func(zone.Event) { a.Status() })() },
 		func(int) { a.Explain(other); a.Members(); a.Links(); a.Find(other.Name()) },
@@ -82,7 +82,7 @@ func use(a *zone.Agent, other zone.ID, busy *sync.WaitGroup) {
 		func(int) { a.Query("nowhere", func([]zone.Named, error) { a.Joined() }) },
 		func(i int) {
 			if i%8 == 0 {
-				_ = a.Leave(int32(i)) // it may have left
+				_ = a.Leave(int32(i)) // fails if the node has left already
 				_ = a.Join(0)
 			}
 		},
@@ -105,9 +105,9 @@ func knows(a *zone.Agent, first int) bool {
 	return true
 }
 
-// TestAgentsAnytime: MS-A33: agents are used by many goroutines, leave, join and stop, while
-// messages and heartbeats come; a stopped agent sends nothing more, and the others find
-// each other.
+// TestAgentsAnytime: MS-A33: many goroutines use agents, which leave, join and stop while
+// messages and heartbeats arrive. A stopped agent sends nothing more, and the others find each
+// other.
 func TestAgentsAnytime(t *testing.T) {
 	spec.Covers(t, "MS-A33")
 	const n = 5
@@ -163,7 +163,7 @@ func TestAgentsAnytime(t *testing.T) {
 	tick, late := time.NewTicker(5*time.Millisecond), time.After(20*time.Second)
 	defer tick.Stop()
 	for _, a := range agents[:n-1] {
-		_ = a.Join(0) // it may have left last
+		_ = a.Join(0) // in case the node's last call was Leave
 	}
 	for _, a := range agents[:n-1] {
 		for !knows(a, n-1) {

@@ -9,9 +9,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestAgents: MS-9, MS-10, MS-40, MS-A14, MS-A30, MS-A33: whole stacks boot, see a
-// death by its connections and a silent one by its heartbeats, a restart, a goodbye
-// with its code, and a node that comes back in the same process.
+// TestAgents: MS-9, MS-10, MS-40, MS-A14, MS-A30, MS-A33: agents on whole stacks boot; they
+// notice a death by broken connections, a silent node by missing heartbeats, a restart, a
+// goodbye with its code, and a node that comes back in the same process.
 func TestAgents(t *testing.T) {
 	spec.Covers(t, "MS-9", "MS-10", "MS-40", "MS-A14", "MS-A30", "MS-A33")
 	const n = 20
@@ -68,8 +68,8 @@ func TestAgents(t *testing.T) {
 	c.until(30*time.Second, func() bool { return c.all(n) })
 }
 
-// TestAgentAttributes: MS-70, MS-74, MS-85, MS-89: what a node writes comes to all,
-// in the order in which it was written; a late listener is told of it, too.
+// TestAgentAttributes: MS-70, MS-74, MS-85, MS-89: all nodes get the attributes that a node
+// writes, in the order in which it writes them, and so does a listener that begins later.
 func TestAgentAttributes(t *testing.T) {
 	spec.Covers(t, "MS-70", "MS-74", "MS-85", "MS-89")
 	const n = 16
@@ -131,8 +131,8 @@ func TestAgentAttributes(t *testing.T) {
 	}
 }
 
-// TestAgentMonitor: MS-60, MS-A14, MS-A32: a monitor hears of a killed process long
-// before a heartbeat would tell.
+// TestAgentMonitor: MS-60, MS-A14, MS-A32: a monitor is notified of a killed process long
+// before heartbeats would show its death.
 func TestAgentMonitor(t *testing.T) {
 	spec.Covers(t, "MS-60", "MS-A14", "MS-A32")
 	const n = 16

@@ -7,10 +7,10 @@ import (
 	"ulnet/gossip/zone"
 )
 
-// BenchmarkIdleAgents is what a node of a zone at rest costs: its machine, its agent, and
-// portals and LNet below, both ways; the simulated network, too. The work is that of its
-// links, of which it has as many in a large zone as here. An operation is a second of
-// all nodes; core-% is the part of a core that one of them takes.
+// BenchmarkIdleAgents measures the cost of a node in a zone at rest: its machine and agent,
+// portals and LNet below, in both directions, and the simulated network. The cost depends on
+// the number of links of a node, which is the same in a large zone. An operation is a second of
+// all nodes; core-% is the share of a core that one node takes.
 func BenchmarkIdleAgents(b *testing.B) {
 	const n = 64
 	c := newCluster(b, n, func(_ int, cfg *zone.Config) { cfg.MaxMessage = manyMessage })

@@ -18,17 +18,17 @@ import (
 	"ulnet/portals"
 )
 
-// cluster is agents on simulated hosts.
+// cluster has agents on simulated hosts.
 type cluster struct {
 	t      testing.TB
 	fabric *simlnd.Fabric
 	change func(i int, c *zone.Config)
-	number func(h *simlnd.Host) uint64 // of an incarnation; nil: the host's
-	lean   bool                        // listeners remember how many are there, no more
-	sizes  []int                       // what they remember
+	number func(h *simlnd.Host) uint64 // number of an incarnation; nil: that of the host
+	lean   bool                        // listeners remember only the number of members
+	sizes  []int                       // numbers of members that listeners remember
 	agents []*zone.Agent
 	tables []*portals.Table
-	views  []map[zone.ID]zone.Version // what a listener makes of the events
+	views  []map[zone.ID]zone.Version // members according to the events of a listener
 	events [][]zone.Event
 	at     [][]time.Duration
 }
@@ -87,7 +87,7 @@ func (c *cluster) boot(h, _ *simlnd.Host) {
 	}
 }
 
-// config is the configuration of a node's agent.
+// config returns the configuration of a node's agent.
 func (c *cluster) config(i int) zone.Config {
 	cfg := zone.Config{
 		Zone: "test", Self: agentID(i), Bootstrap: []zone.ID{agentID(0), agentID(1)}, Seed: uint64(i) + 1,
@@ -98,7 +98,8 @@ func (c *cluster) config(i int) zone.Config {
 	return cfg
 }
 
-// told plays an event into a view, and checks that it can be (MS-9).
+// told applies an event to the view of a listener, and checks that the event is possible
+// (MS-9).
 func (c *cluster) told(i int, e zone.Event) {
 	if c.lean {
 		switch e.Kind {
@@ -129,7 +130,7 @@ func (c *cluster) run(d time.Duration) {
 	}
 }
 
-// until lets time pass until something is so, and returns how long it took.
+// until lets time pass until a condition holds, and returns how long that took.
 func (c *cluster) until(most time.Duration, ok func() bool) time.Duration {
 	c.t.Helper()
 	begin := c.fabric.Now()
@@ -142,7 +143,8 @@ func (c *cluster) until(most time.Duration, ok func() bool) time.Duration {
 	return c.fabric.Now() - begin
 }
 
-// all reports whether all nodes but some have so many members, and listeners know them.
+// all reports whether all nodes except some have the given number of members, and their
+// listeners, too.
 func (c *cluster) all(members int, but ...int) bool {
 	for i, a := range c.agents {
 		if slices.Contains(but, i) {
@@ -155,7 +157,7 @@ func (c *cluster) all(members int, but ...int) bool {
 	return true
 }
 
-// do has something done at a node.
+// do calls f with the agent of a node, on the node's host.
 func (c *cluster) do(i int, f func(a *zone.Agent)) {
 	c.fabric.Do(sim.NodeID(i), func(*simlnd.Host) { f(c.agents[i]) })
 }

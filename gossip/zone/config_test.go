@@ -9,8 +9,8 @@ import (
 	"ulnet/portals/portalstest"
 )
 
-// TestConfigReachesMachine: each field that the two configurations share is handed on, and
-// the machine has none that a program cannot set but those for simulations.
+// TestConfigReachesMachine: the agent passes on each field that both configurations share. The
+// machine's has no other fields, except those for simulations.
 func TestConfigReachesMachine(t *testing.T) {
 	keys, err := keyring.NewKeys([]byte("a key that is long enough"))
 	if err != nil {
@@ -21,7 +21,7 @@ func TestConfigReachesMachine(t *testing.T) {
 	}, "Table", "Wire")
 }
 
-// TestPaper: the parameters of the evaluation in the design (MS-102).
+// TestPaper: Paper has the parameters of the evaluation in the design (MS-102).
 func TestPaper(t *testing.T) {
 	spec.Covers(t, "MS-102")
 	p := Paper

@@ -10,7 +10,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// hierarchy is three supervisors, then zones of five nodes.
+// hierarchy returns three supervisors, followed by zones of five nodes each.
 func hierarchy(t *testing.T, zones int) *cluster {
 	const supervisors, size = 3, 5
 	var management []zone.ID
@@ -28,7 +28,7 @@ func hierarchy(t *testing.T, zones int) *cluster {
 	})
 }
 
-// census reports whether all supervisors but some know these sizes of zones.
+// census reports whether all supervisors except one know these sizes of zones.
 func (c *cluster) census(but int, sizes ...int) func() bool {
 	return func() bool {
 		for i := range 3 {
@@ -50,8 +50,8 @@ func (c *cluster) census(but int, sizes ...int) func() bool {
 }
 
 // TestAgentHierarchy: MS-95, MS-96, MS-97, MS-98, MS-99, MS-100: two base zones and a
-// management zone of whole stacks: the census is right at all supervisors, also after
-// the death of a delegate and of a supervisor, and a query returns the members of a zone.
+// management zone of whole stacks: the census is right at all supervisors, even after the death
+// of a delegate and of a supervisor, and a query returns the members of a zone.
 func TestAgentHierarchy(t *testing.T) {
 	spec.Covers(t, "MS-95", "MS-96", "MS-97", "MS-98", "MS-99", "MS-100", "MS-A24")
 	c := hierarchy(t, 2)

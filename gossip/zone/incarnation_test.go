@@ -19,8 +19,8 @@ func closed(t *testing.T, a *zone.Agent) {
 	}
 }
 
-// TestAgentStop: a node that stops is dead to the others, reports no more events, and
-// returns an error to its users.
+// TestAgentStop: when an agent stops, the other nodes consider its node dead; it reports no
+// more events, and returns an error to its users.
 func TestAgentStop(t *testing.T) {
 	const n = 4
 	c := newCluster(t, n, nil)
@@ -49,9 +49,9 @@ func TestAgentStop(t *testing.T) {
 	}
 }
 
-// TestAgentAgain: MS-6, MS-A33, MS-A17: another agent of the same node, in the same
-// process, is a new incarnation: the others are told, and its first write counts, though the
-// incarnation before had written more.
+// TestAgentAgain: MS-6, MS-A33, MS-A17: another agent on the same node, in the same process, is
+// a new incarnation: other nodes report that, and its first write replaces those of the earlier
+// incarnation, which wrote more often.
 func TestAgentAgain(t *testing.T) {
 	spec.Covers(t, "MS-6", "MS-A17", "MS-A33")
 	const n = 8
@@ -97,9 +97,9 @@ func TestAgentAgain(t *testing.T) {
 	c.until(20*time.Second, func() bool { return c.all(n) && shown(77)() })
 }
 
-// TestAgentKeeps: MS-A2, MS-6: a node whose clock was put back outbids what the others
-// know of it, and stores the number before it sends it: its next incarnation begins above,
-// and needs no refutation.
+// TestAgentKeeps: MS-A2, MS-6: a node whose clock was put back takes a higher number than the
+// others know, and stores it before sending it. Its next incarnation begins above that, and
+// needs no refutation.
 func TestAgentKeeps(t *testing.T) {
 	spec.Covers(t, "MS-6", "MS-A2")
 	const n, victim = 6, 2

@@ -15,17 +15,17 @@ import (
 
 var large = flag.Bool("large", false, "test 2048 agents, not 256")
 
-// manyMessage is what a view of some thousand members needs, many times over: buffers
-// have this size, and of larger ones a zone in one process would need very many.
+// manyMessage is many times the size of a view of some thousand members. Buffers have this
+// size: a zone in one process needs so many that larger ones would take too much memory.
 const manyMessage = 64 << 10
 
-// TestAgentsMany: MS-4, MS-104, MS-105: a zone of many whole stacks boots at once, sees the
-// death of some of them and their return, and at rest does nothing but beat.
+// TestAgentsMany: MS-4, MS-104, MS-105: a zone of many whole stacks boots at once, notices the
+// death of some of them and their return, and sends only heartbeats at rest.
 func TestAgentsMany(t *testing.T) {
 	spec.Covers(t, "MS-4", "MS-58", "MS-104", "MS-105")
 	n, victims := 256, 16
 	switch {
-	case raceEnabled: // one goroutine: there is nothing to race with
+	case raceEnabled: // a single goroutine, which cannot have a race
 		n, victims = 24, 2
 	case testing.Short():
 		n, victims = 64, 4

@@ -26,9 +26,9 @@ func (c *stubClock) AfterFunc(d time.Duration, f func()) machine.Timer {
 	return stubTimer{}
 }
 
-// TestAgentQueries: MS-99: a question ends once: with all parts of its answer, or when
-// there is none in time, when it never ends, and when the agent stops. Answers to others
-// are nothing to it, and open questions are bounded.
+// TestAgentQueries: MS-99: a query ends once: with all parts of its answer, after a timeout,
+// also if the answer never ends, and when the agent stops. Answers to other queries have no
+// effect, and the number of pending queries is bounded.
 func TestAgentQueries(t *testing.T) {
 	spec.Covers(t, "MS-99", "MS-110")
 	clock := &stubClock{}

@@ -10,8 +10,8 @@ import (
 	"ulnet/portals/node"
 )
 
-// TestSelfByDefault: a node whose configuration names none is called by its host's name, and
-// reached at all of its NIDs.
+// TestSelfByDefault: a node without a configured id has the name of its host, and all NIDs of
+// the node.
 func TestSelfByDefault(t *testing.T) {
 	port, err := loopback.FreePort(netip.MustParseAddr("127.0.85.3"))
 	if err != nil {
@@ -28,7 +28,7 @@ func TestSelfByDefault(t *testing.T) {
 	}
 	want, wrong := zone.NewID(host, n.NIDs()...)
 	a, err := zone.New(n.Table(), zone.Config{Zone: "z"})
-	if wrong != nil { // the host has a name that no node can have: that is said
+	if wrong != nil { // the name of this host is not valid for a node, which the error says
 		if err == nil {
 			t.Errorf("starts as %q: want %v", host, wrong)
 		}

@@ -16,7 +16,7 @@ import (
 // nth returns the id of a node.
 func nth(i int) ID { return MustParseID(fmt.Sprintf("n%d=10.0.0.%d@tcp", i, i)) }
 
-// TestAgentShorten: MS-9, MS-10: what a slow listener is not told leaves joins and
+// TestAgentShorten: MS-9, MS-10: the events that are left for a slow listener are joins and
 // leaves in turn, and the latest attributes.
 func TestAgentShorten(t *testing.T) {
 	spec.Covers(t, "MS-9", "MS-10")
@@ -45,14 +45,14 @@ func TestAgentShorten(t *testing.T) {
 	}
 }
 
-// stillClock never lets time pass.
+// stillClock is a clock that stands still.
 type stillClock struct{ machine.Clock }
 
 func (stillClock) AfterFunc(time.Duration, func()) machine.Timer { return nil }
 
-// TestAgentSlowListener: what waits for a listener that never comes back is bounded by
-// what there is in the zone, however much happens: nodes come and go, and their
-// attributes get other names all the time.
+// TestAgentSlowListener: the size of the queue for a listener that never returns is bounded by
+// the size of the zone, however much happens: nodes come and go, and their attributes get other
+// keys all the time.
 func TestAgentSlowListener(t *testing.T) {
 	u := &watcher{w: &watchers{clock: stillClock{}}, most: queueWeight}
 	list := make([]Attribute, 100)

@@ -9,9 +9,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestAgentLoss: MS-A30: all messages that fail with a connection are one loss, also
-// together with the end of the connection: a peer is suspected when what was sent
-// after that fails, too.
+// TestAgentLoss: MS-A30: all messages that fail together with a connection count as one loss,
+// also together with the report that the connection ended. A peer is suspected if a message
+// that was sent after that fails, too.
 func TestAgentLoss(t *testing.T) {
 	spec.Covers(t, "MS-A30")
 	s := newSolo(t, 4, Config{})
@@ -25,7 +25,7 @@ func TestAgentLoss(t *testing.T) {
 		s.now += time.Millisecond
 		st.Step(s.now, in, &out)
 	}
-	step(AddressedInput{}) // something is sent
+	step(AddressedInput{}) // messages are sent
 	sent := out.Step
 	failed := func(step uint64) AddressedInput {
 		return AddressedInput{Input: Input{Kind: Failed}, About: testID(1), Sent: step}
@@ -43,7 +43,7 @@ func TestAgentLoss(t *testing.T) {
 		t.Fatal("messages of one connection count as two losses")
 	}
 	step(AddressedInput{Input: Input{Kind: Down}, About: testID(1)})
-	step(failed(probe)) // it was on the connection that has just ended
+	step(failed(probe)) // the probe was sent on the connection that has just ended
 	if l := link(); l == nil || l.state != up || !l.probing {
 		t.Fatal("the end of a connection and a message on it count as two losses")
 	}

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestAlive is PROCESSALIVE (Alg. 1, lines 1 to 9).
+// TestAlive tests PROCESSALIVE (Alg. 1, lines 1 to 9).
 func TestAlive(t *testing.T) {
 	spec.Covers(t, "MS-13", "MS-14", "MS-41", "MS-42", "MS-44", "MS-45", "MS-A5", "MS-A6")
 	t.Run("MS-41 unknown joins", func(t *testing.T) {
@@ -63,7 +63,8 @@ func TestAlive(t *testing.T) {
 	})
 }
 
-// TestAliveOfOthers: a newer version clears suspicions; what others say of this node itself.
+// TestAliveOfOthers: a newer version clears suspicions; versions of this node itself that
+// others report.
 func TestAliveOfOthers(t *testing.T) {
 	spec.Covers(t, "MS-7", "MS-43")
 	t.Run("MS-43 suspicions of older versions go", func(t *testing.T) {
@@ -73,11 +74,11 @@ func TestAliveOfOthers(t *testing.T) {
 		}
 		s.alive(2, v(7, 3))
 		s.suspicion(3, 2, v(7, 3))
-		s.alive(2, v(7, 3)) // the same version does not refute it
+		s.alive(2, v(7, 3)) // the same version does not refute a report
 		if n := len(s.m.suspicions.on(s.ref[2])); n != 1 {
 			t.Errorf("%d reports after an equal version", n)
 		}
-		s.suspicion(4, 2, v(7, 5)) // there is such a version: the older report was refuted
+		s.suspicion(4, 2, v(7, 5)) // a newer version exists, so the older report was refuted
 		s.alive(2, v(7, 5))
 		if r := s.m.suspicions.on(s.ref[2]); len(r) != 1 || r[0].by != s.ref[4] {
 			t.Errorf("reports %v", r)
@@ -90,7 +91,7 @@ func TestAliveOfOthers(t *testing.T) {
 	t.Run("MS-7 nobody else raises a version", func(t *testing.T) {
 		s := newSolo(t, 5, Config{})
 		s.alive(0, v(10, 8))
-		if s.m.ver != v(10, 9) { // it is one more, and our own
+		if s.m.ver != v(10, 9) { // this node's version is one above the reported one
 			t.Errorf("own version %v", s.m.ver)
 		}
 		s.want(Event{Kind: Clash, Node: s.ref[0], Version: v(10, 8)}, Event{Kind: Refuted, Node: s.ref[0], Version: v(10, 9)})
@@ -99,7 +100,7 @@ func TestAliveOfOthers(t *testing.T) {
 	})
 }
 
-// TestLeave is PROCESSLEAVE (Alg. 1, lines 10 to 15).
+// TestLeave tests PROCESSLEAVE (Alg. 1, lines 10 to 15).
 func TestLeave(t *testing.T) {
 	spec.Covers(t, "MS-12", "MS-46", "MS-47", "MS-51", "MS-52", "MS-57", "MS-A3", "MS-A4", "MS-A28",
 		"MS-A33")
@@ -135,7 +136,7 @@ func TestLeave(t *testing.T) {
 		s.delta(0, 1, 0) // forwarded, once
 		s.leave(2, v(7, 3), 0)
 		s.delta(0, 1, 0)
-		s.alive(2, v(7, 3)) // the Alive was overtaken: no ghost
+		s.alive(2, v(7, 3)) // this Alive arrives after the goodbye, and does not add the node
 		s.want()
 		s.is(2, inHistory, v(7, 3))
 		s.alive(2, v(8, 1))
@@ -145,7 +146,7 @@ func TestLeave(t *testing.T) {
 		s := newSolo(t, 5, Config{})
 		s.leave(0, v(10, 1), 0)
 		s.want(Event{Kind: Refuted, Node: s.ref[0], Version: v(10, 2)})
-		s.leave(0, v(10, 1), 0) // the same again
+		s.leave(0, v(10, 1), 0) // the same goodbye again
 		s.want()
 		s.is(0, inView, v(10, 2))
 	})
@@ -161,7 +162,7 @@ func TestLeave(t *testing.T) {
 	})
 }
 
-// acquainted makes a machine with a view of n nodes, Δ sent.
+// acquainted makes a machine with a view of n nodes, which has sent Δ.
 func acquainted(t *testing.T, n int, cfg Config) *solo {
 	t.Helper()
 	s := newSolo(t, n, cfg)
@@ -172,7 +173,7 @@ func acquainted(t *testing.T, n int, cfg Config) *solo {
 	return s
 }
 
-// TestSuspicion is PROCESSSUSPICION (Alg. 1, lines 16 to 23).
+// TestSuspicion tests PROCESSSUSPICION (Alg. 1, lines 16 to 23).
 func TestSuspicion(t *testing.T) {
 	spec.Covers(t, "MS-36", "MS-37", "MS-38", "MS-48", "MS-49", "MS-50", "MS-A2", "MS-A5")
 	t.Run("MS-37 MS-49 older than the view", func(t *testing.T) {
@@ -186,7 +187,7 @@ func TestSuspicion(t *testing.T) {
 		s.delta(0, 0, 1)
 		s.suspicion(3, 2, v(7, 3))
 		s.delta(0, 0, 1)
-		s.suspicion(3, 2, v(7, 4)) // newer: stored, and told (MS-A5: the view is raised silently)
+		s.suspicion(3, 2, v(7, 4)) // newer than the view: stored and forwarded (MS-A5: the view is raised without an event)
 		s.want()
 		s.delta(0, 0, 2)
 		s.is(2, inView, v(7, 4))
@@ -203,7 +204,7 @@ func TestSuspicion(t *testing.T) {
 			}
 			s.want(Event{Kind: Left, Node: s.ref[2], Version: v(7, 3), Cause: Dead})
 			s.is(2, inHistory, v(7, 3))
-			s.delta(0, 0, theta) // only suspicions travel
+			s.delta(0, 0, theta) // only the suspicions are forwarded
 		})
 	}
 	t.Run("MS-48 MS-A2 of itself, once", func(t *testing.T) {
@@ -215,7 +216,7 @@ func TestSuspicion(t *testing.T) {
 			t.Errorf("version %v, %d refuted before", s.m.ver, s.m.stats.Refuted)
 		}
 		s.delta(1, 0, 0)
-		s.suspicion(1, 0, v(12, 5)) // of an incarnation to come: the next one begins
+		s.suspicion(1, 0, v(12, 5)) // of a later incarnation of this node: it begins the next one
 		s.want(Event{Kind: Refuted, Node: s.ref[0], Version: v(13, 1)})
 	})
 	t.Run("MS-A2 too far ahead", func(t *testing.T) {
@@ -230,7 +231,7 @@ func TestSuspicion(t *testing.T) {
 	})
 }
 
-// TestSuspicionBelieved is which reports count.
+// TestSuspicionBelieved: which reports count.
 func TestSuspicionBelieved(t *testing.T) {
 	spec.Covers(t, "MS-A1", "MS-A5", "MS-A29")
 	t.Run("MS-A5 of an incarnation not seen yet", func(t *testing.T) {
@@ -246,19 +247,19 @@ func TestSuspicionBelieved(t *testing.T) {
 		s.suspicion(3, 2, v(7, 3))
 		s.suspicion(4, 2, v(7, 3))
 		s.is(2, inView, v(7, 3))
-		s.leave(4, v(7, 3), 0) // its report goes with it
+		s.leave(4, v(7, 3), 0) // the reporter's report is dropped with it
 		s.suspicion(5, 2, v(7, 3))
 		s.is(2, inView, v(7, 3))
 	})
 	t.Run("MS-A1 views of two and three", func(t *testing.T) {
 		two := acquainted(t, 2, Config{})
-		two.suspicion(1, 1, v(7, 3)) // no node suspects itself
+		two.suspicion(1, 1, v(7, 3)) // a node cannot suspect itself
 		two.is(1, inView, v(7, 3))
 		two.suspicion(0, 1, v(7, 3))
 		two.is(1, inHistory, v(7, 3))
 
 		three := acquainted(t, 3, Config{})
-		three.suspicion(1, 2, v(7, 3)) // a broken link between 1 and 2
+		three.suspicion(1, 2, v(7, 3)) // a broken link between nodes 1 and 2
 		three.suspicion(2, 1, v(7, 3))
 		three.is(1, inView, v(7, 3))
 		three.is(2, inView, v(7, 3))

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// offer and give are a neighbour's digest and data.
+// offer and give deliver a neighbour's digest and data.
 func (s *solo) offer(i int, owner int, inc, u uint64) {
 	s.t.Helper()
 	s.hear(i, v(7, 1), wire.Message{Kind: wire.AttributeDigest, Lists: &wire.Lists{Tables: []wire.TableVersion{{Owner: s.ref[owner], Inc: inc, U: u}}}})
@@ -20,7 +20,8 @@ func (s *solo) give(i int, d wire.TableData) {
 	s.hear(i, v(7, 1), wire.Message{Kind: wire.AttributeData, Lists: &wire.Lists{Data: []wire.TableData{d}}})
 }
 
-// withNeighbours makes a machine with four neighbours and a member, 5, that is none.
+// withNeighbours makes a machine with four neighbours, and a member, 5, that is not a
+// neighbour.
 func withNeighbours(t *testing.T) *solo {
 	t.Helper()
 	s := newSolo(t, 8, Config{})
@@ -52,7 +53,7 @@ func TestAlgorithm2(t *testing.T) {
 		if s.count(wire.AttributeRequest) != 0 {
 			t.Error("asked twice")
 		}
-		s.offer(3, 5, 7, 4) // newer than what was asked for
+		s.offer(3, 5, 7, 4) // newer than the requested version
 		if s.count(wire.AttributeRequest) != 1 {
 			t.Error("not asked for newer ones")
 		}
@@ -60,13 +61,13 @@ func TestAlgorithm2(t *testing.T) {
 	t.Run("MS-75 MS-83 MS-85 MS-A16 data", func(t *testing.T) {
 		s := withNeighbours(t)
 		s.offer(1, 5, 7, 9)
-		s.give(1, wire.TableData{Owner: s.ref[5], Inc: 7, To: 3, Last: true, Entries: entries(0, 3)}) // less: the table was reset meanwhile
+		s.give(1, wire.TableData{Owner: s.ref[5], Inc: 7, To: 3, Last: true, Entries: entries(0, 3)}) // less than offered: the table was reset meanwhile
 		r := s.m.attributes.of[s.ref[5]]
 		if len(s.out.Events) != 1 || len(s.out.Events[0].Keys) != 3 || r.u != 3 || r.pending != 3 || r.target != 0 || r.notified != 3 {
 			t.Errorf("events %+v, %+v", s.out.Events, r)
 		}
 		s.give(2, wire.TableData{Owner: s.ref[5], Inc: 7, To: 2, Last: true, Entries: entries(0, 2)})
-		s.want() // older
+		s.want() // an older version
 		s.offer(2, 5, 7, 4)
 		if s.count(wire.AttributeRequest) != 1 {
 			t.Error("MS-A16: nothing gets through any more")
@@ -97,7 +98,7 @@ func TestAlgorithm2(t *testing.T) {
 	})
 }
 
-// TestAlgorithm2Unanswered is what becomes of requests that get no data.
+// TestAlgorithm2Unanswered: requests that get no data.
 func TestAlgorithm2Unanswered(t *testing.T) {
 	spec.Covers(t, "MS-82", "MS-84", "MS-87", "MS-A18", "MS-A21")
 	t.Run("MS-82 MS-84 nothing newer any more", func(t *testing.T) {
@@ -160,17 +161,17 @@ func TestAlgorithm2Rounds(t *testing.T) {
 	})
 }
 
-// TestAlgorithm2Owners is whose attributes count.
+// TestAlgorithm2Owners: which incarnations of owners have attributes that are taken over.
 func TestAlgorithm2Owners(t *testing.T) {
 	spec.Covers(t, "MS-70", "MS-88", "MS-90", "MS-A17", "MS-A18")
 	t.Run("MS-88 MS-90 MS-A17 lives", func(t *testing.T) {
 		s := withNeighbours(t)
 		s.give(1, wire.TableData{Owner: s.ref[5], Inc: 7, To: 6, Last: true, Entries: entries(0, 6)})
-		s.alive(5, v(8, 1)) // restarted: with fewer writes than before
+		s.alive(5, v(8, 1)) // the owner has restarted, and written less than before
 		if list, u := s.m.Attributes(s.ref[5]); len(list) > 0 || u > 0 {
 			t.Errorf("%d attributes of the life before", len(list))
 		}
-		s.offer(2, 5, 7, 6) // a slow neighbour still has those
+		s.offer(2, 5, 7, 6) // a slow neighbour still has the old attributes
 		if s.count(wire.AttributeRequest) > 0 {
 			t.Error("asked for a dead life's")
 		}
@@ -225,7 +226,7 @@ func TestAlgorithm2Owners(t *testing.T) {
 		if list, u := s.m.Attributes(s.m.self); len(list) != 1 || u != 1 {
 			t.Errorf("%d attributes, version %d", len(list), u)
 		}
-		s.offer(1, 0, 10, 6) // another node has newer ones: no write of ours would count
+		s.offer(1, 0, 10, 6) // another node has newer attributes of this node: they would hide this node's writes
 		s.want(Event{Kind: Refuted, Node: s.ref[0], Version: v(11, 1)})
 	})
 }

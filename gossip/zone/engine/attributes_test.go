@@ -41,8 +41,8 @@ func sameAttribute(a, b wire.Attribute) bool {
 	return a.Key == b.Key && string(a.Value) == string(b.Value) && a.U == b.U
 }
 
-// TestAttributes: a write reaches all members, in few rounds and few copies
-// (MS-70 to MS-72, MS-76, MS-85, MS-91, MS-A15, MS-A23).
+// TestAttributes: a write reaches all members, within few rounds and with few copies (MS-70 to
+// MS-72, MS-76, MS-85, MS-91, MS-A15, MS-A23).
 func TestAttributes(t *testing.T) {
 	spec.Covers(t, "MS-70", "MS-71", "MS-72", "MS-76", "MS-85", "MS-91", "MS-A15", "MS-A23", "MS-A31")
 	w := booted(t, 1, 64, Config{})
@@ -52,7 +52,7 @@ func TestAttributes(t *testing.T) {
 			changes++
 		}
 	}
-	for i := range 5 { // MS-85: five keys, one change
+	for i := range 5 { // MS-85: five keys in one event
 		w.nodes[9].set(fmt.Sprint("k", i), fmt.Sprint("v", i))
 	}
 	took := w.until(3*time.Second, w.replicated)
@@ -74,7 +74,7 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// TestAttributeVersions: each write is one version, and entries have distinct ones
+// TestAttributeVersions: each write makes one version, and entries have different versions
 // (MS-73, MS-89).
 func TestAttributeVersions(t *testing.T) {
 	spec.Covers(t, "MS-73", "MS-89")
@@ -108,7 +108,7 @@ func TestAttributeVersions(t *testing.T) {
 	}
 }
 
-// TestOrder: parts of a table that come in any order are never seen out of order, and
+// TestOrder: parts of a table may arrive in any order; users never see them out of order, and
 // no key is lost or comes back (MS-74, MS-89, MS-A19).
 func TestOrder(t *testing.T) {
 	spec.Covers(t, "MS-74", "MS-89", "MS-A19")
@@ -150,7 +150,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// split cuts data into parts.
+// split divides data into parts.
 func split(rng *rand.Rand, d wire.TableData) (parts []wire.TableData) {
 	for len(d.Entries) > 1 && rng.IntN(2) == 0 {
 		at := 1 + rng.IntN(len(d.Entries)-1)
@@ -162,8 +162,8 @@ func split(rng *rand.Rand, d wire.TableData) (parts []wire.TableData) {
 	return append(parts, d)
 }
 
-// sameUpTo checks that the replica of node 5 has all that its owner wrote up to a
-// version and did not write again.
+// sameUpTo checks that the replica of node 5 has all entries that its owner wrote up to a
+// version and has not written again.
 func (s *solo) sameUpTo(owner *replica, u uint64) {
 	s.t.Helper()
 	r := s.m.attributes.of[owner.owner]
@@ -174,8 +174,8 @@ func (s *solo) sameUpTo(owner *replica, u uint64) {
 	}
 }
 
-// TestAttributeLimits: maps are bounded at the owner, with an error that says so, and
-// at all others.
+// TestAttributeLimits: the size of attributes is bounded at the owner, which gets an error, and
+// at all other nodes.
 func TestAttributeLimits(t *testing.T) {
 	s := withNeighbours(t)
 	if err := s.m.Fits("", nil); !errors.Is(err, ErrKey) {
@@ -191,7 +191,7 @@ func TestAttributeLimits(t *testing.T) {
 			t.Errorf("too much: %v", err)
 		}
 	}
-	if list, u := s.m.Attributes(s.m.self); len(list) != 1 || u != 2 { // b was refused
+	if list, u := s.m.Attributes(s.m.self); len(list) != 1 || u != 2 { // the write of b was refused
 		t.Errorf("%d attributes, version %d", len(list), u)
 	}
 	var huge []wire.Attribute
@@ -204,8 +204,8 @@ func TestAttributeLimits(t *testing.T) {
 	}
 }
 
-// TestDeathCertificates: they go when all neighbours have had them for ten minutes, and
-// what they deleted does not come back (MS-89, MS-A22).
+// TestDeathCertificates: death certificates are dropped after all neighbours have had them for
+// ten minutes, and the deleted keys do not come back (MS-89, MS-A22).
 func TestDeathCertificates(t *testing.T) {
 	spec.Covers(t, "MS-89", "MS-A22")
 	w := booted(t, 1, 12, Config{})
@@ -227,7 +227,8 @@ func TestDeathCertificates(t *testing.T) {
 	if r.deaths != 0 || len(r.entries) != 1 || r.u != 39 || r.floor != 39 || n.m.attributes.of[n.m.self].deaths != 0 {
 		t.Errorf("%d certificates after ten minutes, version %d, floor %d", r.deaths, r.u, r.floor)
 	}
-	// A node with versions before those gets everything, and drops what is not in it.
+	// A node with older versions than these gets the whole table, and drops keys that are not in
+	// it.
 	old := replica{owner: r.owner, inc: r.inc}
 	for i := range uint64(20) {
 		old.put(wire.Attribute{Key: fmt.Sprint(i), U: i + 1}, 0)
@@ -239,7 +240,8 @@ func TestDeathCertificates(t *testing.T) {
 	}
 }
 
-// TestAttributeFaults: attributes agree in the end, whatever happened (MS-71, MS-74).
+// TestAttributeFaults: attributes are equal in the end, whatever faults occurred (MS-71,
+// MS-74).
 func TestAttributeFaults(t *testing.T) {
 	spec.Covers(t, "MS-71", "MS-74")
 	seeds := uint64(40)
@@ -266,7 +268,7 @@ func TestAttributeFaults(t *testing.T) {
 		}
 		w.calm()
 		w.until(time.Minute, func() bool { return w.agree() && w.replicated() })
-		for _, n := range w.nodes { // what listeners were told is what there is
+		for _, n := range w.nodes { // the events of listeners give the attributes that exist
 			for _, o := range w.nodes {
 				own, _ := o.m.Attributes(o.m.self)
 				if told := n.keys[o.id]; n != o && len(told) != len(own) {

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestForgedReports: the memory for nodes that suspect all others is bounded, and reports in
-// the name of another node do not count at that node itself (MS-36, MS-A1).
+// TestForgedReports: the memory for reports of nodes that suspect all others is bounded, and a
+// node ignores reports that others make in its own name (MS-36, MS-A1).
 func TestForgedReports(t *testing.T) {
 	spec.Covers(t, "MS-36", "MS-A1")
 	s := acquainted(t, 400, Config{Threshold: 3, Successors: 3})
@@ -33,8 +33,8 @@ func TestForgedReports(t *testing.T) {
 	}
 }
 
-// TestRefusedForEver: a peer that removes this node whatever it says, or can not take it
-// in, is asked rarely, and not suspected (MS-A12).
+// TestRefusedForEver: a peer that removes this node whatever its version is, or has no room for
+// it, is asked rarely, and is not suspected (MS-A12).
 func TestRefusedForEver(t *testing.T) {
 	spec.Covers(t, "MS-A12")
 	for _, answer := range []wire.Message{
@@ -60,7 +60,7 @@ func TestRefusedForEver(t *testing.T) {
 	}
 }
 
-// TestNoRoom: a node that does not fit the view gets an answer that says so, and no link.
+// TestNoRoom: a node for which the view has no room gets an answer that says so, and no link.
 func TestNoRoom(t *testing.T) {
 	s := acquainted(t, 4, Config{MaxMembers: 4})
 	r, err := s.m.cfg.Table.Add(testID(4))
@@ -105,7 +105,7 @@ func TestBoundedAnswers(t *testing.T) {
 	}
 }
 
-// TestWaitingOffers: offers of attributes of nodes that never come make room for others
+// TestWaitingOffers: offers of attributes of nodes that never join are dropped for newer ones
 // (MS-A18).
 func TestWaitingOffers(t *testing.T) {
 	spec.Covers(t, "MS-A18")
@@ -140,8 +140,8 @@ func TestHighestIncarnation(t *testing.T) {
 	}
 }
 
-// TestStrangerHeard: a message of a node of which no more than its short form is known,
-// and that it left, is answered to where it came from (MS-52).
+// TestStrangerHeard: a message of a node of which only the short form of its id is known, and
+// that it has left, is answered to the NID that it came from (MS-52).
 func TestStrangerHeard(t *testing.T) {
 	spec.Covers(t, "MS-52")
 	s := newSolo(t, 2, Config{Wire: true})

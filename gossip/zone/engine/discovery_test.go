@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// sole makes a machine with so many bootstraps, of nodes that the test plays.
+// sole makes a machine with the given number of bootstrap nodes, which the test plays.
 func sole(t *testing.T, boots, nodes int) *solo {
 	t.Helper()
 	var list []wire.ID
@@ -19,8 +19,8 @@ func sole(t *testing.T, boots, nodes int) *solo {
 	return newSolo(t, nodes, Config{Bootstrap: append(list, testID(0))})
 }
 
-// TestDiscoveryTargets: those of the bootstraps that are not in the view, and of the
-// history but for those that said goodbye (MS-11, MS-16, MS-A8).
+// TestDiscoveryTargets: discovery asks the bootstrap nodes that are not in the view, and the
+// nodes of the history that did not say goodbye (MS-11, MS-16, MS-A8).
 func TestDiscoveryTargets(t *testing.T) {
 	spec.Covers(t, "MS-11", "MS-16", "MS-17", "MS-A8")
 	t.Run("MS-11 none", func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestDiscoveryTargets(t *testing.T) {
 			s.removed(i, v(7, 1))
 		}
 		s.leave(7, v(7, 1), 0) // a goodbye
-		s.leave(1, v(7, 1), 0) // of a bootstrap
+		s.leave(1, v(7, 1), 0) // a goodbye of a bootstrap node
 		seen := map[wire.Ref]int{}
 		const draws = 6000
 		for range draws {
@@ -64,7 +64,7 @@ func TestDiscoveryTargets(t *testing.T) {
 		s.alive(1, v(7, 1))
 		s.alive(2, v(7, 1))
 		s.removed(1, v(7, 1))
-		sent := s.pass(time.Second) // in B and in H: it counts as of the history
+		sent := s.pass(time.Second) // in B and in H: it counts as one of the history
 		if countKind(sent, wire.DiscoveryRequest) == 0 {
 			t.Error("not asked")
 		}
@@ -121,10 +121,10 @@ func TestDiscoveryAnswers(t *testing.T) {
 	if reply.Flags != wire.Healing || s.m.ver != v(10, 2) {
 		t.Errorf("answer %+v, own version %v", reply, s.m.ver)
 	}
-	s.delta(2, 0, 0) // and has all hear of it
+	s.delta(2, 0, 0) // and spreads it
 
-	// The requester: what it holds to be gone, but is alive on the other side, is asked
-	// at once, at most 8 at a time.
+	// The requester asks at once the nodes that it has in its history but that are alive on the
+	// other side, at most 8 at a time.
 	for i := 4; i < 9; i++ {
 		s.alive(i, v(7, 1))
 		s.removed(i, v(7, 5))
@@ -166,8 +166,8 @@ func TestDiscoveryAnswers(t *testing.T) {
 	}
 }
 
-// TestHistoryBounds: the history is pruned by age once it is large, and always by
-// number (MS-12, MS-15, MS-A10).
+// TestHistoryBounds: once it is large the history is pruned by age, and its length is always
+// bounded (MS-12, MS-15, MS-A10).
 func TestHistoryBounds(t *testing.T) {
 	spec.Covers(t, "MS-12", "MS-15", "MS-A4", "MS-A10")
 	s := newSolo(t, 8000, Config{})
@@ -181,10 +181,10 @@ func TestHistoryBounds(t *testing.T) {
 		s.unanswered()
 	}
 	gone(1, 2000)
-	if n := s.m.view.gone; n != 1999 { // above the soft limit, but young
+	if n := s.m.view.gone; n != 1999 { // above the soft limit, but the nodes left recently
 		t.Errorf("%d in the history", n)
 	}
-	s.alive(5, v(7, 1)) // stale
+	s.alive(5, v(7, 1)) // a stale version
 	s.want()
 	for range 120 {
 		s.now += time.Second
@@ -194,14 +194,14 @@ func TestHistoryBounds(t *testing.T) {
 	if n := s.m.view.gone; n > softHistoryMin+softHistory || n < softHistoryMin {
 		t.Errorf("%d in the history after two minutes", n)
 	}
-	s.alive(5, v(7, 1)) // forgotten: it could be any node
+	s.alive(5, v(7, 1)) // the node was forgotten, and is treated as an unknown one
 	s.want(Event{Kind: Joined, Node: s.ref[5], Version: v(7, 1)})
 	gone(2001, 8000)
 	if n := s.m.view.gone; n > hardHistoryMin+2*hardHistory {
 		t.Errorf("%d in the history, young as they are", n)
 	}
 
-	far := newSolo(t, 3, Config{}) // strangers that left: a ring of them (MS-A4)
+	far := newSolo(t, 3, Config{}) // unknown nodes that left are kept in a bounded list (MS-A4)
 	for i := range uint64(3 * maxStrangers) {
 		r, err := far.m.cfg.Table.AddShort(1000 + i)
 		if err != nil {
@@ -214,8 +214,8 @@ func TestHistoryBounds(t *testing.T) {
 	}
 }
 
-// TestManyIds: a machine with a table to itself forgets ids that it does not need, and
-// refuses more members than it has room for.
+// TestManyIds: a machine with a table of its own removes ids that it does not need, and refuses
+// more members than it has room for.
 func TestManyIds(t *testing.T) {
 	m, err := New(Config{Zone: "test", Self: testID(0), Wire: true, Table: NewTable(300), MaxMembers: 100})
 	if err != nil {

@@ -19,8 +19,8 @@ func booted(t *testing.T, seed uint64, n int, cfg Config) *world {
 	return w
 }
 
-// TestManyFail: many that fail at once are removed by all others, and no other node is
-// (MS-3, MS-9, MS-31, MS-32, MS-A1).
+// TestManyFail: if many nodes fail at once, all others remove them, and no other node (MS-3,
+// MS-9, MS-31, MS-32, MS-A1).
 func TestManyFail(t *testing.T) {
 	spec.Covers(t, "MS-3", "MS-9", "MS-31", "MS-32", "MS-A1")
 	for _, c := range []struct{ n, fail int }{{2, 1}, {3, 2}, {8, 7}, {32, 16}, {48, 5}} {
@@ -46,8 +46,8 @@ func TestManyFail(t *testing.T) {
 	}
 }
 
-// TestNeighbourhoodFails: a node that fails together with all its random neighbours is
-// found by those that then are its predecessors (MS-26, MS-33).
+// TestNeighbourhoodFails: if a node fails together with all its random neighbours, the nodes
+// that then precede it on the ring find out (MS-26, MS-33).
 func TestNeighbourhoodFails(t *testing.T) {
 	spec.Covers(t, "MS-26", "MS-33")
 	for seed := range effort.Of[uint64](2, 5, 5) {
@@ -64,9 +64,8 @@ func TestNeighbourhoodFails(t *testing.T) {
 	}
 }
 
-// TestPartitions: both sides of a partition remove each other and find each other
-// again: views are equal soon after the first contact across (MS-9, MS-19 to MS-21,
-// MS-A7).
+// TestPartitions: the sides of a partition remove each other, and find each other again: the
+// views are equal soon after the first contact across (MS-9, MS-19 to MS-21, MS-A7).
 func TestPartitions(t *testing.T) {
 	spec.Covers(t, "MS-9", "MS-19", "MS-20", "MS-21", "MS-A7")
 	for _, c := range []struct{ a, b int }{{2, 2}, {8, 2}, {1, 15}, {8, 8}, {50, 50}} {
@@ -82,7 +81,7 @@ func TestPartitions(t *testing.T) {
 					if n.i >= c.a {
 						side = c.b
 					}
-					// A single node does not conclude that all others failed.
+					// A single node does not conclude that all others have failed.
 					if side > 1 && n.m.Len() != side {
 						return false
 					}
@@ -134,7 +133,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestSlow: nodes so slow that messages queue remove no member (G-MS-8).
+// TestSlow: nodes so slow that messages queue at them do not remove a member (G-MS-8).
 func TestSlow(t *testing.T) {
 	spec.Covers(t, "G-MS-8")
 	for seed := range effort.Of[uint64](1, 3, 3) {
@@ -153,8 +152,8 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestLateMessage: a node that processes a message long after it came suspects no member
-// soon after (MS-A29).
+// TestLateMessage: a node that processes a message long after its arrival suspects no member
+// soon after that (MS-A29).
 func TestLateMessage(t *testing.T) {
 	spec.Covers(t, "MS-A29")
 	s := newSolo(t, 9, Config{})
@@ -182,8 +181,8 @@ func TestLateMessage(t *testing.T) {
 	}
 }
 
-// TestBrokenLink: one broken link between two of many removes no member, although both suspect
-// each other; and reports become rare (MS-38, MS-A1, MS-A2).
+// TestBrokenLink: one broken link between two of many nodes removes no member, although both
+// suspect each other, and their reports become rare (MS-38, MS-A1, MS-A2).
 func TestBrokenLink(t *testing.T) {
 	spec.Covers(t, "MS-38", "MS-A1", "MS-A2")
 	for _, n := range []int{3, 30} {
@@ -201,8 +200,8 @@ func TestBrokenLink(t *testing.T) {
 	}
 }
 
-// TestIllNode: a node that hears nothing, or fails to send for reasons of its own,
-// removes no member (MS-2, MS-A1).
+// TestIllNode: a node that receives nothing, or cannot send for a reason of its own, removes no
+// member (MS-2, MS-A1).
 func TestIllNode(t *testing.T) {
 	spec.Covers(t, "MS-2", "MS-A1")
 	deaf := booted(t, 1, 64, Config{})
@@ -228,8 +227,8 @@ func TestIllNode(t *testing.T) {
 	}
 }
 
-// TestMuted: a node most of whose links fail at once reports nothing before one is
-// confirmed, and then what still fails (MS-A1).
+// TestMuted: if most links of a node fail at once it files no report until one link proves
+// alive, and then reports those that still fail (MS-A1).
 func TestMuted(t *testing.T) {
 	spec.Covers(t, "MS-A1")
 	s := newSolo(t, 9, Config{})
@@ -240,12 +239,12 @@ func TestMuted(t *testing.T) {
 		s.step(Input{Kind: Down, Node: s.ref[i]})
 		s.step(Input{Kind: Failed, Node: s.ref[i]})
 	}
-	if n := s.m.stats.Filed; n != 4 || !s.m.blind.muted { // half of eight
+	if n := s.m.stats.Filed; n != 4 || !s.m.blind.muted { // half of the eight links
 		t.Errorf("%d suspicions, muted %v", n, s.m.blind.muted)
 	}
 	s.pass(500 * time.Millisecond)
 	s.hear(8, v(7, 1), wire.Message{Kind: wire.Heartbeat})
-	if s.m.blind.muted || s.count(wire.Heartbeat) != 2 { // the last chance of two
+	if s.m.blind.muted || s.count(wire.Heartbeat) != 2 { // two links are probed once more
 		t.Errorf("muted %v after a confirmation, %d heartbeats", s.m.blind.muted, s.count(wire.Heartbeat))
 	}
 	s.hear(5, v(7, 1), wire.Message{Kind: wire.Heartbeat})
@@ -255,15 +254,15 @@ func TestMuted(t *testing.T) {
 	}
 }
 
-// TestGhost: a node that misses a removal altogether is corrected by its neighbours
-// without another event, and one that was removed wrongly comes back (MS-63, MS-A9).
+// TestGhost: a node that missed a removal is corrected by its neighbours without another event,
+// and a node that was removed wrongly comes back (MS-63, MS-A9).
 func TestGhost(t *testing.T) {
 	spec.Covers(t, "MS-63", "MS-A9")
 	w := booted(t, 3, 40, Config{})
 	deaf, victim := w.nodes[4], w.nodes[11]
 	lost, begin := 0, w.now
 	w.lose = func(_, to *node, m *wire.Message) bool {
-		// A new neighbour tells of suspicions that are not decided yet.
+		// A new neighbour sends suspicions that are not decided yet.
 		early := m.Kind == wire.Base && w.now < begin+7*time.Second
 		if to == deaf && (m.Kind == wire.Update || m.Kind == wire.Notice || early) {
 			lost++
@@ -271,7 +270,7 @@ func TestGhost(t *testing.T) {
 		}
 		return false
 	}
-	for _, p := range victim.m.Neighbours(nil) { // a node that only hears of it
+	for _, p := range victim.m.Neighbours(nil) { // a node that only learns of the removal from others
 		if w.nodeOf(victim, p) == deaf {
 			deaf = w.nodes[(deaf.i+1)%len(w.nodes)]
 		}
@@ -283,7 +282,7 @@ func TestGhost(t *testing.T) {
 	}
 }
 
-// TestBoundedRepair: where hashes never agree what is exchanged becomes rare.
+// TestBoundedRepair: if hashes never agree, exchanges of everything become rare.
 func TestBoundedRepair(t *testing.T) {
 	s := newSolo(t, 3, Config{})
 	s.link(1, v(7, 1))
@@ -298,18 +297,18 @@ func TestBoundedRepair(t *testing.T) {
 	}
 }
 
-// TestRestarts: an incarnation that begins while the one before is still believed in replaces
-// it, also when its connection is reset after that (MS-6, MS-45, MS-A30).
+// TestRestarts: an incarnation that begins while others still consider the earlier one alive
+// replaces it, also if the reset of its connection arrives after that (MS-6, MS-45, MS-A30).
 func TestRestarts(t *testing.T) {
 	spec.Covers(t, "MS-6", "MS-45", "MS-A30", "MS-A33")
 	w := booted(t, 2, 12, Config{})
 	n := w.nodes[5]
 	n.up = false
-	n.start() // at once; no node noticed that the old process ended
+	n.start() // at once, before any node has noticed that the old process ended
 	w.until(5*time.Second, w.agree)
 	for _, o := range w.nodes {
 		if o.up && o.watched[n.i] {
-			o.input(o.incarnation, Input{Kind: Down}, n.id) // the reset comes late
+			o.input(o.incarnation, Input{Kind: Down}, n.id) // the reset arrives late
 		}
 	}
 	w.run(10 * time.Second)

@@ -10,8 +10,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestFewLeft: few that are left of many remove all that are gone, whether these refuse
-// messages or are silent, although each of the few then suspects more members than a
+// TestFewLeft: the few survivors of many nodes remove all nodes that are gone, whether these
+// refuse messages or are silent, although each survivor then suspects more members than a
 // credible reporter may (MS-1, MS-26, MS-A1). A single survivor cannot know.
 func TestFewLeft(t *testing.T) {
 	spec.Covers(t, "MS-1", "MS-26", "MS-A1")
@@ -62,8 +62,8 @@ func TestFewLeft(t *testing.T) {
 	})
 }
 
-// TestDeafNodes: nodes that receive nothing but are heard ask all others; no other node is
-// removed for that, nor are whole views sent (MS-2, MS-A1).
+// TestDeafNodes: nodes that receive nothing but still send ask all others; no other node is
+// removed because of that, and no whole views are sent (MS-2, MS-A1).
 func TestDeafNodes(t *testing.T) {
 	spec.Covers(t, "MS-2", "MS-A1")
 	for deaf := effort.Of(2, 1, 1); deaf <= 2; deaf++ {
@@ -82,8 +82,8 @@ func TestDeafNodes(t *testing.T) {
 	}
 }
 
-// TestOneWay: over a link that works one way suspicions become rare: they are refuted
-// each time, and all of the zone hears of it (MS-A2).
+// TestOneWay: over a link that works in one direction only, suspicions become rare, because
+// each is refuted, and the whole zone gets it (MS-A2).
 func TestOneWay(t *testing.T) {
 	spec.Covers(t, "MS-A2")
 	for _, n := range []int{3, 30} {
@@ -101,7 +101,7 @@ func TestOneWay(t *testing.T) {
 		}
 	}
 	s := acquainted(t, 6, Config{Threshold: 3, Successors: 3})
-	for filed := uint64(1); filed < 4; filed++ { // the dead is reported as soon as it may be again
+	for filed := uint64(1); filed < 4; filed++ { // the dead node is reported again as soon as that is allowed
 		s.suspicion(0, 2, v(7, uint32(2+filed)))
 		s.alive(2, v(7, uint32(3+filed)))
 		if s.m.stats.Filed != filed || !s.m.filings.early(s.m.now, s.ref[2], 7) || s.m.filings.early(s.m.now, s.ref[2], 8) {

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// went checks the history, the first to go first.
+// went checks the history, in the order in which nodes left.
 func (s *solo) went(want ...GoneStatus) {
 	s.t.Helper()
 	got := s.m.History()
@@ -21,8 +21,8 @@ func (s *solo) went(want ...GoneStatus) {
 	}
 }
 
-// TestGone: the history says when and why each node went, in the order in which they did,
-// until it is back (MS-12, MS-13).
+// TestGone: the history says when and why each node left, in that order, until the node is back
+// (MS-12, MS-13).
 func TestGone(t *testing.T) {
 	spec.Covers(t, "MS-12", "MS-13", "MS-111")
 	s := acquainted(t, 12, Config{})
@@ -30,7 +30,7 @@ func TestGone(t *testing.T) {
 	s.went(GoneStatus{ID: testID(1), Version: v(7, 3), Orderly: true, Cause: Said, Code: -3})
 	s.alive(1, v(8, 1))
 	s.went()
-	s.leave(1, v(8, 1), 0) // all at one instant
+	s.leave(1, v(8, 1), 0) // the goodbyes arrive at one instant
 	s.leave(1, v(8, 4), 5)
 	s.step(Input{Kind: Remove, Node: s.ref[2]})
 	s.suspicion(3, 5, v(7, 3))
@@ -49,12 +49,12 @@ func TestGone(t *testing.T) {
 		want[i].Ago = s.m.now - before
 	}
 	s.went(want...)
-	s.alive(5, v(7, 4)) // it refutes that
+	s.alive(5, v(7, 4)) // the node refutes that
 	s.went(want[0], want[1], want[3])
 }
 
-// TestGoneBounded: however many report one node and however many go, what is kept of it is
-// bounded (MS-A10).
+// TestGoneBounded: however many nodes report one, and however many leave, the memory for the
+// history is bounded (MS-A10).
 func TestGoneBounded(t *testing.T) {
 	spec.Covers(t, "MS-110", "MS-A10")
 	s := acquainted(t, 40, Config{Threshold: 30, Successors: 30})
@@ -74,8 +74,8 @@ func TestGoneBounded(t *testing.T) {
 	}
 }
 
-// TestGoneSilent: of each reporter of a dead node the history says whether its
-// connections failed or it heard nothing.
+// TestGoneSilent: for each reporter of a dead node the history says whether its connections
+// failed or it heard nothing.
 func TestGoneSilent(t *testing.T) {
 	s := acquainted(t, 12, Config{})
 	s.update(wire.Lists{Silences: []wire.Suspicion{{Reporter: s.ref[4], Suspect: s.ref[7], Version: v(7, 3)}}})

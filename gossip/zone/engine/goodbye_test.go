@@ -43,8 +43,8 @@ func TestGoodbye(t *testing.T) {
 	w.until(3*time.Second, w.agree)
 }
 
-// TestMissedGoodbye: a node to which no goodbye came learns of it from the repair, as
-// what it was, with its code, and does not look for the leaver (MS-A9, MS-A33).
+// TestMissedGoodbye: a node that missed a goodbye learns of it by the repair, as a goodbye with
+// its code, and discovery does not ask for the node that left (MS-A9, MS-A33).
 func TestMissedGoodbye(t *testing.T) {
 	spec.Covers(t, "MS-A9", "MS-A33")
 	w := booted(t, 3, 40, Config{})

@@ -7,9 +7,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestZoneLeaves: delegates that leave say so to their supervisor, so that a zone whose
-// members all leave is out of every census as soon as attributes travel, not when the
-// delegates are given up (MS-40, MS-98).
+// TestZoneLeaves: delegates that leave tell their supervisor, so that a zone whose members all
+// leave disappears from every census as fast as attributes travel, and not only when the
+// supervisor gives up the delegates (MS-40, MS-98).
 func TestZoneLeaves(t *testing.T) {
 	spec.Covers(t, "MS-40", "MS-98")
 	s := newSystem(t, 5, 2, 4, 3)

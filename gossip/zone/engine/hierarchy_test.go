@@ -10,14 +10,15 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// system is some base zones and a management zone.
+// system has some base zones and a management zone.
 type system struct {
 	*world
 	supervisors []*node
 	zones       [][]*node
 }
 
-// newSystem starts base zones of a size and a management zone, all at once (MS-95).
+// newSystem starts a number of base zones of one size, and a management zone, all at once
+// (MS-95).
 func newSystem(t *testing.T, seed uint64, zones, size, supervisors int) *system {
 	t.Helper()
 	w := newWorld(t, seed, zones*size+supervisors, Config{})
@@ -59,7 +60,7 @@ func (s *system) right() bool {
 			for _, o := range s.zones[z] {
 				if o.up {
 					alive++
-					if o.m.delegate.serving { // the first three, and an active one that is no more of them
+					if o.m.delegate.serving { // the first three, and an active one that is no longer among them
 						delegates++
 					}
 				}
@@ -84,7 +85,7 @@ func (s *system) active(z int) (list []*node) {
 	return list
 }
 
-// wrong fails and shows what is thought of the hierarchy.
+// wrong fails the test and shows the state of the hierarchy.
 func (s *system) wrong(format string, args ...any) {
 	s.t.Helper()
 	for _, n := range s.nodes {
@@ -102,9 +103,9 @@ func (s *system) guardian(z int) *node {
 	return s.byNID[s.active(z)[0].m.delegate.chosen.Endpoints()[0]]
 }
 
-// TestHierarchy: delegates are elected and register with a supervisor, every member of
-// the management zone has the census, and those that fail are replaced (MS-95 to MS-100,
-// MS-A24).
+// TestHierarchy: delegates are elected and register with a supervisor, every member of the
+// management zone has the census, and delegates and supervisors that fail are replaced (MS-95
+// to MS-100, MS-A24).
 func TestHierarchy(t *testing.T) {
 	spec.Covers(t, "MS-95", "MS-96", "MS-97", "MS-98", "MS-99", "MS-100", "MS-101", "MS-A24")
 	for seed := range uint64(4) {
@@ -122,7 +123,7 @@ func TestHierarchy(t *testing.T) {
 			if rank := a[0].m.rankOfDelegate(a[0].m.self, 9); rank != 0 {
 				t.Errorf("the active delegate of zone %d is number %d", z, rank)
 			}
-			for _, n := range s.zones[z] { // MS-101: it is its zone's monitor
+			for _, n := range s.zones[z] { // MS-101: the delegate is a monitor of its zone
 				if m := n.m.attributes.monitors; n != a[0] && (len(m) != 1 || n.m.Table().ID(m[0]) != a[0].id) {
 					t.Errorf("%v knows %d monitors", n.id, len(m))
 				}
@@ -144,7 +145,7 @@ func TestHierarchy(t *testing.T) {
 			}
 		}
 		const tau, timeout = 200 * time.Millisecond, 3500 * time.Millisecond
-		const spread = 3*tau + 20*time.Millisecond // of an attribute over five supervisors, with the period's phase
+		const spread = 3*tau + 20*time.Millisecond // time for an attribute to reach five supervisors, with the phase of the rounds
 		bound("a member failed", 2*tau+spread, func() { s.zones[0][0].kill() })
 		bound("an active delegate failed", 2*tau+spread, func() { s.active(1)[0].kill() })
 		bound("an active delegate fell silent", timeout+2*tau+spread, func() { s.active(2)[0].crash() })
@@ -155,7 +156,7 @@ func TestHierarchy(t *testing.T) {
 				t.Errorf("zone %d has %d active delegates", z, len(s.active(z)))
 			}
 		}
-		for _, n := range s.nodes { // MS-A24: a delegate that comes back first in rank waits
+		for _, n := range s.nodes { // MS-A24: a delegate that comes back as the first in rank waits
 			if !n.up {
 				n.start()
 			}
@@ -228,8 +229,8 @@ func TestAlarm(t *testing.T) {
 	}
 }
 
-// TestTwoActive: after a partition of a base zone one delegate stays active, the later
-// one, and the census follows (MS-A24).
+// TestTwoActive: after a partition of a base zone one delegate stays active, the one with the
+// later activation, and the census follows (MS-A24).
 func TestTwoActive(t *testing.T) {
 	spec.Covers(t, "MS-A24")
 	s := newSystem(t, 3, 1, 12, 3)
@@ -255,8 +256,8 @@ func TestTwoActive(t *testing.T) {
 	}
 }
 
-// TestUnheardDelegate: a delegate that dies when its supervisor knows that it is
-// active, and its zone not yet, is followed by one with a higher activation (MS-A24).
+// TestUnheardDelegate: if a delegate dies when its supervisor knows already that it is active,
+// but its zone does not, the next one gets a higher activation (MS-A24).
 func TestUnheardDelegate(t *testing.T) {
 	spec.Covers(t, "MS-A24")
 	found := 0
@@ -290,8 +291,8 @@ func TestUnheardDelegate(t *testing.T) {
 	}
 }
 
-// TestNoManagement: delegates whose supervisors do not answer go on asking, not more
-// often than their heart beats, and move on to one that does.
+// TestNoManagement: delegates whose supervisors do not answer go on asking, at most once per
+// heartbeat, and change to a supervisor that answers.
 func TestNoManagement(t *testing.T) {
 	s := newSystem(t, 1, 1, 5, 3)
 	s.until(5*time.Second, s.right)
@@ -308,7 +309,7 @@ func TestNoManagement(t *testing.T) {
 	s.until(70*time.Second, s.right)
 }
 
-// TestDispatch: messages of the hierarchy, cut into parts and signed.
+// TestDispatch: messages of the hierarchy, divided into parts and signed.
 func TestDispatch(t *testing.T) {
 	d := &wire.Dispatch{
 		Kind: wire.Register, Flags: wire.Whole, From: testID(1), Version: v(3, 4), Zone: "z", Activation: 5, Registration: 6, Hash: 7,
@@ -351,7 +352,7 @@ func TestDispatch(t *testing.T) {
 	}
 }
 
-// FuzzDispatch: a machine that takes part bears whatever arrives from other zones.
+// FuzzDispatch: a machine that takes part survives any message of another zone.
 func FuzzDispatch(f *testing.F) {
 	to, from := codecs(f)
 	d := &wire.Dispatch{Kind: wire.Alarm, From: testID(1), Version: v(3, 4), Zone: "z", About: testID(2), AboutVersion: v(1, 1)}

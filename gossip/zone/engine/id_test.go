@@ -10,8 +10,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestRing: the order of the ring is that of the digests (MS-24, MS-A25), whatever
-// the order in which ids came.
+// TestRing: nodes are on the ring in the order of their digests (MS-24, MS-A25), in whatever
+// order their ids were added.
 func TestRing(t *testing.T) {
 	spec.Covers(t, "MS-24", "MS-A25")
 	want := []string{"n5", "n2", "n1", "n7", "n0", "n6", "n4", "n3"}
@@ -28,14 +28,14 @@ func TestRing(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("ring %q, want %q", got, want)
 	}
-	// By hand: n0, a zero, and 10.0.0.1@tcp in the extended form.
+	// Computed by hand: n0, a zero byte, and 10.0.0.1@tcp in the extended form.
 	sum := sha1.Sum([]byte("n0\x00\x00\x02\x00\x00\x0a\x00\x00\x01" + strings.Repeat("\x00", 12)))
 	if p := testID(0).Position(); p != sum || table.rank(table.Lookup(testID(0))) != slices.Index(want, "n0") {
 		t.Errorf("position %x, want %x; %x", p, sum, testID(0).AppendCanonical(nil))
 	}
 }
 
-// TestTable: places are used again, and there are no more than allowed.
+// TestTable: entries of removed ids are reused, and the number of entries is bounded.
 func TestTable(t *testing.T) {
 	table := NewTable(4)
 	a, _ := table.Add(testID(0))
@@ -62,7 +62,7 @@ func TestTable(t *testing.T) {
 	if c, err := table.Add(testID(5)); c == b || c == 0 || err != nil || table.Len() != 2 {
 		t.Errorf("a new one: %v, %v", c, err)
 	}
-	// Another id with the short form of a known one is no id at all.
+	// Another id with the short form of a known one is refused.
 	table.ids[b].id = testID(9)
 	if _, err := table.Add(testID(1)); !errors.Is(err, errCollision) {
 		t.Errorf("a collision: %v", err)

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// BenchmarkIdleMachine is what the machine of a node in a zone of 2048 at rest costs. An
-// operation is a second of all nodes; core-% is the part of a core that one of them takes,
-// which may be 0.2 with all that is below it: BenchmarkIdleAgents measures that.
+// BenchmarkIdleMachine measures the cost of the machine of a node in a zone of 2048 nodes at
+// rest. An operation is a second of all nodes; core-% is the share of a core that one node
+// takes. The goal is 0.2 with all layers below, which BenchmarkIdleAgents measures.
 func BenchmarkIdleMachine(b *testing.B) {
 	const n = 2048
 	w := newWorld(b, 1, n, Config{}).share()

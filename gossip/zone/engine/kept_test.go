@@ -9,11 +9,11 @@ import (
 )
 
 // TestCertificatesAgreed: a death certificate stays, however old it is, as long as one
-// neighbour says that it has other tables: it could have what was deleted (MS-A22).
+// neighbour reports other tables, which could contain the deleted key (MS-A22).
 func TestCertificatesAgreed(t *testing.T) {
 	spec.Covers(t, "MS-A22")
 	s := withNeighbours(t)
-	s.leave(5, v(7, 1), 0) // it would be one that does not answer
+	s.leave(5, v(7, 1), 0) // it would be a neighbour that does not answer
 	s.step(Input{Kind: Set, Key: "a"})
 	s.step(Input{Kind: Delete, Key: "a"})
 	beats := func(d time.Duration, behind uint64) {
@@ -38,8 +38,8 @@ func TestCertificatesAgreed(t *testing.T) {
 	}
 }
 
-// TestRefutedOlder: a version of a node refutes reports of older versions, not those of the
-// same one (MS-43), which the reporter has seen.
+// TestRefutedOlder: a version of a node refutes reports about older versions, but not about the
+// same version, which the reporter has seen (MS-43).
 func TestRefutedOlder(t *testing.T) {
 	spec.Covers(t, "MS-43")
 	s := suspicions{index: map[wire.Ref]int{5: 0}, open: make(map[wire.Ref]int), list: []suspect{{node: 5}}, total: 5}
@@ -55,8 +55,8 @@ func TestRefutedOlder(t *testing.T) {
 }
 
 // TestRemovedIsTold: a node that is removed because of reports gets a message with the version
-// that it has to refute, so that it is back before it would notice by itself; a node that
-// said goodbye does not.
+// that it must refute, so that it is back earlier than by noticing itself; a node that said
+// goodbye gets none.
 func TestRemovedIsTold(t *testing.T) {
 	s := withNeighbours(t)
 	told := func() (list []Send) {
@@ -81,7 +81,7 @@ func TestRemovedIsTold(t *testing.T) {
 	if l := told(); len(l) != 0 {
 		t.Errorf("said: told %+v", l)
 	}
-	s.suspicion(1, 5, v(7, 1)) // no neighbour
+	s.suspicion(1, 5, v(7, 1)) // the reporter is not a neighbour
 	s.suspicion(0, 5, v(7, 1))
 	if l := told(); len(l) != 0 {
 		t.Errorf("no neighbour: told %+v", l)

@@ -16,9 +16,9 @@ import (
 const (
 	linkTau     = 200 * time.Millisecond
 	linkTimeout = 3500 * time.Millisecond
-	// takeOverBound is from the cut until a delegate with a path is the active one and
-	// every census says so: a delegate gives up three supervisors one after the other, an
-	// attribute crosses the zone, one the management zone.
+	// takeOverBound is the time from the cut until a delegate with a path is the active one in
+	// every census: a delegate gives up three supervisors one after the other, an attribute
+	// crosses the zone, one the management zone.
 	takeOverBound = mostFailures*linkTimeout + 8*linkTau
 	staleBound    = linkTimeout + (staleAfter+4)*linkTau
 	lostBound     = lostAfter*linkTimeout + 4*linkTau
@@ -54,8 +54,8 @@ func (l *linked) open(d int) bool { return l.mask>>(3*d)&7 != 7 }
 
 func (l *linked) path() bool { return l.open(0) || l.open(1) || l.open(2) }
 
-// served returns what is wrong where there is a path: one delegate with a path is active,
-// and every supervisor has it in its census as current.
+// served returns what is wrong if there is a path: a delegate with a path must be active, and
+// every supervisor must have it in its census as current.
 func (l *linked) served() string {
 	a := l.active(0)
 	if len(a) != 1 {
@@ -88,8 +88,8 @@ func (l *linked) state() (text string) {
 	return text
 }
 
-// judge cuts the links and reports what is wrong at any time until after, and after they
-// are mended.
+// judge cuts the links, and returns the first problem from the instant after on, and after the
+// links are mended.
 func (l *linked) judge(after time.Duration) string {
 	begin := l.now
 	for l.now-begin < after {
@@ -115,11 +115,10 @@ func (l *linked) judge(after time.Duration) string {
 	return ""
 }
 
-// TestLinksCut: MS-100: of the links between three delegates and three supervisors any
-// subset falls silent. Where a path is left, a delegate that has one becomes the active
-// one within a bound, stays registered, and the census is current; where none is left the
-// entry is stale, and then lost, but never missing (512 subsets; a ninth of them unless
-// ULNET_LONG is set).
+// TestLinksCut: MS-100: any subset of the links between three delegates and three supervisors
+// falls silent. If a path is left, a delegate that has one becomes active within a bound, stays
+// registered, and the census is current. If no path is left, the entry becomes stale, and then
+// lost, but never disappears (512 subsets; a ninth of them unless ULNET_LONG is set).
 func TestLinksCut(t *testing.T) {
 	spec.Covers(t, "MS-100")
 	step, after := 9, 80*time.Second
@@ -140,8 +139,8 @@ func TestLinksCut(t *testing.T) {
 	}
 }
 
-// TestSupervisorTwice: a supervisor that is listed twice does not hold up the search once
-// all were given up (MS-100).
+// TestSupervisorTwice: a supervisor that is listed twice does not delay the search after all
+// were given up (MS-100).
 func TestSupervisorTwice(t *testing.T) {
 	spec.Covers(t, "MS-100")
 	one, two := testID(1), testID(2)
@@ -165,8 +164,9 @@ func TestSupervisorTwice(t *testing.T) {
 	}
 }
 
-// TestUnreachedSupervisor: a delegate's status says which supervisor it does not reach,
-// for how long and why, and its user is told once, and again when it answers (MS-100).
+// TestUnreachedSupervisor: the status of a delegate says which supervisor it does not reach,
+// for how long and why; its user gets one event, and another one when the supervisor answers
+// again (MS-100).
 func TestUnreachedSupervisor(t *testing.T) {
 	spec.Covers(t, "MS-100")
 	l := newLinked(t, 1, 3, 0)
@@ -201,9 +201,9 @@ func TestUnreachedSupervisor(t *testing.T) {
 	}
 }
 
-// TestConfiguredSupervisorsDie: supervisors that are known to delegates are known to the
-// zone: members that become delegates after all configured supervisors, and then all
-// delegates, have died register with others (MS-100).
+// TestConfiguredSupervisorsDie: the zone knows the supervisors that its delegates know. If all
+// configured supervisors, and then all delegates, have died, the members that become delegates
+// register with other supervisors (MS-100).
 func TestConfiguredSupervisorsDie(t *testing.T) {
 	spec.Covers(t, "MS-100")
 	for seed := range uint64(4) {
@@ -228,7 +228,7 @@ func TestConfiguredSupervisorsDie(t *testing.T) {
 				late = n
 			}
 		}
-		late.start() // a node that joins now has to learn them, too
+		late.start() // a node that joins now must learn of them, too
 		s.run(5 * time.Second)
 		for _, n := range s.zones[0] {
 			if n.up && n != late && !n.m.delegate.serving {
@@ -245,8 +245,8 @@ func TestConfiguredSupervisorsDie(t *testing.T) {
 	}
 }
 
-// TestSupervisorWithoutHeirs: the entry of a zone whose only supervisor dies is kept by
-// the others (MS-98, MS-100).
+// TestSupervisorWithoutHeirs: if the only supervisor of a zone dies, the other supervisors keep
+// the zone's entry (MS-98, MS-100).
 func TestSupervisorWithoutHeirs(t *testing.T) {
 	spec.Covers(t, "MS-98", "MS-100")
 	l := newLinked(t, 2, 4, 0)
@@ -288,8 +288,8 @@ func TestSupervisorWithoutHeirs(t *testing.T) {
 	}
 }
 
-// TestGuardedBoundOfZones: a supervisor says so when the census has no room for another
-// zone, and refuses it; zones that fit are all there (MS-98).
+// TestGuardedBoundOfZones: if the census has no room for another zone, a supervisor reports
+// that and refuses the zone; zones that fit are all in the census (MS-98).
 func TestGuardedBoundOfZones(t *testing.T) {
 	spec.Covers(t, "MS-98")
 	s := newSolo(t, 1, Config{Supervisor: true, MaxAttributes: 64 << 10})
@@ -323,7 +323,7 @@ func TestGuardedBoundOfZones(t *testing.T) {
 			s.step(Input{})
 		}
 	}
-	pass(10 * time.Second) // all are stale: their entries are longer
+	pass(10 * time.Second) // all entries are stale, which makes them longer
 	if c := s.m.Census(); len(c) != n || c[0].State != Stale || c[n-1].State != Stale {
 		t.Errorf("%d zones are stale of %d", len(c), n)
 	}
@@ -336,8 +336,8 @@ func TestGuardedBoundOfZones(t *testing.T) {
 	}
 }
 
-// TestOlderCensusEntries: entries without a state, as nodes before this version write
-// them, are current; more than is known may follow.
+// TestOlderCensusEntries: entries without a state, which older versions write, are current;
+// bytes after the known fields are ignored.
 func TestOlderCensusEntries(t *testing.T) {
 	e := CensusEntry{Zone: "z", Activation: 1, Registration: 2, Delegates: 3, Delegate: testID(1), Version: v(1, 1), Size: 4}
 	b := e.appendBinary(nil)
@@ -358,8 +358,8 @@ func TestOlderCensusEntries(t *testing.T) {
 	}
 }
 
-// TestPublishedSupervisors: what members publish of supervisors is bounded, and nonsense
-// in it is not believed.
+// TestPublishedSupervisors: the size of the published list of supervisors is bounded, and
+// invalid ids in it are ignored.
 func TestPublishedSupervisors(t *testing.T) {
 	s := newSolo(t, 1, Config{Management: []wire.ID{testID(1)}})
 	var words []string

@@ -8,7 +8,7 @@ import (
 )
 
 // TestIncarnationKept: the output of a step has the incarnation number above which the next
-// one must begin (MS-A2, MS-6), and none that need not be stored.
+// incarnation must begin (MS-A2, MS-6), unless the number need not be stored.
 func TestIncarnationKept(t *testing.T) {
 	spec.Covers(t, "MS-6", "MS-A2", "MS-A3", "MS-A7", "MS-A17")
 	s := acquainted(t, 6, Config{})

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// unreachable fails all sends of the last step to a node for a reason of this host.
+// unreachable makes all sends of the last step to a node fail for a reason of this host.
 func (s *solo) unreachable(i int) {
 	s.t.Helper()
 	for _, send := range s.out.Sends {
@@ -20,9 +20,9 @@ func (s *solo) unreachable(i int) {
 	}
 }
 
-// TestPhantom: a member that was never heard, and can not be reached from here for a reason
-// of this host, as a network that it has not, is suspected after some tries; no node has
-// heard it. One that was heard before is not suspected for such a reason (MS-A1).
+// TestPhantom: a member that was never heard, and that this host cannot reach for a reason of
+// its own, such as a network that it lacks, is suspected after some tries, because it may not
+// exist. A member that was heard before is not suspected for such a reason (MS-A1).
 func TestPhantom(t *testing.T) {
 	spec.Covers(t, "MS-A1")
 	for _, met := range []bool{false, true} {
@@ -46,7 +46,7 @@ func TestPhantom(t *testing.T) {
 	}
 }
 
-// phantom has a zone believe that there is another node, which no member can reach.
+// phantom adds to the views of a zone a node that no member can reach.
 func phantom(w *world) wire.ID {
 	id := testID(len(w.nodes) + 1)
 	w.stray = func(from *node, to wire.ID) {
@@ -65,7 +65,7 @@ func phantom(w *world) wire.ID {
 	return id
 }
 
-// members is how many nodes have a node in their views.
+// members returns how many nodes have a node in their views.
 func (w *world) members(id wire.ID) (count int) {
 	for _, n := range w.nodes {
 		if _, is := n.m.Has(n.m.Table().Lookup(id)); is {
@@ -75,8 +75,8 @@ func (w *world) members(id wire.ID) (count int) {
 	return count
 }
 
-// TestPhantomGoes: a zone gets rid of a node that was never there by itself, and suspects no
-// other because of it.
+// TestPhantomGoes: a zone removes a node that never existed by itself, and suspects no other
+// node because of it.
 func TestPhantomGoes(t *testing.T) {
 	w := booted(t, 1, 16, Config{})
 	id := phantom(w)
@@ -88,8 +88,8 @@ func TestPhantomGoes(t *testing.T) {
 	}
 }
 
-// TestRemove: an administrator removes a node at one member, and all others follow at once.
-// It does not come back, unless it lives, as in the second case.
+// TestRemove: an administrator removes a node at one member, and all others follow at once. The
+// node does not come back, unless it runs, as in the second case.
 func TestRemove(t *testing.T) {
 	w := booted(t, 2, 16, Config{})
 	id := phantom(w)
@@ -113,7 +113,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestRemoveUnknown: this node itself, and those that are no members, are not removed.
+// TestRemoveUnknown: Remove refuses this node itself, and nodes that are not members.
 func TestRemoveUnknown(t *testing.T) {
 	s := newSolo(t, 4, Config{})
 	s.alive(1, v(7, 1))
@@ -131,9 +131,9 @@ func TestRemoveUnknown(t *testing.T) {
 	s.is(1, inView, v(7, 2))
 }
 
-// TestRefutedForEver: what others say of this node's incarnations raises its own by no more
-// than clocks may differ by, however often they say it: the next incarnation can begin above it, and
-// others still believe this node (MS-A2).
+// TestRefutedForEver: reports of others about this node's incarnations raise its own by at most
+// the time by which clocks may differ, however often they come. So the next incarnation can
+// begin above it, and others still accept it (MS-A2).
 func TestRefutedForEver(t *testing.T) {
 	spec.Covers(t, "MS-A2")
 	const wall, ahead = 1 << 60, 1 << 44
@@ -164,8 +164,8 @@ func TestRefutedForEver(t *testing.T) {
 	}
 }
 
-// TestOwnerOutbids: of versions that others believe of a node it refutes every one, also if
-// its clock is behind theirs by some seconds (MS-A2).
+// TestOwnerOutbids: a node refutes every version of itself that others accept, also if its
+// clock is some seconds behind theirs (MS-A2).
 func TestOwnerOutbids(t *testing.T) {
 	spec.Covers(t, "MS-A2")
 	const behind, ahead, wall = uint64(4 * time.Second), 1 << 44, 1 << 60
@@ -179,8 +179,8 @@ func TestOwnerOutbids(t *testing.T) {
 	}
 }
 
-// TestFarAheadIsTold: an incarnation that is refused is counted each time, and reported once
-// a minute, whatever its sender and its owner (MS-A2).
+// TestFarAheadIsTold: an incarnation that is refused as too far ahead is counted each time, and
+// reported once a minute, whatever its sender and owner (MS-A2).
 func TestFarAheadIsTold(t *testing.T) {
 	spec.Covers(t, "MS-A2")
 	s := acquainted(t, 4, Config{})
@@ -207,9 +207,9 @@ func TestFarAheadIsTold(t *testing.T) {
 	}
 }
 
-// TestForgedLaterIncarnation: an incarnation of a node that it never had, as one member says, costs it
-// nothing for long: it outbids that, and all have its attributes again; also after it was
-// started anew (MS-A2, MS-A17).
+// TestForgedLaterIncarnation: if a member reports an incarnation that a node never had, the
+// node loses nothing for long: it takes a higher number, and all others get its attributes
+// again. That holds after a restart of the node, too (MS-A2, MS-A17).
 func TestForgedLaterIncarnation(t *testing.T) {
 	spec.Covers(t, "MS-A2", "MS-A17")
 	for _, later := range []uint64{1, 1000, 1 << 40, 1 << 43} {

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// eachSeed tries random plans, as many as the level of effort asks for, in parts that run
-// in parallel: the ten thousand seeds of a long run take all cores instead of one.
+// eachSeed tries random plans, as many as the level of effort asks for, in parts that run in
+// parallel, so that the ten thousand seeds of a long run use all cores.
 func eachSeed(t *testing.T, short, normal, long uint64, try func(t *testing.T, seed uint64)) {
 	const parts = 4
 	count := effort.Of(short, normal, long)
@@ -26,9 +26,9 @@ func eachSeed(t *testing.T, short, normal, long uint64, try func(t *testing.T, s
 	}
 }
 
-// TestRandomFaults: whatever happens to a zone, its views are equal some time after
-// it ends, and so are the attributes (MS-1, MS-2, MS-71); and the invariants hold in each
-// step (MS-8, MS-13, MS-A10, MS-56, MS-73, MS-88).
+// TestRandomFaults: whatever faults occur, some time after they end all views of a zone are
+// equal, and so are the attributes (MS-1, MS-2, MS-71); and the invariants hold after each step
+// (MS-8, MS-13, MS-A10, MS-56, MS-73, MS-88).
 func TestRandomFaults(t *testing.T) {
 	spec.Covers(t, "MS-1", "MS-2", "MS-8", "MS-13", "MS-56", "MS-71", "MS-73", "MS-88", "MS-A10")
 	eachSeed(t, 25, 150, 10_000, func(t *testing.T, seed uint64) {
@@ -51,7 +51,7 @@ func TestRandomFaults(t *testing.T) {
 	})
 }
 
-// trouble injects a fault into a node.
+// trouble injects a random fault into a node.
 func (w *world) trouble() {
 	x := w.nodes[w.rng.IntN(len(w.nodes))]
 	switch k := w.rng.IntN(14); {
@@ -87,7 +87,7 @@ func (w *world) trouble() {
 	}
 }
 
-// calm ends all trouble.
+// calm ends all faults.
 func (w *world) calm() {
 	w.log("calm")
 	w.cut, w.loss, w.dup, w.reorder = nil, 0, 0, 0
@@ -102,7 +102,7 @@ func (w *world) calm() {
 	}
 }
 
-// TestMildFaults: in a network that loses little, and among nodes that fail, restart,
+// TestMildFaults: in a network that loses few messages, and among nodes that fail, restart,
 // leave and are paused for less than the timeout, no live node is removed.
 func TestMildFaults(t *testing.T) {
 	eachSeed(t, 3, 30, 1000, func(t *testing.T, seed uint64) {
@@ -145,7 +145,7 @@ func (w *world) reachable() {
 		up := slices.ContainsFunc(n.boot, func(id wire.ID) bool { return w.node(id).up })
 		if n.up && !up {
 			w.node(n.boot[0]).start()
-			i = -1 // that one needs a bootstrap, too
+			i = -1 // begin again, because the started node needs a bootstrap node, too
 		}
 	}
 }
@@ -173,8 +173,8 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestHierarchyFaults: whatever happens to a system, its census is right some time
-// after it ends (MS-100).
+// TestHierarchyFaults: whatever faults occur in a system, its census is right some time after
+// they end (MS-100).
 func TestHierarchyFaults(t *testing.T) {
 	spec.Covers(t, "MS-100")
 	eachSeed(t, 4, 20, 1000, func(t *testing.T, seed uint64) {

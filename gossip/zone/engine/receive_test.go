@@ -8,7 +8,7 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// codecs returns two ends: node 0, which knows all nodes, and node 1, which sends.
+// codecs returns two machines: node 0, which knows all nodes, and node 1, which sends.
 func codecs(t testing.TB, keys ...string) (to, from *Machine) {
 	t.Helper()
 	ends := make([]*Machine, 2)
@@ -27,7 +27,7 @@ func codecs(t testing.TB, keys ...string) (to, from *Machine) {
 	return ends[0], ends[1]
 }
 
-// keysOf returns keys that begin with words.
+// keysOf returns keys whose bytes begin with words.
 func keysOf(t testing.TB, words ...string) keyring.Keys {
 	t.Helper()
 	if len(words) == 0 {
@@ -44,7 +44,7 @@ func keysOf(t testing.TB, words ...string) keyring.Keys {
 	return k
 }
 
-// encoded returns the bytes of a message of node 1 to node 0, one for each part.
+// encoded returns the bytes of a message of node 1 to node 0, a slice for each part.
 func encoded(t testing.TB, m *Machine, msg wire.Message) (parts [][]byte) {
 	t.Helper()
 	m.out, m.ver = &Output{}, v(3, 4)
@@ -67,7 +67,7 @@ func le64(n uint64) []byte {
 	return b
 }
 
-// TestRefusals: what is no message of this zone is counted (bad input).
+// TestRefusals: bytes that are not a message of this zone are counted by reason.
 func TestRefusals(t *testing.T) {
 	to, from := codecs(t)
 	to.Step(0, Input{Kind: Join, Inc: 1}, &Output{})
@@ -118,7 +118,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestParts: a view that does not fit a message comes in several, each complete.
+// TestParts: a view that does not fit a message is sent in several messages, each complete.
 func TestParts(t *testing.T) {
 	to, from := codecs(t, "k")
 	from.join(3)
@@ -162,7 +162,7 @@ func TestHeartbeatAllocations(t *testing.T) {
 	r := to.cfg.Table.Lookup(testID(1))
 	to.Step(1, Input{Kind: Delivered, Message: &wire.Message{Kind: wire.LinkRequest, From: r, Version: v(3, 4), Roles: wire.Random}}, &out)
 	now := 20 * to.cfg.Heartbeat
-	for range 20 { // until all is settled
+	for range 20 { // until nothing changes any more
 		now += to.cfg.Heartbeat / 2
 		out.Reset()
 		to.Step(now, Input{Kind: Arrived, Data: msg}, &out)
@@ -179,7 +179,7 @@ func TestHeartbeatAllocations(t *testing.T) {
 	}
 }
 
-// FuzzStep: a machine that takes part bears whatever arrives.
+// FuzzStep: a machine that takes part survives any message.
 func FuzzStep(f *testing.F) {
 	_, from := codecs(f)
 	for _, m := range []wire.Message{{Kind: wire.LinkRequest, Roles: wire.Random}, {Kind: wire.Heartbeat}, {Kind: wire.DiscoveryRequest, Flags: wire.Healing}} {

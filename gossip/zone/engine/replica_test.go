@@ -22,7 +22,7 @@ func tableOf(n int, after uint64) wire.TableData {
 	return d
 }
 
-// split1 cuts a table into parts of one entry.
+// split1 divides a table into parts of one entry each.
 func split1(d wire.TableData) (parts []wire.TableData) {
 	for i, a := range d.Entries {
 		parts = append(parts, wire.TableData{Owner: d.Owner, Inc: d.Inc, From: a.U - 1, To: a.U, Last: i == len(d.Entries)-1, Entries: []wire.Attribute{a}})
@@ -30,10 +30,10 @@ func split1(d wire.TableData) (parts []wire.TableData) {
 	return parts
 }
 
-// TestAttributesLinear: the time that a step takes over a table grows as its keys do, not as
-// their square, whichever way they come (MS-83, MS-A22): with 64 times the keys it is about
-// 200 times as long, as caches are colder, and would be more than 4000. Other programs may empty
-// the caches in some of the tries.
+// TestAttributesLinear: the time of a step that merges a table is in proportion to the number
+// of keys, not to its square, in whatever order they come (MS-83, MS-A22). With 64 times the
+// keys it is about 200 times as long, because of caches, and would be more than 4000 times as
+// long. Other programs may empty the caches in some of the tries.
 func TestAttributesLinear(t *testing.T) {
 	spec.Covers(t, "MS-83", "MS-A22")
 	const small, times, most, tries = 256, 64, 1500, 5
@@ -98,8 +98,8 @@ func TestAttributesLinear(t *testing.T) {
 	}
 }
 
-// merge has the machine take parts of the table of node 5 in one message, without looking at
-// its invariants, which takes longer.
+// merge makes the machine merge parts of the table of node 5 in one message, without checking
+// the invariants, which would take longer.
 func (s *solo) merge(parts ...wire.TableData) {
 	for i := range parts {
 		parts[i].Owner = s.ref[5]
@@ -108,8 +108,8 @@ func (s *solo) merge(parts ...wire.TableData) {
 	s.m.attributes.received(s.m)
 }
 
-// TestToldOnce: a table of which a message has many parts is told of once (MS-85), with all
-// keys that changed.
+// TestToldOnce: a message with many parts of a table causes one event (MS-85), with all keys
+// that changed.
 func TestToldOnce(t *testing.T) {
 	spec.Covers(t, "MS-85")
 	s := withNeighbours(t)
@@ -121,8 +121,8 @@ func TestToldOnce(t *testing.T) {
 	}
 }
 
-// TestKeyLimits: a node has so many keys and no more: the owner is told so, and from others
-// more are not taken. Each refusal is counted.
+// TestKeyLimits: the number of a node's keys is bounded: the owner gets an error, and data of
+// others with more keys is refused. Each refusal is counted.
 func TestKeyLimits(t *testing.T) {
 	spec.Covers(t, "MS-110")
 	s := newSolo(t, 8, Config{MaxKeys: 20})
@@ -140,7 +140,7 @@ func TestKeyLimits(t *testing.T) {
 	if len(s.out.Events) > 0 || s.m.stats.NotWritten != 0 {
 		t.Errorf("deletions: told %+v, %d not written", s.out.Events, s.m.stats.NotWritten)
 	}
-	s.step(Input{Kind: Set, Key: "20"}) // the deletion of 1 is remembered yet
+	s.step(Input{Kind: Set, Key: "20"}) // the deletion of 1 must still be remembered
 	s.want(Event{Kind: Refused, Node: s.ref[0]})
 	if list, u := s.m.Attributes(s.m.self); len(list) != 19 || u != 22 || s.m.stats.NotWritten != 1 {
 		t.Errorf("%d attributes, version %d, %d not written", len(list), u, s.m.stats.NotWritten)
@@ -174,7 +174,7 @@ func tableOfNode5(s *solo, n int, after uint64) wire.TableData {
 }
 
 // TestRepeatedKey: data that names a key again and again does not get more into a table than
-// it may have. Each time the size of what is there would count as freed.
+// its limit, although each time the size of the existing entry would count as freed.
 func TestRepeatedKey(t *testing.T) {
 	spec.Covers(t, "MS-110")
 	s := withNeighbours(t)
@@ -191,7 +191,7 @@ func TestRepeatedKey(t *testing.T) {
 	if r := s.m.attributes.of[s.ref[5]]; r.u != 1 || s.m.stats.RepeatedKeys != 1 {
 		t.Errorf("version %d, %d bytes, %d refused", r.u, r.bytes, s.m.stats.RepeatedKeys)
 	}
-	// The whole of a table that says less of what is there than it is.
+	// Data for the whole table that declares existing entries smaller than they are.
 	whole := wire.TableData{Owner: s.ref[5], Inc: 7, To: 9, Last: true, Entries: []wire.Attribute{{Key: "k", U: 1}, {Key: "l", Value: big, U: 9}}}
 	s.give(1, whole)
 	if r := s.m.attributes.of[s.ref[5]]; r.bytes > wire.MaxTable || s.m.stats.TooLarge != 1 {
@@ -199,8 +199,8 @@ func TestRepeatedKey(t *testing.T) {
 	}
 }
 
-// TestRepeatedRequest: a request that names one table again and again gets it once: some
-// bytes of it would else ask for thousands of copies.
+// TestRepeatedRequest: a request that names one table again and again gets the table once;
+// otherwise a few bytes could request thousands of copies.
 func TestRepeatedRequest(t *testing.T) {
 	spec.Covers(t, "MS-110")
 	s := withNeighbours(t)
@@ -220,7 +220,7 @@ func TestRepeatedRequest(t *testing.T) {
 		}
 		return s.out.Sends[0].Message.Lists.Data
 	}
-	for range 2 { // the next request is another one
+	for range 2 { // the next request is a new one
 		if d := request(); len(d) != 2 || len(d[0].Entries) != 2 || len(d[1].Entries) != 1000 {
 			t.Errorf("%d tables", len(d))
 		}

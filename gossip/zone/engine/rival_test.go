@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// twins starts a management zone of three and two base zones with one name.
+// twins starts a management zone of three nodes, and two base zones with one name.
 func twins(t *testing.T, seed uint64) *system {
 	t.Helper()
 	w := newWorld(t, seed, 15, Config{})
@@ -28,9 +28,9 @@ func twins(t *testing.T, seed uint64) *system {
 	return s
 }
 
-// TestTwoZonesOfOneName: one of them counts, the census does not change all the time,
-// and both the supervisor and the delegate that does not count say so, until one goes
-// (MS-98, MS-A24).
+// TestTwoZonesOfOneName: one of the two zones takes precedence, the census does not alternate
+// between them, and both the supervisor and the delegate of the other zone report that, until
+// one zone is gone (MS-98, MS-A24).
 func TestTwoZonesOfOneName(t *testing.T) {
 	spec.Covers(t, "MS-98", "MS-A24")
 	for seed := range uint64(6) {
@@ -78,8 +78,8 @@ func TestTwoZonesOfOneName(t *testing.T) {
 	}
 }
 
-// TestTakeOverIsNoContest: delegates that take over from each other are not taken for
-// two zones, but the sides of one that is parted are (MS-100, MS-A24).
+// TestTakeOverIsNoContest: delegates of which one takes over from the other are not reported as
+// two zones, but the sides of a partitioned zone are (MS-100, MS-A24).
 func TestTakeOverIsNoContest(t *testing.T) {
 	spec.Covers(t, "MS-100", "MS-A24")
 	s := newSystem(t, 1, 1, 8, 3)
@@ -118,7 +118,7 @@ func TestTakeOverIsNoContest(t *testing.T) {
 	}
 }
 
-// TestGuardedBounds: what delegates say is kept within bounds, and a new active delegate
+// TestGuardedBounds: the memory for data of delegates is bounded, and a new active delegate
 // finds room among many others (MS-A24).
 func TestGuardedBounds(t *testing.T) {
 	spec.Covers(t, "MS-A24")
@@ -143,7 +143,7 @@ func TestGuardedBounds(t *testing.T) {
 		t.Errorf("first is %v of %d members, %d left out", g.delegates[0].ID, len(g.members), s.m.stats.ViewFull)
 	}
 
-	s.m.supervisor.most = 70 // of all zones
+	s.m.supervisor.most = 70 // members of all zones together
 	d := wire.Dispatch{Kind: wire.Register, Zone: "rack2", From: testID(70), Version: v(3, 1), Registration: 1, Activation: 1, Flags: wire.Whole, Joined: many}
 	s.step(Input{Kind: DispatchDelivered, Dispatch: &d})
 	if n := len(s.m.supervisor.zones["rack2"].members); n != 20 || s.m.stats.ViewFull != 2 {
@@ -151,8 +151,8 @@ func TestGuardedBounds(t *testing.T) {
 	}
 }
 
-// TestEarlierRegistration: what comes late of a delegate's earlier incarnation replaces nothing
-// (MS-A24).
+// TestEarlierRegistration: a late registration of a delegate's earlier incarnation replaces
+// nothing (MS-A24).
 func TestEarlierRegistration(t *testing.T) {
 	spec.Covers(t, "MS-A24")
 	s := newSolo(t, 1, Config{Supervisor: true})
@@ -169,8 +169,8 @@ func TestEarlierRegistration(t *testing.T) {
 	}
 }
 
-// TestLastDelegateMoves: a zone whose last delegate moves to another supervisor is kept
-// in the census until that one has it; one whose last delegate says goodbye is not
+// TestLastDelegateMoves: a zone whose last delegate moves to another supervisor stays in the
+// census until that supervisor has it; a zone whose last delegate says goodbye does not
 // (MS-98).
 func TestLastDelegateMoves(t *testing.T) {
 	spec.Covers(t, "MS-98")
@@ -191,8 +191,8 @@ func TestLastDelegateMoves(t *testing.T) {
 	}
 }
 
-// TestAlarmOfStrangers: a supervisor passes alarms of its zone's delegates on to the
-// monitors, and accepts those that other supervisors pass on, which end there, and no
+// TestAlarmOfStrangers: a supervisor passes alarms of its zone's delegates on to the monitors.
+// It accepts alarms that other supervisors pass on, without passing them on again, and no
 // others (MS-101).
 func TestAlarmOfStrangers(t *testing.T) {
 	spec.Covers(t, "MS-101")
@@ -212,7 +212,7 @@ func TestAlarmOfStrangers(t *testing.T) {
 	}
 }
 
-// TestStrangeSupervisors: answers count only from the chosen supervisor (MS-A24).
+// TestStrangeSupervisors: only answers of the chosen supervisor are accepted (MS-A24).
 func TestStrangeSupervisors(t *testing.T) {
 	spec.Covers(t, "MS-A24")
 	base := newSolo(t, 1, Config{Management: []wire.ID{testID(1), testID(2)}})

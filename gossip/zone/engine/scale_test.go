@@ -16,9 +16,10 @@ func heapBytes() int64 {
 	return int64(s.HeapAlloc)
 }
 
-// TestLarge: a zone, of two thousand in a long run, starts, loses and regains members as fast as the
-// design's (MS-4, MS-104, MS-105), and takes little memory. The design's 5.7 s for this boot
-// were with two processes on each machine; with one they are about 4.0 s (MS-A27).
+// TestLarge: a zone, of two thousand nodes in a long run, starts, loses and regains members as
+// fast as that of the design (MS-4, MS-104, MS-105), and takes little memory. The 5.7 s of the
+// design for this boot were with two processes on each machine; with one process they are about
+// 4.0 s (MS-A27).
 func TestLarge(t *testing.T) {
 	spec.Covers(t, "MS-4", "MS-104", "MS-105", "MS-A27", "G-MS-1", "G-MS-2")
 	n, victims := effort.Of(256, 512, 2048), effort.Of([]int{1, 16}, []int{1, 16}, []int{1, 16, 200})
@@ -60,7 +61,8 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// killFirst kills the first k nodes and returns when the others know, on average and at last.
+// killFirst kills the first k nodes and returns after what time the others knew: on average,
+// and the last one.
 func (w *world) killFirst(k int) (mean, last time.Duration) {
 	w.t.Helper()
 	begin, sum, pairs := w.now, time.Duration(0), 0
@@ -82,8 +84,8 @@ func (w *world) killFirst(k int) (mean, last time.Duration) {
 	return sum / time.Duration(max(pairs, 1)), last
 }
 
-// TestMonitorDelay: how soon a monitor knows does not depend on the size of the zone
-// (MS-106, MS-107, G-MS-3).
+// TestMonitorDelay: the time until a monitor is notified does not depend on the size of the
+// zone (MS-106, MS-107, G-MS-3).
 func TestMonitorDelay(t *testing.T) {
 	spec.Covers(t, "MS-106", "MS-107", "G-MS-3")
 	sizes := []int{32, 512}

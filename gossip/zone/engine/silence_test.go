@@ -10,8 +10,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestShortPartitions: G-MS-10: because of a partition that ends about when the timeout does,
-// or long after it, no node removes a member of its own side, then or later.
+// TestShortPartitions: G-MS-10: because of a partition that ends at about the timeout, or long
+// after it, no node removes a member of its own side, neither then nor later.
 func TestShortPartitions(t *testing.T) {
 	spec.Covers(t, "G-MS-10")
 	for _, length := range []time.Duration{2300, 2600, 2900, 3200, 3600, 4300, 10_700} {
@@ -37,7 +37,7 @@ func TestShortPartitions(t *testing.T) {
 	}
 }
 
-// silence has some nodes report that a node is silent, in version ⟨7, 1⟩.
+// silence delivers reports of some nodes that a node is silent, in version ⟨7, 1⟩.
 func (s *solo) silence(i int, by ...int) {
 	s.t.Helper()
 	var l wire.Lists
@@ -48,7 +48,7 @@ func (s *solo) silence(i int, by ...int) {
 }
 
 // TestGrace: a node that enough others report as silent can refute that for three rounds of
-// updates; one whose connections failed is removed at once (G-MS-10, G-MS-2).
+// updates; a node whose connections failed is removed at once (G-MS-10, G-MS-2).
 func TestGrace(t *testing.T) {
 	spec.Covers(t, "G-MS-2", "G-MS-10")
 	sees := func(t *testing.T) *solo {
@@ -67,7 +67,7 @@ func TestGrace(t *testing.T) {
 		s.want(Event{Kind: Doubted, Node: s.ref[2], Version: v(7, 1)})
 		s.pass(grace - 5*time.Millisecond)
 		s.is(2, inView, v(7, 1))
-		s.silence(2, 5) // one more does not begin it anew
+		s.silence(2, 5) // another report does not restart the grace period
 		s.pass(5 * time.Millisecond)
 		s.is(2, inHistory, v(7, 1))
 	})
@@ -82,21 +82,21 @@ func TestGrace(t *testing.T) {
 	t.Run("failed", func(t *testing.T) {
 		s := sees(t)
 		s.silence(2, 3, 4, 5)
-		s.suspicion(3, 2, v(7, 1)) // it is more than silent
-		s.delta(8, 0, 1)           // which all have to hear
+		s.suspicion(3, 2, v(7, 1)) // the node is reported as failed, not only as silent
+		s.delta(8, 0, 1)           // all neighbours must get this
 		s.is(2, inView, v(7, 1))
 		s.suspicion(6, 2, v(7, 1))
 		s.is(2, inHistory, v(7, 1))
 		s.silence(7, 3, 4)
 		s.suspicion(3, 7, v(7, 1))
-		s.silence(7, 3) // that is known better
+		s.silence(7, 3) // a stronger report is known already
 		s.suspicion(4, 7, v(7, 1))
 		s.is(7, inHistory, v(7, 1))
 	})
 }
 
-// TestSummons: a node that reports another one as silent, or hears that it was removed, sends
-// that to the node itself until it refutes it, or the time for that is over (G-MS-10).
+// TestSummons: a node that reports another one as silent, or learns that it was removed
+// elsewhere, notifies that node until it refutes this, or the time for that is over (G-MS-10).
 func TestSummons(t *testing.T) {
 	spec.Covers(t, "G-MS-10")
 	summonsTo := func(s *solo, sent []Send, i int) (n int) {
@@ -114,7 +114,7 @@ func TestSummons(t *testing.T) {
 			s.alive(i, v(7, 1))
 		}
 		s.link(2, v(7, 1))
-		sent := s.pass(3 * time.Second) // all others are silent, and so is the network: nothing is believed
+		sent := s.pass(3 * time.Second) // all others are silent, so this node suspects itself and files nothing
 		s.hear(2, v(7, 1), wire.Message{Kind: wire.Heartbeat})
 		sent = append(sent, s.pass(7*time.Second)...)
 		if n := summonsTo(s, sent, 2); n != summonRounds {
@@ -129,7 +129,7 @@ func TestSummons(t *testing.T) {
 		said := wire.Message{Kind: wire.Base, Flags: wire.Repair, Lists: &wire.Lists{Removed: []wire.Member{{Node: s.ref[5], Version: v(7, 1)}, {Node: s.ref[6], Version: v(7, 1)}}}}
 		s.hear(1, v(7, 1), said)
 		sent := append(slices.Clone(s.out.Sends), s.pass(300*time.Millisecond)...)
-		s.hear(1, v(7, 1), said) // it is under way
+		s.hear(1, v(7, 1), said) // the notification is being sent
 		s.alive(6, v(7, 2))
 		sent = append(sent, s.pass(295*time.Millisecond)...)
 		s.is(5, inView, v(7, 1))
@@ -164,9 +164,9 @@ func TestSummons(t *testing.T) {
 	})
 }
 
-// TestAccusedAnswers: a node that is told that it is silent, or was removed elsewhere,
-// answers that node itself: updates carry a refutation one link a round, and may need
-// longer than the grace (G-MS-10). It refutes each version once.
+// TestAccusedAnswers: a node that is told that it is silent, or was removed elsewhere, answers
+// the sender directly: updates carry a refutation over one link per round, and may take longer
+// than the grace period (G-MS-10). It refutes each version once.
 func TestAccusedAnswers(t *testing.T) {
 	spec.Covers(t, "G-MS-10")
 	accuse := func(s *solo, by, suspect int, at wire.Version) []Send {
@@ -196,15 +196,15 @@ func TestAccusedAnswers(t *testing.T) {
 	if sent := accuse(s, 2, 3, v(7, 1)); len(sent) != 0 {
 		t.Errorf("another node is accused: sends %+v", sent)
 	}
-	s.silence(0, 2, 3) // as it came with an update: from a neighbour that does not report anything itself
+	s.silence(0, 2, 3) // as in an update, from a neighbour that reports nothing itself
 	if n := s.count(wire.Notice); n != 0 {
 		t.Errorf("%d answers to an update", n)
 	}
 }
 
-// TestUrgentRefutation: that a suspected node lives is told in an eighth of a round by the
-// node itself, and passed on as fast by those that know it to be suspected; and so is that
-// it is silent (G-MS-10).
+// TestUrgentRefutation: a suspected node sends its refutation within an eighth of a round,
+// nodes that know of the suspicion pass it on as fast, and the same holds for reports of
+// silence (G-MS-10).
 func TestUrgentRefutation(t *testing.T) {
 	spec.Covers(t, "G-MS-10")
 	updates := func(s *solo, urgent bool) {
@@ -223,7 +223,7 @@ func TestUrgentRefutation(t *testing.T) {
 	s.pass(time.Second)
 	s.suspicion(3, 0, v(10, 1)) // this node itself is suspected
 	updates(s, true)
-	s.alive(5, v(7, 2)) // no node suspects it here
+	s.alive(5, v(7, 2)) // no node suspects this node here
 	updates(s, false)
 	s.silence(4, 3)
 	updates(s, true)

@@ -7,12 +7,12 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestBehind: a node whose timers are all somewhat late notices that it gets to nothing
-// else; one that is late once in a while does not (G-MS-8).
+// TestBehind: a node whose timers are all a little late notices that it is too slow; a node
+// with an occasional late timer does not (G-MS-8).
 func TestBehind(t *testing.T) {
 	spec.Covers(t, "G-MS-8")
 	for _, tt := range []struct {
-		onTime int // steps between two that are late
+		onTime int // steps on time between two late ones
 		late   bool
 	}{{0, true}, {1, false}} {
 		p := pauses{}
@@ -35,15 +35,15 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// TestLateTimer: a node that is woken late notices, even if no message says so: what
-// others sent may lie here, too (MS-A29, G-MS-8).
+// TestLateTimer: a node that is stepped late notices that even without a message: messages of
+// others may wait here, too (MS-A29, G-MS-8).
 func TestLateTimer(t *testing.T) {
 	spec.Covers(t, "MS-A29", "G-MS-8")
 	w := booted(t, 1, 16, Config{})
 	n := w.nodes[0]
 	w.cut = func(from, to int) bool { return to == n.i || from == n.i }
 	n.pause()
-	w.run(1900 * time.Millisecond) // shorter than what counts as a pause
+	w.run(1900 * time.Millisecond) // shorter than a time that counts as a pause
 	n.resume()
 	if s := n.m.Status(); s.Stats.Late == 0 || s.Stats.Pauses != 0 || !s.Paused {
 		t.Errorf("late %d, pauses %d", s.Stats.Late, s.Stats.Pauses)

@@ -7,8 +7,8 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// solo is one machine whose neighbours the test plays. Node 0 is the machine, the
-// others are known to its table.
+// solo is one machine, as node 0, whose neighbours the test plays. Its table knows the other
+// nodes.
 type solo struct {
 	t   *testing.T
 	m   *Machine
@@ -39,7 +39,7 @@ func newSolo(t *testing.T, nodes int, cfg Config) *solo {
 	return s
 }
 
-// step steps the machine and keeps what it wants done.
+// step steps the machine and keeps its output.
 func (s *solo) step(in Input) {
 	s.t.Helper()
 	s.out.Reset()
@@ -52,7 +52,7 @@ func (s *solo) step(in Input) {
 	}
 }
 
-// pass lets time pass, in steps, and returns all that was sent meanwhile.
+// pass lets time pass, in steps, and returns all messages sent meanwhile.
 func (s *solo) pass(d time.Duration) (sent []Send) {
 	s.t.Helper()
 	for end := s.now + d; s.now < end; {
@@ -63,7 +63,7 @@ func (s *solo) pass(d time.Duration) (sent []Send) {
 	return sent
 }
 
-// hear delivers a message of node i, which says that it has version v.
+// hear delivers a message of node i with version v.
 func (s *solo) hear(i int, v wire.Version, msg wire.Message) {
 	s.t.Helper()
 	msg.From, msg.Version = s.ref[i], v
@@ -79,7 +79,7 @@ func (s *solo) link(i int, v wire.Version) {
 	}
 }
 
-// update delivers an update of node 1 that node 1 need not be known for.
+// update delivers an update of node 1, which need not be known.
 func (s *solo) update(l wire.Lists) {
 	s.t.Helper()
 	s.hear(1, v(1, 1), wire.Message{Kind: wire.Update, Lists: &l})
@@ -108,14 +108,14 @@ func (s *solo) suspicion(by, i int, v wire.Version) {
 	s.m.out = nil
 }
 
-// removed says that a neighbour removed a node.
+// removed delivers the report of a neighbour that it has removed a node.
 func (s *solo) removed(i int, at wire.Version) {
 	s.t.Helper()
 	s.hear(1, v(1, 1), wire.Message{Kind: wire.Base, Flags: wire.Repair, Lists: &wire.Lists{Removed: []wire.Member{{Node: s.ref[i], Version: at}}}})
 	s.unanswered()
 }
 
-// unanswered ends the time in which nodes can refute that they were removed elsewhere.
+// unanswered lets the time pass in which nodes can refute that they were removed elsewhere.
 func (s *solo) unanswered() {
 	s.t.Helper()
 	for i := range s.m.summonses.list {
@@ -137,7 +137,7 @@ func countKind(sends []Send, k wire.Kind) (n int) {
 	return n
 }
 
-// want checks the last step's events.
+// want compares the events of the last step.
 func (s *solo) want(events ...Event) {
 	s.t.Helper()
 	ok := len(events) == len(s.out.Events)
@@ -150,7 +150,7 @@ func (s *solo) want(events ...Event) {
 	}
 }
 
-// is checks where a node is, and its version there.
+// is checks the state of a node in the view, and its version.
 func (s *solo) is(i int, st state, v wire.Version) {
 	s.t.Helper()
 	if e := s.m.view.at(s.ref[i]); e.state != st || e.version() != v {
@@ -158,7 +158,7 @@ func (s *solo) is(i int, st state, v wire.Version) {
 	}
 }
 
-// delta checks how much there is to tell.
+// delta checks how many entries the next update has.
 func (s *solo) delta(alive, leaves, suspicions int) {
 	s.t.Helper()
 	d := &s.m.delta

@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestStatus: what a machine tells of itself, in words (MS-36).
+// TestStatus: the status of a machine, with words for states (MS-36).
 func TestStatus(t *testing.T) {
 	spec.Covers(t, "MS-36")
 	s := newSolo(t, 8, Config{Threshold: 3, Successors: 3})
@@ -60,7 +60,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestClash: two ids with one name are told of, and both are members.
+// TestClash: two ids with one name are reported, and both are members.
 func TestClash(t *testing.T) {
 	s := newSolo(t, 4, Config{})
 	other, err := wire.NewID("n2", nid.MustParse("10.9.9.9@tcp"))

@@ -22,7 +22,7 @@ func (w *world) graph() [][]int {
 	return g
 }
 
-// reach returns how many nodes one reaches without some, and in how many hops all.
+// reach returns how many nodes one reaches without some others, and over how many hops.
 func reach(g [][]int, from int, without map[int]bool) (n, hops int) {
 	seen, ring := map[int]bool{from: true}, []int{from}
 	for ; len(ring) > 0; hops++ {
@@ -40,8 +40,8 @@ func reach(g [][]int, from int, without map[int]bool) (n, hops int) {
 	return len(seen), hops - 1
 }
 
-// TestTopology: every node has its K_s successors and K_r random neighbours, links
-// have two ends, and the overlay is well connected (MS-24, MS-25, MS-27, MS-A12).
+// TestTopology: every node has links to its K_s successors and K_r random neighbours, both ends
+// know each link, and the overlay is well connected (MS-24, MS-25, MS-27, MS-A12).
 func TestTopology(t *testing.T) {
 	spec.Covers(t, "MS-24", "MS-25", "MS-27", "MS-A12")
 	for _, n := range []int{2, 3, 5, 40} {
@@ -92,7 +92,7 @@ func containsInt(list []int, i int) bool {
 	return false
 }
 
-// checkSuccessors checks that each node has the links up that the ring says.
+// checkSuccessors checks that each node has the links to its successors on the ring.
 func (w *world) checkSuccessors() {
 	w.t.Helper()
 	table := NewTable(1000)
@@ -128,8 +128,8 @@ func (w *world) checkSuccessors() {
 	}
 }
 
-// TestCrowded: a node to which too many were drawn sends them on, and keeps the nearest
-// of those that take it for their successor (MS-A12).
+// TestCrowded: a node that too many others have drawn redirects them, and of the nodes that
+// consider it their successor it keeps the nearest (MS-A12).
 func TestCrowded(t *testing.T) {
 	spec.Covers(t, "MS-A12")
 	s := newSolo(t, 60, Config{})
@@ -165,7 +165,7 @@ func TestCrowded(t *testing.T) {
 	if kept > maxPredecessors(s.m.cfg.Successors) || s.count(wire.LinkRefuse) != 1 {
 		t.Errorf("%d take it for their successor", kept)
 	}
-	// The requester follows.
+	// The requester follows the redirection.
 	r := newSolo(t, 60, Config{})
 	for i := 1; i < 60; i++ {
 		r.alive(i, v(7, 1))
@@ -189,8 +189,8 @@ func TestCrowded(t *testing.T) {
 	}
 }
 
-// TestRedirectsEnd: a request for a link is passed on so many times, then the node draws
-// another one (MS-A12).
+// TestRedirectsEnd: a request for a link is redirected a limited number of times; then the node
+// draws another one (MS-A12).
 func TestRedirectsEnd(t *testing.T) {
 	spec.Covers(t, "MS-A12")
 	s := newSolo(t, 60, Config{})
@@ -220,7 +220,7 @@ func TestConnectFails(t *testing.T) {
 	spec.Covers(t, "MS-33", "MS-34", "MS-35")
 	s := newSolo(t, 30, Config{})
 	for i := 1; i < 9; i++ {
-		s.link(i, v(7, 3)) // so that it does not distrust itself
+		s.link(i, v(7, 3)) // so that this node does not suspect itself
 	}
 	for i := 9; i < 30; i++ {
 		s.alive(i, v(7, 3))
@@ -253,13 +253,13 @@ func TestConnectFails(t *testing.T) {
 	}
 }
 
-// TestBehindSuspected: while a successor is suspected, the node also monitors the one after
-// the last: those in between may be dead as well (MS-26).
+// TestBehindSuspected: while a successor is suspected, the node also monitors the next one
+// after its last successor, because those in between may be dead as well (MS-26).
 func TestBehindSuspected(t *testing.T) {
 	spec.Covers(t, "MS-26")
 	s := newSolo(t, 30, Config{})
 	for i := 1; i < 9; i++ {
-		s.link(i, v(7, 3)) // so that it does not distrust itself
+		s.link(i, v(7, 3)) // so that this node does not suspect itself
 	}
 	for i := 9; i < 30; i++ {
 		s.alive(i, v(7, 3))
@@ -290,8 +290,8 @@ func TestBehindSuspected(t *testing.T) {
 	}
 }
 
-// TestProbe: a connection that is lost is no failure yet: that takes another one, or
-// silence (MS-31, MS-A30).
+// TestProbe: the loss of a connection does not count as a failure until another connection
+// fails, or the node is silent (MS-31, MS-A30).
 func TestProbe(t *testing.T) {
 	spec.Covers(t, "MS-31", "MS-A30")
 	s := newSolo(t, 9, Config{})
@@ -303,7 +303,7 @@ func TestProbe(t *testing.T) {
 	if s.count(wire.Heartbeat) != 1 || s.out.Sends[0].Message.Flags&wire.Echo == 0 {
 		t.Errorf("sent %+v", s.out.Sends)
 	}
-	s.hear(3, v(7, 1), wire.Message{Kind: wire.Heartbeat}) // it is there
+	s.hear(3, v(7, 1), wire.Message{Kind: wire.Heartbeat}) // the node answers
 	s.step(Input{Kind: Failed, Node: s.ref[3]})
 	s.want()
 	s.step(Input{Kind: Failed, Node: s.ref[3]})
@@ -318,8 +318,8 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestRemovedPeer: a node that was removed gets an answer that says so when it asks for a
-// link, refutes that, and asks again (MS-A12).
+// TestRemovedPeer: a node that was removed is told so when it asks for a link; it refutes that,
+// and asks again (MS-A12).
 func TestRemovedPeer(t *testing.T) {
 	spec.Covers(t, "MS-A12")
 	s := newSolo(t, 5, Config{Threshold: 1, Successors: 1})

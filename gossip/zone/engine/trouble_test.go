@@ -15,22 +15,22 @@ type parcel struct {
 	data []byte
 }
 
-// keep keeps a message to be replayed.
+// keep stores a message, to be replayed later.
 func (w *world) keep(p parcel) {
 	if len(w.recorded) < w.record {
 		w.recorded = append(w.recorded, p)
 		return
 	}
-	w.recorded[w.rng.IntN(w.record)] = p // some are very old
+	w.recorded[w.rng.IntN(w.record)] = p // some stored messages become very old
 }
 
-// moreTrouble is what goes beyond nodes that fail and networks that are cut.
+// moreTrouble injects faults beyond failing nodes and cut networks.
 func (w *world) moreTrouble(x *node, k int) {
 	switch k {
-	case 7: // it restarts, and no node noticed that its process ended
+	case 7: // the node restarts before any node has noticed that its process ended
 		x.up = false
 		x.start()
-	case 8: // the same, and it does not know which incarnations it had
+	case 8: // the same, and the node does not know its earlier incarnations
 		if x.inc > 1 {
 			x.up = false
 			x.startAs(x.inc / 2)
@@ -43,7 +43,7 @@ func (w *world) moreTrouble(x *node, k int) {
 		for range 1 + w.rng.IntN(4) {
 			w.write(x)
 		}
-	case 12: // a message that was sent before is sent again, to any node
+	case 12: // an earlier message is sent again, to any node
 		w.log("replay")
 		for range 30 {
 			if to := w.nodes[w.rng.IntN(len(w.nodes))]; to.up && len(w.recorded) > 0 {
@@ -53,7 +53,7 @@ func (w *world) moreTrouble(x *node, k int) {
 				})
 			}
 		}
-	case 13: // a goodbye that it did not say, or that it failed, in the name of any
+	case 13: // a forged goodbye, or report of a failure, about any node
 		y := w.nodes[w.rng.IntN(len(w.nodes))]
 		if x.up && !x.paused && y.up {
 			w.log("%v is told of %v", x.id.Name(), y.id.Name())
@@ -62,7 +62,7 @@ func (w *world) moreTrouble(x *node, k int) {
 	}
 }
 
-// write has a node write or delete an attribute.
+// write makes a node write or delete an attribute.
 func (w *world) write(x *node) {
 	in := Input{Kind: Set, Key: fmt.Sprint("k", w.rng.IntN(5)), Value: fmt.Append(nil, w.now)}
 	if w.rng.IntN(3) == 0 {
@@ -73,7 +73,7 @@ func (w *world) write(x *node) {
 	}
 }
 
-// forge tells x in the name of a neighbour that y left, or that all suspect it.
+// forge delivers to x, in the name of a neighbour, that y has left, or that all suspect it.
 func (w *world) forge(x, y *node) {
 	about, neighbours := x.m.Table().Lookup(y.id), x.m.Neighbours(nil)
 	v, there := x.m.Has(about)
@@ -95,8 +95,8 @@ func (w *world) forge(x, y *node) {
 	x.step(Input{Kind: Delivered, Message: &wire.Message{Kind: wire.Update, From: from, Version: fv, Lists: lists}})
 }
 
-// sameAttributes reports whether all that are up have the attributes of all, and were
-// told of them (MS-71, MS-72).
+// sameAttributes reports whether all nodes that are up have the attributes of all others, and
+// their listeners, too (MS-71, MS-72).
 func (w *world) sameAttributes() bool {
 	for _, x := range w.nodes {
 		if !x.up {

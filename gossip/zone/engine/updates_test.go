@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestBase: a new neighbour is told everything, others only what changed (MS-53, MS-54,
+// TestBase: a new neighbour gets everything, other neighbours only changes (MS-53, MS-54,
 // MS-55, MS-56).
 func TestBase(t *testing.T) {
 	spec.Covers(t, "MS-53", "MS-54", "MS-55", "MS-56")
@@ -24,13 +24,13 @@ func TestBase(t *testing.T) {
 		len(base.Lists.Suspicions) != 1 || base.Lists.Suspicions[0] != (wire.Suspicion{Reporter: s.ref[3], Suspect: s.ref[2], Version: v(7, 1)}) {
 		t.Fatalf("sent %+v", s.out.Sends)
 	}
-	s.hear(6, v(4, 1), wire.Message{Kind: wire.LinkRequest, Roles: wire.Successor}) // the answer was lost
+	s.hear(6, v(4, 1), wire.Message{Kind: wire.LinkRequest, Roles: wire.Successor}) // a repeated request: the answer was lost
 	if s.count(wire.LinkAccept) != 1 || s.count(wire.Base) != 0 {
 		t.Errorf("the second time: %+v", s.out.Sends)
 	}
 	s.pass(time.Second)
 
-	// MS-56: Δ leaves τ after the first event, with those in between.
+	// MS-56: Δ is sent τ after the first change, together with later ones.
 	begin := s.now
 	s.alive(7, v(7, 1))
 	s.now += 120 * time.Millisecond
@@ -59,7 +59,7 @@ func TestBase(t *testing.T) {
 	}
 }
 
-// TestIdle: a zone at rest sends heartbeats and nothing else (MS-30, MS-58, MS-77).
+// TestIdle: a zone at rest sends only heartbeats (MS-30, MS-58, MS-77).
 func TestIdle(t *testing.T) {
 	spec.Covers(t, "MS-30", "MS-58", "MS-77", "G-MS-5")
 	w := booted(t, 1, 32, Config{})
@@ -128,12 +128,12 @@ func TestNotices(t *testing.T) {
 			s.hear(by, v(7, 1), wire.Message{Kind: wire.Notice, Lists: &wire.Lists{Suspicions: []wire.Suspicion{{Reporter: s.ref[by], Suspect: s.ref[2], Version: v(7, 1)}}}})
 		}
 		s.is(2, inHistory, v(7, 1))
-		s.delta(8, 0, 2) // all others hear of it as of any
+		s.delta(8, 0, 2) // all others get these as from any node
 	})
 }
 
-// TestSilence: a node that falls silent is suspected when the heartbeat timeout is over,
-// and reported then (MS-32, MS-A14).
+// TestSilence: a node that becomes silent is suspected and reported when the heartbeat timeout
+// has passed (MS-32, MS-A14).
 func TestSilence(t *testing.T) {
 	spec.Covers(t, "MS-32", "MS-A14")
 	w := booted(t, 1, 24, Config{})
@@ -159,8 +159,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestPageSharing: machines at rest share their pages, whatever way their views came
-// about.
+// TestPageSharing: machines at rest share their pages, in whatever way their views came about.
 func TestPageSharing(t *testing.T) {
 	w := newWorld(t, 1, 200, Config{}).share().boot()
 	w.until(10*time.Second, w.agree)

@@ -34,7 +34,7 @@ func (n *node) startAs(inc uint64) {
 	n.step(Input{Kind: Join, Inc: inc})
 }
 
-// kill ends the process; its host refuses what comes.
+// kill ends the process; its host refuses messages to it.
 func (n *node) kill() {
 	n.w.log("%v is killed", n.id.Name())
 	n.up = false
@@ -45,7 +45,7 @@ func (n *node) kill() {
 	}
 }
 
-// crash ends the process and its host: nothing is heard any more.
+// crash ends the process and its host: messages to it get no answer.
 func (n *node) crash() {
 	n.w.log("%v crashes", n.id.Name())
 	n.up, n.hostDown = false, true
@@ -63,7 +63,7 @@ func (n *node) resume() {
 	}
 }
 
-// exec has f happen in this process, if it still lives, when it does not stand still.
+// exec calls f in this process, if it still runs, as soon as it is not paused.
 func (n *node) exec(incarnation uint64, f func()) {
 	switch {
 	case !n.up || n.incarnation != incarnation:
@@ -81,7 +81,7 @@ func (n *node) exec(incarnation uint64, f func()) {
 	}
 }
 
-// input steps the process on something about another node.
+// input steps the process on an input about another node.
 func (n *node) input(incarnation uint64, in Input, about wire.ID) {
 	n.exec(incarnation, func() {
 		in.Node = n.m.Table().Lookup(about)
@@ -108,7 +108,7 @@ func (n *node) step(in Input) {
 			})
 		})
 	}
-	n.inc = max(n.inc, out.Incarnation) // on the disk before anything follows from it (MS-A2)
+	n.inc = max(n.inc, out.Incarnation) // stored before anything else is done (MS-A2)
 	for i := range out.Events {
 		n.event(&out.Events[i])
 	}
@@ -159,12 +159,12 @@ func (w *world) dispatch(from *node, s *DispatchSend, buf []byte) {
 	})
 }
 
-// event plays an event into what a listener knows, and checks that it can be (MS-9,
+// event applies an event to what a listener knows, and checks that the event is possible (MS-9,
 // MS-10).
 func (n *node) event(e *Event) {
 	w := n.w
 	switch v, ok := n.view[e.ID]; {
-	case !w.strict && e.Kind != Left && e.Kind != Refuted: // a map for each node takes too much memory
+	case !w.strict && e.Kind != Left && e.Kind != Refuted: // a map for each node would take too much memory
 	case e.Kind == Joined:
 		if ok {
 			w.fail("%v: %v joins as %v, but is there as %v", n.id.Name(), e.ID.Name(), e.Version, v)

@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// world is a zone in virtual time: bare machines, and a network that spoils
-// messages. Messages are bytes, and every machine has a table to itself, unless the
+// world is a zone in virtual time: bare machines, and a network that loses, delays and
+// duplicates messages. Messages are bytes, and every machine has its own table, unless the
 // table is shared.
 type world struct {
 	t       testing.TB
@@ -26,22 +26,22 @@ type world struct {
 	shared  *Table
 	byRef   map[wire.Ref]*node // with a shared table
 	cfg     Config
-	strict  bool // after every step the machine is examined
-	wrongly int  // how often a node that was up was removed by others
+	strict  bool // the invariants of the machine are checked after every step
+	wrongly int  // how often others removed a node that was up
 
 	latency, jitter    time.Duration
 	loss, dup, reorder float64
 	cut                func(from, to int) bool
 	tap                func(from, to *node, s *Send, m *wire.Message, size int)
-	stray              func(from *node, to wire.ID) // a message to a node outside this test
+	stray              func(from *node, to wire.ID) // called for a message to a node outside this test
 	lose               func(from, to *node, m *wire.Message) bool
 	told               func(n *node, e *Event)
 	bytes              [wire.Kinds]int
 	messages           [wire.Kinds]int
 	dispatches         int
 	trace              []string
-	record             int      // so many messages are kept in recorded, to be replayed
-	recorded           []parcel // the last ones
+	record             int      // number of messages kept in recorded, to be replayed
+	recorded           []parcel // the latest messages
 	out                Output
 }
 
@@ -65,25 +65,25 @@ func (h *happenings) Pop() any {
 	return x
 }
 
-// node is a process: it can be dead, with or without its host, and stand still.
+// node is a process: it can be dead, with or without its host, or paused.
 type node struct {
 	w           *world
 	i           int
 	id          wire.ID
 	m           *Machine
 	boot        []wire.ID
-	change      func(*Config) // of a node that is not like the others
+	change      func(*Config) // changes the configuration of this node
 	up          bool
 	hostDown    bool // messages to it are not even refused
 	paused      bool
-	slow        time.Duration // what a step costs
-	busy        time.Duration // until then
+	slow        time.Duration // time that a step takes
+	busy        time.Duration // until when a step takes place
 	inbox       []func()
-	incarnation uint64 // of the process
+	incarnation uint64 // number of the process's incarnation
 	inc         uint64
 	timer       uint64
 	watched     map[int]bool
-	view        map[wire.ID]wire.Version // what a listener makes of the events (MS-10)
+	view        map[wire.ID]wire.Version // members according to the events (MS-10)
 	keys        map[wire.ID]map[string]string
 	events      []Event
 }
@@ -112,7 +112,7 @@ func newWorld(t testing.TB, seed uint64, n int, cfg Config) *world {
 	return w
 }
 
-// share has all machines use one table, and messages handed over as they are.
+// share makes all machines use one table, and passes messages as structs.
 func (w *world) share() *world {
 	w.shared, w.byRef = NewTable(1<<20), make(map[wire.Ref]*node)
 	for _, n := range w.nodes {
@@ -132,7 +132,7 @@ func (w *world) add(i int) *node {
 	return n
 }
 
-// boot starts all nodes, each with three random bootstraps.
+// boot starts all nodes, each with three random bootstrap nodes.
 func (w *world) boot() *world {
 	for _, n := range w.nodes {
 		n.boot = nil
@@ -169,8 +169,8 @@ func (w *world) run(d time.Duration) {
 	}
 }
 
-// until lets time pass until something is so, at most for a while, and returns how
-// long it took.
+// until lets time pass until a condition holds, at most for a while, and returns how long that
+// took.
 func (w *world) until(most time.Duration, ok func() bool) time.Duration {
 	w.t.Helper()
 	begin := w.now
@@ -200,7 +200,7 @@ func (w *world) fail(format string, args ...any) {
 	w.t.Fatalf(format, args...)
 }
 
-// agree reports whether the views of all nodes that are up are these nodes.
+// agree reports whether the views of all nodes that are up consist of these nodes.
 func (w *world) agree() bool {
 	var hash uint64
 	members := 0
@@ -236,7 +236,7 @@ func (w *world) send(from *node, s *Send, buf []byte) {
 		if w.stray != nil && s.To != 0 {
 			w.stray(from, from.m.Table().ID(s.To))
 		}
-		return // to a node outside this test
+		return // a message to a node outside this test
 	}
 	msg, data := &s.Message, []byte(nil)
 	size := s.End - s.Begin

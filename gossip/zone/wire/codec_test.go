@@ -21,8 +21,8 @@ func testID(i int) ID {
 
 func v(inc uint64, minor uint32) Version { return Version{inc, minor} }
 
-// ends returns the codecs of a receiver, node 0, and of a sender, node 1, which know the
-// same six nodes.
+// ends returns the codecs of a receiver, node 0, and of a sender, node 1, both of which know
+// the same six nodes.
 func ends(t testing.TB, keys ...string) (to, from *Codec) {
 	t.Helper()
 	end := func(self int) *Codec {
@@ -38,7 +38,7 @@ func ends(t testing.TB, keys ...string) (to, from *Codec) {
 	return end(0), end(1)
 }
 
-// keysOf returns keys that begin with words.
+// keysOf returns keys whose bytes begin with words.
 func keysOf(t testing.TB, words ...string) keyring.Keys {
 	t.Helper()
 	if len(words) == 0 {
@@ -55,7 +55,7 @@ func keysOf(t testing.TB, words ...string) keyring.Keys {
 	return k
 }
 
-// lookup returns what stands for a node at one end.
+// lookup returns the Ref of a node at one end.
 func lookup(c *Codec, id ID) Ref { return c.Names.Find(id.Short()) }
 
 // encoded returns the bytes of a message of node 1 to node 0.
@@ -148,8 +148,8 @@ func le64(n uint64) []byte {
 	return b
 }
 
-// parsesBack parses a message as node 0, whose Refs are those of node 1 here, and
-// every beginning of it, which must not be one.
+// parsesBack parses a message as node 0, whose Refs are the same as those of node 1 here. It
+// also checks that no shorter beginning of the message is valid.
 func parsesBack(t *testing.T, from *Codec, msg *Message, b []byte) {
 	t.Helper()
 	c := *from
@@ -183,8 +183,8 @@ func parsesBack(t *testing.T, from *Codec, msg *Message, b []byte) {
 	}
 }
 
-// TestKey: messages that are not signed with the cluster's key are refused, and so are
-// those to another node (MS-A33).
+// TestKey: messages that are not signed with the cluster's key are refused, and so are messages
+// to another node (MS-A33).
 func TestKey(t *testing.T) {
 	spec.Covers(t, "MS-A33")
 	to, from := ends(t, "secret")
@@ -216,8 +216,8 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestCodeOnWire: MS-A33: the code is the beginning of HMAC-SHA-256, with the key
-// itself, over the receiver's short form and the message.
+// TestCodeOnWire: MS-A33: the code is the beginning of an HMAC-SHA-256, with the key itself,
+// over the receiver's short form and the message.
 func TestCodeOnWire(t *testing.T) {
 	spec.Covers(t, "MS-A33")
 	_, from := ends(t, "secret")
@@ -230,8 +230,8 @@ func TestCodeOnWire(t *testing.T) {
 	}
 }
 
-// TestKeyRotation: MS-A33: while the key changes node by node, no message between two
-// nodes is refused, and in the end the old key is worth nothing.
+// TestKeyRotation: MS-A33: while the key changes node by node, no message between two nodes is
+// refused, and in the end the old key is not valid any more.
 func TestKeyRotation(t *testing.T) {
 	spec.Covers(t, "MS-A33")
 	steps := [][]string{{"old"}, {"old", "new"}, {"new", "old"}, {"new"}}
@@ -255,7 +255,8 @@ func TestKeyRotation(t *testing.T) {
 	}
 }
 
-// FuzzParse: nothing that arrives panics, and what is understood is written as it was.
+// FuzzParse: no bytes cause a panic, and a message that can be parsed is encoded to the same
+// bytes.
 func FuzzParse(f *testing.F) {
 	_, from := ends(f)
 	ref := func(i int) Ref { return lookup(from, testID(i)) }

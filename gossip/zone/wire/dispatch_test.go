@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestDispatch: messages of the hierarchy, to bytes and back, and cut short.
+// TestDispatch: messages of the hierarchy are encoded and parsed; a message that is cut short
+// is refused.
 func TestDispatch(t *testing.T) {
 	d := &Dispatch{
 		Kind: Register, Flags: Whole, From: testID(1), Version: v(3, 4), Zone: "z", Activation: 5, Registration: 6, Hash: 7,
@@ -35,7 +36,8 @@ func TestZoneName(t *testing.T) {
 	}
 }
 
-// FuzzDispatch: nothing that arrives panics, and what is understood is written as it was.
+// FuzzDispatch: no bytes cause a panic, and a message that can be parsed is encoded to the same
+// bytes.
 func FuzzDispatch(f *testing.F) {
 	d := &Dispatch{Kind: Alarm, From: testID(1), Version: v(3, 4), Zone: "z", About: testID(2), AboutVersion: v(1, 1)}
 	f.Add(d.appendTo(nil))

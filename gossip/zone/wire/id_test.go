@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestID: what is an id, and what is not (MS-5).
+// TestID: valid and invalid ids (MS-5).
 func TestID(t *testing.T) {
 	spec.Covers(t, "MS-5")
 	a, b := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@o2ib")

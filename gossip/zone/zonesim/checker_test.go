@@ -10,16 +10,16 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestCheckerSees: that a healthy node was removed is noticed, unless the network or the
-// node itself gave a cause; and so are joins and leaves that do not come in turn.
+// TestCheckerSees: the checker detects the removal of a healthy node, unless the network or the
+// node itself gave a cause, and joins and leaves that do not alternate.
 func TestCheckerSees(t *testing.T) {
 	const observer, subject = sim.NodeID(0), sim.NodeID(3)
 	for _, tt := range []struct {
 		name   string
 		before func(n *Net)
 		kind   engine.EventKind
-		fine   bool // no false removal
-		turn   bool // joins and leaves come in turn
+		fine   bool // there was no false removal
+		turn   bool // joins and leaves alternate
 	}{
 		{"a healthy node is removed", func(*Net) {}, engine.Left, false, true},
 		{"by one that is slow", func(n *Net) { n.SetSlow(observer, time.Second) }, engine.Left, false, true},

@@ -14,7 +14,7 @@ var update = flag.Bool("update", false, "write the tables of docs/scenarios.md a
 
 var document = filepath.Join("..", "..", "..", "docs", "scenarios.md")
 
-// TestDocumentExample: what docs/scenarios.md shows of zones runs, and passes.
+// TestDocumentExample: the example of zones in docs/scenarios.md runs, and passes.
 func TestDocumentExample(t *testing.T) {
 	example := scenariotest.Example(t, document, "zone")
 	for seed := range uint64(3) {
@@ -22,6 +22,6 @@ func TestDocumentExample(t *testing.T) {
 	}
 }
 
-// TestDocumentTables: the tables of docs/scenarios.md are what the protocol
-// understands. -update writes them anew.
+// TestDocumentTables: the tables of docs/scenarios.md list the options, verbs and conditions of
+// the protocol. -update writes them.
 func TestDocumentTables(t *testing.T) { scenariotest.Tables(t, document, zonesim.Protocol, *update) }

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// cutPlan draws a scenario of partitions and of cuts that work one way, of all lengths up
-// to 30 s, and most about as long as the timeout: no node may be removed by one from which
-// nothing separates it, and when all is over the views are right again. A message
-// in two hundred is lost at most.
+// cutPlan draws a scenario of partitions and one-way cuts of all lengths up to 30 s, most of
+// them about as long as the timeout. No node may be removed by another one from which nothing
+// separates it, and in the end the views must be right again. At most one message in two
+// hundred is lost.
 func cutPlan(seed uint64) string {
 	var p plan
 	p.begin(seed, 6, 48, fmt.Sprintf(" loss %.1f%%", float64(seed%3)/4))
@@ -32,10 +32,10 @@ func cutPlan(seed uint64) string {
 	return p.end(100 * time.Second)
 }
 
-// sides divides all nodes in two or three.
+// sides divides all nodes into two or three sets.
 func (p *plan) sides() (list []string) {
 	sides := make([][]string, 2+p.IntN(2))
-	weight := 1 + p.IntN(8) // of the first one
+	weight := 1 + p.IntN(8) // weight of the first set
 	for k := range p.nodes() {
 		i := p.IntN(len(sides) + weight - 1)
 		i = max(i-weight+1, 0)
@@ -46,13 +46,13 @@ func (p *plan) sides() (list []string) {
 			list = append(list, strings.Join(s, ","))
 		}
 	}
-	if len(list) == 1 { // all on one side: the first is alone
+	if len(list) == 1 { // all nodes are on one side, so the first node is put alone
 		list = []string{"1", fmt.Sprintf("2-%d", p.nodes())}
 	}
 	return list
 }
 
-// some are some neighbours in the order of numbers.
+// some returns nodes with consecutive numbers.
 func (p *plan) some() string {
 	first := 1 + p.IntN(p.nodes())
 	return fmt.Sprintf("%d-%d", first, min(first+p.IntN(1+p.nodes()/2), p.nodes()))

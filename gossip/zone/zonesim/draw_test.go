@@ -8,23 +8,23 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// plan writes a scenario.
+// plan writes a random scenario.
 type plan struct {
-	kit.Plan // its steps
+	kit.Plan // the steps
 	settings strings.Builder
 
 	supervisors int
 	zones, size int
 	at          time.Duration
-	busy        []time.Duration // by node: until when it is not well
-	slowest     time.Duration   // that a step may take longer
-	colors      []string        // by node: the attribute that it has
-	owners      []int           // that ever had one, in order
+	busy        []time.Duration // by node: when its latest fault ends
+	slowest     time.Duration   // by how much a step may take longer
+	colors      []string        // by node: the value of its attribute
+	owners      []int           // nodes that ever had an attribute, in order
 }
 
 func (p *plan) set(format string, args ...any) { fmt.Fprintf(&p.settings, format+"\n", args...) }
 
-// begin draws what there is: a zone, or up to three and a management zone.
+// begin draws the nodes: a zone, or up to three zones and a management zone.
 func (p *plan) begin(seed uint64, least, most int, network string) {
 	p.Plan = kit.NewPlan(seed, 9)
 	p.zones, p.size = 1, least+p.IntN(most-least+1)
@@ -34,14 +34,14 @@ func (p *plan) begin(seed uint64, least, most int, network string) {
 	}
 	nodes := p.nodes()
 	p.busy, p.colors = make([]time.Duration, nodes), make([]string, nodes)
-	p.set("set supervisors %d\nset zones %d\nset bootstrap 6\nset check on\ncheck every 100ms", p.supervisors, p.zones) // fewer may leave islands
+	p.set("set supervisors %d\nset zones %d\nset bootstrap 6\nset check on\ncheck every 100ms", p.supervisors, p.zones) // with fewer bootstrap nodes, parts of a zone may stay apart
 	p.set("link latency 1ms±500µs duplicate %d%% reorder %d%%%s", p.IntN(5), p.IntN(10), network)
 	p.at = 6 * time.Second
 }
 
 func (p *plan) nodes() int { return p.supervisors + p.zones*p.size }
 
-// zone is the range of nodes that are a zone with a node.
+// zone returns the range of nodes that form the zone of a node.
 func (p *plan) zone(k int) (first, end int) {
 	if k < p.supervisors {
 		return 0, p.supervisors
@@ -50,7 +50,7 @@ func (p *plan) zone(k int) (first, end int) {
 	return first, first + p.size
 }
 
-// end is the plan: after so much calm all is as it should be.
+// end returns the plan, with a calm time at the end, after which everything must be right.
 func (p *plan) end(calm time.Duration) string {
 	last := p.at
 	for _, until := range p.busy {
@@ -71,7 +71,7 @@ func (p *plan) end(calm time.Duration) string {
 	return fmt.Sprintf("protocol zone\nnodes %d\nrun %v\n", p.nodes(), last+calm) + p.settings.String() + p.String()
 }
 
-// paint has a node write its attribute, or delete it.
+// paint makes a node write its attribute, or delete it.
 func (p *plan) paint(k int, at time.Duration) {
 	if p.colors[k] == "" {
 		p.owners = append(p.owners, k)
@@ -86,10 +86,9 @@ func (p *plan) paint(k int, at time.Duration) {
 }
 
 // mildPlan draws a scenario of faults for which no healthy node may be removed with Θ=2
-// (G-MS-8): of each zone a third at most is not well at a time, of whatever kind the
-// trouble is; delegates and supervisors are no exception. A message in two hundred is lost
-// at most. Meanwhile nodes write attributes. A step of a slow node takes so much longer at
-// most.
+// (G-MS-8): at any time at most a third of each zone has a fault, of any kind, delegates and
+// supervisors included. At most one message in two hundred is lost. Meanwhile nodes write
+// attributes. slowest is by how much a step of a slow node may take longer.
 func mildPlan(seed uint64, slowest time.Duration) string {
 	p := plan{slowest: slowest}
 	p.begin(seed, 5, 40, fmt.Sprintf(" loss %.1f%%", float64(seed%3)/4))
@@ -101,10 +100,10 @@ func mildPlan(seed uint64, slowest time.Duration) string {
 	return p.end(100 * time.Second)
 }
 
-// mildFault does something to a node that is well, if others of its zone still are.
+// mildFault injects a fault into a node without one, if enough others of its zone have none.
 func (p *plan) mildFault() {
 	k, ill := p.IntN(p.nodes()), 1
-	const grace = 10 * time.Second // after which a node is well again
+	const grace = 10 * time.Second // time after which a node counts as healthy again
 	if p.busy[k] > 0 && p.at <= p.busy[k]+grace {
 		return
 	}
@@ -137,8 +136,8 @@ func (p *plan) mildFault() {
 	}
 }
 
-// wildPlan draws a scenario of any faults, many at a time, with any Θ. When all have
-// ended, and a while has passed, all is as it should be.
+// wildPlan draws a scenario of any faults, many at a time, with any Θ. Some time after all have
+// ended everything must be right.
 func wildPlan(seed uint64) string {
 	var p plan
 	p.begin(seed, 2, 24, fmt.Sprintf(" loss %d%%", seed%3*3))

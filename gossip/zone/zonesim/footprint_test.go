@@ -14,9 +14,9 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestBytesPerNode: nodes that start at once take no more than bytesPerNode says, so that
-// too large a run is refused before it begins, and machines not much less than a third.
-// With -v it prints what each node takes at its peak and at rest.
+// TestBytesPerNode: nodes that start at once need at most the memory that bytesPerNode returns,
+// so that too large a run is refused before it begins; machines need at least about a third of
+// it. With -v it prints the memory of each node at its peak and at rest.
 func TestBytesPerNode(t *testing.T) {
 	sizes := []int{64, 256, 1024, 2048}[:effort.Of(1, 2, 4)]
 	for _, level := range []scenario.Level{scenario.Machines, scenario.Stacks} {
@@ -34,7 +34,7 @@ func TestBytesPerNode(t *testing.T) {
 	}
 }
 
-// footprint is what each node takes while a zone starts, and later.
+// footprint returns the memory of each node while a zone starts, and later.
 func footprint(t *testing.T, nodes int, level scenario.Level) (peak, rest int64) {
 	t.Helper()
 	before := heap()

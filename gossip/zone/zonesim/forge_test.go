@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// holds runs a scenario with some seeds.
+// holds runs a scenario with several seeds.
 func holds(t *testing.T, text string) {
 	t.Helper()
 	for seed := range uint64(3) {
@@ -24,9 +24,9 @@ link latency 1ms±500µs
 expect views-right by 2s
 `
 
-// TestForgedSuspicions: MS-A1, MS-A2: one node counts once, however often it accuses all
-// others, and each of them refutes it; what Θ of them say together
-// may cost others their place, but for a moment only.
+// TestForgedSuspicions: MS-A1, MS-A2: a node that accuses all others counts once, however often
+// it does so, and each of them refutes it; Θ such nodes together may cause removals, but only
+// for a moment.
 func TestForgedSuspicions(t *testing.T) {
 	spec.Covers(t, "MS-A1", "MS-A2")
 	holds(t, liars+`every 1s from 5s to 25s do 7 accuse all
@@ -42,8 +42,8 @@ expect bytes < 90000000
 `)
 }
 
-// TestForgedLeaves: MS-A3, MS-A33: a goodbye that a node did not say is refuted, and costs
-// it its place for a moment; one of an incarnation before costs nothing.
+// TestForgedLeaves: MS-A3, MS-A33: a node refutes a goodbye that it did not say, which removes
+// it only for a moment; a forged goodbye of an earlier incarnation has no effect.
 func TestForgedLeaves(t *testing.T) {
 	spec.Covers(t, "MS-A3", "MS-A33")
 	holds(t, liars+`at 4s do 20-24 leave 3
@@ -73,8 +73,8 @@ expect views-right within 2s
 `)
 }
 
-// TestDisagreement: MS-A9, MS-63: what is exchanged to repair a view becomes rare where the
-// hashes never agree.
+// TestDisagreement: MS-A9, MS-63: if the hashes never agree, the exchanges that repair views
+// become rare.
 func TestDisagreement(t *testing.T) {
 	spec.Covers(t, "MS-63", "MS-A9")
 	holds(t, `protocol zone
@@ -93,8 +93,8 @@ expect views-right
 `)
 }
 
-// TestOneName: two base zones with one name stay two zones, each complete, and supervisors
-// agree on one of them.
+// TestOneName: two base zones with one name stay two complete zones, and supervisors agree on
+// one of them.
 func TestOneName(t *testing.T) {
 	holds(t, `protocol zone
 nodes 28

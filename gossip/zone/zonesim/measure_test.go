@@ -13,7 +13,7 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// TestMeasuredZone: figures of a small zone are within the bounds of the goals (MS-30,
+// TestMeasuredZone: the measurements of a small zone are within the bounds of the goals (MS-30,
 // MS-104, MS-105, MS-107).
 func TestMeasuredZone(t *testing.T) {
 	spec.Covers(t, "MS-30", "MS-104", "MS-105", "MS-107")
@@ -37,7 +37,7 @@ func TestMeasuredZone(t *testing.T) {
 	check("partition", err, heal.Apart == 128 && heal.Diameter > 1 && heal.Contact > 0, heal)
 }
 
-// small is a zone at rest, to which something happens.
+// small is a zone at rest, in which a fault then occurs.
 const small = `protocol zone
 nodes %d
 run %v
@@ -45,8 +45,8 @@ link latency 500µs
 %s
 `
 
-// TestFaultsOfZone: MS-30, MS-104, MS-107, G-MS-3, G-MS-8, G-MS-10: a monitor hears of a
-// death soon; members that are well stay, whatever others do.
+// TestFaultsOfZone: MS-30, MS-104, MS-107, G-MS-3, G-MS-8, G-MS-10: a monitor is notified of a
+// death soon, and healthy members stay, whatever other nodes do.
 func TestFaultsOfZone(t *testing.T) {
 	spec.Covers(t, "MS-30", "MS-104", "MS-107", "G-MS-3", "G-MS-8", "G-MS-10")
 	run := func(nodes int, length time.Duration, faults string) *scenario.Result {
@@ -67,7 +67,7 @@ func TestFaultsOfZone(t *testing.T) {
 	for _, tt := range []struct {
 		what, faults string
 		length       time.Duration
-		least, most  float64 // removals of nodes that are ill, or on the other side
+		least, most  float64 // removals of nodes with a fault, or on the other side
 	}{
 		{"a short partition", "at 10.61s partition 1-40\nat 13.61s heal\nexpect views-right", 33610 * time.Millisecond, 0, 0},
 		{"a long partition", "at 10.61s partition 1-40\nat 19.61s heal\nexpect views-right", 39610 * time.Millisecond, 2 * 40 * 88, math.Inf(1)},
@@ -86,8 +86,8 @@ func TestFaultsOfZone(t *testing.T) {
 	}
 }
 
-// TestMeasuredSystem: a system of stubs knows of each death soon (MS-98, MS-103, MS-106),
-// and so does one of whole zones.
+// TestMeasuredSystem: the supervisors of a system of stubs learn of each death soon (MS-98,
+// MS-103, MS-106), and so do those of a system of whole zones.
 func TestMeasuredSystem(t *testing.T) {
 	spec.Covers(t, "MS-98", "MS-103", "MS-106")
 	for name, m := range map[string]zonesim.Measured{

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// sweep is how many plans there are.
+// sweep returns the number of plans.
 func sweep(short, full, long int) int {
 	if effort.Race && !effort.Long() {
 		return short
@@ -19,15 +19,15 @@ func sweep(short, full, long int) int {
 	return effort.Of(short, full, long)
 }
 
-// plans runs so many, and returns in how many of them nodes were removed.
+// plans runs a number of plans, and returns in how many of them nodes were removed.
 func plans(t *testing.T, level scenario.Level, count int, draw func(seed uint64) string) int {
 	t.Helper()
 	return scenariotest.Plans(t, zonesim.Protocol, level, count, draw, "removals told")
 }
 
-// TestMildPlans: G-MS-8, MS-2, MS-3, MS-9, MS-10, MS-71, MS-100: while nodes of each zone
-// die, restart, leave, stand still or are slow, delegates and supervisors too, no healthy
-// one is removed with Θ=2; when it is over all views, attributes and the census are right.
+// TestMildPlans: G-MS-8, MS-2, MS-3, MS-9, MS-10, MS-71, MS-100: while nodes of each zone die,
+// restart, leave, are paused or slow, delegates and supervisors included, no healthy node is
+// removed with Θ=2; in the end all views, attributes and the census are right.
 func TestMildPlans(t *testing.T) {
 	spec.Covers(t, "MS-2", "MS-3", "MS-9", "MS-10", "MS-71", "MS-100", "G-MS-8")
 	count := sweep(16, 100, 10_000)
@@ -37,8 +37,8 @@ func TestMildPlans(t *testing.T) {
 	}
 }
 
-// TestWildPlans: MS-1, MS-2, MS-71, MS-100, MS-A7, MS-A9: whatever happens, when it is over
-// all views, attributes and the census become right.
+// TestWildPlans: MS-1, MS-2, MS-71, MS-100, MS-A7, MS-A9: whatever faults occur, in the end all
+// views, attributes and the census become right.
 func TestWildPlans(t *testing.T) {
 	spec.Covers(t, "MS-1", "MS-2", "MS-71", "MS-100", "MS-A7", "MS-A9")
 	count := sweep(12, 60, 10_000)
@@ -47,9 +47,9 @@ func TestWildPlans(t *testing.T) {
 	}
 }
 
-// TestCutPlans: G-MS-10, MS-2, MS-9, MS-A7: through partitions of all lengths, and cuts
-// that work one way, no node removes one from which nothing separates it, and when it is over all views and
-// the census are right.
+// TestCutPlans: G-MS-10, MS-2, MS-9, MS-A7: during partitions of all lengths, and one-way cuts,
+// no node removes another one from which nothing separates it, and in the end all views and the
+// census are right.
 func TestCutPlans(t *testing.T) {
 	spec.Covers(t, "MS-2", "MS-9", "MS-A7", "G-MS-10")
 	count := sweep(8, 60, 3000)

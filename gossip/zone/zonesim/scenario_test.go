@@ -15,7 +15,7 @@ func parse(t *testing.T, text string) *scenario.File {
 	return scenariotest.Parse(t, zonesim.Protocol, text)
 }
 
-// TestOptions: what makes no sense is refused with what would.
+// TestOptions: invalid options are refused, with an error that names valid ones.
 func TestOptions(t *testing.T) {
 	for set, want := range map[string]string{
 		"supervisors 9": "do not make 1 zones", "zones 3": "equal size", "theta 3\nset successors 2": "successors",
@@ -65,8 +65,8 @@ always no-false-removal
 always alternating
 `
 
-// TestFaults (MS-9, MS-10): the same file runs each time the same, and listeners make the
-// views of what they are told.
+// TestFaults (MS-9, MS-10): the same file gives the same run each time, and the events of
+// listeners give the views.
 func TestFaults(t *testing.T) {
 	spec.Covers(t, "MS-9", "MS-10")
 	f := parse(t, faults)

@@ -13,10 +13,10 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// TestPlansOnStacks: G-MS-8, MS-2, MS-95, MS-100: what holds of bare machines holds of
-// agents above portals and LNet, with the bytes of messages and connections that break.
-// A simulated host that is slow notes late when a message came, and of the two others of a
-// small zone it may then miss both: in mild plans none is so slow that messages queue.
+// TestPlansOnStacks: G-MS-8, MS-2, MS-95, MS-100: agents above portals and LNet, with real
+// messages and connections that break, pass the plans that bare machines pass. A slow simulated
+// host stamps messages late, and in a small zone could then miss both other members; so in mild
+// plans no host is so slow that messages queue.
 func TestPlansOnStacks(t *testing.T) {
 	spec.Covers(t, "MS-2", "MS-95", "MS-100", "G-MS-8")
 	mild := func(seed uint64) string { return mildPlan(seed, 20*time.Millisecond) }
@@ -30,8 +30,8 @@ func TestPlansOnStacks(t *testing.T) {
 	}
 }
 
-// TestFaultsOnStacks: MS-40, MS-95, MS-98, MS-A30: a system of whole stacks gets through
-// deaths, restarts, goodbyes, a partition and a pause, each time the same.
+// TestFaultsOnStacks: MS-40, MS-95, MS-98, MS-A30: a system of whole stacks survives deaths,
+// restarts, goodbyes, a partition and a pause, with the same result each time.
 func TestFaultsOnStacks(t *testing.T) {
 	spec.Covers(t, "MS-40", "MS-95", "MS-98", "MS-A30")
 	f := parse(t, faults)
@@ -45,8 +45,8 @@ func TestFaultsOnStacks(t *testing.T) {
 	}
 }
 
-// TestExamplesOnStacks: the embedded scenarios hold for whole stacks, too, with fewer nodes
-// where the example has many.
+// TestExamplesOnStacks: the embedded scenarios also pass with whole stacks, with fewer nodes if
+// the example has many.
 func TestExamplesOnStacks(t *testing.T) {
 	paths, err := filepath.Glob("../../../cmd/lnetd/internal/simcmd/examples/zone-*.sim")
 	if err != nil || len(paths) < 6 {
@@ -55,7 +55,7 @@ func TestExamplesOnStacks(t *testing.T) {
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".sim")
 		switch {
-		case name == "zone-stubs": // stubs are machines
+		case name == "zone-stubs": // stubs exist only for machines
 			continue
 		case !effort.Long() && (testing.Short() || name != "zone-hierarchy"):
 			continue
