@@ -29,8 +29,8 @@ func TestHostileRouter(t *testing.T) {
 	t.Run("spoofed", func(t *testing.T) { spoofed(t, commands) })
 }
 
-// ford is an lnetd that forwards, with one node on each side.
-type ford struct {
+// midway is an lnetd that forwards, with one node on each side.
+type midway struct {
 	t         *testing.T
 	daemon    *lnetdtest.Daemon
 	to        netip.AddrPort
@@ -44,7 +44,7 @@ type end struct {
 	conns []*net.TCPConn
 }
 
-func newFord(t *testing.T, commands lnetdtest.Commands) *ford {
+func newMidway(t *testing.T, commands lnetdtest.Commands) *midway {
 	t.Helper()
 	t.Parallel()
 	n := sieges.Add(1)
@@ -53,7 +53,7 @@ func newFord(t *testing.T, commands lnetdtest.Commands) *ford {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &ford{t: t, to: netip.AddrPortFrom(to, port)}
+	f := &midway{t: t, to: netip.AddrPortFrom(to, port)}
 	f.daemon = commands.Start(t, lnetdtest.Config{
 		Networks: "tcp(" + to.String() + "),tcp1(" + to.String() + ")", Port: port,
 		Settings: []string{"source_address: off", "forwarding: enabled"},
@@ -64,7 +64,7 @@ func newFord(t *testing.T, commands lnetdtest.Commands) *ford {
 	return f
 }
 
-func (f *ford) end(id string) *end {
+func (f *midway) end(id string) *end {
 	f.t.Helper()
 	p := lnetdtest.NewPeer(f.t, nid.ProcessID{NID: nid.MustParse(id), PID: nid.LustrePID}, from, f.to)
 	p.Target = nid.FromAddr(p.ID.NID.Net(), f.to.Addr())
@@ -81,7 +81,7 @@ func (e *end) put(to *end, size int) []byte {
 
 // trip sends a PUT of 8 bytes to another end, by the CONTROL connections, and returns how long
 // it took to arrive.
-func (f *ford) trip(a, b *end) time.Duration {
+func (f *midway) trip(a, b *end) time.Duration {
 	f.t.Helper()
 	begin := time.Now()
 	if _, err := a.conns[0].Write(append(a.put(b, 8), "payload."...)); err != nil {
@@ -101,7 +101,7 @@ func (f *ford) trip(a, b *end) time.Duration {
 }
 
 // median is that of so many trips.
-func (f *ford) median(a, b *end, trips int) time.Duration {
+func (f *midway) median(a, b *end, trips int) time.Duration {
 	f.t.Helper()
 	var took []time.Duration
 	for range trips {
@@ -121,7 +121,7 @@ const (
 // slowSender: a node that begins a message of 1 MiB and sends 1 KiB of it has a buffer, and
 // nothing else: the connection to the next hop carries the messages of others.
 func slowSender(t *testing.T, commands lnetdtest.Commands) {
-	f := newFord(t, commands)
+	f := newMidway(t, commands)
 	spec.Covers(t, "RO-7")
 	alone := f.median(f.near, f.far, trips)
 	slow := f.end("127.0.0.66@tcp")
@@ -147,7 +147,7 @@ func slowSender(t *testing.T, commands lnetdtest.Commands) {
 // first take credits and buffers; the others arrive all the same, after a second at most as fast
 // as alone.
 func takesNothing(t *testing.T, commands lnetdtest.Commands) {
-	f := newFord(t, commands)
+	f := newMidway(t, commands)
 	spec.Covers(t, "RO-13")
 	alone := f.median(f.near, f.far, trips)
 	stuck := f.end("127.0.0.66@tcp1")
@@ -178,7 +178,7 @@ func takesNothing(t *testing.T, commands lnetdtest.Commands) {
 
 // spoofed: messages that this router has no business with are dropped under their own reasons.
 func spoofed(t *testing.T, commands lnetdtest.Commands) {
-	f := newFord(t, commands)
+	f := newMidway(t, commands)
 	spec.Covers(t, "RO-3", "RO-9")
 	stranger := f.end("127.0.0.66@tcp")
 	send := func(change func(h *wire.Header)) {
