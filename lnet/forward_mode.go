@@ -17,42 +17,72 @@ const DefaultRouterSilence = 110 * time.Second
 // routing says whether a node is a router, and which of its nets are alive. The lock of the
 // forwarder guards it.
 type routing struct {
-	power router.Switch
-	timer machine.Timer // of review; nil: nothing is due
+	power    router.Switch
+	patience time.Duration // how long a net may be silent; not positive: it never counts as down
+	timer    machine.Timer // of review; nil: nothing is due
 }
 
-// SetRouting turns the forwarding of messages between the nets of this node on or off
-// (lnet_rtrpools_enable, lnet_rtrpools_disable). Turned on it is in the mode Starting, for
-// Config.RouterSilence at most, unless at says that the node begins with it. Turned off, messages
-// that wait for a buffer are dropped, and refused is their number; those that have one still
-// leave, in the mode Stopping.
+// StartRouting begins to forward messages between the nets of this node (lnet_rtrpools_enable). It
+// is in the mode Starting until every net was heard, for Config.RouterSilence at most.
 //
-//	EBUSY  messages are still leaving after it was turned off
-func (n *Node) SetRouting(on, at bool) (refused int, err error) {
+//	EBUSY  messages are still leaving after StopRouting
+func (n *Node) StartRouting() error { return n.startRouting(false) }
+
+// StartAsRouter is StartRouting for a node that begins with it: peers are told at once that it
+// routes.
+func (n *Node) StartAsRouter() error { return n.startRouting(true) }
+
+func (n *Node) startRouting(atOnce bool) error {
 	f := &n.forward
 	now := n.cfg.Clock.Now()
 	f.mu.Lock()
 	f.open()
-	if on {
-		wait := n.cfg.RouterSilence
-		if at {
-			wait = 0
-		}
-		before := f.power.Mode()
-		if err = f.power.Enable(now, wait); err == nil && !before.Forwards() {
-			n.beginSilence(now)
-		}
-	} else {
-		f.power.Disable(f.ledger.Tickets() > 0)
+	wait := max(f.patience, 0)
+	if atOnce {
+		wait = 0
+	}
+	before := f.power.Mode()
+	err := f.power.Enable(now, wait)
+	if err == nil && !before.Forwards() {
+		n.beginSilence(now)
 	}
 	f.on.Store(f.power.Mode().Forwards())
 	f.mu.Unlock()
-	if !on {
-		refused = f.refuse(n.peers.all(), func(*peerNI) bool { return true })
-	}
 	n.reviewRouting()
 	n.tellNIWatchers()
-	return refused, err
+	return err
+}
+
+// StopRouting ends the forwarding of messages (lnet_rtrpools_disable). Those that wait for a
+// buffer are dropped, and refused is their number; those that have one still leave, in the mode
+// Stopping.
+func (n *Node) StopRouting() (refused int) {
+	f := &n.forward
+	f.mu.Lock()
+	f.open()
+	f.power.Disable(f.ledger.Tickets() > 0)
+	f.on.Store(f.power.Mode().Forwards())
+	f.mu.Unlock()
+	refused = f.refuse(n.peers.all(), func(*peerNI) bool { return true })
+	n.reviewRouting()
+	n.tellNIWatchers()
+	return refused
+}
+
+// SetRouterSilence changes Config.RouterSilence while the node runs; 0 or less: a net never counts
+// as down.
+func (n *Node) SetRouterSilence(d time.Duration) {
+	n.forward.mu.Lock()
+	n.forward.patience = d
+	changed := d <= 0 && n.endSilence()
+	if d <= 0 {
+		n.beginSilence(n.cfg.Clock.Now())
+	}
+	n.forward.mu.Unlock()
+	n.reviewRouting()
+	if changed {
+		n.tellNIWatchers()
+	}
 }
 
 // RoutingMode returns whether the node forwards messages, and whether it tells its peers that it
@@ -116,12 +146,12 @@ func (n *Node) reviewNets(now time.Duration) (changed, heard bool, ask []nid.Net
 	wake, heard = machine.Never, true
 	seen := make(map[nid.Net]bool, len(nis))
 	for _, ni := range nis {
-		if ni.isLo() || seen[ni.cfg.Net] || n.cfg.RouterSilence <= 0 {
+		if ni.isLo() || seen[ni.cfg.Net] || n.forward.patience <= 0 {
 			continue
 		}
 		seen[ni.cfg.Net] = true
 		last, ok := lastHeard(nis, ni.cfg.Net)
-		news, quiet, next := ni.silence.Step(now, n.cfg.RouterSilence, last, ok)
+		news, quiet, next := ni.silence.Step(now, n.forward.patience, last, ok)
 		if quiet {
 			ask = append(ask, ni.cfg.Net)
 		}

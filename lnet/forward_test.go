@@ -45,11 +45,13 @@ func newCrossing(t *testing.T, tunables lnd.Tunables, buffers router.Config) *cr
 // routing turns forwarding on or off.
 func (c *crossing) routing(on bool) (refused int) {
 	c.t.Helper()
-	refused, err := c.node.SetRouting(on, true)
-	if err != nil {
+	if !on {
+		return c.node.StopRouting()
+	}
+	if err := c.node.StartAsRouter(); err != nil {
 		c.t.Fatal(err)
 	}
-	return refused
+	return 0
 }
 
 // wantIdle checks that every credit and buffer has come back, once nothing is under way.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -41,11 +42,14 @@ type driver struct {
 	mu     sync.Mutex
 	sent   []*lnd.Message // guarded by mu, like all below
 	recv   []*lnd.Delivery
-	cut    []nid.NID // peers whose connections were closed
+	cut    []nid.NID       // peers whose connections were closed
+	given  []time.Duration // time-outs
 	closed bool
 }
 
 func (d *driver) ClosePeer(peer nid.NID, _ error) { d.cut = append(d.cut, peer) }
+
+func (d *driver) SetTimeout(t time.Duration) { d.given = append(d.given, t) }
 
 func (d *driver) Type() nid.NetType { return d.id.Net().Type() }
 

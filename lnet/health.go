@@ -3,6 +3,7 @@ package lnet
 import (
 	"cmp"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -60,6 +61,7 @@ const maxRetries = 5
 // path.Remote.
 type health struct {
 	settings atomic.Pointer[HealthSettings]
+	setting  sync.Mutex                           // serialises what NIs are told of settings
 	recover  atomic.Pointer[func(recovery.Input)] // nil: nothing is pinged
 	failures failureCounts
 	resends  struct{ tried, successful, failed atomic.Uint64 }
@@ -88,11 +90,18 @@ type failureCounts [lnd.NumFailures]atomic.Uint64
 func (n *Node) Health() HealthSettings { return *n.state.settings.Load() }
 
 // SetHealth replaces the settings of health. EINVAL, with the reason: they are not valid.
+// NIs get the time-out for drivers that follows, but for those that were started with another
+// one.
 func (n *Node) SetHealth(s HealthSettings) error {
 	if err := s.check(); err != nil {
 		return err
 	}
+	n.state.setting.Lock()
 	n.state.settings.Store(&s)
+	for _, ni := range *n.nis.Load() {
+		ni.followTimeout()
+	}
+	n.state.setting.Unlock()
 	n.tellRecovery(recovery.Input{Kind: recovery.Set, Settings: s.Recovery})
 	return nil
 }
@@ -100,6 +109,14 @@ func (n *Node) SetHealth(s HealthSettings) error {
 // LNDTimeout is how long a driver may try: see [lnd.Timeout].
 func (s HealthSettings) LNDTimeout() time.Duration {
 	return lnd.Timeout(s.TransactionTimeout, s.RetryCount)
+}
+
+// followTimeout gives the driver the time-out that follows from the settings. The caller holds
+// health.setting.
+func (ni *NI) followTimeout() {
+	if s, ok := ni.lower.(lnd.TimeoutSetter); ok && !ni.ownTimeout {
+		s.SetTimeout(ni.node.Health().LNDTimeout())
+	}
 }
 
 // SetRecoverer installs the function that is told how the health of NIs changes, to ping

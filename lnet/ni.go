@@ -32,6 +32,8 @@ type NI struct {
 	rail     path.Local    // what the choice of paths reads
 	failures failureCounts // of messages by this NI
 
+	ownTimeout bool // cfg.Tunables.Timeout was given, and does not follow the node's settings
+
 	stopping atomic.Bool   // set when the NI leaves the node
 	pending  atomic.Int64  // messages given to its peers and not ended
 	drained  chan struct{} // gets a value when pending falls to 0 while stopping

@@ -147,6 +147,7 @@ func New(cfg Config) *Node {
 	n.gateways.init(n.cfg.Incarnation)
 	n.state.init(n.cfg)
 	n.SetResponseTracking(max(0, n.cfg.ResponseTracking))
+	n.forward.patience = n.cfg.RouterSilence
 	n.look()
 	return n
 }
@@ -237,11 +238,13 @@ func (n *Node) AddNI(driver lnd.Driver, cfg lnd.Config) (*NI, error) {
 	if n.upper == nil {
 		panic("lnet: AddNI before SetUpper")
 	}
+	ownTimeout := cfg.Tunables.Timeout != 0
 	cfg = n.complete(cfg)
 	if err := n.mayStart(cfg.Tunables); err != nil {
 		return nil, &startError{cfg.Net, err}
 	}
 	ni := newNI(n, cfg)
+	ni.ownTimeout = ownTimeout
 	lower, err := driver.Startup(cfg, ni)
 	if err == nil {
 		err = n.register(ni, lower)
@@ -255,6 +258,9 @@ func (n *Node) AddNI(driver lnd.Driver, cfg lnd.Config) (*NI, error) {
 		}
 		return nil, err
 	}
+	n.state.setting.Lock() // the settings may have changed since complete
+	ni.followTimeout()
+	n.state.setting.Unlock()
 	n.niChanged()
 	return ni, nil
 }

@@ -259,7 +259,7 @@ func routeNode(whole *localnode.Node, setup railSetup) error {
 		return err
 	}
 	if setup.Forward {
-		_, err = whole.LNet().SetRouting(true, true)
+		err = whole.LNet().StartAsRouter()
 	}
 	return err
 }

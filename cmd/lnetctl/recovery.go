@@ -13,12 +13,12 @@ import (
 
 func globalCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{Use: "global", Short: "Settings of the whole node"}
-	c.AddCommand(&cobra.Command{
+	var verbose bool
+	show := &cobra.Command{
 		Use:   "show",
 		Short: "Show the settings that 'lnetctl set' changes",
 		Long: `Shows the settings of the whole node with the keys of the kernel's tool. lnd_timeout
-is what follows for drivers: (transaction_timeout - 1) / (retry_count + 1) seconds,
-for interfaces that are started from now on.`,
+is what follows for drivers: (transaction_timeout - 1) / (retry_count + 1) seconds.`,
 		Example: "  lnetctl global show",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -26,9 +26,15 @@ for interfaces that are started from now on.`,
 			if err != nil {
 				return err
 			}
-			return cli.Print(c.OutOrStdout(), g.json, map[string]globalDoc{"global": newGlobalDoc(s)})
+			doc := newGlobalDoc(s)
+			if verbose {
+				doc.moreDoc = newMoreDoc(s.Routing)
+			}
+			return cli.Print(c.OutOrStdout(), g.json, map[string]globalDoc{"global": doc})
 		},
-	})
+	}
+	show.Flags().BoolVarP(&verbose, "verbose", "v", false, "also the module parameters of routes for which the kernel's tool has no key")
+	c.AddCommand(show)
 	return c
 }
 
@@ -47,6 +53,22 @@ type globalDoc struct {
 	ResponseTracking    int `json:"response_tracking"`
 	RecoveryLimit       int `json:"recovery_limit"`             // seconds
 	MaxRecoveryInterval int `json:"max_recovery_ping_interval"` // seconds
+	*moreDoc
+}
+
+// moreDoc has the module parameters of routes for which the kernel's tool has no key.
+type moreDoc struct {
+	AvoidAsymmetric int `json:"avoid_asym_router_failure"`
+	CheckInterval   int `json:"alive_router_check_interval"` // seconds
+	PingTimeout     int `json:"router_ping_timeout"`         // seconds
+}
+
+func newMoreDoc(t node.RouteTunables) *moreDoc {
+	doc := &moreDoc{CheckInterval: t.CheckInterval, PingTimeout: t.PingTimeout}
+	if t.AvoidAsymmetric {
+		doc.AvoidAsymmetric = 1
+	}
+	return doc
 }
 
 func newGlobalDoc(s node.Status) globalDoc {
@@ -54,13 +76,13 @@ func newGlobalDoc(s node.Status) globalDoc {
 	doc := globalDoc{
 		NUMARange: s.NUMARange, MaxInterfaces: s.MaxInterfaces,
 		RetryCount: h.RetryCount, TransactionTimeout: int(h.TransactionTimeout.Seconds()), HealthSensitivity: h.Sensitivity,
-		RecoveryInterval: 1, RouterSensitivity: s.RouterSensitivity, LNDTimeout: int(h.LNDTimeout().Seconds()),
+		RecoveryInterval: 1, RouterSensitivity: s.Routing.Sensitivity, LNDTimeout: int(h.LNDTimeout().Seconds()),
 		ResponseTracking: s.ResponseTracking, RecoveryLimit: int(h.Recovery.Limit.Seconds()), MaxRecoveryInterval: int(h.Recovery.MaxInterval.Seconds()),
 	}
 	if s.DiscoveryOn {
 		doc.Discovery = 1
 	}
-	if s.DropAsymmetricRoute {
+	if s.Routing.DropAsymmetric {
 		doc.DropAsymmetricRoute = 1
 	}
 	return doc

@@ -156,7 +156,7 @@ func (w *worker) route() error {
 		return err
 	}
 	if w.cfg.Router {
-		_, err = lnet.SetRouting(true, true)
+		err = lnet.StartAsRouter()
 	}
 	return err
 }

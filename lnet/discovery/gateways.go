@@ -13,12 +13,12 @@ import (
 // gateways checks the gateways of a node by discovery. The goroutine that brings an input steps
 // the checker on it.
 type gateways struct {
-	agent  *Agent
-	node   *lnet.Node
-	config route.CheckerConfig
+	agent *Agent
+	node  *lnet.Node
 
 	mu      sync.Mutex
-	checker route.Checker // guarded by mu, like all below
+	config  route.CheckerConfig // guarded by mu, like all below
+	checker route.Checker
 	timer   machine.Timer
 	closed  bool
 }
@@ -27,16 +27,38 @@ type gateways struct {
 // later.
 func (g *gateways) start(a *Agent, cfg Config) {
 	g.agent, g.node = a, a.node
-	g.config = route.CheckerConfig{Interval: cfg.CheckInterval, Timeout: cfg.CheckTimeout}
-	if g.config.Interval == 0 {
-		g.config.Interval = route.DefaultCheckInterval
-	}
-	if g.config.Timeout <= 0 {
-		g.config.Timeout = route.DefaultPingTimeout
-	}
+	g.set(cfg.CheckInterval, cfg.CheckTimeout)
 	a.node.OnRouteChange(g.changed)
 	a.node.OnNIChange(g.changed)
 	g.changed()
+}
+
+// set changes how gateways are checked: see [Config].
+func (g *gateways) set(interval, timeout time.Duration) {
+	if interval == 0 {
+		interval = route.DefaultCheckInterval
+	}
+	if timeout <= 0 {
+		timeout = route.DefaultPingTimeout
+	}
+	g.mu.Lock()
+	g.config = route.CheckerConfig{Interval: interval, Timeout: timeout}
+	g.mu.Unlock()
+}
+
+// SetGatewayChecks changes Config.CheckInterval and Config.CheckTimeout while the agent runs. A
+// check that is under way keeps the time that it has.
+func (a *Agent) SetGatewayChecks(interval, timeout time.Duration) {
+	a.checks.set(interval, timeout)
+	a.checks.changed()
+}
+
+// GatewayChecks returns how often gateways are checked, negative for never, and how long one may
+// take to answer.
+func (a *Agent) GatewayChecks() (interval, timeout time.Duration) {
+	a.checks.mu.Lock()
+	defer a.checks.mu.Unlock()
+	return a.checks.config.Interval, a.checks.config.Timeout
 }
 
 // changed tells discovery and the checker which gateways there are.
@@ -47,7 +69,7 @@ func (g *gateways) changed() {
 		routes.Gateways = append(routes.Gateways, t.Gateway)
 	}
 	g.agent.input(routes)
-	g.step(route.CheckInput{Kind: route.Watch, Config: g.config, Targets: targets})
+	g.step(route.CheckInput{Kind: route.Watch, Targets: targets})
 }
 
 // step steps the checker and does what it wants done. The functions that it calls may step it
@@ -61,6 +83,7 @@ func (g *gateways) step(in route.CheckInput) {
 		return
 	}
 	now := clock.Now()
+	in.Config = g.config
 	wake := g.checker.Step(now, in, &out)
 	if g.timer != nil {
 		g.timer.Stop()

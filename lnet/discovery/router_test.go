@@ -8,6 +8,7 @@ import (
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/route"
 	"ulnet/lnet/router"
 	"ulnet/lnet/wire"
 )
@@ -43,7 +44,7 @@ func TestRouterIsTold(t *testing.T) {
 	want("an ordinary node", false, true)
 	node := a.table.Node()
 	clock.advance(w, time.Second)
-	if _, err := node.SetRouting(true, false); err != nil {
+	if err := node.StartRouting(); err != nil {
 		t.Fatal(err)
 	}
 	if node.RoutingMode() != router.Starting {
@@ -63,12 +64,75 @@ func TestRouterIsTold(t *testing.T) {
 	clock.advance(w, 2*lnet.DefaultRouterSilence)
 	want("silent", true, false)
 	w.ports[far.id] = far
-	if _, err := node.SetRouting(false, false); err != nil {
-		t.Fatal(err)
-	}
+	node.StopRouting()
 	want("off", false, true)
-	if _, err := node.SetRouting(true, true); err != nil {
+	if err := node.StartAsRouter(); err != nil {
 		t.Fatal(err)
 	}
 	want("on from the start", true, true)
+}
+
+// TestGatewayChecksChange: how often gateways are checked can be changed while the node runs.
+func TestGatewayChecksChange(t *testing.T) {
+	t.Parallel()
+	w, clock := newCable(t), new(handClock)
+	w.clock = clock
+	a := w.node(discovery.Config{}, nidA)
+	w.node(discovery.Config{}, nidB)
+	if err := a.table.Node().AddRoute(route.New(nid.MustParseNet("tcp7"), nid.MustParse(nidB))); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	checks := func(seconds int) uint64 {
+		before := a.agent.Stats().Pings
+		for range seconds {
+			clock.advance(w, time.Second)
+		}
+		return a.agent.Stats().Pings - before
+	}
+	if got := checks(150); got != 2 {
+		t.Errorf("%d checks in 150 s, want 2", got)
+	}
+	a.agent.SetGatewayChecks(10*time.Second, 5*time.Second)
+	if interval, timeout := a.agent.GatewayChecks(); interval != 10*time.Second || timeout != 5*time.Second {
+		t.Errorf("checks every %v, for %v", interval, timeout)
+	}
+	if got := checks(60); got < 5 || got > 6 {
+		t.Errorf("%d checks in 60 s, want 5 or 6", got)
+	}
+	a.agent.SetGatewayChecks(-1, 5*time.Second)
+	if got := checks(300); got > 1 { // one may be under way
+		t.Errorf("%d checks, want none", got)
+	}
+}
+
+// TestRouterSilenceChange: how long a router's net may be silent can be changed while it runs.
+func TestRouterSilenceChange(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-17")
+	w, clock := newCable(t), new(handClock)
+	w.clock = clock
+	a := w.node(discovery.Config{}, nidA)
+	node := a.table.Node()
+	if err := node.StartAsRouter(); err != nil {
+		t.Fatal(err)
+	}
+	down := func() bool { return a.agent.Info().NIs[0].Status == wire.StatusDown }
+	clock.advance(w, 30*time.Second)
+	if down() {
+		t.Fatal("down at once")
+	}
+	node.SetRouterSilence(20 * time.Second)
+	clock.advance(w, time.Second)
+	if !down() {
+		t.Error("not down though the net has been silent for longer than it may")
+	}
+	node.SetRouterSilence(-1)
+	if down() {
+		t.Error("down though a silent net never is")
+	}
+	clock.advance(w, time.Hour)
+	if down() {
+		t.Error("down after an hour though a silent net never is")
+	}
 }

@@ -92,7 +92,7 @@ func (s *Stack) route(cfg StackConfig) (err error) {
 		_, err = s.Node.ApplyRoutes(cfg.Routes)
 	}
 	if err == nil && cfg.Router {
-		_, err = s.Node.SetRouting(true, true)
+		err = s.Node.StartAsRouter()
 	}
 	return err
 }

@@ -32,7 +32,7 @@ func TestRouter(t *testing.T) {
 			a := start(t, node.Config{Networks: on(nets[0], 0), AcceptPort: port})
 			r := start(t, node.Config{Networks: on(nets[0], 1) + "," + on(nets[1], 2), AcceptPort: port})
 			b := start(t, node.Config{Networks: on(nets[1], 3), AcceptPort: port})
-			if _, err := r.LNet().SetRouting(true, true); err != nil {
+			if err := r.LNet().StartAsRouter(); err != nil {
 				t.Fatal(err)
 			}
 			addRoute(t, a, nets[1], r.NIDs()[0])

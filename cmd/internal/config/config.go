@@ -108,6 +108,5 @@ func (c *Config) LND() lnd.Tunables {
 	return lnd.Tunables{
 		PeerTimeout: c.PeerTimeout, PeerCredits: c.PeerCredits,
 		PeerBufferCredits: c.PeerBufferCredits, Credits: c.Credits,
-		Timeout: lnd.Timeout(c.TransactionTimeout, c.RetryCount),
 	}
 }

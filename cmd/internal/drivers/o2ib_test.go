@@ -65,7 +65,7 @@ o2ib:
 	if diff := cmp.Diff(want, got, notOpen, sameAddr); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	tunables := lnd.Tunables{PeerTimeout: 4 * time.Second, PeerCredits: 25, PeerBufferCredits: 5, Credits: 26, Timeout: 16 * time.Second}
+	tunables := lnd.Tunables{PeerTimeout: 4 * time.Second, PeerCredits: 25, PeerBufferCredits: 5, Credits: 26}
 	if got := c.O2IB.NI(c.LND()); got != tunables {
 		t.Errorf("tunables %+v, want %+v", got, tunables)
 	}

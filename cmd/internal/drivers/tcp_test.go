@@ -73,7 +73,7 @@ multicast_rx_buffer_size: 23
 	if diff := cmp.Diff(want, added(c).TCP, cmpopts.IgnoreFields(socklnd.Config{}, "Listen", "Dial", "LinkSpeed"), sameAddr); diff != "" {
 		t.Errorf("-want +got; a tunable that this test does not set yet has its default\n%s", diff)
 	}
-	if got := c.LND().Timeout; got != 16*time.Second {
+	if got := lnd.Timeout(c.TransactionTimeout, c.RetryCount); got != 16*time.Second {
 		t.Errorf("LNet lets a driver try for %v, want 16 s", got)
 	}
 }
@@ -92,7 +92,7 @@ func TestDefaultsAreTheDrivers(t *testing.T) {
 	if diff := cmp.Diff(bare.Config(), configured.Config(), cmpopts.IgnoreFields(socklnd.Config{}, "Listen", "Dial", "LinkSpeed"), sameAddr); diff != "" {
 		t.Errorf("-driver +configured\n%s", diff)
 	}
-	if got, want := c.LND(), (lnd.Tunables{Timeout: 49 * time.Second}.WithDefaults()); got != want {
+	if got, want := c.LND(), (lnd.Tunables{}.WithDefaults()); got != want {
 		t.Errorf("tunables %+v, want %+v", got, want)
 	}
 }

@@ -149,7 +149,7 @@ func (n *Node) start(list []networks.Interface) error {
 		}
 	}
 	if n.cfg.IsRouter() {
-		if _, err := n.lnet.SetRouting(true, true); err != nil {
+		if err := n.lnet.StartAsRouter(); err != nil {
 			return err
 		}
 	}
@@ -169,7 +169,6 @@ func (n *Node) start(list []networks.Interface) error {
 func (n *Node) startNI(i networks.Interface, own NISettings) (*lnet.NI, error) {
 	driver := n.cfg.Of(i.Net.Type())
 	cfg := lnd.Config{Net: i.Net, Interface: i.Name, Tunables: driver.NI(n.cfg.LND())}
-	cfg.Tunables.Timeout = n.lnet.Health().LNDTimeout()
 	if err := n.override(driver, &cfg, own); err != nil {
 		return nil, err
 	}

@@ -142,7 +142,7 @@ func (n *Node) startRoutes() error {
 	}
 	n.logPassed(applied.Passed)
 	if applied.Router && n.cfg.Forwarding != "disabled" { // it is a gateway of the others
-		if _, err := n.lnet.SetRouting(true, true); err != nil {
+		if err := n.lnet.StartAsRouter(); err != nil {
 			return err
 		}
 	}
@@ -182,23 +182,6 @@ func (n *Node) awaitGateways() {
 			return
 		}
 	}
-}
-
-// setRoutes changes a tunable of routes.
-func (n *Node) setRoutes(s Setting) error {
-	n.changing.Lock()
-	defer n.changing.Unlock()
-	settings, drop := n.lnet.RouteSettings()
-	switch {
-	case s.Name == "drop_asym_route" && (s.Value == 0 || s.Value == 1):
-		drop = s.Value == 1
-	case s.Name == "router_sensitivity" && s.Value >= 0 && s.Value <= 100:
-		settings.Sensitivity = s.Value
-	default:
-		return fmt.Errorf("%s cannot be %d: %w", s.Name, s.Value, syscall.EINVAL)
-	}
-	n.lnet.SetRouteSettings(settings, drop)
-	return nil
 }
 
 // localAddresses returns the addresses of this host.

@@ -11,10 +11,10 @@ import (
 
 // Setting changes a tunable of a running node.
 type Setting struct {
-	// Name is discovery, routing, tiny_buffers, small_buffers, large_buffers, drop_asym_route,
-	// router_sensitivity, numa_range, max_interfaces, response_tracking, or one of HealthSettings.
+	// Name is discovery, routing, tiny_buffers, small_buffers, large_buffers, numa_range,
+	// max_interfaces, response_tracking, one of RouteSettings, or one of HealthSettings.
 	Name  string `json:"name"`
-	Value int    `json:"value"` // 0 or 1; a number of buffers, of which 0 is the default; percent; what HealthSettings say
+	Value int    `json:"value"` // 0 or 1; a number of buffers, of which 0 is the default; percent or seconds; what HealthSettings say
 }
 
 // ErrSetting is the error for a tunable that cannot be set while the node runs.
@@ -39,21 +39,24 @@ func (n *Node) Set(s Setting) error {
 		return n.setRouting(s.Value == 1)
 	case "tiny_buffers", "small_buffers", "large_buffers":
 		return n.setBuffers(s)
-	case "drop_asym_route", "router_sensitivity":
-		return n.setRoutes(s)
 	case "numa_range", "max_interfaces", "response_tracking":
 		return n.setLimits(s)
+	}
+	if change := RouteSettings[s.Name]; change != nil {
+		return n.setRoutes(s, change)
 	}
 	return n.setHealth(s)
 }
 
 // setRouting turns forwarding on or off.
 func (n *Node) setRouting(on bool) error {
-	refused, err := n.lnet.SetRouting(on, false)
-	if refused > 0 {
+	if on {
+		return n.lnet.StartRouting()
+	}
+	if refused := n.lnet.StopRouting(); refused > 0 {
 		n.cfg.Log.Warn("messages that waited to be forwarded were dropped", slog.Int("messages", refused), slog.Any("err", syscall.ECANCELED))
 	}
-	return err
+	return nil
 }
 
 // setBuffers changes the number of buffers of one kind.

@@ -79,7 +79,7 @@ func newPlayer(t *testing.T, names []nid.NID, rails map[nid.NID]nid.NID, routes 
 		_, err = p.node.ApplyRoutes(list)
 	}
 	if err == nil && p.routes() {
-		_, err = p.node.SetRouting(true, true)
+		err = p.node.StartAsRouter()
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -121,8 +121,8 @@ var events = map[string]map[time.Duration]func(*player){
 	},
 	"tcp-route-two-gateways 10.88.0.7@tcp": {
 		43 * time.Second: func(p *player) {
-			_, _ = p.node.SetRouting(false, false)
-			_, _ = p.node.SetRouting(true, false)
+			p.node.StopRouting()
+			_ = p.node.StartRouting()
 		},
 	},
 	"tcp-route-asym 10.88.0.5@tcp":  {0: takeAsymmetric},

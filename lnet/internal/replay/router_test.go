@@ -77,7 +77,7 @@ func TestForwardsAsKernels(t *testing.T) {
 				}
 			}
 			defer n.Shutdown(t.Context())
-			if _, err := n.SetRouting(true, true); err != nil {
+			if err := n.StartAsRouter(); err != nil {
 				t.Fatal(err)
 			}
 			count := 0

@@ -1,0 +1,34 @@
+package lnet_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet"
+)
+
+// TestLNDTimeoutReachesNIs: the time-out for drivers follows the settings while NIs run, but for
+// an NI that was started with another one.
+func TestLNDTimeoutReachesNIs(t *testing.T) {
+	spec.Covers(t, "HV-13")
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	own := &driver{id: self2}
+	if _, err := r.node.AddNI(own, lnd.Config{Net: self2.Net(), Tunables: lnd.Tunables{Timeout: 5 * time.Second}}); err != nil {
+		t.Fatal(err)
+	}
+	r.given = nil
+	s := r.node.Health()
+	s.RetryCount, s.TransactionTimeout = 3, 61*time.Second
+	if err := r.node.SetHealth(s); err != nil {
+		t.Fatal(err)
+	}
+	if want := []time.Duration{15 * time.Second}; !slices.Equal(r.given, want) {
+		t.Errorf("the NI was given %v, want %v", r.given, want)
+	}
+	if len(own.given) > 0 {
+		t.Errorf("an NI with a time-out of its own was given %v", own.given)
+	}
+}
