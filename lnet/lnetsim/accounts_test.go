@@ -12,7 +12,7 @@ import (
 	"ulnet/portals"
 )
 
-// accounts is two nodes that do nothing by themselves.
+// accounts is a network of two nodes without operations of their own.
 func accounts(t *testing.T, quality link.Quality) *network {
 	t.Helper()
 	n, err := newNetwork(config{Network: scenario.Network{Nodes: 2, Seed: 1, Topology: &sim.Flat{Link: quality}}})

@@ -36,7 +36,7 @@ func TestLatencyBesideOthers(t *testing.T) {
 const (
 	besideSender = sim.NodeID(0)
 	besideLive   = sim.NodeID(1)
-	besideFirst  = 2 // index of the first of the others
+	besideFirst  = 2 // index of the first dead host
 )
 
 // beside is a sender that measures round trips.
@@ -86,8 +86,8 @@ func (b *beside) boot(h, _ *simlnd.Host) {
 	}
 }
 
-// run measures round trips for some seconds, in which the others always have messages queued,
-// and returns the 99th percentile.
+// run measures round trips for some seconds, while messages to the dead and stuck peers are
+// always queued, and returns the 99th percentile.
 func (b *beside) run() time.Duration {
 	b.t.Helper()
 	const warm, end = time.Second, 4 * time.Second
@@ -110,7 +110,7 @@ func (b *beside) run() time.Duration {
 	return b.took[len(b.took)*99/100]
 }
 
-// ping makes one round trip after the other.
+// ping makes one round trip after another.
 func (b *beside) ping() {
 	clock := b.sender.Host.Clock()
 	began := clock.Now()

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestLayout: which node is on which nets, by which NIDs, and which routes that takes.
+// TestLayout: the nets and NIDs of each node, and the routes between the nets.
 func TestLayout(t *testing.T) {
 	spec.Covers(t, "LS-1")
 	l := layout{nodes: 6, nets: 2, rails: 2, routers: 2}
@@ -55,8 +55,8 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestRailVerbs: LNet knows of a rail that was unplugged, also in its next incarnation, and
-// not of one that was severed; no message gets through either.
+// TestRailVerbs: LNet is told of a rail that is unplugged, also in the next incarnation of
+// its node, but not of one that is severed; no message passes either of them.
 func TestRailVerbs(t *testing.T) {
 	spec.Covers(t, "LS-2")
 	run := func(text string) string {

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestMemory compares the memory of stacks that have talked with the estimate.
+// TestMemory compares the estimate with the memory of stacks that have exchanged messages.
 func TestMemory(t *testing.T) {
 	nodes := effort.Of(100, 300, 300)
 	for _, partners := range []int{4, 16, 64} {

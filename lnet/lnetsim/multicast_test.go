@@ -89,8 +89,8 @@ func (w *town) put(id int, text string, bits uint64) (events []portals.Event, er
 	return events, err
 }
 
-// RM-1, RM-35: a multicast PUT is one message of the origin, and at each member
-// the event of a PUT.
+// A multicast PUT is one message of the origin, and makes a PUT event at each member (RM-1,
+// RM-35).
 func TestPutMulticast(t *testing.T) {
 	spec.Covers(t, "RM-1", "RM-35")
 	w := newTown(t, 5, 0)
@@ -119,7 +119,7 @@ func TestPutMulticast(t *testing.T) {
 	}
 }
 
-// Match entries work as for every PUT, and a lazy portal does not keep datagrams.
+// Match entries apply as to every PUT, and a lazy portal does not keep datagrams.
 func TestPutMulticastMatches(t *testing.T) {
 	w := newTown(t, 4, 0)
 	for id := 1; id < 4; id++ {
@@ -160,7 +160,7 @@ func TestPutMulticastMatches(t *testing.T) {
 	}
 }
 
-// Each refusal has its errno, and leaves the MD unchanged.
+// Each refusal has its errno, and does not change the MD.
 func TestPutMulticastErrors(t *testing.T) {
 	w := newTown(t, 2, 100)
 	table := w.stacks[0].Table
@@ -202,7 +202,7 @@ func TestPutMulticastErrors(t *testing.T) {
 	}
 }
 
-// RM-A22: a user of multicast learns that there is none, and can fall back.
+// A user of multicast gets an error that says that there is none, and can fall back (RM-A22).
 func TestPutMulticastUnsupported(t *testing.T) {
 	spec.Covers(t, "RM-A22")
 	w := newTown(t, 2, -1)

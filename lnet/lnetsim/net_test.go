@@ -15,7 +15,7 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// told is one event of a node.
+// told is an event of a node.
 type told struct {
 	at   time.Duration
 	node sim.NodeID
@@ -77,8 +77,8 @@ func TestThousandPing(t *testing.T) {
 	}
 }
 
-// TestLoss: operations whose messages are lost fail by the timeout, all others are answered,
-// and nothing leaks.
+// TestLoss: operations whose messages are lost fail by their timeout, all others are
+// answered, and no credit or MD is lost.
 func TestLoss(t *testing.T) {
 	for _, kind := range []kind{put, get} {
 		n, _ := start(t, config{Network: scenario.Network{Nodes: 60, Seed: 2}, Kind: kind, Rate: 10, Partners: 10, Discovery: true}, 0.02)
@@ -95,8 +95,8 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// TestKilledPeer: operations on a process that dies fail by an event, at once or by the
-// timeout, and credits come back.
+// TestKilledPeer: operations on a process that dies fail with an event, at once or after the
+// timeout, and credits are returned.
 func TestKilledPeer(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -131,7 +131,7 @@ func TestKilledPeer(t *testing.T) {
 				t.Errorf("%d failed, %+v", failed, n.stats)
 			}
 			stop(t, n)
-			// The new incarnation is found.
+			// The nodes reach the new incarnation.
 			n.Start(0, false)
 			run(t, n, time.Second)
 			begin(n, 1, 0, put, 1, false)
@@ -198,7 +198,7 @@ func TestLeave(t *testing.T) {
 	stop(t, n)
 }
 
-// TestSameSeed: a run with every kind of fault, twice.
+// TestSameSeed makes a run with every kind of fault twice.
 func TestSameSeed(t *testing.T) {
 	play := func(seed uint64) string {
 		n, events := start(t, config{

@@ -24,9 +24,9 @@ type plan struct {
 }
 
 // drawPlan draws nodes with up to three rails, up to three nets with up to three routers
-// between them, traffic, and faults of rails, gateways and nodes that all have ended ten seconds
-// after the start. Then every operation ends, everything that was taken is back, and in time
-// every node reaches every other one again.
+// between them, traffic, and faults of rails, gateways and nodes, all of which end ten
+// seconds after the start. After that every operation must end, all credits and MDs must be
+// returned, and every node must reach every other one again.
 func drawPlan(seed uint64) string {
 	p := &plan{Plan: kit.NewPlan(seed, 26), until: 10 * time.Second, asleep: make(map[int][]span)}
 	p.nodes, p.rails, p.nets = 4+p.IntN(7), 1+p.IntN(maxRails), 1
@@ -54,8 +54,9 @@ func drawPlan(seed uint64) string {
 	return p.String()
 }
 
-// lastProbe is the second of the last probes. Connections to earlier incarnations end with what
-// is sent on them, which is lost: with three rails there are nine to each node and from it.
+// lastProbe is the second at which the last probes are sent. A connection to an earlier
+// incarnation ends when a message is sent on it, which is lost: with three rails there are
+// nine such connections to each node and from it.
 func (p *plan) lastProbe() int {
 	if p.rails == maxRails {
 		return 76
@@ -74,7 +75,7 @@ func (p *plan) settings() {
 	p.Line("set peer-credits %s", p.Pick("1", "8"))
 }
 
-// span is when a node does not run.
+// span is a time during which a node does not run.
 type span struct{ from, to time.Duration }
 
 // span draws a time for a fault.
@@ -83,7 +84,7 @@ func (p *plan) span() span {
 	return span{from, p.Between(from+time.Millisecond, p.until)}
 }
 
-// fault writes one fault and its end.
+// fault writes one fault, and the statement that ends it.
 func (p *plan) fault() {
 	node := 1 + p.IntN(p.nodes)
 	if p.routers > 0 && p.IntN(2) == 0 {
@@ -103,10 +104,10 @@ func (p *plan) fault() {
 	}
 }
 
-// ofRail has something happen to a rail.
+// ofRail writes a fault of a rail.
 func (p *plan) ofRail(node int, begins, ends string) {
 	s, rail := p.span(), 1+p.IntN(p.rails)
-	p.later = append(p.later, func() { // when it is known when the node does not run
+	p.later = append(p.later, func() { // later, when it is known when the node does not run
 		p.Line("at %v do %d %s %d", p.awake(node, s.from), node, begins, rail)
 		p.Line("at %v do %d %s %d", p.awake(node, s.to), node, ends, rail)
 	})
@@ -122,7 +123,7 @@ func (p *plan) awake(node int, at time.Duration) time.Duration {
 	return at
 }
 
-// ofProcess writes what happens to a process, unless something does at that time.
+// ofProcess writes a fault of a process, unless the process has another one at that time.
 func (p *plan) ofProcess(node int, begins, ends string) {
 	s := p.span()
 	for _, other := range p.asleep[node] {
@@ -149,7 +150,7 @@ func TestRandomPlans(t *testing.T) {
 	}
 }
 
-// summary says what happened in plans.
+// summary reports the operations of plans as text.
 func summary(all kit.Plans) string {
 	return fmt.Sprintf("%d plans: %.0f operations, %.0f answered, %.0f failed", all.Runs, all.Sum["operations"], all.Sum["answered"], all.Sum["failed"])
 }

@@ -33,7 +33,7 @@ func TestRealClock(t *testing.T) {
 	})
 }
 
-// TestBootClock: it runs at least as fast as the monotonic clock, faster only
+// TestBootClock: the clock runs at least as fast as the monotonic clock, and faster only
 // while the system is suspended.
 func TestBootClock(t *testing.T) {
 	boot := machine.BootClock()

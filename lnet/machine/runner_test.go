@@ -15,7 +15,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// log is a machine that notes each step in its output.
+// log is a machine that records each step in its output.
 type log struct {
 	wake func(now time.Duration, in string) time.Duration // nil: Never
 }
@@ -32,7 +32,8 @@ func (m log) Step(now time.Duration, in string, out *notes) time.Duration {
 	return m.wake(now, in)
 }
 
-// newLog returns a Runner of a log, and what it noted, for use when it is idle.
+// newLog returns a Runner of a log, and the log's notes, which may be read when the Runner is
+// idle.
 func newLog(cfg machine.Config[string, notes]) (*machine.Runner[string, notes], *[]string) {
 	var got []string
 	if cfg.Machine == nil {
@@ -47,8 +48,8 @@ func newLog(cfg machine.Config[string, notes]) (*machine.Runner[string, notes], 
 	return machine.NewRunner(cfg), &got
 }
 
-// TestRunnerApply: Do may be called while effects are applied, by Apply and by
-// others. It steps at once, on memory that the caller then uses for something else.
+// TestRunnerApply: Do may be called while effects are applied, by Apply and by other
+// goroutines. It steps the machine at once, so the caller may reuse the memory of the input.
 func TestRunnerApply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []string
@@ -74,7 +75,7 @@ func TestRunnerApply(t *testing.T) {
 		all.Go(func() { r.Do([]byte("a")) })
 		synctest.Wait()
 		memory := []byte("b")
-		r.Do(memory) // returns, though a2 is being applied
+		r.Do(memory) // it returns although a2 is being applied
 		memory[0] = 'c'
 		r.Do(memory)
 		closed := false
@@ -98,7 +99,7 @@ func (bytesLog) Step(_ time.Duration, in []byte, out *notes) time.Duration {
 	return machine.Never
 }
 
-// counter is a machine whose outputs tell their order.
+// counter is a machine whose outputs are numbered.
 type counter struct{ n int }
 
 func (c *counter) Step(now time.Duration, _ struct{}, out *int) time.Duration {
@@ -107,8 +108,8 @@ func (c *counter) Step(now time.Duration, _ struct{}, out *int) time.Duration {
 	return now + time.Duration(c.n%7)*time.Microsecond + 1
 }
 
-// TestRunnerConcurrent: inputs from everywhere, timers, and effects that cause
-// inputs; effects come in the order of the steps, by one goroutine at a time.
+// TestRunnerConcurrent: inputs from many goroutines, timers, and effects that cause inputs.
+// Effects are applied in the order of the steps, by one goroutine at a time.
 func TestRunnerConcurrent(t *testing.T) {
 	const callers, calls = 8, 500
 	var applying, accepted atomic.Int64
@@ -158,8 +159,8 @@ func TestRunnerConcurrent(t *testing.T) {
 	}
 }
 
-// TestRunnerQueue: the queue is bounded, also while effects hold up the rest, and
-// drops what comes last.
+// TestRunnerQueue: the queue is limited, also while an effect is being applied, and the
+// latest inputs are dropped.
 func TestRunnerQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		held := make(chan struct{})
@@ -185,7 +186,7 @@ func TestRunnerQueue(t *testing.T) {
 		if r.Offer("e") || r.Offer("f") {
 			t.Error("more than three inputs wait")
 		}
-		r.Do("now") // passes the queue
+		r.Do("now") // it need not wait in the queue
 		held <- struct{}{}
 		held <- struct{}{}
 		synctest.Wait() // a and now have been applied, b is being applied
@@ -207,8 +208,8 @@ func TestRunnerQueue(t *testing.T) {
 	})
 }
 
-// TestRunnerEnds: Run ends when its context is done or when the Runner is closed,
-// whatever is queued, and not while effects are being applied elsewhere.
+// TestRunnerEnds: Run ends when its context is done or when the Runner is closed, whatever is
+// queued, but not while another goroutine applies effects.
 func TestRunnerEnds(t *testing.T) {
 	for _, how := range []string{"context", "close"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -59,8 +59,8 @@ func (c slowClock) AfterFunc(d time.Duration, f func()) machine.Timer {
 	return deafTimer{}
 }
 
-// TestRunnerReplacedTimer: a timer that was replaced wakes no machine too early, and
-// leaves the one that is set alone.
+// TestRunnerReplacedTimer: a timer that was replaced does not wake the machine too early, and
+// does not affect the current timer.
 func TestRunnerReplacedTimer(t *testing.T) {
 	for delay, late := range map[time.Duration]uint64{0: 0, 10 * time.Millisecond: 0, 11 * time.Millisecond: 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestRunnerReplacedTimer(t *testing.T) {
 	}
 }
 
-// leapingClock is a clock of a system that is suspended: timers do not see it.
+// leapingClock is the clock of a system that was suspended: timers do not count that time.
 type leapingClock struct {
 	machine.Clock
 	suspended time.Duration
@@ -128,8 +128,8 @@ func TestRunnerSuspended(t *testing.T) {
 	})
 }
 
-// TestRunnerBadWake: a machine that wants to be woken in the past does not stop
-// the shell, and does not spin.
+// TestRunnerBadWake: a machine that asks to be woken in the past neither stops the Runner nor
+// makes it run without pause.
 func TestRunnerBadWake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var faults []string

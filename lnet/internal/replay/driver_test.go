@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// said is a message that our node gave to a driver.
+// said is a message that our node sent.
 type said struct {
 	at   time.Duration
 	hop  nid.NID // the next hop
@@ -18,7 +18,7 @@ type said struct {
 	data []byte
 }
 
-// driver makes NIs that hand what is sent to the player.
+// driver makes NIs that pass the messages of our node to the player.
 type driver struct {
 	p    *player
 	kind nid.NetType
@@ -45,7 +45,7 @@ type driverNI struct {
 func (ni *driverNI) NID() nid.NID                   { return ni.id }
 func (ni *driverNI) Shutdown(context.Context) error { return nil }
 
-// Send implements lnd.NI. The message leaves at once, as all that is in a recording did.
+// Send implements lnd.NI. The message leaves at once, like all messages of a recording.
 func (ni *driverNI) Send(m *lnd.Message) {
 	s := &said{at: ni.p.clock.Now(), hop: m.Target.NID, by: ni.id, head: m.Header, data: m.Payload.AppendTo(nil)}
 	ni.up.Finalize(m, nil)
@@ -59,7 +59,7 @@ type delivery struct {
 	recv bool
 }
 
-// deliver hands a message to lnet, as a connection from a peer brings it.
+// deliver passes a message to lnet like a connection from a peer.
 func (ni *driverNI) deliver(from nid.ProcessID, stamp uint64, head wire.Header, data []byte) {
 	d := &delivery{data: data}
 	d.Header, d.From, d.Incarnation, d.ReceivedAt, d.Driver = head, from, stamp, ni.p.clock.Now(), d

@@ -19,17 +19,18 @@ import (
 	"ulnet/portals"
 )
 
-// userSink is how much a ping of lnetctl asks for, and nothing else of a kernel.
+// userSink is the size for which pings of lnetctl ask, and no other message of a kernel.
 const userSink = 3960
 
-// pair is a message that the recorded node sent, and ours in its place.
+// pair is a message that the recorded node sent, and the message of our node that corresponds
+// to it.
 type pair struct {
 	recorded *step
 	ours     *said
-	waiting  []*step // answers that came before ours had left
+	waiting  []*step // answers that arrived before our message had left
 }
 
-// player has our stack in the place of a recorded node.
+// player puts our stack in the place of a recorded node.
 type player struct {
 	t     *testing.T
 	steps []step    // the recording
@@ -42,12 +43,12 @@ type player struct {
 	nis   map[nid.NID]*driverNI
 	adds  map[nid.NID]*lnet.NI
 
-	open     map[string][]*pair // pairs that lack one side, by the key that what returns
+	open     map[string][]*pair // the pairs that lack one side, by the result of what
 	byHandle map[wire.MDHandle]*pair
-	hops     map[string]bool   // by which node and to which next hop ours has sent
-	hellos   map[string]bool   // and what the HELLOs of the recorded node say of that
+	hops     map[string]bool   // the local NID and next hop of each message of our node
+	hellos   map[string]bool   // the two NIDs in each HELLO of the recorded node
 	told     map[nid.NID]*step // the latest ping info of each node
-	seen     map[string]int    // differences
+	seen     map[string]int    // how often there was each difference
 	users    int               // operations of users that have not ended as recorded
 }
 
@@ -90,7 +91,7 @@ func newPlayer(t *testing.T, names []nid.NID, rails map[nid.NID]nid.NID, routes 
 // routes reports whether the node is a router: it has NIDs on several nets.
 func (p *player) routes() bool { return p.names[0].Net() != p.names[len(p.names)-1].Net() }
 
-// post posts memory for what the users of the recorded node received, and had ready.
+// post posts memory for the messages that users of the recorded node received.
 func (p *player) post() {
 	for portal := 50; portal <= 52; portal++ {
 		me, err := p.table.MEAttach(portal, portals.Match{Ignore: ^uint64(0)}, portals.Retain, portals.After)
@@ -143,7 +144,7 @@ func (p *player) what(h *wire.Header) string {
 	return fmt.Sprintf("%v %v→%v %s", h.Type, src, dst, rest)
 }
 
-// play plays a recording.
+// play replays a recording.
 func (p *player) play(steps []step, events map[time.Duration]func(*player)) {
 	p.steps = steps
 	for i := len(steps) - 1; i >= 0; i-- {
@@ -185,7 +186,7 @@ func (p *player) play(steps []step, events map[time.Duration]func(*player)) {
 	}
 }
 
-// hello notes a HELLO of the recorded node: it has the NIDs of the NI and of the next hop.
+// hello records a HELLO of the recorded node: it has the NIDs of the NI and of the next hop.
 func (p *player) hello(s *step) {
 	if s.from.PID != nid.LustrePID || s.to.Net() != s.from.NID.Net() {
 		p.differ("HELLO of %v to %v", s.from, s.to)
@@ -193,7 +194,7 @@ func (p *player) hello(s *step) {
 	p.hellos[fmt.Sprintf("%v→%v", p.first(s.from.NID), p.first(s.to))] = true
 }
 
-// until lets time pass, with what happens to the node meanwhile.
+// until lets time pass, and makes the events of the node happen meanwhile.
 func (p *player) until(at time.Duration, events map[time.Duration]func(*player)) {
 	for _, when := range sorted(events) {
 		if when <= at {
@@ -205,7 +206,8 @@ func (p *player) until(at time.Duration, events map[time.Duration]func(*player))
 	p.clock.Run(at)
 }
 
-// expect notes what the recorded node sent, and has our node do what its users did.
+// expect records a message that the recorded node sent. If a user of that node caused it, our
+// node does the same.
 func (p *player) expect(s *step) {
 	p.join(p.what(&s.head), func(q *pair) bool { return q.recorded == nil }, func(q *pair) { q.recorded = s })
 	h := &s.head
@@ -238,14 +240,14 @@ func (p *player) pushes(ping *step) bool {
 	return false
 }
 
-// discover has the agent ask a node, as a user or the checker of gateways does.
+// discover makes the agent discover a node, as a user or the checker of gateways does.
 func (p *player) discover(id nid.NID) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, _ = p.agent.Discover(ctx, id, true) // begins it, and awaits nothing
+	_, _ = p.agent.Discover(ctx, id, true) // it starts the discovery, and does not wait
 }
 
-// sent takes a message of our node.
+// sent handles a message that our node sent.
 func (p *player) sent(s *said) {
 	p.hops[fmt.Sprintf("%v→%v", p.first(s.by), p.first(s.hop))] = true
 	p.join(p.what(&s.head), func(q *pair) bool { return q.ours == nil }, func(q *pair) { q.ours = s })
@@ -274,8 +276,8 @@ func (p *player) join(what string, lacks func(*pair) bool, set func(*pair)) {
 // patience is how long a message that our node sends by itself waits for its recorded counterpart.
 const patience = 500 * time.Millisecond
 
-// answer answers a ping or push of our node that the recorded node did not send, as the peer
-// would have done: with the latest info of the peer in the recording.
+// answer answers a ping or push of our node that the recorded node did not send. The answer
+// has the latest info of the peer in the recording.
 func (p *player) answer(q *pair) {
 	if q.recorded != nil {
 		return
@@ -300,7 +302,7 @@ func (p *player) answer(q *pair) {
 	p.nis[o.by].deliver(nid.ProcessID{NID: o.hop, PID: nid.LustrePID}, told.stamp, head, data)
 }
 
-// listen notes what the nodes of a recording tell about themselves.
+// listen records the ping infos that the nodes of a recording send.
 func (p *player) listen(steps []step) {
 	for i := range steps {
 		s := &steps[i]
@@ -314,7 +316,7 @@ func (p *player) listen(steps []step) {
 	}
 }
 
-// remember lets the answers to a recorded request be found.
+// remember makes the answers to a recorded request findable.
 func (p *player) remember(q *pair) {
 	if q.recorded == nil {
 		return
@@ -340,7 +342,7 @@ func (p *player) compare(q *pair) {
 	q.waiting = nil
 }
 
-// info is the ping info in a message of the node, but for its sequence number.
+// info returns the ping info in a message of the node as text, without its sequence number.
 func (p *player) info(h *wire.Header, data []byte) string {
 	if !p.own(h.SrcNID) || h.Type == wire.Put && h.Put().Portal != wire.PingPortal {
 		return ""
@@ -356,7 +358,8 @@ func (p *player) info(h *wire.Header, data []byte) string {
 	return text
 }
 
-// arrive delivers a message. An answer has the handle, and the NIDs, of what our node sent.
+// arrive delivers a recorded message. An answer gets the handle and the NIDs of our node's
+// request.
 func (p *player) arrive(s *step) {
 	head, from, at := s.head, s.from, s.to
 	if (head.Type == wire.Ack || head.Type == wire.Reply) && p.own(head.DestNID) {

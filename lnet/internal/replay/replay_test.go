@@ -20,20 +20,20 @@ func nids(texts ...string) (list []nid.NID) {
 	return list
 }
 
-// recording is a capture, or both sides of a router, and the nodes in it.
+// recording is a capture, or the captures of both sides of a router, and the nodes in it.
 type recording struct {
 	name  string
-	files []string // if not the name alone
+	files []string // nil: the file of that name alone
 	nodes [][]nid.NID
-	// routes are those of each node, as in the tunable.
+	// routes are those of each node, in the form of the tunable.
 	routes []string
 	// differ are the differences of each node, with how often there are: those that
 	// reasons begins with.
 	differ []map[string]int
 }
 
-// Reasons why our node may do otherwise than the recorded one, by the beginning of the
-// difference.
+// Reasons for which our node may behave otherwise than the recorded one, by the beginning of
+// the difference.
 var (
 	reasons = map[string]string{
 		"extra: GET":  "the recorded node knew its peer before the recording began, or from the push that came first; ours pings it before its first message, and again after that push. A router that is no gateway of the node is pinged when it brings a message",
@@ -109,13 +109,13 @@ var recordings = []recording{
 	}},
 }
 
-// events are what happened to a node, by recording and node.
+// events are what happens to a node besides its messages, by recording and node.
 var events = map[string]map[time.Duration]func(*player){
 	"tcp-mr-link-down 10.88.0.3@tcp": {
 		3700 * time.Millisecond:  func(p *player) { p.adds[three[1]].SetLink(errors.New("no carrier")) },
 		17800 * time.Millisecond: func(p *player) { p.adds[three[1]].SetLink(nil) },
 	},
-	// The checks of gateway C, whose listener is gone, leave nothing on the wire.
+	// The checks of gateway C, whose listener is gone, cause no messages.
 	"tcp-route-two-gateways 10.88.0.5@tcp": {
 		26 * time.Second: func(p *player) { p.node.GatewayChecked(gateC[0], syscall.ECONNREFUSED) },
 	},
@@ -129,7 +129,7 @@ var events = map[string]map[time.Duration]func(*player){
 	"tcp-route-asym 10.89.0.6@tcp1": {0: takeAsymmetric},
 }
 
-// takeAsymmetric has a node use routes whose gateway says that it is down beyond
+// takeAsymmetric makes a node use routes whose gateway reports its far NIs as down
 // (avoid_asym_router_failure 0).
 func takeAsymmetric(p *player) {
 	s, drop := p.node.RouteSettings()
@@ -137,8 +137,8 @@ func takeAsymmetric(p *player) {
 	p.node.SetRouteSettings(s, drop)
 }
 
-// TestRecordings replays each node of each recording. What our node does otherwise is
-// counted, and must be what is written down here.
+// TestRecordings replays each node of each recording. The differences of our node are
+// counted, and must be those that are listed here.
 func TestRecordings(t *testing.T) {
 	for _, r := range recordings {
 		for i, node := range r.nodes {
@@ -190,7 +190,7 @@ func (p *player) reason(what string) string {
 	return what
 }
 
-// filesOf returns a list, or that of a name if it is empty.
+// filesOf returns list, or only the file of name if the list is empty.
 func filesOf(list []string, name string) []string {
 	if len(list) == 0 {
 		return []string{name}

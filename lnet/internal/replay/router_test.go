@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// side is an NI of a router that notes what it is given to send.
+// side is an NI of a router that records its messages.
 type side struct {
 	id   nid.NID
 	up   lnd.Upcalls
@@ -35,8 +35,8 @@ func (s *side) Send(m *lnd.Message) {
 func (s *side) Recv(*lnd.Delivery)             { panic("a message waits for a buffer") }
 func (s *side) Shutdown(context.Context) error { return nil }
 
-// silentUpper is a layer above lnet that takes nothing: what is for the router itself is not of
-// interest here.
+// silentUpper is a layer above lnet that takes no message: messages to the router itself are
+// not tested here.
 type silentUpper struct{}
 
 func (silentUpper) Arrive(*lnet.NI, *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
@@ -47,8 +47,8 @@ func (silentUpper) Abandon(*lnet.NI, *lnd.Delivery) bool     { return false }
 func (silentUpper) Sent(*lnet.Message, error)                {}
 func (silentUpper) Detach(*lnet.NI)                          {}
 
-// TestForwardsAsKernels: in the place of each recorded router, each message that it got for the
-// other net leaves there, with the header and payload with which the kernel sent it on.
+// TestForwardsAsKernels: our node takes the place of each recorded router. It sends each
+// message for the other net on there, with the same header and payload as the kernel.
 func TestForwardsAsKernels(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-1")
@@ -102,12 +102,13 @@ func TestForwardsAsKernels(t *testing.T) {
 	}
 }
 
-// passes reports whether a message is for a node beyond the router, and of another one.
+// passes reports whether a message comes from another node and is for a node beyond the
+// router.
 func (s *step) passes(sides map[nid.NID]*side) bool {
 	return s.kind == capture.Message && sides[s.head.DestNID] == nil && sides[s.from.NID] == nil
 }
 
-// forwarded lets a message arrive and returns what leaves.
+// forwarded makes a message arrive and returns the message that our node sends.
 func forwarded(t *testing.T, in *side, sides map[nid.NID]*side, s *step) *said {
 	t.Helper()
 	d := &lnd.Delivery{Header: s.head, From: s.from, Incarnation: s.stamp}

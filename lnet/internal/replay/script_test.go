@@ -27,10 +27,10 @@ type step struct {
 	data  []byte
 }
 
-// folder has the recordings.
+// folder is the path of the recordings.
 const folder = "../../../lnd/capture/testdata/captures2"
 
-// load reads recordings that are sides of one event, in the order of time.
+// load reads recordings of the same event on several sides, in the order of time.
 func load(t *testing.T, names ...string) (steps []step) {
 	t.Helper()
 	var begin time.Time
@@ -99,7 +99,7 @@ func packets(t *testing.T, name string, emit func(*capture.Record)) {
 	d.Close()
 }
 
-// handle returns the handle by which a message is answered, or which its answer has.
+// handle returns the handle of a message that awaits an answer, or of an answer.
 func handle(h *wire.Header) wire.MDHandle {
 	switch h.Type {
 	case wire.Put:
@@ -112,7 +112,7 @@ func handle(h *wire.Header) wire.MDHandle {
 	return h.Reply().DstMD
 }
 
-// setHandle replaces it in an answer.
+// setHandle replaces the handle in an answer.
 func setHandle(h *wire.Header, to wire.MDHandle) {
 	if h.Type == wire.Ack {
 		a := h.Ack()

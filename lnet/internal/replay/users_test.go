@@ -7,7 +7,7 @@ import (
 	"ulnet/portals"
 )
 
-// bind makes the MD of an operation of a user, which has so many events.
+// bind makes the MD of a user's operation, with size bytes, which ends after some events.
 func (p *player) bind(what string, size, events int) portals.MDHandle {
 	p.users++
 	md, err := p.table.MDBind(portals.MD{
@@ -27,7 +27,7 @@ func (p *player) bind(what string, size, events int) portals.MDHandle {
 	return md
 }
 
-// put does a PUT of the recorded node's user again.
+// put repeats a PUT of a user of the recorded node.
 func (p *player) put(s *step) {
 	h := &s.head
 	c := h.Put()
@@ -44,7 +44,7 @@ func (p *player) put(s *step) {
 	}
 }
 
-// get does a GET of the recorded node's user again.
+// get repeats a GET of a user of the recorded node.
 func (p *player) get(s *step) {
 	h := &s.head
 	c := h.Get()

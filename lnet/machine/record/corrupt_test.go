@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// A summing machine, whose inputs are bytes as they are.
+// sum is a machine that adds up its inputs, which are encoded as they are.
 type sum struct{ total byte }
 
 type raw struct{}
@@ -30,7 +30,8 @@ func (s *sum) Step(now time.Duration, in []byte, out *[]byte) time.Duration {
 	return now + time.Duration(s.total) + 1
 }
 
-// seal frames contents as blocks, so that only what is in them is wrong.
+// seal makes blocks of contents with correct lengths and digests, so that only the contents
+// can be wrong.
 func seal(contents ...[]byte) []byte {
 	var file []byte
 	var d uint64
@@ -66,7 +67,7 @@ func recordSums(t testing.TB, mode Mode) []byte {
 	return file.Bytes()
 }
 
-// TestTruncated: what is left of a recording is replayed, block by block.
+// TestTruncated: the remaining blocks of a truncated recording are replayed.
 func TestTruncated(t *testing.T) {
 	file := recordSums(t, Full)
 	first := frameSize + 1 + len("config")
@@ -88,13 +89,13 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestFlippedBits: no damage goes unnoticed.
+// TestFlippedBits: every flipped bit is found.
 func TestFlippedBits(t *testing.T) {
 	for _, mode := range []Mode{Full, Digests} {
 		file := recordSums(t, mode)
 		for bit := range len(file) * 8 {
 			file[bit/8] ^= 1 << (bit % 8)
-			// A length that grew looks like a block that was cut.
+			// A larger length looks like a block that was cut off.
 			if res, err := replaySum(file); !errors.Is(err, errCorrupt) && !res.Truncated {
 				t.Fatalf("bit %d of byte %d: %+v, %v", bit%8, bit/8, res, err)
 			}
@@ -103,7 +104,8 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// TestRecords: well-framed contents, some of which no Recorder writes.
+// TestRecords: blocks with correct lengths and digests, some with contents that no Recorder
+// writes.
 func TestRecords(t *testing.T) {
 	config := []byte{byte(Full), 'c'}
 	boot := []byte{1, 0, 0, 0}
@@ -155,7 +157,7 @@ func FuzzReplay(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = replaySum(b) })
 }
 
-// FuzzRecords replays records of any content in sound blocks.
+// FuzzRecords replays any content in blocks with correct lengths and digests.
 func FuzzRecords(f *testing.F) {
 	for _, mode := range []Mode{Full, Digests} {
 		file := recordSums(f, mode)

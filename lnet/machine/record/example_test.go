@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/machine/record"
 )
 
-// tally adds up what it is given, beginning with its Config.
+// tally adds up its inputs, beginning with its Config.
 type tally struct{ sum, step byte }
 
 func (m *tally) Step(now time.Duration, in byte, out *[]byte) time.Duration {

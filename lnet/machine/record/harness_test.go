@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/machine/record"
 )
 
-// relay answers each input with a send and a probe when it has heard nothing for
-// a while. Its engine is of the usual shape: sends refer to a buffer of out.
+// relay answers each input with a send, and probes when it has got no input for a while. It
+// is like other machines: its sends refer to a buffer of the output.
 type relay struct {
 	salt byte
 	sum  uint64
@@ -40,7 +40,7 @@ func (m *relay) Step(now time.Duration, in input, out *output) time.Duration {
 		m.fail(m.sum)
 	}
 	if m.sum%3 == 0 {
-		return machine.Never // and nothing to say
+		return machine.Never // some steps have no output
 	}
 	at := len(out.bytes)
 	out.bytes = binary.LittleEndian.AppendUint64(append(out.bytes, m.salt), m.sum)
@@ -80,8 +80,8 @@ func boot(b record.Boot) (machine.Machine[input, output], error) {
 	return m, nil
 }
 
-// recordRun records steps of some machines, of which one begins a second incarnation on
-// the way, and returns the recording and its digest.
+// recordRun records steps of some machines, one of which has a second incarnation during the
+// run. It returns the recording and its digest.
 func recordRun(t testing.TB, mode record.Mode, machines, steps int) ([]byte, uint64) {
 	t.Helper()
 	var file bytes.Buffer

@@ -39,7 +39,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestFormat: version 1 looks like this.
+// TestFormat: the bytes of version 1.
 func TestFormat(t *testing.T) {
 	var file bytes.Buffer
 	rec := record.New(&file, codec{}, record.Full, []byte{salt, 'c'})
@@ -70,7 +70,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// TestDifference: a machine that answers in another way is found, with its step.
+// TestDifference: Replay finds a machine that answers in another way, and reports the step.
 func TestDifference(t *testing.T) {
 	const wrong = 1234
 	answers := map[string]struct {
@@ -118,7 +118,7 @@ func (f stepFunc) Step(now time.Duration, in input, out *output) time.Duration {
 	return f(now, in, out)
 }
 
-// answer is the same in each step.
+// answer gives the same output in each step.
 func answer(now time.Duration, out *output) time.Duration {
 	out.bytes = append(out.bytes, 7, 0, 0, 0, 0, 0, 0, 0, 0)
 	out.sends = append(out.sends, span{0, len(out.bytes)})
@@ -184,7 +184,7 @@ func (w *failingWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestWriteError: the machine goes on.
+// TestWriteError: the machine goes on after an error of the writer.
 func TestWriteError(t *testing.T) {
 	for good := range 3 {
 		w := &failingWriter{good: good}
@@ -209,7 +209,7 @@ func TestWriteError(t *testing.T) {
 	}
 }
 
-// TestClosed: what comes after the end is not recorded.
+// TestClosed: steps after Close are not recorded.
 func TestClosed(t *testing.T) {
 	var file bytes.Buffer
 	rec := record.New(&file, codec{}, record.Full, []byte{salt})
