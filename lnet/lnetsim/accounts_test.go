@@ -4,11 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd"
 	"ulnet/lnd/link"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/simlnd"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 	"ulnet/portals"
 )
 
@@ -25,7 +28,7 @@ func accounts(t *testing.T, quality link.Quality) *network {
 
 // TestAccounts: the checks of a network detect violations.
 func TestAccounts(t *testing.T) {
-	spec.Covers(t, "LS-3", "LS-4", "LS-5")
+	spec.Covers(t, "LS-3", "LS-4", "LS-5", "LS-6")
 	holds := func(n *network, condition string) bool {
 		ok, _ := n.Check(condition, scenario.Args{})
 		return ok
@@ -55,6 +58,25 @@ func TestAccounts(t *testing.T) {
 		run(t, n, time.Second)
 		if holds(n, "exactly-once") {
 			t.Error("a PUT that the network has doubled counts as one")
+		}
+	})
+	t.Run("protocol", func(t *testing.T) {
+		n := accounts(t, link.Quality{})
+		if !holds(n, "protocol-kept") {
+			t.Error("the protocol counts as broken before a message was sent")
+		}
+		n.Fabric.Do(1, func(h *simlnd.Host) {
+			d := &lnd.Delivery{From: nid.ProcessID{NID: simlnd.NID(0), PID: nid.LustrePID}}
+			d.Header = wire.Header{Type: wire.Put, SrcNID: simlnd.NID(0), SrcPID: nid.LustrePID, DestNID: simlnd.NID(0)}
+			for _, ni := range n.members[1].stack.Node.NIs() {
+				if ni.NID() == h.NID() {
+					_, _ = ni.Parse(d) // for another node
+				}
+			}
+		})
+		run(t, n, time.Second)
+		if holds(n, "protocol-kept") {
+			t.Error("a message for another node is not seen")
 		}
 	})
 	t.Run("credits", func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/simlnd"
+	"ulnet/lnet"
 )
 
 // config configures a network. The zero value of a field means its default.
@@ -210,6 +211,26 @@ func (n *network) creditsReturned() (ok bool, why string) {
 		}
 		if missing, queued := m.stack.Credits(); missing != 0 || queued != 0 {
 			return false, fmt.Sprintf("node %v lacks %d credits, and %d of its messages wait", id, missing, queued)
+		}
+	}
+	return true, ""
+}
+
+// breaches are the reasons to drop a message for which a node closes the connection.
+var breaches = [...]lnet.DropReason{lnet.BadType, lnet.BadPayload, lnet.NotDirect, lnet.WrongNI}
+
+// protocolKept reports whether no node has got a message that breaks the protocol, in its
+// latest incarnation.
+func (n *network) protocolKept() (ok bool, why string) {
+	for i, m := range n.members {
+		if m == nil {
+			continue
+		}
+		drops := m.stack.Node.Stats().DropReasons
+		for _, r := range breaches {
+			if c := drops[r.String()]; c > 0 {
+				return false, fmt.Sprintf("node %v has dropped %d messages: %v", i, c, r)
+			}
 		}
 	}
 	return true, ""

@@ -51,6 +51,7 @@ func drawPlan(seed uint64) string {
 	p.Line("expect credits-returned")
 	p.Line("always one-send")
 	p.Line("always exactly-once")
+	p.Line("always protocol-kept")
 	return p.String()
 }
 
@@ -137,7 +138,7 @@ func (p *plan) ofProcess(node int, begins, ends string) {
 
 // TestRandomPlans runs plans of many seeds.
 func TestRandomPlans(t *testing.T) {
-	spec.Covers(t, "LS-3", "LS-4", "LS-5")
+	spec.Covers(t, "LS-3", "LS-4", "LS-5", "LS-6")
 	t.Parallel()
 	count := effort.Of(15, 60, 10_000)
 	all, err := kit.RunPlans(t.Context(), Protocol, scenario.Stacks, 1, count, drawPlan)

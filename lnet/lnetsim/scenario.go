@@ -121,6 +121,8 @@ var conditions = kit.Conditions[*network]{
 			s := &n.stats
 			return s.Twice+s.Phantoms == 0, fmt.Sprintf("%d deliveries too many, %d answers without one", s.Twice, s.Phantoms)
 		}),
+	kit.Ask("protocol-kept", "no node was sent a message that breaks the protocol, which closes the connection",
+		func(n *network, _ scenario.Args) (bool, string) { return n.protocolKept() }),
 }
 
 // Check implements [scenario.Instance].
