@@ -153,7 +153,7 @@ type cm struct {
 	conns    map[ibta.CommID]*cmConn // by our comm id
 	remotes  map[cmRemote]*cmConn    // by the peer's comm id
 	qps      map[cmRemoteQP]*cmConn  // by the peer's queue pair
-	timers   cmTimers
+	timers   machine.Deadlines[*cmConn]
 	pending  int // connections in state reqReceived
 	grants   grants
 	building []byte
@@ -190,13 +190,10 @@ func (c *cm) Step(now time.Duration, in cmInput, out *cmOutput) time.Duration {
 	if in.Call.Kind != noCall {
 		out.Err = c.call(now, &in.Call, out)
 	}
-	for n := c.timers.first(); n != nil && n.due <= now; n = c.timers.first() {
-		c.expire(now, n, out)
+	for due := c.timers.Pop(now); due != nil; due = c.timers.Pop(now) {
+		c.expire(now, due.Of, out)
 	}
-	if n := c.timers.first(); n != nil {
-		return n.due
-	}
-	return machine.Never
+	return c.timers.Next()
 }
 
 // call handles a call of the consumer.

@@ -194,7 +194,7 @@ func (x *cmNet) expect(i int, want ...cmEventKind) {
 func (x *cmNet) empty() {
 	x.t.Helper()
 	for i, n := range x.nodes {
-		if len(n.cm.conns)+len(n.cm.remotes)+len(n.cm.qps)+len(n.cm.timers) != 0 {
+		if len(n.cm.conns)+len(n.cm.remotes)+len(n.cm.qps) != 0 || n.cm.timers.First() != nil {
 			x.t.Fatalf("node %d: %d connections\n%s", i, len(n.cm.conns), &x.trace)
 		}
 	}
@@ -213,8 +213,8 @@ func (c *cm) invariants() error {
 		if n.state == repSent {
 			granted++
 		}
-		if timed := n.state != established; timed != (n.heapIndex >= 0) {
-			return fmt.Errorf("connection %#x is %v, timer at %d", id, n.state, n.heapIndex)
+		if timed := n.state != established; timed != n.timer.IsSet() {
+			return fmt.Errorf("connection %#x is %v, timer at %d", id, n.state, n.timer.At())
 		}
 	}
 	for _, own := range c.grants.of {
@@ -223,9 +223,12 @@ func (c *cm) invariants() error {
 	if granted != 0 || c.grants.all.Len() > c.cfg.MaxGranted {
 		return fmt.Errorf("%d more are granted than listed, %d of all", granted, c.grants.all.Len())
 	}
-	if pending != c.pending || len(c.remotes) > len(c.conns) || len(c.qps) > len(c.conns) || len(c.timers) > len(c.conns) {
-		return fmt.Errorf("%d connections, %d pending (%d), %d comm ids, %d queue pairs, %d timers",
-			len(c.conns), pending, c.pending, len(c.remotes), len(c.qps), len(c.timers))
+	if pending != c.pending || len(c.remotes) > len(c.conns) || len(c.qps) > len(c.conns) {
+		return fmt.Errorf("%d connections, %d pending (%d), %d comm ids, %d queue pairs",
+			len(c.conns), pending, c.pending, len(c.remotes), len(c.qps))
+	}
+	if first := c.timers.First(); first != nil && c.conns[first.Of.id] != first.Of {
+		return fmt.Errorf("connection %#x is forgotten, and its timer is not", first.Of.id)
 	}
 	return nil
 }

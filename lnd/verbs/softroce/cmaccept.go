@@ -23,7 +23,7 @@ func (c *cm) requested(now time.Duration, from netip.Addr, tid uint64, r *ibta.R
 	}
 	h, user, reason := c.check(from, r)
 	n := &cmConn{
-		remote: r.LocalID, peer: from, guid: r.LocalGUID, remoteQPN: r.QPN, tid: tid, peerTimeout: r.LocalTimeout, heapIndex: -1,
+		remote: r.LocalID, peer: from, guid: r.LocalGUID, remoteQPN: r.QPN, tid: tid, peerTimeout: r.LocalTimeout,
 		end: cmEnd{
 			QPN: r.QPN, PSN: r.StartingPSN, MTU: r.MTU, RetryCount: r.RetryCount, RNRRetryCount: r.RNRRetryCount,
 			AckTimeout: r.Primary.AckTimeout, TrafficClass: r.Primary.TrafficClass,
@@ -40,7 +40,7 @@ func (c *cm) requested(now time.Duration, from netip.Addr, tid uint64, r *ibta.R
 	n = c.open(*n)
 	c.become(n, reqReceived)
 	c.remember(n)
-	c.timers.start(n, now+maxRequestTime) // the peer has given up by then
+	c.timers.Set(&n.timer, now+maxRequestTime) // the peer has given up by then
 	_, port, _ := r.ServiceID.Port()
 	out.event(cmEvent{Kind: cmRequested, ID: n.id, From: netip.AddrPortFrom(from, h.SrcPort), Port: port, Peer: n.end}, user)
 }

@@ -122,7 +122,7 @@ func (c *cm) extend(now time.Duration, from netip.Addr, m *ibta.MRA) {
 		return
 	}
 	more := ibta.CMTimeout(min(m.ServiceTimeout, serviceTimeout)) + 2*ibta.CMTimeout(lifetime)
-	c.timers.start(n, max(now+1, min(now+more, n.giveUp)))
+	c.timers.Set(&n.timer, max(now+1, min(now+more, n.giveUp)))
 }
 
 // isFrom reports whether a message of a connection comes from its peer. The peer's

@@ -1,12 +1,12 @@
 package softroce
 
 import (
-	"container/heap"
 	"errors"
 	"net/netip"
 	"time"
 
 	"ulnet/lnd/verbs/ibta"
+	"ulnet/lnet/machine"
 )
 
 var errPortTaken = errors.New("somebody listens on this port")
@@ -54,12 +54,11 @@ type cmConn struct {
 	end            cmEnd  // what the REQ said
 	peerTimeout    uint8  // CMTimeout code: how long the peer takes to answer
 
-	due       time.Duration
-	heapIndex int           // in the timers; -1 for none
-	giveUp    time.Duration // when the request is given up
-	sent      int           // how often message was sent
-	message   []byte        // the message that waits for an answer
-	granted   granted       // its positions in the lists of grants, in state repSent
+	timer   machine.Deadline[*cmConn]
+	giveUp  time.Duration // when the request is given up
+	sent    int           // how often message was sent
+	message []byte        // the message that waits for an answer
+	granted granted       // its positions in the lists of grants, in state repSent
 }
 
 // resendAfter returns the timeout after which a message is repeated (IBTA vol. 1 §12.7.10, as
@@ -80,7 +79,7 @@ func (c *cm) open(n cmConn) *cmConn {
 	for c.nextID == 0 || c.conns[c.nextID] != nil {
 		c.nextID++
 	}
-	n.id, n.heapIndex = c.nextID, -1
+	n.id, n.timer.Of = c.nextID, &n
 	c.nextID++
 	c.conns[n.id] = &n
 	return &n
@@ -101,7 +100,7 @@ func (c *cm) become(n *cmConn, s cmState) {
 		c.grants.put(n)
 	}
 	n.state, n.message, n.sent = s, nil, 0
-	c.timers.stop(n)
+	c.timers.Clear(&n.timer)
 }
 
 // forget removes a connection, with its numbers.
@@ -120,60 +119,5 @@ func (c *cm) forget(n *cmConn) {
 // used for another one.
 func (c *cm) wait(now time.Duration, n *cmConn) {
 	c.become(n, timeWait)
-	c.timers.start(n, now+ibta.CMTimeout(min(n.end.AckTimeout, maxAckTimeout)+1))
-}
-
-// cmTimers is the heap of connections with something due, the earliest first.
-type cmTimers []*cmConn
-
-func (t cmTimers) first() *cmConn {
-	if len(t) == 0 {
-		return nil
-	}
-	return t[0]
-}
-
-func (t *cmTimers) start(n *cmConn, due time.Duration) {
-	n.due = due
-	if n.heapIndex >= 0 {
-		heap.Fix(t, n.heapIndex)
-		return
-	}
-	heap.Push(t, n)
-}
-
-func (t *cmTimers) stop(n *cmConn) {
-	if n.heapIndex >= 0 {
-		heap.Remove(t, n.heapIndex)
-	}
-}
-
-// Len, Less, Swap, Push and Pop are heap.Interface. Less is a total order, so that
-// two runs agree.
-func (t cmTimers) Len() int { return len(t) }
-
-func (t cmTimers) Less(i, j int) bool {
-	if t[i].due != t[j].due {
-		return t[i].due < t[j].due
-	}
-	return t[i].id < t[j].id
-}
-
-func (t cmTimers) Swap(i, j int) {
-	t[i], t[j] = t[j], t[i]
-	t[i].heapIndex, t[j].heapIndex = i, j
-}
-
-func (t *cmTimers) Push(x any) {
-	n := x.(*cmConn)
-	n.heapIndex = len(*t)
-	*t = append(*t, n)
-}
-
-func (t *cmTimers) Pop() any {
-	last := len(*t) - 1
-	n := (*t)[last]
-	(*t)[last] = nil
-	*t, n.heapIndex = (*t)[:last], -1
-	return n
+	c.timers.Set(&n.timer, now+ibta.CMTimeout(min(n.end.AckTimeout, maxAckTimeout)+1))
 }

@@ -47,7 +47,7 @@ func (c *cm) again(now time.Duration, n *cmConn) {
 	if n.state != repSent || n.sent < maxREPs {
 		at = min(now+n.resendAfter(), at)
 	}
-	c.timers.start(n, at)
+	c.timers.Set(&n.timer, at)
 }
 
 // event appends an event for the consumer.

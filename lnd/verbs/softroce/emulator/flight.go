@@ -1,7 +1,6 @@
 package emulator
 
 import (
-	"container/heap"
 	"net/netip"
 	"time"
 
@@ -11,8 +10,7 @@ import (
 
 // flight is a datagram in flight to a port.
 type flight struct {
-	at    time.Duration
-	seq   uint64
+	lands machine.Deadline[*flight]
 	to    *emulated
 	from  netip.AddrPort
 	class uint8
@@ -66,20 +64,19 @@ func (e *Network) carry(p, q *emulated, b *wire.Burst, d []byte) {
 	for range n {
 		f := e.flight()
 		f.to, f.from, f.class, f.bytes = q, p.cfg.Local, b.Class, append(f.bytes[:0], d...)
-		f.at = e.cfg.Clock.Now() + max(e.faults.Delay, time.Microsecond)
+		at := e.cfg.Clock.Now() + max(e.faults.Delay, time.Microsecond)
 		if e.faults.Jitter > 0 {
-			f.at += time.Duration(e.random.Int64N(int64(e.faults.Jitter)))
+			at += time.Duration(e.random.Int64N(int64(e.faults.Jitter)))
 		}
 		if e.chance(e.faults.Reorder) {
 			e.stats.Reordered++
-			f.at += e.faults.Hold
+			at += e.faults.Hold
 		}
 		if e.chance(e.faults.Corrupt) {
 			e.stats.Corrupted++
 			f.bytes[e.random.IntN(len(d))] ^= 1 << e.random.IntN(8)
 		}
-		f.seq = e.stats.Sent
-		heap.Push(&e.air, f)
+		e.air.Set(&f.lands, at)
 	}
 }
 
@@ -91,15 +88,17 @@ func (e *Network) flight() *flight {
 		e.free = e.free[:last]
 		return f
 	}
-	return new(flight)
+	f := new(flight)
+	f.lands.Of = f
+	return f
 }
 
 // start sets the timer for the next flight. e.mu is held.
 func (e *Network) start() {
-	if e.firing || len(e.air) == 0 || e.air[0].at >= e.due {
+	if e.firing || e.air.Next() >= e.due {
 		return
 	}
-	e.due = e.air[0].at
+	e.due = e.air.Next()
 	d := max(e.due-e.cfg.Clock.Now(), 0)
 	if r, ok := e.timer.(interface{ Reset(time.Duration) bool }); ok {
 		r.Reset(d)
@@ -121,11 +120,10 @@ func (e *Network) deliver() {
 	e.firing, e.due = true, machine.Never
 	var landed []*flight
 	now := e.cfg.Clock.Now()
-	for len(e.air) > 0 && e.air[0].at <= now {
-		landed = landed[:0]
-		p := e.air[0].to
-		for len(e.air) > 0 && e.air[0].at <= now && e.air[0].to == p && len(landed) < mostAtOnce {
-			landed = append(landed, heap.Pop(&e.air).(*flight))
+	for next := e.air.Pop(now); next != nil; {
+		p := next.Of.to
+		for landed = landed[:0]; next != nil && next.Of.to == p && len(landed) < mostAtOnce; next = e.air.Pop(now) {
+			landed = append(landed, next.Of)
 		}
 		e.land(p, landed)
 	}
@@ -150,26 +148,4 @@ func (e *Network) land(p *emulated, landed []*flight) {
 	if len(e.free) < keptFlights {
 		e.free = append(e.free, landed...)
 	}
-}
-
-// flights is a heap of the datagrams in flight, the earliest arrival first (heap.Interface). A
-// datagram that is duplicated is in it twice.
-type flights []*flight
-
-func (h flights) Len() int { return len(h) }
-
-func (h flights) Less(i, j int) bool {
-	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].seq < h[j].seq
-}
-
-func (h flights) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-
-func (h *flights) Push(x any) { *h = append(*h, x.(*flight)) }
-
-func (h *flights) Pop() any {
-	last := len(*h) - 1
-	f := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return f
 }

@@ -65,7 +65,7 @@ type Network struct {
 	groups map[netip.Addr][]*emulated
 	cut    map[[2]netip.Addr]bool
 	stats  Stats
-	air    flights
+	air    machine.Deadlines[*flight]
 	free   []*flight
 	timer  machine.Timer
 	due    time.Duration // of the timer
