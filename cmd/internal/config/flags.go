@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,9 +19,9 @@ type Flags struct {
 	set   *pflag.FlagSet
 
 	// Sources says, after Config, where each setting comes from that was said; the last one of a
-	// key counts. Warnings are about lines without effect.
+	// key counts.
 	Sources  []Source
-	Warnings []Warning
+	Warnings []Warning // after Config: lines without effect
 }
 
 // The files of Lustre that a daemon of root reads if it is told nothing else.
@@ -57,7 +58,7 @@ func (f *Flags) Config(system bool) (Config, error) {
 	if err != nil {
 		return c, err
 	}
-	for name, override := range map[string]func(){
+	overrides := map[string]func(){
 		"modprobe":      func() {},
 		"lnet-conf":     func() { c.LNetConf = pathOf(f.given.LNetConf) },
 		"networks":      func() { c.Networks, c.IP2Nets = f.given.Networks, "" },
@@ -67,9 +68,10 @@ func (f *Flags) Config(system bool) (Config, error) {
 		"state-dir":     func() { c.StateDir = f.given.StateDir },
 		"runtime-dir":   func() { c.RuntimeDir = f.given.RuntimeDir },
 		"capture":       func() { c.Capture = f.given.Capture },
-	} {
+	}
+	for _, name := range slices.Sorted(maps.Keys(overrides)) {
 		if f.set.Changed(name) {
-			override()
+			overrides[name]()
 			f.Sources = append(f.Sources, Source{strings.ReplaceAll(name, "-", "_"), f.set.Lookup(name).Value.String(), "--" + name})
 		}
 	}
