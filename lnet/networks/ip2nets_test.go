@@ -57,7 +57,7 @@ func TestForAddresses(t *testing.T) {
 	}
 }
 
-// FuzzForAddresses: what comes out is a networks string.
+// FuzzForAddresses: the result can be parsed as a networks string.
 func FuzzForAddresses(f *testing.F) {
 	for _, s := range []string{
 		"tcp 10.0.0.*", "tcp(eth0,eth1),o2ib1 [1-10].*.*.* # x\n;lo *.*.*.*", "tcp *", "tcp 10.0.0.0/8 fd88::/64", "tcp() 1.2.3.4", "tcp[0] 1", "tcp, *.*.*.*",

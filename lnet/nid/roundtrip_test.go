@@ -17,7 +17,7 @@ func extendedFrom(t testing.TB, wire ...byte) NID {
 	return n
 }
 
-// oddNIDs are NIDs that a peer can put into a message and no administrator writes.
+// oddNIDs are NIDs that a peer can put into a message but no administrator would write.
 func oddNIDs(t testing.TB) []NID {
 	t.Helper()
 	odd := []NID{
@@ -46,7 +46,7 @@ func oddNIDs(t testing.TB) []NID {
 }
 
 // TestTextRoundTrip: each NID, network and process id has a text of its own, which is parsed
-// to the same value. What a peer can put into a message can so be shown, whatever it is.
+// to the same value. So everything that a peer can put into a message can be shown.
 func TestTextRoundTrip(t *testing.T) {
 	seen := make(map[string]NID)
 	for _, n := range oddNIDs(t) {
@@ -114,8 +114,8 @@ func checkJSON[T comparable](t testing.TB, v T) {
 	}
 }
 
-// FuzzTextRoundTrip takes any 20 bytes for an extended NID, the first 8 for a nid4, and the
-// last 4 for a PID.
+// FuzzTextRoundTrip uses any 20 bytes as an extended NID, the first 8 as a nid4, and the last
+// 4 as a PID.
 func FuzzTextRoundTrip(f *testing.F) {
 	for _, n := range oddNIDs(f) {
 		f.Add(n.AppendExtended(nil))
@@ -136,9 +136,9 @@ func FuzzTextRoundTrip(f *testing.F) {
 	})
 }
 
-// recordedNIDs are NIDs of kernels as they stood in messages: the source of a HELLO of
-// version 3 with what follows it, of a HELLO of version 4, and of a request to connect over
-// RDMA.
+// recordedNIDs are NIDs as they stood in messages of kernels: the source in a HELLO of
+// version 3 with the bytes behind it, in a HELLO of version 4, and in a request to connect
+// over RDMA.
 var recordedNIDs = [][]byte{
 	{0x0A, 0x00, 0x4D, 0x0A, 0, 0, 2, 0, 0x0B, 0x00, 0x4D, 0x0A, 0, 0, 2, 0, 0x39, 0x30, 0, 0},
 	{12, 2, 0, 0, 0xFD, 0x88, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2},

@@ -86,7 +86,7 @@ func TestSetRefused(t *testing.T) {
 	}
 }
 
-// FuzzSet: what is understood prints as something that means the same.
+// FuzzSet: a set that can be parsed is printed as text with the same meaning.
 func FuzzSet(f *testing.F) {
 	for _, s := range []string{"all", "10.0.0.[1-5,9/2]@tcp *@o2ib3", "[3-5]@gni", "fd88::/64@tcp", "0x10.*.0.1@tcp"} {
 		f.Add(s)

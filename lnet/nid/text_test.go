@@ -131,7 +131,7 @@ func TestParseErrors(t *testing.T) {
 		{"[2001:db8::1]@tcp", errAddress},
 		{"fe80::1%eth0@tcp", errAddress},
 		{"2001:db8:::1@tcp", errAddress},
-		{"2001:db8::1@o2ib", errAddress}, // LNet knows IPv6 in tcp alone
+		{"2001:db8::1@o2ib", errAddress}, // LNet has IPv6 on tcp alone
 		{"2001:db8::1@gni", errAddress},
 		{"10.0.0.1@gni", errAddress},
 		{"-1@gni", errAddress},

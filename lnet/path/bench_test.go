@@ -25,7 +25,8 @@ func square(nets int) (*Table, *Query) {
 	return NewTable(locals, nil), &Query{Dest: remotes[0].NID, To: remotes[0]}
 }
 
-// BenchmarkChoose shows G-PA-4: a choice among four NIs here and four there.
+// BenchmarkChoose measures goal G-PA-4: a choice among four NIs of this node and four of a
+// peer.
 func BenchmarkChoose(b *testing.B) {
 	for _, nets := range []int{1, 2, 4} {
 		b.Run(fmt.Sprintf("nets=%d", nets), func(b *testing.B) {
@@ -44,7 +45,7 @@ func BenchmarkChoose(b *testing.B) {
 	}
 }
 
-// TestChooseAllocates: a choice, direct or by a gateway, leaves no garbage.
+// TestChooseAllocates: a choice, direct or by a gateway, allocates nothing.
 func TestChooseAllocates(t *testing.T) {
 	spec.Covers(t, "SP-16")
 	if effort.Race {

@@ -15,8 +15,8 @@ const (
 	gate0, gate0b, gate1 = "10.0.0.7@tcp", "10.0.0.8@tcp", "10.1.0.7@tcp1"
 )
 
-// TestFixedSource: source and destination on one net are taken as they are, whatever the
-// peer is.
+// TestFixedSource: if source and destination are on one net they are used as they are,
+// whatever the peer is.
 func TestFixedSource(t *testing.T) {
 	spec.Covers(t, "SP-1")
 	w := newWorld(t, here0, here0b, here1)
@@ -31,8 +31,8 @@ func TestFixedSource(t *testing.T) {
 	w.wantError(w.query(Request, here0, "fd00::1@tcp"), syscall.EHOSTUNREACH)
 }
 
-// TestFixedSourceRouted: to another net the message goes by a gateway on the net of its
-// source, never to another NID of the peer.
+// TestFixedSourceRouted: a message to another net goes by a gateway on the net of its source,
+// never to another NID of the peer.
 func TestFixedSourceRouted(t *testing.T) {
 	spec.Covers(t, "SP-2")
 	w := newWorld(t, here0, here1)
@@ -44,13 +44,13 @@ func TestFixedSourceRouted(t *testing.T) {
 	w.want(w.query(Request, here1, peer2), 2, here1, gate1, peer2)
 	far.SetAlive(false)
 	w.wantError(w.query(Request, here0, peer2), syscall.EHOSTUNREACH)
-	w.peer(true, gate1, gate0b) // the near one is on that net too
+	w.peer(true, gate1, gate0b) // the node of gate1 has a NID on the net of the source, too
 	w.want(w.query(Request, here0, peer2), 3, here0, gate0b, peer2)
 }
 
-// TestRemembered: a peer that is not multi-rail, or of which nothing is known, gets all
-// messages at the NID that they are for and from one NI, the first that was chosen for a
-// message which is neither response nor ping.
+// TestRemembered: a peer that is not multi-rail or not known gets each message at the NID to
+// which it is addressed, always from one NI: the one that was chosen for the first message
+// that was neither a response nor a ping.
 func TestRemembered(t *testing.T) {
 	spec.Covers(t, "SP-3")
 	w := newWorld(t, here0, here0b)
@@ -77,7 +77,7 @@ func TestRemembered(t *testing.T) {
 	w.want(w.query(Forward, "", "10.0.0.11@tcp"), 4, here0b, "10.0.0.11@tcp", "10.0.0.11@tcp")
 }
 
-// TestForgottenSource: an NI that has left the node is no source any more.
+// TestForgottenSource: an NI that has left the node is not used as the source any more.
 func TestForgottenSource(t *testing.T) {
 	w := newWorld(t, here0)
 	w.want(w.query(Request, "", peer0), 1, here0, peer0, peer0)
@@ -88,8 +88,8 @@ func TestForgottenSource(t *testing.T) {
 	w.want(w.query(Request, "", peer0), 3, here1, gate1, peer0)
 }
 
-// TestOverRails: requests to a multi-rail peer take all its rails and ours in turn,
-// whichever of its NIDs they are for.
+// TestOverRails: requests to a multi-rail peer use all rails of both nodes in turn, whichever
+// NID they are addressed to.
 func TestOverRails(t *testing.T) {
 	spec.Covers(t, "SP-4")
 	w := newWorld(t, here0, here0b, here1)
@@ -104,8 +104,8 @@ func TestOverRails(t *testing.T) {
 	w.want(w.query(Request, "", peer1), 9, here0, peer0, peer0)
 }
 
-// TestBeyondRails: a multi-rail peer that shares no net with this node gets messages at
-// the NID of its best net that routes lead to.
+// TestBeyondRails: a multi-rail peer that shares no net with this node gets messages at a NID
+// on the best of its nets to which there are routes.
 func TestBeyondRails(t *testing.T) {
 	spec.Covers(t, "SP-5")
 	const far3, far4 = "10.3.0.9@tcp3", "10.4.0.9@tcp4"
@@ -123,8 +123,8 @@ func TestBeyondRails(t *testing.T) {
 	w.want(w.query(Request, "", far3), 5, here0, gate0, far3)
 }
 
-// TestResponse: what answers a multi-rail peer goes to the NID that asked, by the best NI
-// on its net or by a route.
+// TestResponse: a response to a multi-rail peer goes to the NID that the request came from,
+// by the best NI on the net of that NID or by a route.
 func TestResponse(t *testing.T) {
 	spec.Covers(t, "SP-6")
 	w := newWorld(t, here0, here0b, here1)
@@ -137,8 +137,8 @@ func TestResponse(t *testing.T) {
 	w.want(w.query(Response, "", peer2), 3, here1, gate1, peer2)
 }
 
-// TestRoutedSource: a peer beyond a gateway that is not multi-rail gets messages from one
-// NI as well, as long as a route begins there.
+// TestRoutedSource: a peer beyond a gateway that is not multi-rail also gets messages from
+// one NI, as long as a route begins at that NI.
 func TestRoutedSource(t *testing.T) {
 	spec.Covers(t, "SP-7")
 	w := newWorld(t, here0, here1)
@@ -154,7 +154,7 @@ func TestRoutedSource(t *testing.T) {
 	w.want(w.query(Request, "", peer2), 5, here0, gate0, peer2)
 }
 
-// TestRecovery: a recovery ping goes to the NID whose health is in question.
+// TestRecovery: a recovery ping goes to the NID whose health it tests.
 func TestRecovery(t *testing.T) {
 	spec.Covers(t, "SP-8")
 	w := newWorld(t, here0, here1)
@@ -166,8 +166,8 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// TestReserved: a ping goes to the NID that it is for, unless another one of the node is
-// better.
+// TestReserved: a ping goes to the NID to which it is addressed, unless another NID of the
+// node is better.
 func TestReserved(t *testing.T) {
 	spec.Covers(t, "SP-15")
 	w := newWorld(t, here0, here1)
@@ -183,7 +183,7 @@ func TestReserved(t *testing.T) {
 	w.want(w.query(Reserved, "", peer1), 6, here0, peer0, peer0)
 }
 
-// TestAnySource: the wildcard is no source.
+// TestAnySource: the wildcard cannot be the source.
 func TestAnySource(t *testing.T) {
 	w := newWorld(t, here0)
 	w.want(&Query{Source: nid.Any(), Dest: nid.MustParse(peer0)}, 1, here0, peer0, peer0)

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// world is what a message is to be sent in.
+// world is the node, peers and routes among which a path is chosen.
 type world struct {
 	t       *testing.T
 	locals  map[string]*Local
@@ -28,7 +28,7 @@ func newWorld(t *testing.T, nis ...string) *world {
 	return w
 }
 
-// peer makes the NIDs of another node known.
+// peer adds another node with its NIDs.
 func (w *world) peer(multiRail bool, nis ...string) *Peer {
 	var list []*Remote
 	for _, text := range nis {
@@ -67,7 +67,7 @@ func (w *world) query(kind Kind, source, dest string) *Query {
 	return q
 }
 
-// want chooses the path of a message, compares it, and takes it as the at-th.
+// want chooses the path of a message and compares the choice, which counts as the at-th.
 func (w *world) want(q *Query, at uint64, local, hop, dest string) {
 	w.t.Helper()
 	c, err := Choose(w.table, q)

@@ -7,15 +7,15 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// step changes one thing in favour of one of two candidates, by turns.
+// step makes one change in favour of one of two candidates, alternately.
 type step struct {
 	what string
 	do   func()
 	why  Reason // why the other candidate loses
 }
 
-// prefers applies steps one by one. After each of them the other candidate than before is
-// chosen: what changed counts more than everything that was changed before.
+// prefers applies the steps in order. After each step the choice must change to the other
+// candidate: each change outweighs all changes before it.
 func (w *world) prefers(q *Query, steps []step, first func(*Choice) bool, isCandidate func(Candidate) bool) {
 	w.t.Helper()
 	for i, s := range steps {

@@ -12,14 +12,14 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// reference chooses by the text of lnet-semantics §12.2 and §14: it makes lists of all
-// candidates and sorts them.
+// reference chooses literally by the text of lnet-semantics §12.2 and §14: it makes lists of
+// all candidates and sorts them.
 type reference struct {
 	t *Table
 	q *Query
 }
 
-// onNet tells whether two NIDs are on one net.
+// onNet reports whether two NIDs are on one net.
 func onNet(a, b nid.NID) bool { return a.Net() == b.Net() && a.Is4() == b.Is4() }
 
 // sorted returns the first of those in list after sorting by keys, smaller first.
@@ -102,7 +102,7 @@ func (f reference) health(n *Net[*Remote]) (best int64) {
 	return best
 }
 
-// hop is a path to a gateway.
+// hop chooses a path to a gateway.
 func (f reference) hop(g *Gateway, from *Local) (*Local, *Remote) {
 	p := g.NI.Peer()
 	if p == nil || !p.MultiRail {
@@ -230,8 +230,8 @@ func (f reference) overRails(p *Peer) (from *Local, hop, dest nid.NID) {
 	return from, hop, to.NID
 }
 
-// TestReference compares choices in random worlds with those of the reference, and what
-// Explain says with both.
+// TestReference compares choices in random worlds with those of the reference, and the text
+// of Explain with both.
 func TestReference(t *testing.T) {
 	spec.Covers(t, "SP-9", "SP-10", "SP-11", "SP-12", "SP-14")
 	rapid.Check(t, func(t *rapid.T) {

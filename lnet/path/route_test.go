@@ -8,8 +8,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestSameWay: an answer goes by the router that brought the request, if that is a gateway
-// still, even one to another net or one that is down.
+// TestSameWay: an answer goes by the router that brought the request, if that is still a
+// gateway, even a gateway to another net or one that is down.
 func TestSameWay(t *testing.T) {
 	spec.Covers(t, "SP-13")
 	w := newWorld(t, here0, here1)
@@ -51,8 +51,9 @@ func TestGatewayNI(t *testing.T) {
 	w.want(w.query(Request, "", far), 6, here0, gate0, far)
 }
 
-// TestFixedSourceExplained: if nothing leads from a fixed source to the destination, the others are
-// not taken because the message must not use them, even those on the net of the destination.
+// TestFixedSourceExplained: if there is no path from a fixed source to the destination, the
+// other NIs are rejected because the message must not use them, also those on the net of the
+// destination.
 func TestFixedSourceExplained(t *testing.T) {
 	w := newWorld(t, here0, here1)
 	for _, c := range Explain(w.table, w.query(Request, here1, peer0)).Candidates {
@@ -62,7 +63,7 @@ func TestFixedSourceExplained(t *testing.T) {
 	}
 }
 
-// TestNoRoute: nothing leads to a net without routes, with a route that is down, or with a
+// TestNoRoute: there is no path to a net without routes, with a route that is down, or with a
 // gateway on a net that this node is not on.
 func TestNoRoute(t *testing.T) {
 	w := newWorld(t, here0)

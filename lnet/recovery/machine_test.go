@@ -22,7 +22,7 @@ type bench struct {
 	*Machine
 	now, wake time.Duration
 	pings     []string
-	answer    func(Target) // what becomes of a ping; nil: it ends unanswered at once
+	answer    func(Target) // the outcome of a ping; nil: the ping ends unanswered at once
 }
 
 func newBench(t *testing.T, s Settings) *bench {
@@ -69,7 +69,7 @@ func TestBackOff(t *testing.T) {
 	for _, target := range []Target{mine, peer} {
 		b := newBench(t, Settings{MaxInterval: 20 * time.Second})
 		b.step(Input{Kind: Hurt, Target: target})
-		b.step(Input{Kind: Hurt, Target: target}) // once more: nothing new
+		b.step(Input{Kind: Hurt, Target: target}) // another failure changes nothing
 		b.run(100 * time.Second)
 		b.want("1 3 7 15 31 51 71 91")
 		b.step(Input{Kind: Heard, Target: target, LastHeard: b.now})
@@ -85,7 +85,7 @@ func TestBackOff(t *testing.T) {
 	b.want("1 3 7 15 31 63 127 255 511 1023 1923 2823 3723")
 }
 
-// TestPingEnds: a ping that heals ends the recovery, and while one is under way there is
+// TestPingEnds: a ping that restores the health ends the recovery, and during a ping there is
 // no other.
 func TestPingEnds(t *testing.T) {
 	b := newBench(t, Settings{})
@@ -114,7 +114,7 @@ func TestWhoIsRecovered(t *testing.T) {
 	b.step(Input{Kind: Hurt, Target: peer, LastHeard: 8 * time.Second})
 	b.step(Input{Kind: Hurt, Target: mine, LastHeard: -1})
 	b.run(26 * time.Second)
-	b.want("11 11 13 13 17 25") // 9 s after it was heard the peer is given up, the local NI is not
+	b.want("11 11 13 13 17 25") // 9 s after its last message recovery of the peer ends, that of the local NI does not
 	b.step(Input{Kind: Gone, Target: mine})
 	b.step(Input{Kind: Heard, Target: peer, LastHeard: b.now})
 	b.run(28 * time.Second)
@@ -127,7 +127,8 @@ func TestWhoIsRecovered(t *testing.T) {
 	b.want("29 33 41 57")
 }
 
-// TestBounds: a flood of failures fills no memory, and does not ping all at once.
+// TestBounds: a flood of failures does not fill the memory, and does not cause all pings at
+// once.
 func TestBounds(t *testing.T) {
 	b := newBench(t, Settings{})
 	under := 0

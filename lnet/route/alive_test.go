@@ -14,7 +14,7 @@ const (
 	far  = "10.89.0.7@tcp1"
 )
 
-// gateway returns a gateway that has answered, with changes.
+// gateway returns a gateway that has answered its check, changed by change.
 func gateway(change ...func(*route.Gateway)) route.Gateway {
 	g := route.Gateway{
 		Alive: true, Checked: true, Discovery: true, Routes: true,

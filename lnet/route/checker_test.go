@@ -14,7 +14,7 @@ import (
 	"ulnet/lnet/route"
 )
 
-// clockwork steps a checker in virtual time and notes what it wants.
+// clockwork steps a checker in virtual time and records its outputs.
 type clockwork struct {
 	t       *testing.T
 	checker route.Checker
@@ -111,8 +111,8 @@ func TestChecks(t *testing.T) {
 	c.want("3m0s check 10.88.0.7@tcp at 10.88.0.7@tcp")
 }
 
-// TestChecksEachNet: a gateway is asked on each net that it shares with the node, one at a
-// time.
+// TestChecksEachNet: a gateway is checked on each net that it shares with the node, one check
+// at a time.
 func TestChecksEachNet(t *testing.T) {
 	spec.Covers(t, "RT-6")
 	t.Parallel()
@@ -140,11 +140,11 @@ func TestWatch(t *testing.T) {
 	c.run(10 * time.Second)
 	c.log = nil
 	c.watch(defaults, target("10.88.0.8@tcp"), target("10.88.0.7@tcp"))
-	c.want("10s check 10.88.0.8@tcp at 10.88.0.8@tcp") // and the known one keeps its time
+	c.want("10s check 10.88.0.8@tcp at 10.88.0.8@tcp") // the time of the known gateway is unchanged
 	second := c.last
 	c.watch(defaults, target("10.88.0.7@tcp"))
 	c.answer(second.Exchange, nil)
-	c.want() // of a gateway that is none any more
+	c.want() // it is not a gateway any more
 	c.run(time.Minute)
 	c.want("1m0s check 10.88.0.7@tcp at 10.88.0.7@tcp")
 	c.answer(c.last.Exchange, nil)

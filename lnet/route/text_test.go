@@ -72,7 +72,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse: what is parsed can be written, and read again as the same.
+// FuzzParse: a route that was parsed can be written, and is parsed to the same again.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"", "tcp1 10.88.0.7@tcp", "tcp1 2 10.0.0.[1-4/2]@o2ib:1", "o2ib[1-2,7] 10.88.[0-1].[7-8]@tcp[0-1]:3 fd88::4@tcp # x\n;tcp9 1 7@gni",

@@ -55,7 +55,7 @@ func (l *Ledger) invariants(neighbours []*Neighbour, tickets []*Ticket) error {
 	return nil
 }
 
-// bounds checks that no more is in use than there is.
+// bounds checks that no more credits and buffers are in use than there are.
 func (l *Ledger) bounds() error {
 	for c := range Classes {
 		if r := l.rooms[c]; r.used > r.buffers || r.taken > r.bytes {
@@ -65,7 +65,7 @@ func (l *Ledger) bounds() error {
 	return nil
 }
 
-// idle checks that everything has come back.
+// idle checks that all credits and buffers were returned.
 func (l *Ledger) idle(neighbours []*Neighbour) error {
 	for c := range Classes {
 		if r := l.rooms[c]; r.used != 0 || r.taken != 0 || r.waiting != 0 {

@@ -10,15 +10,15 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// walk is a ledger in which random things happen.
+// walk makes random calls of a ledger.
 type walk struct {
 	t          *rapid.T
 	l          *Ledger
 	now        time.Duration
 	neighbours []*Neighbour
 	tickets    []*Ticket // all of them
-	filling    []*Ticket // granted, payload not there
-	out        []*Ticket // under way
+	filling    []*Ticket // granted, payload not complete
+	out        []*Ticket // messages that are being sent
 	waiting    []*Ticket
 }
 
@@ -58,7 +58,7 @@ func (w *walk) ask(*rapid.T) {
 	w.settle()
 }
 
-// settle takes what Next returns.
+// settle handles the tickets that Next returns.
 func (w *walk) settle() {
 	for {
 		t, granted := w.l.Next()
@@ -126,7 +126,7 @@ func (w *walk) check(t *rapid.T) {
 	}
 }
 
-// finish lets everything under way end, after which nothing may wait: no message starves.
+// finish ends all messages; after that no ticket may wait: every message was served.
 func (w *walk) finish() {
 	for len(w.filling)+len(w.out) > 0 {
 		if len(w.filling) > 0 {
@@ -144,8 +144,8 @@ func (w *walk) finish() {
 	}
 }
 
-// TestEverythingComesBack: whatever happens, accounts agree with the messages, nothing is
-// used beyond its limit, every credit and buffer comes back, and no message waits once
+// TestEverythingComesBack: after any sequence of calls the accounts agree with the messages,
+// no limit is exceeded, every credit and buffer is returned, and no message waits when
 // nothing is in use.
 func TestEverythingComesBack(t *testing.T) {
 	t.Parallel()

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// book is a ledger with tickets that are not looked at one by one.
+// book is a Ledger with helpers for tests.
 type book struct {
 	t *testing.T
 	*Ledger
@@ -26,7 +26,7 @@ func (b *book) granted(from, to *Neighbour, payload int) *Ticket {
 	return t
 }
 
-// departed asks for a ticket whose message is under way.
+// departed asks for a ticket and begins to send its message.
 func (b *book) departed(from, to *Neighbour, payload int) *Ticket {
 	b.t.Helper()
 	t := b.granted(from, to, payload)
@@ -69,8 +69,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestSmallMemory: a router full of large messages has buffers for small ones, and a large
-// message that waits for memory is not passed by those that need less.
+// TestSmallMemory: a router full of large messages still has buffers for small ones, and a
+// large message that waits for memory is not overtaken by smaller ones.
 func TestSmallMemory(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-6", "RO-11")
@@ -87,7 +87,8 @@ func TestSmallMemory(t *testing.T) {
 	b.wantNext(large, true)
 }
 
-// TestShare: a next hop that takes nothing gets no more buffers than are left for others.
+// TestShare: a next hop that takes nothing gets at most as many buffers as it leaves for
+// others.
 func TestShare(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-12")
@@ -106,8 +107,9 @@ func TestShare(t *testing.T) {
 	b.departed(NewNeighbour(1), other, 1)
 }
 
-// TestStalledNextHop: a server whose client takes no answers goes on with others. The messages
-// to the client use as many credits again, and then are refused; when one leaves, all is as before.
+// TestStalledNextHop: a server whose client takes no answers keeps serving others: messages to
+// the stalled client use no credits of the server any more, but as many others, beyond which
+// they are refused. When one leaves, everything is as before.
 func TestStalledNextHop(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-13")
@@ -131,11 +133,12 @@ func TestStalledNextHop(t *testing.T) {
 		t.Errorf("%d stalls counted", s.Stalls)
 	}
 	b.End(first, StallTime+1)
-	b.waits(server, stuck, 1) // as before: it waits for a credit
+	b.waits(server, stuck, 1) // it waits for a credit, as before
 	b.End(second, StallTime+2)
 }
 
-// TestCancel: a message whose connection ends leaves its place to the next one.
+// TestCancel: if a message's connection ends while the message waits, the next one takes its
+// position.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-8")
@@ -153,7 +156,7 @@ func TestCancel(t *testing.T) {
 	b.wantNext(second, true)
 }
 
-// TestLowest: a negative minimum says how many messages waited.
+// TestLowest: a negative minimum gives the number of messages that waited.
 func TestLowest(t *testing.T) {
 	t.Parallel()
 	b := newBook(t, Config{Small: 1})
@@ -170,8 +173,8 @@ func TestLowest(t *testing.T) {
 	}
 }
 
-// TestThousandSenders: of a thousand neighbours that always have messages waiting none gets
-// noticeably more than another.
+// TestThousandSenders: a thousand neighbours always have messages waiting; none of them is
+// served noticeably more often than another.
 func TestThousandSenders(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-6")

@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// TestSwitch: each way from one mode to another.
+// TestSwitch: each transition from one mode to another.
 func TestSwitch(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-10", "RO-15")
@@ -56,7 +56,8 @@ func TestSwitch(t *testing.T) {
 	want(On)
 }
 
-// TestSilence: a net is down when nothing was heard for the time, and up with the next message.
+// TestSilence: a net is down when nothing was heard on it for the given time, and up with the
+// next message.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-16")

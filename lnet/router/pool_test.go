@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestPool: buffers are used again, their sum is bounded, and those that are not needed go.
+// TestPool: buffers are reused, their sum is limited, and unneeded ones are freed.
 func TestPool(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-11")
@@ -53,7 +53,7 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// TestConfig: numbers that make no sense are refused.
+// TestConfig: invalid numbers are refused.
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	for _, c := range []Config{{Tiny: -1}, {Small: -1}, {Large: -1}, {Tiny: 1<<20 + 1}, {Small: 1 << 60}, {Large: 1<<20 + 1}, {Memory: -1}, {Memory: maxPayload}} {

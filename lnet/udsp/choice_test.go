@@ -43,7 +43,7 @@ func newWorld() *world {
 	return w
 }
 
-// apply does what lnet.Node.SetRules does.
+// apply does the same as lnet.Node.SetRules.
 func (w *world) apply(l List) {
 	for _, n := range w.table.Nets {
 		for _, ni := range n.NIs {
@@ -63,7 +63,7 @@ func (w *world) apply(l List) {
 	}
 }
 
-// used sends eight messages and counts by what they leave, where they go, and by which hop.
+// used sends eight messages and counts their sources, destinations and next hops.
 func (w *world) used(t *testing.T, to string) map[nid.NID]int {
 	t.Helper()
 	got := map[nid.NID]int{}
@@ -80,8 +80,8 @@ func (w *world) used(t *testing.T, to string) map[nid.NID]int {
 	return got
 }
 
-// TestChoice: with rules the preferred NI, net or router carries all messages; without
-// them, before and after, others do too. A failure comes before a rule.
+// TestChoice: with rules the preferred NI, net or router carries all messages; without them,
+// before and after, others carry some too. A failure outweighs a rule.
 func TestChoice(t *testing.T) {
 	spec.Covers(t, "UD-5", "UD-6", "UD-7", "UD-8", "UD-12")
 	for _, c := range []struct {
@@ -114,7 +114,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestPreferredLocal: what leaves by the preferred NI goes to the NIs that the rule names.
+// TestPreferredLocal: messages from the preferred NI go to the NIs that the rule names.
 func TestPreferredLocal(t *testing.T) {
 	spec.Covers(t, "UD-7")
 	w := newWorld()

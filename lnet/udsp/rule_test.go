@@ -106,7 +106,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestOrder follows the recorded commands of the kernel's tool.
+// TestOrder compares with the recorded output of the kernel's tool.
 func TestOrder(t *testing.T) {
 	spec.Covers(t, "UD-3", "UD-4")
 	l := list(t, "src tcp1", "src tcp priority 5", "dst 10.88.0.6@tcp priority 1")
@@ -114,7 +114,7 @@ func TestOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err = l.Add(rule(t, "src tcp1 priority 2"), 50) // changes the rule that there is
+	l, err = l.Add(rule(t, "src tcp1 priority 2"), 50) // it changes the existing rule
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// FuzzPattern: what is understood prints as something that means the same.
+// FuzzPattern: a pattern that can be parsed is printed as text with the same meaning.
 func FuzzPattern(f *testing.F) {
 	for _, s := range []string{"tcp1", "10.0.0.[1-9/2]@tcp *@o2ib3", "[3-5]@gni", "fd88::/64@tcp", ""} {
 		f.Add(s)

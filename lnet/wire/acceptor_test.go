@@ -84,8 +84,8 @@ func TestAcceptorAppendErrors(t *testing.T) {
 	}
 }
 
-// TestAcceptorRequestSize feeds requests byte by byte, as a reader may get
-// them, and checks what is known after each.
+// TestAcceptorRequestSize feeds requests byte by byte, as a reader may get them, and checks
+// the result after each byte.
 func TestAcceptorRequestSize(t *testing.T) {
 	tests := []struct {
 		name  string

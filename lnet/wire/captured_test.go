@@ -19,7 +19,7 @@ var (
 
 const kernelFeatures = FeatureNIStatus | FeatureRoutingDisabled | FeatureMultiRail | FeatureDiscovery
 
-// between returns a header as kernels send it but for its command.
+// between returns a header like that of a kernel, without its command.
 func between(src, dest nid.NID, payload uint32) Header {
 	return Header{DestNID: dest, SrcNID: src, DestPID: 12345, SrcPID: 12345, PayloadLength: payload}
 }
@@ -48,7 +48,7 @@ func infoOf(f Features, sequence uint32, nis ...string) *PingInfo {
 
 const largeFeatures = kernelFeatures | FeatureLargeAddr | FeaturePrimaryLarge
 
-// helloV1Magic stands where messages have the destination.
+// helloV1Magic is in the place of the destination of other messages.
 var helloV1Magic = nid.From4(0x1_eebc0ded)
 
 var capturedMessages = []struct {

@@ -48,8 +48,8 @@ func TestCommands(t *testing.T) {
 	})
 }
 
-// TestBodies checks that each Set writes type and body, leaves no byte of the
-// command before, and is read back.
+// TestBodies checks that each Set method writes type and body, overwrites all bytes of the
+// earlier command, and can be read back.
 func TestBodies(t *testing.T) {
 	ack := AckCmd{handle, 1, 2}
 	put := PutCmd{handle, 1, 2, 3, 4}
@@ -119,7 +119,7 @@ func FuzzParseCommands(f *testing.F) {
 	})
 }
 
-// reappend checks that a format without redundancy comes back bit for bit.
+// reappend parses b and checks that encoding the result gives the same bytes.
 func reappend[T any](t *testing.T, b []byte, size int,
 	encode func(T, []byte) ([]byte, error), parse func([]byte) (T, []byte, error),
 ) {

@@ -26,7 +26,7 @@ type field struct {
 // equal lets cmp compare NIDs with ==.
 var equal = cmpopts.EquateComparable(nid.NID{})
 
-// join returns the bytes of fields and checks that each stands where it says.
+// join returns the bytes of fields and checks that each has its offset.
 func join(t *testing.T, fields []field) (b []byte) {
 	t.Helper()
 	for _, f := range fields {

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPingTruncated cuts an info with small and large entries at every byte:
-// what is there is told, and how long the whole is as soon as that is known.
+// TestPingTruncated cuts off an info with small and large entries at every byte: the entries
+// that are there are returned, and the length of the whole as soon as it is known.
 func TestPingTruncated(t *testing.T) {
 	p := PingInfo{
 		Features: FeatureNIStatus | FeatureLargeAddr, PID: 12345, Sequence: 9,
@@ -51,8 +51,8 @@ func TestPingTruncated(t *testing.T) {
 	}
 }
 
-// TestTruncatedReply does what a requester does: ask again with the size that
-// the error tells.
+// TestTruncatedReply does the same as a requester: it asks again with the size that the error
+// has.
 func TestTruncatedReply(t *testing.T) {
 	_, info, err := ParseHeader(readHex(t, "reply-three-nis"))
 	if err != nil {
@@ -116,8 +116,8 @@ func largeInfo(t *testing.T, f Features, entries string) []byte {
 	return append(b, tail...)
 }
 
-// TestPingPrimaryLarge checks the place of the primary NID, also when the
-// entry that should hold it is missing.
+// TestPingPrimaryLarge checks the position of the primary NID, also when the entry that
+// should hold it is missing.
 func TestPingPrimaryLarge(t *testing.T) {
 	b := largeInfo(t, FeatureLargeAddr|FeaturePrimaryLarge, "")
 	if p, _, err := ParsePingInfo(b); err != nil || len(p.NIs) != 0 {
@@ -151,7 +151,7 @@ func TestPingMetadata(t *testing.T) {
 	}
 }
 
-// TestPingManyLarge checks that the number of large entries is bounded too.
+// TestPingManyLarge checks that the number of large entries is limited too.
 func TestPingManyLarge(t *testing.T) {
 	for _, tt := range []struct {
 		n    int
@@ -213,9 +213,8 @@ func FuzzParsePingInfo(f *testing.F) {
 	})
 }
 
-// checkAgain parses what an info was written as. Order may have changed if
-// small NIDs stood among the large entries; bits that do not fit the NIs are
-// gone.
+// checkAgain parses the encoding of an info. The order may have changed if small NIDs stood
+// among the large entries; feature bits that do not fit the NIs are gone.
 func checkAgain(t *testing.T, p PingInfo, again []byte) {
 	t.Helper()
 	back, rest, err := ParsePingInfo(again)

@@ -118,8 +118,8 @@ func TestPingInfo(t *testing.T) {
 	}
 }
 
-// TestPingFeatureBits checks that the bits which describe the layout follow
-// from the NIs, whatever the caller or an earlier sender set.
+// TestPingFeatureBits checks that the bits which describe the layout follow from the NIs,
+// whichever of them the caller or an earlier sender has set.
 func TestPingFeatureBits(t *testing.T) {
 	small, large := up("10.0.0.2@tcp"), up("2001:db8::2@tcp")
 	derived := FeatureLargeAddr | FeaturePrimaryLarge | FeatureMetadata
@@ -221,7 +221,7 @@ func TestStatusString(t *testing.T) {
 }
 
 func TestPingInfoSize(t *testing.T) {
-	if got := PingInfoSize(MinPingEntries); got != 272 { // what kernels offer before they know more
+	if got := PingInfoSize(MinPingEntries); got != 272 { // the size that kernels use before they know more
 		t.Errorf("size of %d entries is %d, want 272", MinPingEntries, got)
 	}
 }

@@ -22,7 +22,7 @@ type layout struct {
 	members []member
 }
 
-// layouts are all structs of the wire.
+// layouts returns the layouts of all structs on the wire.
 func layouts(t *testing.T) []layout {
 	t.Helper()
 	const ones32, ones64 = 1<<32 - 1, 1<<64 - 1
@@ -87,8 +87,8 @@ func layouts(t *testing.T) []layout {
 	}
 }
 
-// TestWireCheck holds the layout of every C struct against the encodings, as
-// Lustre does for its own in lnet/utils/wirecheck.c.
+// TestWireCheck compares the layout of every C struct with the encodings, like
+// lnet/utils/wirecheck.c of Lustre.
 func TestWireCheck(t *testing.T) {
 	for _, tt := range layouts(t) {
 		t.Run(tt.name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestWireCheck(t *testing.T) {
 	}
 }
 
-// encoded turns an append method into a function that fails the test.
+// encoded turns an append method into a function that makes the test fail on errors.
 func encoded[T any](t *testing.T, encode func(T, []byte) ([]byte, error)) func(T) []byte {
 	return func(v T) []byte {
 		t.Helper()
