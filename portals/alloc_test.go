@@ -9,8 +9,8 @@ import (
 	"ulnet/portals"
 )
 
-// TestLoopbackAllocates shows that a PUT with ACK and a GET over 0@lo make no
-// garbage, both sides and all events included.
+// TestLoopbackAllocates checks that a PUT with ACK and a GET over 0@lo allocate nothing, both
+// sides and all events included.
 func TestLoopbackAllocates(t *testing.T) {
 	if effort.Race {
 		t.Skip("sync.Pool drops values at random under the race detector")

@@ -12,8 +12,9 @@ import (
 	"ulnet/portals"
 )
 
-// TestAnswersLeaveWhereAsked (PT-23): REPLY and ACK leave from the NID that the request was
-// addressed to, although an NI before it reaches the sender as well, and say so.
+// TestAnswersLeaveWhereAsked (PT-23): REPLY and ACK leave from the NID to which the request
+// was addressed, and have it as their source, although an earlier NI reaches the sender as
+// well.
 func TestAnswersLeaveWhereAsked(t *testing.T) {
 	spec.Covers(t, "PT-23")
 	table, first := newWire(t)
@@ -45,8 +46,8 @@ func TestAnswersLeaveWhereAsked(t *testing.T) {
 	}
 }
 
-// TestAnswersGoBack: an answer goes to the process whose connection brought the
-// request, also where headers are believed.
+// TestAnswersGoBack: an answer goes to the process whose connection brought the request, also
+// on nodes that do not check the source in headers.
 func TestAnswersGoBack(t *testing.T) {
 	user := nid.ProcessID{NID: there.NID, PID: nid.UserPID | 7}
 	node := lnet.New(lnet.Config{Incarnation: incarnation, Clock: machine.RealClock(), SourceUnchecked: true})

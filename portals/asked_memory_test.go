@@ -7,8 +7,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestAskedGivesMemoryBack: the map of an MD that has asked thousands at a time does
-// not outlive their answers; one of a few stays for the next time.
+// TestAskedGivesMemoryBack: when an MD that awaited thousands of answers has got them, the
+// memory of its map is freed; a small map is kept for the next operation.
 func TestAskedGivesMemoryBack(t *testing.T) {
 	for n, kept := range map[uint32]bool{3: true, 5000: false} {
 		var a asked

@@ -17,9 +17,10 @@ import (
 	"ulnet/portals"
 )
 
-// TestForgedAnswer (PT-32): an ACK or REPLY counts only if the node answers that was asked,
-// under whichever of its NIDs, and the same process there. What others send in its
-// place is dropped, writes nowhere, and does not keep the right answer out.
+// TestForgedAnswer (PT-32): an ACK or REPLY counts only if it comes from the node to which
+// the request was sent, from any of its NIDs, and from the same process there. An answer of
+// another process is dropped, writes nothing, and does not prevent the right answer from
+// being taken.
 func TestForgedAnswer(t *testing.T) {
 	spec.Covers(t, "PT-32")
 	user := nid.ProcessID{NID: there.NID, PID: nid.UserPID | 7}
@@ -66,7 +67,7 @@ func TestForgedAnswer(t *testing.T) {
 	}
 }
 
-// ask starts a GET, or a PUT with ACK, that leaves.
+// ask starts a GET, or a PUT with ACK, whose message leaves.
 func ask(t *testing.T, table *portals.Table, net *network, md portals.MDHandle, typ wire.MsgType, target nid.ProcessID) {
 	t.Helper()
 	var err error
@@ -81,8 +82,7 @@ func ask(t *testing.T, table *portals.Table, net *network, md portals.MDHandle, 
 	net.up.Finalize(net.next(), nil)
 }
 
-// TestAnswersByKind: a process can answer an MD only with the kind of answer that the MD
-// awaits from it, and only as often.
+// TestAnswersByKind: of each process an MD takes only as many answers of a kind as it awaits.
 func TestAnswersByKind(t *testing.T) {
 	table, net := newWire(t)
 	md := bound([]lnd.Segment{make([]byte, 8)}, inf)(t, table, net)
@@ -103,8 +103,8 @@ func TestAnswersByKind(t *testing.T) {
 	wantDrops(t, table, map[string]uint64{"not asked": 2, "inactive MD": 2})
 }
 
-// TestFailedSendIsNotAsked: a PUT that did not leave asked no process, whether it wanted an
-// ACK or not; another that did leave still awaits its ACK.
+// TestFailedSendIsNotAsked: a PUT that did not leave awaits no answer, whether it requested
+// an ACK or not; another PUT that did leave still awaits its ACK.
 func TestFailedSendIsNotAsked(t *testing.T) {
 	table, net := newWire(t)
 	md := bound([]lnd.Segment{make([]byte, 8)}, inf)(t, table, net)
@@ -121,7 +121,8 @@ func TestFailedSendIsNotAsked(t *testing.T) {
 	wantDrops(t, table, map[string]uint64{"not asked": 1})
 }
 
-// TestAskedWithoutPID: a PUT or GET that names no process asks the node's own.
+// TestAskedWithoutPID: a PUT or GET to a target without a PID is answered by the node's
+// default process.
 func TestAskedWithoutPID(t *testing.T) {
 	table, net := newWire(t)
 	md := bound([]lnd.Segment{make([]byte, 8)}, inf)(t, table, net)
@@ -134,8 +135,8 @@ func TestAskedWithoutPID(t *testing.T) {
 	}
 }
 
-// TestManyAsked: one MD asks thousands of processes, and each answers once, in any
-// order. Nothing is left of them afterwards.
+// TestManyAsked: one MD sends requests to thousands of processes, and each answers once, in
+// any order. No record of them is left afterwards.
 func TestManyAsked(t *testing.T) {
 	const n, each = 5000, 2
 	table, net := newWire(t)
@@ -161,8 +162,8 @@ func TestManyAsked(t *testing.T) {
 	wantDrops(t, table, map[string]uint64{"inactive MD": 1})
 }
 
-// TestAnswersWithinTheNode: what a node asks of itself it answers, under whatever NID
-// and PID it was asked.
+// TestAnswersWithinTheNode: a node answers its own requests to itself, whichever of its NIDs
+// and PIDs they name.
 func TestAnswersWithinTheNode(t *testing.T) {
 	table, net := newWire(t)
 	if _, err := table.Node().AddNI(lo.Driver{}, lnd.Config{Net: nid.Lo0().Net()}); err != nil {
@@ -190,8 +191,8 @@ func TestAnswersWithinTheNode(t *testing.T) {
 	}
 }
 
-// TestAnswerOverRails: a multi-rail node that is asked at a NID which no NI here reaches
-// is asked at another one, and answers from there.
+// TestAnswerOverRails: a request to a multi-rail node names a NID that no NI here reaches.
+// The request is sent to another NID of the node, which answers from there.
 func TestAnswerOverRails(t *testing.T) {
 	table, net := newWire(t)
 	far := nid.MustParse("10.9.0.2@tcp9")
@@ -204,8 +205,8 @@ func TestAnswerOverRails(t *testing.T) {
 	}
 }
 
-// TestAnswerOverRDMA: connections there belong to nodes, so that a node answers for
-// each of its processes.
+// TestAnswerOverRDMA: over RDMA connections belong to nodes, so a node may answer for each of
+// its processes.
 func TestAnswerOverRDMA(t *testing.T) {
 	table, _ := newWire(t)
 	rdma, peer := nid.MustParse("10.2.0.1@o2ib"), nid.MustParse("10.2.0.2@o2ib")
@@ -227,8 +228,8 @@ func TestAnswerOverRDMA(t *testing.T) {
 	}
 }
 
-// TestAskingAllocates: an MD that has answers of one or of several processes
-// outstanding makes no garbage once it has had them before.
+// TestAskingAllocates: an MD that awaits answers of one or of several processes allocates
+// nothing if it has awaited them before.
 func TestAskingAllocates(t *testing.T) {
 	if effort.Race {
 		t.Skip("sync.Pool drops values at random under the race detector")
@@ -255,8 +256,8 @@ func TestAskingAllocates(t *testing.T) {
 	}
 }
 
-// TestAskedByAnotherMD: a process that was asked by an MD that is gone answers nothing of the MD
-// that has its place.
+// TestAskedByAnotherMD: a process that got a request of an MD that is gone cannot answer the
+// MD that has its slot now.
 func TestAskedByAnotherMD(t *testing.T) {
 	table, net := newWire(t)
 	gone := bound([]lnd.Segment{make([]byte, 8)}, inf)(t, table, net)

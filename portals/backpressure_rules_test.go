@@ -11,7 +11,7 @@ import (
 	"ulnet/portals"
 )
 
-// gated is a handler that stands still at some of its events.
+// gated is a handler that blocks at some of its events.
 type gated struct {
 	gates map[int]chan struct{} // by number of the event, from 1
 	bits  []uint64              // header data of the PUT events
@@ -35,7 +35,7 @@ func (g *gated) handle(e *portals.Event) {
 	}
 }
 
-// open lets the handler go on from its n-th event.
+// open lets the handler continue after its n-th event.
 func (g *gated) open(n int) {
 	c := g.gates[n]
 	delete(g.gates, n)
@@ -43,7 +43,7 @@ func (g *gated) open(n int) {
 	synctest.Wait()
 }
 
-// bubbled is newWire in a bubble.
+// bubbled calls f with newWire in a bubble of package synctest.
 func bubbled(t *testing.T, f func(t *testing.T, h *harness, net *network)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -59,7 +59,7 @@ func (h *harness) postGated(bits uint64, g *gated) (portals.MEHandle, portals.MD
 	})
 }
 
-// comes makes n PUTs without bytes arrive. The handler may block at the first one.
+// comes makes n PUTs without payload arrive. The handler may block at the first one.
 func (h *harness) comes(net *network, bits uint64, n int) {
 	h.t.Helper()
 	put := func(i int) {
@@ -82,8 +82,8 @@ func wantHeld(t *testing.T, net *network, want int) {
 	}
 }
 
-// TestBackPressureAgain: a handler may be behind several times, also if the messages that are
-// released arrive later, in another goroutine.
+// TestBackPressureAgain: a handler may fall behind several times, also if the messages that
+// are released arrive later, in another goroutine.
 func TestBackPressureAgain(t *testing.T) {
 	bubbled(t, func(t *testing.T, h *harness, net *network) {
 		net.later = true
@@ -102,8 +102,8 @@ func TestBackPressureAgain(t *testing.T) {
 	})
 }
 
-// TestBackPressureTwo: messages that wait for one MD have nothing to do with the handler
-// of another at the same portal.
+// TestBackPressureTwo: messages that wait for one MD are not affected by the handler of
+// another MD at the same portal.
 func TestBackPressureTwo(t *testing.T) {
 	bubbled(t, func(t *testing.T, h *harness, net *network) {
 		var g [2]*gated
@@ -123,8 +123,8 @@ func TestBackPressureTwo(t *testing.T) {
 	})
 }
 
-// TestBackPressureMoves: messages that waited for an MD that is unlinked wait for the MD of
-// the next entry, if its handler is behind too.
+// TestBackPressureMoves: messages wait for an MD that is unlinked; then they wait for the MD
+// of the next entry, if its handler is behind too.
 func TestBackPressureMoves(t *testing.T) {
 	bubbled(t, func(t *testing.T, h *harness, net *network) {
 		next, g := gate(1), gate(1)
@@ -146,7 +146,7 @@ func TestBackPressureMoves(t *testing.T) {
 	})
 }
 
-// insertGated is postGated before all others.
+// insertGated is postGated with an entry before all others.
 func (h *harness) insertGated(bits uint64, g *gated) (portals.MEHandle, portals.MDHandle) {
 	h.t.Helper()
 	me, err := h.MEAttach(5, portals.Match{Bits: bits}, portals.Unlink, portals.Before)
@@ -162,8 +162,8 @@ func (h *harness) insertGated(bits uint64, g *gated) (portals.MEHandle, portals.
 	return me, md
 }
 
-// TestBackPressureNewEntry: an MD that is attached later does not get what waits for
-// another.
+// TestBackPressureNewEntry: an MD that is attached later does not get messages that wait for
+// another MD.
 func TestBackPressureNewEntry(t *testing.T) {
 	bubbled(t, func(t *testing.T, h *harness, net *network) {
 		g, other := gate(1), gate()
@@ -179,8 +179,8 @@ func TestBackPressureNewEntry(t *testing.T) {
 	})
 }
 
-// TestBackPressureTooLong: a message that waited is matched anew: it is dropped if it does
-// not fit any more, and a GET does not stay at a lazy portal.
+// TestBackPressureTooLong: a message that waited is matched again: it is dropped if it does
+// not fit any more, and a GET is not held at a lazy portal.
 func TestBackPressureTooLong(t *testing.T) {
 	bubbled(t, func(t *testing.T, h *harness, net *network) {
 		if err := h.SetLazy(5); err != nil {
@@ -189,7 +189,7 @@ func TestBackPressureTooLong(t *testing.T) {
 		g := gate(1)
 		_, md := h.postGated(1, g)
 		h.comes(net, 1, 1+portals.MaxPending)
-		for range 2 { // of 5 bytes, into 8
+		for range 2 { // PUTs of 5 bytes; the MD has 8
 			if err := net.arrive(putHeader(5, wire.PutCmd{AckMD: wire.NoHandle(), Portal: 5, MatchBits: 1}), nil); err != nil {
 				t.Error(err)
 			}
@@ -216,7 +216,7 @@ func TestBackPressureTooLong(t *testing.T) {
 	})
 }
 
-// TestBackPressureFrees: an MD that ends while messages wait for it gives its slot back.
+// TestBackPressureFrees: an MD that ends while messages wait for it releases its slot.
 func TestBackPressureFrees(t *testing.T) {
 	bubbled(t, func(t *testing.T, h *harness, net *network) {
 		g := gate(1)
@@ -233,7 +233,7 @@ func TestBackPressureFrees(t *testing.T) {
 	})
 }
 
-// TestHeldAfterDetach: a message that comes after its NI has been detached is not held.
+// TestHeldAfterDetach: a message that arrives after its NI has been detached is not held.
 func TestHeldAfterDetach(t *testing.T) {
 	h, net := newLazy(t)
 	net.onStop = func() { h.arrivePut(net, 1, 4) }

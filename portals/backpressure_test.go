@@ -14,8 +14,8 @@ import (
 	"ulnet/portals"
 )
 
-// slow is a node with an MD whose handler blocks at its first event, until open. Each message
-// comes by a connection of its own.
+// slow is a node with an MD whose handler blocks at its first event until open is called.
+// Each message arrives by a connection of its own.
 type slow struct {
 	*harness
 	net    *network
@@ -25,10 +25,10 @@ type slow struct {
 	events []portals.Event
 	count  uint64 // of messages so far
 
-	returned bool // the goroutine that brought the first
+	returned bool // the goroutine that delivered the first message has returned
 }
 
-// slowly runs f when the handler stands still. conf is that of the MD, filled in.
+// slowly runs f when the handler blocks. The MD is conf, with its memory and handler set.
 func slowly(t *testing.T, conf portals.MD, f func(t *testing.T, s *slow)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -68,7 +68,7 @@ func (s *slow) put(n int) {
 	}
 }
 
-// open lets the handler go on.
+// open lets the handler continue.
 func (s *slow) open() {
 	close(s.gate)
 	synctest.Wait()
@@ -116,9 +116,8 @@ func TestBackPressure(t *testing.T) {
 	})
 }
 
-// TestBackPressureKeepsEntry: a message that waits for its MD's handler is not tried
-// against the next entry, and is matched when its turn comes: then the MD may be
-// exhausted.
+// TestBackPressureKeepsEntry: a message that waits for its MD's handler is not tried against
+// the next entry. It is matched when its turn comes: then the MD may be exhausted.
 func TestBackPressureKeepsEntry(t *testing.T) {
 	slowly(t, portals.MD{Threshold: 1 + portals.MaxPending + 2}, func(t *testing.T, s *slow) {
 		var next log
@@ -139,7 +138,7 @@ func TestBackPressureKeepsEntry(t *testing.T) {
 	})
 }
 
-// TestBackPressureEnds: what becomes of messages that wait for a handler.
+// TestBackPressureEnds: the ways in which messages that wait for a handler end.
 func TestBackPressureEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		end   func(t *testing.T, s *slow)
@@ -198,7 +197,7 @@ func TestBackPressureEnds(t *testing.T) {
 	}
 }
 
-// hold has a message come that must be held.
+// hold makes a message arrive that must be held.
 func (s *slow) hold(h wire.Header) *lnd.Delivery {
 	s.t.Helper()
 	d := &lnd.Delivery{Header: h, From: there}
@@ -208,7 +207,7 @@ func (s *slow) hold(h wire.Header) *lnd.Delivery {
 	return d
 }
 
-// TestBackPressureGet: a GET waits as a PUT does, and is answered then.
+// TestBackPressureGet: a GET waits like a PUT, and is answered then.
 func TestBackPressureGet(t *testing.T) {
 	slowly(t, portals.MD{}, func(t *testing.T, s *slow) {
 		s.put(portals.MaxPending)
@@ -244,7 +243,7 @@ func TestBackPressureDatagram(t *testing.T) {
 	})
 }
 
-// TestBackPressureHeard: a peer whose message is held counts as heard.
+// TestBackPressureHeard: a message that is held counts for LastHeard.
 func TestBackPressureHeard(t *testing.T) {
 	slowly(t, portals.MD{}, func(t *testing.T, s *slow) {
 		s.put(portals.MaxPending)
@@ -260,8 +259,8 @@ func TestBackPressureHeard(t *testing.T) {
 	})
 }
 
-// TestBackPressureOwn: answers to operations of this node are never held: the operations that
-// were begun bound their number.
+// TestBackPressureOwn: answers to operations of this node are never held: their number is
+// limited by that of the operations.
 func TestBackPressureOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table, net := newWire(t)
@@ -298,7 +297,7 @@ func TestBackPressureOwn(t *testing.T) {
 }
 
 // TestBackPressureLazy: an MD that is attached where many PUTs wait takes them in their
-// order, and behind them what comes while its handler runs.
+// order, followed by those that arrive while its handler runs.
 func TestBackPressureLazy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, net := newLazy(t)
@@ -348,8 +347,9 @@ func TestBackPressureInbox(t *testing.T) {
 	})
 }
 
-// TestMayBlock: a handler that may block stops neither the driver that brings messages nor
-// the goroutine that sends one. Events come one at a time and in order, and as many wait as for any other.
+// TestMayBlock: a handler that may block stops neither the driver that delivers messages nor
+// the goroutine that sends one. Events are delivered one at a time and in order, and as many
+// of them may wait as with other handlers.
 func TestMayBlock(t *testing.T) {
 	slowly(t, portals.MD{Options: portals.MayBlock}, func(t *testing.T, s *slow) {
 		if !s.returned {
@@ -370,8 +370,8 @@ func TestMayBlock(t *testing.T) {
 	})
 }
 
-// TestBackPressureOrder: messages of many connections, each of which goes on while
-// some of its own are held, come in the order of each, all of them.
+// TestBackPressureOrder: messages arrive on many connections, each of which goes on while
+// some of its messages are held. All are handled, those of each connection in their order.
 func TestBackPressureOrder(t *testing.T) {
 	table, net := newWire(t)
 	h := &harness{Table: table, t: t, self: here}

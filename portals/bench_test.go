@@ -8,7 +8,7 @@ import (
 	"ulnet/portals"
 )
 
-// BenchmarkOperation is a PUT with ACK, or a GET, over 0@lo, with MD and all events.
+// BenchmarkOperation measures a PUT with ACK, or a GET, over 0@lo, with MD and all events.
 func BenchmarkOperation(b *testing.B) {
 	h := newHarness(b)
 	h.post(5, portals.Match{}, portals.MD{

@@ -18,8 +18,8 @@ import (
 	"ulnet/portals"
 )
 
-// TestPart (PT-34): a PUT sends a part of its MD, and the REPLY to a GET comes to one,
-// however the segments lie, and touches nothing else.
+// TestPart (PT-34): a PUT sends a part of its MD, and the REPLY to a GET is written to a
+// part, however the segments lie, and to nothing else.
 func TestPart(t *testing.T) {
 	spec.Covers(t, "PT-34")
 	for name, c := range map[string]struct {
@@ -76,8 +76,8 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// TestBadPart (PT-34): a part that the MD does not have, and a time for an answer that is
-// not asked for, are refused, and take nothing of the threshold.
+// TestBadPart (PT-34): a part that the MD does not have, and a timeout without a requested
+// answer, are refused, and use nothing of the threshold.
 func TestBadPart(t *testing.T) {
 	spec.Covers(t, "PT-34")
 	table, net := newWire(t)
@@ -101,7 +101,7 @@ func TestBadPart(t *testing.T) {
 			t.Errorf("Put of %d from %d, %v: %v, want EINVAL", r.Length, r.LocalOffset, r.Timeout, err)
 		}
 		if !r.Ack && r.Timeout > 0 {
-			continue // a GET asks
+			continue // a GET always awaits an answer
 		}
 		g := portals.GetRequest{MD: md, Target: there, LocalOffset: r.LocalOffset, Length: r.Length, Timeout: r.Timeout}
 		if err := table.Get(g); !errors.Is(err, syscall.EINVAL) {
@@ -115,7 +115,7 @@ func TestBadPart(t *testing.T) {
 }
 
 // TestOpPtr (PT-34): the events of an operation have its OpPtr, in whichever order answers
-// come, among operations that have none.
+// arrive, also among operations without one.
 func TestOpPtr(t *testing.T) {
 	spec.Covers(t, "PT-34")
 	table, net := newWire(t)
@@ -162,8 +162,8 @@ func TestOpPtr(t *testing.T) {
 	}
 }
 
-// TestOperationTimeout (PT-34): an operation whose answer does not come by its deadline
-// ends with an event of its own. The MD, and its other operations, go on.
+// TestOperationTimeout (PT-34): an operation whose answer does not arrive by its deadline
+// ends with an event of its own. The MD and its other operations are not affected.
 func TestOperationTimeout(t *testing.T) {
 	spec.Covers(t, "PT-34")
 	for name, c := range map[string]struct {
@@ -217,8 +217,9 @@ func TestOperationTimeout(t *testing.T) {
 	}
 }
 
-// TestTimeoutBlames: an operation without an answer blames the NID to which it went, not that of a
-// later operation of the MD, nor one of an earlier MD in its slot.
+// TestTimeoutBlames: an operation without an answer reduces the health of the NID to which it
+// was sent, not of that of a later operation of the MD, nor of that of an earlier MD in its
+// slot.
 func TestTimeoutBlames(t *testing.T) {
 	spec.Covers(t, "HV-12")
 	good := nid.ProcessID{NID: nid.MustParse("10.0.0.77@tcp"), PID: there.PID}
@@ -264,7 +265,7 @@ func TestTimeoutBlames(t *testing.T) {
 	}
 	h.Node().ForgetPeerNID(there.NID)
 	last := h.bind(md)
-	put(last, there, 0) // there is nothing to choose
+	put(last, there, 0) // without a path to choose
 	ack = false
 	other := put(last, good, 0)
 	clock.advance(300 * time.Second)
@@ -272,8 +273,8 @@ func TestTimeoutBlames(t *testing.T) {
 	want("a PUT without ACK followed", other, 1000)
 }
 
-// callStep does what a letter of TestOperationTimeout stands for, and returns the header of
-// the answer to the latest operation.
+// callStep makes the step that a letter of TestOperationTimeout stands for, and returns the
+// header of the answer to the latest operation.
 func (h *harness) callStep(net *network, clock *fakeClock, md portals.MDHandle, step rune, answer wire.Header) wire.Header {
 	h.t.Helper()
 	var err error
@@ -304,8 +305,8 @@ func (h *harness) callStep(net *network, clock *fakeClock, md portals.MDHandle, 
 	return answer
 }
 
-// TestCallIsTracked (PT-29, PT-34): an operation with an OpPtr and no Timeout is tracked as
-// its MD is.
+// TestCallIsTracked (PT-29, PT-34): an operation with an OpPtr and without Timeout is tracked
+// like its MD.
 func TestCallIsTracked(t *testing.T) {
 	spec.Covers(t, "PT-29", "PT-34")
 	h, net, clock := timed(t, lnet.Config{TransactionTimeout: 10 * time.Second}, lnd.Tunables{})
@@ -335,8 +336,8 @@ func TestCallIsTracked(t *testing.T) {
 }
 
 // TestForgedCall (PT-32, PT-34): an answer counts only if it names the operation, is of its
-// kind and size, and comes from the process that was asked; what does not writes nowhere,
-// and does not keep the right answer out.
+// kind and size, and comes from the process to which the request was sent. Others write
+// nothing, and do not prevent the right answer from being taken.
 func TestForgedCall(t *testing.T) {
 	spec.Covers(t, "PT-32", "PT-34")
 	table, net := newWire(t)

@@ -9,8 +9,8 @@ import (
 	"ulnet/portals"
 )
 
-// TestCloseEndsWaiters: closing the table ends all calls that wait for events, after the
-// events that are there, and calls that come later.
+// TestCloseEndsWaiters: closing the table ends all calls that wait for events, when they have
+// returned the existing events, and all later calls.
 func TestCloseEndsWaiters(t *testing.T) {
 	for name, wait := range map[string]func(t *testing.T, h *harness, q *portals.EQ) error{
 		"Wait": func(t *testing.T, _ *harness, q *portals.EQ) error {

@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// readLoop is a connection that hands its read loop over on request, and brings each
-// event of next.
+// readLoop is a connection that hands over its read loop on request, and delivers each event
+// of next.
 type readLoop struct {
 	q           *EQ
 	next        chan *Event
@@ -28,7 +28,7 @@ func newReadLoop() *readLoop {
 	return &readLoop{q: q, next: make(chan *Event), interrupted: make(chan struct{}, 1)}
 }
 
-// arrive brings an event by the connection's own goroutine.
+// arrive delivers an event in the connection's own goroutine.
 func (l *readLoop) arrive(e *Event) {
 	l.q.push(e, l)
 	if l.requested && !l.q.Waiting() {
@@ -54,18 +54,18 @@ func (l *readLoop) Receive(f lnd.Follower) bool {
 				break
 			}
 			l.q.push(e, l)
-			<-l.interrupted // by push, which does not know that this goroutine calls it
+			<-l.interrupted // push interrupts, because it does not know that this goroutine calls it
 		case <-l.interrupted:
 		}
 	}
 	return l.handed
 }
 
-// handedOver returns a connection whose read loop its queue has.
+// handedOver returns a connection whose read loop was handed over to its queue.
 func handedOver(t *testing.T) *readLoop {
 	t.Helper()
 	l := newReadLoop()
-	for n := range 2 { // the first event tells the connection, the second hands over
+	for n := range 2 { // with the first event the queue learns of the loop, with the second it gets it
 		done := l.wait(context.Background())
 		synctest.Wait()
 		l.arrive(&Event{HdrData: uint64(n)})
@@ -165,8 +165,8 @@ func TestWaitTakesOver(t *testing.T) {
 	}
 }
 
-// TestFreeReturnsLoop: a queue that is freed between two waits keeps neither the read loop
-// nor the memory of the connection.
+// TestFreeReturnsLoop: a queue that is freed between two waits returns the read loop, and
+// keeps no reference to the connection.
 func TestFreeReturnsLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := handedOver(t)
@@ -177,7 +177,7 @@ func TestFreeReturnsLoop(t *testing.T) {
 	})
 }
 
-// TestCloseReturnsLoop: so does a table that is closed.
+// TestCloseReturnsLoop: so does the queue of a table that is closed.
 func TestCloseReturnsLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := handedOver(t)
@@ -196,7 +196,7 @@ func (l *readLoop) wantReleased(t *testing.T) {
 	}
 }
 
-// TestPollReturnsLoop: Poll and PollEQs do not read.
+// TestPollReturnsLoop: Poll and PollEQs return the read loop, because they do not run it.
 func TestPollReturnsLoop(t *testing.T) {
 	table := New(lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()}))
 	for name, poll := range map[string]func(q *EQ) (ok bool, err error){

@@ -38,7 +38,7 @@ func newQueue(t *testing.T, size int) (h *harness, q *portals.EQ, send func(n ui
 	}
 }
 
-// TestEQRing (PT-26): what is read after n events in rings of various sizes, as
+// TestEQRing (PT-26): the events that are read after n events in rings of various sizes, as
 // "sequence:data", with "!" for an overflow.
 func TestEQRing(t *testing.T) {
 	spec.Covers(t, "PT-26")
@@ -82,7 +82,7 @@ func TestEQRing(t *testing.T) {
 	}
 }
 
-// TestEQPoll: timeouts by the node's clock.
+// TestEQPoll: timeouts are measured with the node's clock.
 func TestEQPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, q, send := newQueue(t, 4)
@@ -117,7 +117,7 @@ func TestEQWait(t *testing.T) {
 			t.Errorf("cancelled: %v", err)
 		}
 		send(1)
-		if e, err := q.Wait(ctx); e.HdrData != 1 || err != nil { // an event goes before the end of ctx
+		if e, err := q.Wait(ctx); e.HdrData != 1 || err != nil { // an existing event takes precedence over the end of ctx
 			t.Errorf("event %d, %v", e.HdrData, err)
 		}
 	})
@@ -166,7 +166,7 @@ func TestEQWaiters(t *testing.T) {
 		if err := q.Free(); err != nil {
 			t.Error(err)
 		}
-		synctest.Wait() // the bubble ends only when all waiters have
+		synctest.Wait() // the bubble ends only when all waiters have ended
 	})
 }
 
@@ -195,8 +195,8 @@ func TestEQFree(t *testing.T) {
 	}
 }
 
-// TestEQFreeAfterLastEvent: the reader of the last event of the last MD may free
-// the queue at once, whatever the goroutine that delivered it still does.
+// TestEQFreeAfterLastEvent: the goroutine that has read the last event of the last MD may
+// free the queue at once, although the goroutine that delivered the event is still running.
 func TestEQFreeAfterLastEvent(t *testing.T) {
 	table, net := newWire(t)
 	h := &harness{Table: table, t: t}
@@ -224,7 +224,7 @@ func TestEQFreeAfterLastEvent(t *testing.T) {
 	}
 }
 
-// TestHandlerThenEQ: with both, both see each event.
+// TestHandlerThenEQ: an MD with handler and queue passes each event to the handler, then to the queue.
 func TestHandlerThenEQ(t *testing.T) {
 	h := newHarness(t)
 	q, err := h.NewEQ(2)

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// late is a context that keeps a waiter between its look for an event and its wait for
-// one, until the gate is opened.
+// late is a context that stops a waiter after it has looked for an event and before it waits
+// for one, until the gate is opened.
 type late struct {
 	context.Context
 	gate chan struct{}
@@ -23,8 +23,8 @@ func (c late) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// TestEQPassesOn: two events that come while two waiters have seen none but do not wait
-// yet leave one token: the waiter that takes it wakes the other one.
+// TestEQPassesOn: two events come when two waiters have found none but do not wait yet. There
+// is one token for both events: the waiter that takes it wakes the other one.
 func TestEQPassesOn(t *testing.T) {
 	spec.Covers(t, "PT-37")
 	synctest.Test(t, func(t *testing.T) {
@@ -61,8 +61,8 @@ type interrupted struct {
 
 func (i *interrupted) Interrupt(lnd.Follower) { i.f() }
 
-// TestEQFreedByReader: the goroutine that reads the last event of a queue may free the
-// queue at once, while the one that delivered the event still wakes others.
+// TestEQFreedByReader: the goroutine that reads the last event of a queue may free the queue
+// at once, while the goroutine that delivered the event still wakes others.
 func TestEQFreedByReader(t *testing.T) {
 	table := New(lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()}))
 	q, err := table.NewEQ(2)

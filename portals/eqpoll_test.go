@@ -34,8 +34,8 @@ func queues(t *testing.T, n int) (h *harness, list []*portals.EQ, send func(queu
 	}
 }
 
-// TestPollEQs (PT-27): the first queue with an event comes first, in the order of the
-// call; what is over is told by the clock.
+// TestPollEQs (PT-27): of several queues with events the first in the order of the call is
+// chosen; the clock decides when the time is over.
 func TestPollEQs(t *testing.T) {
 	spec.Covers(t, "PT-27")
 	synctest.Test(t, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestPollEQs(t *testing.T) {
 		want(time.Hour, 1, 10, time.Minute, false)
 		time.AfterFunc(time.Minute, func() { send(2, 21) })
 		want(-1, 2, 21, time.Minute, false)
-		synctest.Wait() // or the timer's goroutine, still in its send, delivers these too, later
+		synctest.Wait() // else the timer's goroutine, which is still sending, could deliver these events later
 		for data := range uint64(3) {
 			send(1, 11+data)
 		}
@@ -68,7 +68,8 @@ func TestPollEQs(t *testing.T) {
 	})
 }
 
-// TestPollEQsErrors: no queues, and queues that are freed before and meanwhile.
+// TestPollEQsErrors: calls without queues, and with queues that are freed before the call or
+// during it.
 func TestPollEQsErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t)

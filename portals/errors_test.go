@@ -15,8 +15,8 @@ import (
 	"ulnet/portals"
 )
 
-// outcome is what a call returned and should have returned. Its name begins
-// with that of the call in LNet.
+// outcome is the result of a call and the expected result. Its name begins with that of the
+// call in LNet.
 type outcome struct {
 	name      string
 	got, want error
@@ -274,7 +274,7 @@ func (f *errorFixture) ofNode() []outcome {
 	}
 }
 
-// ofNIs ends the node.
+// ofNIs returns the outcomes of calls about NIs; it shuts the node down.
 func (f *errorFixture) ofNIs() []outcome {
 	add := func(driver lnd.Driver, credits int) error {
 		_, err := f.Node().AddNI(driver, lnd.Config{Net: here.NID.Net(), Tunables: lnd.Tunables{Credits: credits}})
@@ -290,7 +290,7 @@ func (f *errorFixture) ofNIs() []outcome {
 	}
 }
 
-// TestIdentity: what the node says of itself and of others.
+// TestIdentity: the NIDs and PIDs that a node reports for itself and for others.
 func TestIdentity(t *testing.T) {
 	h := newHarness(t)
 	if _, err := h.Node().AddNI(new(network), lnd.Config{Net: here.NID.Net()}); err != nil {

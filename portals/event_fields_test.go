@@ -17,9 +17,8 @@ import (
 	"ulnet/portals"
 )
 
-// eventFixture makes one event of a kind. The peer sends from one of its NIDs,
-// which is not the primary one, and by way of a router, which needs a node that
-// believes headers.
+// eventFixture makes one event of a kind. The peer sends from one of its NIDs, which is not
+// the primary one, and through a router, which needs a node that does not check sources.
 type eventFixture struct {
 	*harness
 	net      *network
@@ -32,10 +31,10 @@ var (
 	router  = nid.MustParse("10.0.0.99@tcp")
 )
 
-// received is when the driver had the message.
+// received is the time at which the driver received the message.
 const received = 33 * time.Millisecond
 
-// routerIncarnation is that of the router from which the message came.
+// routerIncarnation is the incarnation of the router that delivered the message.
 const routerIncarnation = 0x1122334455667788
 
 func newEventFixture(t *testing.T) *eventFixture {
@@ -67,7 +66,7 @@ func (f *eventFixture) arrive(h wire.Header) {
 	f.net.receive(d, nil)
 }
 
-// sent lets a message leave and forgets its SEND event.
+// sent makes a message leave and discards its SEND event.
 func (f *eventFixture) sent() {
 	f.net.up.Finalize(f.net.next(), nil)
 	f.seen = nil
@@ -80,7 +79,7 @@ func (f *eventFixture) check(err error) {
 	}
 }
 
-// compare compares the events with the one that run must make.
+// compare compares the event that run causes with the wanted one.
 func (f *eventFixture) compare(run func(f *eventFixture) portals.MDHandle, want portals.Event) {
 	f.t.Helper()
 	want.MD, want.Segments = run(f), f.segments
@@ -185,7 +184,7 @@ func TestEventFieldsAtTarget(t *testing.T) {
 			}
 			f.net.up.Finalize(f.net.next(), nil)
 			return md
-		}, portals.Event{ // the length asked for is not told
+		}, portals.Event{ // the requested length is not reported
 			Kind: portals.EventGet, Target: here, Initiator: primary, Source: there, Sender: router, MsgType: wire.Get,
 			Portal: 9, MatchBits: 0x42, MLength: 10, Offset: 3, Options: gets, UserPtr: "passive",
 		}},
@@ -199,8 +198,8 @@ func TestEventFieldsAtTarget(t *testing.T) {
 	}
 }
 
-// TestAnswersAvoidPrimaryNID (PT-24): a REPLY and an ACK go to the NID that the message
-// came from, not to the primary one.
+// TestAnswersAvoidPrimaryNID (PT-24): a REPLY and an ACK go to the NID from which the message
+// came, not to the primary NID.
 func TestAnswersAvoidPrimaryNID(t *testing.T) {
 	spec.Covers(t, "PT-24")
 	f := newEventFixture(t)
@@ -216,9 +215,8 @@ func TestAnswersAvoidPrimaryNID(t *testing.T) {
 	}
 }
 
-// TestNIDsOfOnePeer (PT-5): a match entry names a peer by its primary NID or by the
-// one that a message comes from, on both kinds of portals
-// (lnet_match_md with lnet_nid_to_lpni).
+// TestNIDsOfOnePeer (PT-5): a match entry can name a peer by its primary NID or by the NID
+// from which a message comes, on both kinds of portals (lnet_match_md with lnet_nid_to_lpni).
 func TestNIDsOfOnePeer(t *testing.T) {
 	spec.Covers(t, "PT-5")
 	third := nid.ProcessID{NID: nid.MustParse("10.0.0.44@tcp"), PID: there.PID}

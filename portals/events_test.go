@@ -65,8 +65,8 @@ func TestOrderOverLoopback(t *testing.T) {
 	}
 }
 
-// TestFailedSend (PT-15): failures of the network come as events, never as errors of
-// the call; no ACK follows, and the threshold that is left keeps the MD.
+// TestFailedSend (PT-15): failures of the network are reported by events, never by errors of
+// the call; no ACK follows, and an MD with threshold left is kept.
 func TestFailedSend(t *testing.T) {
 	spec.Covers(t, "PT-15")
 	for name, c := range map[string]struct {
@@ -96,7 +96,8 @@ func TestFailedSend(t *testing.T) {
 	}
 }
 
-// TestEventBytes: what an event names is what was moved, also across segments.
+// TestEventBytes: offset and length of an event are those of the bytes that were moved, also
+// across segments.
 func TestEventBytes(t *testing.T) {
 	pieces := []lnd.Segment{[]byte("abc"), nil, []byte("defg")}
 	for name, c := range map[string]struct {

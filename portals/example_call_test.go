@@ -12,8 +12,8 @@ import (
 	"ulnet/portals/node"
 )
 
-// The halves of a buffer are fetched from two portals, each in an operation of its own:
-// its events say which one they are about, and it has its own time for the answer.
+// The halves of a buffer are fetched from two portals, each by an operation of its own: each
+// has its own events and its own timeout.
 func ExampleGetRequest() {
 	n, err := node.Start(node.Config{Networks: "lo"})
 	if err != nil {

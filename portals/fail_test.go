@@ -12,8 +12,8 @@ import (
 	"ulnet/portals"
 )
 
-// TestFailedPut: a Put or Get that fails for its NID leaves no event and uses
-// nothing of its MD, which then serves the next one.
+// TestFailedPut: a Put or Get that FailNID makes fail causes no event and uses nothing of its
+// MD, which can be used again.
 func TestFailedPut(t *testing.T) {
 	for name, c := range map[string]struct {
 		call func(h *harness, md portals.MDHandle) error
@@ -49,8 +49,8 @@ func TestFailedPut(t *testing.T) {
 	}
 }
 
-// TestFailedSource: what comes from a NID that fails is dropped, a PUT as well
-// as the ACK of one of ours, which the next ACK then replaces.
+// TestFailedSource: messages from a NID that FailNID makes fail are dropped: a PUT, and the
+// ACK of a PUT of ours, whose place the next ACK takes.
 func TestFailedSource(t *testing.T) {
 	table, net := newWire(t)
 	h := &harness{Table: table, t: t}

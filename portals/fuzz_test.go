@@ -14,7 +14,7 @@ import (
 	"ulnet/portals"
 )
 
-// arena is memory between guards that nothing may write to.
+// arena is memory between guards, which must not be written.
 type arena struct{ whole, middle []byte }
 
 func newArena(n int) arena {
@@ -60,7 +60,7 @@ func FuzzArrive(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte, choices uint8) {
 		cfg := lnet.Config{SourceUnchecked: choices&0x40 != 0}
-		h, net, clock := timed(t, cfg, lnd.Tunables{}) // a timer of the real clock would keep the table
+		h, net, clock := timed(t, cfg, lnd.Tunables{}) // a timer of the real clock would keep the table alive
 		victims := newVictims(t, h.Table, net)
 		for i := 0; len(b) >= wire.HeaderSize && i < 64; i++ {
 			h, rest, err := wire.ParseHeader(b)
@@ -68,7 +68,7 @@ func FuzzArrive(f *testing.F) {
 				t.Fatal(err)
 			}
 			b = rest
-			if choices>>(i%8)&1 == 0 { // get past the first checks
+			if choices>>(i%8)&1 == 0 { // make the header pass the first checks
 				h.DestNID, h.Type = here.NID, h.Type%4
 			}
 			by := there
@@ -79,21 +79,21 @@ func FuzzArrive(f *testing.F) {
 			if i%3 == 2 {
 				failure = syscall.EIO
 			}
-			_ = net.arriveFrom(by, h, failure) // any refusal will do
+			_ = net.arriveFrom(by, h, failure) // any refusal is fine
 			if i%2 == 1 {
 				if m := net.next(); m != nil {
 					net.up.Finalize(m, failure)
 				}
 			}
 		}
-		if choices&0x80 != 0 { // what has no answer by now is given up
+		if choices&0x80 != 0 { // requests without an answer by now are given up
 			clock.advance(time.Hour)
 		}
 		victims.check(t)
 	})
 }
 
-// victims are the MDs of every kind that hostile headers aim at.
+// victims are MDs of every kind, at which hostile headers are directed.
 type victims struct {
 	table  *portals.Table
 	net    *network

@@ -44,8 +44,8 @@ type log struct{ events []portals.Event }
 
 func (l *log) handle(e *portals.Event) { l.events = append(l.events, *e) }
 
-// take returns the kinds of the events so far, with "!" behind one that says
-// unlinked, and forgets them.
+// take returns the kinds of the events so far, with "!" behind an event that unlinked its MD,
+// and discards the events.
 func (l *log) take() []string {
 	events := l.events
 	l.events = nil

@@ -16,8 +16,8 @@ import (
 	"ulnet/portals"
 )
 
-// TestRefused (PT-1, PT-20, LN-5): what no entry and no operation asked for is counted under its
-// reason and touches no memory.
+// TestRefused (PT-1, PT-20, LN-5): a message for which there is no entry and no operation is
+// counted under its reason and writes nothing.
 func TestRefused(t *testing.T) {
 	spec.Covers(t, "LN-5", "PT-1", "PT-20")
 	var memory [64]byte
@@ -75,7 +75,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// passive attaches an MD for everything to portal 0.
+// passive attaches an MD that takes every message to portal 0.
 func passive(segments []lnd.Segment, options portals.MDOption) func(*testing.T, *portals.Table, *network) portals.MDHandle {
 	return func(t *testing.T, table *portals.Table, _ *network) portals.MDHandle {
 		me, err := table.MEAttach(0, portals.Match{}, portals.Unlink, portals.After)
@@ -100,7 +100,7 @@ func bound(segments []lnd.Segment, threshold int) func(*testing.T, *portals.Tabl
 	}
 }
 
-// getting has a GET under way that has left.
+// getting starts a GET that has left and awaits its REPLY.
 func getting(segments []lnd.Segment) func(*testing.T, *portals.Table, *network) portals.MDHandle {
 	return func(t *testing.T, table *portals.Table, net *network) portals.MDHandle {
 		md := bound(segments, inf)(t, table, net)
@@ -112,7 +112,7 @@ func getting(segments []lnd.Segment) func(*testing.T, *portals.Table, *network) 
 	}
 }
 
-// putting has a PUT under way that has left.
+// putting starts a PUT that has left.
 func putting(segments []lnd.Segment, ack bool) func(*testing.T, *portals.Table, *network) portals.MDHandle {
 	return func(t *testing.T, table *portals.Table, net *network) portals.MDHandle {
 		md := bound(segments, inf)(t, table, net)
@@ -124,8 +124,8 @@ func putting(segments []lnd.Segment, ack bool) func(*testing.T, *portals.Table, 
 	}
 }
 
-// TestSecondAnswer: one GET takes one REPLY, one PUT one ACK, even if the MD's
-// threshold would allow more; what the first REPLY brought stays.
+// TestSecondAnswer: one GET takes one REPLY, one PUT one ACK, even if the MD's threshold
+// allows more; the payload of the first REPLY stays.
 func TestSecondAnswer(t *testing.T) {
 	table, net := newWire(t)
 	memory := make([]byte, 8)
@@ -147,8 +147,7 @@ func TestSecondAnswer(t *testing.T) {
 	}
 }
 
-// TestNoAnswerToFailedSend: when a PUT or GET did not leave, nothing can
-// answer it.
+// TestNoAnswerToFailedSend: a PUT or GET that did not leave takes no answer.
 func TestNoAnswerToFailedSend(t *testing.T) {
 	table, net := newWire(t)
 	md := bound([]lnd.Segment{make([]byte, 8)}, inf)(t, table, net)
@@ -171,7 +170,8 @@ func TestNoAnswerToFailedSend(t *testing.T) {
 	}
 }
 
-// TestHugeGet (PT-30): a GET for more than a REPLY can carry gets a full one, or none.
+// TestHugeGet (PT-30): a GET for more bytes than a REPLY can carry gets a full REPLY, or
+// none.
 func TestHugeGet(t *testing.T) {
 	spec.Covers(t, "PT-30")
 	for name, c := range map[string]struct {
@@ -202,8 +202,8 @@ func TestHugeGet(t *testing.T) {
 	}
 }
 
-// TestPartialArrival (PT-22): a message whose payload broke off ends in an event with
-// the error, and is not acknowledged.
+// TestPartialArrival (PT-22): a message whose payload did not arrive whole causes an event
+// with the error, and is not acknowledged.
 func TestPartialArrival(t *testing.T) {
 	spec.Covers(t, "PT-22")
 	table, net := newWire(t)
@@ -223,7 +223,8 @@ func TestPartialArrival(t *testing.T) {
 	}
 }
 
-// TestTruncatedReply (PT-21): Truncate lets the start of a longer REPLY in.
+// TestTruncatedReply (PT-21): with Truncate the beginning of a REPLY that is too long is
+// taken.
 func TestTruncatedReply(t *testing.T) {
 	spec.Covers(t, "PT-21")
 	table, net := newWire(t)
@@ -258,8 +259,8 @@ func TestTruncatedReply(t *testing.T) {
 	}
 }
 
-// TestNoAnswerToForged: a message under another's name is dropped, and no node gets an
-// answer: neither its sender nor those that it names.
+// TestNoAnswerToForged: a message with the source of another node is dropped, and no node
+// gets an answer: neither its sender nor those that it names.
 func TestNoAnswerToForged(t *testing.T) {
 	table, net := newWire(t)
 	passive([]lnd.Segment{make([]byte, 8)}, portals.OpPut)(t, table, net)

@@ -46,8 +46,8 @@ func TestInbox(t *testing.T) {
 	}
 }
 
-// TestInboxPostsFirst: while a handler looks at a message others arrive, each in
-// memory of its own.
+// TestInboxPostsFirst: while a handler reads a message others arrive, each in memory of its
+// own.
 func TestInboxPostsFirst(t *testing.T) {
 	h := newHarness(t)
 	var messages []string
@@ -67,8 +67,8 @@ func TestInboxPostsFirst(t *testing.T) {
 	}
 }
 
-// TestInboxHandleFirst: with HandleFirst, what waited for a buffer is handled when the
-// message before it was, and in its order.
+// TestInboxHandleFirst: with HandleFirst, messages that waited for a buffer are handled after
+// the message before them, and in their order.
 func TestInboxHandleFirst(t *testing.T) {
 	h, net := newLazy(t)
 	var lengths []uint32
@@ -98,7 +98,8 @@ func TestInboxHandleFirst(t *testing.T) {
 	}
 }
 
-// TestInboxTruncate: with Truncate, a message that is too long for a buffer arrives cut.
+// TestInboxTruncate: with Truncate, a message that is too long for a buffer arrives with its
+// beginning only.
 func TestInboxTruncate(t *testing.T) {
 	h, net := newLazy(t)
 	var got [][2]uint32
@@ -116,9 +117,9 @@ func TestInboxTruncate(t *testing.T) {
 	}
 }
 
-// TestInboxKeepsBuffer: the memory of a message is its handler's own until that
-// returns, however many come meanwhile. What these took is kept for later, but no more
-// than the inbox has buffers.
+// TestInboxKeepsBuffer: the memory of a message is not reused until its handler returns,
+// however many messages arrive meanwhile. Buffers that were added for these are kept for
+// later, but no more than the inbox has buffers.
 func TestInboxKeepsBuffer(t *testing.T) {
 	spec.Covers(t, "PT-35")
 	const nested = 10
@@ -147,7 +148,8 @@ func TestInboxKeepsBuffer(t *testing.T) {
 	}
 }
 
-// TestInboxClose: a closed inbox holds nothing up, and can be closed and opened again.
+// TestInboxClose: a closed inbox keeps no goroutine waiting, and can be closed and opened
+// again.
 func TestInboxClose(t *testing.T) {
 	h, net := newLazy(t)
 	in := openInbox(t, h, func(*portals.Event, []byte) { t.Error("a message after Close") })
@@ -173,7 +175,7 @@ func TestInboxClose(t *testing.T) {
 	again.Close()
 }
 
-// TestInboxErrors: what cannot be opened says why.
+// TestInboxErrors: the error of an inbox that cannot be opened gives the reason.
 func TestInboxErrors(t *testing.T) {
 	h := newHarness(t)
 	var in portals.Inbox

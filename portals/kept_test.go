@@ -8,8 +8,8 @@ import (
 	"ulnet/portals"
 )
 
-// TestInboxKeep: what a handler keeps is its own until it is released, once; as many as
-// MaxKept are kept, and messages wait for more.
+// TestInboxKeep: a message that a handler keeps is not reused until it is released, once; at
+// most MaxKept are kept, and further messages wait.
 func TestInboxKeep(t *testing.T) {
 	h, net := newLazy(t)
 	var in portals.Inbox
@@ -79,7 +79,8 @@ func TestInboxReleaseEarly(t *testing.T) {
 	in.Close()
 }
 
-// TestInboxAck: an inbox acknowledges what it has handled if it is to, and nothing otherwise.
+// TestInboxAck: an inbox acknowledges messages that it has handled if it is configured to,
+// and none otherwise.
 func TestInboxAck(t *testing.T) {
 	for ack, want := range map[bool][]string{false: {"handled", "SEND"}, true: {"handled", "SEND", "ACK!"}} {
 		h := newHarness(t)

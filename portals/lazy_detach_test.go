@@ -22,8 +22,8 @@ func (s *second) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	return s, err
 }
 
-// TestLazyShutdownOfOne: when one of two NIs is removed, the held messages that came by it
-// are dropped; those that came by the other one wait on and are taken.
+// TestLazyShutdownOfOne: when one of two NIs is removed, held messages that came by it are
+// dropped; those that came by the other one keep waiting and are taken.
 func TestLazyShutdownOfOne(t *testing.T) {
 	h, net := newLazy(t)
 	other := new(second)

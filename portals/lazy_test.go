@@ -35,8 +35,8 @@ func (h *harness) arrivePut(net *network, bits uint64, length uint32) {
 	}
 }
 
-// TestLazy (PT-8, PT-9): PUTs wait in order for the MD that takes them; those that match
-// but are too long are dropped, those that do not match go on waiting.
+// TestLazy (PT-8, PT-9): PUTs wait in order for an MD that takes them; those that match but
+// are too long are dropped, those that do not match keep waiting.
 func TestLazy(t *testing.T) {
 	spec.Covers(t, "PT-8", "PT-9")
 	h, net := newLazy(t)
@@ -71,7 +71,7 @@ func TestLazy(t *testing.T) {
 	}
 }
 
-// TestLazyOrder (PT-9): what an MD does not take keeps its place in the queue.
+// TestLazyOrder (PT-9): messages that an MD does not take keep their place in the queue.
 func TestLazyOrder(t *testing.T) {
 	spec.Covers(t, "PT-9")
 	h, net := newLazy(t)
@@ -119,8 +119,8 @@ func TestClearLazy(t *testing.T) {
 	}
 }
 
-// TestAbandon: the connection of a held PUT ends. It is dropped, the others
-// wait on, and one that an MD has taken meanwhile is not given up.
+// TestAbandon: the connection of a held PUT ends. The PUT is dropped, the others keep
+// waiting, and one that an MD has already taken is not given up.
 func TestAbandon(t *testing.T) {
 	h, net := newLazy(t)
 	var deliveries []*lnd.Delivery
@@ -150,8 +150,8 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
-// TestLazyShutdown (PT-12): what is held when its NI goes away is dropped, and nothing
-// is held after that.
+// TestLazyShutdown (PT-12): messages that are held when their NI is removed are dropped, and
+// none is held after that.
 func TestLazyShutdown(t *testing.T) {
 	spec.Covers(t, "PT-12")
 	h, net := newLazy(t)
@@ -165,7 +165,7 @@ func TestLazyShutdown(t *testing.T) {
 	}
 }
 
-// TestLazyFull: a portal keeps a bounded number of PUTs.
+// TestLazyFull: the number of PUTs that a portal holds is limited.
 func TestLazyFull(t *testing.T) {
 	h, net := newLazy(t)
 	for range portals.MaxHeld + 1 {

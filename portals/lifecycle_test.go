@@ -16,14 +16,14 @@ import (
 	"ulnet/portals"
 )
 
-// cycle is one operation, of which the test decides what happens when.
+// cycle is one operation; the test decides in which order its parts happen.
 type cycle struct {
 	*harness
 	net   *network
 	clock *fakeClock
 	md    portals.MDHandle
 	me    portals.MEHandle
-	d     *lnd.Delivery // the message that comes in
+	d     *lnd.Delivery // the message that arrives
 	log   []string
 }
 
@@ -32,10 +32,10 @@ func newCycle(t *testing.T) *cycle {
 	return &cycle{harness: h, net: net, clock: clock}
 }
 
-// see notes an event as its kind, "!" if it is the last one, and its error.
+// see records an event: its kind, "!" if it is the last one, and its error.
 func (c *cycle) see(e *portals.Event) { c.log = append(c.log, short(e)) }
 
-// comes begins the arrival of a message: the payload follows, or does not.
+// comes begins the arrival of a message; its payload may follow.
 func (c *cycle) comes(h wire.Header) {
 	c.t.Helper()
 	c.d = &lnd.Delivery{Header: h, From: there}
@@ -44,7 +44,7 @@ func (c *cycle) comes(h wire.Header) {
 	}
 }
 
-// steps are what can happen to an operation.
+// steps are the parts of an operation that tests can order.
 var steps = map[string]func(c *cycle){
 	"ACK":          func(c *cycle) { c.comes(ackHeader(handle(c.md), 8)); c.net.receive(c.d, nil) },
 	"REPLY":        func(c *cycle) { c.comes(replyHeader(8, handle(c.md))); c.net.receive(c.d, nil) },
@@ -71,8 +71,8 @@ func (c *cycle) note(err error) {
 	}
 }
 
-// run takes steps that are separated by commas, and notes what is sent and
-// dropped beside the events.
+// run takes steps separated by commas. It records the messages that are sent and dropped,
+// beside the events.
 func (c *cycle) run(list string) {
 	c.t.Helper()
 	for name := range strings.SplitSeq(list, ", ") {
@@ -86,7 +86,7 @@ func (c *cycle) run(list string) {
 	}
 }
 
-// orderCase is a PUT or GET, what happens to it, and what the initiator sees.
+// orderCase is a PUT or GET, its steps, and the events at the initiator.
 type orderCase struct {
 	op        string // PUT or GET, "with ACK", "without credit"
 	threshold int
@@ -100,9 +100,8 @@ const (
 	cancelled = " operation canceled"
 )
 
-// TestPutOrders (PT-13): the events of a PUT in every order in which the network can
-// bring what they are about (LNet lib-move.c LNetPut). The MD unlinks itself
-// when its threshold is used up.
+// TestPutOrders (PT-13): the events of a PUT in every order in which the network can bring
+// them about (LNet lib-move.c LNetPut). The MD unlinks itself when its threshold is used up.
 func TestPutOrders(t *testing.T) {
 	spec.Covers(t, "PT-13")
 	runOrderCases(t, []orderCase{
@@ -136,7 +135,7 @@ func TestPutOrders(t *testing.T) {
 	})
 }
 
-// TestGetOrders (PT-14): the same of a GET (LNetGet).
+// TestGetOrders (PT-14): the same for a GET (LNetGet).
 func TestGetOrders(t *testing.T) {
 	spec.Covers(t, "PT-14")
 	runOrderCases(t, []orderCase{
@@ -162,7 +161,7 @@ func TestGetOrders(t *testing.T) {
 	})
 }
 
-// TestQueuedOrders: the same of operations that wait for a credit of the peer.
+// TestQueuedOrders: the same for operations that wait for a credit of the peer.
 func TestQueuedOrders(t *testing.T) {
 	runOrderCases(t, []orderCase{
 		{"PUT with ACK without credit", 2, "sent, sent, ACK", []string{"SEND", "ACK!"}},
@@ -198,15 +197,15 @@ func runOrderCases(t *testing.T, cases []orderCase) {
 	}
 }
 
-// TestTargetOrders (PT-13, PT-14, PT-22): the same for the side that a PUT with ACK or a GET comes to. The
-// ME goes away with its MD.
+// TestTargetOrders (PT-13, PT-14, PT-22): the same at the target of a PUT with ACK or of a
+// GET. The ME is unlinked with its MD.
 func TestTargetOrders(t *testing.T) {
 	spec.Covers(t, "PT-13", "PT-14", "PT-22")
 	for _, c := range []struct {
 		threshold int
 		steps     string
 		want      []string
-		sent      []wire.MsgType // and not ended
+		sent      []wire.MsgType // messages that were sent and have not ended
 	}{
 		{1, "PUT begins, ends", []string{"PUT!"}, []wire.MsgType{wire.Ack}},
 		{1, "PUT begins, ends, sent", []string{"PUT!"}, nil},

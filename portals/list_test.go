@@ -12,9 +12,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestManyEntries attaches and unlinks thousands of MEs in random order, some
-// of which match the same, and looks for all of them at every size of the
-// table.
+// TestManyEntries attaches and unlinks thousands of MEs in random order, some with the same
+// match bits, and finds all of them at every size of the table.
 func TestManyEntries(t *testing.T) {
 	for name, id := range map[string]nid.ProcessID{
 		"unique":   {NID: nid.MustParse("10.0.0.2@tcp"), PID: nid.LustrePID},
@@ -76,8 +75,8 @@ func checkLists(t *testing.T, p *portal, id nid.ProcessID, lists map[uint64][]ME
 	}
 }
 
-// TestCacheLines: an ME is one cache line, an MD three; what is in one array
-// begins with one.
+// TestCacheLines: an ME has the size of one cache line, an MD that of three, of which matching
+// needs only the first.
 func TestCacheLines(t *testing.T) {
 	const line = 64
 	if n := unsafe.Sizeof(me{}); n != line {
@@ -91,7 +90,7 @@ func TestCacheLines(t *testing.T) {
 	}
 }
 
-// TestNoMoreHandles: what lacks a slot is refused, and leaves nothing behind.
+// TestNoMoreHandles: calls that find no free slot are refused, and leave nothing behind.
 func TestNoMoreHandles(t *testing.T) {
 	table := New(lnet.New(lnet.Config{Incarnation: 7, Clock: machine.RealClock()}))
 	q, err := table.NewEQ(1)

@@ -25,7 +25,7 @@ type stopped struct{}
 
 func (stopped) Stop() bool { return true }
 
-// liveness is a table on a network, with a clock for the test.
+// liveness is a table on a network, with a clock that the test sets.
 type liveness struct {
 	*portals.Table
 	t     *testing.T
@@ -40,8 +40,8 @@ func newLiveness(t *testing.T, cfg lnet.Config) *liveness {
 	return l
 }
 
-// hear makes a PUT arrive that no match entry takes, from a process that is connected as
-// id, which the driver had at an instant.
+// hear makes a PUT arrive that no match entry takes, from a process with the connection id,
+// which the driver received at the given time.
 func (l *liveness) hear(id nid.ProcessID, at time.Duration) {
 	l.t.Helper()
 	h := putHeader(0, wire.PutCmd{AckMD: wire.NoHandle(), Portal: 9})
@@ -75,12 +75,12 @@ func (l *liveness) wantNever(id nid.ProcessID) {
 	}
 }
 
-// TestLastHeard: CH-8: every message counts, whatever portal it is for, under the time at
-// which the driver had it (CH-35).
+// TestLastHeard: CH-8: every message counts, whatever portal it is for, with the time at
+// which the driver received it (CH-35).
 func TestLastHeard(t *testing.T) {
 	spec.Covers(t, "CH-8", "CH-35")
 	l := newLiveness(t, lnet.Config{})
-	l.clock.now = time.Hour // when a message is looked at makes no difference
+	l.clock.now = time.Hour // the time at which a message is handled does not matter
 	l.wantNever(there)
 	l.hear(there, 0)
 	l.wantHeard(there, 0)
@@ -106,8 +106,8 @@ func TestLastHeard(t *testing.T) {
 	l.wantNever(here)
 }
 
-// TestLastHeardOfProcesses: CH-8: processes of one NID are told apart by their
-// PID, and any NID of a node stands for the node.
+// TestLastHeardOfProcesses: CH-8: processes with one NID are distinguished by their PID, and
+// any NID of a node stands for the node.
 func TestLastHeardOfProcesses(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	l := newLiveness(t, lnet.Config{})
@@ -128,8 +128,7 @@ func TestLastHeardOfProcesses(t *testing.T) {
 	l.wantHeard(nid.ProcessID{NID: primary.NID, PID: user.PID}, 2*time.Second)
 }
 
-// TestLastHeardIsBounded: of one NID the latest processes are known, however many
-// come.
+// TestLastHeardIsBounded: for each NID the latest processes are remembered, up to a limit.
 func TestLastHeardIsBounded(t *testing.T) {
 	l := newLiveness(t, lnet.Config{})
 	process := func(i int) nid.ProcessID { return nid.ProcessID{NID: there.NID, PID: nid.UserPID | nid.PID(i)} }
@@ -139,13 +138,13 @@ func TestLastHeardIsBounded(t *testing.T) {
 	l.hear(process(0), 100)
 	l.hear(process(64), 101)
 	l.wantHeard(process(0), 100)
-	l.wantNever(process(1)) // the quietest made room
+	l.wantNever(process(1)) // the process that was silent longest was forgotten
 	l.wantHeard(process(2), 2)
 	l.wantHeard(process(64), 101)
 }
 
-// TestReceivedAtWhileHeld: CH-35: a message that waited on a lazy portal, or was not looked
-// at for long, counts at the time when the driver had it.
+// TestReceivedAtWhileHeld: CH-35: a message that waited at a lazy portal, or was handled
+// late, counts with the time at which the driver received it.
 func TestReceivedAtWhileHeld(t *testing.T) {
 	spec.Covers(t, "CH-35")
 	l := newLiveness(t, lnet.Config{})
@@ -165,8 +164,8 @@ func TestReceivedAtWhileHeld(t *testing.T) {
 	l.wantHeard(there, 50*time.Second)
 }
 
-// TestLastSent: a message counts when it has left, at the time that the driver
-// says or else at that of the clock.
+// TestLastSent: a message counts when it has left, with the time that the driver gives or
+// else with that of the clock.
 func TestLastSent(t *testing.T) {
 	l := newLiveness(t, lnet.Config{})
 	h := harness{Table: l.Table, t: t}
@@ -199,15 +198,15 @@ func TestLastSent(t *testing.T) {
 	l.net.up.Finalize(m, nil)
 	want(4*time.Second, true)
 	m = put()
-	l.net.up.Finalize(m, nil) // what the message was told before does not count
+	l.net.up.Finalize(m, nil) // a time that the message had before does not count
 	want(5*time.Second, true)
 	if at, ok := l.LastSent(nid.ProcessID{NID: there.NID, PID: 7}); ok {
 		t.Errorf("sent to another process at %v", at)
 	}
 }
 
-// TestForgottenPeer: a peer that made room for others was never heard; its watch
-// goes on.
+// TestForgottenPeer: a peer that was forgotten for others counts as never heard; a watch for
+// it remains.
 func TestForgottenPeer(t *testing.T) {
 	l := newLiveness(t, lnet.Config{MaxPeers: 1})
 	var told []bool
@@ -229,8 +228,7 @@ func TestForgottenPeer(t *testing.T) {
 	}
 }
 
-// TestSelf: CH-8: a node that is its own client hears of itself, under each of
-// its NIDs.
+// TestSelf: CH-8: a node that is its own client hears from itself, under each of its NIDs.
 func TestSelf(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	h := newHarness(t)
@@ -250,8 +248,7 @@ func TestSelf(t *testing.T) {
 	}
 }
 
-// TestLivenessAllocates: what is noted of a message costs no memory, and neither
-// does a question.
+// TestLivenessAllocates: recording a message allocates nothing, and neither does asking.
 func TestLivenessAllocates(t *testing.T) {
 	l := newLiveness(t, lnet.Config{})
 	defer l.WatchPeer(there, func(portals.PeerChange) {})()

@@ -1,6 +1,6 @@
 package keyring
 
-// Clone is for tests of rings that goroutines have apart from each other.
+// Clone is for tests in which several goroutines have a ring each.
 func (r *Ring) Clone() *Ring {
 	if r == nil {
 		return nil

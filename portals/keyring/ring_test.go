@@ -56,8 +56,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestVerify: only the message as it was signed, with the same label and binding and one of
-// the keys, verifies.
+// TestVerify: a code verifies only with the signed message, the same label and binding, and
+// one of the keys.
 func TestVerify(t *testing.T) {
 	spec.Covers(t, "KR-1")
 	keys := keysOf(t, one)
@@ -166,7 +166,7 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// TestNoKeys: without keys there is no ring, and nothing is appended.
+// TestNoKeys: without keys there is no ring, and no code is appended.
 func TestNoKeys(t *testing.T) {
 	ring := keyring.Keys{}.Ring("x")
 	if ring.On() || string(ring.Append([]byte("m"), 0, keyring.Binding{})) != "m" {

@@ -9,8 +9,9 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// TestSigner: while keys change in three steps, two nodes verify each other's messages. The
-// counters say which key did, and afterwards the old key does not verify.
+// TestSigner: while keys change in three steps, two nodes verify each other's messages.
+// Counters tell which key verified a message, and in the end the old key does not verify any
+// more.
 func TestSigner(t *testing.T) {
 	spec.Covers(t, "KR-2", "KR-5")
 	here, there, to := keysOf(t, one).Signer("x"), keysOf(t, one).Signer("x"), keyring.Between(a, b)
@@ -57,7 +58,8 @@ func TestSignerOnOff(t *testing.T) {
 	}
 }
 
-// TestSignerBeside: goroutines sign and verify while the keys change; -race sees it.
+// TestSignerBeside: goroutines sign and verify while the keys change; a test for the race
+// detector.
 func TestSignerBeside(t *testing.T) {
 	s := keysOf(t, one).Signer("x")
 	var all sync.WaitGroup
