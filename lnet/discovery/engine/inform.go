@@ -112,7 +112,7 @@ func (m *Machine) tell(now time.Duration, p *peer, in Input, out *Output) bool {
 		return false
 	}
 	if !m.isNews(now, p, in, out) {
-		return false
+		return p.flags.Has(lnet.PeerForcePing)
 	}
 	known := p.flags&(lnet.PeerNoDiscovery|lnet.PeerDiscovering|lnet.PeerConfigured) == 0 && p.flags.Has(lnet.PeerDiscovered)
 	if known && !in.Info.Features.Has(wire.FeatureDiscovery) {

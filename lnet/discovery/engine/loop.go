@@ -103,6 +103,7 @@ func (m *Machine) sendPing(now time.Duration, p *peer, out *Output) bool {
 		return false
 	}
 	m.stats.Pings++
+	p.asked = p.latest()
 	p.flags &^= lnet.PeerForcePing
 	p.flags |= lnet.PeerPingSent
 	room := max(p.room, wire.PingInfoSize(wire.MinPingEntries))

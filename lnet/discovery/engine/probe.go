@@ -118,6 +118,9 @@ func (m *Machine) probeDue(now time.Duration, out *Output) {
 func (m *Machine) sendProbe(now time.Duration, p *peer, r *rail, out *Output) {
 	m.last++
 	m.stats.Probes++
+	if of := m.peers.of(r.NID); of != nil {
+		of.asked = of.latest()
+	}
 	m.probes = append(m.probes, &probe{m.last, now + min(probeTimeout, m.limits.Timeout), p, r.NID})
 	r.state = probing
 	p.probing++

@@ -86,9 +86,44 @@ func (m *Machine) isNews(now time.Duration, p *peer, in Input, out *Output) bool
 	case in.Incarnation != 0 && in.Info.Sequence < p.newest():
 		m.stats.OldInfos++
 		return false
+	case in.Incarnation == 0 && !m.isNear(in.Remote) && !m.outranks(p, in):
+		m.stats.OldInfos++
+		return false
 	}
 	r.sequence = in.Info.Sequence
 	return true
+}
+
+// outranks reports whether an info that came through a gateway, so that its incarnation is not
+// known, is to be taken. With a lower sequence number than known ones it was overtaken, or the
+// node has started again: only the answer to a ping tells, unless another info has come since
+// the ping was sent.
+func (m *Machine) outranks(p *peer, in Input) bool {
+	latest := p.latest()
+	if in.Info.Sequence >= latest {
+		return true
+	}
+	if in.Kind != Replied {
+		p.stale()
+		return false
+	}
+	if latest != p.asked {
+		return false
+	}
+	for i := range p.rails { // it has started again
+		p.rails[i].sequence = 0
+	}
+	return true
+}
+
+// latest is the sequence number of the latest info from a NID of p, whatever its incarnation.
+func (p *peer) latest() (sequence uint32) {
+	for i := range p.rails {
+		if r := &p.rails[i]; r.state == confirmed {
+			sequence = max(sequence, r.sequence)
+		}
+	}
+	return sequence
 }
 
 // newest is the sequence number of the latest info from a NID of p whose incarnation is known.

@@ -53,6 +53,7 @@ type peer struct {
 	features wire.Features
 	flags    lnet.PeerFlags
 	acked    uint32 // lp_node_seqno: the latest info of ours that it has
+	asked    uint32 // latest, when the last ping was sent
 	room     int    // lp_data_bytes: bytes of its largest info
 
 	data     []wire.NIStatus // the info to merge, with flag DATA_PRESENT

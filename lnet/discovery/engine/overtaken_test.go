@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"testing"
+
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// far is the NID of a node behind gateways: the incarnation of its infos is not known.
+var far = nid.MustParse("10.5.0.2@tcp5")
+
+// farBench is a machine that knows the node at far by an info with sequence number 5.
+func farBench(t *testing.T) (b *bench, at func(sequence uint32, s wire.Status) wire.PingInfo) {
+	t.Helper()
+	b = newBench(t, Limits{})
+	b.step(Input{Kind: RoutesAre, Gateways: []nid.NID{them}, Beyond: []nid.Net{far.Net()}})
+	at = func(sequence uint32, s wire.Status) wire.PingInfo {
+		i := info(full, sequence, far)
+		i.NIs[0].Status = s
+		return i
+	}
+	b.step(pushFrom(far, at(5, wire.StatusUp)))
+	b.settle(at(5, wire.StatusUp))
+	return b, at
+}
+
+// TestOvertakenPush: of two pushes that come by two gateways the newer one may come first. The
+// older one changes nothing, and the node is asked, because it may have started again.
+func TestOvertakenPush(t *testing.T) {
+	spec.Covers(t, "PD-26")
+	for name, c := range map[string]struct {
+		answer wire.PingInfo
+		want   wire.Status
+	}{
+		"overtaken": {info(full, 6, far), wire.StatusUp},
+		"restarted": {info(full, 3, far), wire.StatusUp},
+	} {
+		b, at := farBench(t)
+		b.step(pushFrom(far, at(6, wire.StatusDown)))
+		b.settle(at(6, wire.StatusDown))
+		b.step(pushFrom(far, at(4, wire.StatusUp)))
+		if got := b.status(far); got != wire.StatusDown || b.m.Stats().OldInfos != 1 {
+			t.Errorf("%s: %v by an old info, %d were counted", name, got, b.m.Stats().OldInfos)
+		}
+		if len(b.open) != 1 || b.open[0].Push || b.open[0].To != far {
+			t.Fatalf("%s: %+v is open, want a ping", name, b.open)
+		}
+		b.step(b.reply(c.answer))
+		b.settle(c.answer)
+		if got := b.status(far); got != c.want {
+			t.Errorf("%s: %v after the answer, want %v", name, got, c.want)
+		}
+		b.step(pushFrom(far, at(c.answer.Sequence, wire.StatusDown)))
+		b.settle(at(c.answer.Sequence, wire.StatusDown))
+		if got := b.status(far); got != wire.StatusDown {
+			t.Errorf("%s: %v after a push that is as new as the answer", name, got)
+		}
+	}
+}
+
+// TestOvertakenReply: a push overtakes the answer to a ping, which is older and changes nothing.
+func TestOvertakenReply(t *testing.T) {
+	spec.Covers(t, "PD-26")
+	b, at := farBench(t)
+	b.step(Input{Kind: Refresh, NID: far, Force: true})
+	reply := b.reply(at(5, wire.StatusUp))
+	b.step(pushFrom(far, at(6, wire.StatusDown)))
+	b.step(reply)
+	b.settle(at(6, wire.StatusDown))
+	if got := b.status(far); got != wire.StatusDown {
+		t.Errorf("%v by an old answer", got)
+	}
+	if got := b.m.Stats().OldInfos; got != 1 {
+		t.Errorf("%d old infos were counted, want 1", got)
+	}
+}
