@@ -11,9 +11,9 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// TestLeave: CH-8: a client that leaves while its messages are lost is gone from all servers
-// soon after they arrive again, not after T_evict; then the node can be a client again, at
-// once, and nothing of its earlier connection ends that.
+// TestLeave: CH-8: a client leaves while all messages are lost. All servers forget it soon
+// after messages arrive again, and not only after T_evict. The node can become a client again
+// at once, and late messages of the earlier connection do not end the new one.
 func TestLeave(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	c := newCluster(t, 1)
@@ -60,8 +60,8 @@ func TestLeave(t *testing.T) {
 	c.wantAll(i, servers)
 }
 
-// hangUp closes the connection of a host at once, without waiting for servers, when the
-// fabric runs next. What Close returns is in the result then.
+// hangUp closes the connection of host i, without waiting for the servers, at the next step of
+// the fabric. The result points to the error that Close returns.
 func (c *cluster) hangUp(i int) *error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -70,7 +70,7 @@ func (c *cluster) hangUp(i int) *error {
 	return err
 }
 
-// dialAgain makes a host a client again, which has closed its connection.
+// dialAgain makes a host that has closed its connection a client again.
 func (c *cluster) dialAgain(t *testing.T, i int) {
 	t.Helper()
 	c.hosts[i].Do(func() {
@@ -82,15 +82,15 @@ func (c *cluster) dialAgain(t *testing.T, i int) {
 	})
 }
 
-// TestCloseThenDial: CH-8: a client that closes at once, while nothing arrives, and dials
-// again in the same incarnation of its node is connected, and stays so.
+// TestCloseThenDial: CH-8: a client closes its connection while no message arrives, and dials
+// again at once in the same incarnation of its node. It is connected, and stays connected.
 func TestCloseThenDial(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	c := newCluster(t, 1)
 	c.run(10 * time.Second)
 	const i = servers
 	c.fabric.Cut(sim.Nodes(sim.NodeID(i)), sim.AllNodes)
-	closed, again := c.hangUp(i), c.hangUp(i) // once more says the same, and waits for nothing
+	closed, again := c.hangUp(i), c.hangUp(i) // the second Close returns the same, and does not wait
 	c.dialAgain(t, i)
 	c.run(time.Second)
 	for _, err := range []error{*closed, *again} {

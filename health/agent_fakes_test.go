@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// view is discovery under the control of the test.
+// view is a health.View whose answers the test sets.
 type view struct {
 	c            *cluster
 	alive        []bool

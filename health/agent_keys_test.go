@@ -11,8 +11,8 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// TestAgentsWithKeys: CH-A15: clients with a key of the servers are connected, and others
-// are refused with the reason; keys change while all run, and no client is disconnected.
+// TestAgentsWithKeys: CH-A15: clients that have a key of the servers are connected, and others
+// are refused with a reason. Changing the keys while all run disconnects no client.
 func TestAgentsWithKeys(t *testing.T) {
 	spec.Covers(t, "CH-A15")
 	keys := func(letters string) (keys keyring.Keys) {

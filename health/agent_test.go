@@ -37,12 +37,12 @@ type cluster struct {
 	stores  []*store
 	conns   []*health.Connection
 	tables  []*portals.Table
-	bare    []bool                // hosts that are started without a client from now on
-	ping    map[int]time.Duration // T_ping of clients that are started from now on; none: the default
-	keys    map[int]keyring.Keys  // of hosts that are started from now on
+	bare    []bool                // by host: it is started without a client from now on
+	ping    map[int]time.Duration // by host: T_ping of the clients that are started from now on; the default if missing
+	keys    map[int]keyring.Keys  // by host: the keys of agents that are started from now on
 	events  [][]health.Event
 	told    [][]health.ClientEvent
-	log     bytes.Buffer // of servers
+	log     bytes.Buffer // what the servers log
 }
 
 func newCluster(t *testing.T, clients int) *cluster {
@@ -68,7 +68,7 @@ func newCluster(t *testing.T, clients int) *cluster {
 	return c
 }
 
-// boot starts a host's stack. On servers the time of the wall is that of the fabric.
+// boot starts the stack of a host. The wall clock of a server follows the time of the fabric.
 func (c *cluster) boot(h, _ *simlnd.Host) {
 	node, err := lnetsim.NewStack(h, lnetsim.StackConfig{})
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *cluster) boot(h, _ *simlnd.Host) {
 	}
 }
 
-// wall is the time of the wall.
+// wall returns the time of the wall clock.
 func (c *cluster) wall() time.Time { return time.Unix(1e9, 0).Add(c.fabric.Now()) }
 
 func (c *cluster) run(d time.Duration) {
@@ -107,7 +107,7 @@ func (c *cluster) run(d time.Duration) {
 	}
 }
 
-// discover tells all live servers that one is dead, or back.
+// discover tells all live servers that server i is dead, or alive again.
 func (c *cluster) discover(i int, alive bool) {
 	for k, v := range c.views {
 		if v.alive[i] = alive; !alive {
@@ -119,7 +119,7 @@ func (c *cluster) discover(i int, alive bool) {
 	}
 }
 
-// count is how often a client was told of a kind of event.
+// count returns how many events of a kind client i has reported.
 func (c *cluster) count(i int, k health.ClientEventKind) (n int) {
 	for _, e := range c.told[i] {
 		if e.Kind == k {
@@ -129,7 +129,8 @@ func (c *cluster) count(i int, k health.ClientEventKind) (n int) {
 	return n
 }
 
-// wantAll fails unless a client is connected to the given number of servers, which all agree.
+// wantAll fails unless client i is connected to n servers, and all of these agree on its
+// master.
 func (c *cluster) wantAll(i, n int) {
 	c.t.Helper()
 	st := c.conns[i].Status()
@@ -162,7 +163,7 @@ func TestAgents(t *testing.T) {
 	c.evictByHand(t)
 	c.leaveOne(t)
 	for i, a := range c.agents[:servers] {
-		for range 2 { // once more does nothing
+		for range 2 { // the second time changes nothing
 			c.hosts[i].Do(func() {
 				if err := a.Close(t.Context()); err != nil {
 					t.Error(err)
@@ -226,7 +227,7 @@ func (c *cluster) loseMaster(t *testing.T, last int) {
 	}
 }
 
-// changeList takes a server out of the list, and puts it back.
+// changeList removes a server from the list of servers, and adds it again.
 func (c *cluster) changeList(last int) {
 	for _, list := range [][]nid.NID{c.ids[:2], c.ids} {
 		for k, a := range c.agents[:2] {
@@ -283,8 +284,8 @@ func (c *cluster) leaveOne(t *testing.T) {
 	}
 }
 
-// TestAgentStore: a store that cannot save refuses new connections and keeps the
-// old ones, and one that cannot be read keeps a server from starting.
+// TestAgentStore: a server whose store cannot save refuses new connections and keeps the
+// existing ones. A server whose store cannot be read does not start.
 func TestAgentStore(t *testing.T) {
 	c := newCluster(t, 2)
 	c.run(4 * time.Second)
@@ -315,18 +316,18 @@ func TestAgentStore(t *testing.T) {
 	}
 }
 
-// TestRestoredTombstones: CH-65: tombstones expire in their order, whatever the order in which a
-// store has them.
+// TestRestoredTombstones: CH-65: restored tombstones expire in the order of their times,
+// whatever the order in which the store returns them.
 func TestRestoredTombstones(t *testing.T) {
 	spec.Covers(t, "CH-65")
 	c := newCluster(t, 0)
 	c.run(time.Second)
 	const tombstones, apart = 16, 10 * time.Second
 	for i := range tombstones {
-		id := health.ClientID{byte(tombstones - i)} // the last in the order of ids is the first to end
+		id := health.ClientID{byte(tombstones - i)} // the tombstone with the highest id expires first
 		c.stores[0].tombstones[id] = health.Tombstone{Client: id, Incarnation: 1, Until: c.wall().Add(time.Duration(i+1) * apart)}
 	}
-	for k := range c.stores { // an answer of another one puts them in order
+	for k := range c.stores { // the other servers are dead: the answer of one would sort the tombstones
 		c.fabric.Kill(sim.NodeID(k))
 	}
 	c.fabric.Start(0, false)

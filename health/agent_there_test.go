@@ -29,9 +29,9 @@ func (c *cluster) chatter(i int, to nid.NID, d time.Duration) {
 	}
 }
 
-// TestNodeTalksOn: CH-8, CH-10: a client that has ended is evicted everywhere within 2·T_evict and
-// two ticks, although its node goes on sending to its master: after its farewell was lost, and
-// after the node was restarted without it.
+// TestNodeTalksOn: CH-8, CH-10: a client has ended while its node goes on sending other
+// messages to the master. It is evicted everywhere within 2·T_evict and two ticks, both when
+// its farewell was lost, and when its node was restarted without the client.
 func TestNodeTalksOn(t *testing.T) {
 	spec.Covers(t, "CH-8", "CH-10")
 	for _, test := range []struct {

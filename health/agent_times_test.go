@@ -10,8 +10,9 @@ import (
 	"ulnet/health"
 )
 
-// TestAgentsOfOtherTimes: a client that is too slow for all servers is connected nowhere, and
-// reports why with both numbers. One that is quicker than the rest is served as usual.
+// TestAgentsOfOtherTimes: a client whose time-outs are too long for all servers is connected to
+// none of them, and reports the reason with both times. A client with shorter time-outs than
+// the rest is accepted as usual.
 func TestAgentsOfOtherTimes(t *testing.T) {
 	c := newCluster(t, 2)
 	slow, quick := servers, servers+1

@@ -10,7 +10,7 @@ import (
 	"ulnet/portals/portalstest"
 )
 
-// TestStartOnBareNode: agents need a node with 0@lo and discovery.
+// TestStartOnBareNode: an agent starts only on a node that has 0@lo and discovery.
 func TestStartOnBareNode(t *testing.T) {
 	spec.Covers(t, "CH-73")
 	servers := []nid.NID{nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")}

@@ -9,9 +9,9 @@ import (
 	"ulnet/portals/portalstest"
 )
 
-// TestConfigReachesMachine: each field that an agent's configuration shares with that of its
-// machine is handed on. All other fields of the machine's configuration are bounds that no
-// program has needed, or are set by the agent.
+// TestConfigReachesMachine: each field that the configuration of an agent shares with that of
+// its machine is passed on. The machine's other fields are bounds that no program has needed to
+// change, or are set by the agent.
 func TestConfigReachesMachine(t *testing.T) {
 	keys, err := keyring.NewKeys([]byte("a key of the cluster"))
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 
 var first, second, third = nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp"), nid.MustParse("10.0.0.3@tcp")
 
-// TestLonelyLog: the log names the servers that refused, the reasons, and the remedy for a clock.
+// TestLonelyLog: the log of a client that no server accepts names the servers, their reasons,
+// and the remedy for a wrong clock.
 func TestLonelyLog(t *testing.T) {
 	var b bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&b, nil))
@@ -28,7 +29,7 @@ func TestLonelyLog(t *testing.T) {
 	}
 }
 
-// TestOtherTimesLog: the log has the remedy.
+// TestOtherTimesLog: the log of a client whose times the servers refuse names the remedy.
 func TestOtherTimesLog(t *testing.T) {
 	var b bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&b, nil))
@@ -45,7 +46,7 @@ func TestOtherTimesLog(t *testing.T) {
 	}
 }
 
-// TestSupersededLog: the log says where the later incarnation runs.
+// TestSupersededLog: the log of a superseded client names the node of the later incarnation.
 func TestSupersededLog(t *testing.T) {
 	var text bytes.Buffer
 	logSuperseded(slog.New(slog.NewTextHandler(&text, nil)), &ClientEvent{Peer: nid.MustParse("10.1.0.9@tcp"), Server: first})

@@ -6,8 +6,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestHistory: CH-61: the latest evictions are remembered in order, in a ring of bounded size, and
-// can be filtered.
+// TestHistory: CH-61: the history has the latest evictions in order, in a ring of bounded size,
+// and can be filtered.
 func TestHistory(t *testing.T) {
 	spec.Covers(t, "CH-61")
 	var h history

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestEvictStopped: each order to evict a client is answered once, also by an
-// agent that has stopped, which has no clients.
+// TestEvictStopped: each order to evict a client is answered once, also by an agent that has
+// been stopped and has no clients any more.
 func TestEvictStopped(t *testing.T) {
 	spec.Covers(t, "CH-73")
 	c := newCluster(t, 1)

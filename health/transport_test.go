@@ -13,7 +13,7 @@ import (
 	"ulnet/portals"
 )
 
-// sink is a driver that never finishes a message.
+// sink is a driver that never finishes sending a message.
 type sink struct {
 	up   lnd.Upcalls
 	held []*lnd.Message
@@ -31,8 +31,9 @@ func (*sink) Recv(*lnd.Delivery) {}
 
 func (*sink) Shutdown(context.Context) error { return nil }
 
-// TestSendingIsBounded: G-CH-1: messages to peers that do not accept them hold at most maxSending
-// bytes. Further messages are dropped, and counted, until one of them is finished.
+// TestSendingIsBounded: G-CH-1: messages to peers that do not accept them hold at most
+// maxSending bytes. Further messages are dropped and counted until one of the earlier ones is
+// finished.
 func TestSendingIsBounded(t *testing.T) {
 	spec.Covers(t, "CH-73", "G-CH-1")
 	node, net := lnet.New(lnet.Config{Clock: machine.RealClock()}), new(sink)

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// BenchmarkSave saves new connections with a thousand in flight: records a second,
-// and how long they take, each from Save to its callback. With a delay each commit
-// takes so much longer, as on a slower disk.
+// BenchmarkSave saves new connections, a thousand at a time. It reports the records per second,
+// and the time from Save to the callback. A delay is added to each commit, to simulate a slower
+// disk.
 func BenchmarkSave(b *testing.B) {
 	for _, bench := range []struct {
 		delay    time.Duration
@@ -34,8 +34,8 @@ func BenchmarkSave(b *testing.B) {
 	}
 }
 
-// BenchmarkSaveAgain saves connections that are there already, in any order, which
-// is what happens when a master has died.
+// BenchmarkSaveAgain saves connections that are in the store already, in random order, as
+// happens when a master has died.
 func BenchmarkSaveAgain(b *testing.B) {
 	const existing = 100_000
 	s := open(b, dbPath(b))
@@ -63,8 +63,8 @@ func fill(b *testing.B, s *Store, n int) {
 	group.Wait()
 }
 
-// flood saves n records, clients from first on or (negative) any of so many, with
-// at most a thousand under way.
+// flood saves n records, at most a thousand at a time: of the clients from first on, or of any
+// -first clients if first is negative.
 func flood(b *testing.B, s *Store, first, n int) []time.Duration {
 	const window = 1000
 	took := make([]time.Duration, n)
@@ -91,8 +91,8 @@ func flood(b *testing.B, s *Store, first, n int) []time.Duration {
 	return took
 }
 
-// BenchmarkDisk is what a commit of some hundred records cannot do without: to write
-// and sync 64 KiB, then a page. What the disk needs for it bounds what Save can do.
+// BenchmarkDisk measures the disk operations that a commit of some hundred records needs at
+// least: write and sync 64 KiB, then one page. Save cannot be quicker.
 func BenchmarkDisk(b *testing.B) {
 	f, err := os.Create(dbPath(b))
 	if err != nil {

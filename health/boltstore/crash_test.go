@@ -17,8 +17,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// strace runs the worker under strace and returns what it has said, how it ended,
-// and the system calls that strace wrote down.
+// strace runs the worker under strace. It returns what the worker printed, how it ended, and
+// the system calls that strace recorded.
 func strace(t *testing.T, path string, rounds int, args ...string) (said []string, state *os.ProcessState, calls string) {
 	t.Helper()
 	tool, err := exec.LookPath("strace")
@@ -54,11 +54,11 @@ func strace(t *testing.T, path string, rounds int, args ...string) (said []strin
 	return said, cmd.ProcessState, string(b)
 }
 
-// books are what the worker was told about each client.
+// books are the callbacks that the worker reported for each client.
 type books struct {
-	incarnations map[int]uint64 // the latest that was saved, 0 once it was removed
-	tombstones   map[int]uint64 // the latest that was removed
-	rounds       map[int]int    // how many of its calls were called back
+	incarnations map[int]uint64 // the latest incarnation that was saved, 0 after it was removed
+	tombstones   map[int]uint64 // the latest incarnation that was removed
+	rounds       map[int]int    // how many calls for the client were called back
 }
 
 func read(t *testing.T, said []string) books {
@@ -87,8 +87,8 @@ func read(t *testing.T, said []string) books {
 	return b
 }
 
-// check compares what is there after the worker has died with its books. What it
-// was not told any more may have happened or not: the next round.
+// check compares the database after the worker was killed with its books. Calls whose callback
+// was not reported, those of the next round, may have had an effect or not.
 func (b *books) check(t *testing.T, path string, rounds int) {
 	t.Helper()
 	s, err := Open(Config{Path: path})
@@ -113,7 +113,7 @@ func (b *books) check(t *testing.T, path string, rounds int) {
 	}
 	for n := range workerClients {
 		incarnation, round := b.incarnations[n], b.rounds[n]
-		next := uint64(0) // if the round that was not called back is there
+		next := uint64(0) // 1 if the round that was not called back is in the database
 		if step(n, round) {
 			next = uint64(round + 1)
 		}
@@ -126,8 +126,8 @@ func (b *books) check(t *testing.T, path string, rounds int) {
 	}
 }
 
-// TestCrash: CH-4, CH-65, CH-66: a process that is killed as it enters any one of
-// its writes, or syncs, loses nothing that was called back.
+// TestCrash: CH-4, CH-65, CH-66: a process that is killed at the start of any one of its writes
+// or syncs loses no record whose callback it had called.
 func TestCrash(t *testing.T) {
 	spec.Covers(t, "CH-4", "CH-65", "CH-66")
 	for _, phase := range []struct {
@@ -173,7 +173,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// crash has a worker killed, and looks at what it leaves.
+// crash has strace kill a worker at the injected system call, and checks the database.
 func crash(t *testing.T, path string, rounds int, inject string) {
 	t.Helper()
 	said, state, _ := strace(t, path, rounds, "-e", inject)
@@ -184,8 +184,8 @@ func crash(t *testing.T, path string, rounds int, inject string) {
 	b.check(t, path, rounds)
 }
 
-// syncedFirst looks whether all that was written is synced when a callback speaks: a
-// process that is killed would not miss it.
+// syncedFirst checks that all writes before each callback were synced: killing the process
+// would not show a missing sync.
 func syncedFirst(t *testing.T, trace string, callbacks int) {
 	t.Helper()
 	dirty, spoke := false, 0
@@ -207,8 +207,8 @@ func syncedFirst(t *testing.T, trace string, callbacks int) {
 	}
 }
 
-// ofOneThread counts the calls of the one thread that makes any: strace counts for
-// each thread, so that with two it would kill the wrong one.
+// ofOneThread counts a system call, and fails unless one thread alone makes it. strace counts
+// per thread, and would inject the fault at another call if there were two.
 func ofOneThread(t *testing.T, trace, call string) (n int) {
 	t.Helper()
 	threads := make(map[string]bool)
@@ -226,18 +226,18 @@ func ofOneThread(t *testing.T, trace, call string) (n int) {
 
 var traced = regexp.MustCompile(`(?m)^(\d+) +(\w+)\(`)
 
-// TestDiskFails: an error of the system reaches every caller whose record is in the
-// commit, what was there stays, and when the error is gone records are saved again.
+// TestDiskFails: an error of the disk reaches every caller whose record is in the failed
+// commit. Earlier records stay, and when the error has ended records are saved again.
 func TestDiskFails(t *testing.T) {
 	for _, tt := range []struct{ call, errno, when, text string }{
 		{"pwrite64", "ENOSPC", "7..9", syscall.ENOSPC.Error()},
 		{"pwrite64", "EROFS", "7..9", syscall.EROFS.Error()},
-		{"fdatasync", "EIO", "3..4", syscall.EIO.Error()}, // of data
-		{"fdatasync", "EIO", "4", syscall.EIO.Error()},    // of what makes the data count
+		{"fdatasync", "EIO", "3..4", syscall.EIO.Error()}, // the sync of the data
+		{"fdatasync", "EIO", "4", syscall.EIO.Error()},    // the sync of the meta page, which makes the commit valid
 	} {
 		t.Run(tt.call+" "+tt.errno+" "+tt.when, func(t *testing.T) {
 			path := dbPath(t)
-			if err := open(t, path).Close(); err != nil { // made without failures
+			if err := open(t, path).Close(); err != nil { // creates the database before the fault begins
 				t.Fatal(err)
 			}
 			said, state, calls := strace(t, path, workerRounds, "-e", fmt.Sprintf("inject=%s:error=%s:when=%s", tt.call, tt.errno, tt.when))

@@ -37,7 +37,7 @@ func whole(t testing.TB, records int) []byte {
 	return used(b)
 }
 
-// edited changes the file of a database by bbolt.
+// edited returns the bytes of a database after f has changed it with bbolt.
 func edited(t testing.TB, b []byte, f func(*bbolt.Tx) error) []byte {
 	t.Helper()
 	path := dbPath(t)
@@ -57,8 +57,8 @@ func edited(t testing.TB, b []byte, f func(*bbolt.Tx) error) []byte {
 	return b
 }
 
-// TestDamage: a damaged file is set aside as it is, said to be so, and another one
-// takes its place.
+// TestDamage: a damaged file is renamed with its content unchanged, this is reported, and a new
+// file takes its place.
 func TestDamage(t *testing.T) {
 	const records = 500
 	sound := whole(t, records)
@@ -69,8 +69,8 @@ func TestDamage(t *testing.T) {
 		"cut":       sound[:4*4096],
 		"cut short": sound[:2*4096],
 		"a bit of a record": func() []byte {
-			// Pages that are free may hold the record too; which copy counts depends on
-			// how saves fell together.
+			// Free pages may hold copies of the record as well, and which page is in use depends on how
+			// the saves were grouped into commits: all copies are changed.
 			return bytes.ReplaceAll(sound, []byte("host77"), []byte("iost77"))
 		}(),
 		"zeros":      make([]byte, len(sound)),
@@ -83,11 +83,11 @@ func TestDamage(t *testing.T) {
 			b := tx.Bucket(clientsBucket)
 			return b.Put([]byte{1, 0, 0, 0, 0, 0, 0, 0}, bytes.Clone(b.Get(first)))
 		}),
-		"out of order": func() []byte { // the records themselves are whole
+		"out of order": func() []byte { // each record by itself is sound
 			seventh := id(6)
 			return bytes.ReplaceAll(sound, append([]byte{0, 0, 0, 0, 0, 0, 0, 7}, seventh[:]...), append([]byte{0, 0, 0, 0, 0, 0, 9, 9}, seventh[:]...))
 		}(),
-		"a record gone": edited(t, sound, func(tx *bbolt.Tx) error { // as when a page says that it has one less
+		"a record gone": edited(t, sound, func(tx *bbolt.Tx) error { // as if the count of a page were one too low
 			tally := appendCounts(nil, counts{uint64(tx.ID()), records, 1})
 			return errors.Join(tx.Bucket(clientsBucket).Delete(first), tx.Bucket(metaBucket).Put(countsKey, tally))
 		}),
@@ -95,7 +95,7 @@ func TestDamage(t *testing.T) {
 			return tx.Bucket(metaBucket).Put(countsKey, appendCounts(nil, counts{uint64(tx.ID()), records, 2}))
 		}),
 		"tally": edited(t, sound, func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(countsKey, make([]byte, countsSize)) }),
-		"latest meta page": func() []byte { // bbolt would take the commit before
+		"latest meta page": func() []byte { // without the check bbolt would use the commit before
 			b := bytes.Clone(sound)
 			copy(b[pageHeader+4096:], bytes.Repeat([]byte{1}, metaSize))
 			return b
@@ -135,8 +135,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestEarlierVersion: a file that a version without tallies has made, or written to, is
-// read: its tally is of an earlier commit then, if there is one.
+// TestEarlierVersion: a file is read that was written by a version without tallies. Its tally,
+// if any, belongs to an earlier commit.
 func TestEarlierVersion(t *testing.T) {
 	const records = 3
 	sound := whole(t, records)
@@ -164,8 +164,8 @@ func TestEarlierVersion(t *testing.T) {
 	}
 }
 
-// TestDamageAtRandom: whatever is written over the file, this process lives, and
-// what it loads is what was saved.
+// TestDamageAtRandom: whatever bytes of the file are overwritten, the process does not crash,
+// and it loads no record that was not saved.
 func TestDamageAtRandom(t *testing.T) {
 	if testing.Short() {
 		t.Skip("TestSweep damages less at a time")
@@ -177,7 +177,7 @@ func TestDamageAtRandom(t *testing.T) {
 	found := 0
 	for round := range rounds {
 		b := bytes.Clone(sound)
-		at, n := r.IntN(64<<10), 1+r.IntN(3000) // most of the file is not used yet
+		at, n := r.IntN(64<<10), 1+r.IntN(3000) // bbolt does not use most of the file yet
 		for i := at; i < min(at+n, len(b)); i++ {
 			b[i] = byte(r.Uint32())
 		}
@@ -198,7 +198,7 @@ func TestDamageAtRandom(t *testing.T) {
 				t.Fatalf("round %d: %d records in a new database", round, len(records))
 			}
 		}
-		for _, got := range records { // what was spoilt may be a free page
+		for _, got := range records { // the overwritten page may have been free
 			if n := int(got.Epoch); got.Client != id(n) || got.Name != fmt.Sprintf("host%d", n) {
 				t.Fatalf("round %d: loaded %+v", round, got)
 			}
@@ -212,7 +212,7 @@ func TestDamageAtRandom(t *testing.T) {
 	}
 }
 
-// TestSetAsideTwice: one damaged file does not take the place of another.
+// TestSetAsideTwice: the second damaged file does not replace the first one.
 func TestSetAsideTwice(t *testing.T) {
 	path := dbPath(t)
 	now := func(c *Config) { c.Now = func() time.Time { return time.Unix(1_700_000_000, 0) } }
@@ -266,7 +266,7 @@ func TestNotChecked(t *testing.T) {
 	}
 }
 
-// TestCheckCrashes: a check that crashes has found damage.
+// TestCheckCrashes: a check process that crashes counts as damage of the file.
 func TestCheckCrashes(t *testing.T) {
 	for _, end := range []string{"echo 'panic: page 7' >&2; exit 2", "kill -SEGV $$", "kill -BUS $$"} {
 		path := dbPath(t)
@@ -282,7 +282,7 @@ func TestCheckCrashes(t *testing.T) {
 	}
 }
 
-// TestChild: what the check says, and that other arguments are not for it.
+// TestChild: the exit codes of the check process, and that Child ignores other arguments.
 func TestChild(t *testing.T) {
 	path := dbPath(t)
 	if err := os.WriteFile(path, whole(t, 3), 0o600); err != nil {
@@ -305,8 +305,8 @@ func TestChild(t *testing.T) {
 	}
 }
 
-// TestCheckedWithoutProgram: a program whose file is gone, as while it is updated,
-// has records checked all the same.
+// TestCheckedWithoutProgram: records are checked although the file of the program has been
+// removed, as during an update.
 func TestCheckedWithoutProgram(t *testing.T) {
 	path := dbPath(t)
 	if err := os.WriteFile(path, whole(t, 3), 0o600); err != nil {
@@ -327,8 +327,8 @@ func TestCheckedWithoutProgram(t *testing.T) {
 	}
 }
 
-// TestMainWithoutChild: a process that was started to check a database, and opens it
-// instead, does not start another one.
+// TestMainWithoutChild: the check process is the same program. If its main does not call Child
+// and opens the database, Open fails and does not start another process.
 func TestMainWithoutChild(t *testing.T) {
 	path := dbPath(t)
 	if err := os.WriteFile(path, whole(t, 3), 0o600); err != nil {

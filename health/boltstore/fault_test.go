@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// spoiled is a store whose file was damaged while it is open.
+// spoiled returns a store whose file is damaged while it is open.
 func spoiled(t *testing.T, spoil func(path string, size int64) error) (s *Store, path string, sound []byte, log *bytes.Buffer) {
 	t.Helper()
 	path, log = dbPath(t), new(bytes.Buffer)
@@ -31,8 +31,8 @@ func spoiled(t *testing.T, spoil func(path string, size int64) error) (s *Store,
 	return s, path, sound, log
 }
 
-// spoils are what happens to a file that is open: a page that cannot be read ends a
-// process as the end of the file does, with SIGBUS.
+// spoils damage a file that is open. A page that cannot be read raises SIGBUS, as an access
+// behind the end of the file does: truncating the file simulates it.
 var spoils = map[string]func(path string, size int64) error{
 	"no pages":  func(path string, _ int64) error { return os.Truncate(path, 0) },
 	"few pages": func(path string, _ int64) error { return os.Truncate(path, 3*4096) },
@@ -51,8 +51,8 @@ func overwrite(path string, at int64, b []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// TestFault: a file that cannot be read any more while it is open, or is not what was
-// written, ends no process. Load says so, and all is there when the file is well again.
+// TestFault: a file that becomes unreadable, or is overwritten, while it is open does not end
+// the process. Load reports an error, and returns all records when the file is repaired.
 func TestFault(t *testing.T) {
 	for name, spoil := range spoils {
 		t.Run(name, func(t *testing.T) {
@@ -77,8 +77,8 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// TestFaultOnSave: the save that meets damage may fail, the next one is saved; the file is
-// set aside then, which is said, or has all records.
+// TestFaultOnSave: the save that finds the damage may fail, and the next one succeeds. The file
+// has then been set aside, which is reported, or it has all records.
 func TestFaultOnSave(t *testing.T) {
 	for name, spoil := range spoils {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestFaultOnSave(t *testing.T) {
 			}
 			st := s.Stats()
 			if st.SetAside == "" {
-				st = again.Stats() // it was found at the next start
+				st = again.Stats() // the next start found the damage
 			} else if !strings.Contains(log.String(), "damaged: they are set aside") {
 				t.Errorf("it says: %s", log)
 			}
@@ -106,10 +106,11 @@ func TestFaultOnSave(t *testing.T) {
 	}
 }
 
-// TestRemoved: a file that is removed while it is open is missed when it is opened again.
+// TestRemoved: a store notices that its file was removed while it was open when it opens the
+// file again.
 func TestRemoved(t *testing.T) {
 	s, _, _, log := spoiled(t, func(path string, _ int64) error { return errors.Join(os.Truncate(path, 0), os.Remove(path)) })
-	_ = wait(func(done func(error)) { s.Save(record(1, 2), done) }) // it fails, and has the file opened again
+	_ = wait(func(done func(error)) { s.Save(record(1, 2), done) }) // the failure makes the store open the file again
 	save(t, s, record(2, 2))
 	if st := s.Stats(); !strings.Contains(st.Damage, "removed") || !strings.Contains(log.String(), "is gone, and begins anew") {
 		t.Errorf("%+v: %s", st, log)
@@ -119,7 +120,7 @@ func TestRemoved(t *testing.T) {
 	}
 }
 
-// TestPause: a file that cannot be opened is not checked over and over for each call.
+// TestPause: a file that cannot be opened is not checked again at every call.
 func TestPause(t *testing.T) {
 	path, checks := dbPath(t), 0
 	bad := errors.New("a bad day")
@@ -151,11 +152,11 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestDurable: the name of a new database, and of one that is set aside, is synced before
-// anything is saved: after a power failure the file could be gone else.
+// TestDurable: the directory is synced before any record is saved, both for a new database and
+// for one that was set aside. Without that the file could be missing after a power failure.
 func TestDurable(t *testing.T) {
 	path := dbPath(t)
-	var synced []string // what the directory had when it was synced
+	var synced []string // the files in the directory at the time of each sync
 	watch := func(c *Config) {
 		c.syncDir = func(dir string) error {
 			names, err := filepath.Glob(dir + "/*")

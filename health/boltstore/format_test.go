@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestFormat: the bytes of version 1, which later versions have to read.
+// TestFormat: the bytes of version 1 of the format, which later versions have to read.
 func TestFormat(t *testing.T) {
 	r := health.Record{
 		Client: health.ClientID{0xC1, 15: 0x1C}, Incarnation: 0x0102030405060708, Epoch: 0x0A0B0C0D, Master: master,
@@ -55,8 +55,8 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// FuzzRecord: any bytes are a record or an error, and one that is read is written
-// the same.
+// FuzzRecord: any bytes either decode as a record or give an error, and a decoded record is
+// encoded to the same bytes.
 func FuzzRecord(f *testing.F) {
 	for n := range 3 {
 		r := record(n, 1)
@@ -83,7 +83,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// sealed appends the checksum, so that what is below it is looked at.
+// sealed appends the checksum, so that the decoder examines the body.
 func sealed(body []byte) []byte {
 	b := append([]byte(nil), body...)
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))

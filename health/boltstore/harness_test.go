@@ -26,7 +26,7 @@ func id(n int) (c health.ClientID) {
 	return c
 }
 
-// record makes the record of client n in one of its lives.
+// record returns the record of an incarnation of client n.
 func record(n int, incarnation uint64) health.Record {
 	r := health.Record{
 		Client: id(n), Incarnation: incarnation, Master: master, Epoch: uint32(n), Name: fmt.Sprintf("host%d", n),
@@ -58,7 +58,7 @@ func open(t testing.TB, path string, change ...func(*Config)) *Store {
 
 func dbPath(t testing.TB) string { return filepath.Join(t.TempDir(), "connections.db") }
 
-// wait calls f with a callback and returns what that is called with.
+// wait calls f with a callback, waits for the callback, and returns its error.
 func wait(f func(done func(error))) error {
 	c := make(chan error, 1)
 	f(func(err error) { c <- err })
@@ -83,7 +83,8 @@ func remove(t testing.TB, s *Store, tombstones ...health.Tombstone) {
 	}
 }
 
-// want compares what is there with what should be, in any order.
+// want compares the contents of the store with the expected records and tombstones, in any
+// order.
 func want(t testing.TB, s *Store, records []health.Record, tombstones []health.Tombstone) {
 	t.Helper()
 	gotRecords, gotTombstones, err := s.Load()

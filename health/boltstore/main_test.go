@@ -7,9 +7,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test binary be what it starts: the check of a file, the
-// process that the crash test kills, that which damages files, and one that checks a file
-// beside other memory.
+// TestMain also serves as the main function of the processes that the tests start: the check of
+// a file, the worker of the crash test, the sweeper, and the check beside other memory.
 func TestMain(m *testing.M) {
 	if code, asked := Child(os.Args[1:], os.Stdout); asked {
 		os.Exit(code)
@@ -23,7 +22,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 5 && os.Args[1] == sweeperVerb {
 		os.Exit(sweeper(os.Args[2], os.Args[3], os.Args[4], os.Stdout))
 	}
-	// Under the race detector a process ends a second later, and there are many.
+	// The race detector makes every process wait a second at its exit, and the tests start many.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")); err != nil {
 		panic(err)
 	}

@@ -13,12 +13,12 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// neighbourVerb has the test binary check a file while other memory of the process lies
+// neighbourVerb makes the test binary check a file while other memory of the process is mapped
 // behind it.
 const neighbourVerb = "boltstore-neighbour"
 
-// beside checks a file behind which zeros are mapped: Linux puts a mapping right below the
-// one before.
+// beside checks a file with a mapping of zeros behind it: Linux places each new mapping right
+// below the one before.
 func beside(path string, out io.Writer) int {
 	if _, err := syscall.Mmap(-1, 0, 4<<20, syscall.PROT_READ, syscall.MAP_ANON|syscall.MAP_PRIVATE); err != nil {
 		fmt.Fprintln(out, err)
@@ -31,7 +31,7 @@ func beside(path string, out io.Writer) int {
 	return exitSound
 }
 
-// branches returns the numbers of the branch pages of a sound file that are in use.
+// branches returns the numbers of the branch pages that a sound file uses.
 func branches(t *testing.T, b []byte) (pages []int) {
 	t.Helper()
 	edited(t, b, func(tx *bbolt.Tx) error {
@@ -47,8 +47,8 @@ func branches(t *testing.T, b []byte) (pages []int) {
 	return pages
 }
 
-// TestKeyOutsideFile: a branch page whose first key is said to lie behind the end of the file
-// is found: what would be read there belongs to something else.
+// TestKeyOutsideFile: the check finds a branch page whose first key has an offset beyond the
+// end of the file. Reading the key would read other memory of the process.
 func TestKeyOutsideFile(t *testing.T) {
 	b := whole(t, 300)
 	self, err := os.Executable()
@@ -61,7 +61,7 @@ func TestKeyOutsideFile(t *testing.T) {
 	}
 	for _, page := range pages {
 		damaged := bytes.Clone(b)
-		damaged[page*os.Getpagesize()+pageHeader+2] |= 1 << 2 // of its place: 256 KiB further
+		damaged[page*os.Getpagesize()+pageHeader+2] |= 1 << 2 // the offset of the key grows by 256 KiB
 		path := dbPath(t)
 		if err := os.WriteFile(path, damaged, 0o600); err != nil {
 			t.Fatal(err)

@@ -18,8 +18,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestStore: CH-4, CH-65: records and tombstones are there again after a restart,
-// the latest of each client.
+// TestStore: CH-4, CH-65: after a restart the store has the latest record and tombstone of each
+// client.
 func TestStore(t *testing.T) {
 	spec.Covers(t, "CH-4", "CH-65")
 	path := dbPath(t)
@@ -56,8 +56,8 @@ func TestStore(t *testing.T) {
 	want(t, s, []health.Record{record(0, 2), bare, record(2, 2)}, tombstones)
 }
 
-// TestOrder: calls for one client take effect in their order, whichever commit
-// they come into, and callbacks come in the order of the calls.
+// TestOrder: calls for one client take effect in the order in which they were made, whatever
+// commits they are part of, and their callbacks are called in that order.
 func TestOrder(t *testing.T) {
 	path := dbPath(t)
 	s := open(t, path)
@@ -81,7 +81,7 @@ func TestOrder(t *testing.T) {
 			s.Save(record(n, uint64(i)), done)
 		}
 	}
-	if err := s.Close(); err != nil { // after the last callback
+	if err := s.Close(); err != nil { // returns after the last callback
 		t.Fatal(err)
 	}
 	if len(called) != calls {
@@ -102,7 +102,7 @@ func TestOrder(t *testing.T) {
 	want(t, open(t, path), records, nil)
 }
 
-// TestTombstonesEnd: those that are over are not returned, and make room.
+// TestTombstonesEnd: expired tombstones are not returned, and make room for others.
 func TestTombstonesEnd(t *testing.T) {
 	path := dbPath(t)
 	var mu sync.Mutex
@@ -137,8 +137,8 @@ func TestTombstonesEnd(t *testing.T) {
 	}
 }
 
-// TestTombstonesTakenBack: CH-A8, CH-A20: with a time that is over the tombstones of
-// an incarnation and all before it go, also those that wait for the same commit; later lives
+// TestTombstonesTakenBack: CH-A8, CH-A20: a tombstone whose time is over removes the tombstones
+// of that incarnation and all earlier ones, also those in the same commit. Later incarnations
 // and other clients keep theirs.
 func TestTombstonesTakenBack(t *testing.T) {
 	spec.Covers(t, "CH-A8", "CH-A20")
@@ -154,7 +154,7 @@ func TestTombstonesTakenBack(t *testing.T) {
 	}
 	var done sync.WaitGroup
 	done.Add(5)
-	for _, g := range []health.Tombstone{void(1, 6), tombstone(2, 6), void(2, 6), tombstone(2, 4), void(4, 9)} { // perhaps in one commit
+	for _, g := range []health.Tombstone{void(1, 6), tombstone(2, 6), void(2, 6), tombstone(2, 4), void(4, 9)} { // these may share a commit
 		s.Remove(g, func(err error) {
 			if err != nil {
 				t.Error(err)
@@ -170,7 +170,7 @@ func TestTombstonesTakenBack(t *testing.T) {
 	want(t, open(t, path), nil, []health.Tombstone{tombstone(1, 7), tombstone(2, 4), tombstone(3, 5)})
 }
 
-// TestRefused: what cannot be saved for what it is fails alone.
+// TestRefused: a record that is invalid fails alone.
 func TestRefused(t *testing.T) {
 	s := open(t, dbPath(t))
 	var group sync.WaitGroup
@@ -203,11 +203,11 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFull: more than may wait for the disk is refused at once.
+// TestFull: a call is refused at once when too many calls wait for the disk.
 func TestFull(t *testing.T) {
 	s := open(t, dbPath(t), func(c *Config) { c.MaxWaiting = 10 })
 	gate, entered := make(chan struct{}), make(chan struct{})
-	s.Save(record(0, 1), func(error) { close(entered); <-gate }) // the writer stands still
+	s.Save(record(0, 1), func(error) { close(entered); <-gate }) // the writer is blocked in the callback
 	<-entered
 	last := make(chan error, 10)
 	for i := range 10 {
@@ -231,7 +231,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: callers need not know of each other.
+// TestManyAtOnce: many goroutines can use a store at the same time.
 func TestManyAtOnce(t *testing.T) {
 	path := dbPath(t)
 	s := open(t, path)
@@ -257,7 +257,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestInUse: a database that another process has is not waited for for ever.
+// TestInUse: Open gives up after a while if another process has the database open.
 func TestInUse(t *testing.T) {
 	path := dbPath(t)
 	open(t, path)
@@ -276,8 +276,8 @@ func TestNowhere(t *testing.T) {
 	}
 }
 
-// TestNothingToRemove: to remove what is not there needs no disk, and does not say
-// that the disk is well.
+// TestNothingToRemove: removing a client that has no record does not access the disk, and does
+// not count as a sign that the disk works.
 func TestNothingToRemove(t *testing.T) {
 	path := dbPath(t)
 	if err := open(t, path).Close(); err != nil {
@@ -306,8 +306,8 @@ func TestNothingToRemove(t *testing.T) {
 	}
 }
 
-// TestReadOnly: where nothing can be written what is there is known, and each
-// call says why it failed. Some seconds after that has changed connections are saved.
+// TestReadOnly: in a read-only directory the records can be loaded, and each save fails with
+// the reason. A few seconds after the directory became writable connections are saved.
 func TestReadOnly(t *testing.T) {
 	path := dbPath(t)
 	s := open(t, path)

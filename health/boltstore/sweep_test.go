@@ -30,20 +30,20 @@ import (
 const (
 	sweeperVerb = "boltstore-sweeper"
 
-	sweptRecords    = 70 // on several pages
+	sweptRecords    = 70 // enough for several pages
 	sweptTombstones = 20
-	sweptAtOnce     = 1000 // by one process: each file that is damaged stays open
+	sweptAtOnce     = 1000 // files per process: each damaged file stays open
 )
 
 // damage is a way to damage a file.
 type damage struct {
 	at   int
-	kind byte // 'f': flip a bit, 'z': zero a byte, 'c': cut the file there
+	kind byte // 'f': flip a bit, 'z': set a byte to zero, 'c': truncate the file there
 }
 
 func (d damage) String() string { return fmt.Sprintf("%c%d", d.kind, d.at) }
 
-// apply damages a copy of a sound file. It reports false if that changes nothing.
+// apply damages a copy of a sound file. It reports false if the copy is unchanged.
 func (d damage) apply(sound []byte) ([]byte, bool) {
 	if d.kind == 'c' {
 		return sound[:d.at], d.at < len(sound)
@@ -55,9 +55,10 @@ func (d damage) apply(sound []byte) ([]byte, bool) {
 	return b, b[d.at] != sound[d.at]
 }
 
-// sweep lists the damages: at some bytes of what bbolt reads first and a few others; in a
-// long run at the head of every page and more of the others; and with ULNET_LONG=sweep, which
-// takes an hour, at each byte of the first pages and a fifth of the others.
+// sweep lists the damages. By default they cover some bytes of what bbolt reads first and a few
+// others. In a long run they cover the head of every page and more of the other bytes. With
+// ULNET_LONG=sweep, which takes an hour, they cover each byte of the first pages and a fifth of
+// the others.
 func sweep(size int, long string) (all []damage) {
 	stride, cut, heads, whole := 397, 4093, 2*4096, 0
 	switch long {
@@ -79,7 +80,7 @@ func sweep(size int, long string) (all []damage) {
 	return all
 }
 
-// sweeper is the process.
+// sweeper is the main function of the sweeper process.
 func sweeper(path, from, long string, out io.Writer) int {
 	debug.SetMaxStack(maxStack)
 	go boundMemory(16<<20, nil)
@@ -109,7 +110,8 @@ func sweeper(path, from, long string, out io.Writer) int {
 	return 0
 }
 
-// sweepOne does with a file what Open and the check of Open do, and more.
+// sweepOne opens and checks a file as Open does, loads its records, and with write also saves
+// some.
 func sweepOne(path string, write bool, out io.Writer) {
 	records, tombstones, err := inspect(path)
 	switch {
@@ -134,7 +136,7 @@ func sweepOne(path string, write bool, out io.Writer) {
 	fmt.Fprintln(out, "whole")
 }
 
-// reuseTwice uses a database, and looks at what comes of it.
+// reuseTwice uses a database twice, and checks the records that are found the second time.
 func reuseTwice(path string) error {
 	left, err := reuse(path, sweptRecords)
 	if err != nil {
@@ -147,7 +149,8 @@ func reuseTwice(path string) error {
 	return err
 }
 
-// reuse opens a database, loads it, and saves some more.
+// reuse opens a database, loads its records, and saves some more. It returns how many there are
+// now.
 func reuse(path string, records int) (now int, err error) {
 	s, err := Open(Config{Path: path, inspect: func(string) (damage, err error) { return nil, nil }})
 	if err != nil {
@@ -175,7 +178,8 @@ func reuse(path string, records int) (now int, err error) {
 	return records + 30, wait(func(done func(error)) { s.Remove(health.Tombstone{Client: id(-99)}, done) })
 }
 
-// swept makes a database as it is after some time: pages of each kind, free ones too.
+// swept makes a database like one that has been in use for some time, with pages of each kind,
+// also free ones.
 func swept(t *testing.T) (path string, size int) {
 	t.Helper()
 	path = dbPath(t)
@@ -206,18 +210,18 @@ func swept(t *testing.T) (path string, size int) {
 	return path, len(b)
 }
 
-// used returns the pages of a file that bbolt has used: it makes more at once.
+// used returns the part of a file that bbolt has used. bbolt makes files larger than it needs.
 func used(b []byte) []byte {
 	b = bytes.TrimRight(b, "\x00")
 	return append(b, make([]byte, -len(b)&4095)...)
 }
 
-// TestSweep: damage of the file is found, or hurts nothing: no record is lost without a
-// word, and no process ends for it but the check. A byte is spoiled, or the file ends
-// early. In the short form bytes are every third one of the heads of the first two pages and
-// one in 397 of the rest, in a long run every third byte of the heads of all pages and one in 97,
-// and with ULNET_LONG=sweep each byte of the first four pages and of all heads, and one in 5.
-// The file ends where a page does, and at one place in 4093, 997 or 61.
+// TestSweep: each damage of a file either is found or has no effect. No record is lost without
+// a report, and no process crashes but the check. A damage changes one byte, or truncates the
+// file. In the short form these are every third byte of the heads of the first two pages and
+// one byte in 397 of the rest; in a long run every third byte of the heads of all pages and one
+// in 97; and with ULNET_LONG=sweep each byte of the first four pages and of all heads, and one
+// in 5. The file is truncated at the end of each page, and at one offset in 4093, 997 or 61.
 func TestSweep(t *testing.T) {
 	path, size := swept(t)
 	long := os.Getenv("ULNET_LONG")
@@ -237,7 +241,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// sweepFrom runs a sweeper until it ends or crashes, and returns what is left to do.
+// sweepFrom runs a sweeper until it ends or crashes, and returns the number of the damage to go
+// on with.
 func sweepFrom(t *testing.T, path string, all []damage, from int, long string, count map[string]int) (next int) {
 	t.Helper()
 	self, err := os.Executable()
@@ -272,7 +277,8 @@ func sweepFrom(t *testing.T, path string, all []damage, from int, long string, c
 	return next
 }
 
-// crashes reports whether a process has ended as the check does with damage.
+// crashes reports whether a process has ended as the check process does when it crashes on
+// damage.
 func crashes(code int, stderr string) bool {
 	return code == exitCrash || strings.Contains(stderr, "SIG")
 }

@@ -19,20 +19,20 @@ import (
 //	removed N Incarnation
 const (
 	workerVerb    = "boltstore-worker"
-	workerUnlinks = "CONNSTORE_WORKER_UNLINKS" // set: it removes its own program first
+	workerUnlinks = "CONNSTORE_WORKER_UNLINKS" // if set, the worker first removes the file of its own program
 	workerRounds  = 5
 	workerClients = 40
 )
 
-// buried is until when the worker's tombstones are.
+// buried is the time at which the worker's tombstones expire.
 var buried = time.Unix(1<<33, 0)
 
-// step is what the worker does to client n in a round: save it in incarnation round+1, or
-// (false) bury that before.
+// step says what the worker does with client n in a round: it saves incarnation round+1, or
+// (false) buries the incarnation before.
 func step(n, round int) (save bool) { return round == 0 || (n+round)%3 != 0 }
 
-// work is the worker. Each of its rounds is one commit, and its writes are the same
-// in each run.
+// work is the main function of the worker. Each of its rounds is one commit, and it makes the
+// same writes in each run.
 func work(path, rounds string, out io.Writer) int {
 	count, err := strconv.Atoi(rounds)
 	if err != nil {
@@ -44,7 +44,7 @@ func work(path, rounds string, out io.Writer) int {
 			return 1
 		}
 	}
-	runtime.LockOSThread() // the writer's is another one then
+	runtime.LockOSThread() // the writer goroutine then runs on another thread
 	s, err := Open(Config{Path: path, eager: true})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -64,7 +64,7 @@ func work(path, rounds string, out io.Writer) int {
 func workRound(s *Store, round int, out io.Writer) {
 	all := make(chan struct{})
 	left := workerClients
-	s.mu.Lock() // all into one commit
+	s.mu.Lock() // so that all calls of the round share one commit
 	hold := s.waiting
 	for n := range workerClients {
 		incarnation := uint64(round + 1)

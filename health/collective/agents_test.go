@@ -17,7 +17,7 @@ type watched struct {
 	*servers
 	agents []*health.ServerAgent
 	conn   *health.Connection
-	gone   map[int]time.Duration // when servers evicted it
+	gone   map[int]time.Duration // when each server evicted the client
 }
 
 const watchers = 5
@@ -77,9 +77,9 @@ func (w *watched) dial(h *simlnd.Host) {
 	}
 }
 
-// TestEvictWithOneDead: CH-A22, CH-2, CH-28: a client dies while one of five
-// servers is dead: its master evicts it from all others at once, over the tree,
-// and owes it to the dead one for a while only.
+// TestEvictWithOneDead: CH-A22, CH-2, CH-28: a client dies while one of five servers is dead.
+// Its master evicts it from all live servers at once, over the tree, and repeats the eviction
+// for the dead one for a limited time only.
 func TestEvictWithOneDead(t *testing.T) {
 	spec.Covers(t, "CH-2", "CH-28", "CH-A22")
 	w := newWatched(t)
@@ -96,7 +96,7 @@ func TestEvictWithOneDead(t *testing.T) {
 	}
 	w.fabric.Kill(sim.NodeID(dead))
 	w.discover(dead, false, rest...)
-	w.run(10 * time.Second) // the client is connected, nevertheless
+	w.run(10 * time.Second) // the client is connected although one server is dead
 	w.fabric.Kill(watchers)
 	w.run(25 * time.Second)
 	first, last := time.Hour, time.Duration(0)

@@ -12,13 +12,13 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// anAnswer has all parts; golden is its form on the wire.
+// anAnswer has every field set; golden is its encoding.
 var anAnswer = Answer{
 	Absent: []nid.NID{nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")},
 	Reply:  wire.Reply{Evicted: 3, Unknown: 4, Exceptions: []wire.Exception{{Index: 5, Code: health.Newer, Incarnation: 6}}},
 }
 
-// TestAnswer: the form of an answer, and that nothing shorter is one.
+// TestAnswer: the encoding of an answer, and that every shorter prefix is refused.
 func TestAnswer(t *testing.T) {
 	golden := []byte{2, 0, 0, 0}
 	for _, id := range anAnswer.Absent {
@@ -49,8 +49,8 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// FuzzParseAnswer: whatever comes, what is taken fits its bounds and is appended as
-// it was.
+// FuzzParseAnswer: any bytes either are refused or parse as an answer that respects the bounds
+// and is encoded to the same bytes.
 func FuzzParseAnswer(f *testing.F) {
 	f.Add(anAnswer.AppendTo(nil), 6, 2)
 	f.Add((&Answer{}).AppendTo(nil), 1, 1)

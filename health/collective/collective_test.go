@@ -13,8 +13,8 @@ import (
 	"ulnet/scoll"
 )
 
-// TestBroadcast: CH-10, CH-27: all other servers are asked once, with one
-// eviction or a full batch, and their answers are added up. The root is not.
+// TestBroadcast: CH-10, CH-27: all other servers are asked once, with one eviction or with a
+// full batch, and their answers are added up. The root does not ask itself.
 func TestBroadcast(t *testing.T) {
 	spec.Covers(t, "CH-10", "CH-27")
 	s := newServers(t, 12, nil)
@@ -33,9 +33,9 @@ func TestBroadcast(t *testing.T) {
 
 func abs(i int) int { return max(i, -i) }
 
-// TestDead: CH-A22: evict while one of five servers is dead. The broadcast succeeds and lists the
-// dead server as missing, which is asked when it is back. The same holds while its death has not
-// been detected yet.
+// TestDead: CH-A22: a broadcast of evictions while one of five servers is dead succeeds, and
+// lists that server as missing. The server is asked when it is back. The same holds before its
+// death has been detected.
 func TestDead(t *testing.T) {
 	spec.Covers(t, "CH-A22")
 	for root := range 4 {
@@ -54,7 +54,8 @@ func TestDead(t *testing.T) {
 	}
 }
 
-// TestMinority: a server that is alone sends nothing, and misses all others.
+// TestMinority: a server that sees no other server alive sends nothing, and reports all others
+// as missing.
 func TestMinority(t *testing.T) {
 	s := newServers(t, 3, nil)
 	s.discover(1, false, 0)
@@ -65,8 +66,8 @@ func TestMinority(t *testing.T) {
 	}
 }
 
-// TestLate: an answer may take some time. One that takes longer than it may is
-// missing, it alone, wherever in the tree it is.
+// TestLate: a slow answer counts if it comes in time. A server that answers too late is
+// missing, and no other, wherever it is in the tree.
 func TestLate(t *testing.T) {
 	for slow := range 7 {
 		s := newServers(t, 8, nil)
@@ -83,7 +84,7 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// TestUnserved: a server on which nothing answers is missing, those below it in the tree are not.
+// TestUnserved: a server without an agent is missing; the servers below it in the tree are not.
 func TestUnserved(t *testing.T) {
 	for silent := range 7 {
 		s := newServers(t, 8, nil)
@@ -100,8 +101,8 @@ func TestUnserved(t *testing.T) {
 	}
 }
 
-// TestDisagreement: CH-A22, SC-A20: servers that have not heard of a death are
-// asked again, and those that had answered already answer once more.
+// TestDisagreement: CH-A22, SC-A20: if servers disagree about which of them are alive the
+// request is repeated, and servers that have answered already answer once more.
 func TestDisagreement(t *testing.T) {
 	spec.Covers(t, "CH-A22", "SC-A20")
 	s := newServers(t, 6, nil)
@@ -119,8 +120,8 @@ func TestDisagreement(t *testing.T) {
 	s.want(s.broadcast(0, 1), 3, 3, 5)
 }
 
-// TestExceptions: CH-A22: exceptions of several servers are merged by the index of the eviction,
-// and the later one wins.
+// TestExceptions: CH-A22: exceptions of several servers are merged by the index of the
+// eviction, and the later incarnation or choice wins.
 func TestExceptions(t *testing.T) {
 	spec.Covers(t, "CH-A22")
 	s := newServers(t, 5, nil)
@@ -136,8 +137,9 @@ func TestExceptions(t *testing.T) {
 	}
 }
 
-// TestNonsense: a server whose own answer does not parse is missing, and no other. If the answer
-// of a child does not parse that is counted, and its whole subtree is missing.
+// TestNonsense: a server whose own answer does not parse is missing, and no other. If the
+// answer of a child does not parse, that is counted, and the whole subtree of the child is
+// missing.
 func TestNonsense(t *testing.T) {
 	for name, answer := range map[string][]byte{"empty": {}, "text": []byte("evicted, all of them")} {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +152,7 @@ func TestNonsense(t *testing.T) {
 	}
 	s := newServers(t, 8, nil)
 	s.nodes[4].answer = (&wire.Reply{Exceptions: []wire.Exception{{Index: 2, Code: health.Newer}}}).AppendTo(nil)
-	s.want(s.broadcast(0, 2), 6, 4, 5, 6, 7) // it answers an eviction that is not in the request
+	s.want(s.broadcast(0, 2), 6, 4, 5, 6, 7) // the server's answer names an eviction that is not in the request
 	if s.nodes[0].b.Stats().BadAnswers != 1 {
 		t.Errorf("%+v", s.nodes[0].b.Stats())
 	}
@@ -185,18 +187,18 @@ func TestUnsent(t *testing.T) {
 	}
 }
 
-// runFor runs for a second.
+// runFor runs virtual time for a second, and returns how often the callback was called.
 func (s *servers) runFor(done *int) int {
 	s.run(time.Second)
 	return *done
 }
 
-// TestSetServers: CH-A22: a changed list reaches others as they change, too, and
-// until then they are missing, not wrong.
+// TestSetServers: CH-A22: after its list of servers changed, a server reaches the others when
+// their lists have changed as well. Until then they are missing, and nothing else goes wrong.
 func TestSetServers(t *testing.T) {
 	spec.Covers(t, "CH-A22")
 	s := newServers(t, 4, func(i int, cfg *Config) {
-		cfg.Servers = cfg.Servers[1:] // without the last
+		cfg.Servers = cfg.Servers[1:] // all servers but the highest one
 	})
 	s.nodes[3].b.SetServers(s.ids)
 	s.want(s.broadcast(0, 1), 2)
@@ -205,15 +207,15 @@ func TestSetServers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.want(s.broadcast(0, 1), 1, 2, 3) // the last is below the one that is behind
+	s.want(s.broadcast(0, 1), 1, 2, 3) // the highest server is below one that still has the old list
 	if err := s.nodes[2].b.SetServers(s.ids); err != nil {
 		t.Fatal(err)
 	}
 	s.want(s.broadcast(0, 1), 3)
 }
 
-// TestMalformed: requests over the group that do not parse are refused, and so are those for
-// whose answers there is no memory.
+// TestMalformed: a request of the group that does not parse is refused, and so is one for whose
+// answers there is no memory.
 func TestMalformed(t *testing.T) {
 	s := newServers(t, 8, func(_ int, cfg *Config) { cfg.MaxMemory = 100 })
 	done := false
@@ -235,7 +237,7 @@ func TestMalformed(t *testing.T) {
 	if !done || s.nodes[4].b.Stats().Malformed != 1 {
 		t.Errorf("%v, %+v", done, s.nodes[4].b.Stats())
 	}
-	o := s.broadcast(0, 2) // a leaf needs no memory
+	o := s.broadcast(0, 2) // a leaf of the tree needs no memory for answers
 	var busy uint64
 	for _, k := range s.nodes {
 		busy += k.b.Stats().Busy
@@ -245,7 +247,8 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestPinned: CH-A22: the group of all servers stays, whatever groups others make.
+// TestPinned: CH-A22: the group of all servers is never removed, however many groups others
+// create.
 func TestPinned(t *testing.T) {
 	spec.Covers(t, "CH-A22")
 	const n, other = 3, scoll.ServiceID(9)
@@ -263,7 +266,7 @@ func TestPinned(t *testing.T) {
 	for _, k := range s.nodes {
 		if err := k.agent.RegisterService(scoll.Service{
 			ID: other, PreRequest: prepare, IncomingRequest: func(*scoll.Request) error { return nil },
-			PostReply: func(r *scoll.Request) { _ = r.Reply(nil) }, // at the root: EINVAL
+			PostReply: func(r *scoll.Request) { _ = r.Reply(nil) }, // at the root a nil answer fails with EINVAL
 		}); err != nil {
 			t.Fatal(err)
 		}

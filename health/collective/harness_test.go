@@ -19,22 +19,22 @@ import (
 const (
 	latency    = 100 * time.Microsecond
 	processing = 200 * time.Millisecond
-	fewGroups  = 3 // of others that a server keeps
+	fewGroups  = 3 // groups of others that a server keeps
 )
 
-// server is a simulated server that answers evictions as the test says.
+// server is a simulated server. The test sets how it answers evictions.
 type server struct {
 	host   *simlnd.Host
 	table  *portals.Table
 	agent  *scoll.Agent
 	b      *Broadcaster
 	view   *view
-	asked  int           // how often it was
-	late   time.Duration // after which it answers
-	answer []byte        // if not nil
+	asked  int           // how often it was asked
+	late   time.Duration // how long it takes to answer
+	answer []byte        // the answer it gives, if not nil
 }
 
-// servers are on one simulated network.
+// servers is a set of servers on one simulated network.
 type servers struct {
 	t      *testing.T
 	fabric *simlnd.Fabric
@@ -42,8 +42,8 @@ type servers struct {
 	nodes  []*server
 }
 
-// newServers starts servers, which know the same list, with the configuration
-// that change makes.
+// newServers starts n servers that have the same list of servers. change adapts the
+// configuration of each.
 func newServers(t *testing.T, n int, change func(i int, cfg *Config)) *servers {
 	t.Helper()
 	s := &servers{t: t, nodes: make([]*server, n)}
@@ -71,7 +71,7 @@ func (s *servers) boot(h *simlnd.Host, change func(int, *Config)) {
 		k.agent, err = scoll.New(k.table, scoll.Config{RTT: time.Millisecond, MaxGroups: fewGroups, View: k.view})
 	}
 	cfg := Config{Agent: k.agent, Servers: slices.Clone(s.ids), Processing: processing, Clock: h.Clock()}
-	slices.Reverse(cfg.Servers) // any order
+	slices.Reverse(cfg.Servers) // the order of the list does not matter
 	if change != nil {
 		change(int(h.ID()), &cfg)
 	}
@@ -85,10 +85,10 @@ func (s *servers) boot(h *simlnd.Host, change func(int, *Config)) {
 	k.b.Serve(func(_ nid.NID, request []byte, reply func([]byte)) { k.evict(request, reply) })
 }
 
-// evict answers that each client was evicted, unless the test wants something else.
+// evict answers that each client was evicted, unless the test has set another answer.
 func (k *server) evict(request []byte, reply func([]byte)) {
 	k.asked++
-	batch, _ := wire.ParseBatch(request) // the service has
+	batch, _ := wire.ParseBatch(request) // the service has checked the request
 	answer := (&wire.Reply{Evicted: uint32(batch.Entries.Len())}).AppendTo(nil)
 	if k.answer != nil {
 		answer = k.answer
@@ -107,8 +107,8 @@ func (s *servers) run(d time.Duration) {
 	}
 }
 
-// broadcast broadcasts so many evictions from a server, and runs virtual time
-// until the outcome is there.
+// broadcast broadcasts the given number of evictions from a server, runs virtual time until the
+// broadcast ends, and returns its outcome.
 func (s *servers) broadcast(root, entries int) (o health.Outcome) {
 	s.t.Helper()
 	done := s.begin(root, batchOf(entries), &o)
@@ -125,7 +125,7 @@ func (s *servers) broadcast(root, entries int) (o health.Outcome) {
 	return o
 }
 
-// begin has a server broadcast, and counts how often it is called back.
+// begin starts a broadcast, and returns the count of its callbacks.
 func (s *servers) begin(root int, request []byte, o *health.Outcome) *int {
 	s.t.Helper()
 	within, done := true, new(int)
@@ -149,8 +149,8 @@ func batchOf(entries int) []byte {
 	return b.AppendTo(nil)
 }
 
-// want fails unless an outcome misses exactly some servers, and counts so many
-// evictions at others.
+// want fails unless the outcome lists exactly the given servers as missing, and counts the
+// given number of evictions.
 func (s *servers) want(o health.Outcome, evicted uint32, missing ...int) wire.Reply {
 	s.t.Helper()
 	var ids []nid.NID
@@ -164,7 +164,7 @@ func (s *servers) want(o health.Outcome, evicted uint32, missing ...int) wire.Re
 	return r
 }
 
-// discover has some servers hear that one is dead, or alive.
+// discover tells the servers in by that server i is dead, or alive.
 func (s *servers) discover(i int, alive bool, by ...int) {
 	for _, k := range by {
 		v := s.nodes[k].view
@@ -182,11 +182,11 @@ func (s *servers) discover(i int, alive bool, by ...int) {
 	}
 }
 
-// view is discovery as the test says it is: all are alive at first.
+// view is a discovery whose result the test sets. All servers are alive at first.
 type view struct {
 	s       *servers
 	dead    map[nid.NID]bool
-	deaths  uint64 // of all servers: only a change matters
+	deaths  uint64 // the number of deaths of all servers; only its changes matter
 	watches []func(nid.NID, bool, uint64)
 }
 

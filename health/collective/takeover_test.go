@@ -12,20 +12,20 @@ import (
 	"ulnet/lnet/lnetsim"
 )
 
-// The nodes of a contest for one id: servers first.
+// The nodes of a contest for one client id; the servers come first.
 const (
 	oldNode = watchers + iota
 	newNode
 	contestants
 )
 
-// contest is a cluster of servers and two nodes with the same client id.
+// contest is a cluster of servers and two nodes that use the same client id.
 type contest struct {
 	watched
 	stacks [contestants]*lnetsim.Stack
 	conns  [contestants]*health.Connection
 	told   [contestants][]health.ClientEvent
-	at     [contestants][]time.Duration // when
+	at     [contestants][]time.Duration // the time of each event
 }
 
 func newContest(t *testing.T) *contest {
@@ -55,7 +55,7 @@ func newContest(t *testing.T) *contest {
 	return c
 }
 
-// dialAs has a node be the client, in an incarnation.
+// dialAs makes a node dial with the client's id, in the given incarnation.
 func (c *contest) dialAs(i int, incarnation uint64) {
 	c.t.Helper()
 	c.fabric.Do(sim.NodeID(i), func(*simlnd.Host) {
@@ -72,7 +72,7 @@ func (c *contest) dialAs(i int, incarnation uint64) {
 	})
 }
 
-// first returns when a node was first told of a kind of event.
+// first returns the first event of a kind at a node, and its time.
 func (c *contest) first(i int, kind health.ClientEventKind) (health.ClientEvent, time.Duration) {
 	c.t.Helper()
 	for k, e := range c.told[i] {
@@ -84,7 +84,7 @@ func (c *contest) first(i int, kind health.ClientEventKind) (health.ClientEvent,
 	return health.ClientEvent{}, 0
 }
 
-// holds fails unless all servers have the client connected from a node.
+// holds fails unless the client is connected to all servers from node i.
 func (c *contest) holds(i int) {
 	c.t.Helper()
 	st := c.conns[i].Status()
@@ -98,10 +98,10 @@ func (c *contest) holds(i int) {
 	}
 }
 
-// TestTakeover: CH-A1: a client is started again on another node while the old one runs. The
-// servers ask the old one, which goes on, and refuse the new one. When the old one cannot answer
-// any more the new one is accepted after T_evict. The old one is told, and rests; its later
-// attempts have no effect.
+// TestTakeover: CH-A1: a client is started on another node while the old process still runs.
+// The servers ask the old process, which answers, and refuse the new one. When the old process
+// cannot answer any more, the new one is accepted after T_evict. The old one learns that it is
+// superseded and waits; its later attempts have no effect.
 func TestTakeover(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	c := newContest(t)
@@ -134,7 +134,7 @@ func TestTakeover(t *testing.T) {
 	for c.conns[newNode].Status().State != "settled" && c.fabric.Now() < cut+time.Minute {
 		c.run(time.Second)
 	}
-	c.fabric.Heal() // the old one still looks for a master, and asks servers that had it
+	c.fabric.Heal() // the old process still looks for a master, and asks servers that it was connected to
 	c.run(2 * backoff)
 	c.holds(newNode)
 	if _, at := c.first(newNode, health.MasterChosen); at-cut < evict-ping || at-cut > evict+2*backoff {
@@ -144,7 +144,7 @@ func TestTakeover(t *testing.T) {
 		t.Errorf("the old one is told %+v", e)
 	}
 	after := len(c.told[newNode])
-	c.run(40 * time.Minute) // in which the old one tries again, twice at least
+	c.run(40 * time.Minute) // the old process tries again at least twice in this time
 	c.holds(newNode)
 	if st := c.conns[oldNode].Status(); st.State != "resting" || st.Superseded == nil || st.Superseded.Peer != simlnd.NID(newNode) || len(c.told[newNode]) != after {
 		t.Errorf("the old one: %+v, %+v; the new one was told %v", st, st.Superseded, c.told[newNode][after:])

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// balanced is a server that evens out load, with so many clients.
+// balanced returns a server that balances load and has the given number of clients.
 func balanced(t *testing.T, clients int) *harness {
 	t.Helper()
 	h := newHarness(t, func(c *ServerConfig) { c.Uneven = false })
@@ -19,14 +19,14 @@ func balanced(t *testing.T, clients int) *harness {
 	return h
 }
 
-// says has a server say how many clients it has.
+// says delivers a message in which a server reports the number of its clients.
 func (h *harness) says(id nid.NID, clients uint32, code wire.Code) {
 	h.t.Helper()
 	h.message(nid.ProcessID{NID: id, PID: nid.LustrePID}, wire.Message{Kind: wire.DigestReply, Epoch: clients, Code: code})
 }
 
-// suggested counts, by suggested server, the clients that were asked within a time, and at most
-// in a tick.
+// suggested lets time d pass. It counts, by suggested server, the clients that were asked to
+// choose another one, and returns the most of them in one tick.
 func (h *harness) suggested(d time.Duration) (to map[nid.NID]int, clients map[wire.ClientID]int, most int) {
 	h.t.Helper()
 	to, clients = make(map[nid.NID]int), make(map[wire.ClientID]int)
@@ -43,7 +43,7 @@ func (h *harness) suggested(d time.Duration) (to map[nid.NID]int, clients map[wi
 			}
 		}
 		most = max(most, now)
-		for i := range h.s.table.count { // they live
+		for i := range h.s.table.count { // the clients show that they are alive
 			h.message(crowdHost(i), wire.Message{Kind: wire.Ping, Client: crowdID(i), Incarnation: 1, Epoch: 1})
 		}
 	}
@@ -55,7 +55,7 @@ func (h *harness) suggested(d time.Duration) (to map[nid.NID]int, clients map[wi
 // differences, for a server that is dead or takes no clients, or while it is cut off.
 func TestBalance(t *testing.T) {
 	h := balanced(t, 100)
-	h.says(otherA, 10, wire.OK) // of three that are alive: a third of the difference each
+	h.says(otherA, 10, wire.OK) // of each of three live servers; it is asked to take a third of the difference
 	to, clients, most := h.suggested(h.s.cfg.Evict)
 	if to[otherA] != 30 || len(to) != 1 || len(clients) != 30 || most > 2 || h.s.Stats().Shed != 30 {
 		t.Errorf("suggested %v to %d, %d at a time", to, len(clients), most)
@@ -90,8 +90,8 @@ func TestBalance(t *testing.T) {
 	}
 }
 
-// TestBalanceReturned: of one that has come back, or takes clients again, less is
-// needed; it is asked what it has as soon as it is there.
+// TestBalanceReturned: a server that has come back, or that accepts clients again, is suggested
+// already at a smaller difference. It is asked for its load as soon as it is alive.
 func TestBalanceReturned(t *testing.T) {
 	h := balanced(t, 8)
 	h.says(gone, 0, wire.OK)
@@ -101,12 +101,12 @@ func TestBalanceReturned(t *testing.T) {
 		t.Fatalf("%+v", d)
 	}
 	h.says(gone, 0, wire.OK)
-	if to, _, _ := h.suggested(h.s.cfg.Evict); to[gone] != 2 { // of four
+	if to, _, _ := h.suggested(h.s.cfg.Evict); to[gone] != 2 { // a quarter of the difference: four servers
 		t.Errorf("suggested %v", to)
 	}
-	for clients, want := range map[uint32]int{7: 0, 6: 1, 5: 1, 4: 1, 1: 2, 0: 2} { // any order: each by itself
-		h.advance(h.s.cfg.Tick)        // so that clients are counted anew
-		h.says(gone, clients, wire.OK) // this server is the second after that one
+	for clients, want := range map[uint32]int{7: 0, 6: 1, 5: 1, 4: 1, 1: 2, 0: 2} { // any order: the cases are independent
+		h.advance(h.s.cfg.Tick)        // so that the clients are counted again
+		h.says(gone, clients, wire.OK) // two servers have more clients than that one
 		if to, _, _ := h.suggested(2 * h.s.cfg.Tick); to[gone] != want {
 			t.Errorf("%d more: suggested %v, want %d", 8-clients, to, want)
 		}
@@ -115,7 +115,7 @@ func TestBalanceReturned(t *testing.T) {
 	if to, _, _ := h.suggested(h.s.cfg.Evict); len(to) != 0 {
 		t.Errorf("suggested %v", to)
 	}
-	h.suggested(4 * h.s.cfg.Evict) // that is long ago
+	h.suggested(4 * h.s.cfg.Evict) // it has come back long ago
 	h.says(gone, 0, wire.OK)
 	if to, _, _ := h.suggested(h.s.cfg.Evict); len(to) != 0 {
 		t.Errorf("suggested %v", to)
@@ -125,13 +125,13 @@ func TestBalanceReturned(t *testing.T) {
 	h.says(otherA, 0, wire.OK)
 	h.says(otherA, 0, wire.Draining)
 	h.says(otherA, 0, wire.OK)
-	if to, _, _ := h.suggested(h.s.cfg.Evict); to[otherA] != 3 { // 8 divided by 3 servers: the remainder falls on this one
+	if to, _, _ := h.suggested(h.s.cfg.Evict); to[otherA] != 3 { // a difference of 8 for 3 servers: this one takes the remainder
 		t.Errorf("suggested %v", to)
 	}
 }
 
-// TestBalanceTells: a server reports its load to two others in turn, and answers a server that
-// asks.
+// TestBalanceTells: a server reports its load to two other servers at a time, in turn, and
+// answers a server that asks for it.
 func TestBalanceTells(t *testing.T) {
 	h := balanced(t, 3)
 	told := make(map[nid.NID]int)
@@ -160,8 +160,8 @@ func TestBalanceTells(t *testing.T) {
 	}
 }
 
-// TestClientSuggested: a client that is asked to choose a certain server tries that
-// one first, keeps its connections, and believes only its master.
+// TestClientSuggested: a client that its master asks to choose a certain server tries that one
+// first, and keeps its connections. It ignores a suggestion of any other server.
 func TestClientSuggested(t *testing.T) {
 	third := nid.MustParse("10.0.0.9@tcp")
 	for range 10 {

@@ -11,9 +11,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestConnectAhead: CH-A1: the number of an incarnation is a wall clock, or one more than
-// the number before. A number that is years ahead would leave none for later incarnations. It is
-// refused, whether the client sends it or another server claims it.
+// TestConnectAhead: CH-A1: the number of an incarnation is the time of a wall clock, or one
+// more than the number before. A number that is years ahead would leave no numbers for later
+// incarnations. It is refused, whether the client sends it or another server claims it.
 func TestConnectAhead(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	const wall = uint64(1_800_000_000_000_000_000)
@@ -25,36 +25,36 @@ func TestConnectAhead(t *testing.T) {
 	if n := h.s.Stats().Rejected[wire.Ahead]; n != 3 {
 		t.Errorf("%d refused", n)
 	}
-	h.advance(time.Second) // the time goes on
+	h.advance(time.Second) // the server's own clock advances as well
 	forged := wall + uint64(incarnationMargin+time.Second)
 	h.connect(forged+1, otherA, 1)
 	h.want("reject:ahead")
 	h.connect(forged, otherA, 1)
 	h.wantState("connected 1831622401000000000 10.0.0.2@tcp/1")
-	h.connect(wall, otherA, 1) // the client itself learns which number is too low, and takes the next
+	h.connect(wall, otherA, 1) // the client itself learns which number is too low, and uses the next one
 	h.want("reject:stale")
 	next := h.last(wire.Reject).Incarnation + 1
 	h.connect(next, otherA, 1)
 	if got, _ := h.s.Client(testClient); got.Incarnation != forged+1 {
 		t.Errorf("%+v", got)
 	}
-	// For an unknown id the wall clock alone is the bound, and it has moved on.
+	// For an unknown id the wall clock is the only bound, and the clock has advanced.
 	h = newHarness(t, func(c *ServerConfig) { c.Incarnation = wall + uint64(2*time.Second) })
 	h.connect(next, otherA, 1)
 	h.want("save connected accept")
-	// What was evicted counts as well, if it can be believed itself.
+	// The incarnation of an eviction raises the bound as well, if it is credible itself.
 	h = newHarness(t, func(c *ServerConfig) { c.Incarnation = wall })
 	h.evicted(otherA, wall+uint64(incarnationMargin))
 	h.connect(wall+uint64(incarnationMargin)+1, otherA, 1)
 	h.want("save connected accept")
-	// And there is an end of numbers.
+	// The highest number is refused even if the clock allows it.
 	h = newHarness(t, func(c *ServerConfig) { c.Incarnation = math.MaxUint64 - 5 })
 	h.connect(math.MaxUint64, otherA, 1)
 	h.want("save connected accept")
 }
 
-// TestLadder: an attacker cannot climb to the highest number by a series of accepted
-// incarnations: above the margin each may be only a little above the one before.
+// TestLadder: an attacker cannot reach the highest number by a series of accepted incarnations:
+// above the margin each may be only a little higher than the one before.
 func TestLadder(t *testing.T) {
 	spec.Covers(t, "CH-70")
 	const wall = uint64(1_800_000_000_000_000_000)
@@ -79,8 +79,9 @@ func TestLadder(t *testing.T) {
 	}
 }
 
-// TestFarTombstone: CH-65: an eviction of an incarnation beyond belief, which would bar all that are
-// to come, is not remembered, whether the client is connected or not.
+// TestFarTombstone: CH-65: the eviction of an incarnation whose number is too high to be
+// credible is not remembered, whether the client is connected or not: its tombstone would bar
+// all later incarnations.
 func TestFarTombstone(t *testing.T) {
 	spec.Covers(t, "CH-65")
 	const wall = uint64(1_800_000_000_000_000_000)
@@ -103,8 +104,8 @@ func TestFarTombstone(t *testing.T) {
 	}
 }
 
-// TestFlapsOfOthers: what one node does with a client's id uses up none of the lives
-// that it has on its own node.
+// TestFlapsOfOthers: attempts of another node with the client's id do not count towards the
+// restarts that the client's own node is allowed.
 func TestFlapsOfOthers(t *testing.T) {
 	spec.Covers(t, "CH-70")
 	h := newHarness(t, nil)
@@ -115,15 +116,15 @@ func TestFlapsOfOthers(t *testing.T) {
 	}
 	h.want("reject:flapping")
 	h.connect(200, otherA, 1)
-	h.want("reject:busy ask:stale") // it is no question of how many lives there were
+	h.want("reject:busy ask:stale") // this refusal does not depend on the number of restarts
 	h.advance(h.s.cfg.Evict)
 	if got, _ := h.s.Client(testClient); got.Incarnation != 200 || got.Peer != host {
 		t.Errorf("%+v", got)
 	}
 }
 
-// TestStaleByFew: a client that is connected ends because of a later incarnation if its master
-// says that there is one, or most servers, and not because one server does.
+// TestStaleByFew: a connected client ends because of a later incarnation if its master reports
+// one, or most servers do, and not if one other server does.
 func TestStaleByFew(t *testing.T) {
 	spec.Covers(t, "CH-70")
 	list := []nid.NID{me, otherA, otherB, gone, nid.MustParse("10.0.0.5@tcp")}
@@ -148,8 +149,8 @@ func TestStaleByFew(t *testing.T) {
 	h.want("superseded:stale")
 }
 
-// TestClientNumbers: what a server invents of lives and epochs costs a client that
-// server, not the others.
+// TestClientNumbers: false incarnations and epochs that a server invents cost a client its
+// connection to that server, not those to others.
 func TestClientNumbers(t *testing.T) {
 	spec.Covers(t, "CH-70")
 	h := newClientHarness(t, me, otherA)
@@ -187,7 +188,8 @@ func TestClientNumbers(t *testing.T) {
 	}
 }
 
-// TestClientLastIncarnation: word of an incarnation after which there is none is not believed.
+// TestClientLastIncarnation: a client ignores a report of an incarnation that has the highest
+// number.
 func TestClientLastIncarnation(t *testing.T) {
 	h := newClientHarness(t, me, otherA)
 	asked, to := h.sent, h.to
@@ -203,7 +205,8 @@ func TestClientLastIncarnation(t *testing.T) {
 	}
 }
 
-// TestDoubtMaster: a client that doubts its master asks it at once, and once.
+// TestDoubtMaster: a client whose program doubts the master pings the master at once, and only
+// once.
 func TestDoubtMaster(t *testing.T) {
 	h := newClientHarness(t, me, otherA)
 	master := h.settled()
@@ -218,8 +221,8 @@ func TestDoubtMaster(t *testing.T) {
 	}
 }
 
-// TestTwoWithOneID: CH-A1: of two nodes that use one id the one that came first
-// stays, whatever the number of the other's incarnation; that is told foreign.
+// TestTwoWithOneID: CH-A1: of two nodes that use one id the one that came first stays
+// connected, whatever the incarnation number of the other. The other is refused as foreign.
 func TestTwoWithOneID(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	for seed := range uint64(10) {
@@ -230,7 +233,7 @@ func TestTwoWithOneID(t *testing.T) {
 		w.run(10 * time.Second)
 		second := w.add(0, 1, 2, 3, 4)
 		second.kill()
-		second.name, second.incarnation = first.name, seed%2*2 // with a lower number, or a higher one
+		second.name, second.incarnation = first.name, seed%2*2 // with a lower number than the first, or a higher one
 		second.start()
 		w.run(2 * time.Minute)
 		if st := first.m.Status(); st.State != "settled" || first.count(Superseded)+first.count(Evicted) != 0 || len(w.holders(first)) != 5 {
@@ -240,7 +243,7 @@ func TestTwoWithOneID(t *testing.T) {
 			w.fail("the second is %+v", st)
 		}
 		first.kill()
-		w.run(time.Minute) // T_evict, and its back-off
+		w.run(time.Minute) // T_evict and the back-off of the second node
 		if st := second.m.Status(); st.State != "settled" || len(w.holders(second)) != 5 {
 			w.fail("the first is gone, the second is %+v", st)
 		}

@@ -8,10 +8,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestBootRecords: CH-4, CH-50: clients that start all at once, while servers take
-// longer to save connections than a client waits for a candidate, leave records at
-// the servers that they want to be connected to and at their masters, and at no other:
-// candidates that accepted late are left.
+// TestBootRecords: CH-4, CH-50: many clients start at the same time, and servers take longer to
+// save a connection than a client waits for a candidate. In the end only the servers that a
+// client wants, and its master, have its record: it leaves the candidates that accepted late.
 func TestBootRecords(t *testing.T) {
 	spec.Covers(t, "CH-4", "CH-50")
 	for seed := range uint64(4) {
@@ -19,7 +18,7 @@ func TestBootRecords(t *testing.T) {
 	}
 }
 
-// TestBootRecordsOfMany: the same of ten thousand clients. It takes a minute or more.
+// TestBootRecordsOfMany: the same with ten thousand clients. It takes a minute or more.
 func TestBootRecordsOfMany(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("takes a minute or more; set ULNET_LONG=1")
@@ -31,10 +30,10 @@ func bootRecords(t *testing.T, seed uint64, clients int) {
 	t.Helper()
 	const servers = 9
 	w := newWorld(t, seed, servers)
-	w.sparse = clients / 90 // a check looks at all clients
+	w.sparse = clients / 90 // a check examines all clients
 	w.run(5 * time.Second)
 	for _, s := range w.servers {
-		s.fsync = 2500 * time.Millisecond // a client waits for a candidate for Try, 1 s
+		s.fsync = 2500 * time.Millisecond // a client waits for a candidate for Try, which is 1 s
 	}
 	for i := range clients {
 		w.add(i%servers, (i+1)%servers)

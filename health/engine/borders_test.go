@@ -12,20 +12,20 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// border is what happens at the end of a time-out: words for what machines do in the
-// nanosecond before, and from then on.
+// border describes the end of a time-out: what machines do in the nanosecond before it, and
+// from then on, in the words of the harness.
 type border struct{ before, after string }
 
-// borders are the checks of the table of borders, nil for times at whose end nothing
+// borders has a check for each row of the table of borders, nil for times at whose end nothing
 // happens.
 var borders = map[string]func(*testing.T) border{
 	"Ping": pingBorder, "Client": clientBorder, "Elect": nil, "Evict": evictBorder, "Orphan": orphanBorder, "Quorum": quorumBorder,
 	"Broadcast": broadcastBorder, "RTT": nil, "Tick": tickBorder, "Try": tryBorder,
 }
 
-// TestDocumentBorders: CH-57: the table of borders has each time of Timing in its order,
-// and the words for what happens before and after its end are what machines do there, to
-// the nanosecond.
+// TestDocumentBorders: CH-57: the table of borders in the documentation has each field of
+// Timing, in order, and its words are what machines do just before and at the end of that time,
+// to the nanosecond.
 func TestDocumentBorders(t *testing.T) {
 	spec.Covers(t, "CH-57")
 	rows := tableOf(t, "borders")
@@ -58,7 +58,7 @@ func TestDocumentBorders(t *testing.T) {
 	}
 }
 
-// picked returns those of some words that a machine did, each once, in their order.
+// picked returns those of the given words that are in did, each once, in the given order.
 func picked(did string, words ...string) string {
 	var got []string
 	for word := range strings.FieldsSeq(strings.ReplaceAll(did, ":", " ")) {
@@ -69,7 +69,7 @@ func picked(did string, words ...string) string {
 	return strings.Join(got, " ")
 }
 
-// around lets time pass until just before the end of a time-out, and then until it.
+// around lets time pass until just before the end of a time-out, and then until the end.
 func (h *harness) around(limit time.Duration, words ...string) (b border) {
 	h.t.Helper()
 	h.advance(limit - 1)
@@ -120,7 +120,8 @@ func broadcastBorder(t *testing.T) (b border) {
 	return b
 }
 
-// tickBorder: two clients that fall silent within a tick are evicted by one broadcast.
+// tickBorder: two clients whose time-outs end within the same tick are evicted by one
+// broadcast.
 func tickBorder(t *testing.T) (b border) {
 	h := newHarness(t, nil)
 	h.connect(5, me, 1)
@@ -140,8 +141,8 @@ func tickBorder(t *testing.T) (b border) {
 	return border{"look", "suspended"}
 }
 
-// around lets time pass until just before the end of a time-out, and then some more, and
-// says what the client told its user and sent.
+// around lets time pass until just before the end of a time-out, and then for more, and returns
+// what the client reported and sent in each part.
 func (h *clientHarness) around(limit, more time.Duration, words ...string) (b border) {
 	h.t.Helper()
 	b.before = picked(h.pass(limit-1), words...)
@@ -149,7 +150,7 @@ func (h *clientHarness) around(limit, more time.Duration, words ...string) (b bo
 	return b
 }
 
-// pass lets time pass, as the machine wants to be woken.
+// pass lets time pass. It steps the machine whenever the machine wants to be woken.
 func (h *clientHarness) pass(d time.Duration) string {
 	h.t.Helper()
 	var did []string

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// cutOffFor returns a server that was cut off for a time and has just won the quorum. No server
-// has told its tombstones yet.
+// cutOffFor returns a server that was cut off for the given time and has just regained the
+// quorum. No server has sent its tombstones yet.
 func cutOffFor(t *testing.T, away time.Duration) (h *harness, ask wire.Message) {
 	h = newHarness(t, nil)
 	h.step(ServerInput{Kind: QuorumIs})
@@ -26,9 +26,9 @@ func (h *harness) tellTombstones(from nid.NID, sequence uint64, list ...wire.Ent
 	h.message(nid.ProcessID{NID: from, PID: nid.LustrePID}, wire.Message{Kind: wire.TombstonesReply, Sequence: sequence, Epoch: 1, Entries: entries(list...)})
 }
 
-// TestCatchUp: CH-33, CH-63, CH-65: a server that wins the quorum accepts no client until the
-// others have told their tombstones, and then none that they have evicted. The question reaches
-// back to 2·T_evict + T_q before the loss.
+// TestCatchUp: CH-33, CH-63, CH-65: a server that regains the quorum accepts no client until
+// the others have sent their tombstones, and then none that they have evicted. It asks for
+// tombstones back to 2·T_evict + T_q before it lost the quorum.
 func TestCatchUp(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-63", "CH-65")
 	h, ask := cutOffFor(t, time.Minute)
@@ -51,7 +51,7 @@ func TestCatchUp(t *testing.T) {
 }
 
 // TestCatchUpInTime: servers that do not answer delay clients by T_bcast at most, and are not
-// asked for ever. A late answer evicts a client that was accepted.
+// asked for ever. A late answer evicts a client that was accepted meanwhile.
 func TestCatchUpInTime(t *testing.T) {
 	h, ask := cutOffFor(t, time.Minute)
 	h.advance(h.s.cfg.Broadcast)
@@ -67,15 +67,15 @@ func TestCatchUpInTime(t *testing.T) {
 	}
 }
 
-// TestHostileTombstones: tombstones count only from a server that was asked, and not of
-// lives beyond belief; questions of servers only are answered, and not too often.
+// TestHostileTombstones: tombstones count only from a server that was asked, and not for
+// incarnations whose number is not credible. Only servers are answered, and not too often.
 func TestHostileTombstones(t *testing.T) {
 	h, ask := cutOffFor(t, time.Minute)
 	tombstone := wire.Entry{Client: testClient, Incarnation: 5, Mark: 255}
 	h.tellTombstones(host.NID, ask.Sequence, tombstone)
-	h.tellTombstones(otherA, ask.Sequence, tombstone) // that was the question to another one
+	h.tellTombstones(otherA, ask.Sequence, tombstone) // the sequence of the question to the other server
 	h.tellTombstones(otherB, ask.Sequence, wire.Entry{Client: testClient, Incarnation: 1<<64 - 1, Mark: 255})
-	h.tellTombstones(otherB, ask.Sequence-1, tombstone) // nor was this one to it
+	h.tellTombstones(otherB, ask.Sequence-1, tombstone) // otherB was not asked with this sequence
 	if st := h.s.Stats(); h.s.Status().Tombstones != 0 || st.Strangers != 1 || st.Late != 2 || st.Ahead != 1 {
 		t.Errorf("%+v", st)
 	}
@@ -90,13 +90,14 @@ func TestHostileTombstones(t *testing.T) {
 }
 
 // TestAskBack: CH-33, CH-63: after an asymmetric partition only one of two servers has noticed
-// that the other was away. That one evicted clients without the other, and asks it for
-// tombstones. The other asks back for the same time, but not a server that it has just asked.
+// that the other was away. That server evicted clients without the other, and asks it for
+// tombstones. The other server then asks it for the same period, unless it has asked it just
+// before.
 func TestAskBack(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-63")
 	h := newHarness(t, nil)
 	h.mute = true
-	h.advance(maxAsks * h.s.cfg.Tick) // since it asked at its start
+	h.advance(maxAsks * h.s.cfg.Tick) // the questions that it asked at its start have ended
 	server := nid.ProcessID{NID: otherA, PID: nid.LustrePID}
 	h.message(server, wire.Message{Kind: wire.Tombstones, Sequence: 3, Retry: time.Minute})
 	h.want("tombstones-reply tombstones")
@@ -110,9 +111,10 @@ func TestAskBack(t *testing.T) {
 	h.want("tombstones-reply")
 }
 
-// TestDigestToWhoWasAway: CH-33, CH-65, G-CH-6: a server that asks for tombstones was cut off or has
-// started, and has perhaps evicted its clients. It is asked about them at the next tick, not only
-// when it is their turn, T_evict later, also if discovery has not told that it was away.
+// TestDigestToWhoWasAway: CH-33, CH-65, G-CH-6: a server that asks for tombstones was cut off
+// or has just started, and may have evicted its clients. It is asked to confirm them at the
+// next tick, and not only T_evict later in its turn, also if discovery did not report it as
+// dead.
 func TestDigestToWhoWasAway(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-65", "G-CH-6")
 	h := newHarness(t, nil)
@@ -126,8 +128,8 @@ func TestDigestToWhoWasAway(t *testing.T) {
 	}
 }
 
-// TestTellTombstones: those young enough are told, the youngest first, with the time that
-// they have left, in as many messages as it takes.
+// TestTellTombstones: a server sends its recent tombstones, the youngest first, with the time
+// that each has left, in as many messages as they need.
 func TestTellTombstones(t *testing.T) {
 	h := newHarness(t, nil)
 	h.step(ServerInput{Kind: RestoreTombstone, Client: wire.ClientID{1}, Incarnation: 3, For: time.Minute})
@@ -143,7 +145,7 @@ func TestTellTombstones(t *testing.T) {
 }
 
 // TestLateEviction: CH-A8, CH-33: an eviction that was withdrawn and arrives again leaves no
-// tombstone, in whatever order the two arrive. An eviction of a later choice does.
+// tombstone, whichever of the two arrives first. An eviction by a later choice does.
 func TestLateEviction(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A8")
 	for _, first := range []bool{false, true} {
@@ -159,9 +161,9 @@ func TestLateEviction(t *testing.T) {
 	}
 }
 
-// TestTombstoneTakenBack: CH-A8, CH-33: when a partition is healed some servers tell a tombstone before
-// they learn that it was withdrawn. A server that knows of the withdrawal ignores it, unless it
-// is of a later choice.
+// TestTombstoneTakenBack: CH-A8, CH-33: when a partition ends some servers send a tombstone
+// before they learn that its eviction was withdrawn. A server that knows of the withdrawal
+// ignores the tombstone, unless it is of a later choice.
 func TestTombstoneTakenBack(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A8")
 	h, ask := cutOffFor(t, time.Minute)
@@ -174,8 +176,8 @@ func TestTombstoneTakenBack(t *testing.T) {
 	h.want("bury")
 }
 
-// TestChooseWhileSaving: a choice that meets a connection which is being saved is answered
-// by accept when it is durable.
+// TestChooseWhileSaving: a Choose for a connection whose record is being saved is answered by
+// Accept when the record is durable.
 func TestChooseWhileSaving(t *testing.T) {
 	h := newHarness(t, nil)
 	h.hold = true

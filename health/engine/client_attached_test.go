@@ -30,8 +30,8 @@ func TestAttachedOnce(t *testing.T) {
 	h.want("attached")
 }
 
-// TestAttachedOncePerMaster: CH-58: an agent asks for all servers that its user wants
-// whenever there is another master; those that stay connected are not told again.
+// TestAttachedOncePerMaster: CH-58: an agent attaches to all servers that its user wants
+// whenever the master changes. Servers that stay connected are not reported again.
 func TestAttachedOncePerMaster(t *testing.T) {
 	spec.Covers(t, "CH-58")
 	w := populated(t, 3, 1)
@@ -49,9 +49,9 @@ func TestAttachedOncePerMaster(t *testing.T) {
 	}
 }
 
-// TestDroppedWhileInformed: CH-7, CH-17, CH-58: a server answers that it knows the master, and an
-// earlier word that it has dropped the client comes just before. Perhaps it has, perhaps not: it is
-// asked to connect.
+// TestDroppedWhileInformed: CH-7, CH-17, CH-58: a server answers that it has recorded the new
+// master, and just before an older notice arrives that it has dropped the client. The client
+// cannot tell which is true, and connects to that server again.
 func TestDroppedWhileInformed(t *testing.T) {
 	spec.Covers(t, "CH-7", "CH-17", "CH-58")
 	h := newClientHarness(t, me, otherA)

@@ -9,8 +9,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestPingsOldMaster: a client that finds no new master keeps pinging the old one, which
-// would evict it otherwise, and believes it that it has forgotten this client (CH-8, CH-56).
+// TestPingsOldMaster: a client that finds no new master keeps pinging the old one, which would
+// evict it otherwise. If the old master answers that it does not know the client, the client
+// accepts that (CH-8, CH-56).
 func TestPingsOldMaster(t *testing.T) {
 	spec.Covers(t, "CH-8", "CH-56")
 	h := newClientHarness(t, me, otherA, otherB)
@@ -47,7 +48,8 @@ func TestPingsOldMaster(t *testing.T) {
 	}
 }
 
-// TestRefusedConnectIsIncarnation: a connect that is refused is a sign of liveness all the same (CH-8).
+// TestRefusedConnectIsIncarnation: a connect counts as a sign of liveness even if it is refused
+// (CH-8).
 func TestRefusedConnectIsIncarnation(t *testing.T) {
 	spec.Covers(t, "CH-8", "CH-71")
 	h := newHarness(t, nil)

@@ -10,7 +10,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// allTold reports whether the latest step said that all servers were told.
+// allTold reports whether the client reported in the latest step that all servers have answered
+// its farewell.
 func (h *clientHarness) allTold() bool {
 	for i := range h.out.Effects {
 		if h.out.Effects[i].Kind == AllTold {
@@ -20,8 +21,8 @@ func (h *clientHarness) allTold() bool {
 	return false
 }
 
-// TestFarewell: CH-8: a client that leaves says so again until each server has answered, with
-// growing gaps, and for T_evict at most.
+// TestFarewell: CH-8: a client that leaves repeats its farewell to each server until that
+// server has answered, at growing intervals, and for T_evict at most.
 func TestFarewell(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	h := newClientHarness(t, me, otherA)
@@ -32,7 +33,7 @@ func TestFarewell(t *testing.T) {
 		t.Fatalf("at once; unaware: %v", h.c.Unaware())
 	}
 	first, deaf := h.sent[0], h.to[1]
-	h.from(deaf, wire.Message{Kind: wire.Reject, Code: wire.NotConnected, Sequence: first.Sequence}) // another server cannot answer
+	h.from(deaf, wire.Message{Kind: wire.Reject, Code: wire.NotConnected, Sequence: first.Sequence}) // one server cannot answer for another
 	h.from(h.to0(first), wire.Message{Kind: wire.Reject, Code: wire.Busy, Sequence: first.Sequence})
 	if len(h.c.Unaware()) != 2 {
 		t.Fatalf("unaware: %v", h.c.Unaware())
@@ -64,7 +65,7 @@ func TestFarewell(t *testing.T) {
 	}
 }
 
-// to0 returns the server that a farewell with the sequence of m is for.
+// to0 returns the server to which the farewell with the sequence of m was sent.
 func (h *clientHarness) to0(m wire.Message) (to nid.NID) {
 	for _, f := range h.c.farewells {
 		if f.sequence == m.Sequence {
@@ -76,13 +77,13 @@ func (h *clientHarness) to0(m wire.Message) (to nid.NID) {
 }
 
 // TestFarewellAnswered: CH-8: a server answers a farewell whether or not it still has the
-// client, but for one whose record is being saved, and takes no notice of one from before the
-// latest connect of the same incarnation: the node's next program has the same number.
+// client, except while the client's record is being saved. It ignores a farewell sent before
+// the latest connect of the same incarnation: the node's next program has the same number.
 func TestFarewellAnswered(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	h := newHarness(t, nil)
 	bye := wire.Message{Kind: wire.Disconnect, Incarnation: 5, Sequence: 10}
-	h.connect(5, me, 1) // with sequence 9
+	h.connect(5, me, 1) // the connect has sequence 9
 	h.hold = true
 	h.message(host, bye)
 	h.want("evicted:left bury reject:not-connected")
@@ -91,9 +92,9 @@ func TestFarewellAnswered(t *testing.T) {
 	if m := h.last(wire.Reject); m.Sequence != 10 || m.Incarnation != 5 || m.Client != testClient {
 		t.Errorf("%+v", m)
 	}
-	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 5}) // of earlier versions
+	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 5}) // as earlier versions send it
 	h.want("")
-	h.message(host, wire.Message{Kind: wire.Disconnect, Code: wire.NotConnected, Incarnation: 5, Sequence: 11}) // of this server alone
+	h.message(host, wire.Message{Kind: wire.Disconnect, Code: wire.NotConnected, Incarnation: 5, Sequence: 11}) // leaves this server only
 	h.want("reject:not-connected")
 
 	h = newHarness(t, nil)
@@ -111,8 +112,8 @@ func TestFarewellAnswered(t *testing.T) {
 	h.wantState("connected 5 10.0.0.1@tcp/1")
 }
 
-// TestFarewellLost: CH-8: a farewell of which the first copies are lost ends the connection
-// at the first that arrives, not after T_evict.
+// TestFarewellLost: CH-8: if the first copies of a farewell are lost, the first copy that
+// arrives ends the connection, and not T_evict.
 func TestFarewellLost(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	w := populated(t, 1, 2)
@@ -136,9 +137,10 @@ func TestFarewellLost(t *testing.T) {
 	}
 }
 
-// TestDetachRepeated: CH-33: a server that does not hear that the client has left it would
-// hold its connection for as long as the client lives: it is told again until it answers,
-// or the client connects to it again; and so is one that was given up for its silence.
+// TestDetachRepeated: CH-33: a server that does not receive the client's Disconnect would keep
+// the connection for as long as the client runs. The client repeats the message until the
+// server answers, or until it connects to it again. It does the same for a server that it gave
+// up because it did not answer.
 func TestDetachRepeated(t *testing.T) {
 	spec.Covers(t, "CH-33")
 	h := leftover(t)
@@ -174,7 +176,7 @@ func TestDetachRepeated(t *testing.T) {
 	}
 }
 
-// next steps the client until it sends a message of a kind; its master answers pings.
+// next steps the client until it sends a message of the given kind; its master answers pings.
 func (h *clientHarness) next(kind wire.Kind) {
 	h.t.Helper()
 	for end := h.now + time.Minute; h.now < end; {

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// leftover is a client whose other server it has given up: that did not answer for
-// as long as orphans live.
+// leftover returns a client that has given up its other server, which did not answer for
+// T_orphan.
 func leftover(t *testing.T) *clientHarness {
 	t.Helper()
 	h := newClientHarness(t, me, otherA)
@@ -20,14 +20,14 @@ func leftover(t *testing.T) *clientHarness {
 }
 
 // TestLateAccept: CH-A8, G-CH-3: a server that accepts a connect after the client has given it
-// up may believe that it is the master, and evict the client everywhere. The client tells it
-// the master until it answers, and then leaves it.
+// up may believe that it is the master, and would evict the client everywhere. The client sends
+// it the name of the master until it answers, and then leaves it.
 func TestLateAccept(t *testing.T) {
 	spec.Covers(t, "CH-A8", "G-CH-3")
 	h := leftover(t)
 	other := h.other()
 	h.from(other, wire.Message{Kind: wire.Accept, Epoch: h.c.epoch - 1})
-	for range 3 { // nothing is heard of it
+	for range 3 { // the server answers none of these
 		if h.step(ClientInput{}); len(h.sent) > 0 {
 			t.Fatalf("%v at once", h.sent)
 		}
@@ -52,8 +52,9 @@ func TestLateAccept(t *testing.T) {
 	}
 }
 
-// TestLateChosen: a client leaves a server that it has given up, that was only slow and knows
-// the master, and likewise one that has learned of the master from other servers.
+// TestLateChosen: a client leaves a server that it has given up and that then turns out to be
+// merely slow, when that server reports that it knows the master, from the client or from other
+// servers.
 func TestLateChosen(t *testing.T) {
 	h := leftover(t)
 	other := h.other()
@@ -62,7 +63,7 @@ func TestLateChosen(t *testing.T) {
 	h.from(other, wire.Message{Kind: wire.Notice, Code: wire.OtherMaster, Epoch: h.c.epoch, Server: h.c.master})
 	h.want("", wire.Disconnect)
 
-	h = newClientHarness(t, me, otherA) // one that it is connected to knows an earlier choice
+	h = newClientHarness(t, me, otherA) // a connected server knows an earlier choice
 	h.settled()
 	h.c.epoch++
 	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.OtherMaster, Epoch: h.c.epoch - 1, Server: h.c.master})
@@ -72,7 +73,8 @@ func TestLateChosen(t *testing.T) {
 	h.want("")
 }
 
-// TestRemindedWhileConnecting: it also answers a client that asks it to connect.
+// TestRemindedWhileConnecting: a server's notice that it knows the client's master also counts
+// as its answer to the client's connect.
 func TestRemindedWhileConnecting(t *testing.T) {
 	h := newClientHarness(t, me, otherA, otherB)
 	h.answer(0, wire.Message{Kind: wire.Accept, ServerIncarnation: 7})
@@ -86,8 +88,9 @@ func TestRemindedWhileConnecting(t *testing.T) {
 	}
 }
 
-// TestLateAcceptRefuses: a server that holds a connection of which the client hears
-// late, and holds the client's master for dead, is told of the next one.
+// TestLateAcceptRefuses: a server accepts late, so that the client does not know of the
+// connection, and believes that the client's master is dead. The client sends it the name of
+// its next master as well.
 func TestLateAcceptRefuses(t *testing.T) {
 	h := newClientHarness(t, me, otherA, otherB)
 	master := h.settled()
@@ -114,8 +117,8 @@ func TestLateAcceptRefuses(t *testing.T) {
 	t.Errorf("sent %v to %v", h.sent, h.to)
 }
 
-// TestReminded: a restarted server's notice that it knows the master answers a client that
-// doubts it, also shortly before the client would give the server up.
+// TestReminded: the notice of a restarted server that it knows the master counts as an answer
+// to a client that doubts the server, also shortly before the client would give it up.
 func TestReminded(t *testing.T) {
 	h := newClientHarness(t, me, otherA)
 	master, other := h.settled(), h.other()

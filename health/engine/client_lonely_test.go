@@ -9,8 +9,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestSaysWhyAlone: a client that no server accepts reports that once a minute, with the latest
-// answer of each server, or that it does not answer. A client with a master reports nothing.
+// TestSaysWhyAlone: a client that no server accepts reports this once a minute, with the latest
+// answer of each server, or that the server does not answer. A client with a master does not
+// report it.
 func TestSaysWhyAlone(t *testing.T) {
 	h := newClientHarness(t, me, otherA, otherB)
 	var said []time.Duration
@@ -30,7 +31,7 @@ func TestSaysWhyAlone(t *testing.T) {
 	}
 	refusals := map[nid.NID]wire.Code{me: wire.NoQuorum, otherA: wire.Ahead}
 	for h.now < began+5*time.Minute {
-		for len(h.sent) > 0 && refusals[h.to[0]] != wire.OK { // the next one is asked at once
+		for len(h.sent) > 0 && refusals[h.to[0]] != wire.OK { // after a refusal the client asks the next server at once
 			h.answer(0, wire.Message{Kind: wire.Reject, Code: refusals[h.to[0]]})
 			check()
 		}

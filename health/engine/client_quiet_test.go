@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestConnectsOnce: a user who attaches whenever a master is chosen, as daemons do,
-// has no server asked twice at once, also after an eviction.
+// TestConnectsOnce: a program that attaches to servers whenever a master is chosen, as daemons
+// do, does not make the client ask a server twice at once, also after an eviction.
 func TestConnectsOnce(t *testing.T) {
 	w := newWorld(t, 3, 5)
 	type way struct{ from, to nid.NID }
@@ -41,8 +41,8 @@ func TestConnectsOnce(t *testing.T) {
 	}
 }
 
-// TestSilentWhileElecting: a client that finds no master is told, after T_orphan,
-// of each server that it was connected to and that does not answer.
+// TestSilentWhileElecting: a client that finds no master reports, after T_orphan, each server
+// that it was connected to and that does not answer.
 func TestSilentWhileElecting(t *testing.T) {
 	w := populated(t, 4, 3)
 	for _, s := range w.servers {
@@ -68,9 +68,9 @@ func TestSilentWhileElecting(t *testing.T) {
 	w.settle()
 }
 
-// TestAccusedLast: CH-49, G-CH-3: a client to which some server says of one master after the
-// other that it is dead does not go back to the first while there are others: the servers that
-// hold it as an orphan would evict it.
+// TestAccusedLast: CH-49, G-CH-3: some server reports one master after the other as dead. The
+// client does not go back to the first of them while there are others: the servers that
+// consider it an orphan of that master would evict it.
 func TestAccusedLast(t *testing.T) {
 	spec.Covers(t, "CH-49", "G-CH-3")
 	otherC := nid.MustParse("10.0.0.77@tcp")
@@ -85,7 +85,7 @@ func TestAccusedLast(t *testing.T) {
 	asked := []nid.NID{first}
 	for len(asked) < 3 {
 		k := slices.Index(h.to, accuser)
-		if k < 0 { // it was not told of a choice just now
+		if k < 0 { // the client did not choose a master in this step
 			h.step(ClientInput{Kind: Doubt, Server: accuser})
 			k = slices.Index(h.to, accuser)
 		}

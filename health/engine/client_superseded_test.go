@@ -9,8 +9,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestStalePeer: CH-61: every refusal for a later incarnation says where that runs: of a
-// connect, of a ping, and of the incarnation whose slot is taken while it is saved.
+// TestStalePeer: CH-61: every refusal because of a later incarnation names the node where that
+// runs: the refusal of a connect, of a ping, and of an incarnation that is superseded while its
+// record is saved.
 func TestStalePeer(t *testing.T) {
 	spec.Covers(t, "CH-61")
 	later := nid.ProcessID{NID: nid.MustParse("10.1.0.9@tcp"), PID: nid.LustrePID}
@@ -33,8 +34,8 @@ func TestStalePeer(t *testing.T) {
 	}
 }
 
-// TestSupersededBy: CH-61: a client that is superseded names the node of the later incarnation,
-// if the server tells it. An older server has a master in that field.
+// TestSupersededBy: CH-61: a superseded client reports the node of the later incarnation if the
+// server names it. An older server has a master in that field.
 func TestSupersededBy(t *testing.T) {
 	spec.Covers(t, "CH-61")
 	elsewhere := nid.MustParse("10.1.0.9@tcp")
@@ -53,8 +54,8 @@ func TestSupersededBy(t *testing.T) {
 	}
 }
 
-// TestSupersededTriesAgain: a superseded client shows by which incarnation it was superseded,
-// and connects again after a long wait, in a later incarnation than that. One that has left
+// TestSupersededTriesAgain: a superseded client reports which incarnation superseded it, waits
+// for a long time, and connects again in an incarnation later than that. A client that has left
 // does not.
 func TestSupersededTriesAgain(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
@@ -86,9 +87,9 @@ func TestSupersededTriesAgain(t *testing.T) {
 	}
 }
 
-// TestSupersededStillThere: a client that came back after it was superseded, and is refused
-// because the other one is there, rests for as long as before and does not go on asking;
-// one that was not superseded goes on.
+// TestSupersededStillThere: a client that connected again after it was superseded, and is
+// refused because the other process is alive, waits for as long as before and does not go on
+// asking. A client that was not superseded goes on.
 func TestSupersededStillThere(t *testing.T) {
 	for _, was := range []bool{true, false} {
 		h := newClientHarness(t, me, otherA)

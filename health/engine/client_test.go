@@ -13,14 +13,14 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// clientHarness is one client, and the words of the protocol.
+// clientHarness is one client. The methods deliver the messages of the protocol to it.
 type clientHarness struct {
 	t    *testing.T
 	c    *Client
 	now  time.Duration
 	wake time.Duration
 	out  ClientOutput
-	sent []wire.Message // of the latest step, with To in to
+	sent []wire.Message // the messages sent in the latest step; to has their receivers
 	to   []nid.NID
 	told string
 }
@@ -65,7 +65,7 @@ func (h *clientHarness) step(in ClientInput) {
 	h.told = strings.Join(told, " ")
 }
 
-// answer answers the message k of the latest step.
+// answer delivers m as the answer to message k of the latest step.
 func (h *clientHarness) answer(k int, m wire.Message) {
 	h.t.Helper()
 	q := h.sent[k]
@@ -85,7 +85,8 @@ func (h *clientHarness) from(id nid.NID, m wire.Message) {
 	h.step(ClientInput{Kind: ClientArrived, From: nid.ProcessID{NID: id, PID: nid.LustrePID}, Data: m.AppendTo(nil)})
 }
 
-// settled has the client find a master, and attach to all others.
+// settled makes the client find a master and attach to all other servers. It returns the
+// master.
 func (h *clientHarness) settled() nid.NID {
 	h.t.Helper()
 	h.answer(0, wire.Message{Kind: wire.Accept, ServerIncarnation: 7})
@@ -123,8 +124,8 @@ func (h *clientHarness) want(told string, kinds ...wire.Kind) {
 	}
 }
 
-// TestClientAttach: CH-58, CH-60: connects to others need a master, and one that
-// says the master is dead has the client choose another.
+// TestClientAttach: CH-58, CH-60: a client connects to other servers only after it has a
+// master. If one of them reports the master as dead the client chooses another.
 func TestClientAttach(t *testing.T) {
 	spec.Covers(t, "CH-51", "CH-58", "CH-60")
 	h := newClientHarness(t, me, otherA, otherB)
@@ -145,13 +146,13 @@ func TestClientAttach(t *testing.T) {
 	}
 	h.answer(0, wire.Message{Kind: wire.Accept})
 	h.want("attached master-chosen", wire.Choose)
-	if h.to[0] != master || h.sent[0].Server != other { // CH-51: the old one is told
+	if h.to[0] != master || h.sent[0].Server != other { // CH-51: the old master learns the new one
 		t.Errorf("tells %v: %+v", h.to[0], h.sent[0])
 	}
 }
 
-// TestClientMasterRestarted: CH-A19: a master that is of another incarnation is chosen
-// again, or another, with the next epoch.
+// TestClientMasterRestarted: CH-A19: if the master was restarted the client chooses it again,
+// or another one, with the next epoch.
 func TestClientMasterRestarted(t *testing.T) {
 	spec.Covers(t, "CH-A19")
 	h := newClientHarness(t, me, otherA, otherB)
@@ -184,9 +185,9 @@ func TestClientNotices(t *testing.T) {
 		t.Errorf("CH-61: %+v", st)
 	}
 	h = start()
-	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.Global, Incarnation: 4}) // of an earlier incarnation
+	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.Global, Incarnation: 4}) // about an earlier incarnation of the client
 	h.want("")
-	h.from(gone, wire.Message{Kind: wire.Notice, Code: wire.Global}) // of a stranger
+	h.from(gone, wire.Message{Kind: wire.Notice, Code: wire.Global}) // from a server that the client is not connected to
 	h.want("")
 	if n := h.c.Stats().Stray; n != 2 {
 		t.Errorf("%d stray messages", n)
@@ -207,12 +208,12 @@ func TestClientNotices(t *testing.T) {
 	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.Orphaned, Server: h.c.master, Epoch: 1})
 	h.want("master-lost:orphaned", wire.Choose)
 	h = start()
-	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.Orphaned, Server: gone}) // it has not heard of the master
+	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.Orphaned, Server: gone}) // that server has not learned the client's new master
 	h.want("", wire.Choose)
 	h = start()
 	h.step(ClientInput{Kind: Detach, Server: h.other()})
 	h.want("dropped", wire.Disconnect)
-	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.Orphaned, Server: gone}) // what is left of it
+	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.Orphaned, Server: gone}) // a late notice about the former master
 	h.want("", wire.Disconnect)
 	h = start()
 	h.from(h.c.master, wire.Message{Kind: wire.Notice, Code: wire.Draining})
@@ -231,8 +232,8 @@ func TestClientNotices(t *testing.T) {
 	}
 }
 
-// TestClientLaterIncarnation: a client whose numbers are behind takes higher ones, and
-// one that was started again elsewhere ends.
+// TestClientLaterIncarnation: a client whose incarnation number is too low takes a higher one,
+// and a client that was started again elsewhere ends.
 func TestClientLaterIncarnation(t *testing.T) {
 	h := newClientHarness(t, me, otherA)
 	h.answer(0, wire.Message{Kind: wire.Reject, Code: wire.Stale, Incarnation: 9})
@@ -254,13 +255,13 @@ func TestClientLaterIncarnation(t *testing.T) {
 	}
 }
 
-// TestClientLateOrphaned: CH-68: a notice of an earlier choice that arrives long after the
-// connections were made has no effect. A notice of a later incarnation of the master counts.
+// TestClientLateOrphaned: CH-68: a notice about an earlier choice that arrives long after the
+// connections were made has no effect. A notice about a later incarnation of the master counts.
 func TestClientLateOrphaned(t *testing.T) {
 	spec.Covers(t, "CH-68")
 	h := newClientHarness(t, me, otherA)
 	master, other := h.settled(), h.other()
-	h.c.epoch++ // as after a change of master and back
+	h.c.epoch++ // as if the client had changed its master and gone back
 	late := wire.Message{Kind: wire.Notice, Code: wire.Orphaned, Server: master, Epoch: h.c.epoch - 1}
 	for h.now = h.wake; h.now < time.Hour+2*h.c.cfg.Orphan; h.now = h.wake {
 		h.step(ClientInput{})
@@ -280,9 +281,9 @@ func TestClientLateOrphaned(t *testing.T) {
 	}
 }
 
-// TestClientLateRefusal: a server that gives up the connect of the incarnation before for
-// that of this one says so with the number of this one, and perhaps in answer to
-// a question with the number of ours: this is no word of a later incarnation.
+// TestClientLateRefusal: a server that drops the connect of an earlier incarnation in favour of
+// the present one answers Stale with the present number, perhaps under a sequence that the
+// client uses. The client does not take this as a report of a later incarnation.
 func TestClientLateRefusal(t *testing.T) {
 	h := newClientHarness(t, me, otherA)
 	h.settled()
@@ -334,7 +335,7 @@ func TestClientPings(t *testing.T) {
 	}
 }
 
-// TestClientConfig: what cannot be.
+// TestClientConfig: invalid configurations are refused.
 func TestClientConfig(t *testing.T) {
 	good := ClientConfig{ID: testClient, Incarnation: 1, Servers: []nid.NID{me}}
 	for _, tt := range []struct {

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestAnswersItsMaster: CH-8: a client answers its master alone, in the present epoch, and
-// says of an earlier incarnation that it is over.
+// TestAnswersItsMaster: CH-8: a client answers only its own master, in the present epoch, and
+// answers a question about an earlier incarnation that it is over.
 func TestAnswersItsMaster(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	h := newClientHarness(t, me, otherA)
@@ -43,8 +43,9 @@ func TestAnswersItsMaster(t *testing.T) {
 	}
 }
 
-// TestNodeOutlivesMaster: CH-16: a master that does not answer is given up although its
-// node goes on sending other messages; one that asks is not pinged by a busy client.
+// TestNodeOutlivesMaster: CH-16: a client gives up a master that does not answer although the
+// master's node goes on sending other messages. A busy client does not ping a master that asks
+// it.
 func TestNodeOutlivesMaster(t *testing.T) {
 	spec.Covers(t, "CH-16")
 	for _, dead := range []bool{false, true} {
@@ -80,7 +81,7 @@ func TestNodeOutlivesMaster(t *testing.T) {
 	}
 }
 
-// count counts the pings of the latest step.
+// count adds the number of pings of the latest step to pings.
 func (h *clientHarness) count(pings *int) {
 	for _, m := range h.sent {
 		if m.Kind == wire.Ping {

@@ -9,11 +9,11 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// three is a server with two others, which are alive and say nothing of tombstones.
+// three returns a server with two others that are alive and send no tombstones.
 func three(t *testing.T) *harness {
 	h := newHarness(t, func(c *ServerConfig) { c.Servers = []nid.NID{me, otherA, otherB} })
 	h.mute = true
-	h.advance(maxAsks * h.s.cfg.Tick) // since it asked at its start
+	h.advance(maxAsks * h.s.cfg.Tick) // the questions that it asked at its start have ended
 	return h
 }
 
@@ -22,14 +22,16 @@ func (h *harness) askTombstones(from nid.NID, sequence uint64) {
 	h.message(nid.ProcessID{NID: from, PID: nid.LustrePID}, wire.Message{Kind: wire.Tombstones, Sequence: sequence, Retry: 2 * time.Minute})
 }
 
-// tombstoneOf is the tombstone of the client's incarnation 5 as it is told, of an eviction by a choice.
+// tombstoneOf returns, as another server sends it, the tombstone of the client's incarnation 5
+// that was evicted by the choice with the given epoch.
 func tombstoneOf(epoch uint32, age time.Duration) wire.Entry {
 	return wire.Entry{Client: testClient, Incarnation: 5, Epoch: epoch, Mark: uint8(255 - 255*age/(10*time.Minute))}
 }
 
-// TestEvictionOfLaterChoice: CH-62, CH-63: the master of a later choice knows best, also where
-// that choice was not told: all that take themselves for the master of a client that is gone
-// give it up together. An administrator's eviction may be by another server than the master.
+// TestEvictionOfLaterChoice: CH-62, CH-63: the eviction by the master of a later choice counts,
+// also at servers that did not learn of that choice: of several servers that believe to be the
+// master of a vanished client all give it up. An administrator may evict a client by another
+// server than its master.
 func TestEvictionOfLaterChoice(t *testing.T) {
 	spec.Covers(t, "CH-62", "CH-63")
 	for _, tt := range []struct {
@@ -51,15 +53,16 @@ func TestEvictionOfLaterChoice(t *testing.T) {
 			t.Errorf("%+v: %+v, the client is %q", tt, r, h.state())
 		}
 	}
-	h := newHarness(t, nil) // the next incarnation waits for that
+	h := newHarness(t, nil) // the next incarnation waits for the eviction of this one
 	h.connect(5, me, 1)
 	h.connect(6, me, 1)
 	h.wanted(otherB, wire.Batch{Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(wire.TimedOut), Epoch: 2})})
 	h.want("notice:global evicted:timed-out bury save answer connected accept")
 }
 
-// TestWaitedClientIsAsked: CH-A21, CH-10: a client whose connect had to wait may be gone when it is
-// accepted, while its node talks on. It is asked a tick later, and not T_evict later.
+// TestWaitedClientIsAsked: CH-A21, CH-10: a client whose connect had to wait may have ended by
+// the time it is accepted, while its node goes on sending. It is asked after a tick, and not
+// after T_evict.
 func TestWaitedClientIsAsked(t *testing.T) {
 	spec.Covers(t, "CH-10", "CH-A21")
 	for _, speaks := range []bool{false, true} {
@@ -79,9 +82,9 @@ func TestWaitedClientIsAsked(t *testing.T) {
 	}
 }
 
-// TestPassOn: CH-33, CH-65, G-CH-6: a server that learns of a tombstone that no master has
-// broadcast answers those again that have asked just before, but not the server that told it,
-// nor one that asked long ago.
+// TestPassOn: CH-33, CH-65, G-CH-6: a server that learns of a tombstone which no master has
+// broadcast sends it to the servers that have asked for tombstones shortly before, but not to
+// the server that sent it, nor to one that asked long ago.
 func TestPassOn(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-65", "G-CH-6")
 	for _, tt := range []struct {
@@ -90,7 +93,7 @@ func TestPassOn(t *testing.T) {
 		want  string
 	}{
 		{time.Second, 0, "bury tombstones-reply"},
-		{time.Second, 1, "bury"}, // its master has told all
+		{time.Second, 1, "bury"}, // the master has told all servers
 		{time.Minute, 0, "bury"},
 	} {
 		h := three(t)
@@ -107,7 +110,7 @@ func TestPassOn(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 	}
-	h := three(t) // and an answer counts once more
+	h := three(t) // a server that asks again gets another answer
 	h.askTombstones(otherB, 41)
 	ask := h.last(wire.Tombstones)
 	h.tellTombstones(otherB, ask.Sequence)
@@ -115,8 +118,9 @@ func TestPassOn(t *testing.T) {
 	h.want("bury")
 }
 
-// TestPassOnWaits: a server that has won the quorum waits for the answers of all before it
-// passes tombstones on, and does not answer a server again that has told the same itself.
+// TestPassOnWaits: a server that has regained the quorum waits for the tombstones of all
+// servers before it passes them on, and does not send them to a server that has sent the same
+// ones.
 func TestPassOnWaits(t *testing.T) {
 	for _, tells := range []bool{true, false} {
 		h := three(t)
@@ -137,15 +141,15 @@ func TestPassOnWaits(t *testing.T) {
 	}
 }
 
-// TestDoubt: CH-33: servers that did not hear this one have evicted a client by an earlier choice
-// than the one by which it is connected here. If most servers have had the tombstone for
+// TestDoubt: CH-33: servers that did not hear this one have evicted a client by an earlier
+// choice than the one by which it is connected here. If most servers have had the tombstone for
 // T_evict, and it was not withdrawn, the client is evicted; otherwise it stays.
 func TestDoubt(t *testing.T) {
 	spec.Covers(t, "CH-33")
 	long := 60 * time.Second
 	for name, tt := range map[string]struct {
 		master      nid.NID
-		first, then time.Duration // ages
+		first, then time.Duration // the ages of the two tombstones
 		withdrawn   bool
 		want        string
 	}{
@@ -162,7 +166,7 @@ func TestDoubt(t *testing.T) {
 			h.tellTombstones(otherA, h.last(wire.Tombstones).Sequence, tombstoneOf(1, tt.first))
 			h.want("")
 			h.advance(h.s.cfg.Tick + 1)
-			if tt.first < h.s.cfg.Evict { // it is early to ask
+			if tt.first < h.s.cfg.Evict { // too early for the server to ask
 				if h.s.Status().Clients != 1 || len(h.s.catchup.doubts) != 1 || h.s.catchup.doubts[testClient].asked {
 					t.Errorf("%+v", h.s.catchup.doubts)
 				}
@@ -182,9 +186,9 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// TestGivenUp: CH-30, CH-33: a master that loses the quorum while it evicts gives that up, and
-// withdraws it when it has the quorum again; not what most servers have made, nor what
-// others have made by themselves.
+// TestGivenUp: CH-30, CH-33: a master that loses the quorum during an eviction gives the
+// eviction up, and withdraws it when it has the quorum again. It does not withdraw evictions
+// that most servers have carried out, nor those of other servers.
 func TestGivenUp(t *testing.T) {
 	spec.Covers(t, "CH-30", "CH-33")
 	for name, tt := range map[string]struct {
@@ -228,9 +232,9 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// TestLateCopyOfWithdrawn: CH-A8, CH-33: a late copy of an eviction that was withdrawn ends no connection;
-// of two that were withdrawn the one of the later choice counts, and neither takes back one of a
-// later choice still.
+// TestLateCopyOfWithdrawn: CH-A8, CH-33: a late copy of an eviction that was withdrawn ends no
+// connection. Of two withdrawn evictions the server remembers the one of the later choice, and
+// neither cancels an eviction of a still later choice.
 func TestLateCopyOfWithdrawn(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A8")
 	batch := func(h *harness, withdraw bool, epoch uint32) wire.Reply {

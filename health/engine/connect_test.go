@@ -9,8 +9,8 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// TestConnectTable is the state table of connects: CH-21 to CH-24, CH-36 to
-// CH-40, CH-42, CH-A11, CH-A12. The server knows incarnation 5 of the client, if any.
+// TestConnectTable is the state table of connects: CH-21 to CH-24, CH-36 to CH-40, CH-42,
+// CH-A11, CH-A12. If the server has a connection of the client, it is of incarnation 5.
 func TestConnectTable(t *testing.T) {
 	spec.Covers(t, "CH-21", "CH-22", "CH-23", "CH-24", "CH-36", "CH-37", "CH-38", "CH-39", "CH-40",
 		"CH-42", "CH-A11", "CH-A12")
@@ -88,9 +88,9 @@ func TestConnectTable(t *testing.T) {
 	}
 }
 
-// TestConnectWaits: CH-23, CH-39, CH-25: an old incarnation whose master this was is
-// evicted from all servers before the new one is accepted, and a new master that
-// died meanwhile is noticed (CH-A11).
+// TestConnectWaits: CH-23, CH-39, CH-25: if this server was the master of the old incarnation,
+// it evicts that one from all servers before it accepts the new one. A new master that dies
+// meanwhile is noticed (CH-A11).
 func TestConnectWaits(t *testing.T) {
 	spec.Covers(t, "CH-23", "CH-25", "CH-39", "CH-A11")
 	for _, tt := range []struct {
@@ -117,8 +117,8 @@ func TestConnectWaits(t *testing.T) {
 	}
 }
 
-// TestConnectBusy: CH-A21: a connect does not wait for ever, and the newest incarnation
-// is the one that waits.
+// TestConnectBusy: CH-A21: a connect does not wait for ever, and of several waiting
+// incarnations the newest one is kept.
 func TestConnectBusy(t *testing.T) {
 	spec.Covers(t, "CH-A21")
 	h := newHarness(t, nil)
@@ -140,8 +140,8 @@ func TestConnectBusy(t *testing.T) {
 	h.want("save connected accept")
 }
 
-// TestConnectIsDurable: CH-4: a client is accepted when its record is durable,
-// and refused if that cannot be.
+// TestConnectIsDurable: CH-4: a client is accepted when its record is durable, and refused if
+// the record cannot be saved.
 func TestConnectIsDurable(t *testing.T) {
 	spec.Covers(t, "CH-4")
 	h := newHarness(t, nil)
@@ -168,8 +168,8 @@ func TestConnectIsDurable(t *testing.T) {
 	h.want("connected accept")
 }
 
-// TestConnectEvictedWhileSaved: CH-A20: a client that is evicted while its accept
-// is on its way is not accepted half.
+// TestConnectEvictedWhileSaved: CH-A20: a client that is evicted while its record is being
+// saved is not accepted.
 func TestConnectEvictedWhileSaved(t *testing.T) {
 	spec.Covers(t, "CH-A20")
 	h := newHarness(t, nil)
@@ -187,8 +187,8 @@ func TestConnectEvictedWhileSaved(t *testing.T) {
 	h.want("reject:global")
 }
 
-// TestConnectLimits: a full table, a client that starts over and over, and one
-// that another node claims to be, are refused with their reasons.
+// TestConnectLimits: a connect is refused with the reason when the table is full, when the
+// client restarts too often, and when another node uses its id.
 func TestConnectLimits(t *testing.T) {
 	h := newHarness(t, func(c *ServerConfig) { c.MaxClients, c.MaxIncarnations = 1, 3 })
 	h.connect(5, me, 1)
@@ -222,7 +222,7 @@ func TestConnectLimits(t *testing.T) {
 	h.wantState("connected 8 10.0.0.2@tcp/1")
 }
 
-// TestHostileMessages: what is malformed, or not for a server, is counted.
+// TestHostileMessages: messages that are malformed, or not meant for a server, are counted.
 func TestHostileMessages(t *testing.T) {
 	h := newHarness(t, nil)
 	sent := h.s.Stats().Sent
@@ -246,7 +246,7 @@ func TestHostileMessages(t *testing.T) {
 	}
 }
 
-// claimKeys are the keys of some texts.
+// claimKeys returns keys made from the given texts.
 func claimKeys(t *testing.T, texts ...string) keyring.Keys {
 	t.Helper()
 	var list [][]byte
@@ -260,8 +260,8 @@ func claimKeys(t *testing.T, texts ...string) keyring.Keys {
 	return keys
 }
 
-// TestClaims: CH-43, CH-44, CH-A15: a forged claim is believed when claims are
-// off, and refused when they are on, also while keys change.
+// TestClaims: CH-43, CH-44, CH-A15: a forged claim is believed when claims are not checked, and
+// refused when they are, also while keys change.
 func TestClaims(t *testing.T) {
 	spec.Covers(t, "CH-43", "CH-44", "CH-A15")
 	old, both := claimKeys(t, "0123456789abcdef"), claimKeys(t, "fedcba9876543210", "0123456789abcdef")
@@ -301,7 +301,7 @@ func TestClaims(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
 	}
-	// A choice of another master needs a token, too.
+	// A Choose that names another master needs a token as well.
 	h = newHarness(t, func(s *ServerConfig) { s.ClaimKeys = old })
 	h.connect(5, me, 1)
 	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 2, Server: otherA})

@@ -10,11 +10,10 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// slowPartition splits five servers 2/3 for a while, with discovery that takes as
-// long as gossip does by default, longer than a master waits for its clients
-// (CH-64), and of each server for another time. Clients reach the majority, the
-// minority, or both, a third of them each; with odd seeds messages arrive when the
-// partition is over.
+// slowPartition splits five servers 2/3 for a while. Discovery takes as long as gossip does by
+// default, which is longer than a master waits for its clients (CH-64), and a different time
+// for each server. A third of the clients reach the majority, a third the minority, a third
+// both. With odd seeds messages are delayed to the end of the partition instead of lost.
 func slowPartition(t *testing.T, seed uint64, lasts time.Duration) (w *world, reach map[*client]int) {
 	w = populated(t, seed, 45)
 	w.detect = 17 * time.Second
@@ -27,7 +26,7 @@ func slowPartition(t *testing.T, seed uint64, lasts time.Duration) (w *world, re
 		side[s.id] = 2
 	}
 	for i, c := range w.clients {
-		reach[c] = i%3 + 1 // 3 is both
+		reach[c] = i%3 + 1 // 1: the majority, 2: the minority, 3: both
 		side[c.id] = reach[c]
 	}
 	w.run(time.Second)
@@ -43,10 +42,10 @@ func slowPartition(t *testing.T, seed uint64, lasts time.Duration) (w *world, re
 	return w, reach
 }
 
-// TestSlowPartition: CH-33, CH-64, CH-A13, CH-A20, G-CH-6: a master that is cut off
-// evicts clients of the majority before discovery tells it so. None of them loses its
-// incarnation, however long the partition lasts; what most servers have evicted stays so;
-// and in the end all agree.
+// TestSlowPartition: CH-33, CH-64, CH-A13, CH-A20, G-CH-6: a master that is cut off evicts
+// clients of the majority before discovery reports the partition. None of these loses its
+// incarnation, however long the partition lasts. Evictions by most servers remain, and in the
+// end all servers agree.
 func TestSlowPartition(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-64", "CH-A13", "CH-A20", "G-CH-6")
 	lasts := []time.Duration{12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 23, 26, 30, 40, 50, 70}
@@ -77,7 +76,7 @@ func TestSlowPartition(t *testing.T) {
 	}
 }
 
-// finalStays fails when an incarnation goes on that most servers have evicted for all.
+// finalStays fails if an incarnation continues that most servers have evicted everywhere.
 func (w *world) finalStays() {
 	w.t.Helper()
 	for _, c := range w.clients {

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestDigestReplyOfAnother: CH-65: only a client's master can say whether it knows the client.
-// The answer of another server, or of a process with another PID, changes nothing.
+// TestDigestReplyOfAnother: CH-65: only a client's master can confirm the client. The answer of
+// another server, or of a process with another PID, changes nothing.
 func TestDigestReplyOfAnother(t *testing.T) {
 	spec.Covers(t, "CH-65")
 	reply := func(h *harness, from nid.ProcessID, mark uint8) {

@@ -29,7 +29,7 @@ func document(t *testing.T) string {
 	return string(b)
 }
 
-// tableOf returns the cells of the table after a mark, without its head.
+// tableOf returns the cells of the table that follows a marker, without the header.
 func tableOf(t *testing.T, name string) (rows [][]string) {
 	t.Helper()
 	_, rest, found := strings.Cut(document(t), "<!-- "+name+" -->\n")
@@ -48,7 +48,7 @@ func tableOf(t *testing.T, name string) (rows [][]string) {
 	return rows
 }
 
-// short is how the document writes times: without parts that are zero.
+// short formats a time as the document does: without parts that are zero.
 func short(d time.Duration) string {
 	return strings.TrimSuffix(d.String(), "m0s")
 }
@@ -80,7 +80,7 @@ func TestDocumentTimes(t *testing.T) {
 	}
 }
 
-// TestDocumentInequalities: each of them is what the code demands, to the
+// TestDocumentInequalities: each inequality of the document is what the code demands, to the
 // nanosecond, with the numbers of the defaults (CH-A3, CH-A4).
 func TestDocumentInequalities(t *testing.T) {
 	spec.Covers(t, "CH-A3", "CH-A4")
@@ -89,7 +89,7 @@ func TestDocumentInequalities(t *testing.T) {
 	inequalities := []struct {
 		text        string
 		left, right func(Timing) time.Duration
-		good, bad   Timing // that just holds, or just does not
+		good, bad   Timing // timings for which the inequality just holds, and just fails
 	}{
 		{
 			"T_evict > T_ping", func(d Timing) time.Duration { return d.Evict }, func(d Timing) time.Duration { return d.Ping },
@@ -151,8 +151,8 @@ func TestDocumentInequalities(t *testing.T) {
 	}
 }
 
-// TestDocumentLimits: limits, and the times that follow from others, are those of
-// the code.
+// TestDocumentLimits: the limits in the document, and the times that follow from others, are
+// those of the code.
 func TestDocumentLimits(t *testing.T) {
 	self := nid.MustParse("10.0.0.1@tcp")
 	s, err := NewServer(ServerConfig{Self: self, Incarnation: 1, Servers: []nid.NID{self}})

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestDrainIsKnown: a server that begins to drain, or ends that, tells all others at once, and
-// each server that comes alive meanwhile.
+// TestDrainIsKnown: a server that begins or ends draining tells all other servers at once, and
+// each server that comes alive later.
 func TestDrainIsKnown(t *testing.T) {
 	spec.Covers(t, "CH-72")
 	told := func(h *harness, want wire.Code, to ...nid.NID) {
@@ -37,7 +37,8 @@ func TestDrainIsKnown(t *testing.T) {
 	told(h, wire.OK, otherA, otherB, gone)
 }
 
-// TestLastWilling: the last server that takes clients is named as such, with those that do not.
+// TestLastWilling: an error names the last server that still accepts clients, and the servers
+// that do not.
 func TestLastWilling(t *testing.T) {
 	h := newHarness(t, nil)
 	want := func(last bool, others ...nid.NID) {
@@ -56,7 +57,7 @@ func TestLastWilling(t *testing.T) {
 	want(true, otherA, otherB)
 	h.step(ServerInput{Kind: ServerHealth, Server: gone, Alive: true})
 	want(false, otherA, otherB)
-	say(gone, wire.NoQuorum) // it takes no clients either, and does not drain
+	say(gone, wire.NoQuorum) // it accepts no clients either, without draining
 	want(true, otherA, otherB)
 	say(otherB, wire.OK)
 	want(false, otherA)

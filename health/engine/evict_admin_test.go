@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// result is what an order to evict the test's client was answered last.
+// result returns the code of the latest answer to an order to evict the test's client.
 func (h *harness) result() wire.Code {
 	for _, e := range h.effects {
 		if e.Kind == DoResult {
@@ -19,9 +19,9 @@ func (h *harness) result() wire.Code {
 	return wire.Codes
 }
 
-// TestEvictCutOff: CH-30: without a quorum an administrator's eviction ends the
-// connection here at once, and here only: nothing is broadcast, nothing is buried, and
-// the answer says so.
+// TestEvictCutOff: CH-30: without a quorum an administrator's eviction ends the connection to
+// this server at once, and no other. Nothing is broadcast, there is no tombstone, and the
+// answer says so.
 func TestEvictCutOff(t *testing.T) {
 	spec.Covers(t, "CH-30")
 	h := newHarness(t, nil)
@@ -36,8 +36,8 @@ func TestEvictCutOff(t *testing.T) {
 	}
 }
 
-// TestEvictOrphan: CH-20: an orphan is evicted from all servers by whichever server an
-// administrator asks, unless another one knows of a later choice.
+// TestEvictOrphan: CH-20: any server that an administrator asks evicts an orphan from all
+// servers, unless another server knows of a later choice.
 func TestEvictOrphan(t *testing.T) {
 	spec.Covers(t, "CH-20")
 	w := populated(t, 5, 1)
@@ -45,7 +45,7 @@ func TestEvictOrphan(t *testing.T) {
 	master := w.server(c.m.Status().Master)
 	c.kill()
 	master.kill()
-	w.run(5 * time.Second) // discovery notices, and no orphan's time is over
+	w.run(5 * time.Second) // discovery notices the death, and no orphan is due for eviction yet
 	var asked *server
 	for _, s := range w.servers {
 		if s != master {
@@ -67,8 +67,8 @@ func TestEvictOrphan(t *testing.T) {
 	}
 }
 
-// TestEvictOrphanRehomed: CH-A8: the administrator's eviction of an orphan spares a
-// client that has chosen another master meanwhile, wherever that is known.
+// TestEvictOrphanRehomed: CH-A8: an administrator's eviction of an orphan does not affect a
+// client that has chosen another master meanwhile, whichever server knows of that choice.
 func TestEvictOrphanRehomed(t *testing.T) {
 	spec.Covers(t, "CH-A8")
 	h := newHarness(t, nil)
@@ -85,7 +85,8 @@ func TestEvictOrphanRehomed(t *testing.T) {
 	}
 }
 
-// evictedBy has another server evict the test's client for an administrator.
+// evictedBy delivers an administrator's eviction of the test's client that another server
+// broadcasts.
 func (h *harness) evictedBy(from nid.NID, incarnation uint64, epoch uint32) wire.Reply {
 	h.t.Helper()
 	return h.wanted(from, wire.Batch{Incarnation: 1, Entries: entries(wire.Entry{Client: testClient, Incarnation: incarnation, Mark: uint8(wire.ByAdmin), Epoch: epoch})})

@@ -9,8 +9,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestEvictionProgress: CH-28, CH-61: while servers have not answered, an eviction names
-// them: the live ones until they have, and the dead for as long as they are owed it.
+// TestEvictionProgress: CH-28, CH-61: the progress of an eviction names the servers that have
+// not answered: live ones until they answer, and dead ones for as long as the eviction is
+// repeated for them.
 func TestEvictionProgress(t *testing.T) {
 	spec.Covers(t, "CH-28", "CH-61")
 	h := newHarness(t, nil)
@@ -41,7 +42,8 @@ func TestEvictionProgress(t *testing.T) {
 	}
 }
 
-// TestEvictionQueued: an eviction that waits for its broadcast is missed by all servers.
+// TestEvictionQueued: all servers count as missing for an eviction that waits for its
+// broadcast.
 func TestEvictionQueued(t *testing.T) {
 	h := newHarness(t, nil)
 	h.connect(5, me, 1)

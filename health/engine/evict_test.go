@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestEvictBuriesWhatWasNamed: CH-A20, CH-65: a server that still has the incarnation
-// before the one that is evicted refuses a connect of the latter, which is late.
+// TestEvictBuriesWhatWasNamed: CH-A20, CH-65: a server that still has the earlier incarnation
+// when the later one is evicted refuses a late connect of the later one.
 func TestEvictBuriesWhatWasNamed(t *testing.T) {
 	spec.Covers(t, "CH-65", "CH-A20")
 	h := newHarness(t, nil)
@@ -27,8 +27,8 @@ func TestEvictBuriesWhatWasNamed(t *testing.T) {
 	h.want("save connected accept")
 }
 
-// TestEvictionOfReturned: CH-62, CH-A8: the eviction of a client that chose another master and
-// then this one again succeeds, although one server knows only of the other master.
+// TestEvictionOfReturned: CH-62, CH-A8: a client chose another master and then this one again.
+// This master's eviction succeeds, although one server knows only of the other master.
 func TestEvictionOfReturned(t *testing.T) {
 	spec.Covers(t, "CH-62", "CH-A8")
 	h := newHarness(t, nil)
@@ -38,9 +38,9 @@ func TestEvictionOfReturned(t *testing.T) {
 	h.want("notice:global evicted:by-admin bury")
 }
 
-// TestLateEvictionOfEarlierChoice: CH-A1, CH-A2, G-CH-3: an eviction by a master
-// that comes late finds the same incarnation of the client under the same master, but by a
-// later choice: the client went to another one and came back. It stays.
+// TestLateEvictionOfEarlierChoice: CH-A1, CH-A2, G-CH-3: a late eviction by a master finds the
+// same incarnation of the client under the same master, but by a later choice: the client had
+// gone to another master and come back. It stays.
 func TestLateEvictionOfEarlierChoice(t *testing.T) {
 	spec.Covers(t, "CH-A1", "CH-A2", "G-CH-3")
 	late := func(h *harness, epoch uint32) wire.Reply {
@@ -63,7 +63,7 @@ func TestLateEvictionOfEarlierChoice(t *testing.T) {
 	if r := late(h, 3); r.Evicted != 1 {
 		t.Errorf("%+v", r)
 	}
-	h = newHarness(t, nil) // choices of different lives do not compare
+	h = newHarness(t, nil) // epochs of different incarnations are not comparable
 	h.connect(4, otherA, 7)
 	if r := late(h, 1); r.Evicted != 1 {
 		t.Errorf("%+v", r)
@@ -78,8 +78,8 @@ func TestLateEvictionOfEarlierChoice(t *testing.T) {
 	}
 }
 
-// TestTwoMastersEvict: CH-63: of two servers that take themselves for a client's
-// master, and both evict it at once, neither keeps it for the other.
+// TestTwoMastersEvict: CH-63: of two servers that both believe to be a client's master, and
+// both evict it at once, neither keeps it because of the other.
 func TestTwoMastersEvict(t *testing.T) {
 	spec.Covers(t, "CH-29", "CH-63")
 	h := newHarness(t, nil)
@@ -92,7 +92,7 @@ func TestTwoMastersEvict(t *testing.T) {
 	h.want("notice:global evicted:by-admin bury")
 }
 
-// TestRetryAddsUp: CH-28: a server that has answered a broadcast once need not answer its
+// TestRetryAddsUp: CH-28: a server that has answered a broadcast need not answer its
 // repetition, so that retries end although each of them loses some answers.
 func TestRetryAddsUp(t *testing.T) {
 	spec.Covers(t, "CH-28")
@@ -111,13 +111,13 @@ func TestRetryAddsUp(t *testing.T) {
 	}
 }
 
-// TestMuteServer: CH-A21: a server that is alive and never answers does not keep
-// new evictions from the others.
+// TestMuteServer: CH-A21: a server that is alive and never answers does not prevent new
+// evictions from reaching the other servers.
 func TestMuteServer(t *testing.T) {
 	spec.Covers(t, "CH-A21")
 	h := newHarness(t, func(c *ServerConfig) { c.MaxBroadcasts, c.MaxIDs = 2, 10 })
 	told := make(map[wire.ClientID]bool)
-	flights := make(map[uint64]time.Duration) // broadcasts, until when
+	flights := make(map[uint64]time.Duration) // the end time of each broadcast
 	look := func() {
 		for _, e := range h.effects {
 			if e.Kind == DoBroadcast {
@@ -152,9 +152,9 @@ func TestMuteServer(t *testing.T) {
 	}
 }
 
-// TestOrphansCutOff: CH-A6, CH-68: a server without a quorum takes its clients'
-// masters for dead, which the clients can reach. However long it waits, it does
-// not speak for all.
+// TestOrphansCutOff: CH-A6, CH-68: a server without a quorum believes that its clients' masters
+// are dead, although the clients can reach them. However long this lasts, it does not evict
+// these clients from all servers.
 func TestOrphansCutOff(t *testing.T) {
 	spec.Covers(t, "CH-68", "CH-A6")
 	for _, unsure := range []bool{false, true} {
@@ -166,7 +166,7 @@ func TestOrphansCutOff(t *testing.T) {
 		if s := h.words(); strings.Contains(s, "global") || strings.Contains(s, "bury") {
 			t.Errorf("unsure %v: %q", unsure, s)
 		}
-		// The orphan has its time when there is a quorum again.
+		// The time of the orphans starts when the server has a quorum again.
 		h.step(ServerInput{Kind: QuorumIs, Alive: true})
 		h.advance(time.Second)
 		h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 2, Server: otherB})

@@ -8,7 +8,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// ofIncarnation is a connect of one of many clients, of a process in an incarnation of its NI.
+// ofIncarnation delivers a connect of one of many clients, whose process runs in the given
+// incarnation of its NI.
 func (h *harness) ofIncarnation(from nid.ProcessID, number, incarnation int, master nid.NID) wire.Code {
 	h.t.Helper()
 	m := wire.Message{Kind: wire.Connect, Client: wire.ClientID{7, byte(number), byte(number >> 8)}, Incarnation: 1, Server: master, Epoch: 1}
@@ -22,8 +23,8 @@ func (h *harness) ofIncarnation(from nid.ProcessID, number, incarnation int, mas
 	return wire.OK
 }
 
-// TestIDsOfOneNID: CH-A1: a NID has 4 clients, one with user processes 64 of these besides,
-// and what is configured otherwise; other NIDs go on.
+// TestIDsOfOneNID: CH-A1: a NID can have 4 clients, and 64 more if one of them is a user
+// process, or as many as are configured. The clients of other NIDs are not affected.
 func TestIDsOfOneNID(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	for _, c := range []struct {
@@ -72,9 +73,10 @@ func TestIDsOfOneNID(t *testing.T) {
 	}
 }
 
-// TestIDsOfEarlierIncarnation: CH-A1: where a NID has too many clients those go first that an
-// earlier incarnation of the process brought, also if a server has to evict them; none goes of a
-// process that is there, of another process, or for a late message of an earlier incarnation.
+// TestIDsOfEarlierIncarnation: CH-A1: if a NID has too many clients, those that an earlier
+// incarnation of the process connected are removed first, even if the server has to evict them.
+// A client is not removed if its process is alive, if it belongs to another process, or because
+// of a late message of an earlier incarnation.
 func TestIDsOfEarlierIncarnation(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	for _, master := range []nid.NID{me, otherA} {
@@ -91,7 +93,7 @@ func TestIDsOfEarlierIncarnation(t *testing.T) {
 		if code := h.ofIncarnation(other, 2, 6, master); code != wire.Full {
 			t.Errorf("another process: %v", code)
 		}
-		h.ofIncarnation(host, 1, 6, master) // it goes on, in the later incarnation of the process
+		h.ofIncarnation(host, 1, 6, master) // this client goes on in the later incarnation of the process
 		if master == me {
 			if code := h.ofIncarnation(host, 2, 6, me); code != wire.Busy {
 				t.Errorf("while one is evicted: %v", code)

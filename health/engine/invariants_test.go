@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// invariants reports the first thing that cannot be.
+// invariants returns an error for the first invariant of the server that does not hold.
 func (s *Server) invariants() (err error) {
 	fail := func(format string, args ...any) { err = cmp.Or(err, fmt.Errorf(format, args...)) }
 	count, timed, unsure := 0, 0, 0

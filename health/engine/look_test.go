@@ -8,9 +8,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestLookBeforeTick: CH-8, CH-26: where the end of T_evict and a tick are due in
-// one step, as for a client that was heard of half a second after a tick, the
-// transport is waited for all the same, and the eviction is in time.
+// TestLookBeforeTick: CH-8, CH-26: the end of T_evict and a tick can be due in one step, as for
+// a client whose last message came half a second after a tick. The server waits for the answer
+// of the transport in this case too, and the eviction is in time.
 func TestLookBeforeTick(t *testing.T) {
 	spec.Covers(t, "CH-8", "CH-26")
 	h := newHarness(t, nil)
@@ -26,7 +26,7 @@ func TestLookBeforeTick(t *testing.T) {
 	h.want("look")
 	h.step(ServerInput{Kind: Seen, Client: testClient, At: h.now})
 	h.advance(time.Second)
-	h.want("ask") // its node is well
+	h.want("ask") // the node of the client is alive, so the client is asked
 	h.message(host, wire.Message{Kind: wire.Here, Incarnation: 5, Epoch: 1})
 	h.want("")
 	last := h.now

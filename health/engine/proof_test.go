@@ -16,7 +16,7 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// testKeys are keys made of letters, the one that signs first.
+// testKeys returns keys made of letters; the first letter is the key that signs.
 func testKeys(t *testing.T, letters string) keyring.Keys {
 	t.Helper()
 	var list [][]byte
@@ -30,13 +30,13 @@ func testKeys(t *testing.T, letters string) keyring.Keys {
 	return keys
 }
 
-// signed is a connect that a process has signed for a server.
+// signed returns a connect that a process has signed for a server.
 func signed(keys keyring.Keys, m wire.Message, from nid.ProcessID, to nid.NID) []byte {
 	m.Kind, m.Client, m.Proof = wire.Connect, testClient, noProof[:]
 	return sign(keys.Ring(keyLabel), m.AppendTo(nil), 0, from, to)
 }
 
-// newKeyed is a server with keys.
+// newKeyed returns a server with keys.
 func newKeyed(t *testing.T, letters string) *harness {
 	t.Helper()
 	return newHarness(t, func(c *ServerConfig) { c.Keys = testKeys(t, letters) })
@@ -47,8 +47,9 @@ func (h *harness) raw(from nid.ProcessID, data []byte) {
 	h.step(ServerInput{Kind: Arrived, From: from, Data: data})
 }
 
-// TestSignedConnect: CH-A15: with keys a connect counts with a code of one of them alone,
-// which covers every field and is bound to the process that sends it and to the server.
+// TestSignedConnect: CH-A15: a server that has keys accepts a connect only with a code that one
+// of them has made. The code covers every field, and is bound to the process that sends the
+// connect and to the server.
 func TestSignedConnect(t *testing.T) {
 	spec.Covers(t, "CH-A15")
 	m := wire.Message{Incarnation: 5, Server: otherA, Epoch: 2, Sequence: 9, Name: []byte("host"), Retry: 5 * time.Second, ServerIncarnation: 12500, Token: make([]byte, wire.TokenSize)}
@@ -94,11 +95,12 @@ func TestSignedConnect(t *testing.T) {
 	}
 	plain.Retry, plain.ServerIncarnation = 0, 0
 	h.raw(host, plain.AppendTo(nil))
-	h.want("reject:bad-claim") // an older version
+	h.want("reject:bad-claim") // without a code, as an older version sends it
 	newHarness(t, nil).raw(host, good)
 }
 
-// TestSignedConnectBytes: the code is that of RFC 2104 with a key of RFC 5869, at the end.
+// TestSignedConnectBytes: the code is the HMAC of RFC 2104 with a key derived by RFC 5869, and
+// is at the end of the message.
 func TestSignedConnectBytes(t *testing.T) {
 	got := signed(testKeys(t, "a"), wire.Message{Incarnation: 5, Server: me, Epoch: 2, Name: []byte("host")}, host, otherA)
 	plain := wire.Message{Kind: wire.Connect, Client: testClient, Incarnation: 5, Server: me, Epoch: 2, Name: []byte("host")}
@@ -124,15 +126,15 @@ func TestSignedConnectBytes(t *testing.T) {
 			t.Errorf("%d bytes are a message", i)
 		}
 	}
-	got[5] = byte(wire.Ping) // which is never signed
+	got[5] = byte(wire.Ping) // a ping, which is never signed
 	if _, err := wire.ParseMessage(got); !errors.Is(err, wire.ErrBody) {
 		t.Errorf("a ping: %v", err)
 	}
 }
 
-// TestReplayedConnect: CH-A1, CH-A20: a copy of a signed connect that arrives again, even in
-// its sender's own name, changes nothing while its incarnation is connected, superseded or
-// buried; when the tombstone has expired it brings nothing back that stays.
+// TestReplayedConnect: CH-A1, CH-A20: a copy of a signed connect that arrives again, even from
+// its sender's own NID, changes nothing while its incarnation is connected, superseded, or has
+// a tombstone. After the tombstone has expired the copy makes a connection that does not last.
 func TestReplayedConnect(t *testing.T) {
 	spec.Covers(t, "CH-A1", "CH-A20")
 	keys := testKeys(t, "a")
@@ -147,9 +149,9 @@ func TestReplayedConnect(t *testing.T) {
 	h.wantState("connected 5 10.0.0.1@tcp/3")
 	h.raw(host, old)
 	h.wantState("connected 5 10.0.0.1@tcp/3")
-	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 5, Sequence: 11}) // as late as the copy
+	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 5, Sequence: 11}) // it arrives as late as the copy
 	h.wantState("connected 5 10.0.0.1@tcp/3")
-	h.raw(host, at(6, 1, 13)) // its eviction is waited for, and its code was looked at before
+	h.raw(host, at(6, 1, 13)) // the connect waits for the eviction; the server has checked its code already
 	h.done(wire.Reply{Evicted: 1}, gone)
 	h.wantState("connected 6 10.0.0.1@tcp/1")
 	h.raw(host, old)
@@ -164,24 +166,25 @@ func TestReplayedConnect(t *testing.T) {
 	h.wantState("connected 5 10.0.0.1@tcp/1")
 	h.advance(h.s.cfg.Evict + h.s.cfg.Tick)
 	h.wantState("evicting 5 10.0.0.1@tcp/1")
-	h.raw(host, at(7, 1, 20)) // the client itself, meanwhile
+	h.raw(host, at(7, 1, 20)) // the client itself connects meanwhile
 	h.done(wire.Reply{Evicted: 1}, gone)
 	h.wantState("connected 7 10.0.0.1@tcp/1")
 }
 
-// TestSignedTakeover: a connect that has waited for the old process was signed when it came.
+// TestSignedTakeover: a connect that waits for the answer of the old process has its code
+// checked when it arrives.
 func TestSignedTakeover(t *testing.T) {
 	h := newKeyed(t, "a")
 	h.raw(host, signed(testKeys(t, "a"), wire.Message{Incarnation: 5, Server: otherA, Epoch: 1}, host, me))
 	h.raw(stranger, signed(testKeys(t, "b"), wire.Message{Incarnation: 6, Server: otherA, Epoch: 1, Retry: time.Second}, stranger, me))
-	h.want("reject:other-key") // and no connected process is asked
+	h.want("reject:other-key") // and the connected process is not asked
 	h.raw(stranger, signed(testKeys(t, "a"), wire.Message{Incarnation: 6, Server: otherA, Epoch: 1}, stranger, me))
 	h.want("reject:busy ask:stale")
 	h.advance(h.s.cfg.Evict)
 	h.wantState("connected 6 10.0.0.2@tcp/1")
 }
 
-// TestClientSigns: a client signs its connects, each for its server, and nothing else.
+// TestClientSigns: a client signs its connects, each one for its server, and no other message.
 func TestClientSigns(t *testing.T) {
 	keys := testKeys(t, "a")
 	c, err := NewClient(ClientConfig{ID: testClient, Incarnation: 5, Servers: []nid.NID{me, otherA}, Keys: keys, From: host})

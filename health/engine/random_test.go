@@ -17,10 +17,9 @@ var (
 	onlyPlan = flag.Uint64("plan", 0, "run this one only")
 )
 
-// TestRandomPlans: CH-33, CH-61, CH-63, G-CH-3: whatever happens to servers, the
-// network and the clients themselves, in the end each client that lives is
-// connected and all its servers agree, of the dead nothing is left, and no client
-// that was well was evicted.
+// TestRandomPlans: CH-33, CH-61, CH-63, G-CH-3: whatever happens to servers, the network and
+// the clients themselves, in the end each running client is connected and all its servers
+// agree, no server knows a dead client, and no client was evicted that was well.
 func TestRandomPlans(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-61", "CH-63", "G-CH-3")
 	n := *plans
@@ -40,8 +39,9 @@ func TestRandomPlans(t *testing.T) {
 	}
 }
 
-// runPlan runs a cluster through faults that a seed draws. Every third plan has
-// faults that well-behaved clients must survive; the others may cut clients off.
+// runPlan runs a cluster through random faults that the seed determines. The faults of every
+// third plan are such that well-behaved clients must survive them; those of the others may cut
+// clients off.
 func runPlan(t *testing.T, seed uint64) {
 	w := newWorld(t, seed, 3+int(seed%5))
 	mild := seed%3 == 0
@@ -79,7 +79,8 @@ func runPlan(t *testing.T, seed uint64) {
 			s.start()
 		}
 	}
-	// All pauses end, the last orphans are gone, digests have found what is left.
+	// By then all pauses have ended, the last orphans are evicted, and digests have found
+	// leftovers.
 	w.run(60 * time.Second)
 	w.doubt()
 	w.run(120 * time.Second)
@@ -89,8 +90,8 @@ func runPlan(t *testing.T, seed uint64) {
 	w.history()
 }
 
-// mildFault is one of the faults of G-CH-3: a server dies, is restarted, or
-// stands still, a minority of them at a time; or a client starts once more.
+// mildFault applies one of the faults of G-CH-3: a server dies, is restarted, or is paused, a
+// minority of the servers at a time; or one more client starts.
 func (w *world) mildFault() {
 	down := 0
 	for _, s := range w.servers {
@@ -120,7 +121,7 @@ func (w *world) mildFault() {
 	}
 }
 
-// fault is anything.
+// fault applies a fault of any kind.
 func (w *world) fault() {
 	s := w.servers[w.rng.IntN(len(w.servers))]
 	c := w.clients[w.rng.IntN(len(w.clients))]
@@ -171,8 +172,8 @@ func (w *world) fault() {
 }
 
 // history checks the events of all servers: an incarnation that all have evicted is connected
-// nowhere afterwards. There are exceptions: an incarnation that its master has kept in the end;
-// a server that was cut off since it learned of the eviction, or the evicting side was a
+// to none of them afterwards. There are exceptions: an incarnation that its master has kept in
+// the end; a server that has been cut off since it learned of the eviction, or an eviction by a
 // minority (see revoke.go); and a server that died before the tombstone was on its disk.
 func (w *world) history() {
 	w.t.Helper()
@@ -206,7 +207,7 @@ func (w *world) history() {
 	}
 }
 
-// told counts the servers that remember the end of an incarnation.
+// told counts the servers that have a tombstone of the incarnation of c.
 func told(buried []map[wire.ClientID]uint64, c ClientInfo) (n int) {
 	for _, over := range buried {
 		if over[c.Client] >= c.Incarnation {
@@ -216,8 +217,8 @@ func told(buried []map[wire.ClientID]uint64, c ClientInfo) (n int) {
 	return n
 }
 
-// kept adds the lives that this server began to evict and then kept, since they
-// had another master.
+// kept adds the incarnations that this server began to evict and then kept, since they had
+// chosen another master.
 func (s *server) kept(incarnations map[wire.ClientID]uint64) {
 	ending := make(map[wire.ClientID]uint64)
 	for _, e := range s.events {

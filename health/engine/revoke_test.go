@@ -9,15 +9,15 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// word5 is what a server does with a choice or a connect of the incarnation that otherA
-// evicted by its epoch 1.
+// word5 delivers a Choose or a Connect of incarnation 5, which otherA evicted by its epoch 1,
+// and returns what the server does.
 func word5(h *harness, kind wire.Kind, epoch uint32) string {
 	h.t.Helper()
 	h.message(host, wire.Message{Kind: kind, Incarnation: 5, Epoch: epoch, Server: otherB, Sequence: 9})
 	return h.words()
 }
 
-// evictedByA is a server that was told to evict the client, with how long ago.
+// evictedByA returns a server that was told to evict the client the given time ago.
 func evictedByA(t *testing.T, ago time.Duration) *harness {
 	h := newHarness(t, nil)
 	h.connect(5, otherA, 1)
@@ -33,8 +33,8 @@ func (h *harness) batchFrom(from nid.NID, withdraw bool) {
 	h.step(ServerInput{Kind: EvictArrived, Server: from, Data: b.AppendTo(nil)})
 }
 
-// TestOvertakenEviction: CH-33, CH-A13: while an eviction is recent, a client that shows a later
-// choice of a master is not told that all servers have evicted it. It is told so later, and a
+// TestOvertakenEviction: CH-33, CH-A13: while an eviction is recent, a client that shows a
+// later choice of a master is not told that all servers have evicted it. Later it is told so. A
 // client that shows no such choice is told at once (CH-A20).
 func TestOvertakenEviction(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A13", "CH-A20")
@@ -75,7 +75,7 @@ func TestWithdrawn(t *testing.T) {
 	if got := word5(h, wire.Connect, 2); got != "save connected accept" {
 		t.Errorf("after it was taken back: %q", got)
 	}
-	h = newHarness(t, nil) // the next incarnation is connected, and its record is saved again
+	h = newHarness(t, nil) // then the next incarnation is connected and its record is saved
 	h.batchFrom(otherA, false)
 	h.connect(6, otherA, 1)
 	h.batchFrom(otherA, true)
@@ -86,7 +86,7 @@ func TestWithdrawn(t *testing.T) {
 	h.step(ServerInput{Kind: EvictClient, Client: testClient})
 	h.done(wire.Reply{Evicted: 2}, gone)
 	h.want("notice:global evicted:by-admin bury")
-	h.batchFrom(otherA, false) // late
+	h.batchFrom(otherA, false) // a late copy of the eviction
 	h.batchFrom(otherA, true)
 	if got := word5(h, wire.Connect, 2); got != "reject:global" {
 		t.Errorf("what this master knows to be everywhere was taken back: %q", got)
@@ -112,14 +112,14 @@ func TestCutOffRevokes(t *testing.T) {
 	h = newHarness(t, nil)
 	h.batchFrom(otherA, false)
 	h.message(host, wire.Message{Kind: wire.Connect, Incarnation: 6, Server: otherA, Epoch: 1})
-	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 6}) // left: final
+	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 6}) // the client has left, which is final
 	h.step(ServerInput{Kind: QuorumIs})
 	h.want("quorum-lost")
 }
 
-// TestMinorityDoesNotSettle: CH-28, CH-33: a master that reaches only half of the servers has not
-// evicted a client from all of them, although it believes the others to be dead. It withdraws
-// the eviction when these know a later choice.
+// TestMinorityDoesNotSettle: CH-28, CH-33: a master that reaches only half of the servers has
+// not evicted a client from all of them, although it believes that the others are dead. It
+// withdraws the eviction when these report a later choice.
 func TestMinorityDoesNotSettle(t *testing.T) {
 	spec.Covers(t, "CH-28", "CH-33")
 	h := newHarness(t, nil)
@@ -136,7 +136,7 @@ func TestMinorityDoesNotSettle(t *testing.T) {
 	if b, err := wire.ParseBatch(h.effects[3].Token.([]byte)); err != nil || !b.Withdraw || b.Entries.At(0).Epoch != 1 {
 		t.Errorf("%+v, %v", b, err)
 	}
-	h.done(wire.Reply{}, otherA, gone) // it is repeated as evictions are
+	h.done(wire.Reply{}, otherA, gone) // the server repeats the withdrawal as it repeats evictions
 	h.advance(h.s.cfg.Tick)
 	h.want("broadcast1")
 	h.done(wire.Reply{}, gone)
@@ -146,9 +146,9 @@ func TestMinorityDoesNotSettle(t *testing.T) {
 	}
 }
 
-// TestOutdatedNotice: CH-61, CH-A13: a client that another server has agreed to be
-// the master of since is not evicted by the end of an earlier choice, of which it
-// asks; by the present one it is.
+// TestOutdatedNotice: CH-61, CH-A13: a client has chosen another server as its master, which
+// agreed. A notice that the client was evicted by its earlier choice does not end it; the
+// client asks that server. A notice about the present choice ends it.
 func TestOutdatedNotice(t *testing.T) {
 	spec.Covers(t, "CH-61", "CH-A13")
 	for _, epoch := range []uint32{1, 2} {
@@ -167,7 +167,7 @@ func TestOutdatedNotice(t *testing.T) {
 	}
 }
 
-// TestCutOffDoesNotJudge: CH-A18, CH-46: a server that is cut off cannot tell that a
+// TestCutOffDoesNotJudge: CH-A18, CH-46: a server that is cut off cannot know whether a
 // client's master is dead.
 func TestCutOffDoesNotJudge(t *testing.T) {
 	spec.Covers(t, "CH-46", "CH-A18")

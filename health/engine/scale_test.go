@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// crowd is a server with very many clients.
+// crowd is a server with a great number of clients.
 type crowd struct {
 	s    *Server
 	now  time.Duration
@@ -59,14 +59,14 @@ func (c *crowd) step(in ServerInput) {
 	c.wake = c.s.Step(c.now, in, &c.out)
 }
 
-// pingOf has one client ping.
+// pingOf delivers a ping of client i.
 func (c *crowd) pingOf(i int) {
 	id := crowdID(i)
 	copy(c.ping[8:], id[:])
 	c.step(ServerInput{Kind: Arrived, From: crowdHost(i), Data: c.ping})
 }
 
-// TestMemory: G-CH-5: a client costs a master at most 200 bytes, its name included.
+// TestMemory: G-CH-5: a master needs at most 200 bytes per client, including the client's name.
 func TestMemory(t *testing.T) {
 	spec.Covers(t, "G-CH-5")
 	n := 100_000
@@ -99,8 +99,8 @@ func TestMemory(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
-// TestManyDeaths: CH-27, CH-A10: ten thousand clients that die in one moment are
-// evicted within two seconds after T_evict, if a broadcast takes 100 ms.
+// TestManyDeaths: CH-27, CH-A10: ten thousand clients that die at the same time are evicted
+// within two seconds after T_evict if a broadcast takes 100 ms.
 func TestManyDeaths(t *testing.T) {
 	spec.Covers(t, "CH-27", "CH-A10")
 	const n = 10_000
@@ -142,7 +142,7 @@ func TestManyDeaths(t *testing.T) {
 	}
 }
 
-// TestPingAllocs: a ping costs a server no memory.
+// TestPingAllocs: a server allocates no memory for a ping.
 func TestPingAllocs(t *testing.T) {
 	c := newCrowd(t, 1000)
 	i := 0
@@ -154,9 +154,9 @@ func TestPingAllocs(t *testing.T) {
 	}
 }
 
-// BenchmarkPings is G-CH-5: a master of 100 000 clients takes their pings, and
-// watches their deadlines; "core%" is how much of a core that is at one ping per
-// client and interval.
+// BenchmarkPings is G-CH-5: a master of 100 000 clients receives their pings and watches their
+// deadlines. "core%" is the share of a core that this takes at one ping per client and
+// interval.
 func BenchmarkPings(b *testing.B) {
 	spec.Covers(b, "G-CH-5")
 	const n = 100_000

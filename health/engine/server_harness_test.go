@@ -22,7 +22,7 @@ var (
 	host   = nid.ProcessID{NID: nid.MustParse("10.1.0.1@tcp"), PID: nid.LustrePID}
 )
 
-// harness is one server, and the words of the protocol.
+// harness is one server. Its methods deliver messages, and compare effects as words.
 type harness struct {
 	t       *testing.T
 	s       *Server
@@ -30,12 +30,13 @@ type harness struct {
 	wake    time.Duration
 	out     ServerOutput
 	effects []ServerEffect // of the latest step
-	hold    bool           // do not answer DoSave
-	mute    bool           // others do not say which tombstones they have
-	batch   uint64         // the latest
+	hold    bool           // do not answer DoSave at once
+	mute    bool           // the other servers do not answer questions for tombstones
+	batch   uint64         // the id of the latest broadcast
 }
 
-// newHarness is a server with a quorum, two live servers beside it and a dead one.
+// newHarness returns a server that has a quorum, with two live servers and a dead one beside
+// it.
 func newHarness(t *testing.T, change func(*ServerConfig)) *harness {
 	t.Helper()
 	cfg := ServerConfig{Self: me, Incarnation: 77, Servers: []nid.NID{me, otherA, otherB, gone}, Uneven: true}
@@ -55,7 +56,7 @@ func newHarness(t *testing.T, change func(*ServerConfig)) *harness {
 	return h
 }
 
-// step steps the server, and lets what is saved be durable at once.
+// step steps the server. Records that it saves are durable at once.
 func (h *harness) step(in ServerInput) {
 	h.t.Helper()
 	h.effects = nil
@@ -88,7 +89,7 @@ func (h *harness) one(in ServerInput) {
 	}
 }
 
-// message is one from the client, or from a server.
+// message delivers a message of the client or of a server.
 func (h *harness) message(from nid.ProcessID, m wire.Message) {
 	h.t.Helper()
 	if !m.Client.IsValid() && !m.Kind.BetweenServers() {
@@ -97,8 +98,8 @@ func (h *harness) message(from nid.ProcessID, m wire.Message) {
 	h.step(ServerInput{Kind: Arrived, From: from, Data: m.AppendTo(nil)})
 }
 
-// answerTombstones has servers that are asked for tombstones have none, and leaves such
-// questions out of what is looked at.
+// answerTombstones answers every question for tombstones with an empty list, and removes these
+// questions from the effects that the test sees.
 func (h *harness) answerTombstones() {
 	h.t.Helper()
 	if h.mute {
@@ -116,13 +117,13 @@ func (h *harness) answerTombstones() {
 	h.effects = kept
 }
 
-// connect has the client connect.
+// connect delivers a connect of the client.
 func (h *harness) connect(incarnation uint64, master nid.NID, epoch uint32) {
 	h.t.Helper()
 	h.message(host, wire.Message{Kind: wire.Connect, Incarnation: incarnation, Server: master, Epoch: epoch, Sequence: 9, Name: []byte("host")})
 }
 
-// word is the text of an effect, as a word or two.
+// word returns the text of an effect, as one or two words.
 func word(h *harness, e *ServerEffect) string {
 	switch e.Kind {
 	case DoSend:
@@ -201,7 +202,7 @@ func (h *harness) last(k wire.Kind) wire.Message {
 	return wire.Message{}
 }
 
-// state of the client's connection.
+// state returns the state of the client's connection.
 func (h *harness) state() string {
 	info, ok := h.s.Client(testClient)
 	if !ok {
@@ -217,8 +218,8 @@ func (h *harness) wantState(want string) {
 	}
 }
 
-// advance lets time pass, as the machine wants to be woken, and collects the
-// effects; pings has the client ping once per second meanwhile.
+// advance lets time pass, stepping the machine whenever it wants to be woken, and collects the
+// effects. With pings the client sends a ping once per second.
 func (h *harness) advance(d time.Duration) {
 	h.t.Helper()
 	var all []ServerEffect
@@ -240,7 +241,7 @@ func (h *harness) advance(d time.Duration) {
 	h.effects = all
 }
 
-// done answers the latest broadcast.
+// done delivers the result of the latest broadcast.
 func (h *harness) done(r wire.Reply, missing ...nid.NID) {
 	h.t.Helper()
 	h.step(ServerInput{Kind: BroadcastDone, ID: h.batch, Servers: missing, Data: r.AppendTo(nil)})
@@ -253,13 +254,14 @@ func entries(list ...wire.Entry) (b wire.Entries) {
 	return b
 }
 
-// evicted has another server evict the client.
+// evicted delivers an eviction of the client that another server broadcasts, and returns the
+// answer.
 func (h *harness) evicted(from nid.NID, incarnation uint64) wire.Reply {
 	h.t.Helper()
 	return h.wanted(from, wire.Batch{Entries: entries(wire.Entry{Client: testClient, Incarnation: incarnation})})
 }
 
-// wanted has another server want evictions, and returns the answer.
+// wanted delivers a batch of evictions that another server broadcasts, and returns the answer.
 func (h *harness) wanted(from nid.NID, b wire.Batch) wire.Reply {
 	h.t.Helper()
 	h.step(ServerInput{Kind: EvictArrived, Server: from, Data: b.AppendTo(nil)})

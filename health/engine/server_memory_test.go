@@ -16,7 +16,7 @@ import (
 func TestTombstones(t *testing.T) {
 	spec.Covers(t, "CH-65", "CH-A20")
 	h := newHarness(t, nil)
-	h.evicted(otherA, 5) // it was not connected here
+	h.evicted(otherA, 5) // the client was not connected to this server
 	h.connect(5, otherA, 1)
 	h.want("reject:global")
 	if r := h.last(wire.Reject); r.Incarnation != 5 {
@@ -34,14 +34,14 @@ func TestTombstones(t *testing.T) {
 	}
 	h.connect(6, otherA, 1)
 	h.want("save connected accept")
-	h.message(host, wire.Message{Kind: wire.Disconnect, Code: wire.NotConnected, Incarnation: 6}) // this server only
+	h.message(host, wire.Message{Kind: wire.Disconnect, Code: wire.NotConnected, Incarnation: 6}) // leaves this server only
 	h.want("evicted:left remove")
 	h.connect(6, otherA, 1)
 	h.want("save connected accept")
 }
 
-// TestTombstonesAfterClockJump: one that was written when the wall clock was a
-// year ahead lasts no longer than others, and holds up none of them.
+// TestTombstonesAfterClockJump: a tombstone that was written while the wall clock was a year
+// ahead expires no later than others, and does not keep others from expiring.
 func TestTombstonesAfterClockJump(t *testing.T) {
 	h := newHarness(t, nil)
 	h.step(ServerInput{Kind: RestoreTombstone, Client: testClient, Incarnation: 5, For: 365 * 24 * time.Hour})
@@ -52,8 +52,8 @@ func TestTombstonesAfterClockJump(t *testing.T) {
 	}
 }
 
-// TestTombstonesAreBounded: the oldest is forgotten for a new one, and burying a
-// client over and over costs nothing.
+// TestTombstonesAreBounded: the oldest tombstone is removed to make room for a new one, and
+// evicting one client over and over takes no more room.
 func TestTombstonesAreBounded(t *testing.T) {
 	var g tombstones
 	g.init(100)
@@ -80,8 +80,8 @@ func TestTombstonesAreBounded(t *testing.T) {
 	}
 }
 
-// TestDigest: CH-65, CH-A20: masters are asked for the clients that are held under
-// them; a planted ghost is orphaned, and in the end evicted.
+// TestDigest: CH-65, CH-A20: a server asks masters to confirm the clients that it holds for
+// them. A connection whose client does not exist is orphaned, and evicted in the end.
 func TestDigest(t *testing.T) {
 	spec.Covers(t, "CH-65", "CH-A20")
 	h := newHarness(t, nil)
@@ -107,7 +107,7 @@ func TestDigest(t *testing.T) {
 		t.Errorf("got %q", s)
 	}
 
-	// The other side: what a master does not know, and what it is to confirm.
+	// In the other direction: a server does not know a client that it is asked to confirm.
 	h = newHarness(t, nil)
 	h.connect(5, me, 1)
 	h.message(server, wire.Message{Kind: wire.Digest, Entries: entries(wire.Entry{Client: testClient, Incarnation: 5})})
@@ -124,8 +124,8 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestRecovery: CH-66, CH-67, CH-A9: after a restart a server's own clients have
-// been heard of just now; others wait for their master to confirm them.
+// TestRecovery: CH-66, CH-67, CH-A9: after a restart a server's own clients count as just heard
+// of; the others wait until their masters confirm them.
 func TestRecovery(t *testing.T) {
 	spec.Covers(t, "CH-66", "CH-67", "CH-A9", "CH-A19")
 	start := func(master nid.NID) *harness {
@@ -159,12 +159,12 @@ func TestRecovery(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 
-	h = start(me) // the client is gone
+	h = start(me) // the client has ended
 	h.advance(h.s.cfg.Evict + h.s.cfg.Tick)
 	if s := h.words(); !strings.HasSuffix(s, "look suspended broadcast1") {
 		t.Errorf("got %q", s)
 	}
-	h = start(me) // a later incarnation
+	h = start(me) // a later incarnation connects
 	h.connect(6, otherA, 1)
 	h.want("suspended broadcast1")
 
@@ -175,28 +175,28 @@ func TestRecovery(t *testing.T) {
 		t.Errorf("digest %+v", d)
 	}
 	h.message(server, wire.Message{Kind: wire.DigestReply, Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: markKnown})})
-	h.want("rehomed notice:other-master(10.0.0.2@tcp)") // if it has given this server up, it says so
+	h.want("rehomed notice:other-master(10.0.0.2@tcp)") // the server answers in case the client has given it up
 	h.wantState("connected 5 10.0.0.2@tcp/2")
 
-	h = start(otherA) // the client itself is as good
+	h = start(otherA) // the client itself can confirm the connection
 	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 2, Server: otherA})
 	h.want("save rehomed chosen")
 
-	h = start(otherA) // the debt: its master evicts it
+	h = start(otherA) // a missed eviction: the client's master evicts it
 	if r := h.evicted(otherA, 5); r.Evicted != 1 {
 		t.Errorf("%+v", r)
 	}
 
-	h = start(otherB) // no master confirms it
+	h = start(otherB) // no master confirms the client
 	h.advance(h.s.cfg.Orphan + h.s.cfg.Tick)
 	if s := h.words(); !strings.Contains(s, "notice:orphaned") || !strings.Contains(s, "notice:global evicted:lost-master bury") {
 		t.Errorf("got %q", s)
 	}
-	h = start(nid.MustParse("9.9.9.9@tcp")) // nor one under a server that has left
+	h = start(nid.MustParse("9.9.9.9@tcp")) // nor a client of a server that has left the cluster
 	h.wantState("recovering 5 9.9.9.9@tcp/2")
 }
 
-// TestDrain: clients are asked to choose others, and new ones are refused.
+// TestDrain: a draining server asks its clients to choose other masters, and refuses new ones.
 func TestDrain(t *testing.T) {
 	h := newHarness(t, nil)
 	h.connect(5, me, 1)
@@ -220,8 +220,8 @@ func TestDrain(t *testing.T) {
 	h.want("save connected accept")
 }
 
-// TestTiming: CH-57, CH-A3, CH-A4: times that do not go together are refused with
-// what to change.
+// TestTiming: CH-57, CH-A3, CH-A4: times that contradict each other are refused, and the error
+// says what to change.
 func TestTiming(t *testing.T) {
 	spec.Covers(t, "CH-57", "CH-A3", "CH-A4")
 	d, err := Timing{}.Filled()

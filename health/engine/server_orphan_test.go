@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestOrphan: CH-18, CH-19, CH-20, CH-A19, CH-54, CH-67, CH-68: the clients of a
-// dead master are told after a third of their time, and evicted in the end.
+// TestOrphan: CH-18, CH-19, CH-20, CH-A19, CH-54, CH-67, CH-68: the clients of a dead master
+// are told after a third of T_orphan, and are evicted at its end.
 func TestOrphan(t *testing.T) {
 	spec.Covers(t, "CH-18", "CH-19", "CH-20", "CH-54", "CH-67", "CH-68", "CH-A19")
 	start := func() *harness {
@@ -42,20 +42,20 @@ func TestOrphan(t *testing.T) {
 	h.want("save rehomed chosen")
 	h.wantState("connected 5 10.0.0.3@tcp/2")
 
-	// A death that discovery missed shows in the number of deaths.
+	// A death that discovery did not report shows in the number of deaths.
 	h = newHarness(t, nil)
 	h.connect(5, otherA, 1)
 	h.step(ServerInput{Kind: ServerHealth, Server: otherA, Alive: true, Lifetime: 1})
 	h.want("orphaned")
 
-	// A server that leaves the cluster.
+	// The master leaves the cluster.
 	h = newHarness(t, nil)
 	h.connect(5, otherA, 1)
 	h.step(ServerInput{Kind: SetServers, Servers: []nid.NID{me, otherB}})
 	h.want("orphaned")
 }
 
-// TestChoose: CH-17, CH-51, CH-62, CH-A2, CH-A18: choices of a master, in and out
+// TestChoose: CH-17, CH-51, CH-62, CH-A2, CH-A18: a client names its master, in order and out
 // of order.
 func TestChoose(t *testing.T) {
 	spec.Covers(t, "CH-17", "CH-51", "CH-62", "CH-A2", "CH-A17", "CH-A18")
@@ -95,7 +95,7 @@ func TestChoose(t *testing.T) {
 			h.wantState(tt.state)
 		})
 	}
-	// The old master stops watching (CH-A17).
+	// The old master stops watching the client (CH-A17).
 	h := newHarness(t, nil)
 	h.connect(5, me, 1)
 	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 2, Server: otherA})
@@ -123,7 +123,7 @@ func TestQuorum(t *testing.T) {
 	h.want("quorum-lost")
 	h.advance(h.s.cfg.Quorum - time.Millisecond)
 	h.want("")
-	h.step(ServerInput{Kind: QuorumIs, Alive: true}) // flapping for less than T_q
+	h.step(ServerInput{Kind: QuorumIs, Alive: true}) // discovery alternates for less than T_q
 	h.step(ServerInput{Kind: QuorumIs})
 	h.advance(h.s.cfg.Quorum - time.Millisecond)
 	h.want("")
@@ -142,6 +142,6 @@ func TestQuorum(t *testing.T) {
 	h.connect(5, me, 1)
 	h.want("save connected accept")
 
-	h = start(func(c *ServerConfig) { c.Quorum = -1 }) // the letter
+	h = start(func(c *ServerConfig) { c.Quorum = -1 }) // as the design says it
 	h.want("quorum-lost " + all)
 }

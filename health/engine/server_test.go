@@ -10,14 +10,14 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestEvictTable is the state table of evictions: CH-11 to CH-13, CH-29, CH-45,
-// CH-A7, CH-A22: the reply lists exceptions only.
+// TestEvictTable is the state table of evictions: CH-11 to CH-13, CH-29, CH-45, CH-A7, CH-A22.
+// The reply lists exceptions only.
 func TestEvictTable(t *testing.T) {
 	spec.Covers(t, "CH-11", "CH-12", "CH-13", "CH-29", "CH-45", "CH-A1", "CH-A7", "CH-A22")
 	tests := []struct {
 		name        string
-		master      nid.NID // of the connection, incarnation 5; none: not connected
-		incarnation uint64  // to evict
+		master      nid.NID // of the connection, which has incarnation 5; none: not connected
+		incarnation uint64  // the incarnation to evict
 		want        string
 		code        wire.Code
 	}{
@@ -52,14 +52,14 @@ func TestEvictTable(t *testing.T) {
 	}
 }
 
-// TestEvictHostile: evictions that are malformed, or whose sender is no server, have no effect.
+// TestEvictHostile: evictions that are malformed, or that no server has sent, have no effect.
 func TestEvictHostile(t *testing.T) {
 	h := newHarness(t, nil)
 	h.connect(5, otherA, 1)
 	h.evicted(nid.MustParse("10.9.9.9@tcp"), 5)
 	h.step(ServerInput{Kind: EvictArrived, Server: otherA, Data: []byte("HEVB")})
 	h.want("answer")
-	h.evicted(me, 5) // our own broadcast
+	h.evicted(me, 5) // a broadcast of this server itself
 	h.wantState("connected 5 10.0.0.2@tcp/1")
 	if st := h.s.Stats(); st.Strangers != 1 || st.Malformed != 1 {
 		t.Errorf("%+v", st)
@@ -78,7 +78,7 @@ func TestTimeout(t *testing.T) {
 	h.want("")
 	h.advance(time.Second + tick/10)
 	h.want("look")
-	// The transport has heard of it: not a ping.
+	// The transport has received another message from the client's node.
 	h.step(ServerInput{Kind: Seen, Client: testClient, At: h.now - time.Second})
 	heard := h.now - time.Second
 	h.advance(heard + evict - h.now - time.Nanosecond)
@@ -95,15 +95,15 @@ func TestTimeout(t *testing.T) {
 	h.wantState("evicting 5 10.0.0.1@tcp/1")
 	h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5})
 	h.want("pong:busy")
-	// CH-A8: the master's own record goes last.
+	// CH-A8: the master removes its own record last.
 	h.done(wire.Reply{Evicted: 1, Unknown: 1}, gone)
 	h.want("notice:global evicted:timed-out bury")
 	h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5})
 	h.want("pong:global")
 }
 
-// TestStampsAreOfReceipt: CH-35, CH-A16: a message that waited in a queue is a
-// sign of liveness of when it was received.
+// TestStampsAreOfReceipt: CH-35, CH-A16: a message that waited in a queue counts as a sign of
+// liveness at the time when it was received.
 func TestStampsAreOfReceipt(t *testing.T) {
 	spec.Covers(t, "CH-35", "CH-A16")
 	h := newHarness(t, nil)
@@ -119,8 +119,8 @@ func TestStampsAreOfReceipt(t *testing.T) {
 	}
 }
 
-// TestPausedServer: CH-35, CH-67, CH-A16: a server that stood still evicts no client, and no
-// orphan, because of that time.
+// TestPausedServer: CH-35, CH-67, CH-A16: a server that was paused does not count the pause
+// towards T_evict of its clients, or T_orphan of orphans.
 func TestPausedServer(t *testing.T) {
 	spec.Covers(t, "CH-35", "CH-67", "CH-A16")
 	for pause := 2 * time.Second; pause < 40*time.Second; pause += 1700 * time.Millisecond {
@@ -132,7 +132,7 @@ func TestPausedServer(t *testing.T) {
 		h.now += pause
 		h.step(ServerInput{})
 		h.want("")
-		left := h.s.cfg.Evict - 6500*time.Millisecond // a pause shows a tick late, and not below a tick
+		left := h.s.cfg.Evict - 6500*time.Millisecond // a pause is noticed a tick late, and only if it is longer than a tick
 		h.advance(left)
 		if s := h.words(); strings.Contains(s, "suspended") || strings.Contains(s, "evicted") {
 			t.Fatalf("pause of %v: %q", pause, s)
@@ -147,8 +147,8 @@ func TestPausedServer(t *testing.T) {
 	}
 }
 
-// TestBatches: CH-27, CH-A10: the deaths of a tick share broadcasts, of which a
-// few are under way at a time.
+// TestBatches: CH-27, CH-A10: the evictions of one tick share broadcasts, of which only a few
+// run at a time.
 func TestBatches(t *testing.T) {
 	spec.Covers(t, "CH-27", "CH-A10")
 	h := newHarness(t, nil)
@@ -194,7 +194,7 @@ func TestBatches(t *testing.T) {
 }
 
 // TestRetry: CH-28, CH-A9, CH-A22: an eviction is repeated until every live server has
-// answered; one that is dead is owed it for T_q.
+// answered. For a dead server it is kept for T_q.
 func TestRetry(t *testing.T) {
 	spec.Covers(t, "CH-28", "CH-A9", "CH-A22")
 	otherC := nid.MustParse("10.0.0.5@tcp")
@@ -203,7 +203,7 @@ func TestRetry(t *testing.T) {
 	h.connect(5, me, 1)
 	h.step(ServerInput{Kind: EvictClient, Client: testClient, Token: 1})
 	h.want("suspended result:ok broadcast1")
-	h.step(ServerInput{Kind: BroadcastDone, ID: h.batch, Failed: true}) // as ESTALE
+	h.step(ServerInput{Kind: BroadcastDone, ID: h.batch, Failed: true}) // the broadcast failed, as with ESTALE
 	h.want("")
 	h.advance(h.s.cfg.Tick)
 	h.want("broadcast1")
@@ -212,14 +212,14 @@ func TestRetry(t *testing.T) {
 	h.wantState("evicting 5 10.0.0.1@tcp/1")
 	h.advance(h.s.cfg.Tick)
 	h.want("broadcast1")
-	// The one that did not answer dies: all live ones have answered.
+	// The server that did not answer dies: now all live servers have answered.
 	h.step(ServerInput{Kind: ServerHealth, Server: otherA})
 	h.done(wire.Reply{}, otherA, gone)
 	h.want("notice:global evicted:by-admin bury")
 	if n := h.s.Status().Batches; n != 1 {
 		t.Errorf("%d batches are owed", n)
 	}
-	// It comes back within T_q, and gets what it missed.
+	// That server comes back within T_q, and gets the eviction that it missed.
 	h.step(ServerInput{Kind: ServerHealth, Server: otherA, Alive: true, Lifetime: 1})
 	h.want("broadcast1")
 	h.done(wire.Reply{Evicted: 1}, gone)
@@ -233,7 +233,7 @@ func TestRetry(t *testing.T) {
 	h.want("")
 }
 
-// TestAlone: with no other server alive an eviction needs no broadcast.
+// TestAlone: if no other server is alive, an eviction needs no broadcast.
 func TestAlone(t *testing.T) {
 	h := newHarness(t, func(c *ServerConfig) { c.Servers = []nid.NID{me} })
 	h.connect(5, me, 1)
@@ -241,8 +241,9 @@ func TestAlone(t *testing.T) {
 	h.want("suspended notice:global evicted:rebooted bury save connected accept")
 }
 
-// TestEvictionOfMoved: CH-A8, CH-A13: a client whose other master the old one had
-// not heard of stays connected under that, unless the word is of another incarnation.
+// TestEvictionOfMoved: CH-A8, CH-A13: a client has chosen another master, which the old one did
+// not know when it evicted the client. The client stays connected under the new master, unless
+// the exception is about another incarnation.
 func TestEvictionOfMoved(t *testing.T) {
 	spec.Covers(t, "CH-A8", "CH-A13")
 	start := func() *harness {
@@ -261,10 +262,10 @@ func TestEvictionOfMoved(t *testing.T) {
 	h.want("save rehomed orphaned")
 
 	for _, x := range []wire.Exception{
-		{Code: wire.OtherMaster, Epoch: 2, Incarnation: 4, Master: otherA},                       // an earlier incarnation
-		{Code: wire.Newer, Epoch: 2, Incarnation: 6, Master: otherA},                             // a later one
-		{Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: nid.MustParse("9.9.9.9@tcp")}, // no server
-		{Index: 3, Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: otherA},             // no eviction
+		{Code: wire.OtherMaster, Epoch: 2, Incarnation: 4, Master: otherA},                       // about an earlier incarnation
+		{Code: wire.Newer, Epoch: 2, Incarnation: 6, Master: otherA},                             // about a later one
+		{Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: nid.MustParse("9.9.9.9@tcp")}, // the master is not a server
+		{Index: 3, Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: otherA},             // there is no eviction with this index
 	} {
 		h = start()
 		h.done(wire.Reply{Exceptions: []wire.Exception{x}}, gone)
@@ -272,7 +273,7 @@ func TestEvictionOfMoved(t *testing.T) {
 	}
 }
 
-// TestAdmin: manual evictions, and why they are refused.
+// TestAdmin: evictions that an administrator orders, and the reasons why they are refused.
 func TestAdmin(t *testing.T) {
 	h := newHarness(t, nil)
 	h.step(ServerInput{Kind: EvictClient, Client: testClient})
@@ -285,5 +286,5 @@ func TestAdmin(t *testing.T) {
 	}
 	h.step(ServerInput{Kind: ServerHealth, Server: otherA})
 	h.step(ServerInput{Kind: EvictClient, Client: testClient})
-	h.want("suspended result:ok broadcast1") // any server evicts an orphan
+	h.want("suspended result:ok broadcast1") // any server may evict an orphan
 }

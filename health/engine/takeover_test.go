@@ -10,15 +10,15 @@ import (
 
 var stranger = nid.ProcessID{NID: nid.MustParse("10.1.0.66@tcp"), PID: nid.LustrePID}
 
-// steal has the stranger connect as the client, in a later incarnation.
+// steal delivers a connect of the stranger with the client's id, in a later incarnation.
 func (h *harness) steal(incarnation uint64, master nid.NID) {
 	h.t.Helper()
 	h.message(stranger, wire.Message{Kind: wire.Connect, Incarnation: incarnation, Server: master, Epoch: 1, Sequence: 3})
 }
 
-// TestStrangerIsRefused: CH-A1: a connect with a later incarnation from another node does not end
-// a client that is there: the server asks the client, and refuses the stranger, whichever server
-// is the client's master.
+// TestStrangerIsRefused: CH-A1: a connect with a later incarnation from another node does not
+// end a client that is alive: the server asks the client, and refuses the stranger, whichever
+// server is the client's master.
 func TestStrangerIsRefused(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	for _, master := range []nid.NID{me, otherA} {
@@ -36,7 +36,7 @@ func TestStrangerIsRefused(t *testing.T) {
 			t.Errorf("is told %+v", m)
 		}
 		h.wantState(state)
-		h.steal(7, master) // a flood of them is no flood of questions
+		h.steal(7, master) // many of these connects do not cause many questions
 		h.want("reject:busy")
 		h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5, Epoch: 1})
 		h.wantState(state)
@@ -46,8 +46,8 @@ func TestStrangerIsRefused(t *testing.T) {
 	}
 }
 
-// TestTakenOver: CH-A1: a client that was started again on another node is accepted when the
-// old process has not answered for T_evict, or says that it is over, and the old one is told.
+// TestTakenOver: CH-A1: a client that was started on another node is accepted when the old
+// process has not answered for T_evict, or answers that it has ended. The old process is told.
 func TestTakenOver(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	for _, says := range []bool{false, true} {
@@ -77,8 +77,8 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// TestOwnerNeedsNoConsent: a client whose id is derived from its address takes the id back at
-// once, however often a stranger with that id answers.
+// TestOwnerNeedsNoConsent: a client whose id is derived from its address gets the id back at
+// once, even if a stranger that uses the id answers all questions.
 func TestOwnerNeedsNoConsent(t *testing.T) {
 	spec.Covers(t, "CH-70")
 	h := newHarness(t, nil)
@@ -94,8 +94,9 @@ func TestOwnerNeedsNoConsent(t *testing.T) {
 	}
 }
 
-// TestRestartAtOnce: a later incarnation of the same process does not wait, also while a stranger
-// wants the client's id. An incarnation that is being saved is told that it is superseded.
+// TestRestartAtOnce: a later incarnation of the same process does not wait, also while a
+// stranger wants the client's id. An incarnation whose record is being saved is told that it is
+// superseded.
 func TestRestartAtOnce(t *testing.T) {
 	spec.Covers(t, "CH-70")
 	h := newHarness(t, nil)
@@ -109,7 +110,7 @@ func TestRestartAtOnce(t *testing.T) {
 	h.want("reject:stale remove save")
 }
 
-// TestTakeoversAreBounded: one node cannot fill the table of those that wait.
+// TestTakeoversAreBounded: one node cannot fill the table of waiting connects.
 func TestTakeoversAreBounded(t *testing.T) {
 	h := newHarness(t, func(cfg *ServerConfig) { cfg.MaxIDs = 4 * maxOfOneNID })
 	connect := func(from nid.ProcessID, i, incarnation int) {
@@ -130,8 +131,8 @@ func TestTakeoversAreBounded(t *testing.T) {
 	h.want("reject:busy ask:stale")
 }
 
-// TestAnswersWhoIsAsked: CH-A1: a client tells every server that it is there when another
-// process wants to be it.
+// TestAnswersWhoIsAsked: CH-A1: a client answers every server that asks whether it is alive
+// because another process uses its id.
 func TestAnswersWhoIsAsked(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	h := newClientHarness(t, me, otherA)
@@ -146,8 +147,8 @@ func TestAnswersWhoIsAsked(t *testing.T) {
 	}
 }
 
-// TestRebootedElsewhere: CH-A1: a server that hears from a master that a client was evicted
-// because of a later incarnation tells the earlier one so, which may still run.
+// TestRebootedElsewhere: CH-A1: a server learns from a master that a client was evicted because
+// of a later incarnation. It tells the earlier incarnation, which may still run.
 func TestRebootedElsewhere(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	h := newHarness(t, nil)

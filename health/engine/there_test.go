@@ -8,14 +8,15 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// nodeSends has the transport say that the client's node was heard of just now.
+// nodeSends makes the transport report that it has just received a message from the client's
+// node.
 func (h *harness) nodeSends() {
 	h.t.Helper()
 	h.step(ServerInput{Kind: Seen, Client: testClient, At: h.now})
 }
 
-// busyFor lets time pass in which the client's node goes on sending other messages;
-// asked is called for each question that the client gets.
+// busyFor lets time pass while the client's node sends other messages; asked is called for each
+// question to the client.
 func (h *harness) busyFor(d time.Duration, asked func(wire.Message)) (effects []ServerEffect) {
 	h.t.Helper()
 	for end := h.now + d; h.now < end; {
@@ -47,9 +48,9 @@ func tokenOf(e *ServerEffect) []byte {
 	return b
 }
 
-// TestNodeOutlivesClient: CH-8: a client that died is evicted although its node goes on
-// sending other messages: it is asked once T_evict has passed without a word of its own,
-// and has T_evict to answer.
+// TestNodeOutlivesClient: CH-8: a client that died is evicted although its node goes on sending
+// other messages. It is asked when its own last message is T_evict old, and has another T_evict
+// to answer.
 func TestNodeOutlivesClient(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	h := newHarness(t, nil)
@@ -80,8 +81,8 @@ func TestNodeOutlivesClient(t *testing.T) {
 	}
 }
 
-// TestBusyAnswers: CH-8: a busy client, which sends no pings, answers when it is asked, once per
-// T_evict, and stays, also if only its last answer arrives.
+// TestBusyAnswers: CH-8: a busy client, which sends no pings, is asked once per T_evict and
+// answers. It stays connected, also if only the last of its answers arrives.
 func TestBusyAnswers(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	for _, deaf := range []bool{false, true} {
@@ -106,8 +107,8 @@ func TestBusyAnswers(t *testing.T) {
 	}
 }
 
-// TestNotThere: CH-8: a client that answers that its incarnation is over is evicted at once. The
-// answer of another process has no effect.
+// TestNotThere: CH-8: a client whose answer says that its incarnation is over is evicted at
+// once. The answer of another process has no effect.
 func TestNotThere(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	h := newHarness(t, nil)
@@ -123,8 +124,9 @@ func TestNotThere(t *testing.T) {
 	h.wantState("evicting 5 10.0.0.1@tcp/1")
 }
 
-// TestIncarnationOfTraffic: CH-8: the transport is asked for messages of the incarnation that brought
-// the client's last message: those of a node that was restarted say nothing.
+// TestIncarnationOfTraffic: CH-8: the server asks the transport for messages of the NI
+// incarnation that sent the client's last message: messages of a node that was restarted since
+// are no sign of the client.
 func TestIncarnationOfTraffic(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	h := newHarness(t, nil)

@@ -13,15 +13,15 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// toldTimes are those of a client, as Connect and Choose have them.
+// toldTimes adds the times of a client to a message, as Connect and Choose have them.
 func toldTimes(m wire.Message, ping, found time.Duration) wire.Message {
 	m.Retry, m.ServerIncarnation = ping, uint64(found/time.Millisecond)
 	return m
 }
 
-// TestTooSlowIsRefused: CH-57, CH-A3, CH-A4: a server judges the times that a client tells
-// by its own T_evict and RTT, to the millisecond, and tells that T_evict. A client that tells no
-// times is of an older version: it is accepted, and never refused with other-times.
+// TestTooSlowIsRefused: CH-57, CH-A3, CH-A4: a server compares the times in a client's message
+// with its own T_evict and RTT, to the millisecond, and answers with its T_evict. A client that
+// sends no times is of an older version: it is accepted, and never refused with other-times.
 func TestTooSlowIsRefused(t *testing.T) {
 	spec.Covers(t, "CH-57", "CH-A3", "CH-A4")
 	const ms, longest = time.Millisecond, math.MaxUint32 * time.Millisecond
@@ -63,8 +63,9 @@ func TestTooSlowIsRefused(t *testing.T) {
 	}
 }
 
-// TestHostileTimes: whatever times a connect claims, the lease is the server's: a client
-// that says nothing for T_evict is evicted. The numbers that no client sends are bounded.
+// TestHostileTimes: whatever times a connect claims, the server's own T_evict decides: a client
+// that sends nothing for T_evict is evicted. Times that no real client sends are cut to a
+// bound.
 func TestHostileTimes(t *testing.T) {
 	for _, incarnation := range []uint64{0, 1, math.MaxInt64, math.MaxInt64 + 1, math.MaxUint64} {
 		h := newHarness(t, nil)
@@ -86,8 +87,8 @@ func TestHostileTimes(t *testing.T) {
 	}
 }
 
-// TestTooSlowToBeChosen: a client whose times changed, or whose server was restarted with
-// others, is not taken over as a client of this master; with another one it may stay.
+// TestTooSlowToBeChosen: a client whose times changed, or whose server was restarted with other
+// times, cannot choose this server as its master. With another master it may stay connected.
 func TestTooSlowToBeChosen(t *testing.T) {
 	h := newHarness(t, nil)
 	h.connect(5, otherA, 1)
@@ -112,7 +113,7 @@ func TestTooSlowToBeChosen(t *testing.T) {
 	}
 }
 
-// TestLeastEvict: what is refused is what Timing refuses in one configuration.
+// TestLeastEvict: a server refuses the times that Timing refuses as one configuration.
 func TestLeastEvict(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := func(name string, most int64) time.Duration {
@@ -130,9 +131,9 @@ func TestLeastEvict(t *testing.T) {
 	})
 }
 
-// TestLeavesTooQuickServers: CH-57, CH-A3, CH-A4: a client tells its times, and leaves a
-// server whose T_evict is too short for it; it says both numbers. A server that tells none
-// is of an older version.
+// TestLeavesTooQuickServers: CH-57, CH-A3, CH-A4: a client sends its times, and leaves a server
+// whose T_evict is too short for it. It reports both times. A server that sends no T_evict is
+// of an older version.
 func TestLeavesTooQuickServers(t *testing.T) {
 	spec.Covers(t, "CH-57", "CH-A3", "CH-A4")
 	h := newClientHarness(t, me, otherA)
@@ -161,8 +162,8 @@ func TestLeavesTooQuickServers(t *testing.T) {
 	}
 }
 
-// TestLeavesTooQuickLater: the same of servers besides the master, and of one that agrees
-// to be the next.
+// TestLeavesTooQuickLater: a client also leaves a server that is not its master, or that agrees
+// to be its next master, if that server's T_evict is too short.
 func TestLeavesTooQuickLater(t *testing.T) {
 	h := newClientHarness(t, me, otherA, otherB)
 	master := h.settled()
@@ -175,7 +176,7 @@ func TestLeavesTooQuickLater(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	h.from(master, wire.Message{Kind: wire.Notice, Code: wire.Draining})
-	for len(h.sent) == 0 || h.sent[0].Kind == wire.Disconnect { // to the other, until it answers
+	for len(h.sent) == 0 || h.sent[0].Kind == wire.Disconnect { // the farewell to the other server, until that answers
 		h.now = h.wake
 		h.step(ClientInput{})
 	}

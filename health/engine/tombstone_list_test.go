@@ -11,7 +11,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// tombstones returns all tombstones of a server, the latest first, and in how many steps.
+// tombstones returns all tombstones of a server, the latest first, and the number of steps that
+// the list took.
 func (h *harness) tombstones() (list []TombstoneInfo, steps int) {
 	for until, more := machine.Never, true; more; steps++ {
 		until, more = h.s.TombstonesBefore(until, func(t *TombstoneInfo) { list = append(list, *t) })
@@ -19,17 +20,18 @@ func (h *harness) tombstones() (list []TombstoneInfo, steps int) {
 	return list, steps
 }
 
-// TestTombstoneList: CH-61, CH-65: an operator sees which clients a server refuses: name and
-// process of those that were connected here, but not of those that other servers told; the
-// server that told the eviction, and whether it was withdrawn.
+// TestTombstoneList: CH-61, CH-65: an operator sees which clients a server refuses. The list
+// has name and process of clients that were connected to this server, not of those that other
+// servers reported; the server that reported the eviction; and whether the eviction was
+// withdrawn.
 func TestTombstoneList(t *testing.T) {
 	spec.Covers(t, "CH-61", "CH-65")
 	h := newHarness(t, nil)
 	h.connect(5, otherA, 1)
-	h.evictedBy(otherA, 5, 1) // connected here
+	h.evictedBy(otherA, 5, 1) // the client was connected to this server
 	h.advance(time.Minute)
 	stranger := wire.ClientID{9}
-	h.wanted(otherB, wire.Batch{Entries: entries(wire.Entry{Client: stranger, Incarnation: 3, Epoch: 1})}) // and not
+	h.wanted(otherB, wire.Batch{Entries: entries(wire.Entry{Client: stranger, Incarnation: 3, Epoch: 1})}) // and this one was not
 	h.advance(time.Minute)
 	list, _ := h.tombstones()
 	want := []TombstoneInfo{
@@ -58,15 +60,15 @@ func TestTombstoneList(t *testing.T) {
 			}
 		}
 	}
-	h.advance(minTombstone - 1) // before the tick that removes them: they refuse no client any more
+	h.advance(minTombstone - 1) // they have expired, and the next tick removes them: they refuse no client any more
 	if list, _ = h.tombstones(); len(list) != 2 || list[0].Left != 1 {
 		t.Errorf("%+v", list)
 	}
 }
 
-// TestTombstoneListSteps: CH-65: a list of very many is made in steps, so that no message
-// waits for it, and has each once: also those of one instant, and a client that was
-// buried more than once.
+// TestTombstoneListSteps: CH-65: a list of a great number of tombstones is made in steps, so
+// that messages do not have to wait for it. It has each tombstone once, also those of the same
+// time, and those of a client that was evicted more than once.
 func TestTombstoneListSteps(t *testing.T) {
 	spec.Covers(t, "CH-65")
 	h := newHarness(t, nil)
@@ -93,8 +95,8 @@ func TestTombstoneListSteps(t *testing.T) {
 	}
 }
 
-// TestTombstonesKnown: CH-65: of more tombstones than have room for names the others have
-// none, and nothing else is lost.
+// TestTombstonesKnown: CH-65: names are kept for a bounded number of tombstones. Any further
+// ones have no name, and lose nothing else.
 func TestTombstonesKnown(t *testing.T) {
 	spec.Covers(t, "CH-65")
 	var g tombstones

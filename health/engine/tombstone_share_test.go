@@ -8,8 +8,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestTombstonesOfOneNode: CH-65: a node that connects and leaves with one id after the
-// other drives out its own tombstones, not those of others, which are older.
+// TestTombstonesOfOneNode: CH-65: a node that connects and leaves with one id after the other
+// displaces its own tombstones, not the older ones of other nodes.
 func TestTombstonesOfOneNode(t *testing.T) {
 	spec.Covers(t, "CH-65")
 	const room, honest = 160, 40
@@ -45,8 +45,8 @@ func TestTombstonesOfOneNode(t *testing.T) {
 	}
 }
 
-// wantFetchedShare fails unless a tombstone that another server tells of counts for the NID of
-// the client, if that is connected here.
+// wantFetchedShare fails unless a tombstone that another server has sent counts for the NID of
+// the client, if the client is connected to this server.
 func (h *harness) wantFetchedShare(id wire.ClientID) {
 	h.t.Helper()
 	h.message(host, wire.Message{Kind: wire.Connect, Client: id, Incarnation: 2, Server: otherA, Epoch: 1})

@@ -16,7 +16,7 @@ type client struct {
 	out    ClientOutput
 	wants  []nid.NID
 	events []ClientEvent
-	at     []time.Duration // of events
+	at     []time.Duration // the time of each event
 	busy   nid.NID         // it exchanges other messages with this server all the time
 }
 
@@ -76,7 +76,7 @@ func (c *client) told(e ClientEvent) {
 	}
 }
 
-// count is how often a client was told of a kind of event.
+// count returns how many events of a kind the client has reported.
 func (c *client) count(k ClientEventKind) (n int) {
 	for _, e := range c.events {
 		if e.Kind == k {
@@ -86,8 +86,8 @@ func (c *client) count(k ClientEventKind) (n int) {
 	return n
 }
 
-// doubt has every client use all its connections, as far as it takes to see that
-// one is gone.
+// doubt makes every client use all its connections until it notices which of them no longer
+// exist.
 func (w *world) doubt() {
 	for _, c := range w.clients {
 		for _, id := range c.m.Status().Attached {
@@ -102,7 +102,7 @@ func (w *world) server(id nid.NID) *server {
 	return s
 }
 
-// holders are the servers that an incarnation of a client is connected to.
+// holders returns the servers that have a connection of the client's present incarnation.
 func (w *world) holders(c *client) (list []*server) {
 	for _, s := range w.servers {
 		if s.up {

@@ -9,9 +9,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestPartition: CH-30, CH-31, CH-32, CH-33, CH-46, CH-64 and G-CH-6: servers split 3/2, with
-// clients that reach both sides. A client with a master in the majority keeps it, the others
-// find one there. The minority loses its clients, and nothing else happens.
+// TestPartition: CH-30, CH-31, CH-32, CH-33, CH-46, CH-64 and G-CH-6: the servers split 3/2,
+// and all clients reach both sides. A client with a master in the majority keeps it, the others
+// find one there. The minority drops its clients, and no client is evicted from all servers.
 func TestPartition(t *testing.T) {
 	spec.Covers(t, "CH-30", "CH-31", "CH-32", "CH-33", "CH-46", "CH-64", "G-CH-6")
 	w := populated(t, 7, 100)
@@ -46,8 +46,8 @@ func TestPartition(t *testing.T) {
 	w.noEvictions()
 }
 
-// TestPartitionOfClients: CH-33, CH-55: servers split 3/2 and each client reaches
-// one side only: those of the minority are evicted by the majority.
+// TestPartitionOfClients: CH-33, CH-55: the servers split 3/2, and each client reaches one side
+// only. The majority evicts the clients of the minority.
 func TestPartitionOfClients(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-55")
 	w := populated(t, 8, 60)
@@ -74,8 +74,8 @@ func TestPartitionOfClients(t *testing.T) {
 	w.settle()
 }
 
-// TestPauseOfServer: CH-35, CH-67, CH-A16, CH-A19: a master that stands still for
-// any length up to 2·T_evict costs no client its incarnation.
+// TestPauseOfServer: CH-35, CH-67, CH-A16, CH-A19: pausing a master for any time up to
+// 2·T_evict does not cost a client its incarnation.
 func TestPauseOfServer(t *testing.T) {
 	spec.Covers(t, "CH-35", "CH-67", "CH-A16", "CH-A19")
 	step := 3 * time.Second
@@ -91,9 +91,9 @@ func TestPauseOfServer(t *testing.T) {
 	}
 }
 
-// TestPauseOfClient: a client that stands still for longer than T_evict is
-// evicted by all at once, drops everything in one step when it goes on, and
-// begins its next incarnation (CH-61); shorter pauses do nothing.
+// TestPauseOfClient: a client that is paused for longer than T_evict is evicted by all servers.
+// When it runs again it drops all its connections in one step, and begins its next incarnation
+// (CH-61). Shorter pauses have no effect.
 func TestPauseOfClient(t *testing.T) {
 	spec.Covers(t, "CH-61")
 	for d := time.Second; d <= 35*time.Second; d += 3 * time.Second {
@@ -112,8 +112,9 @@ func TestPauseOfClient(t *testing.T) {
 	}
 }
 
-// TestClaimedMasters: CH-44, CH-A15: where claims are checked, clients connect,
-// find another master and reboot as ever, because they show what masters signed.
+// TestClaimedMasters: CH-44, CH-A15: where servers check claims, clients connect, find another
+// master, and connect again after a restart as usual, because they show tokens that masters
+// signed.
 func TestClaimedMasters(t *testing.T) {
 	spec.Covers(t, "CH-44", "CH-A15")
 	w := newWorldWith(t, 11, 5, claimKeys(t, "0123456789abcdef"))
@@ -139,9 +140,10 @@ func TestClaimedMasters(t *testing.T) {
 	}
 }
 
-// TestRacingChange: CH-63, CH-A13: a client that has changed from A to B, of which
-// A and S were not told, is evicted by S and kept by others. A hears of it and takes
-// the eviction back; when S can speak to the client all agree: it goes on.
+// TestRacingChange: CH-63, CH-A13: a client has changed its master from A to B, and A and S
+// have not been told. S evicts the client, and others keep it. A learns of the change and
+// withdraws the eviction. When S and the client can exchange messages again all servers agree
+// that the client goes on.
 func TestRacingChange(t *testing.T) {
 	spec.Covers(t, "CH-63", "CH-A8", "CH-A13")
 	w := newWorld(t, 10, 5)
@@ -165,7 +167,7 @@ func TestRacingChange(t *testing.T) {
 		w.fail("%d servers hold the client", len(w.holders(c)))
 	}
 	w.cut = nil
-	w.run(10*time.Second + 5*time.Second) // MaxBackoff of telling, and a ping
+	w.run(10*time.Second + 5*time.Second) // MaxBackoff until the client tells S again, and a ping interval
 	w.settle()
 	if c.count(Evicted) != 0 || len(w.holders(c)) != 5 {
 		w.fail("evicted %d times, held by %d", c.count(Evicted), len(w.holders(c)))

@@ -11,8 +11,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// settle checks the end state (CH-33): each live client is connected to a live master and to the
-// servers that it wants, and all of these agree. No server knows a dead client.
+// settle checks the end state (CH-33): each live client is connected to a live master and to
+// the servers that it wants, and all of these agree on its master. No server knows a dead
+// client.
 func (w *world) settle() {
 	w.t.Helper()
 	for _, c := range w.clients {
@@ -52,7 +53,7 @@ func (w *world) settle() {
 	}
 }
 
-// noEvictions fails if a client was evicted by all.
+// noEvictions fails if all servers have evicted some client.
 func (w *world) noEvictions() {
 	w.t.Helper()
 	for _, c := range w.clients {
@@ -62,8 +63,8 @@ func (w *world) noEvictions() {
 	}
 }
 
-// TestConnects: G-CH-1, CH-1, CH-6, CH-7, CH-47, CH-48, CH-56: every client is connected
-// to its master first, pings it alone, and never changes it without need.
+// TestConnects: G-CH-1, CH-1, CH-6, CH-7, CH-47, CH-48, CH-56: every client connects to its
+// master first, pings no other server, and changes its master only if it has to.
 func TestConnects(t *testing.T) {
 	spec.Covers(t, "CH-1", "CH-6", "CH-7", "CH-47", "CH-48", "CH-56", "G-CH-1")
 	w := newWorld(t, 1, 5)
@@ -130,8 +131,8 @@ func TestBusyClient(t *testing.T) {
 	}
 }
 
-// TestRandomMaster: CH-5: masters are chosen uniformly: χ² over 10⁵ clients, and
-// the load of each server within 5σ.
+// TestRandomMaster: CH-5: masters are chosen uniformly. The test is χ² over 10⁵ clients, and
+// the load of each server has to be within 5σ.
 func TestRandomMaster(t *testing.T) {
 	spec.Covers(t, "CH-5")
 	const clients, servers = 100_000, 20
@@ -164,8 +165,8 @@ func TestRandomMaster(t *testing.T) {
 	}
 }
 
-// TestClientDies: CH-2, CH-10, CH-26 and G-CH-2: a dead client is evicted by all
-// servers within a broadcast, in time.
+// TestClientDies: CH-2, CH-10, CH-26 and G-CH-2: all servers evict a dead client in time,
+// within one broadcast.
 func TestClientDies(t *testing.T) {
 	spec.Covers(t, "CH-2", "CH-10", "CH-26", "G-CH-2")
 	w := newWorld(t, 3, 9)
@@ -207,8 +208,9 @@ func TestClientDies(t *testing.T) {
 	w.settle()
 }
 
-// TestMasterDies: CH-16, CH-17, CH-18, CH-19, CH-49, CH-50, CH-51, CH-54 and G-CH-4: clients of a
-// dead master choose another, also when the first they ask is dead, too.
+// TestMasterDies: CH-16, CH-17, CH-18, CH-19, CH-49, CH-50, CH-51, CH-54 and G-CH-4: the
+// clients of a dead master choose another, also when the first server that they ask is dead as
+// well.
 func TestMasterDies(t *testing.T) {
 	spec.Covers(t, "CH-16", "CH-17", "CH-18", "CH-19", "CH-49", "CH-50", "CH-51", "CH-54", "G-CH-4")
 	w := newWorld(t, 4, 5)
@@ -242,11 +244,11 @@ func TestMasterDies(t *testing.T) {
 		}
 	}
 	slices.Sort(took)
-	// Half of the second choices meet another dead server, which costs a Try.
+	// Half of the clients try another dead server first, which costs them Try.
 	if n := len(took); n < 20 || took[n*95/100] > 7500*time.Millisecond+2*time.Second {
 		t.Errorf("%d have another master, 95 %% after %v", n, took[max(n*95/100-1, 0)])
 	}
-	// They come back; nothing changes, and there are no leftovers.
+	// The dead servers come back; nothing changes, and there are no leftovers.
 	w.servers[0].start()
 	w.servers[1].start()
 	w.run(3 * time.Minute)
@@ -277,9 +279,9 @@ func TestOneServerLeft(t *testing.T) {
 	w.settle()
 }
 
-// TestReboot: CH-22, CH-23, CH-38, CH-39, CH-41, CH-52, CH-53, CH-59: a client
-// that starts again within T_evict ends connected, and nothing is left of its earlier
-// incarnations, whichever servers were its masters.
+// TestReboot: CH-22, CH-23, CH-38, CH-39, CH-41, CH-52, CH-53, CH-59: a client that is
+// restarted within T_evict becomes connected, and its earlier incarnations disappear from all
+// servers, whichever servers were its masters.
 func TestReboot(t *testing.T) {
 	spec.Covers(t, "CH-22", "CH-23", "CH-38", "CH-39", "CH-41", "CH-52", "CH-53", "CH-59")
 	w := populated(t, 6, 30)
@@ -301,9 +303,9 @@ func TestReboot(t *testing.T) {
 	w.noEvictions()
 }
 
-// TestManyRestart: CH-66, CH-67, CH-68: most servers, or all, die at the same time
-// and come back with their records. A server that is left may lose its quorum and drop its
-// clients, but no client is evicted from all servers, and in the end all are connected.
+// TestManyRestart: CH-66, CH-67, CH-68: most servers, or all, die at the same time and come
+// back with their records. A surviving server may lose its quorum and drop its clients, but no
+// client is evicted from all servers, and in the end all clients are connected.
 func TestManyRestart(t *testing.T) {
 	spec.Covers(t, "CH-66", "CH-67", "CH-68")
 	for seed := range uint64(8) {

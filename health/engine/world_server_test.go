@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// server is a server's process, with what outlives it.
+// server is a server's process, together with the state that survives the process.
 type server struct {
 	base
 	ids        []nid.NID
@@ -16,20 +16,20 @@ type server struct {
 	out        ServerOutput
 	store      map[wire.ClientID]Record
 	tombstones map[wire.ClientID]uint64
-	durable    time.Duration // when the latest write is
-	// unwritten are lengths of events at which it died before all was durable.
+	durable    time.Duration // when the latest write becomes durable
+	// the length of the events at each death that came before all of them were durable
 	unwritten []int
 	views     map[nid.NID]*view
 	quorum    bool
-	unsure    time.Duration // discovery is, until then
-	ready     time.Duration // it is silent after a start until then
+	unsure    time.Duration // discovery is unsure until then
+	ready     time.Duration // after a start the server is silent until then
 	events    []Event
 	fsync     time.Duration
-	broken    bool          // the store is
-	quick     time.Duration // by how much its discovery is quicker than others
+	broken    bool          // the store fails
+	quick     time.Duration // by how much its discovery is faster than that of other servers
 }
 
-// view is what a server thinks of another.
+// view is what discovery at one server believes about another server.
 type view struct {
 	alive    bool
 	lifetime uint64
@@ -48,7 +48,7 @@ func (s *server) start() {
 		s.ready = s.w.now + s.w.detect*5/4
 	}
 	s.w.log("server %v starts", s.id)
-	for _, v := range s.views { // any order: each by itself
+	for _, v := range s.views { // any order: the entries are independent
 		*v = view{heard: -time.Hour}
 	}
 	for _, id := range slices.SortedFunc(keys(s.store), wire.ClientID.Compare) {
@@ -136,7 +136,8 @@ func (s *server) effect(e *ServerEffect, data []byte) {
 	}
 }
 
-// write makes something durable after a while, in order; a crash before loses it.
+// write calls f when a write becomes durable, in the order of the writes. If the server dies
+// before, f is never called.
 func (s *server) write(f func()) {
 	s.durable = max(s.durable, s.w.now+s.w.between(time.Millisecond, 5*time.Millisecond)+s.fsync)
 	incarnation := s.incarnation
@@ -147,7 +148,8 @@ func (s *server) write(f func()) {
 	})
 }
 
-// broadcast asks all that this server thinks alive, and collects their answers.
+// broadcast sends a request to all servers that this one believes alive, and collects their
+// answers.
 func (s *server) broadcast(id uint64, data []byte) {
 	w, incarnation := s.w, s.incarnation
 	done := func(failed bool, missing []nid.NID, reply []byte) {
@@ -204,7 +206,7 @@ func (s *server) broadcast(id uint64, data []byte) {
 	w.after(400*time.Millisecond, finish)
 }
 
-// poll is discovery at one server.
+// poll is one round of discovery at a server.
 func (w *world) poll(s *server) {
 	w.after(200*time.Millisecond, func() { w.poll(s) })
 	if !s.up || s.stopped {
@@ -235,7 +237,7 @@ func (w *world) poll(s *server) {
 	}
 }
 
-// pause has a node stand still for a while, as with SIGSTOP.
+// pause stops a node for a while, as SIGSTOP does.
 func (w *world) pause(n node, d time.Duration) {
 	b := n.host()
 	if !b.up || b.stopped {
@@ -250,8 +252,8 @@ func (w *world) pause(n node, d time.Duration) {
 		}
 		w.log("%v goes on", b.id)
 		if s, ok := n.(*server); ok {
-			for _, v := range s.views { // any order: each by itself
-				v.heard += d // its ages are what they were
+			for _, v := range s.views { // any order: the entries are independent
+				v.heard += d // their ages stay as they were
 			}
 			s.unsure = w.now + time.Second
 		}

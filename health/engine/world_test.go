@@ -14,8 +14,9 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// world is a cluster in virtual time: bare machines, a network that spoils
-// messages, discovery with its delay, collectives, and stores.
+// world is a cluster in virtual time: the state machines of servers and clients, with a network
+// that loses, duplicates and delays messages, discovery with its delay, collectives, and
+// stores.
 type world struct {
 	t       *testing.T
 	rng     *rand.Rand
@@ -26,17 +27,17 @@ type world struct {
 	clients []*client
 	nodes   map[nid.NID]node
 
-	loss, dup, reorder float64 // of messages
-	stale              float64 // broadcasts that fail
-	late               float64 // evictions that arrive once more, much later
+	loss, dup, reorder float64 // probabilities per message
+	stale              float64 // probability that a broadcast fails
+	late               float64 // probability that an eviction arrives a second time, much later
 	cut                func(a, b nid.NID) bool
-	keeps              bool // a cut delays messages, as TCP does
+	keeps              bool // a cut link delays messages instead of losing them, as TCP does
 	kept               []func()
-	detect             time.Duration // until discovery notices
+	detect             time.Duration // how long discovery takes to notice a death
 	claims             keyring.Keys
 	tap                func(from, to nid.NID, m *wire.Message)
 	trace              []string
-	sparse, steps      int // the invariants of servers are checked in each of so many steps; 0: in all
+	sparse, steps      int // the invariants of servers are checked in one of sparse steps; 0: in all
 }
 
 type happening struct {
@@ -63,26 +64,27 @@ func (h *happenings) Pop() any {
 	return x
 }
 
-// node is what servers and clients have in common.
+// node has the methods that servers and clients share.
 type node interface {
 	deliver(from nid.ProcessID, data []byte)
 	host() *base
 }
 
-// base is a node's process: it can be dead, and stand still.
+// base is the process of a node: it can be dead or paused.
 type base struct {
 	w           *world
 	id          nid.NID
 	up          bool
 	stopped     bool
-	inbox       []func() // what happened while it stood still
+	inbox       []func() // calls of run during a pause
 	incarnation uint64
 	timer       uint64
 }
 
 func (b *base) host() *base { return b }
 
-// run has f happen in this process, if it still lives, when it does not stand still.
+// run calls f in this process if the process is of the given incarnation and alive, after its
+// pause if it is paused.
 func (b *base) run(incarnation uint64, f func()) {
 	switch {
 	case !b.up || b.incarnation != incarnation:
@@ -156,7 +158,7 @@ func newWorldWith(t *testing.T, seed uint64, servers int, claims keyring.Keys) *
 	return w
 }
 
-// add adds a client, which starts at once and wants some servers.
+// add adds a client, which starts at once and wants to be connected to some servers.
 func (w *world) add(wants ...int) *client {
 	i := len(w.clients)
 	c := &client{base: base{w: w, id: nid.FromNumber(nid.MustParseNet("tcp"), 10<<24+1<<16+uint32(i))}, name: wire.ClientID{0xC0, byte(i), byte(i >> 8), byte(i >> 16)}}
@@ -178,7 +180,7 @@ func (w *world) after(d time.Duration, f func()) { w.at(w.now+d, f) }
 
 // run lets time pass.
 func (w *world) run(d time.Duration) {
-	most := 1_000_000 + int(60*d.Seconds()) + 2000*len(w.clients) // a day of a few clients has 40 per second
+	most := 1_000_000 + int(60*d.Seconds()) + 2000*len(w.clients) // a few clients take 40 steps per second over a day
 	for end, n := w.now+d, 0; ; n++ {
 		if n > most {
 			w.fail("%d things happened until %v of %v", n, w.now, end)
@@ -212,7 +214,7 @@ func (w *world) between(a, b time.Duration) time.Duration {
 
 func (w *world) separated(a, b nid.NID) bool { return w.cut != nil && (w.cut(a, b) || w.cut(b, a)) }
 
-// send carries a message.
+// send delivers a message after its delay, or loses it.
 func (w *world) send(from, to nid.NID, data []byte) {
 	data = slices.Clone(data)
 	if w.tap != nil {

@@ -9,9 +9,9 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// TestEvenLoad: after a server was restarted, with or without records, or drained, all masters soon
-// have about the same number of clients. No client loses a connection, or changes its master more
-// than once or twice.
+// TestEvenLoad: after a server was restarted, with or without records, or was drained, all
+// masters soon have about the same number of clients. No client loses a connection, or changes
+// its master more than once or twice.
 func TestEvenLoad(t *testing.T) {
 	for _, tt := range []struct {
 		servers         int
@@ -19,7 +19,7 @@ func TestEvenLoad(t *testing.T) {
 		fault           string
 		within          string
 		least, most     int
-		dropped         int // when the server dies
+		dropped         int // connections dropped when the server dies
 	}{
 		{5, 100, 5, "at 30s kill 1\nat 90s restart 1 keeping state", "60s", 12, 32, 100},
 		{5, 100, 5, "at 30s kill 1\nat 90s restart 1", "60s", 12, 32, 100},

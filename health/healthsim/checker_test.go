@@ -50,13 +50,13 @@ func TestCheckerSees(t *testing.T) {
 	n.servers[1] = buried{n.servers[1]}
 	holds(n, "uniform", false)
 	n.touch(0)
-	holds(n, "uniform", true) // not yet
+	holds(n, "uniform", true) // most servers do not have the tombstone yet
 	if err := n.Run(n.Now() + 2*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	n.servers[2] = buried{n.servers[2]}
 	n.serverTold(0, &health.Event{Kind: health.ClientConnected, Client: clientID(client), Incarnation: incarnation})
-	holds(n, "uniform", false) // most have the tombstone
+	holds(n, "uniform", false) // most servers have the tombstone
 
 	n = start()
 	n.Kill(client)
@@ -86,7 +86,8 @@ func TestExemptionsDocumented(t *testing.T) {
 	}
 }
 
-// buried is a server with a tombstone of every incarnation, known a server that has every client.
+// buried is a server that has a tombstone of every incarnation; known is a server to which
+// every client is connected.
 type (
 	buried struct{ watcher }
 	known  struct{ watcher }

@@ -36,22 +36,25 @@ func TestConflicts(t *testing.T) {
 		attach, late string
 		faults       string
 	}{
-		// All servers that were asked to be the master agree at once, when the process that had
-		// the id is given up. The client has ended meanwhile, and tells none of them its master.
+		// All servers that were asked to be the master agree at the same time, when the process that
+		// had the id is evicted. The client has ended meanwhile, and tells none of them that it is
+		// the master.
 		"id taken and left": {6, "150s", "all", "0%", `at 30s do 7 traffic on
 at 30s do 7 quit
 at 50s do 8 impersonate 7
 at 52s do 8 traffic on
 at 52s do 8 quit`},
-		// Servers that are not connected to clients of the minority do not learn by themselves
-		// that others have evicted these as orphans.
+		// Servers that are not connected to clients of the minority do not learn by themselves that
+		// others have evicted these clients as orphans.
 		"orphans of a minority": {6, "130s", "2", "0%", `at 30s partition 6,7-12
 at 82s heal`},
-		// The other servers do not hear the third one, and evict clients that have chosen it.
+		// The other servers do not hear the third one, and evict clients that have chosen it as their
+		// master.
 		"a choice that is not heard": {5, "150s", "0", "0%", `at 40s cut 5,6-11 -> 1-4
 at 94s kill 1
 at 96s heal`},
-		// A master loses the quorum while it evicts, and gives that up; copies come late.
+		// A master loses the quorum while it evicts clients, and gives the evictions up; copies of
+		// the evictions arrive late.
 		"evictions that are given up": {6, "140s", "2", "100%", `at 46600ms partition 4-6
 at 49500ms do 1-6 evict 7
 at 49550ms do 1-6 evict 8

@@ -20,6 +20,6 @@ func TestDocumentExample(t *testing.T) {
 	scenariotest.Holds(t, scenariotest.Run(t, parse(t, example), scenario.Options{}))
 }
 
-// TestDocumentTables: the tables of docs/scenarios.md list what the protocol understands. -update
-// writes them.
+// TestDocumentTables: the tables of docs/scenarios.md list the options, events and expectations
+// of the protocol. The flag -update writes them.
 func TestDocumentTables(t *testing.T) { scenariotest.Tables(t, document, healthsim.Protocol, *update) }

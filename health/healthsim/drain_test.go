@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// TestDrainMost: no client is evicted while all servers but one drain, all of them do, or those
-// that do not are dead (CH-8, CH-49).
+// TestDrainMost: no client is evicted while all servers but one drain, while all servers drain,
+// or while all servers that do not drain are dead (CH-8, CH-49).
 func TestDrainMost(t *testing.T) {
 	spec.Covers(t, "CH-8", "CH-49")
 	for name, fault := range map[string]string{

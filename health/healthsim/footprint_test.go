@@ -13,8 +13,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestBytesPerNode: nodes that are connected take no more than bytesPerNode says,
-// and not much less than a third of it.
+// TestBytesPerNode: a connected node takes at most the memory that bytesPerNode states, and not
+// much less than a third of that.
 func TestBytesPerNode(t *testing.T) {
 	for _, tt := range []struct {
 		level            scenario.Level

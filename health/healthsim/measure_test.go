@@ -23,13 +23,13 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if math.Abs(l.Factor()/float64(servers)-1) > 0.01 || l.BusyPings != 0 || math.Abs(l.Pongs-l.Pings) > l.Pings/1000 { // the last pongs come later
+	if math.Abs(l.Factor()/float64(servers)-1) > 0.01 || l.BusyPings != 0 || math.Abs(l.Pongs-l.Pings) > l.Pings/1000 { // the last pongs arrive after the end
 		t.Errorf("factor %v: %+v", l.Factor(), l)
 	}
 	t.Logf("%+v", l)
 }
 
-// run runs a scenario, and fails if something expected does not come.
+// run runs a scenario, and fails the test if the scenario fails.
 func run(t *testing.T, text string, seed uint64) *scenario.Result {
 	t.Helper()
 	res := scenariotest.Run(t, parse(t, text), scenario.Options{Seed: &seed, SampleEvery: -1})
@@ -37,8 +37,8 @@ func run(t *testing.T, text string, seed uint64) *scenario.Result {
 	return res
 }
 
-// manyServers is the begin of a scenario: clients start one after the other within 5 s, and have a
-// master after 17 s. Arguments: nodes, length, servers, attach.
+// manyServers is the beginning of a scenario: clients start one after the other within 5 s, and
+// have a master after 17 s. Its arguments are nodes, length, servers, attach.
 const manyServers = `protocol health
 nodes %[1]d
 run %[2]v
@@ -51,8 +51,8 @@ boot 1-%[3]d at 0s
 expect settled by 17s
 `
 
-// TestEviction: CH-2, CH-26 and G-CH-2: the last of many servers evicts a dead
-// client in time after its last message, and soon after the first.
+// TestEviction: CH-2, CH-26 and G-CH-2: all of many servers evict a dead client within the
+// bound after its last message, and the last of them soon after the first.
 func TestEviction(t *testing.T) {
 	spec.Covers(t, "CH-2", "CH-26", "G-CH-2")
 	servers := effort.Of(100, 200, 1000)
@@ -63,8 +63,8 @@ func TestEviction(t *testing.T) {
 	}
 }
 
-// TestMassEviction: CH-27, CH-A10: ten thousand clients that die at once are gone
-// everywhere within two seconds after T_evict.
+// TestMassEviction: CH-27, CH-A10: ten thousand clients die at the same time, and all servers
+// have evicted them within two seconds after T_evict.
 func TestMassEviction(t *testing.T) {
 	spec.Covers(t, "CH-27", "CH-A10")
 	res := run(t, fmt.Sprintf(manyServers+"at 17s crash 6-%[1]d\nexpect forgotten 6-%[1]d within 22500ms", 10_005, 40*time.Second, 5, "0"), 1)
@@ -73,7 +73,7 @@ func TestMassEviction(t *testing.T) {
 	}
 }
 
-// TestRehoming: CH-16 and G-CH-4: 95 % of a dead master's clients have another
+// TestRehoming: CH-16 and G-CH-4: 95 % of the clients of a dead master have another master
 // within T_client, and no client is evicted.
 func TestRehoming(t *testing.T) {
 	spec.Covers(t, "CH-16", "G-CH-4")

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// healedPlan cuts a majority of the servers off from the others and from all clients, and heals
-// the partition.
+// healedPlan separates a majority of the servers from the other servers and from all clients,
+// and later ends the partition.
 const healedPlan = `protocol health
 nodes 37
 run %v
@@ -27,9 +27,9 @@ expect settled within 27500ms
 always uniform
 `
 
-// TestHealedPartition: CH-33, CH-63, CH-65, G-CH-6: clients that a majority has evicted
-// find the minority first when a partition is healed. Within T_q + T_orphan none of
-// them lives on some servers while others have its tombstone.
+// TestHealedPartition: CH-33, CH-63, CH-65, G-CH-6: when a partition ends, clients that the
+// majority has evicted find the minority first. Within T_q + T_orphan none of them is connected
+// to some servers while others have its tombstone.
 func TestHealedPartition(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-63", "CH-65", "G-CH-6")
 	for _, heal := range []time.Duration{85 * time.Second, 100 * time.Second, 300 * time.Second} {
@@ -49,7 +49,8 @@ func TestHealedPartition(t *testing.T) {
 	}
 }
 
-// oneWay is an asymmetric partition: two servers hear all others, which do not hear them.
+// oneWay is an asymmetric partition: two servers hear all others, and the others do not hear
+// them.
 const oneWay = `protocol health
 nodes 19
 run 110s
@@ -65,10 +66,10 @@ expect settled
 expect evictions = 0
 `
 
-// TestCutOneWay: CH-33, CH-49, CH-63, G-CH-3: servers that hear all others, and are not heard, do
-// not know that they were away. Within T_q + T_orphan after the end of the partition they evict the
-// clients that the others have evicted. Clients whose master is one of them find another one that
-// all hear, before they are evicted as orphans.
+// TestCutOneWay: CH-33, CH-49, CH-63, G-CH-3: two servers hear all others but are not heard,
+// and so do not know that they were cut off. Within T_q + T_orphan after the end of the
+// partition they evict the clients that the others have evicted. Clients whose master is one of
+// the two find another master that all servers hear, before they are evicted as orphans.
 func TestCutOneWay(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-49", "CH-63", "G-CH-3")
 	for name, tt := range map[string]struct{ attach, faults string }{

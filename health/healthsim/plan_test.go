@@ -13,7 +13,7 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// sweep returns the number of plans.
+// sweep returns the number of plans to run in short, full and long test runs.
 func sweep(short, full, long int) int {
 	if effort.Race && !effort.Long() {
 		return short
@@ -50,7 +50,8 @@ func TestWildPlans(t *testing.T) {
 	}
 }
 
-// TestPlansOnStacks: G-CH-3, CH-33: the same for whole stacks, with gossip and collectives.
+// TestPlansOnStacks: G-CH-3, CH-33: mild and wild plans also pass on whole stacks, with gossip
+// and collectives.
 func TestPlansOnStacks(t *testing.T) {
 	spec.Covers(t, "CH-33", "G-CH-3")
 	for _, draw := range []func(uint64) string{healthsim.MildPlan, healthsim.WildPlan} {
@@ -72,10 +73,10 @@ always no-false-eviction
 %s
 `
 
-// TestPauses: CH-16, CH-35, CH-67, CH-A16, CH-A19, G-CH-3: pauses of a process, of every length
-// from a second to twice T_evict. A pause of one or two masters evicts no client. A client is not
-// evicted if its pause ends within T_evict less a ping interval, is evicted once if it is longer
-// than T_evict and a tick, and connects again by itself.
+// TestPauses: CH-16, CH-35, CH-67, CH-A16, CH-A19, G-CH-3: processes are paused for every time
+// from a second to twice T_evict. A pause of one or two masters evicts no client. A client is
+// not evicted if its pause is shorter than T_evict less a ping interval. If it is longer than
+// T_evict and a tick, the client is evicted once, and connects again by itself.
 func TestPauses(t *testing.T) {
 	spec.Covers(t, "CH-16", "CH-35", "CH-67", "CH-A16", "CH-A19", "G-CH-3")
 	step := 250 * time.Millisecond
@@ -90,7 +91,7 @@ func TestPauses(t *testing.T) {
 		case d >= 19*time.Second:
 			clients = "expect evicted 6-8 1\nexpect evicted 9-25 0"
 		}
-		for who, expect := range map[string]string{ // any order: each by itself
+		for who, expect := range map[string]string{ // any order: the cases are independent
 			"1": "expect evicted 6-25 0", "2-3": "expect evicted 6-25 0", "6-8": clients, "1,6": "",
 		} {
 			text := fmt.Sprintf(pause, 20*time.Second+d+90*time.Second, who, d, expect)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// WildPlan draws a scenario of any faults of servers, clients and links, many at a time. Some time
-// after all have ended the cluster has to be in order.
+// WildPlan draws a scenario with any faults of servers, clients and links, many at the same
+// time. Some time after all faults have ended the cluster has to have recovered.
 func WildPlan(seed uint64) string {
 	var p plan
 	p.begin(seed, fmt.Sprintf(" loss %d%%", seed%3*2))
@@ -31,7 +31,7 @@ func WildPlan(seed uint64) string {
 	return settings(p.end(240*time.Second, "uniform-most"))
 }
 
-// abuse writes orders of administrators, takeovers of ids, and faults of disks.
+// abuse adds orders of administrators, takeovers of ids, and faults of disks to the plan.
 func (p *plan) abuse() {
 	client, server := p.clientNode(p.IntN(planClients)), 1+p.IntN(p.servers)
 	switch p.IntN(10) {
@@ -53,7 +53,7 @@ func (p *plan) abuse() {
 	}
 }
 
-// takeOver ends a client for good, and lets another node use its id.
+// takeOver ends a client for good, and makes another node use its id.
 func (p *plan) takeOver() {
 	k, other := p.IntN(planClients), p.IntN(planClients)
 	if p.gone[k] > p.at {

@@ -15,7 +15,7 @@ func parse(t *testing.T, text string) *scenario.File {
 	return scenariotest.Parse(t, healthsim.Protocol, text)
 }
 
-// TestOptions: invalid options are refused, with the valid ones.
+// TestOptions: invalid options are refused, and the error lists the valid ones.
 func TestOptions(t *testing.T) {
 	for set, want := range map[string]string{
 		"servers 6": "cannot be servers", "attach many": "a number of servers, or all", "attach -1": "a number of servers, or all",

@@ -25,14 +25,14 @@ func sample() Message {
 	}
 }
 
-// TestMessageBytes: one line per field of the format.
+// TestMessageBytes: the encoding of a message, one line per field of the format.
 func TestMessageBytes(t *testing.T) {
 	want := strings.Join([]string{
 		"484c5448",         // magic
 		"01", "01", "0000", // version, kind, code
 		"c1000000000000000000000000000001", // client
 		"1817161514131211",                 // incarnation
-		"2100000000000000",                 // incarnation
+		"2100000000000000",                 // server incarnation
 		"3100000000000000",                 // sequence
 		"41000000", "dc050000",             // epoch, retry in ms
 		"000200030a000001000000000000000000000000", // server
@@ -58,7 +58,7 @@ func TestMessageBytes(t *testing.T) {
 	}
 }
 
-// TestMessageRefused: each malformed message has its reason.
+// TestMessageRefused: each malformed message is refused with its own reason.
 func TestMessageRefused(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -112,7 +112,7 @@ func exception(index uint16, code Code, incarnation uint64, epoch uint32, master
 	return Exception{Index: index, Code: code, Incarnation: incarnation, Epoch: epoch, Master: nid.MustParse(master)}
 }
 
-// TestEvictionBytes: CH-A10: an entry has at most 32 bytes, and a batch fits one
+// TestEvictionBytes: CH-A10: an entry has at most 32 bytes, and a full batch fits into one
 // collective message.
 func TestEvictionBytes(t *testing.T) {
 	spec.Covers(t, "CH-A10")
@@ -147,8 +147,8 @@ func TestEvictionBytes(t *testing.T) {
 	}
 }
 
-// TestMerge: the order in which replies are merged does not matter, and of two
-// exceptions the one of the later incarnation and choice stays.
+// TestMerge: the order in which replies are merged does not matter. Of two exceptions for the
+// same eviction, that of the later incarnation and choice stays.
 func TestMerge(t *testing.T) {
 	a := Reply{Evicted: 1, Exceptions: []Exception{exception(1, OtherMaster, 5, 2, "10.0.0.2@tcp"), exception(3, OtherMaster, 5, 1, "10.0.0.2@tcp")}}
 	b := Reply{Unknown: 2, Exceptions: []Exception{exception(0, Newer, 6, 0, "10.0.0.3@tcp"), exception(1, OtherMaster, 5, 3, "10.0.0.3@tcp"), exception(3, Newer, 6, 0, "10.0.0.4@tcp")}}
@@ -217,7 +217,7 @@ func FuzzEviction(f *testing.F) {
 	})
 }
 
-// TestClientID: the text of an id, and what is none.
+// TestClientID: the text form of an id, and texts that are refused.
 func TestClientID(t *testing.T) {
 	id, err := ParseClientID(testClient.String())
 	if err != nil || id != testClient {
