@@ -10,8 +10,8 @@ import (
 	"ulnet/portals"
 )
 
-// TestMatchAnyNID (PT-5): a match entry that names an initiator by any NID of its node
-// takes what the node sends, from whichever NID, and nothing of others.
+// TestMatchAnyNID (PT-5): a match entry that names an initiator by any NID of its node takes
+// messages of that node, from whichever NID, and none of other nodes.
 func TestMatchAnyNID(t *testing.T) {
 	spec.Covers(t, "PT-5")
 	first, third := nid.MustParse("10.0.0.7@tcp1"), nid.MustParse("10.0.0.8@tcp2")

@@ -16,7 +16,7 @@ import (
 
 const inf = portals.ThresholdInfinite
 
-// empty as an entry's size means no bytes at all.
+// empty as the size of an entry stands for no bytes at all.
 const empty = -1
 
 // entry is an ME with its MD. Its zero value takes PUTs and GETs of every node
@@ -46,7 +46,7 @@ func get(bits uint64, length int) message { return message{bits: bits, length: l
 
 func (m message) at(offset uint32) message { m.offset = offset; return m }
 
-// matchCase is what a list of entries does with messages, one after the other.
+// matchCase is a list of entries, messages that arrive one after the other, and the results.
 type matchCase struct {
 	entries  []entry
 	messages []message
@@ -215,8 +215,8 @@ func TestMatching(t *testing.T) {
 	})
 }
 
-// TestPlacement (PT-6, PT-7): where in its MD a message goes, how much of it, and what that
-// leaves for the next (lnet_try_match_md).
+// TestPlacement (PT-6, PT-7): at which offset a message is placed in its MD, how many bytes
+// of it, and how much room is left for the next (lnet_try_match_md).
 func TestPlacement(t *testing.T) {
 	spec.Covers(t, "PT-6", "PT-7")
 	const (
@@ -245,8 +245,8 @@ func TestPlacement(t *testing.T) {
 	})
 }
 
-// TestMEInsert: a new entry is tried just before or after the one that it was
-// put beside (LNetMEInsert).
+// TestMEInsert: a new entry is tried just before or after the one beside which it was
+// inserted (LNetMEInsert).
 func TestMEInsert(t *testing.T) {
 	for name, c := range map[string]struct {
 		match portals.Match // of all

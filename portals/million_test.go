@@ -17,8 +17,8 @@ import (
 
 const million = 1_000_000
 
-// crowd is a unique portal with a million MEs, each with an MD, beside a Go
-// map with the same keys.
+// crowd is a unique portal with a million MEs, each with an MD, and a Go map with the same
+// keys for comparison.
 type crowd struct {
 	tb     testing.TB
 	table  *Table
@@ -26,7 +26,7 @@ type crowd struct {
 	keys   []matchKey
 	mes    []MEHandle
 	ground map[matchKey]uint32
-	sum    uint32 // of what look-ups found
+	sum    uint32 // sum of the values that look-ups found
 }
 
 const crowded = 9 // the portal
@@ -51,8 +51,7 @@ func newCrowd(tb testing.TB) *crowd {
 	return c
 }
 
-// sample draws the numbers of n keys, each at most once and none of those
-// excluded.
+// sample draws the numbers of n keys, each at most once and none of the excluded ones.
 func (c *crowd) sample(n int, excluded []int) (numbers []int) {
 	drawn := make(map[int]bool, n+len(excluded))
 	for _, i := range excluded {
@@ -83,8 +82,7 @@ func (c *crowd) give(i int) {
 	}
 }
 
-// match finds an ME as an incoming PUT does, begins the operation on its MD
-// and takes that back.
+// match finds an ME like an incoming PUT, begins the operation on its MD, and undoes that.
 func (c *crowd) match(i int) {
 	k := &c.keys[i]
 	p := &c.table.portals[crowded]
@@ -104,7 +102,7 @@ func (c *crowd) unlink(i int) {
 	}
 }
 
-// each returns the time that f takes, per number.
+// each returns the time that f takes for each number.
 func each(numbers []int, f func(i int)) time.Duration {
 	start := time.Now()
 	for _, i := range numbers {
@@ -120,9 +118,8 @@ func liveHeap() uint64 {
 	return s.HeapAlloc
 }
 
-// TestMillion: attaching an ME beside a million others, finding it and
-// unlinking it with its MD each take less than five look-ups of the same key
-// in a Go map of that size.
+// TestMillion: attaching an ME beside a million others, finding it, and unlinking it with its
+// MD each take less time than five look-ups of the same key in a Go map of that size.
 func TestMillion(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" || effort.Race {
 		t.Skip("takes seconds and a third of a GiB: set ULNET_LONG, without the race detector")
@@ -138,7 +135,7 @@ func TestMillion(t *testing.T) {
 	measure := func(name string, numbers []int, f func(int)) {
 		times[name] = append(times[name], each(numbers, f))
 	}
-	var out []int // unlinked the round before, and not in the caches any more
+	var out []int // unlinked in the round before, and no longer in the CPU's caches
 	for range 51 {
 		unlinked := c.sample(4000, out)
 		measure("map", c.sample(4000, nil), c.lookUp)
@@ -169,7 +166,7 @@ func TestMillion(t *testing.T) {
 	}
 }
 
-// BenchmarkMillion is one call among a million MEs, and the look-up in a map.
+// BenchmarkMillion measures each call among a million MEs, and the look-up in a map.
 func BenchmarkMillion(b *testing.B) {
 	c := newCrowd(b)
 	all := c.rand.Perm(million)

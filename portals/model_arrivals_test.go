@@ -69,7 +69,7 @@ func (r *modelRun) arriveReply(t *rapid.T) {
 	r.arrival(t, h)
 }
 
-// arrival makes a message come in, without its payload.
+// arrival makes a message arrive, without its payload.
 func (r *modelRun) arrival(t *rapid.T, h wire.Header) {
 	a := &modelArrival{name: r.arrivals, header: h, primary: h.SrcNID}
 	if h.SrcNID == beside.NID {

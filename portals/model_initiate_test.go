@@ -9,7 +9,7 @@ import (
 	"ulnet/portals"
 )
 
-// initiate is a PUT or GET.
+// initiate starts a PUT or GET.
 func (m *model) initiate(typ wire.MsgType, d *modelMD, r portals.PutRequest) error {
 	if d.dead || d.me != nil || d.threshold == 0 {
 		return syscall.ENOENT
@@ -44,7 +44,7 @@ func (m *model) initiate(typ wire.MsgType, d *modelMD, r portals.PutRequest) err
 	return nil
 }
 
-// await has one answer more awaited.
+// await adds an awaited answer to d.
 func (m *model) await(d *modelMD, a modelAsked) {
 	d.asked = append(d.asked, a)
 	if d.conf.Options&portals.NoTrackResponse != 0 {
@@ -104,9 +104,8 @@ func (m *model) ended(s *modelSend, err error) {
 	m.complete(s.md, s.event, err)
 }
 
-// advance lets time pass. Every half transaction timeout after an operation
-// whose answer is tracked, MDs are given up that have waited for longer than a
-// whole one, as long as there are any that wait.
+// advance lets time pass. While an answer is tracked there is a check every half transaction
+// timeout; it gives up the MDs that have waited for longer than a whole one.
 func (m *model) advance(d time.Duration) {
 	end := m.now + d
 	for m.sweepAt != 0 && m.sweepAt <= end {

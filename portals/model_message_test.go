@@ -9,8 +9,8 @@ import (
 	"ulnet/portals"
 )
 
-// modelArrival is a message that came in: held, or taken by an MD whose
-// payload is on its way.
+// modelArrival is a message that has arrived: it is held, or was taken by an MD and its
+// payload has not arrived.
 type modelArrival struct {
 	name    int
 	header  wire.Header
@@ -41,7 +41,7 @@ func (m *model) drop(a *modelArrival, why string) {
 	m.drops[why]++
 }
 
-// admits tells whether an ME takes a message, its MD aside.
+// admits reports whether an ME matches a message, without regard to its MD.
 func (e *modelME) admits(a *modelArrival) bool {
 	bits := a.header.Put().MatchBits
 	if a.header.Type == wire.Get {
@@ -53,13 +53,13 @@ func (e *modelME) admits(a *modelArrival) bool {
 		(anyone(id.NID) || id.NID == a.primary || oneNode(id.NID, a.primary))
 }
 
-// oneNode tells whether both are NIDs of the node that has two.
+// oneNode reports whether both are NIDs of the one node that has two.
 func oneNode(a, b nid.NID) bool {
 	return (a == there.NID || a == beside.NID) && (b == there.NID || b == beside.NID)
 }
 
-// candidates are the MEs of a portal in the order in which they are tried.
-// Where each is for one initiator, those for its primary NID come first.
+// candidates returns the MEs of a portal in the order in which they are tried. If each ME is
+// for one initiator, those for the primary NID of the sender come first.
 func (p *modelPortal) candidates(primary nid.NID) (list []*modelME) {
 	rank := func(e *modelME) int {
 		switch {
@@ -80,7 +80,7 @@ func (p *modelPortal) candidates(primary nid.NID) (list []*modelME) {
 	return list
 }
 
-// arrive decides about a message that comes in: it is held, or has an MD, or is dropped.
+// arrive decides about a message that arrives: it is held, taken by an MD, or dropped.
 func (m *model) arrive(a *modelArrival) (held bool) {
 	h := &a.header
 	a.event = portals.Event{
@@ -129,7 +129,7 @@ func (m *model) request(a *modelArrival, op portals.MDOption) (held bool) {
 	return false
 }
 
-// accept gives a message to an MD, if it has room.
+// accept makes an MD take a message, if the MD has room.
 func (m *model) accept(a *modelArrival, d *modelMD) (fits bool) {
 	length, offset := int(a.header.PayloadLength), int(a.header.Put().Offset)
 	if a.header.Type == wire.Get {
@@ -159,7 +159,7 @@ func (m *model) accept(a *modelArrival, d *modelMD) (fits bool) {
 	return true
 }
 
-// answer is an ACK or REPLY of n bytes.
+// answer handles an ACK or REPLY of n bytes.
 func (m *model) answer(a *modelArrival, to wire.MDHandle, n int, reply bool) {
 	i := slices.IndexFunc(m.mds, func(d *modelMD) bool { return !d.dead && uint64(d.handle) == to.Object })
 	if i < 0 || to.Interface != incarnation {
@@ -183,8 +183,7 @@ func (m *model) answer(a *modelArrival, to wire.MDHandle, n int, reply bool) {
 	a.event.MLength = uint32(min(n, d.length))
 }
 
-// deliver ends the arrival of a message that an MD took; its bytes all have
-// the value fill.
+// deliver ends the arrival of a message that an MD took; all its bytes have the value fill.
 func (m *model) deliver(a *modelArrival, fill byte, err error) {
 	d, e := a.md, a.event
 	if d == nil {
@@ -212,7 +211,7 @@ func (m *model) deliver(a *modelArrival, fill byte, err error) {
 	}
 }
 
-// reply is a message to where another one came from.
+// reply makes a message to the sender of another message.
 func (m *model) reply(a *modelArrival) *modelSend {
 	s := new(modelSend)
 	s.header.SrcNID, s.header.SrcPID = a.header.DestNID, here.PID

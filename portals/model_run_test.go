@@ -22,10 +22,9 @@ import (
 	"ulnet/portals"
 )
 
-// TestModel does the same random things to a table and to its model, and
-// compares after each what both did: errors, events with all their fields,
-// messages sent, what is held and dropped and why, and the bytes in every MD.
-// ULNET_LONG makes it ten thousand runs.
+// TestModel makes the same random calls of a table and of its model, and compares the results
+// after each: errors, events with all their fields, messages sent, held and dropped, the
+// reasons of drops, and the bytes in every MD. ULNET_LONG makes it ten thousand runs.
 func TestModel(t *testing.T) {
 	setFlag(t, "rapid.steps", "100")
 	if os.Getenv("ULNET_LONG") != "" && !effort.Race {
@@ -34,7 +33,7 @@ func TestModel(t *testing.T) {
 	rapid.Check(t, compareRun)
 }
 
-// FuzzModel is TestModel with a fuzzer that chooses what to do.
+// FuzzModel is TestModel with calls that a fuzzer chooses.
 func FuzzModel(f *testing.F) { f.Fuzz(rapid.MakeFuzz(compareRun)) }
 
 func compareRun(t *rapid.T) {
@@ -50,7 +49,7 @@ func compareRun(t *rapid.T) {
 	r.settle(t)
 }
 
-// setFlag sets a flag that is not on the command line, for one test.
+// setFlag sets a flag for one test, unless the command line sets it.
 func setFlag(t *testing.T, name, value string) {
 	t.Helper()
 	given := false
@@ -66,7 +65,7 @@ func setFlag(t *testing.T, name, value string) {
 	t.Cleanup(func() { _ = v.Set(before) })
 }
 
-// modelNetwork is a network that brings and takes nothing by itself.
+// modelNetwork is a network on which messages arrive and leave only when the test says so.
 type modelNetwork struct {
 	network
 	received []*lnd.Delivery // held ones that Recv continued
@@ -92,7 +91,7 @@ type modelRun struct {
 	coming     []*modelArrival                 // taken by an MD, payload to come
 	deliveries map[*modelArrival]*lnd.Delivery // the same for the table, and what is held
 	arrivals   int
-	sweeping   bool // events of this step come in no particular order
+	sweeping   bool // the events of this step may come in any order
 }
 
 // The peers: there and beside are one node's NIDs, the first its primary one.
@@ -119,8 +118,8 @@ func newModelRun(t *rapid.T) *modelRun {
 	return r
 }
 
-// settle lets everything end that is under way and unlinks every MD: each must
-// then have had its last event.
+// settle ends all operations in progress and unlinks every MD: each must then have had its
+// last event.
 func (r *modelRun) settle(t *rapid.T) {
 	for len(r.onTheWay)+len(r.coming) > 0 {
 		for _, s := range r.onTheWay {
@@ -148,7 +147,7 @@ func (r *modelRun) settle(t *rapid.T) {
 	}
 }
 
-// compare compares what table and model have done since the last time.
+// compare compares the actions of table and model since the last call.
 func (r *modelRun) compare(t *rapid.T) {
 	r.compareEvents(t)
 	r.compareSent(t)
@@ -222,7 +221,7 @@ func (r *modelRun) compareHeld(t *rapid.T) {
 	}
 }
 
-// same compares the errors of a call.
+// same compares the errors of a call on table and model.
 func (r *modelRun) same(t *rapid.T, got, want error) {
 	if (got == nil) != (want == nil) || want != nil && !errors.Is(got, want) {
 		t.Fatalf("error %v, want %v", got, want)

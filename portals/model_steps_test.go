@@ -17,8 +17,8 @@ import (
 
 func drawBool(t *rapid.T, label string) bool { return rapid.Bool().Draw(t, label) }
 
-// pick draws one of a list; it returns nil, and the step is none, if there is
-// nothing to draw from.
+// pick draws an element of a list. If the list is empty it returns nil, and the step does
+// nothing.
 func pick[T any](t *rapid.T, label string, list []*T) *T {
 	if len(list) == 0 {
 		return nil
@@ -49,8 +49,8 @@ func drawPeer(t *rapid.T) nid.ProcessID {
 	return peers[rapid.SampledFrom([]string{"there", "stranger", "beside"}).Draw(t, "to")]
 }
 
-// drawMatch draws a match that fits portal 1, where they are unique, or the
-// others.
+// drawMatch draws a match for a portal: one that portal 1, which is unique, accepts, or any
+// other.
 func drawMatch(t *rapid.T, portal int) portals.Match {
 	m := portals.Match{ID: drawSource(t), Bits: drawBits(t)}
 	if portal == 1 && rapid.IntRange(0, 9).Draw(t, "unfit") < 9 {
@@ -121,7 +121,7 @@ func (r *modelRun) meInsert(t *rapid.T) {
 	r.newEntry(t, e, got)
 }
 
-// newEntry notes a new ME, if there is one, and may give it an MD.
+// newEntry adds a new ME to the model, if the call made one, and may attach an MD.
 func (r *modelRun) newEntry(t *rapid.T, e *modelME, h portals.MEHandle) {
 	if e == nil {
 		return
@@ -221,7 +221,7 @@ func (r *modelRun) get(t *rapid.T) {
 	r.same(t, err, r.model.initiate(wire.Get, d, p))
 }
 
-// drawError draws how something ends.
+// drawError draws the error with which something ends.
 func drawError(t *rapid.T) error {
 	if rapid.IntRange(0, 3).Draw(t, "fails") == 3 {
 		return syscall.EIO
@@ -239,7 +239,7 @@ func (r *modelRun) finish(t *rapid.T) {
 	r.end(s, err)
 }
 
-// end ends a message in the network.
+// end ends a message that the network has.
 func (r *modelRun) end(s *modelSend, err error) {
 	r.net.up.Finalize(r.messages[s], err)
 	r.model.finish(s, err)
@@ -255,7 +255,7 @@ func (r *modelRun) deliver(t *rapid.T) {
 	r.bring(a, err)
 }
 
-// bring brings the payload of a message that an MD took.
+// bring delivers the payload of a message that an MD took.
 func (r *modelRun) bring(a *modelArrival, err error) {
 	fill, d := byte(a.name+1), r.deliveries[a]
 	for _, s := range d.Sink.Append(nil) {

@@ -9,18 +9,17 @@ import (
 	"ulnet/portals"
 )
 
-// model is what a portal table does, as simply as possible: lists that are searched from the
-// start, no handles, no locks, one call at a time. Its methods are the calls of Table and
-// what the network does; each says what must follow by adding to events, sent, released and
-// drops.
+// model is a portal table as simple as possible: lists that are searched from the start, no
+// handles, no locks, one call at a time. Its methods are the calls of Table and the actions
+// of the network. Each adds its results to events, sent, released and drops.
 type model struct {
 	credits int           // messages in flight to one peer
 	timeout time.Duration // of a transaction
 
 	now     time.Duration
-	sweepAt time.Duration // next look at what is late; 0: none is due
+	sweepAt time.Duration // the next check for late answers; 0: none is due
 	portals [3]modelPortal
-	mds     []*modelMD // every one there ever was
+	mds     []*modelMD // all MDs that were ever made
 	mes     []*modelME
 	peers   map[nid.NID]*modelPeer
 
@@ -52,18 +51,18 @@ type modelMD struct {
 	handle    portals.MDHandle
 	conf      portals.MD
 	length    int
-	memory    []byte // what must be in it
+	memory    []byte // the bytes that it must contain
 	threshold int
 	offset    int
 	auto      bool
 	me        *modelME
 	refs      int
 	asked     []modelAsked
-	since     time.Duration // latest operation whose answer is tracked; 0: none is awaited
+	since     time.Duration // time of the latest operation whose answer is tracked; 0: none is awaited
 	dead      bool          // no handle
 	aborted   bool          // was unlinked by a call
 	late      bool
-	ended     bool // its last event is out
+	ended     bool // its last event has been emitted
 }
 
 func newModel(credits int, timeout time.Duration) *model {
@@ -164,7 +163,7 @@ func (m *model) mdAttach(e *modelME, conf portals.MD, unlink portals.UnlinkOptio
 	return d, nil
 }
 
-// tryHeld tries what is held, in order, against the new MD alone.
+// tryHeld tries the held messages, in order, against the new MD alone.
 func (m *model) tryHeld(e *modelME, d *modelMD) {
 	p := &m.portals[e.portal]
 	for _, a := range slices.Clone(p.held) {
@@ -179,7 +178,7 @@ func (m *model) tryHeld(e *modelME, d *modelMD) {
 	}
 }
 
-// detach makes an MD a zombie; its ME goes with it if it was made so.
+// detach makes an MD a zombie; its ME is unlinked too if it was made with Unlink.
 func (m *model) detach(d *modelMD) {
 	d.dead, d.since = true, 0
 	if e := d.me; e != nil {
@@ -270,19 +269,19 @@ func (m *model) complete(d *modelMD, e portals.Event, err error) {
 	m.emit(d, e)
 }
 
-// modelAsked is an answer that is awaited.
+// modelAsked is an awaited answer.
 type modelAsked struct {
 	id    nid.ProcessID
 	reply bool
 }
 
-// awaits tells whether any answer of a kind is.
+// awaits reports whether any answer of a kind is awaited.
 func (d *modelMD) awaits(reply bool) bool {
 	return slices.ContainsFunc(d.asked, func(a modelAsked) bool { return a.reply == reply })
 }
 
-// forget has one answer of a process less awaited, if any is. One that comes may be by
-// another NID of its node.
+// forget removes one awaited answer of a process, if there is one. If comes is set, the
+// answer may come from another NID of the process's node.
 func (d *modelMD) forget(id nid.ProcessID, reply, comes bool) (was bool) {
 	i := slices.Index(d.asked, modelAsked{id, reply})
 	if i < 0 && comes {

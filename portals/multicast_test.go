@@ -24,8 +24,8 @@ var (
 	castPeer = nid.MustParse("10.0.0.2@tcp")
 )
 
-// caster is a driver whose datagrams to a group arrive at its own node, as if a
-// node castPeer had sent them.
+// caster is a driver whose datagrams to a group arrive at its own node, as if the node
+// castPeer had sent them.
 type caster struct {
 	up     lnd.Upcalls
 	groups []lnd.Group
@@ -76,8 +76,8 @@ func newCaster(t testing.TB) (*portals.Table, *caster) {
 	return table, c
 }
 
-// TestPutMulticastEvents: what the origin and a member are told, and what stands
-// in the header (RM-35).
+// TestPutMulticastEvents: the events at the origin and at a member, and the fields of the
+// header (RM-35).
 func TestPutMulticastEvents(t *testing.T) {
 	spec.Covers(t, "RM-35")
 	table, c := newCaster(t)
@@ -126,7 +126,7 @@ func TestPutMulticastEvents(t *testing.T) {
 	}
 }
 
-// TestPutMulticastAllocates: a datagram makes no garbage, here or at a member.
+// TestPutMulticastAllocates: a datagram allocates nothing, at the origin or at a member.
 func TestPutMulticastAllocates(t *testing.T) {
 	if effort.Race {
 		t.Skip("sync.Pool drops values at random under the race detector")

@@ -16,7 +16,7 @@ import (
 	"ulnet/portals"
 )
 
-// outbox is an outbox whose messages wait in a network, with what it was told of them.
+// outbox is an outbox whose messages wait in a network; told has the results that it reported.
 type outbox struct {
 	portals.Outbox[string]
 	net  *network
@@ -41,14 +41,14 @@ func outboxOn(table *portals.Table, net *network, cfg portals.OutboxConfig[strin
 	return o
 }
 
-// put puts a message of some bytes, all of them the first of its note.
+// put sends a message of size bytes, all of which are the first byte of its note.
 func (o *outbox) put(to nid.ProcessID, note string, size int, ack bool) {
 	m := o.New()
 	m.Note, m.Data = note, append(m.Data, strings.Repeat(note[:1], size)...)
 	o.Put(m, portals.PutRequest{Target: to, Portal: 5, Ack: ack})
 }
 
-// take returns what was told so far, and forgets it.
+// take returns the results that were reported so far, and discards them.
 func (o *outbox) take() []string {
 	told := o.told
 	o.told = nil
@@ -69,8 +69,8 @@ func bytesOf(m *lnd.Message) (all string) {
 	return all
 }
 
-// TestOutboxMessage: the parts of a message leave in order, and its memory is no other
-// message's before it has left.
+// TestOutboxMessage: the parts of a message leave in order, and its memory is not reused
+// before the message has left.
 func TestOutboxMessage(t *testing.T) {
 	o := newOutbox(t, portals.OutboxConfig[string]{})
 	payload := []byte("payload ")
@@ -98,8 +98,8 @@ func TestOutboxMessage(t *testing.T) {
 	}
 }
 
-// TestOutboxBounds: what exceeds a bound is not sent, and has nothing to do with what is
-// on its way; when that has left there is room again.
+// TestOutboxBounds: a message beyond a bound is not sent, and does not affect messages that
+// are being sent; when those have left there is room again.
 func TestOutboxBounds(t *testing.T) {
 	other := nid.ProcessID{NID: nid.MustParse("10.0.0.3@tcp"), PID: nid.LustrePID}
 	full := ": " + portals.ErrOutboxFull.Error()
@@ -156,7 +156,7 @@ func TestOutboxSpare(t *testing.T) {
 	}
 }
 
-// TestOutboxNotBegun: a message that cannot begin is done at once, with the reason.
+// TestOutboxNotBegun: a message that cannot be sent is done at once, with the reason.
 func TestOutboxNotBegun(t *testing.T) {
 	table, net := newWire(t)
 	o := outboxOn(table, net, portals.OutboxConfig[string]{})
@@ -172,8 +172,8 @@ func TestOutboxNotBegun(t *testing.T) {
 	}
 }
 
-// TestOutboxAck: a message that asks for an ACK is done when that has come, when it was
-// not sent, or when no ACK has come in time.
+// TestOutboxAck: a message that requests an ACK is done when the ACK has arrived, when the
+// message could not be sent, or when no ACK has arrived in time.
 func TestOutboxAck(t *testing.T) {
 	h, net, clock := timed(t, lnet.Config{TransactionTimeout: 10 * time.Second, ResponseTracking: -1}, lnd.Tunables{})
 	o := outboxOn(h.Table, net, portals.OutboxConfig[string]{})
@@ -196,8 +196,8 @@ func TestOutboxAck(t *testing.T) {
 	}
 }
 
-// TestOutboxMulticast: a message to a group is done when its datagram has left, or was
-// too long for one.
+// TestOutboxMulticast: a message to a group is done when its datagram has left, or was too
+// long for a datagram.
 func TestOutboxMulticast(t *testing.T) {
 	table, c := newCaster(t)
 	o := outboxOn(table, nil, portals.OutboxConfig[string]{})
@@ -209,7 +209,7 @@ func TestOutboxMulticast(t *testing.T) {
 	o.want(t, "of both", "message", "message: PutMulticast to "+c.GroupNID(9).String()+": message too long")
 }
 
-// TestOutboxAllocates shows that messages need no memory in the steady state.
+// TestOutboxAllocates checks that messages allocate nothing in steady state.
 func TestOutboxAllocates(t *testing.T) {
 	if effort.Race {
 		t.Skip("sync.Pool drops values at random under the race detector")

@@ -14,8 +14,8 @@ import (
 	"ulnet/portals/node"
 )
 
-// TestReady: the error says what a node lacks that was put together by hand: 0@lo, or an
-// agent that answers pings.
+// TestReady: for a node that was put together without package node, the error says what is
+// missing: 0@lo, or an agent that answers pings.
 func TestReady(t *testing.T) {
 	spec.Covers(t, "PT-36")
 	table := portals.New(lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()}))

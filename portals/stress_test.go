@@ -17,8 +17,8 @@ import (
 	"ulnet/portals"
 )
 
-// deliverAll plays the network between this node and a peer that is the same: what is sent
-// arrives, from this goroutine, until stop is closed and nothing is left.
+// deliverAll plays the network between this node and a peer that behaves the same: every
+// message that is sent arrives, in this goroutine, until stop is closed and none is left.
 func (n *network) deliverAll(stop <-chan struct{}) {
 	for {
 		m := n.next()
@@ -50,7 +50,7 @@ func (n *network) deliverAll(stop <-chan struct{}) {
 	}
 }
 
-// usage watches the events of one MD.
+// usage checks the events of one MD.
 type usage struct {
 	t       *testing.T
 	running atomic.Bool
@@ -75,10 +75,9 @@ func (l *usage) handle(e *portals.Event) {
 	l.running.Store(false)
 }
 
-// TestStress (PT-31): Puts and Gets of many goroutines among a network that delivers
-// from several, with MDs that unlink themselves or are unlinked at any moment.
-// Every MD ends with exactly one last event, handlers never overlap, nothing
-// is left over.
+// TestStress (PT-31): many goroutines call Put and Get while messages arrive in several
+// others, and MDs unlink themselves or are unlinked at any moment. Every MD ends with exactly
+// one last event, handlers of an MD never overlap, and nothing is left over.
 func TestStress(t *testing.T) {
 	spec.Covers(t, "PT-31")
 	for name, timeout := range map[string]time.Duration{
@@ -135,8 +134,8 @@ func stress(t *testing.T, table *portals.Table, net *network) {
 	}
 }
 
-// stressRound posts a target and sends to it, and ends all that does not end
-// by itself.
+// stressRound posts a target and sends to it, and ends all operations that do not end by
+// themselves.
 func stressRound(t *testing.T, table *portals.Table, user, i int, newIncarnation func() func(*portals.Event)) {
 	me, err := table.MEAttach(1, portals.Match{Bits: uint64(i % 5)}, portals.Unlink, portals.InsertPosition(i%2))
 	if err != nil {

@@ -47,7 +47,7 @@ func (f *fakeTimer) Stop() bool {
 	return i >= 0
 }
 
-// advance lets time pass and calls what is due, each at its instant.
+// advance lets time pass and runs the timers that are due, each at its time.
 func (c *fakeClock) advance(d time.Duration) {
 	end := c.now + d
 	for len(c.timers) > 0 && c.timers[0].at <= end {
@@ -59,7 +59,7 @@ func (c *fakeClock) advance(d time.Duration) {
 	c.now = end
 }
 
-// timed is newWire with a clock that the test moves.
+// timed is newWire with a clock that the test sets.
 func timed(t testing.TB, cfg lnet.Config, tunables lnd.Tunables) (*harness, *network, *fakeClock) {
 	t.Helper()
 	clock := new(fakeClock)
@@ -68,8 +68,8 @@ func timed(t testing.TB, cfg lnet.Config, tunables lnd.Tunables) (*harness, *net
 	return &harness{Table: table, t: t, self: here}, net, clock
 }
 
-// TestResponseTimeout (PT-29): what becomes of a PUT or GET whose answer does not come
-// within the transaction timeout, which is 10 s here.
+// TestResponseTimeout (PT-29): how a PUT or GET ends whose answer does not arrive within the
+// transaction timeout, which is 10 s here.
 func TestResponseTimeout(t *testing.T) {
 	spec.Covers(t, "PT-29")
 	const (
@@ -144,7 +144,7 @@ func short(e *portals.Event) string {
 	return s
 }
 
-// timedStep does what a letter of TestResponseTimeout stands for.
+// timedStep makes the step that a letter of TestResponseTimeout stands for.
 func (h *harness) timedStep(net *network, clock *fakeClock, md portals.MDHandle, step rune) {
 	h.t.Helper()
 	var err error
@@ -172,8 +172,8 @@ func (h *harness) timedStep(net *network, clock *fakeClock, md portals.MDHandle,
 	}
 }
 
-// TestTimerOfIdleTable: the timer runs while an answer is awaited, once for
-// all of them, and no longer.
+// TestTimerOfIdleTable: a timer runs only while an answer is awaited, and one for all of
+// them.
 func TestTimerOfIdleTable(t *testing.T) {
 	h, net, clock := timed(t, lnet.Config{TransactionTimeout: 10 * time.Second, PeerIdle: -1}, lnd.Tunables{})
 	want := func(timers int) {
@@ -205,8 +205,8 @@ func TestTimerOfIdleTable(t *testing.T) {
 	want(1)
 }
 
-// TestSlowSweep: a handler delays a sweep until after the next one, and an MD begins an
-// operation meanwhile. That operation has not waited too long.
+// TestSlowSweep: a handler delays a sweep until after the next one is due, and an MD begins
+// an operation meanwhile. That operation is not given up too early.
 func TestSlowSweep(t *testing.T) {
 	h, net, clock := timed(t, lnet.Config{TransactionTimeout: 10 * time.Second}, lnd.Tunables{})
 	var second portals.MDHandle

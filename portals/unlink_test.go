@@ -13,7 +13,7 @@ import (
 	"ulnet/portals"
 )
 
-// TestUnlink (PT-7, PT-17): which event ends an MD.
+// TestUnlink (PT-7, PT-17): the event with which an MD ends.
 func TestUnlink(t *testing.T) {
 	spec.Covers(t, "PT-7", "PT-17")
 	opPut := portals.MD{Segments: []lnd.Segment{make([]byte, 8)}, Threshold: inf, Options: portals.OpPut}
@@ -96,7 +96,7 @@ func unlinkInHandler(h *harness, md portals.MD) error {
 	return nil
 }
 
-// sendToItself has the handler of an MD send to that MD.
+// sendToItself makes the handler of an MD send to that MD.
 func sendToItself(h *harness, md portals.MD) error {
 	inner, left := md.Handler, 3
 	var source portals.MDHandle
@@ -115,7 +115,7 @@ func sendToItself(h *harness, md portals.MD) error {
 	return h.MDUnlink(target)
 }
 
-// TestRetainedME outlives its MD and takes another one.
+// TestRetainedME: a retained ME stays when its MD ends, and can get another one.
 func TestRetainedME(t *testing.T) {
 	h := newHarness(t)
 	me, err := h.MEAttach(5, portals.Match{}, portals.Retain, portals.After)
@@ -140,7 +140,7 @@ func TestRetainedME(t *testing.T) {
 	}
 }
 
-// TestHandlesAreNotReused (PT-19) although their slots are.
+// TestHandlesAreNotReused (PT-19): handles are not reused, although their slots are.
 func TestHandlesAreNotReused(t *testing.T) {
 	spec.Covers(t, "PT-19")
 	h := newHarness(t)

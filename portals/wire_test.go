@@ -25,15 +25,15 @@ var (
 
 const incarnation = 7
 
-// network is a driver without a network: what is sent waits in it, and the
-// test makes messages arrive.
+// network is a driver without a network: messages that are sent wait in it, and the test
+// makes messages arrive.
 type network struct {
 	id     nid.NID // zero: here
 	up     lnd.Upcalls
 	fails  error  // of Startup
 	onSend func() // called at each Send; nil: nothing
 	onStop func() // likewise at Shutdown
-	later  bool   // Recv has the payload come in a goroutine of its own
+	later  bool   // Recv brings the payload in a goroutine of its own
 
 	// memory is held while payload is copied: in TestStress operations put from and get into
 	// the same MD at once, and the race detector must not report that.
@@ -101,7 +101,7 @@ func (n *network) Recv(d *lnd.Delivery) {
 	}
 }
 
-// receive brings the payload: the byte 0xEE throughout.
+// receive brings the payload of a delivery: the byte 0xEE throughout.
 func (n *network) receive(d *lnd.Delivery, err error) {
 	for _, s := range d.Sink.Append(nil) {
 		for i := range s {
@@ -124,8 +124,8 @@ func (n *network) Shutdown(context.Context) error {
 	return nil
 }
 
-// arrive makes a message come in by a connection of its source. It returns lnet's
-// refusal, if any.
+// arrive makes a message arrive by a connection of its source. It returns lnet's refusal, if
+// any.
 func (n *network) arrive(h wire.Header, failure error) error {
 	return n.arriveFrom(nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID}, h, failure)
 }
@@ -147,7 +147,7 @@ func (n *network) arriveFrom(id nid.ProcessID, h wire.Header, failure error) err
 	return nil
 }
 
-// mustArrive makes a message come in.
+// mustArrive makes a message arrive that must not be refused.
 func (n *network) mustArrive(t *testing.T, h wire.Header) {
 	t.Helper()
 	if err := n.arrive(h, nil); err != nil {

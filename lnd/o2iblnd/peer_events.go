@@ -63,8 +63,8 @@ func (p *peer) tell(e *event) {
 	}
 }
 
-// failPending has all messages fail that wait for a connection. They are finalized by an event,
-// after the lock has been released.
+// failPending makes all messages fail that wait for a connection. They are finalized by an
+// event, after the lock has been released.
 func (p *peer) failPending(err *Error) {
 	if p.pending.len() == 0 {
 		return

@@ -50,8 +50,8 @@ func start(t *testing.T, cfg node.Config) *node.Node {
 	return n
 }
 
-// TestStart: two nodes, of which each has all that a protocol needs, discover each other; one
-// dials only.
+// TestStart: two nodes start and discover each other; each has all parts that a protocol
+// needs. One of them dials only.
 func TestStart(t *testing.T) {
 	port := freePort()
 	a := start(t, node.Config{Networks: "tcp(127.0.83.1),tcp1(127.0.83.1)", AcceptPort: port})
@@ -75,7 +75,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// TestStartErrors: every error says what to do, and leaves nothing behind.
+// TestStartErrors: every error advises what to do, and nothing is left open.
 func TestStartErrors(t *testing.T) {
 	port := freePort()
 	start(t, node.Config{Networks: "tcp(127.0.83.3)", AcceptPort: port})
@@ -125,7 +125,7 @@ func mayListen(t *testing.T) bool {
 	return !errors.Is(err, syscall.EACCES)
 }
 
-// TestAddNI: an NI that comes later, and none after Close.
+// TestAddNI: an NI can be added to a running node, but not after Close.
 func TestAddNI(t *testing.T) {
 	n := start(t, node.Config{Networks: "lo", AcceptPort: freePort(), Tunables: lnd.Tunables{PeerCredits: 3}})
 	if len(n.NIDs()) != 0 {
@@ -151,8 +151,8 @@ func TestAddNI(t *testing.T) {
 	}
 }
 
-// TestConfig: the configuration of a part counts too, but a field of Config above it comes
-// first; the wrapper sees every driver.
+// TestConfig: the configuration of a part is used, but a field of Config itself takes
+// precedence; the wrapper is applied to every driver.
 func TestConfig(t *testing.T) {
 	clock, wrapped := machine.RealClock(), map[nid.NetType]int{}
 	n := start(t, node.Config{
@@ -167,6 +167,6 @@ func TestConfig(t *testing.T) {
 		t.Errorf("wrapped %v", wrapped)
 	}
 	if err := n.Table().Ready(); err != nil {
-		t.Errorf("discovery is off: %v", err) // it answers pings all the same
+		t.Errorf("discovery is off: %v", err) // the node answers pings nevertheless
 	}
 }

@@ -49,8 +49,8 @@ func TestRouter(t *testing.T) {
 	}
 }
 
-// awaitRouted waits until nothing is on its way through a router: the last message leaves it
-// while its receiver handles it already.
+// awaitRouted waits until no message is in a router: the last one may still be leaving when
+// its receiver handles it.
 func awaitRouted(t *testing.T, r *node.Node) {
 	t.Helper()
 	ticker := time.NewTicker(time.Millisecond)
@@ -72,7 +72,7 @@ func addRoute(t *testing.T, n *node.Node, net string, by nid.NID) {
 	}
 }
 
-// putAndGet puts so many bytes from one node to another and gets them back.
+// putAndGet puts size bytes from one node to another and gets them back.
 func putAndGet(t *testing.T, from, to *node.Node, size int) {
 	t.Helper()
 	const portal, bits = 20, 7
@@ -99,7 +99,7 @@ func putAndGet(t *testing.T, from, to *node.Node, size int) {
 	}
 }
 
-// await does an operation with some memory and waits for its answer.
+// await makes an operation with some memory and waits for its answer.
 func await(t *testing.T, n *node.Node, memory []byte, want portals.EventKind, do func(portals.MDHandle) error) {
 	t.Helper()
 	events := make(chan portals.Event, 4)

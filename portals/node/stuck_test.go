@@ -13,7 +13,7 @@ import (
 	"ulnet/portals/node"
 )
 
-// stuckDriver is a driver whose upcalls have not returned until release is closed.
+// stuckDriver is a driver whose upcalls do not return until release is closed.
 type stuckDriver struct {
 	lnd.NI  // nil: nothing is sent
 	release chan struct{}
@@ -30,9 +30,9 @@ func (d *stuckDriver) Shutdown(context.Context) error {
 	return nil
 }
 
-// TestCloseWithStuckHandler: Close ends though a handler does not return, at most five
-// seconds after its context, and says so, also with a context that has no end; a handler
-// that returns in that time is waited for.
+// TestCloseWithStuckHandler: if a handler does not return, Close returns an error at most
+// five seconds after the end of its context, also with a context that has no end. Close waits
+// for a handler that returns in that time.
 func TestCloseWithStuckHandler(t *testing.T) {
 	for name, test := range map[string]struct {
 		after, within time.Duration // the handler returns, the context ends; 0: it has no end
