@@ -58,7 +58,7 @@ node of their own.`,
 	c.PersistentFlags().BoolVar(&g.json, "json", false, "print JSON")
 	c.AddCommand(netCommand(g), pingCommand(g), discoverCommand(g), pathCommand(g), setCommand(g), routeCommand(g), globalCommand(g), debugCommand(g), routingCommand(g), statsCommand(g), peerCommand(g), msgCommand(g), faultCommand(g), keysCommand(g),
 		clientCommand(g), serverCommand(g), healthCommand(g))
-	c.AddCommand(udspCommand(g))
+	c.AddCommand(udspCommand(g), exportCommand(g), importCommand(g), diffCommand(g), configCommand(g))
 	addWatch(c, g)
 	completeLive(c, g)
 	return c

@@ -20,17 +20,17 @@ import (
 // tree.Target.
 type Editor struct {
 	Asker
-	AddNetworks func(context.Context, AddRequest) error
-	RemoveNet   func(context.Context, RemoveRequest) error
-	AddRoutes   func(context.Context, AddRoutesRequest) error
-	DelRoute    func(context.Context, RemoveRouteRequest) error
-	Configure   func(context.Context, AddPeerRequest) error
-	Deconfigure func(context.Context, RemovePeerRequest) error
-	Change      func(context.Context, Setting) error
-	AddRule     func(context.Context, AddUDSP) error
-	DelRule     func(context.Context, RemoveUDSP) error
-	PingNode    func(context.Context, PingRequest) (PingReply, error)
-	FindPeer    func(context.Context, DiscoverRequest) (DiscoverReply, error)
+	AddNetworks func(context.Context, AddRequest) error                       // OpAddNetworks
+	RemoveNet   func(context.Context, RemoveRequest) error                    // OpRemoveNet
+	AddRoutes   func(context.Context, AddRoutesRequest) error                 // OpAddRoutes
+	DelRoute    func(context.Context, RemoveRouteRequest) error               // OpRemoveRoute
+	Configure   func(context.Context, AddPeerRequest) error                   // OpAddPeer
+	Deconfigure func(context.Context, RemovePeerRequest) error                // OpRemovePeer
+	Change      func(context.Context, Setting) error                          // OpSet
+	AddRule     func(context.Context, AddUDSP) error                          // OpAddUDSP
+	DelRule     func(context.Context, RemoveUDSP) error                       // OpRemoveUDSP
+	PingNode    func(context.Context, PingRequest) (PingReply, error)         // OpPing
+	FindPeer    func(context.Context, DiscoverRequest) (DiscoverReply, error) // OpDiscover
 }
 
 // Remote changes the node of a control socket.

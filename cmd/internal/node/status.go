@@ -17,10 +17,11 @@ type Status struct {
 	PID nid.PID `json:"pid"` // of the node in LNet
 	// Incarnation is the number of this incarnation of the node, above those before.
 	Incarnation uint64     `json:"incarnation"`
-	Networks    string     `json:"networks"`     // as configured
-	SourceCheck bool       `json:"source_check"` // messages whose source is not that of their connection are dropped
-	NIs         []NIStatus `json:"nis"`          // in the order of configuration
-	Stats       lnet.Stats `json:"statistics"`   // of the node since it started, or since they were reset
+	Networks    string     `json:"networks"`            // as configured
+	LNetConf    string     `json:"lnet_conf,omitempty"` // file that the node imports when it starts
+	SourceCheck bool       `json:"source_check"`        // messages whose source is not that of their connection are dropped
+	NIs         []NIStatus `json:"nis"`                 // in the order of configuration
+	Stats       lnet.Stats `json:"statistics"`          // of the node since it started, or since they were reset
 	// Discovery are the counters of discovery.
 	Discovery        discovery.Stats     `json:"discovery"`
 	Faults           Faults              `json:"faults"`            // that are injected
@@ -47,7 +48,7 @@ type NIStatus struct {
 // Status returns the node's state.
 func (n *Node) Status() Status {
 	s := n.lnet.Overview()
-	status := Status{PID: s.PID, Incarnation: n.lnet.Incarnation(), Networks: n.cfg.Networks, SourceCheck: n.cfg.SourceCheck, Stats: n.statsNow(s.Stats)}
+	status := Status{PID: s.PID, Incarnation: n.lnet.Incarnation(), Networks: n.cfg.Networks, LNetConf: n.cfg.LNetConf, SourceCheck: n.cfg.SourceCheck, Stats: n.statsNow(s.Stats)}
 	status.Discovery = n.base.Discovery().Stats()
 	status.Faults = n.faults()
 	status.Health, status.Recovery, status.Clock = n.lnet.Health(), n.base.Discovery().Recovery(), n.clock.Now()

@@ -12,11 +12,11 @@ import (
 
 // An Asker reads the state of a node: of this process, or by a control socket.
 type Asker struct {
-	Status  func(context.Context) (Status, error)
-	Peers   func(context.Context, PeersRequest) (PeerPage, error)
-	Routes  func(context.Context) ([]RouteStatus, error)
-	Routing func(context.Context) (lnet.RouterSnapshot, error)
-	UDSP    func(context.Context) (UDSP, error)
+	Status  func(context.Context) (Status, error)                 // OpStatus
+	Peers   func(context.Context, PeersRequest) (PeerPage, error) // OpPeers
+	Routes  func(context.Context) ([]RouteStatus, error)          // OpRoutes
+	Routing func(context.Context) (lnet.RouterSnapshot, error)    // OpRouting
+	UDSP    func(context.Context) (UDSP, error)                   // OpUDSP
 }
 
 // Tree returns the configuration of the node with its state, as 'lnetctl export' prints it.
@@ -68,8 +68,8 @@ func RouteTree(list []RouteStatus) (routes []tree.Route) {
 func GlobalTree(s Status) *tree.Global {
 	g, h := new(tree.Global), s.Health
 	for _, f := range []tree.Setting{
-		{Name: "numa_range", Value: 0},
-		{Name: "max_interfaces", Value: 200},
+		{Name: "numa_range", Value: int64(s.NUMARange)},
+		{Name: "max_interfaces", Value: int64(s.MaxInterfaces)},
 		{Name: "discovery", Value: oneIf(s.DiscoveryOn)},
 		{Name: "drop_asym_route", Value: oneIf(s.Routing.DropAsymmetric)},
 		{Name: "retry_count", Value: int64(h.RetryCount)},

@@ -33,6 +33,8 @@ const (
 	Add  Verb = iota
 	Del       // remove what the file has
 	Exec      // Add, ping and discover
+	// AddMissing is Add of a node that starts: what it has already is left as it is, with a warning.
+	AddMissing
 )
 
 func (v Verb) String() string {
@@ -81,7 +83,12 @@ func (r *Result) section(ctx context.Context, to Target, v Verb, s Section) (fai
 			return true
 		}
 		r.remark(i)
-		if errs := applyItem(ctx, to, v, s.Key, i); len(errs) > 0 {
+		errs := applyItem(ctx, to, v, s.Key, i)
+		if v == AddMissing && len(errs) > 0 && (errs[0].Errno == syscall.EEXIST || errs[0].Errno == syscall.EALREADY) {
+			r.warn(i, "is there already: %v", errs[0].Cause)
+			continue
+		}
+		if len(errs) > 0 {
 			r.Errs = append(r.Errs, errs...)
 			return true
 		}
@@ -91,23 +98,25 @@ func (r *Result) section(ctx context.Context, to Target, v Verb, s Section) (fai
 	return len(s.Errs) > 0
 }
 
+// warn notes something about an item that is no error.
+func (r *Result) warn(i Item, format string, args ...any) {
+	r.Warnings = append(r.Warnings, fmt.Sprintf("line %d: ", i.Line)+fmt.Sprintf(format, args...))
+}
+
 // remark warns of what is kept without effect.
 func (r *Result) remark(i Item) {
-	warn := func(format string, args ...any) {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("line %d: ", i.Line)+fmt.Sprintf(format, args...))
-	}
 	if s := i.Setting; s != nil && s.Name == "numa_range" && s.Value != 0 {
-		warn("numa_range is kept, without effect")
+		r.warn(i, "numa_range is kept, without effect")
 	}
 	if i.Net == nil {
 		return
 	}
 	for _, ni := range i.Net.NIs {
 		if ni.CPT != "" && ni.CPT != "[0]" {
-			warn("CPT %s is kept, without effect", ni.CPT)
+			r.warn(i, "CPT %s is kept, without effect", ni.CPT)
 		}
 		if len(ni.Interfaces) > 1 {
-			warn("an NI has one interface: %s is ignored", ni.Interfaces[1])
+			r.warn(i, "an NI has one interface: %s is ignored", ni.Interfaces[1])
 		}
 	}
 }
@@ -123,6 +132,8 @@ func applyItem(ctx context.Context, to Target, v Verb, key string, i Item) []*Er
 		return routeErrors(i, to.AddRoute(ctx, *i.Route))
 	case i.Peer != nil && v == Del:
 		return explain(i, to.RemovePeer(ctx, *i.Peer), "failed to del primary peer")
+	case i.Peer != nil && !i.Peer.isConfigured(): // it is discovered again
+		return nil
 	case i.Peer != nil:
 		return explain(i, to.AddPeer(ctx, *i.Peer), "failed to add primary peer")
 	case i.UDSP != nil && v == Del:

@@ -39,9 +39,8 @@ func (i Item) settings() (list []Setting) {
 		set("small_buffers", i.Buffers.Small)
 		set("large_buffers", i.Buffers.Large)
 	case i.Routing != nil:
-		if on := i.Routing.Enable; on != nil {
-			// A router that is starting is one, and one that is stopping will be none.
-			set("routing", new(map[int]int{1: 1, 3: 1}[*on]))
+		if i.Routing.Enable != nil {
+			set("routing", new(map[bool]int{true: 1}[i.Routing.isRouter()]))
 		}
 	}
 	return list

@@ -55,6 +55,10 @@ type ClaimedNI struct {
 	NID nid.NID `json:"nid"` // its NID
 }
 
+// isConfigured reports whether an administrator named the peer. Without a state it is not known,
+// and the file itself is what an administrator says.
+func (p *Peer) isConfigured() bool { return p.State == nil || p.State.Has(lnet.PeerConfigured) }
+
 // backup returns the peer without counters and states.
 func (p Peer) backup() Peer {
 	b := Peer{Primary: p.Primary, MultiRail: p.MultiRail}

@@ -76,10 +76,14 @@ func (r *Routing) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// isRouter reports whether the node is a router: one that is starting is one, and one that is
+// stopping will be none.
+func (r *Routing) isRouter() bool { return r.Enable != nil && (*r.Enable == 1 || *r.Enable == 3) }
+
 // backup returns whether the node is a router; nil if it is not.
 func (r *Routing) backup() *Routing {
-	if r.Enable == nil || *r.Enable == 0 {
+	if !r.isRouter() {
 		return nil
 	}
-	return &Routing{Enable: r.Enable}
+	return &Routing{Enable: new(1)}
 }

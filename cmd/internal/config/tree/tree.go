@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Tree is the configuration of a node, with its state where that was asked for. Sections that are
@@ -31,7 +32,8 @@ func Write(w io.Writer, doc any) error {
 }
 
 // Backup returns what is necessary to configure a node like this one: without counters and
-// states, and without the loopback network, which every node has.
+// states, without the loopback network, which every node has, and without peers of which only a NID
+// is known. As with Lustre's tool it has multi-rail peers that were discovered; see Saved.
 func (t *Tree) Backup() *Tree {
 	b := &Tree{Buffers: t.Buffers, Global: t.Global, UDSP: t.UDSP}
 	for _, n := range t.Net {
@@ -43,12 +45,22 @@ func (t *Tree) Backup() *Tree {
 		b.Route = append(b.Route, r.backup())
 	}
 	for _, p := range t.Peer {
-		b.Peer = append(b.Peer, p.backup())
+		if p.MultiRail || p.isConfigured() {
+			b.Peer = append(b.Peer, p.backup())
+		}
 	}
 	if t.Routing != nil {
 		b.Routing = t.Routing.backup()
 	}
 	return b
+}
+
+// Saved is Backup without peers that were discovered: a node that is started with it discovers them
+// again, and follows their changes.
+func (t *Tree) Saved() *Tree {
+	own := *t
+	own.Peer = slices.DeleteFunc(slices.Clone(t.Peer), func(p Peer) bool { return !p.isConfigured() })
+	return own.Backup()
 }
 
 // unknownKey is a key of a file that has no meaning.

@@ -1,0 +1,225 @@
+package tree
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ulnet/lnet/udsp"
+)
+
+// Change is what an import of a file would do, item by item.
+type Change struct {
+	Line int    `json:"line"` // of the item in the file
+	Kind Kind   `json:"kind"` // add, set or fail
+	What string `json:"what"` // the item, and how it changes or why it fails
+}
+
+// Kind is what becomes of an item.
+type Kind string
+
+// The kinds of changes. Items that are as in the file are no change.
+const (
+	Adds  Kind = "add"
+	Sets  Kind = "set"
+	Fails Kind = "fail" // it is there already, or the file is wrong
+)
+
+// Diff lists what differs between a file and a node, in the order of the file. What the node has and
+// the file has not is no difference, because import removes nothing.
+func Diff(now *Tree, f *File) (list []Change) {
+	d := differ{now: now}
+	for _, s := range f.Sections {
+		for _, i := range s.Items {
+			d.item(i)
+		}
+		for _, e := range s.Errs {
+			d.add(e.Line, Fails, "%s: %s", s.Key, e.Text)
+		}
+	}
+	return d.list
+}
+
+type differ struct {
+	now  *Tree
+	list []Change
+}
+
+func (d *differ) add(line int, k Kind, format string, args ...any) {
+	d.list = append(d.list, Change{line, k, fmt.Sprintf(format, args...)})
+}
+
+func (d *differ) item(i Item) {
+	switch {
+	case i.Net != nil:
+		for _, ni := range i.Net.NIs {
+			d.ni(i.Line, i.Net.Type, ni)
+		}
+	case i.Route != nil:
+		d.route(i.Line, i.Route)
+	case i.Peer != nil && i.Peer.isConfigured():
+		d.peer(i.Line, i.Peer)
+	case i.UDSP != nil:
+		d.rule(i.Line, i.UDSP)
+	}
+	for _, s := range i.settings() {
+		d.setting(i.Line, s)
+	}
+}
+
+// route compares a route with those of the node.
+func (d *differ) route(line int, r *Route) {
+	what := fmt.Sprintf("route to %s by %v", r.Net, r.Gateway)
+	at := slices.IndexFunc(d.now.Route, func(has Route) bool { return has.Net == r.Net && has.Gateway == r.Gateway })
+	if at < 0 {
+		d.add(line, Adds, "%s", what)
+		return
+	}
+	has := d.now.Route[at]
+	d.same(line, what, "hop", has.Hop, r.Hop)
+	d.same(line, what, "priority", has.Priority, r.Priority)
+}
+
+// same reports a value that differs in something that import does not change.
+func (d *differ) same(line int, what, name string, has, want *int) {
+	if want != nil && has != nil && *has != *want {
+		d.add(line, Fails, "%s: %s is %d here and %d in the file; remove it first", what, name, *has, *want)
+	}
+}
+
+// ni compares an NI with those of the node.
+func (d *differ) ni(line int, net string, ni NI) {
+	if net == Loopback {
+		return
+	}
+	on := strings.Join(ni.Interfaces, ", ")
+	if ni.NID.IsValid() {
+		on = ni.NID.String()
+	}
+	what := fmt.Sprintf("net %s on %s", net, on)
+	has := d.now.ni(net, ni)
+	if has == nil {
+		d.add(line, Adds, "%s", what)
+		return
+	}
+	if t, want := has.Tunables, ni.Tunables; t != nil && want != nil {
+		d.same(line, what, "peer_timeout", t.PeerTimeout, want.PeerTimeout)
+		d.same(line, what, "peer_credits", t.PeerCredits, want.PeerCredits)
+		d.same(line, what, "peer_buffer_credits", t.PeerBufferCredits, want.PeerBufferCredits)
+		d.same(line, what, "credits", t.Credits, want.Credits)
+	}
+	for _, t := range ni.LND.without("timeout") {
+		want, _ := ni.LND.Get(t.Name)
+		if n, ok := has.LND.Get(t.Name); ok {
+			d.same(line, what, t.Name, &n, &want)
+		}
+	}
+}
+
+// ni finds the NI of a net that the file names by its NID or its interface.
+func (t *Tree) ni(net string, ni NI) *NI {
+	for _, n := range t.Net {
+		if n.Type != net {
+			continue
+		}
+		for i := range n.NIs {
+			has := &n.NIs[i]
+			if has.is(ni) {
+				return has
+			}
+		}
+	}
+	return nil
+}
+
+// is reports whether an NI of the node is the one that a file names: by its NID, its interface, or
+// its address in place of an interface.
+func (has *NI) is(ni NI) bool {
+	if ni.NID.IsValid() {
+		return has.NID == ni.NID
+	}
+	if len(ni.Interfaces) == 0 {
+		return false
+	}
+	name := ni.Interfaces[0]
+	return has.NID.Addr().String() == name || !has.ByAddress && slices.Contains(has.Interfaces, name)
+}
+
+// peer compares a peer with that of the node, whose NIDs it adds to.
+func (d *differ) peer(line int, p *Peer) {
+	at := slices.IndexFunc(d.now.Peer, func(has Peer) bool { return has.Primary == p.Primary && has.isConfigured() })
+	if at < 0 {
+		d.add(line, Adds, "peer %v", p.Primary)
+		return
+	}
+	for _, ni := range p.NIs {
+		if !slices.ContainsFunc(d.now.Peer[at].NIs, func(has PeerNI) bool { return has.NID == ni.NID }) {
+			d.add(line, Adds, "NID %v of peer %v", ni.NID, p.Primary)
+		}
+	}
+}
+
+// rule compares a selection rule with those of the node.
+func (d *differ) rule(line int, u *UDSP) {
+	what := "udsp"
+	for _, p := range []struct{ name, text string }{{"src", u.Src}, {"dst", u.Dst}, {"rte", u.Rte}} {
+		if p.text != "" {
+			what += " " + p.name + " " + p.text
+		}
+	}
+	at := slices.IndexFunc(d.now.UDSP, func(has UDSP) bool {
+		return samePattern(has.Src, u.Src) && samePattern(has.Dst, u.Dst) && samePattern(has.Rte, u.Rte)
+	})
+	switch {
+	case at < 0:
+		d.add(line, Adds, "%s", what)
+	case priority(d.now.UDSP[at]) != priority(*u):
+		d.add(line, Sets, "%s: priority %d -> %d", what, priority(d.now.UDSP[at]), priority(*u))
+	}
+}
+
+// samePattern reports whether two texts are the same pattern, such as [0-255] and *.
+func samePattern(a, b string) bool {
+	p, err := udsp.ParsePattern(a)
+	q, err2 := udsp.ParsePattern(b)
+	return a == b || err == nil && err2 == nil && p.Equal(q)
+}
+
+func priority(u UDSP) uint32 {
+	if u.Action == nil {
+		return 0
+	}
+	return u.Action.Priority
+}
+
+// setting compares a setting with that of the node.
+func (d *differ) setting(line int, s Setting) {
+	if s.Name == ShownOnly {
+		return
+	}
+	for _, has := range d.now.settings() {
+		if has.Name == s.Name {
+			if has.Value != s.Value {
+				d.add(line, Sets, "%s: %d -> %d", s.Name, has.Value, s.Value)
+			}
+			return
+		}
+	}
+	if s.Value != 0 { // a node that is no router has no buffers
+		d.add(line, Sets, "%s: %d", s.Name, s.Value)
+	}
+}
+
+// settings lists all settings of the node.
+func (t *Tree) settings() (list []Setting) {
+	if t.Global != nil {
+		list = t.Global.Settings()
+	}
+	if t.Buffers != nil {
+		list = append(list, Item{Buffers: t.Buffers}.settings()...)
+	}
+	if t.Routing != nil {
+		list = append(list, Item{Routing: t.Routing}.settings()...)
+	}
+	return list
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config/tree"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
+)
+
+func configCommand(g *globals) *cobra.Command {
+	c := &cobra.Command{Use: "config", Short: "The configuration that the node starts with"}
+	c.AddCommand(configSave(g))
+	return c
+}
+
+func configSave(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "save [FILE]",
+		Short: "Write what runs, so that it survives a restart",
+		Long: `Writes the configuration of the running node to a file that lnetd imports when it starts:
+the one of its --lnet-conf or key lnet_conf, or /etc/lnet.conf. What changed at run time is
+in it, but no peer that was discovered, which is discovered again. The file is replaced as a
+whole, or stays as it is.`,
+		Example: "  lnetctl config save\n  lnetctl config save /etc/lnet.conf",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, err := node.OpStatus.Call(c.Context(), g.client(), control.None{})
+			if err != nil {
+				return err
+			}
+			path := s.LNetConf
+			if len(args) == 1 {
+				path = args[0]
+			}
+			if path == "" {
+				return cli.Hint(errors.New("lnetd reads no file of lnetctl's when it starts"), "start it with --lnet-conf FILE, or name a file here")
+			}
+			t, err := node.Remote(g.client()).Tree(c.Context())
+			if err != nil {
+				return err
+			}
+			var text bytes.Buffer
+			if err := tree.Write(&text, t.Saved()); err != nil {
+				return err
+			}
+			if err := replaceFile(path, text.Bytes()); err != nil {
+				return cli.Hint(err, "name a file that can be written")
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s\n", path)
+			return nil
+		},
+	}
+}
+
+// replaceFile writes a file beside path and renames it, so that path never has half of it.
+func replaceFile(path string, text []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name()) // the error says what matters
+		}
+	}()
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

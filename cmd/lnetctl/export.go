@@ -1,0 +1,42 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config/tree"
+	"ulnet/cmd/internal/node"
+)
+
+func exportCommand(g *globals) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "export [--backup] > FILE",
+		Short: "Print the configuration of the node, for import",
+		Long: `Prints the configuration of the running node with its state, with the keys of the kernel's
+tool. 'lnetctl import' makes the same node of it; of counters and states, and of lo, it takes
+nothing. --backup leaves these out: a kernel's tool imports that, too. An interface is named
+in a backup, or where another address than its first is used, the NID.`,
+		Example: "  lnetctl export --backup > lnet.conf",
+		Args:    cli.Args(),
+	}
+	backup := c.Flags().Bool("backup", false, "only what is necessary to configure a node like this one")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		t, err := node.Remote(g.client()).Tree(c.Context())
+		if err != nil {
+			return err
+		}
+		if *backup {
+			t = t.Backup()
+		}
+		return printTree(c, g, t)
+	}
+	return c
+}
+
+// printTree prints a part of the configuration, or all.
+func printTree(c *cobra.Command, g *globals, doc any) error {
+	if g.json {
+		return cli.JSON(c.OutOrStdout(), doc)
+	}
+	return tree.Write(c.OutOrStdout(), doc)
+}
