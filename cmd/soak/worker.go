@@ -177,12 +177,27 @@ func (w *worker) obey(ctx context.Context, in io.Reader, t *traffic) {
 			stop()
 			running.Wait()
 			w.awaitQuiet()
-			w.log.Info("traffic has stopped", "drops", w.node.Table().Node().Stats().DropReasons)
-			w.say(notice{Kind: noticeStopped, Resends: w.node.Table().Node().Stats().ResendCount})
+			s := w.node.Table().Node().Stats()
+			w.log.Info("traffic has stopped", "drops", s.DropReasons)
+			if wrong := breach(s.DropReasons); wrong != "" {
+				w.violation("it was sent %s, for which it closed a connection", wrong)
+			}
+			w.say(notice{Kind: noticeStopped, Resends: s.ResendCount})
 		case cmdQuit:
 			return
 		}
 	}
+}
+
+// breach says which messages a node has got that were for another NID, which no node may send;
+// "" for none.
+func breach(drops map[string]uint64) string {
+	for _, r := range [...]lnet.DropReason{lnet.NotDirect, lnet.WrongNI} {
+		if n := drops[r.String()]; n > 0 {
+			return fmt.Sprintf("%d messages for another NID (%v)", n, r)
+		}
+	}
+	return ""
 }
 
 // awaitQuiet waits until the node has no message in flight and all its credits. Other workers
