@@ -105,6 +105,13 @@ type PeerCloser interface {
 	ClosePeer(peer nid.NID, cause error)
 }
 
+// ConnsSetter is an NI that can change how many connections it makes to a peer while it runs.
+type ConnsSetter interface {
+	// SetConnsPerPeer changes how many connections of each kind (conns_per_peer) there are to
+	// peers that are met from now on; 0 leaves it to the driver.
+	SetConnsPerPeer(n int)
+}
+
 // TimeoutSetter is an NI whose Tunables.Timeout can be changed while it runs.
 type TimeoutSetter interface {
 	// SetTimeout changes how long the driver tries, also with what is under way. It does

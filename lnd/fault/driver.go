@@ -153,6 +153,13 @@ func (ni *netIf) ClosePeer(peer nid.NID, cause error) {
 	}
 }
 
+// SetConnsPerPeer passes a number of connections on, if the driver takes it.
+func (ni *netIf) SetConnsPerPeer(n int) {
+	if s, ok := ni.lower.(lnd.ConnsSetter); ok {
+		s.SetConnsPerPeer(n)
+	}
+}
+
 // SetTimeout passes a time-out on, if the driver takes it.
 func (ni *netIf) SetTimeout(d time.Duration) {
 	if s, ok := ni.lower.(lnd.TimeoutSetter); ok {

@@ -31,6 +31,7 @@ type NI struct {
 	counts      counters
 	spoilSum    atomic.Bool        // the next checksum leaves wrong
 	patience    patience           // sock_timeout in force
+	conns       atomic.Int32       // conns_per_peer set while the NI runs; 0: that of cfg
 	acceptors   *acceptors         // of the driver
 	watchdog    *readloop.Watchdog // of the driver
 	polling     *polling           // likewise

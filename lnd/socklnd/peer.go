@@ -35,7 +35,7 @@ func newPeer(ni *NI, id nid.ProcessID) *peer {
 	p := &peer{ni: ni, id: id, wakeAt: machine.Never}
 	p.set.cfg = setConfig{
 		self: ni.nid, peer: id, versions: ni.versions(),
-		untyped: ni.cfg.Untyped, dialOnly: ni.cfg.Accept == AcceptNone, connsPerPeer: ni.cfg.ConnsPerPeer,
+		untyped: ni.cfg.Untyped, dialOnly: ni.cfg.Accept == AcceptNone, connsPerPeer: ni.connsPerPeer(),
 		minReconnect: ni.cfg.MinReconnect, maxReconnect: ni.cfg.MaxReconnect,
 	}
 	return p

@@ -54,7 +54,7 @@ type ConnSnapshot struct {
 // different peers may be of different instants.
 func (ni *NI) Snapshot() Snapshot {
 	cfg := ni.cfg
-	cfg.SockTimeout = ni.patience.now()
+	cfg.SockTimeout, cfg.ConnsPerPeer = ni.patience.now(), ni.connsPerPeer()
 	s := Snapshot{
 		NID: ni.nid, Accept: ni.cfg.Accept, SourceAddress: ni.cfg.SourceAddress,
 		Messages: ni.messages.Len(), Counters: ni.counts.snapshot(), Multicast: ni.multicastSnapshot(),

@@ -1,0 +1,12 @@
+package socklnd
+
+// connsPerPeer is how many connections of each bulk type there are to peers that are met now.
+func (ni *NI) connsPerPeer() int {
+	if n := ni.conns.Load(); n > 0 {
+		return int(n)
+	}
+	return ni.cfg.ConnsPerPeer
+}
+
+// SetConnsPerPeer implements lnd.ConnsSetter. Peers to which there are connections keep theirs.
+func (ni *NI) SetConnsPerPeer(n int) { ni.conns.Store(int32(min(max(n, 0), maxConnsPerPeer))) }
