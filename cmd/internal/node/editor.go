@@ -94,7 +94,7 @@ func (e *Editor) AddNI(ctx context.Context, net string, ni tree.NI) error {
 	default:
 		return cli.Errnof(syscall.EINVAL, "an NI on %s needs an interface or a NID", net)
 	}
-	err := e.AddNetworks(ctx, AddRequest{net + "(" + on + ")", settingsOf(ni)})
+	err := e.AddNetworks(ctx, AddRequest{Networks: net + "(" + on + ")", NISettings: settingsOf(ni)})
 	if errors.Is(err, syscall.ENETDOWN) && strings.Contains(err.Error(), "no such network interface") {
 		return &tree.NoInterfaceError{Name: on, Err: err}
 	}

@@ -17,6 +17,8 @@ import (
 // AddRequest names the networks to start.
 type AddRequest struct {
 	Networks string `json:"networks"` // as in the configuration, such as tcp1(eth1)
+	// IP2Nets has rules as in the configuration, in place of networks.
+	IP2Nets string `json:"ip2nets,omitempty"`
 	NISettings
 }
 
@@ -39,9 +41,9 @@ const removeTimeout = 5 * time.Second
 //
 // and the errno of the listener, such as EADDRINUSE, where kernels return ENETDOWN.
 func (n *Node) AddNetworks(r AddRequest) error {
-	list, err := networks.Parse(r.Networks)
+	list, err := r.interfaces()
 	if err != nil {
-		return fmt.Errorf("%w: %w", syscall.EINVAL, err)
+		return err
 	}
 	n.changing.Lock()
 	defer n.changing.Unlock()
@@ -54,6 +56,27 @@ func (n *Node) AddNetworks(r AddRequest) error {
 		added = append(added, ni)
 	}
 	return nil
+}
+
+// interfaces are the NIs that a request names. ENOENT: no rule matches an address of this host.
+func (r AddRequest) interfaces() ([]networks.Interface, error) {
+	if r.IP2Nets != "" {
+		local, err := localAddresses()
+		if err != nil {
+			return nil, err
+		}
+		if err := networks.CheckIP2Nets(r.IP2Nets); err != nil {
+			return nil, fmt.Errorf("%w: %w", syscall.EINVAL, err)
+		}
+		if r.Networks, err = networks.ForAddresses(r.IP2Nets, local); err != nil {
+			return nil, fmt.Errorf("%w: %w", syscall.ENOENT, err)
+		}
+	}
+	list, err := networks.Parse(r.Networks)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", syscall.EINVAL, err)
+	}
+	return list, nil
 }
 
 // RemoveNet stops the NIs of a net and pushes the change to the peers that discovery knows.

@@ -1,0 +1,73 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/lnd"
+	"ulnet/lnd/fault"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+)
+
+// TuneRequest changes tunables of NIs while they run.
+type TuneRequest struct {
+	NID     nid.NID       `json:"nid,omitzero"`      // of the NI; absent: all
+	Net     string        `json:"net,omitempty"`     // such as tcp: all NIs on networks of this type; absent: of any
+	Timeout time.Duration `json:"timeout,omitempty"` // how long the driver tries; 0: as it is
+	// ConnsPerPeer are the connections of each kind to a peer, for those made from now on; 0 leaves it
+	// to the speed of the link. Absent: as it is.
+	ConnsPerPeer *int `json:"conns_per_peer,omitempty"`
+}
+
+// Tune changes tunables of running NIs, of all that are named or of none.
+//
+//	EINVAL      the time-out is out of range
+//	ENOENT      there is no such NI
+//	EOPNOTSUPP  no driver of them can change this while it runs
+func (n *Node) Tune(r TuneRequest) error {
+	if r.Timeout < 0 || r.Timeout > maxSetting*time.Second || r.Timeout == 0 && r.ConnsPerPeer == nil {
+		return cli.Errnof(syscall.EINVAL, "a time-out is 1 to %d seconds, not %v", maxSetting, r.Timeout)
+	}
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	nis, err := n.tunedBy(r)
+	if err != nil {
+		return err
+	}
+	can := slices.ContainsFunc(nis, func(ni *lnet.NI) bool { _, can := fault.Unwrap(ni.Lower()).(lnd.ConnsSetter); return can })
+	if r.ConnsPerPeer != nil && len(nis) > 0 && !can {
+		return cli.Errnof(syscall.EOPNOTSUPP, "%v has no conns_per_peer", nis[0].NID())
+	}
+	for _, ni := range nis {
+		if s, can := ni.Lower().(lnd.TimeoutSetter); can && r.Timeout > 0 {
+			s.SetTimeout(r.Timeout)
+		}
+		if s, can := ni.Lower().(lnd.ConnsSetter); can && r.ConnsPerPeer != nil {
+			s.SetConnsPerPeer(*r.ConnsPerPeer)
+		}
+	}
+	return nil
+}
+
+// tunedBy returns the NIs that a request names.
+func (n *Node) tunedBy(r TuneRequest) (list []*lnet.NI, err error) {
+	var of nid.Net
+	if r.Net != "" {
+		if of, err = nid.ParseNet(r.Net); err != nil {
+			return nil, fmt.Errorf("%w: %w", syscall.EINVAL, err)
+		}
+	}
+	for _, ni := range n.lnet.NIs() {
+		if !ni.NID().IsLo() && (!r.NID.IsValid() || ni.NID() == r.NID) && (r.Net == "" || ni.Net().Type() == of.Type()) {
+			list = append(list, ni)
+		}
+	}
+	if len(list) == 0 && r.NID.IsValid() {
+		return nil, cli.Hint(cli.Errnof(syscall.ENOENT, "%v is no interface of the node", r.NID), "'lnetctl net show' lists those of the node")
+	}
+	return list, nil
+}
