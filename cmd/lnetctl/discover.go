@@ -82,17 +82,18 @@ type discoverOutput struct {
 type discoverDoc struct {
 	Primary   nid.NID     `json:"primary nid"`
 	MultiRail bool        `json:"Multi-Rail"`
-	NIs       []pingNIDoc `json:"peer ni"`
+	NIs       []pingNIDoc `json:"peer_ni"`
 	Claimed   []pingNIDoc `json:"claimed ni,omitempty"` // ours
 }
 
 type undiscoveredDoc struct {
-	Discover failureDoc `json:"discover"`
+	Discover *struct{} `json:"discover"`
+	failureDoc
 }
 
 func (o *discoverOutput) add(target nid.NID, reply node.DiscoverReply, err error) {
 	if err != nil {
-		o.Manage = append(o.Manage, undiscoveredDoc{o.failed.add(target, err)})
+		o.Manage = append(o.Manage, undiscoveredDoc{nil, o.failed.add(target, err)})
 		return
 	}
 	o.Discover = append(o.Discover, discoverDoc{reply.Primary, reply.MultiRail, niDocs(reply.NIs), niDocs(reply.Claimed)})

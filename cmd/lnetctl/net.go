@@ -21,7 +21,7 @@ import (
 
 func netCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{Use: "net", Short: "Networks and interfaces of the node"}
-	c.AddCommand(netShow(g), netAdd(g), netDel(g), healthSet(g, "net"))
+	c.AddCommand(netShow(g), netAdd(g), netDel(g), netSet(g))
 	return c
 }
 
@@ -40,7 +40,7 @@ refused or ended. --json prints the same keys.`,
 		Example: "  lnetctl net show --net tcp -v 2",
 	}
 	level := addVerbose(c)
-	only := c.Flags().String("net", "", "only this `NET`, such as tcp or tcp1")
+	only := c.Flags().StringP("net", "n", "", "only this `NET`, such as tcp or tcp1")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		rest, err := takeLevel(c, level, args)
 		if err == nil {
@@ -70,11 +70,12 @@ func printNets(c *cobra.Command, g *globals, s node.Status, rules udsp.List, onl
 	if only != "" {
 		want, err := nid.ParseNet(only)
 		if err != nil {
-			return cli.Usagef("--net: %w", err)
+			return netlinkError("show", "net", -2, "Object not found", cli.Usagef("--net: %w", err))
 		}
 		docs = slices.DeleteFunc(docs, func(d netDoc) bool { return d.Type != want.String() })
 		if len(docs) == 0 {
-			return cli.Hint(fmt.Errorf("the node has no interface on %v", want), "'lnetctl net show' lists its networks")
+			err := cli.Hint(fmt.Errorf("the node has no interface on %v", want), "'lnetctl net show' lists its networks")
+			return netlinkError("show", "net", -3, "Network is down", err)
 		}
 	}
 	return cli.Print(c.OutOrStdout(), g.json, struct {
@@ -212,6 +213,9 @@ func newNIDoc(ni node.NIStatus, s node.Status, level int) niDoc {
 		doc.Tunables = &tunablesDoc{
 			int(ni.Tunables.PeerTimeout.Seconds()), ni.Tunables.PeerCredits,
 			ni.Tunables.PeerBufferCredits, ni.Tunables.Credits,
+		}
+		if ni.NID.IsLo() {
+			doc.Tunables = &tunablesDoc{} // it has none
 		}
 		doc.LND = own.Tunables
 		doc.DevCPT, doc.CPT = new(onlyCPT), onlyCPTs

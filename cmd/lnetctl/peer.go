@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +15,7 @@ import (
 
 func peerCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{Use: "peer", Short: "Peers that the node knows"}
-	c.AddCommand(peerShow(g), healthSet(g, "peer"))
+	c.AddCommand(peerShow(g), peerAdd(g), peerDel(g), peerList(g), peerSet(g))
 	return c
 }
 
@@ -30,7 +31,7 @@ lists and that are not known to be its own. -v adds credits, statistics and the 
 		Example: "  lnetctl peer show --nid 10.0.0.2@tcp -v",
 	}
 	level := addVerbose(c)
-	named := c.Flags().String("nid", "", "show the peer that has this `NID`")
+	named := c.Flags().StringP("nid", "n", "", "show the peer that has this `NID`")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		rest, err := takeLevel(c, level, args)
 		if err != nil {
@@ -64,12 +65,13 @@ func showPeers(c *cobra.Command, g *globals, level int) error {
 		return err
 	}
 	out := bufio.NewWriter(c.OutOrStdout())
-	list := cli.NewListPrinter[peerDoc](out, g.json, "peer")
+	list, some := cli.NewListPrinter[peerDoc](out, g.json, "peer"), g.json
 	for after, more := (nid.NID{}), true; more; {
 		page, err := node.OpPeers.Call(c.Context(), g.client(), node.PeersRequest{After: after, Limit: node.MaxPeerPage})
 		if err == nil {
 			docs := peerDocs(page, nid.NID{}, level)
 			addPeerUDSP(docs, rules, level)
+			some = some || len(docs) > 0
 			err = list.Add(docs)
 		}
 		if err != nil {
@@ -78,6 +80,9 @@ func showPeers(c *cobra.Command, g *globals, level int) error {
 		if more = page.Next != nil; more {
 			after = *page.Next
 		}
+	}
+	if !some {
+		return nil // as the kernel's tool
 	}
 	return errors.Join(list.Close(), out.Flush())
 }
@@ -95,7 +100,8 @@ func showPeer(c *cobra.Command, g *globals, only nid.NID, level int) error {
 	docs := peerDocs(page, only, level)
 	addPeerUDSP(docs, rules, level)
 	if len(docs) == 0 {
-		return cli.Hint(fmt.Errorf("%v is not a peer of this node", only), "try 'lnetctl ping %v' first", only)
+		err := cli.Hint(fmt.Errorf("%v is not a peer of this node", only), "try 'lnetctl ping %v' first", only)
+		return netlinkError("show", "peer", -int(syscall.ENOENT), "No such peer", err)
 	}
 	return cli.Print(c.OutOrStdout(), g.json, map[string][]peerDoc{"peer": docs})
 }

@@ -139,13 +139,16 @@ func niDocs(nis []node.PingedNI) []pingNIDoc {
 	return docs
 }
 
+// manageDoc is a node that could not be asked. What failed is a key without a value, as the kernel's
+// tool has it.
 type manageDoc struct {
-	Ping failureDoc `json:"ping"`
+	Ping *struct{} `json:"ping"`
+	failureDoc
 }
 
 func (o *pingOutput) add(target nid.NID, reply node.PingReply, err error) {
 	if err != nil {
-		o.Manage = append(o.Manage, manageDoc{o.failed.add(target, err)})
+		o.Manage = append(o.Manage, manageDoc{nil, o.failed.add(target, err)})
 		return
 	}
 	o.Ping = append(o.Ping, pingDoc{reply.Primary, reply.MultiRail, niDocs(reply.NIs)})

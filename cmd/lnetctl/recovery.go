@@ -144,35 +144,3 @@ func printRecovery(c *cobra.Command, g *globals, title string, list []recovery.S
 	}
 	return nil
 }
-
-// healthSet is 'net set' and 'peer set'.
-func healthSet(g *globals, noun string) *cobra.Command {
-	c := &cobra.Command{
-		Use:   "set {--nid NID | --all} --health VALUE",
-		Short: "Set the health of an interface, 0 to 1000",
-		Long: `Sets the health of an interface, or of all. Messages prefer what is healthier; what
-is below 1000 is pinged until it is well again.`,
-		Example: "  lnetctl " + noun + " set --nid 10.0.0.2@tcp --health 0",
-		Args:    cli.Args(),
-	}
-	id := c.Flags().String("nid", "", "the interface with this `NID`")
-	all := c.Flags().Bool("all", false, "all interfaces")
-	value := c.Flags().Int("health", -1, "the new `VALUE`")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		r := node.HealthRequest{Peer: noun == "peer", Value: *value}
-		switch {
-		case (*id == "") == !*all:
-			return cli.Usagef("%s set takes --nid NID or --all", noun)
-		case !c.Flags().Changed("health"):
-			return cli.Usagef("%s set takes --health VALUE", noun)
-		}
-		if *id != "" {
-			var err error
-			if r.NID, err = parseNID(*id); err != nil {
-				return cli.Usagef("--nid: %w", err)
-			}
-		}
-		return node.OpHealth.Call(c.Context(), g.client(), r)
-	}
-	return c
-}

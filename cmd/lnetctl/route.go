@@ -172,10 +172,13 @@ func (f *routeFilter) of(c *cobra.Command, list []node.RouteStatus) ([]node.Rout
 }
 
 func printRoutes(c *cobra.Command, g *globals, list []node.RouteStatus, level int) error {
-	if g.json || level > 0 {
+	if g.json || level > 0 && len(list) > 0 {
 		return cli.Print(c.OutOrStdout(), g.json, struct {
 			Routes []node.RouteStatus `json:"route"`
 		}{list})
+	}
+	if len(list) == 0 {
+		return nil // as the kernel's tool
 	}
 	docs := make([]routeDoc, 0, len(list))
 	for _, r := range list {

@@ -33,9 +33,10 @@ func takeLevel(c *cobra.Command, level *int, args []string) (rest []string, err 
 		}
 		rest = append(rest, arg)
 	}
-	if *level < 0 || *level > maxVerbosity {
-		return nil, cli.Usagef("verbosity %d: want 1 to %d", *level, maxVerbosity)
+	if *level < 0 {
+		return nil, cli.Usagef("verbosity %d: want 0 to %d", *level, maxVerbosity)
 	}
+	*level = min(*level, maxVerbosity)
 	return rest, nil
 }
 

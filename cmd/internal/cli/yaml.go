@@ -77,6 +77,8 @@ func (p *yamlPrinter) value(v any, indent int, behind string) {
 		p.mapping(v, indent, behind)
 	case []any:
 		p.list(v, indent)
+	case nil:
+		p.WriteString("\n")
 	default:
 		p.WriteString(" " + scalar(v) + "\n")
 	}

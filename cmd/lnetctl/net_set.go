@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/node"
+	"ulnet/lnet/nid"
+)
+
+// netSetting are the flags of 'net set' and 'peer set'.
+type netSetting struct {
+	nid, net            string
+	all                 bool
+	health, conns, wait int
+	state               string
+	peer                bool
+}
+
+func netSet(g *globals) *cobra.Command {
+	s := new(netSetting)
+	c := &cobra.Command{
+		Use:   "set {--nid NID | --all} [--health VALUE] [--conns-per-peer N] | --net NET --lnd-timeout SECONDS",
+		Short: "Change an interface of the running node: its health, connections and time-outs",
+		Long: `Sets the health of an interface, or of all, 0 to 1000: messages prefer what is
+healthier, and what is below 1000 is pinged until it is well again. --conns-per-peer
+holds for connections to peers that are made from now on; 0 leaves it to the speed
+of the link. --lnd-timeout is how long the driver of all networks of a type tries.`,
+		Example: "  lnetctl net set --nid 10.0.0.2@tcp --health 0",
+		Args:    cli.Args(),
+		RunE:    func(c *cobra.Command, _ []string) error { return s.run(c, g) },
+	}
+	s.add(c, "all interfaces")
+	c.Flags().StringVar(&s.net, "net", "", "`NET` whose type --lnd-timeout is for")
+	c.Flags().IntVarP(&s.conns, "conns-per-peer", "m", 0, "`N` connections of each kind to a peer, up to 127")
+	c.Flags().IntVar(&s.wait, "lnd-timeout", 0, "`SECONDS` for which a driver tries")
+	return c
+}
+
+// peerSet is 'peer set'.
+func peerSet(g *globals) *cobra.Command {
+	s := &netSetting{peer: true}
+	c := &cobra.Command{
+		Use:   "set {--nid NID | --all} --health VALUE",
+		Short: "Set the health of an interface of a peer, 0 to 1000",
+		Long: `Sets the health of an interface of a peer, or of all. Messages prefer what is healthier;
+what is below 1000 is pinged until it is well again.`,
+		Example: "  lnetctl peer set --nid 10.0.0.2@tcp --health 0",
+		Args:    cli.Args(),
+		RunE:    func(c *cobra.Command, _ []string) error { return s.run(c, g) },
+	}
+	s.add(c, "all interfaces of all peers")
+	return c
+}
+
+// add adds the flags of both.
+func (s *netSetting) add(c *cobra.Command, all string) {
+	c.Flags().StringVarP(&s.nid, "nid", "n", "", "the interface with this `NID`")
+	c.Flags().BoolVarP(&s.all, "all", "a", false, all)
+	c.Flags().IntVarP(&s.health, "health", "t", -1, "the new `VALUE`")
+}
+
+// bad is an error of 'net set' or 'peer set': the kernel's tool calls both net.
+func badSetting(errno syscall.Errno, descr string, err error) error {
+	if descr != "" {
+		descr = fmt.Sprintf("%q", descr)
+	}
+	return plainError("net", "set", -int(errno), descr, err)
+}
+
+func (s *netSetting) run(c *cobra.Command, g *globals) error {
+	given := c.Flags().Changed
+	if given("lnd-timeout") {
+		return s.tuneNet(c, g)
+	}
+	switch {
+	case (s.nid == "") == !s.all:
+		return badSetting(syscall.EINVAL, "", cli.Usagef("%s takes --nid NID or --all", c.CommandPath()))
+	case !given("health") && !given("conns-per-peer"):
+		return badSetting(syscall.EINVAL, "", cli.Usagef("%s needs something to set, such as --health VALUE", c.CommandPath()))
+	}
+	var id nid.NID
+	if s.nid != "" {
+		var err error
+		if id, err = parseNID(s.nid); err != nil {
+			return badSetting(syscall.EINVAL, "", cli.Usagef("--nid: %w", err))
+		}
+	}
+	if given("conns-per-peer") {
+		if err := checkConns("set", s.conns); err != nil {
+			return err
+		}
+		if err := node.OpTune.Call(c.Context(), g.client(), node.TuneRequest{NID: id, ConnsPerPeer: &s.conns}); err != nil {
+			return failing(err, "set", "net", "cannot configure LNet NI")
+		}
+	}
+	if !given("health") {
+		return nil
+	}
+	r := node.HealthRequest{Peer: s.peer, NID: id, Value: s.health}
+	if err := node.OpHealth.Call(c.Context(), g.client(), r); err != nil {
+		return failingPlainly(err, "net", "set", "cannot set the health: ")
+	}
+	return nil
+}
+
+// tuneNet changes the time-out of a driver.
+func (s *netSetting) tuneNet(c *cobra.Command, g *globals) error {
+	if s.net == "" {
+		return badSetting(syscall.EINVAL, "Specified --lnd-timeout without --net option", cli.Usagef("name a network, such as tcp"))
+	}
+	net, err := nid.ParseNet(s.net)
+	if err != nil {
+		return badSetting(syscall.EINVAL, "Invalid network type: "+s.net, cli.Usagef("--net: %w", err))
+	}
+	err = node.OpTune.Call(c.Context(), g.client(), node.TuneRequest{Net: net.String(), Timeout: time.Duration(s.wait) * time.Second})
+	return failingPlainly(err, "net", "set", "cannot set the time-out: ")
+}
