@@ -22,7 +22,7 @@ type ring struct {
 	ends    []*ringEnd
 	running bool
 	d       lnd.Delivery
-	work    []func() // what agents leave to workers
+	work    []func() // functions that agents pass to worker goroutines
 }
 
 // ringEnd is the driver of a node.
@@ -118,10 +118,10 @@ func (r *ring) group(t *testing.T) (group *scoll.Group) {
 	return group
 }
 
-// TestAgentAllocations: SC-155: in the steady state a request costs a member at
-// most two allocations, network and service apart: the root's two, others' one.
-// Their services are Inline, so that they need no worker (SC-A30): the root
-// does, since Send may be called with a lock that callbacks take.
+// TestAgentAllocations: SC-155: in the steady state a request costs the agent of a member at
+// most one allocation, and that of the root two, not counting network and service. The services
+// are Inline, so that members need no worker (SC-A30). The root needs one, since Send may be
+// called with a lock held that callbacks take.
 func TestAgentAllocations(t *testing.T) {
 	spec.Covers(t, "SC-155", "SC-A30")
 	if effort.Race {

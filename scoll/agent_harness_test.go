@@ -24,22 +24,22 @@ type stack struct {
 	agent *scoll.Agent
 	id    int
 
-	ran      []string // payloads
+	ran      []string // payloads of the requests that ran
 	bulk     []byte
 	entries  int
 	ended    int
 	repeated int
-	refuses  int  // requests
-	poison   bool // scribbles into the request
-	writes   bool // and into bulk data
+	refuses  int  // how many requests the service refuses
+	poison   bool // the service overwrites the request's payload
+	writes   bool // the service overwrites bulk data
 	mapped   *scoll.Membership
 	done     []outcome
 	errs     []error
 	kept     *scoll.Request // of the last PreRequest
 	replies  []scoll.Reply
-	extra    int // bytes of the reply beyond those expected
-	parts    int // of replies, above 1
-	size     int // of the payload of replies; 0: what was collected
+	extra    int // bytes by which the reply exceeds the expected size
+	parts    int // the number of parts of a reply, if above 1
+	size     int // payload size of replies; 0: the collected numbers
 }
 
 // outcome is the result of a broadcast at its root.
@@ -50,10 +50,10 @@ type outcome struct {
 	status    scoll.Status
 }
 
-// collected is the answers of a node's children.
+// collected holds the answers of a node's children.
 type collected struct{ got []byte }
 
-// stacks is agents on simulated hosts.
+// stacks is a set of agents on simulated hosts.
 type stacks struct {
 	t       *testing.T
 	fabric  *simlnd.Fabric
@@ -67,7 +67,7 @@ func newStacks(t *testing.T, n int, config func(int, *scoll.Config)) *stacks {
 	return newStacksAt(t, n, 0, config)
 }
 
-// newStacksAt gives each host so many bits per second.
+// newStacksAt makes n stacks. Each host can send rate bits per second.
 func newStacksAt(t *testing.T, n int, rate int64, config func(int, *scoll.Config)) *stacks {
 	t.Helper()
 	s := &stacks{t: t, nodes: make([]*stack, n), config: config}

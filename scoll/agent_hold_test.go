@@ -75,8 +75,8 @@ func TestHolding(t *testing.T) {
 	}
 }
 
-// TestSendTakesSlot: when Send has returned nil, in whichever goroutine and however many run,
-// the root runs the request and PostReply is called, as for a single request.
+// TestSendTakesSlot: after Send has returned nil the root runs the request and PostReply is
+// called, however many goroutines send at the same time.
 func TestSendTakesSlot(t *testing.T) {
 	const n, senders, each = 4, 8, 50
 	w := newWires(t, n, scoll.Config{RTT: 5 * time.Second, MaxActive: 4, Worker: func(f func()) { go f() }})
@@ -90,7 +90,7 @@ func TestSendTakesSlot(t *testing.T) {
 	for range senders {
 		wg.Go(func() {
 			var sent []*scoll.Request
-			for range each { // before any is sent: what NewRequest says is old by then
+			for range each { // all requests are created before one is sent, so that the check of NewRequest is out of date at Send
 				r, err := g.NewRequest(scoll.RequestConfig{})
 				if err != nil {
 					t.Error(err)
@@ -117,8 +117,8 @@ func TestSendTakesSlot(t *testing.T) {
 	wg.Wait()
 }
 
-// TestAbortedUnsent: SC-72: Abort ends a broadcast that waits for others: no member gets it, the
-// root does not run it, and Status returns ECANCELED.
+// TestAbortedUnsent: SC-72: Abort ends a broadcast that waits for a slot: no member gets the
+// request, the root does not run it, and Status returns ECANCELED.
 func TestAbortedUnsent(t *testing.T) {
 	spec.Covers(t, "SC-72")
 	s := newStacks(t, 4, nil)
@@ -157,7 +157,8 @@ func TestAbortedUnsent(t *testing.T) {
 	}
 }
 
-// TestUntoldParent: SC-A22: the Hold that ends holding is retried if it cannot be sent.
+// TestUntoldParent: SC-A22: if the Hold message cannot be sent that tells the parent that a
+// request is no longer held, it is sent again.
 func TestUntoldParent(t *testing.T) {
 	spec.Covers(t, "SC-A22")
 	s := newStacks(t, 3, func(_ int, cfg *scoll.Config) { cfg.MaxActive = 1 })

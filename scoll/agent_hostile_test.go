@@ -157,7 +157,7 @@ func TestBadAnswers(t *testing.T) {
 		change func(*wire.ReplyHeader)
 		count  func(*scoll.Stats) uint64
 		status scoll.Status // of node 1
-		told   scoll.Status // to incoming-reply
+		told   scoll.Status // passed to incoming-reply
 	}{
 		{"another broadcast", 1, func(h *wire.ReplyHeader) { h.Sequence = 9 }, func(s *scoll.Stats) uint64 { return s.Stray }, scoll.ETIMEDOUT, scoll.ETIMEDOUT},
 		{"another life", 1, func(h *wire.ReplyHeader) { h.RootIncarnation-- }, func(s *scoll.Stats) uint64 { return s.Stray }, scoll.ETIMEDOUT, scoll.ETIMEDOUT},
@@ -224,8 +224,8 @@ func mute() scoll.Service {
 	}
 }
 
-// TestMuteService: SC-39, SC-A28: a service that never replies costs its timeout, and its
-// member alone is unreached.
+// TestMuteService: SC-39, SC-A28: a service that never replies delays the broadcast by its
+// timeout, and only its own member is unreached.
 func TestMuteService(t *testing.T) {
 	spec.Covers(t, "SC-39", "SC-A28")
 	s := newStacks(t, 4, func(_ int, cfg *scoll.Config) { cfg.Buffers = 3 })

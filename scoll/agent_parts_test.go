@@ -53,6 +53,6 @@ func TestPartsOutOfOrder(t *testing.T) {
 			t.Errorf("message %d: %+v", i, p)
 		}
 	}
-	s.run(2 * time.Minute) // the mute service is spoken for, too late
+	s.run(2 * time.Minute) // after its timeout the module answers in place of the mute service
 	s.quiet(root, 64)
 }

@@ -21,7 +21,7 @@ func TestAgentsPipeline(t *testing.T) {
 			t.Run(fmt.Sprintf("%d in %d", size, segment), func(t *testing.T) {
 				s := newStacks(t, 12, nil)
 				g := s.group(0, false, scoll.Tree{})
-				g.SetSegment(max(segment, size>>7)) // not a million messages
+				g.SetSegment(max(segment, size>>7)) // limits the number of messages
 				bulk := make([]byte, size)
 				for i := range bulk {
 					bulk[i] = byte(i * i >> 5)
@@ -108,8 +108,8 @@ func TestAgentsPipelineDeath(t *testing.T) {
 	}
 }
 
-// TestAgentsPipelineUntold: SC-A22, SC-A17: a Progress that cannot be sent is retried, but not
-// the request.
+// TestAgentsPipelineUntold: SC-A22, SC-A17: a Progress message that cannot be sent is sent
+// again, but a request is not.
 func TestAgentsPipelineUntold(t *testing.T) {
 	spec.Covers(t, "SC-A17", "SC-A22")
 	s := newStacksAt(t, 3, 1_000_000_000, nil)

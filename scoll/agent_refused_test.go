@@ -29,7 +29,7 @@ func (s *stacks) sendAt(g *scoll.Group, cfg scoll.RequestConfig, between func(r 
 }
 
 // TestRefusedAfterAll: SC-130, SC-A20: Send refuses a request that was valid when it was
-// created, but is not any more: no member gets it, and no callback is called.
+// created and is not valid any more. No member gets it, and no callback is called.
 func TestRefusedAfterAll(t *testing.T) {
 	spec.Covers(t, "SC-130", "SC-A20")
 	s, views := watched(t, 8)
@@ -112,8 +112,8 @@ func TestMapsNothing(t *testing.T) {
 	}
 }
 
-// TestOwnTimeout: SC-38: a service may set a longer timeout on its own node: it is waited for,
-// and counted.
+// TestOwnTimeout: SC-38: if a service sets a longer timeout on its own node, the agent waits
+// for the service for that time, and counts the request.
 func TestOwnTimeout(t *testing.T) {
 	spec.Covers(t, "SC-38")
 	s := newStacks(t, 4, nil)
@@ -137,8 +137,8 @@ func TestOwnTimeout(t *testing.T) {
 	}
 }
 
-// TestMaxPayloadOfAgents: SC-10: the payload of a message is a setting of agents: longer
-// replies need parts, and bulk data needs more GETs.
+// TestMaxPayloadOfAgents: SC-10: the maximum payload of a message can be configured: with a
+// lower one longer replies need parts, and bulk data needs more GETs.
 func TestMaxPayloadOfAgents(t *testing.T) {
 	spec.Covers(t, "SC-10")
 	const limit = 64 << 10

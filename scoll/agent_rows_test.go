@@ -50,7 +50,7 @@ func TestTwoServices(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			r, _ := g.NewRequest(scoll.RequestConfig{}) // SC-48: without IncomingReply
+			r, _ := g.NewRequest(scoll.RequestConfig{}) // SC-48: the service has no IncomingReply
 			_ = s.nodes[0].post(r)
 			if err := r.Send(); err != nil {
 				t.Error(err)
@@ -63,8 +63,8 @@ func TestTwoServices(t *testing.T) {
 	}
 }
 
-// TestBurst: SC-150, SC-151: many more requests than buffers; they wait in the
-// lazy portal, and none is lost.
+// TestBurst: SC-150, SC-151: more requests arrive than there are buffers. They wait in the lazy
+// portal, and none is lost.
 func TestBurst(t *testing.T) {
 	spec.Covers(t, "SC-150", "SC-151", "SC-156")
 	effort.OneGoroutine(t)
@@ -119,7 +119,7 @@ func TestBlockedService(t *testing.T) {
 			t.Errorf("node %d ran %q", k.id, k.ran)
 		}
 	}
-	if len(o.unreached) != 0 { // it replied from post-reply all the same
+	if len(o.unreached) != 0 { // PostReply sent the reply while incoming-request was blocked
 		t.Errorf("unreached %v", o.unreached)
 	}
 }
@@ -143,7 +143,7 @@ func TestLateReply(t *testing.T) {
 	}
 }
 
-// TestAgentAbort: SC-72 end to end.
+// TestAgentAbort: SC-72: Abort ends a broadcast, with whole agents.
 func TestAgentAbort(t *testing.T) {
 	spec.Covers(t, "SC-72")
 	s := newStacks(t, 4, nil)
@@ -166,7 +166,7 @@ func TestAgentAbort(t *testing.T) {
 	}
 }
 
-// TestBulkModified: SC-33: a service that writes to bulk data is noticed.
+// TestBulkModified: SC-33: the agent notices if a service writes to bulk data.
 func TestBulkModified(t *testing.T) {
 	spec.Covers(t, "SC-33")
 	s := newStacks(t, 4, func(_ int, cfg *scoll.Config) { cfg.CheckBulk = true })
@@ -228,7 +228,7 @@ func TestOversizedReply(t *testing.T) {
 func TestNothingIsLeft(t *testing.T) {
 	spec.Covers(t, "SC-153", "SC-154", "SC-160", "SC-A24")
 	s := newStacks(t, 150, nil)
-	s.nodes[0].parts = 3 // as the root thinks
+	s.nodes[0].parts = 3 // the root posts buffers for three parts
 	g := s.group(0, true, scoll.Tree{})
 	s.broadcast(0, g, scoll.RequestConfig{})
 	for _, k := range s.nodes {
@@ -238,7 +238,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	dropped := func() uint64 { return s.nodes[0].table.Node().Snapshot().Stats.DropReasons[lnet.NoMatch.String()] }
 	before, child := dropped(), 1
-	for step := range uint64(4) { // of the creation, and of the broadcast
+	for step := range uint64(4) { // the sequences of the creation and of the broadcast
 		s.fabric.Do(sim.NodeID(child), func(*simlnd.Host) {
 			table := s.nodes[child].table
 			md, err := table.MDBind(portals.MD{Segments: [][]byte{make([]byte, 60)}, Threshold: 1}, portals.Unlink)
@@ -271,7 +271,7 @@ func TestServiceMistakes(t *testing.T) {
 		mistaken.PreRequest = func(r *scoll.Request) error {
 			early[i] = r.Reply(nil)
 			if i == 2 && len(r.Payload()) == 0 {
-				return nil // no buffer for its child
+				return nil // posts no buffer for its child
 			}
 			if n := r.BulkLength(); n > 0 && i == 1 {
 				return r.SetBulk(make([]byte, n-1))

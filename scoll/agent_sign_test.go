@@ -29,7 +29,7 @@ func keys(t *testing.T, letters string) keyring.Keys {
 	return k
 }
 
-// signed makes stacks with keys, by node.
+// signed makes stacks whose keys depend on the node.
 func signed(t *testing.T, n int, of func(int) string) *stacks {
 	t.Helper()
 	return newStacks(t, n, func(id int, cfg *scoll.Config) {
@@ -41,9 +41,9 @@ func signed(t *testing.T, n int, of func(int) string) *stacks {
 
 func alike(letters string) func(int) string { return func(int) string { return letters } }
 
-// TestKeys: nodes with the same key work as without one, also while the key changes: with lists
-// that ride and lists that are fetched, bulk data at once and in segments, and answers in
-// parts.
+// TestKeys: nodes with the same key work like nodes without keys, also while the key changes:
+// with lists that ride on requests and lists that are fetched, with bulk data at once and in
+// segments, and with answers in parts.
 func TestKeys(t *testing.T) {
 	spec.Covers(t, "SC-165")
 	for name, of := range map[string]func(int) string{
@@ -102,7 +102,7 @@ func TestOtherKeys(t *testing.T) {
 	spec.Covers(t, "SC-165")
 	for name, other := range map[string]string{"another": "b", "none": ""} {
 		s := signed(t, 8, func(id int) string {
-			if id == 6 { // 7 is below it
+			if id == 6 { // node 7 is below node 6
 				return other
 			}
 			return "a"
@@ -133,7 +133,7 @@ func TestForgedCodes(t *testing.T) {
 	for at := range good {
 		changed := slices.Clone(good)
 		changed[at] ^= 4
-		if at >= 4 { // what is not of collectives gets no answer
+		if at >= 4 { // a message that is not of collectives gets no answer
 			bad["byte "+string(rune(at))] = changed
 		}
 	}
@@ -157,7 +157,7 @@ func TestChangedBulk(t *testing.T) {
 	spec.Covers(t, "SC-165")
 	s := signed(t, 3, alike("a"))
 	g := s.group(0, false, scoll.Tree{Type: scoll.KAry, K: 1}) // a chain
-	s.nodes[1].writes = true                                   // before the next one fetches them
+	s.nodes[1].writes = true                                   // node 1 changes the bulk data before the next node fetches it
 	o := s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("x"), Bulk: [][]byte{make([]byte, 10_000)}})
 	want := []scoll.Unreached{{NID: simlnd.NID(2), Status: scoll.EKEY}}
 	if !slices.Equal(o.unreached, want) || len(s.nodes[2].ran) != 0 || len(s.nodes[1].ran) != 1 {
@@ -182,7 +182,7 @@ func TestKeyRotation(t *testing.T) {
 			s.all(s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("x"), Bulk: bulk}), ran)
 		}
 		want := map[string][2]bool{"ab": {true, false}, "ba": {true, true}, "b": {true, false}}[letters]
-		st := s.nodes[0].agent.KeyStats() // of the first that changed: it has heard both
+		st := s.nodes[0].agent.KeyStats() // the first node that changed has received messages with both keys
 		if got := [2]bool{st.Verified[0] > 0, st.Verified[1] > 0}; st.Keys != len(letters) || got != want || st.NotSigned != 0 {
 			t.Errorf("%s: %+v", letters, st)
 		}
@@ -209,7 +209,8 @@ func TestKeysOnOff(t *testing.T) {
 	}
 }
 
-// TestKeysSetBeside: keys change while other goroutines sign and verify, for the race detector.
+// TestKeysSetBeside: keys change while other goroutines sign and verify; the race detector
+// checks this.
 func TestKeysSetBeside(t *testing.T) {
 	s := signed(t, 3, alike("a"))
 	g := s.group(0, false, scoll.Tree{})

@@ -16,8 +16,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestAgents: SC-15, SC-18, SC-19, SC-43, SC-51 and SC-55 end to end: 64 stacks, both kinds
-// of groups, two broadcasts each.
+// TestAgents: SC-15, SC-18, SC-19, SC-43, SC-51 and SC-55 with 64 whole stacks, both kinds of
+// groups, and two broadcasts each.
 func TestAgents(t *testing.T) {
 	spec.Covers(t, "SC-15", "SC-18", "SC-19", "SC-43", "SC-51", "SC-55")
 	for _, now := range []bool{false, true} {
@@ -51,7 +51,7 @@ func TestEveryRoot(t *testing.T) {
 			text := fmt.Sprint(root)
 			want = append(want, text)
 			s.all(s.broadcast(root, s.nodes[root].kept.Group(), scoll.RequestConfig{Payload: []byte(text)}), want)
-			parent := (root + 4) % 8 // of virtual rank 5 in the binomial tree is 4
+			parent := (root + 4) % 8 // in the binomial tree the parent of virtual rank 5 is 4
 			if kept := s.nodes[(root+5)%8].kept; kept.RootNID() != simlnd.NID(sim.NodeID(root)) || kept.ParentNID() != simlnd.NID(sim.NodeID(parent)) {
 				t.Errorf("root %v and parent %v of node %d, want those of %d and %d", kept.RootNID(), kept.ParentNID(), (root+5)%8, root, parent)
 			}
@@ -82,8 +82,8 @@ func TestRequestFields(t *testing.T) {
 	}
 }
 
-// TestBuffersFirst: SC-27 and SC-152: each child's buffer is posted before the child has the
-// request: an answer at the instant of its arrival is taken.
+// TestBuffersFirst: SC-27 and SC-152: a child's buffer is posted before the request is sent to
+// it, so that an answer can be received at the instant of the request's arrival.
 func TestBuffersFirst(t *testing.T) {
 	spec.Covers(t, "SC-27", "SC-152")
 	s := newStacks(t, 6, nil)
@@ -213,7 +213,7 @@ func TestDeadMember(t *testing.T) {
 		}
 	})
 	g := s.group(0, false, scoll.Tree{})
-	view.alive = append(view.alive, simlnd.NID(2)) // news that have not come yet
+	view.alive = append(view.alive, simlnd.NID(2)) // a death that this node has not learned of yet
 	_, err := g.NewRequest(scoll.RequestConfig{})
 	var dead *scoll.Error
 	if !errors.As(err, &dead) || !slices.Equal(dead.Dead, []nid.NID{simlnd.NID(3)}) || !errors.Is(err, scoll.EHOSTDOWN) {
@@ -236,7 +236,8 @@ func (v *fakeView) Watch(f func(nid.NID, bool, uint64)) (stop func()) {
 	return func() {}
 }
 
-// TestRootErrors: SC-9, SC-27, SC-30, SC-A14: mistakes at a root.
+// TestRootErrors: SC-9, SC-27, SC-30, SC-A14: mistakes of the program at the root return
+// errors.
 func TestRootErrors(t *testing.T) {
 	spec.Covers(t, "SC-9", "SC-27", "SC-30", "SC-A2", "SC-A14")
 	s := newStacks(t, 4, nil)

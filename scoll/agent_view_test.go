@@ -12,7 +12,7 @@ import (
 	"ulnet/scoll"
 )
 
-// view is a view whose changes the test makes.
+// view is a view that the test changes.
 type view struct {
 	tell func(nid.NID, bool, uint64)
 	n    int
@@ -29,7 +29,7 @@ func (v *view) Watch(f func(nid.NID, bool, uint64)) (stop func()) {
 	return func() { v.tell = nil }
 }
 
-// watched makes stacks with a view each.
+// watched makes stacks, each with a view.
 func watched(t *testing.T, n int) (*stacks, []*view) {
 	t.Helper()
 	return watchedAt(t, n, 0)
@@ -66,7 +66,7 @@ func TestAgentsLive(t *testing.T) {
 	}
 	s.run(time.Millisecond)
 	s.fabric.At(s.fabric.Now()+10*time.Millisecond, func() { s.died(views, 12, 8) })
-	s.nodes[15].refuses = 1 // the first attempt: it may run the second
+	s.nodes[15].refuses = 1 // node 15 refuses the first attempt, and may run the second
 	o := s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("x"), Live: true})
 	if len(o.answered) != 15 || len(o.unreached) != 0 {
 		t.Fatalf("answered %v, unreached %v", o.answered, o.unreached)
@@ -78,8 +78,8 @@ func TestAgentsLive(t *testing.T) {
 		}
 		repeated += k.repeated
 	}
-	// The first attempt was run by all but the root, 8, and 12 and 15, which are
-	// leaves among the live and refuse.
+	// The first attempt was run by all members but the root, 8, and 12 and 15. These two are
+	// leaves in the tree of the live members, and refuse.
 	if repeated != 12 || s.nodes[12].repeated+s.nodes[15].repeated != 0 {
 		t.Errorf("repeated at %d nodes", repeated)
 	}
@@ -88,7 +88,8 @@ func TestAgentsLive(t *testing.T) {
 	}
 }
 
-// TestAgentsDeath: SC-137, G-SC-7: a reported death ends the wait at once.
+// TestAgentsDeath: SC-137, G-SC-7: when a view reports a death, the wait for that node ends at
+// once.
 func TestAgentsDeath(t *testing.T) {
 	spec.Covers(t, "SC-130", "SC-137", "G-SC-7")
 	s, views := watched(t, 8)

@@ -13,8 +13,9 @@ import (
 	"ulnet/scoll"
 )
 
-// TestCallLate: a handler gets a context with the caller's deadline, less the time of the tree.
-// If it does not return in time its member has failed, and the answers of members below count.
+// TestCallLate: a handler gets a context with the caller's deadline, less the time that the
+// tree needs. If the handler does not return in time, its member counts as failed, and the
+// answers of the members below it count.
 func TestCallLate(t *testing.T) {
 	spec.Covers(t, "SC-166")
 	const n = 8
@@ -22,7 +23,7 @@ func TestCallLate(t *testing.T) {
 	release := make(chan struct{})
 	w.handle(func(id int) scoll.Handler {
 		return scoll.Handler{Answer: func(ctx context.Context, _ *scoll.Question) ([]byte, error) {
-			if id == 4 { // below it are 5, 6 and 7
+			if id == 4 { // 5, 6 and 7 are below it
 				<-ctx.Done()
 				if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("the context of a handler ends with %v", err)
@@ -62,7 +63,7 @@ func TestCallCanceled(t *testing.T) {
 			}
 			if id == 1 {
 				close(begun)
-				<-of.Done() // until its agent stops
+				<-of.Done() // ends when the agent is closed
 				ended <- of.Err()
 			}
 			return nil, nil
@@ -151,9 +152,9 @@ func TestCallDead(t *testing.T) {
 	}
 }
 
-// TestCallRepeated: SC-A20: a call to the live members that is sent again, because one member
-// learns of a death late, asks no member twice, and has the answers of those that ran the first
-// attempt.
+// TestCallRepeated: SC-A20: a call to the live members is sent again because one member learns
+// of a death late. No handler runs twice, and the result has the answers of the members that
+// ran the first attempt.
 func TestCallRepeated(t *testing.T) {
 	spec.Covers(t, "SC-166", "SC-A20")
 	s, views := watched(t, 16)

@@ -14,8 +14,8 @@ import (
 	"ulnet/scoll"
 )
 
-// TestCallContextErrors: the status of a handler that returns the error of its context is that
-// of the error.
+// TestCallContextErrors: if a handler returns the error of its context, the member's status
+// matches that error.
 func TestCallContextErrors(t *testing.T) {
 	spec.Covers(t, "SC-166")
 	errs := []error{context.DeadlineExceeded, context.Canceled, fmt.Errorf("%w: %w", scoll.EBUSY, context.Canceled), errors.New("disk sdb is gone")}
@@ -35,7 +35,7 @@ func TestCallContextErrors(t *testing.T) {
 	}
 }
 
-// TestNewGroupErrors: the errors say what to change.
+// TestNewGroupErrors: the errors of NewGroup say what to change.
 func TestNewGroupErrors(t *testing.T) {
 	w := newWires(t, 3, scoll.Config{})
 	a := w.nodes[0].agent
@@ -52,7 +52,7 @@ func TestNewGroupErrors(t *testing.T) {
 	}
 }
 
-// TestCallLost: members below a dead one are unreached with it, and the error has the members
+// TestCallLost: members below a dead one are unreached as well. The error names the members
 // that failed and those that were not reached.
 func TestCallLost(t *testing.T) {
 	spec.Covers(t, "SC-166")
@@ -102,7 +102,7 @@ func TestCallLost(t *testing.T) {
 	}
 }
 
-// TestCallWithin: a handler that is not Inline may call.
+// TestCallWithin: a handler that is not Inline may itself make a call.
 func TestCallWithin(t *testing.T) {
 	w := newWires(t, 3, scoll.Config{RTT: time.Second})
 	w.handle(func(id int) scoll.Handler {

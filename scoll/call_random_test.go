@@ -25,9 +25,9 @@ type callPlan struct {
 	n      int
 	root   int
 	live   bool
-	late   int // its workers begin after all others gave it up; -1: none
-	poison int // whose answer cannot be merged with others; -1: none
-	lost   int // crashes; -1: none
+	late   int // the member whose workers begin after all others have given it up; -1: none
+	poison int // the member whose answer cannot be merged with others; -1: none
+	lost   int // the member that crashes; -1: none
 	when   time.Duration
 	fails  map[int]error
 	only   []nid.NID
@@ -120,7 +120,7 @@ func (p *callPlan) handler(id int) scoll.Handler {
 	}
 }
 
-// run makes the call, and compares the result with the plan.
+// run makes the call and returns the result.
 func (p *callPlan) run() *scoll.Result {
 	views := make([]*view, p.n)
 	var s *stacks
@@ -184,7 +184,7 @@ func (p *callPlan) disturb(s *stacks, views []*view) {
 	}
 }
 
-// judge checks that each member is counted once, and with the expected result.
+// judge checks that each member counts once, and with the result that the plan expects.
 func (p *callPlan) judge(s *stacks, r *scoll.Result) {
 	states := map[nid.NID][]string{}
 	answers := uint64(0)
@@ -238,7 +238,7 @@ func (p *callPlan) judgeOne(id int, got string) {
 	switch {
 	case got == want && p.ran[id] == 1 && id != p.late:
 	case got == scoll.ETIMEDOUT.String() && id == p.late:
-	case got == "unreached" && p.lost >= 0: // it, or below it, or of another opinion
+	case got == "unreached" && p.lost >= 0: // the lost member, one below it, or one that disagrees about the live members
 	case got == "poisoned" && p.poison >= 0 && p.fails[id] == nil:
 	default:
 		p.t.Errorf("node %d: %q, want %q; ran %d times", id, got, want, p.ran[id])

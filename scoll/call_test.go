@@ -17,7 +17,7 @@ import (
 
 const handled scoll.ServiceID = 11
 
-// handle registers a handler on all nodes, which gets the number of its node.
+// handle registers on every node the handler that of returns for the node's number.
 func (w *wires) handle(of func(id int) scoll.Handler) {
 	w.t.Helper()
 	for _, d := range w.nodes {
@@ -27,7 +27,7 @@ func (w *wires) handle(of func(id int) scoll.Handler) {
 	}
 }
 
-// ask calls from a node.
+// ask makes a call from a node.
 func (w *wires) ask(ctx context.Context, root int, shape scoll.Tree, cfg scoll.CallConfig) (*scoll.Result, error) {
 	w.t.Helper()
 	var g *scoll.Group

@@ -19,7 +19,7 @@ func binomialOf(n, root int) tree.Tree {
 
 // TestTallyGolden: the encoding of an answer, byte by byte.
 func TestTallyGolden(t *testing.T) {
-	y := newTally(binomialOf(8, 0), 4) // 4, and 6, 5, 7 below it
+	y := newTally(binomialOf(8, 0), 4) // node 4, with 6, 5 and 7 below it
 	y.set(0, OK, "")
 	y.set(1, OK, "")
 	y.set(2, EIO, "no\ndisk")
@@ -39,8 +39,8 @@ func TestTallyGolden(t *testing.T) {
 	}
 }
 
-// TestTallyRefused: an answer is refused if it has members that are not below the child, or a
-// member twice.
+// TestTallyRefused: an answer is refused if it names members that are not below the child, or
+// names a member twice.
 func TestTallyRefused(t *testing.T) {
 	spec.Covers(t, "SC-166")
 	whole := binomialOf(8, 0)
@@ -66,7 +66,8 @@ func TestTallyRefused(t *testing.T) {
 	}
 }
 
-// TestTallyTexts: texts are bounded, one and all; statuses are not lost.
+// TestTallyTexts: error texts are bounded, each one and all together; statuses are never
+// dropped.
 func TestTallyTexts(t *testing.T) {
 	whole := binomialOf(1024, 0)
 	y := newTally(whole, 0)
@@ -85,8 +86,8 @@ func TestTallyTexts(t *testing.T) {
 	}
 }
 
-// TestTallyTextGoes: a later status of a member replaces the text, and frees the room of the
-// earlier one.
+// TestTallyTextGoes: a later status of a member replaces its earlier text, and frees the room
+// that the text took.
 func TestTallyTextGoes(t *testing.T) {
 	y := newTally(binomialOf(8, 0), 0)
 	y.set(3, OK, "well")
@@ -102,8 +103,8 @@ func TestTallyTextGoes(t *testing.T) {
 	}
 }
 
-// FuzzTally: an answer of a child that is taken has one status for each member of a subtree,
-// and its texts can be printed.
+// FuzzTally: an answer of a child that is accepted has one status for each member of the
+// subtree, and its texts are printable.
 func FuzzTally(f *testing.F) {
 	y := newTally(binomialOf(13, 3), 7)
 	f.Add(y.append(nil))
@@ -131,7 +132,7 @@ func FuzzTally(f *testing.F) {
 	})
 }
 
-// FuzzCallQuestion: a question that is parsed has the same encoding again.
+// FuzzCallQuestion: a call's payload that parses is encoded to the same bytes again.
 func FuzzCallQuestion(f *testing.F) {
 	for _, q := range []callQuestion{{}, {payload: []byte("x")}, {only: rankSet{}}, {only: newRankSet([]int{9, 3, 4, 0, 4})}} {
 		f.Add(q.append(nil))

@@ -18,11 +18,11 @@ import (
 type tally struct {
 	mu   sync.Mutex
 	sum  uint64 // guarded by mu
-	past int    // guarded by mu: how many of post-reply and our own work are over
+	past int    // guarded by mu: how many of PostReply and this node's own work have ended
 	done chan *scoll.Request
 }
 
-// half replies when both halves are over: the children's and this node's own.
+// half replies when both the children's answers and this node's own work are there.
 func (c *tally) half(r *scoll.Request) {
 	c.mu.Lock()
 	c.past++
@@ -63,7 +63,7 @@ func summing(size int) scoll.Service {
 			return nil
 		},
 		IncomingReply: func(p *scoll.Reply) {
-			if p.Status == scoll.OK && len(p.Payload) > 0 { // empty: its module speaks for it
+			if p.Status == scoll.OK && len(p.Payload) > 0 { // empty: the module answered in place of the service
 				own(p.Request).add(binary.LittleEndian.Uint64(p.Payload))
 			}
 		},
@@ -112,14 +112,13 @@ func send(t *testing.T, g *scoll.Group, cfg scoll.RequestConfig) (sum uint64, un
 	return c.total(), len(r.Unreached())
 }
 
-// TestConcurrent: SC-1, SC-42: services run in goroutines, and several at
-// each root broadcast at the same time, some with bulk data, while the network
-// delivers.
+// TestConcurrent: SC-1, SC-42: services run in goroutines, and several goroutines at each root
+// broadcast at the same time, some with bulk data, while the network delivers messages.
 func TestConcurrent(t *testing.T) {
 	spec.Covers(t, "SC-1", "SC-42")
 	const n, rounds = 6, 15
 	s := newStacks(t, n, func(_ int, cfg *scoll.Config) {
-		cfg.RTT, cfg.MaxTimeout = time.Hour, 24*time.Hour // virtual time runs ahead of goroutines
+		cfg.RTT, cfg.MaxTimeout = time.Hour, 24*time.Hour // virtual time runs faster than the goroutines work
 		cfg.Worker = func(f func()) { go f() }
 	})
 	groups := make([]*scoll.Group, n)

@@ -11,8 +11,8 @@ import (
 
 var document = filepath.Join("..", "docs", "collectives.md")
 
-// TestDocumentExample: the programs in docs/collectives.md are those of the examples, and
-// are as short as it says.
+// TestDocumentExample: the programs in docs/collectives.md are those of the examples, and have
+// as many lines as the document claims.
 func TestDocumentExample(t *testing.T) {
 	blocks := strings.Split(read(t, document), "```go\n")[1:]
 	for i, e := range []struct {
@@ -25,7 +25,7 @@ func TestDocumentExample(t *testing.T) {
 		if len(blocks) <= i {
 			t.Fatal("a program is missing")
 		}
-		_, shown, found := strings.Cut(blocks[i], ")\n\n") // imports
+		_, shown, found := strings.Cut(blocks[i], ")\n\n") // without the imports
 		shown, _, _ = strings.Cut(shown, "\n```")
 		_, example, _ := strings.Cut(read(t, e.file), ")\n\n")
 		example, _, _ = strings.Cut(example, e.end)

@@ -6,7 +6,7 @@ import (
 	"ulnet/portals"
 )
 
-// Held returns the number of requests of an agent, and of lists that it fetches.
+// Held returns the number of requests that an agent has, and of lists that it is fetching.
 func (a *Agent) Held() (requests, lists int) {
 	a.runner.Inspect(func() { requests, lists = len(a.requests), len(a.lists) })
 	return requests, lists
@@ -28,8 +28,8 @@ func (a *Agent) SpoilWords(n int) {
 	}})
 }
 
-// Begin makes one attempt of a call, and returns a function that returns its result: false
-// while there is none.
+// Begin starts one attempt of a call. The returned function returns its result, and false while
+// there is none.
 func (g *Group) Begin(ctx context.Context, cfg CallConfig, live bool) (func() (*Result, error, bool), error) {
 	c, err := g.begin(ctx, cfg, live)
 	return func() (*Result, error, bool) {

@@ -14,7 +14,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestConcatenation: SC-53: pieces of pieces are restored.
+// TestConcatenation: SC-53: a concatenation of concatenations is split into the original
+// pieces.
 func TestConcatenation(t *testing.T) {
 	spec.Covers(t, "SC-53")
 	a := scoll.AppendPiece(nil, simlnd.NID(1), []byte("one"))
@@ -67,7 +68,8 @@ func TestReductions(t *testing.T) {
 	}
 }
 
-// statuses is a service in which some nodes fail, and one drops the answers of its children.
+// statuses returns a service that some nodes fail to run, and in which one node drops the
+// answers of its children.
 func (k *stack) statuses(forgets bool, fails scoll.Status, done func([]scoll.Unreached)) scoll.Service {
 	of := func(r *scoll.Request) *scoll.StatusMap {
 		if r.Data == nil {
@@ -104,8 +106,8 @@ func postStatuses(r *scoll.Request) error {
 	return nil
 }
 
-// TestStatusMap: SC-53, SC-69 and SC-A27: the map has the members that failed and exactly
-// those that were not reached, although a service in between ignores all errors.
+// TestStatusMap: SC-53, SC-69 and SC-A27: the map has the members that failed and exactly those
+// that were not reached, although the service of an inner node ignores all errors.
 func TestStatusMap(t *testing.T) {
 	spec.Covers(t, "SC-53", "SC-69", "SC-A27")
 	s := newStacks(t, 16, nil)
@@ -156,8 +158,9 @@ func TestBadStatusMap(t *testing.T) {
 	}
 }
 
-// TestVersions: SC-159: with three versions, the message is forwarded by those
-// that do not know it, and the root learns the lowest and tries again.
+// TestVersions: SC-159: members have three versions of a service. Those that do not know the
+// version of a message forward it; the root learns the lowest version, and tries again with
+// that.
 func TestVersions(t *testing.T) {
 	spec.Covers(t, "SC-159")
 	s := newStacks(t, 9, nil)
@@ -226,7 +229,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// closeAgent closes an agent, whose callbacks return.
+// closeAgent closes an agent whose callbacks are sure to return.
 func closeAgent(t testing.TB, a *scoll.Agent) {
 	t.Helper()
 	if err := a.Close(context.Background()); err != nil {

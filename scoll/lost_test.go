@@ -11,9 +11,9 @@ import (
 	"ulnet/scoll"
 )
 
-// TestFailedInnerServer: SC-133, G-SC-8: in the service of docs/collectives.md rank 4
-// of 8 fails to run the request. Its service has the answers of the three servers below it,
-// which count nevertheless, and rank 4 alone is unreached.
+// TestFailedInnerServer: SC-133, G-SC-8: in the service of docs/collectives.md rank 4 of 8
+// fails to run the request. The answers of the three servers below rank 4, which its service
+// has received, still count, and rank 4 alone is unreached.
 func TestFailedInnerServer(t *testing.T) {
 	spec.Covers(t, "SC-133", "G-SC-8")
 	s := newServers(8)
@@ -49,9 +49,9 @@ func TestFailedInnerServer(t *testing.T) {
 	}
 }
 
-// TestAnswersPassedOn: G-SC-8: whatever keeps the service of an inner member from replying,
-// only that member is unreached. The services overwrite reply buffers as soon as IncomingReply
-// has returned, which is allowed (SC-29).
+// TestAnswersPassedOn: G-SC-8: for whatever reason the service of an inner member does not
+// reply, only that member is unreached. The services overwrite reply buffers as soon as
+// IncomingReply has returned, which is allowed (SC-29).
 func TestAnswersPassedOn(t *testing.T) {
 	spec.Covers(t, "SC-29", "G-SC-8")
 	for _, tt := range []struct {
@@ -115,7 +115,7 @@ func TestAnswersPassedOn(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s.nodes[0].parts = 2 // buffers for each child
+			s.nodes[0].parts = 2 // the root posts two buffers for each child
 			o := s.broadcast(0, s.group(0, false, scoll.Tree{}), scoll.RequestConfig{Payload: []byte("x")})
 			want := []scoll.Unreached{{NID: simlnd.NID(4), Status: tt.status}}
 			if !slices.Equal(o.unreached, want) || !slices.Equal(o.answered, []int{0, 1, 2, 3, 5, 6, 7}) {
@@ -125,8 +125,8 @@ func TestAnswersPassedOn(t *testing.T) {
 	}
 }
 
-// careful is the service of stacks, which in addition drops parts of an answer that
-// ends with an error, and overwrites buffers that are its own again.
+// careful returns the service of stacks with two additions: it drops the parts of an answer
+// that ends with an error, and overwrites buffers as soon as they are its own again.
 func (k *stack) careful() scoll.Service {
 	s := k.service()
 	post, take, prepare := s.PostReply, s.IncomingReply, s.PreRequest
@@ -154,14 +154,14 @@ func (k *stack) careful() scoll.Service {
 	return s
 }
 
-// TestBlockedRoot: SC-57: a root whose own IncomingRequest blocks gets its result, in which it
-// is unreached itself, after T of the tree or after Abort. Its buffers are free in ReplyOut,
-// which is called when IncomingRequest has returned.
+// TestBlockedRoot: SC-57: a root whose own IncomingRequest blocks gets its result, in which the
+// root itself is unreached, after T of the tree or after Abort. Its buffers are free in
+// ReplyOut, which is called when IncomingRequest has returned.
 func TestBlockedRoot(t *testing.T) {
 	spec.Covers(t, "SC-57")
 	for _, abort := range []bool{false, true} {
 		var stop func()
-		var left []func() // for workers; the first is IncomingRequest
+		var left []func() // functions for workers; the first one is IncomingRequest
 		returned := 0
 		s := newStacks(t, 4, func(id int, cfg *scoll.Config) {
 			if id == 0 {

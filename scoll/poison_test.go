@@ -16,31 +16,32 @@ import (
 
 const poison = 0xDB
 
-// spoiler is a service that overwrites every buffer as soon as it is free, and checks later
-// that nothing was written to it. Its reply is an entry of 8 bytes for each node that ran.
+// spoiler is a service that overwrites every buffer as soon as the buffer is free, and checks
+// later that nobody else wrote to it. Its reply has an entry of 8 bytes for each node that ran
+// the request.
 type spoiler struct {
 	t      *testing.T
-	bulk   func() []byte // what is broadcast
+	bulk   func() []byte // the bulk data to broadcast
 	onDone func(*scoll.Request, *spoiled)
 
 	mu    sync.Mutex
-	freed [][]byte // guarded by mu, like all below
-	busy  int      // PostReply with Busy
+	freed [][]byte // guarded by mu, like all fields below
+	busy  int      // how often PostReply found buffers in use
 }
 
 // spoiled is a request at a node.
 type spoiled struct {
 	s       *spoiler
 	mu      sync.Mutex
-	posted  [][]byte // guarded by mu, like all below; by child
-	left    [][]byte // to be freed at the end
-	bulk    []byte   // likewise, or when IncomingRequest has returned too
+	posted  [][]byte // by child; guarded by mu, like all fields below
+	left    [][]byte // buffers to be freed at the end
+	bulk    []byte   // bulk data, to be freed at the end, and not before IncomingRequest has returned
 	got     []byte
 	halves  int
 	payload []byte
 }
 
-// free overwrites buffers.
+// free overwrites buffers and remembers them for check.
 func (s *spoiler) free(buffers ...[]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +112,7 @@ func (s *spoiler) service(id int) scoll.Service {
 		PostReply: func(r *scoll.Request) {
 			w := of(r)
 			w.mu.Lock()
-			w.left = append(w.left, w.posted...) // of children that were given up
+			w.left = append(w.left, w.posted...) // the buffers of children that were given up
 			if w.posted = nil; r.Busy() {
 				s.mu.Lock()
 				s.busy++
@@ -148,7 +149,8 @@ func (w *spoiled) take(p *scoll.Reply) {
 	}
 }
 
-// half frees bulk data and replies when post-reply was called and this node's own work is over.
+// half frees bulk data and replies when PostReply was called and this node's own work has
+// ended.
 func (w *spoiled) half(r *scoll.Request, id int, ran bool) {
 	w.mu.Lock()
 	if w.halves++; w.halves < 2 || r.Root() {
@@ -161,7 +163,7 @@ func (w *spoiled) half(r *scoll.Request, id int, ran bool) {
 	}
 	if !ran {
 		w.mu.Unlock()
-		return // the module has replied
+		return // the module has already replied
 	}
 	b := append(entry(id), w.got...)
 	w.left = append(w.left, b)
@@ -191,13 +193,13 @@ func (s *spoiler) wantEntries(w *spoiled, nodes int) {
 func pattern(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
-		b[i] = byte(i*i>>6) &^ 1 // never poison
+		b[i] = byte(i*i>>6) &^ 1 // never the value that poisons buffers
 	}
 	return b
 }
 
-// TestPoison: SC-26, SC-29, SC-35: with goroutines that deliver, many broadcasts
-// from all members, all buffers overwritten when they are free.
+// TestPoison: SC-26, SC-29, SC-35: all members send many broadcasts while goroutines deliver
+// messages, and each buffer is overwritten when it is free.
 func TestPoison(t *testing.T) {
 	spec.Covers(t, "SC-26", "SC-29", "SC-35")
 	effort.OneGoroutine(t)
@@ -228,7 +230,7 @@ func TestPoison(t *testing.T) {
 	}
 }
 
-// send broadcasts; payload and bulk data are freed with the rest of the request.
+// send sends a broadcast; payload and bulk data are freed with the rest of the request.
 func (s *spoiler) send(g *scoll.Group) {
 	w := &spoiled{s: s, payload: []byte("payload")}
 	bulk := s.bulk()
@@ -276,7 +278,7 @@ func TestPoisonSlowChild(t *testing.T) {
 			paused := false
 			for !paused && s.fabric.Now() < begin+time.Second {
 				s.run(time.Millisecond)
-				if gets := s.nodes[7].table.Node().Snapshot().Stats.SendCount; gets > 0 { // it has asked 6 for data
+				if gets := s.nodes[7].table.Node().Snapshot().Stats.SendCount; gets > 0 { // 7 has asked 6 for data
 					s.fabric.Pause(7)
 					paused = true
 				}

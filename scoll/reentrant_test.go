@@ -34,8 +34,9 @@ func (m *meeting) arrive(who string) {
 	}
 }
 
-// TestReentrant: SC-49 and SC-A30: two replies are delivered together, and both callbacks run at
-// the same time, with incoming-request. SC-50: post-reply is called when all have returned.
+// TestReentrant: SC-49 and SC-A30: two replies are delivered together, and both callbacks run
+// at the same time as incoming-request. SC-50: post-reply is called when all of these have
+// returned.
 func TestReentrant(t *testing.T) {
 	spec.Covers(t, "SC-49", "SC-50", "SC-A30")
 	meet, done := newMeeting(t, 3), make(chan int, 1)
@@ -86,8 +87,8 @@ func TestReentrant(t *testing.T) {
 	}
 }
 
-// TestRequestsMeet: SC-42, SC-A30: callbacks of different requests run at the same time:
-// pre-request of as many as there are roots.
+// TestRequestsMeet: SC-42, SC-A30: callbacks of different requests run at the same time: as
+// many pre-request callbacks as there are roots.
 func TestRequestsMeet(t *testing.T) {
 	spec.Covers(t, "SC-42", "SC-A30")
 	const n = 4

@@ -14,11 +14,12 @@ import (
 	"ulnet/scoll"
 )
 
-// TestStopAmid: agents are closed while broadcasts are under way: no callback runs when Close
-// has returned, and the other agents run into their timeouts, with the closed ones unreached.
+// TestStopAmid: agents are closed while broadcasts are under way. No callback runs after Close
+// has returned, and the broadcasts of the other agents end by their timeouts, with the closed
+// ones unreached.
 func TestStopAmid(t *testing.T) {
 	const n, stopped = 5, 2
-	var over atomic.Bool // Stop of node 2 has returned
+	var over atomic.Bool // Close of node 2 has returned
 	w := newWires(t, n, scoll.Config{RTT: 50 * time.Millisecond})
 	for _, d := range w.nodes {
 		called := func() {
@@ -69,7 +70,7 @@ func TestStopAmid(t *testing.T) {
 	}
 }
 
-// TestStopAmidFetch: SC-35: a closed agent fetches no more bulk data, nor a list of members.
+// TestStopAmidFetch: SC-35: a closed agent stops fetching bulk data and lists of members.
 func TestStopAmidFetch(t *testing.T) {
 	spec.Covers(t, "SC-35")
 	s := newStacksAt(t, 2, 1_000_000_000, func(_ int, cfg *scoll.Config) { cfg.MaxPayload = 64 << 10 })
@@ -141,8 +142,8 @@ func TestCloseWaits(t *testing.T) {
 	root.Wait()
 }
 
-// TestCloseBesideClose: while one Close waits until answers are sent, another one returns when
-// its own context ends.
+// TestCloseBesideClose: while one call of Close waits until answers are sent, another call
+// returns when its own context ends.
 func TestCloseBesideClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWires(t, 2, scoll.Config{RTT: time.Second})

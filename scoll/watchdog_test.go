@@ -56,8 +56,8 @@ func (w warned) next(t *testing.T) string {
 	}
 }
 
-// TestWatchdog: callbacks that take longer than 100 ms are logged, once a minute and service,
-// and one that does not return while it blocks.
+// TestWatchdog: callbacks that take longer than 100 ms are logged, at most once a minute per
+// service. A callback that does not return is logged while it still blocks.
 func TestWatchdog(t *testing.T) {
 	clock, log := &sliding{Clock: machine.RealClock()}, make(warned, 64)
 	w := newWiresOf(t, 2, func(id int) (cfg scoll.Config) {
@@ -96,7 +96,7 @@ func TestWatchdog(t *testing.T) {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}
-	idle := func() { // or callbacks would see the clock jump that do not take long
+	idle := func() { // without this, the clock would jump during short callbacks
 		for !w.nodes[0].agent.IsIdle() {
 			runtime.Gosched()
 		}
@@ -123,7 +123,7 @@ func TestWatchdog(t *testing.T) {
 		ask("stuck", 0, self)
 	}()
 	<-inside
-	for w.nodes[0].agent.SlowCallbacks() < 4 { // until it is seen, when others come
+	for w.nodes[0].agent.SlowCallbacks() < 4 { // until the slow callback has been seen, while others are called
 		ask("quick", 1, other, self)
 	}
 	if got := log.next(t); !strings.Contains(got, "has not returned") || !strings.Contains(got, "took=25") || !strings.Contains(got, "more=2") {

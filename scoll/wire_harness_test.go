@@ -31,7 +31,7 @@ type wired struct {
 	table *portals.Table
 	agent *scoll.Agent
 	up    lnd.Upcalls
-	to    []chan *lnd.Message // by node
+	to    []chan *lnd.Message // queues, by receiving node
 	once  sync.Once
 }
 
@@ -50,13 +50,13 @@ func addNIs(t testing.TB, table *portals.Table, driver lnd.Driver) {
 	}
 }
 
-// newWires connects n nodes, with an agent each.
+// newWires connects n nodes, and starts an agent on each.
 func newWires(t *testing.T, n int, cfg scoll.Config) *wires {
 	t.Helper()
 	return newWiresOf(t, n, func(int) scoll.Config { return cfg })
 }
 
-// newWiresOf configures each agent by itself.
+// newWiresOf does the same with a configuration for each agent.
 func newWiresOf(t *testing.T, n int, cfg func(id int) scoll.Config) *wires {
 	t.Helper()
 	w := &wires{t: t, nodes: make([]*wired, n)}
@@ -84,7 +84,7 @@ func newWiresOf(t *testing.T, n int, cfg func(id int) scoll.Config) *wires {
 		for _, d := range w.nodes {
 			closeAgent(t, d.agent)
 		}
-		w.busy.Wait() // none begins to send any more
+		w.busy.Wait() // no node sends any more after this
 		for _, d := range w.nodes {
 			_ = d.Shutdown(context.Background())
 		}
@@ -93,7 +93,7 @@ func newWiresOf(t *testing.T, n int, cfg func(id int) scoll.Config) *wires {
 	return w
 }
 
-// members returns a membership of all nodes, with an entity each.
+// members returns a membership of all nodes, with one entity each.
 func (w *wires) members() *scoll.Membership {
 	var targets []scoll.Target
 	for i := range w.nodes {
@@ -106,7 +106,7 @@ func (w *wires) members() *scoll.Membership {
 	return m
 }
 
-// group creates a group of all at a node.
+// group creates a group of all nodes at one of them.
 func (w *wires) group(root int, shape scoll.Tree) (g *scoll.Group) {
 	w.t.Helper()
 	w.nodes[root].agent.CreateGroup(scoll.GroupConfig{

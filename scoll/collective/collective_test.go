@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const service scoll.ServiceID = 7
 
-// members starts nodes on loopback with an agent each.
+// members starts n nodes on loopback, each with an agent.
 func members(t *testing.T, n int) (agents []*scoll.Agent, nids []nid.NID) {
 	t.Helper()
 	port, err := loopback.FreePort(netip.IPv4Unspecified())
@@ -36,7 +36,7 @@ func members(t *testing.T, n int) (agents []*scoll.Agent, nids []nid.NID) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = node.Close(context.Background()) })
-		// The guard leaves room for the scheduling of a busy machine.
+		// A long guard time allows for delays on a busy machine.
 		agent, err := scoll.New(node.Table(), scoll.Config{RTT: 500 * time.Millisecond, Guard: 400 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func group(t *testing.T, a *scoll.Agent, nids []nid.NID) *scoll.Group {
 	return g
 }
 
-// each runs f for all members at once and waits.
+// each runs f for all members at the same time, and waits for all.
 func each(t *testing.T, n int, f func(i int) error) {
 	t.Helper()
 	errs := make(chan error, n)
@@ -70,7 +70,8 @@ func each(t *testing.T, n int, f func(i int) error) {
 	}
 }
 
-// TestBarrier: no member passes before all have entered, round after round with one name.
+// TestBarrier: no member passes a barrier before all have entered it, over several rounds with
+// the same name.
 func TestBarrier(t *testing.T) {
 	const n, rounds = 5, 20
 	agents, nids := members(t, n)
@@ -103,8 +104,8 @@ func TestBarrier(t *testing.T) {
 	})
 }
 
-// TestBarrierMissing: when a member does not enter in time the leader learns which, and the
-// others learn that it gave up.
+// TestBarrierMissing: when a member does not enter in time, the leader returns which one, and
+// the other members learn that the leader gave up.
 func TestBarrierMissing(t *testing.T) {
 	agents, nids := members(t, 3)
 	var barriers []*collective.Barrier
@@ -116,8 +117,8 @@ func TestBarrierMissing(t *testing.T) {
 		barriers = append(barriers, b)
 	}
 	g := group(t, agents[0], nids)
-	// Connections are opened by a first round: what that takes on a busy machine would be
-	// missing from the time of the second.
+	// A first round opens the connections: on a busy machine this could take too much of the
+	// second round's time.
 	each(t, 3, func(i int) error {
 		if i == 0 {
 			_, err := barriers[0].Lead(t.Context(), g, "begin")
@@ -186,8 +187,8 @@ func TestAllgather(t *testing.T) {
 	})
 }
 
-// TestFence: after the epoch is raised no member works for an earlier one: those that did
-// are waited for, and none begins.
+// TestFence: after a fence has raised the epoch no member does work of an earlier epoch: the
+// fence waited for running work, and none begins.
 func TestFence(t *testing.T) {
 	const n = 3
 	agents, nids := members(t, n)
@@ -227,7 +228,7 @@ func TestFence(t *testing.T) {
 }
 
 // TestBarrierLast: members may close their agents as soon as they have passed a barrier: their
-// answers, and those of members below, still reach the leader.
+// answers, and those of members below them in the tree, still reach the leader.
 func TestBarrierLast(t *testing.T) {
 	const n = 6
 	for range 2 {
@@ -254,7 +255,8 @@ func TestBarrierLast(t *testing.T) {
 	}
 }
 
-// TestOtherService: a group of another service is refused, and the error has both services.
+// TestOtherService: a group that belongs to another service is refused, and the error names
+// both services.
 func TestOtherService(t *testing.T) {
 	agents, nids := members(t, 1)
 	if _, err := collective.NewBarrier(agents[0], service); err != nil {

@@ -18,8 +18,8 @@ func (h *harness) attempt(sequence uint64, words string) {
 	h.want(words)
 }
 
-// TestAttemptUndecided: SC-A20, SC-43: an attempt that comes while another one may still be
-// refused is not taken; the next one runs.
+// TestAttemptUndecided: SC-A20, SC-43: an attempt that arrives while another one may still be
+// refused is not accepted; the next one runs.
 func TestAttemptUndecided(t *testing.T) {
 	spec.Covers(t, "SC-43", "SC-A20")
 	h := newHarness(t, 8, 7, nil)
@@ -35,9 +35,9 @@ func TestAttemptUndecided(t *testing.T) {
 	h.want("incoming post")
 }
 
-// TestAttemptFollows: SC-A20, SC-133: an attempt that comes while the service runs
-// an earlier one is answered when that has returned, and with its error; so is one
-// that comes later.
+// TestAttemptFollows: SC-A20, SC-133: an attempt that arrives while the service runs an earlier
+// one is answered when the service has returned, and with its error. So is an attempt that
+// arrives later.
 func TestAttemptFollows(t *testing.T) {
 	spec.Covers(t, "SC-133", "SC-A20")
 	h := newHarness(t, 8, 7, nil)
@@ -63,7 +63,7 @@ func TestAttemptFollows(t *testing.T) {
 	h.attempt(3, "pre")
 	h.step(Input{Kind: InPreRequest})
 	h.want("post")
-	h.step(Input{Kind: Answer, Final: true}) // it must not
+	h.step(Input{Kind: Answer, Final: true}) // the service must not answer
 	h.want("")
 	h.step(Input{Kind: InPostReply})
 	h.want("reply")
@@ -134,7 +134,7 @@ func TestAttemptsApart(t *testing.T) {
 		h.disagree(sequence)
 		h.step(Input{Kind: InWithdrawn})
 		h.want("")
-		for range 80 { // others, while it rests
+		for range 80 { // other broadcasts, while the first one waits for its next attempt
 			h.id = 0
 			h.begin(wire.OK, Outgoing{})
 			h.childReplies(1, func(r *wire.ReplyHeader, _ *Input) { r.RootIncarnation, r.Sequence = 5, h.m.table.list[0].sequence })
@@ -180,8 +180,8 @@ func TestAttemptWithoutGroup(t *testing.T) {
 	}
 }
 
-// TestRootFailsOnce: SC-133, SC-A20: what the root's own service failed to run in
-// the first attempt is missing in the result of the second.
+// TestRootFailsOnce: SC-133, SC-A20: if the root's own service failed to run the first attempt,
+// the root is missing in the result of the second.
 func TestRootFailsOnce(t *testing.T) {
 	spec.Covers(t, "SC-133", "SC-A20")
 	h := newHarness(t, 2, 0, nil)
@@ -206,9 +206,8 @@ func TestRootFailsOnce(t *testing.T) {
 	}
 }
 
-// TestRunOnceInThree: SC-43, SC-A20: a member that ran the first attempt of a
-// broadcast to the live members and gets no bulk data for the second does not
-// run the third.
+// TestRunOnceInThree: SC-43, SC-A20: a member runs the first attempt of a broadcast to the live
+// members, and gets no bulk data for the second. It does not run the third.
 func TestRunOnceInThree(t *testing.T) {
 	spec.Covers(t, "SC-43", "SC-A20")
 	h := newHarness(t, 8, 7, nil) // a leaf
@@ -233,7 +232,7 @@ func TestRunOnceInThree(t *testing.T) {
 	h.leave()
 	attempt(2)
 	h.step(Input{Kind: InFetched, Status: wire.EIO})
-	h.want("refuse incoming:failed") // which runs nothing
+	h.want("refuse incoming:failed") // the refused attempt does not run
 	h.step(Input{Kind: InIncoming})
 	h.want("post")
 	h.step(Input{Kind: InPostReply})

@@ -13,8 +13,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestBroadcast: SC-40, SC-43, SC-46, SC-56, SC-57 and SC-135: every node runs
-// once, the root has all answers, 2(N-1) messages, for all shapes and roots.
+// TestBroadcast: SC-40, SC-43, SC-46, SC-56, SC-57 and SC-135: every node runs the request
+// once, the root gets all answers, and 2(N-1) messages are sent, for all tree shapes and roots.
 func TestBroadcast(t *testing.T) {
 	spec.Covers(t, "SC-16", "SC-40", "SC-43", "SC-46", "SC-56", "SC-57", "SC-135")
 	for _, shape := range []wire.Tree{{}, {Type: wire.KNomial, K: 4}, {Type: wire.KAry, K: 3}, {Type: wire.KAry, K: 1000}} {
@@ -50,7 +50,7 @@ func TestBroadcast(t *testing.T) {
 	}
 }
 
-// TestSendOrder: SC-132 and SC-80: the tap sees the golden order of collectives §C.1.
+// TestSendOrder: SC-132 and SC-80: requests are sent in the golden order of collectives §C.1.
 func TestSendOrder(t *testing.T) {
 	spec.Covers(t, "SC-80", "SC-132")
 	var order []sim.NodeID
@@ -71,7 +71,7 @@ func TestSendOrder(t *testing.T) {
 	}
 }
 
-// TestTimeouts: SC-37, SC-141 and collectives §C.2.
+// TestTimeouts: SC-37, SC-141: the timeouts are those of collectives §C.2.
 func TestTimeouts(t *testing.T) {
 	spec.Covers(t, "SC-37", "SC-141")
 	const rtt, guard, p = 100 * time.Millisecond, 10 * time.Millisecond, time.Second
@@ -87,7 +87,7 @@ func TestTimeouts(t *testing.T) {
 		}
 	}
 	for depth := 1; depth <= 5; depth++ {
-		arrives := answerTimeout(&h, depth) + rtt // at the parent, from its sending on
+		arrives := answerTimeout(&h, depth) + rtt // at the parent, counted from when the parent sent the request
 		if parent := childTimeout(&h, depth, 0); arrives+guard/2 > parent || depth > 1 && arrives+guard > parent {
 			t.Errorf("depth %d: answers at %v, parent waits %v", depth, arrives, parent)
 		}
@@ -104,8 +104,8 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// TestMuteLeaf: SC-39, SC-142 and G-SC-3: one mute leaf costs one entry, and
-// no ancestor's parent gives up.
+// TestMuteLeaf: SC-39, SC-142 and G-SC-3: if one leaf is mute, the result has one missing
+// entry, and no ancestor is given up by its parent.
 func TestMuteLeaf(t *testing.T) {
 	spec.Covers(t, "SC-39", "SC-142", "G-SC-3")
 	for _, how := range []string{"crashed", "silent service", "deaf service"} {
@@ -133,11 +133,11 @@ func TestMuteLeaf(t *testing.T) {
 	}
 }
 
-// TestTimeLeft: SC-A8: at each level a service has R + g after a child was given up, to reply.
+// TestTimeLeft: SC-A8: at each level a service has R + g to reply after it gave up a child.
 func TestTimeLeft(t *testing.T) {
 	spec.Covers(t, "SC-A8")
 	const rtt, guard = 2 * time.Millisecond, time.Millisecond
-	for _, slow := range []sim.NodeID{14, 12, 8} { // above 15
+	for _, slow := range []sim.NodeID{14, 12, 8} { // the ancestors of 15
 		for _, late := range []bool{false, true} {
 			c := newCluster(t, 16, func(c *cluster, _ *sim.Config[*packet]) {
 				c.service = func(id sim.NodeID) (b behaviour) {
@@ -151,7 +151,7 @@ func TestTimeLeft(t *testing.T) {
 			})
 			c.run(0)
 			g := c.create(0, wire.Tree{}, false)
-			c.net.Crash(slow + 1<<bits.TrailingZeros(uint(slow))/2) // its deepest child
+			c.net.Crash(slow + 1<<bits.TrailingZeros(uint(slow))/2) // the child with the deepest subtree
 			r := c.broadcast(0, g, Outgoing{})
 			if named := slices.ContainsFunc(r.missing, func(e wire.Missing) bool { return e.Rank == uint32(slow) }); named != late {
 				t.Errorf("rank %d replies after %v: missing %v", slow, c.nodes[slow].service.think, r.missing)
@@ -160,8 +160,8 @@ func TestTimeLeft(t *testing.T) {
 	}
 }
 
-// TestSilentInner: SC-A28, G-SC-8: if an inner service is silent, that node alone is missing,
-// and the answers of the members below it are passed on.
+// TestSilentInner: SC-A28, G-SC-8: if the service of an inner node never replies, that node
+// alone is missing, and the answers of the members below it are passed on.
 func TestSilentInner(t *testing.T) {
 	spec.Covers(t, "SC-A28", "G-SC-8")
 	c := newCluster(t, 16, func(c *cluster, _ *sim.Config[*packet]) {
@@ -196,8 +196,8 @@ func TestDeadInner(t *testing.T) {
 	}
 }
 
-// TestBulkMessages: G-SC-4, SC-36: with bulk data there are N-1 fetches more, each from the
-// parent, and a node forwards a request only when it has the data.
+// TestBulkMessages: G-SC-4, SC-36: bulk data adds N-1 fetches, each from the parent, and a node
+// forwards a request only when it has the data.
 func TestBulkMessages(t *testing.T) {
 	spec.Covers(t, "SC-36", "SC-A17", "G-SC-4")
 	const n = 14

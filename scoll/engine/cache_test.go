@@ -11,8 +11,9 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// quick steps the machine without checking its invariants, which take time in proportion to
-// the groups. It does not call t.Helper, which takes longer than a step.
+// quick steps the machine without checking its invariants, because that check takes time in
+// proportion to the number of groups. It does not call t.Helper, which takes longer than a
+// step.
 func (h *harness) quick(in Input) {
 	if in.ID == 0 {
 		in.ID = h.id
@@ -44,7 +45,7 @@ func (h *harness) oob(index, sequence uint64) (taken bool) {
 	return len(h.effects) == 1 && h.effects[0].Kind == CallPreRequest
 }
 
-// regular does so over a group that the root created, whose list rides on the request.
+// regular does the same over a group that the root created, whose list rides on the request.
 func (h *harness) regular(index, sequence uint64) (taken bool) {
 	r := h.header()
 	r.Group = wire.GroupID{Creator: h.members.NID(0), Incarnation: 7, Index: index, Digest: h.members.Digest()}
@@ -74,7 +75,7 @@ func (h *harness) end() bool {
 func (h *harness) ask(o Outgoing) (refused bool) {
 	o.Token, o.Service = 1, testService
 	h.id = 0
-	if _, err := h.m.Plan(&o, nil); err != nil { // NewRequest
+	if _, err := h.m.Plan(&o, nil); err != nil { // the check that NewRequest makes
 		return true
 	}
 	h.quick(Input{Kind: Broadcast, Broadcast: &o})
@@ -160,7 +161,7 @@ func TestLeastRecentlyUsed(t *testing.T) {
 	use(1, 2)
 	use(4, 1)
 	h.known(1, 3, 4)
-	h.oob(3, 2) // and goes on
+	h.oob(3, 2) // the request stays under way
 	first := h.id
 	use(5, 1)
 	use(6, 1)
@@ -211,7 +212,7 @@ func (h *harness) ours(index uint64) {
 	}
 }
 
-// known fails unless exactly these groups are in the table.
+// known fails unless exactly the given groups are in the table.
 func (h *harness) known(want ...uint64) {
 	h.t.Helper()
 	var got []uint64
@@ -293,12 +294,12 @@ func TestHeldGroups(t *testing.T) {
 	h.known(20, 21, 22)
 	release := h.m.HoldGroup(of(22), testService)
 	h.m.table.remove(h.m.table.groups[keyOf(of(22), testService)])
-	release() // of a group that has ended
+	release() // the group of this handle has ended
 	h.known(20, 21)
 }
 
-// TestStrangersKeepOut: a stranger that creates any number of groups displaces no group that
-// listed nodes use, but may displace one that is not in use any more.
+// TestStrangersKeepOut: a stranger that creates any number of groups does not displace groups
+// that listed nodes use, but may displace one that is no longer in use.
 func TestStrangersKeepOut(t *testing.T) {
 	spec.Covers(t, "SC-162")
 	h := listed(t, func(c *Config) { c.MaxGroups = 16 })
@@ -327,8 +328,8 @@ func TestStrangersKeepOut(t *testing.T) {
 	}
 }
 
-// TestStrangersOutOfBand: an out-of-band group that a stranger brought counts for strangers,
-// until another node uses it, too.
+// TestStrangersOutOfBand: an out-of-band group that a stranger's request created counts towards
+// the strangers' share until another node uses the group as well.
 func TestStrangersOutOfBand(t *testing.T) {
 	spec.Covers(t, "SC-162")
 	h := newHarness(t, 2, 1, func(c *Config) { c.MaxGroups = 16 })

@@ -9,8 +9,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// speaks changes a reply of a child into one in which its module answers in place of the
-// service.
+// speaks returns a change of a child's reply that makes it one of the child's module in place
+// of its service.
 func speaks(s wire.Status, carried ...[]byte) func(*wire.ReplyHeader, *Input) {
 	return func(r *wire.ReplyHeader, in *Input) {
 		in.Carried = slices.Concat(carried...)
@@ -19,15 +19,15 @@ func speaks(s wire.Status, carried ...[]byte) func(*wire.ReplyHeader, *Input) {
 	}
 }
 
-// carried is a message of a member that a reply carries.
+// carried returns a member's message as a reply of its parent carries it.
 func carried(rank, part int, last bool, payload string) []byte {
 	c := wire.Carried{Rank: uint32(rank), Part: uint8(part), Last: last, Size: uint32(len(payload))}
 	return append(c.AppendTo(nil), payload...)
 }
 
-// TestCarriedAnswers: G-SC-8, SC-160: the parent's service gets carried answers like those
-// of children, if they are valid: of members below the child, whole, each once, and of none
-// whose subtree the trailer has.
+// TestCarriedAnswers: G-SC-8, SC-160: the parent's service gets carried answers like answers of
+// children if they are valid: they are of members below the child, whole, each comes once, and
+// none is of a member in a subtree that the trailer lists.
 func TestCarriedAnswers(t *testing.T) {
 	spec.Covers(t, "SC-160", "G-SC-8")
 	const bad = "unpost0 child0:not understood"
@@ -62,7 +62,7 @@ func TestCarriedAnswers(t *testing.T) {
 		{"cut", []wire.Missing{own}, [][]byte{carried(6, 0, true, "a")[:12]}, bad},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newHarness(t, 8, 0, nil) // children 4, with 5, 6 and 7 below, 2 and 1
+			h := newHarness(t, 8, 0, nil) // children 4 (with 5, 6 and 7 below), 2 and 1
 			h.root(wire.OK)
 			h.childReplies(4, func(r *wire.ReplyHeader, in *Input) { ours(r, in); speaks(wire.EIO, tt.carried...)(r, in) }, tt.trailer...)
 			h.want(tt.want)
@@ -87,8 +87,8 @@ func TestCarriedAnswers(t *testing.T) {
 	h.want(bad)
 }
 
-// TestPassedOn: G-SC-8: the module passes on the answers that fit, in the order of ranks and
-// parts, and the trailer has the other members, once each.
+// TestPassedOn: G-SC-8: the module passes on as many answers as fit, in the order of ranks and
+// parts, and the trailer lists the other members, once each.
 func TestPassedOn(t *testing.T) {
 	spec.Covers(t, "G-SC-8")
 	answer := func(h *harness, rank int, payload string, missing ...wire.Missing) {
@@ -113,7 +113,7 @@ func TestPassedOn(t *testing.T) {
 		{"nothing but one who is named", 0, []wire.Missing{{Rank: 7, Status: wire.EPERM, Scope: wire.Node}}, nil, []wire.Missing{{Rank: 7, Status: wire.EPERM, Scope: wire.Node}, own, {Rank: 6, Status: wire.ELOST, Scope: wire.Node}, {Rank: 5, Status: wire.ELOST, Scope: wire.Subtree}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newHarness(t, 8, 4, nil) // children 6, with 7 below, and 5
+			h := newHarness(t, 8, 4, nil) // children 6 (with 7 below) and 5
 			h.admitted(func(r *wire.RequestHeader) { r.Carry = tt.carry })
 			h.step(Input{Kind: InPreRequest})
 			answer(h, 6, "six", tt.missing...)
@@ -142,8 +142,8 @@ func TestPassedOn(t *testing.T) {
 	}
 }
 
-// TestPassedOnOnce: G-SC-8: parts of an unfinished answer are neither passed on nor lost: the
-// child's subtree is missing.
+// TestPassedOnOnce: G-SC-8: if an answer is unfinished its parts are not passed on, and the
+// child's subtree is listed as missing.
 func TestPassedOnOnce(t *testing.T) {
 	spec.Covers(t, "G-SC-8")
 	five, seven := carried(5, 0, true, "five"), carried(7, 0, true, "7")
@@ -203,7 +203,7 @@ func (h *harness) returns() {
 	}
 }
 
-// TestReplyBelow: SC-133: a service can reply for its children alone. Then its member is
+// TestReplyBelow: SC-133: a service can reply for its children alone. Then its own member is
 // missing, with the error of incoming-request if there is one.
 func TestReplyBelow(t *testing.T) {
 	spec.Covers(t, "SC-133")
@@ -233,7 +233,7 @@ func TestRoomForCarried(t *testing.T) {
 	sends := func(shape wire.Tree, carry int) (sends []Effect) {
 		h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members, Tree: shape}})
 		h.group = h.find(Created).Group
-		h.m.table.groups[keyOf(h.group, testService)].complete = true // the list is too long to ride
+		h.m.table.groups[keyOf(h.group, testService)].complete = true // the list is fetched, because it is too long to ride on the request
 		h.step(Input{Kind: Broadcast, Broadcast: &Outgoing{Token: 2, Group: h.group, Service: testService, Carry: carry}})
 		return slices.DeleteFunc(slices.Clone(h.effects), func(e Effect) bool { return e.Kind != DoSend })
 	}

@@ -49,7 +49,7 @@ func (n *simNode) arrived(from sim.NodeID, p *packet, out *sim.Output[*packet]) 
 	}
 }
 
-// simFetch fetches data, one GET after the other.
+// simFetch fetches data by one GET after the other.
 type simFetch struct {
 	e     Effect
 	data  []byte
@@ -184,7 +184,7 @@ func (n *simNode) call(now time.Duration, e *Effect) {
 		w.replies++
 		switch {
 		case e.Status != wire.OK:
-			delete(w.got, e.Rank) // parts do not count without the last
+			delete(w.got, e.Rank) // without the last part the others do not count
 		case e.Passed:
 			w.take(e.Rank, n.part(e.Data))
 		case e.Length > 0:
@@ -214,7 +214,7 @@ func (n *simNode) call(now time.Duration, e *Effect) {
 	}
 }
 
-// runErrands ends the work of a late service.
+// runErrands completes the work of late services that is due.
 func (n *simNode) runErrands(now time.Duration) {
 	n.errands = slices.DeleteFunc(n.errands, func(e errand) bool {
 		if e.at > now {

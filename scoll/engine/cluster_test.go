@@ -18,14 +18,14 @@ import (
 
 const testService wire.ServiceID = 7
 
-// packet is a message between the bare machines of a cluster.
+// packet is a message between the machines of a cluster.
 type packet struct {
 	kind    string // "request", "reply", "get", "data"
 	bits    uint64
 	data    []byte
 	trailer []byte
 	payload []byte
-	from    uint64 // of a GET, and of the data that answer it
+	from    uint64 // of a GET, and of the data that answer it: the offset
 	size    uint64
 	id      RequestID
 	list    bool
@@ -35,34 +35,34 @@ type packet struct {
 type behaviour struct {
 	mute    bool        // never replies
 	deaf    bool        // incoming-request never returns
-	reject  wire.Status // from pre-request
-	fail    wire.Status // from incoming-request
-	parts   int         // of replies, above 1; with mute the last does not come
+	reject  wire.Status // pre-request returns it
+	fail    wire.Status // incoming-request returns it
+	parts   int         // the number of parts of a reply, if above 1; with mute the last part is not sent
 	timeout time.Duration
-	late    time.Duration // until incoming-request returns
-	think   time.Duration // from post-reply to the reply
-	below   bool          // replies for its children alone
+	late    time.Duration // how long incoming-request takes
+	think   time.Duration // the time from post-reply to the reply
+	below   bool          // the service replies for its children alone
 }
 
 // result is the result of a broadcast at its root.
 type result struct {
 	at       time.Duration
-	answered []int // nodes whose answer the service has
+	answered []int // nodes whose answers the root's service got
 	missing  []wire.Missing
 	busy     bool
-	calls    int // of incoming-reply
+	calls    int // calls of incoming-reply
 }
 
 // work is a request at a node, as its service sees it.
 type work struct {
 	children []tree.Child
-	got      map[int][]byte // by the rank whose answer it is
+	got      map[int][]byte // answers, by the rank of the member
 	payload  []byte
 	bulk     uint64
 	fetched  []byte // bulk data of this request
 	root     bool
 	replies  int
-	worked   bool // incoming-request has returned, or is not waited for
+	worked   bool // incoming-request has returned, or the service does not wait for it
 	posted   bool
 }
 
@@ -77,7 +77,7 @@ type simNode struct {
 	fetches     map[RequestID]*simFetch
 	exposed     map[uint64]packet
 	bits        map[RequestID][]uint64
-	ran         map[string]int // by payload
+	ran         map[string]int // how often each payload ran
 	preRuns     int
 	out         Output
 	queue       []Input
@@ -89,18 +89,18 @@ type simNode struct {
 	sends       int
 	news        sim.NodeID // a death that this node has not learned of yet
 	outs        int
-	errands     []errand // late services
+	errands     []errand // what late services still have to do
 	came        []byte   // the payload of the reply that arrived last
 }
 
-// errand is when a late service is done with a request, or replies.
+// errand is an event of a late service: it completes a request, or replies.
 type errand struct {
 	at      time.Duration
 	id      RequestID
 	replies bool
 }
 
-// cluster is bare machines in virtual time.
+// cluster is a set of machines in virtual time.
 type cluster struct {
 	t         *testing.T
 	net       *sim.Network[*packet]
@@ -108,8 +108,8 @@ type cluster struct {
 	members   *wire.Membership
 	cfg       Config
 	watch     bool
-	unchecked bool                // leaves out the invariants, which cost as much as there are requests
-	lateNews  map[sim.NodeID]bool // nodes that learn of deaths by command only
+	unchecked bool                // do not check invariants: the check takes time in proportion to the number of requests
+	lateNews  map[sim.NodeID]bool // nodes that learn of deaths only by a command of the test
 	service   func(id sim.NodeID) behaviour
 	parse     func([]byte) (*wire.Membership, error)
 	lists     map[*wire.Membership][]byte
@@ -225,8 +225,8 @@ func (n *simNode) command(text string) {
 		for _, id := range slices.Sorted(maps.Keys(n.work)) {
 			n.queue = append(n.queue, Input{Kind: Abort, ID: id})
 		}
-	case "lose": // what is fetched
-		for id := range n.fetches { // any order: there is one
+	case "lose": // what is being fetched
+		for id := range n.fetches { // any order: there is only one
 			delete(n.fetches, id)
 			n.queue = append(n.queue, Input{Kind: InFetched, ID: id, Status: wire.EIO})
 		}
@@ -237,7 +237,7 @@ func (n *simNode) command(text string) {
 	}
 }
 
-// create creates a group at a root, delayed or at once.
+// create creates a group at a root, delayed or immediately.
 func (c *cluster) create(root sim.NodeID, t wire.Tree, now bool) wire.GroupID {
 	c.t.Helper()
 	n := c.nodes[root]

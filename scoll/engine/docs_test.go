@@ -19,8 +19,8 @@ var update = flag.Bool("update", false, "write the table of docs/collectives.md 
 
 var document = filepath.Join("..", "..", "docs", "collectives.md")
 
-// TestDocumentTimeouts: the table of timeouts is what the code waits for
-// (SC-141, SC-A8). -update writes it anew.
+// TestDocumentTimeouts: the table of timeouts in the document has the times that the code waits
+// for (SC-141, SC-A8). The flag -update rewrites it.
 func TestDocumentTimeouts(t *testing.T) {
 	spec.Covers(t, "SC-141", "SC-A8")
 	var b strings.Builder

@@ -9,8 +9,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestRefused: SC-60, SC-61, SC-63, SC-64, SC-12, SC-81, SC-87 and SC-160:
-// what is not taken is answered with its status and counted, and no callback is called.
+// TestRefused: SC-60, SC-61, SC-63, SC-64, SC-12, SC-81, SC-87 and SC-160: a message that is
+// not accepted is answered with its status and counted, and no callback is called.
 func TestRefused(t *testing.T) {
 	spec.Covers(t, "SC-12", "SC-60", "SC-61", "SC-63", "SC-64", "SC-81", "SC-87", "SC-160")
 	for _, c := range []struct {
@@ -76,8 +76,8 @@ func TestUnregistered(t *testing.T) {
 	}
 }
 
-// TestUnknownGroup: SC-81: without the list a group must be known; with it the group is
-// created, once.
+// TestUnknownGroup: SC-81: a request without a list is refused if its group is unknown. A
+// request with a list creates the group, once.
 func TestUnknownGroup(t *testing.T) {
 	spec.Covers(t, "SC-81")
 	h := newHarness(t, 8, 4, nil)
@@ -92,8 +92,8 @@ func TestUnknownGroup(t *testing.T) {
 	h.want("pre")
 }
 
-// TestReplay: SC-A2, SC-160: the same request again is dropped without an
-// answer, which would end the parent's wait.
+// TestReplay: SC-A2, SC-160: a repeated request is dropped. It gets no answer, because an
+// answer would end the parent's wait.
 func TestReplay(t *testing.T) {
 	spec.Covers(t, "SC-160", "SC-A2")
 	h := newHarness(t, 8, 4, nil)
@@ -108,8 +108,8 @@ func TestReplay(t *testing.T) {
 	h.want("send0 send1 incoming")
 }
 
-// TestRejected: SC-66, SC-67, SC-71 and SC-A19: an error of pre-request stands for the
-// subtree; children get nothing, and the handle has ended.
+// TestRejected: SC-66, SC-67, SC-71 and SC-A19: if pre-request returns an error, this is the
+// answer for the subtree: children get no request, and the request's handle has ended.
 func TestRejected(t *testing.T) {
 	spec.Covers(t, "SC-66", "SC-67", "SC-71", "SC-A19")
 	h := newHarness(t, 8, 4, nil)
@@ -124,8 +124,8 @@ func TestRejected(t *testing.T) {
 	h.one("late", h.m.Stats().Late)
 }
 
-// TestParentLearns: SC-61, SC-62, SC-139: an error of a child's module comes to the service,
-// with its scope, and goes up in the trailer.
+// TestParentLearns: SC-61, SC-62, SC-139: an error of a child's module is passed to the
+// service, with its scope, and goes up the tree in the trailer.
 func TestParentLearns(t *testing.T) {
 	spec.Covers(t, "SC-61", "SC-62", "SC-139")
 	h := newHarness(t, 8, 0, nil)
@@ -168,11 +168,11 @@ func (h *harness) begin(want wire.Status, o Outgoing) {
 	h.step(Input{Kind: InIncoming})
 }
 
-// ours changes a reply of the harness to one for a broadcast of this node.
+// ours changes a child's reply of the harness to the reply for a broadcast of this node.
 func ours(r *wire.ReplyHeader, _ *Input) { r.RootIncarnation = 5 }
 
-// TestBadReplies: a child that answers twice, for another's broadcast, with
-// nonsense or more than its buffer.
+// TestBadReplies: replies of a child are refused if it answers twice, for a broadcast of
+// another root, with malformed data, or with more than its buffer holds.
 func TestBadReplies(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -210,7 +210,7 @@ func TestBadReplies(t *testing.T) {
 	}
 }
 
-// TestTwice: of a child that answers twice the first answer counts.
+// TestTwice: if a child answers twice the first answer counts.
 func TestTwice(t *testing.T) {
 	h := newHarness(t, 8, 0, nil)
 	h.root(wire.OK)
@@ -221,8 +221,8 @@ func TestTwice(t *testing.T) {
 	h.one("late", h.m.Stats().Late)
 }
 
-// TestPartsInAnyOrder: SC-54: parts may overtake each other; the child is done
-// with the last of them.
+// TestPartsInAnyOrder: SC-54: the parts of a reply may overtake each other; the child has
+// answered when the last part and all before it are there.
 func TestPartsInAnyOrder(t *testing.T) {
 	spec.Covers(t, "SC-54")
 	part := func(n uint32, last bool) func(*wire.ReplyHeader, *Input) {

@@ -8,11 +8,11 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestMissingOnce: SC-A27: a child whose last part came, with a trailer, and whose first part
-// did not, is missing with all members below, each once.
+// TestMissingOnce: SC-A27: the last part of a child's answer came, with a trailer, and its
+// first part did not. The child is missing with all members below, each of them once.
 func TestMissingOnce(t *testing.T) {
 	spec.Covers(t, "SC-A27")
-	h := newHarness(t, 8, 4, nil) // children 6, with 7 below, and 5
+	h := newHarness(t, 8, 4, nil) // children 6 (with 7 below) and 5
 	h.running(nil)
 	h.childReplies(6, func(r *wire.ReplyHeader, _ *Input) { r.Part = 1 }, wire.Missing{Rank: 7, Status: wire.EIO, Scope: wire.Node})
 	h.step(Input{Kind: InReply, Child: 0})
@@ -29,14 +29,15 @@ func TestMissingOnce(t *testing.T) {
 	}
 }
 
-// TestOverdueOnce: SC-A28: the same, if the module answers meanwhile.
+// TestOverdueOnce: SC-A28: each member is missing once, too, if the module answers in place of
+// the service meanwhile.
 func TestOverdueOnce(t *testing.T) {
 	spec.Covers(t, "SC-A28")
 	h := newHarness(t, 8, 4, nil)
 	h.admitted(nil)
 	h.step(Input{Kind: InPreRequest})
 	h.childReplies(6, func(r *wire.ReplyHeader, _ *Input) { r.Part = 1 }, wire.Missing{Rank: 7, Status: wire.EIO, Scope: wire.Node})
-	h.m.requests.slots[0].children[0].at += time.Hour // its timeout is not what ends it
+	h.m.requests.slots[0].children[0].at += time.Hour // so that it does not end by the child's timeout
 	for len(h.effects) == 0 || h.effects[0].Kind != DoReply {
 		h.advance()
 	}
@@ -51,10 +52,10 @@ func TestOverdueOnce(t *testing.T) {
 	}
 }
 
-// TestSaidTwice: SC-160: the root reports a member once, whatever a child sends.
+// TestSaidTwice: SC-160: the root lists a missing member once, whatever a child sends.
 func TestSaidTwice(t *testing.T) {
 	spec.Covers(t, "SC-160")
-	h := newHarness(t, 4, 0, nil) // children 2, with 3 below, and 1
+	h := newHarness(t, 4, 0, nil) // children 2 (with 3 below) and 1
 	h.root(wire.OK)
 	h.childReplies(1, ours)
 	h.step(Input{Kind: InReply, Child: 1})
@@ -66,8 +67,7 @@ func TestSaidTwice(t *testing.T) {
 	}
 }
 
-// TestSixtyFourParts: SC-54: the last number among the parts of a reply is reserved for the
-// last part.
+// TestSixtyFourParts: SC-54: the highest part number of a reply is reserved for the last part.
 func TestSixtyFourParts(t *testing.T) {
 	spec.Covers(t, "SC-54")
 	h := newHarness(t, 2, 1, nil)
@@ -86,8 +86,8 @@ func TestSixtyFourParts(t *testing.T) {
 	}
 }
 
-// TestLongTrailer: SC-A27, SC-160: a long list of missing members is taken if it has each
-// once, and quickly whatever it has and whatever the tree is.
+// TestLongTrailer: SC-A27, SC-160: a long trailer of missing members is accepted if it lists
+// each of them once. Parsing takes little time for any trailer and any tree.
 func TestLongTrailer(t *testing.T) {
 	spec.Covers(t, "SC-160", "SC-A27")
 	const n = 30_000
@@ -108,7 +108,7 @@ func TestLongTrailer(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHarness(t, n, 0, nil)
 			h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members, Tree: wire.Tree{Type: wire.KAry, K: 1}}})
-			h.m.table.list[0].complete = true // the list is too long to ride
+			h.m.table.list[0].complete = true // the list is fetched, because it is too long to ride on the request
 			h.m.cfg.MaxTimeout = 24 * time.Hour
 			h.group = h.find(Created).Group
 			h.begin(wire.OK, Outgoing{})

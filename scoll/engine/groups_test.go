@@ -10,8 +10,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestPiggyback: SC-17, SC-A11, SC-22 and SC-91: the list rides on broadcasts until one was
-// answered by all members; lists of out-of-band groups never do.
+// TestPiggyback: SC-17, SC-A11, SC-22 and SC-91: the list rides on broadcasts until all members
+// have answered one; lists of out-of-band groups never ride.
 func TestPiggyback(t *testing.T) {
 	spec.Covers(t, "SC-17", "SC-22", "SC-91", "SC-A11")
 	var lists, sizes []int
@@ -96,8 +96,8 @@ func TestLargeGroup(t *testing.T) {
 	}
 }
 
-// TestFailedCreation: SC-18 and SC-A15: a member that is down fails an immediate
-// creation, and those that were reached are told that the group is gone.
+// TestFailedCreation: SC-18 and SC-A15: an immediate creation fails if a member is down, and
+// the members that were reached are told that the group is gone.
 func TestFailedCreation(t *testing.T) {
 	spec.Covers(t, "SC-18", "SC-A15")
 	c := newCluster(t, 8, nil)
@@ -115,8 +115,8 @@ func TestFailedCreation(t *testing.T) {
 	}
 }
 
-// TestSlowCreation: SC-96, SC-100: members may take a while to read a list, or to forget a
-// group, and are not given up for that.
+// TestSlowCreation: SC-96, SC-100: members may take a while to read a list, or to remove a
+// group, and are not given up because of that.
 func TestSlowCreation(t *testing.T) {
 	spec.Covers(t, "SC-96", "SC-100")
 	c := newCluster(t, 8, nil)
@@ -139,7 +139,8 @@ func TestSlowCreation(t *testing.T) {
 	}
 }
 
-// TestDestroy: SC-100: the destruction is a broadcast without payload, with the flag.
+// TestDestroy: SC-100: a group is destroyed by a broadcast without payload that has the flag
+// Last.
 func TestDestroy(t *testing.T) {
 	spec.Covers(t, "SC-100")
 	c := newCluster(t, 8, nil)
@@ -165,8 +166,9 @@ func TestDestroy(t *testing.T) {
 	}
 }
 
-// TestOutOfBandMismatch: SC-93, SC-A10, SC-88: with another membership the service is asked
-// once more, then the request is refused, not forwarded.
+// TestOutOfBandMismatch: SC-93, SC-A10, SC-88: if a request's membership differs from what the
+// service returned, the service is asked once more. If it still differs the request is refused
+// and not forwarded.
 func TestOutOfBandMismatch(t *testing.T) {
 	spec.Covers(t, "SC-88", "SC-92", "SC-93", "SC-94", "SC-A10")
 	h := newHarness(t, 8, 4, nil)
@@ -188,10 +190,10 @@ func TestOutOfBandMismatch(t *testing.T) {
 	}
 	h.admitted(oob)
 	h.step(Input{Kind: InMapped, Members: other})
-	h.step(Input{Kind: InMapped, Members: h.members}) // it has just changed
+	h.step(Input{Kind: InMapped, Members: h.members}) // the service's membership has just changed
 	h.want("pre")
 	h.admitted(func(r *wire.RequestHeader) { oob(r); r.Sequence, r.First = 2, 2 })
-	h.want("pre") // SC-92: it is known now
+	h.want("pre") // SC-92: the group is known now
 	h.step(Input{Kind: Register, Service: testService})
 	h.admitted(func(r *wire.RequestHeader) { oob(r); r.Sequence, r.First = 3, 3 })
 	if h.refusal().Status != wire.ENOTSUP {
@@ -243,8 +245,8 @@ func TestDeathEndsCreation(t *testing.T) {
 	}
 }
 
-// TestPiggybackAfterLive: SC-A11, SC-97: after a broadcast to the live members not all know
-// the group, so that the next one has the list, too.
+// TestPiggybackAfterLive: SC-A11, SC-97: a broadcast to the live members does not make the
+// group known to all members, so that the list rides on the next one as well.
 func TestPiggybackAfterLive(t *testing.T) {
 	spec.Covers(t, "SC-97", "SC-A11")
 	h := newHarness(t, 3, 0, nil)

@@ -19,7 +19,7 @@ var effectNames = [...]string{
 	WarnAhead: "ahead",
 }
 
-// harness steps one machine with the messages of the protocol.
+// harness steps one machine. Its methods deliver messages, and compare effects as words.
 type harness struct {
 	t       *testing.T
 	m       *Machine
@@ -31,9 +31,9 @@ type harness struct {
 	effects []Effect // of the latest step
 	group   wire.GroupID
 	id      RequestID // of the latest request
-	bits    uint64    // for its children's replies
-	words   uint64    // of holding
-	many    bool      // requests: looking at all of them in each step takes too long
+	bits    uint64    // match bits for the replies of its children
+	words   uint64    // the number of Hold messages delivered so far
+	many    bool      // there are many requests, and checking all of them in each step takes too long
 }
 
 const (
@@ -115,7 +115,7 @@ func (h *harness) find(k EffectKind) Effect {
 	return h.effects[i]
 }
 
-// header returns the header of a broadcast of member 0 to all.
+// header returns the header of a broadcast of member 0 to all members.
 func (h *harness) header() wire.RequestHeader {
 	return wire.RequestHeader{
 		ReplyBits: 77, Sequence: 1, RootIncarnation: 7, Service: testService, Group: h.group, Tree: wire.Tree{Type: wire.KNomial, K: 2},
@@ -219,7 +219,7 @@ func (h *harness) advance() {
 	h.step(Input{})
 }
 
-// leave answers and ends the request.
+// leave makes the service answer, and ends the request.
 func (h *harness) leave() {
 	h.t.Helper()
 	h.step(Input{Kind: Answer, Final: true, Size: 3})

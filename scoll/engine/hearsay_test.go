@@ -24,8 +24,8 @@ func (h *harness) from(rank int, change func(*wire.RequestHeader)) {
 // 7 in a K-ary tree from member 4.
 func forged(r *wire.RequestHeader) { r.Tree, r.Root = wire.Tree{Type: wire.KAry, K: 2}, 4 }
 
-// honest has the broadcast of a number of two roots arrive at member 7 on their true
-// way, through member 6, and fails unless both are taken.
+// honest delivers the next broadcasts of two roots to member 7 on their true way, through
+// member 6, and fails unless both are accepted.
 func (h *harness) honest(sequence uint64, what string) {
 	h.t.Helper()
 	for _, root := range []uint32{0, 4} {
@@ -49,12 +49,12 @@ func (h *harness) reboot() {
 	h.step(Input{Kind: Register, Service: testService, OOB: true})
 }
 
-// TestForgedIncarnation: an incarnation of the root or of the group's creator that another
-// member forges in a request does not lock these out, whether the victim knows them or not,
-// nor after its restart.
+// TestForgedIncarnation: another member forges in a request an incarnation of the root, or of
+// the group's creator. This does not lock these nodes out, whether the victim knows them or
+// not, nor after the victim's restart.
 func TestForgedIncarnation(t *testing.T) {
 	spec.Covers(t, "SC-164")
-	near := uint64(IncarnationSlack) // the highest that is not refused at once, or so
+	near := uint64(IncarnationSlack) // close to the highest incarnation that is not refused at once
 	for _, incarnation := range []uint64{0, 8, near, math.MaxUint64 - 1, math.MaxUint64} {
 		for name, forge := range map[string]func(*wire.RequestHeader){
 			"the root":    func(r *wire.RequestHeader) { r.RootIncarnation = incarnation },
@@ -87,8 +87,9 @@ func TestForgedIncarnation(t *testing.T) {
 	}
 }
 
-// TestHearsayEndsNothing: a later incarnation that another node tells counts for that request
-// alone, and the groups of earlier ones stay until the owner confirms it.
+// TestHearsayEndsNothing: if another node's request names a later incarnation of a node, this
+// counts for that request alone. The groups of earlier incarnations stay until the node itself
+// confirms the later one.
 func TestHearsayEndsNothing(t *testing.T) {
 	spec.Covers(t, "SC-164")
 	for _, test := range []struct {
@@ -121,7 +122,7 @@ func TestHearsayEndsNothing(t *testing.T) {
 	}
 	h := newHarness(t, 8, 7, nil)
 	h.honest(1, "nothing")
-	for rank := range 7 { // answers to no question
+	for rank := range 7 { // answers without a question
 		answer := wire.Identity{Nonce: uint64(rank), Incarnation: math.MaxUint64, Kind: wire.Tell}
 		h.step(Input{Kind: Arrival, From: h.members.NID(rank), Data: answer.AppendTo(nil)})
 	}
@@ -142,8 +143,8 @@ func (h *harness) asked(within time.Duration) {
 	}
 }
 
-// TestStolenNID: a node that used the root's NID for a while, with an incarnation that
-// the clock allows, keeps the root out for one round trip: the root is asked.
+// TestStolenNID: another node used the root's NID for a while, with an incarnation that the
+// clock allows. It keeps the root out for one round trip only: then the root has been asked.
 func TestStolenNID(t *testing.T) {
 	h := newHarness(t, 8, 4, nil)
 	h.admitted(func(r *wire.RequestHeader) { r.RootIncarnation, r.Group.Incarnation = 1<<40, 1<<40 })
@@ -158,8 +159,8 @@ func TestStolenNID(t *testing.T) {
 	h.want("pre")
 }
 
-// TestQuestions: this node asks each node once at a time, few in all, and again when no
-// answer has come.
+// TestQuestions: this node asks each node at most once at a time, few nodes in all, and again
+// if no answer has come.
 func TestQuestions(t *testing.T) {
 	h := newHarness(t, 8, 7, nil)
 	asks := func(incarnation uint64) bool {
@@ -216,13 +217,14 @@ func TestOwnGroupForged(t *testing.T) {
 	h.want("created")
 }
 
-// extremes are values of a field of a message: its position and length in bytes.
+// extremes calls put with copies of a message in which a field has extreme values. The field
+// has size bytes and begins at offset at.
 func extremes(b []byte, at, size int, put func([]byte)) {
 	for _, value := range []uint64{0, 1, math.MaxUint64, math.MaxUint64 - 1, math.MaxUint64 >> 1, 1 << 63} {
 		changed := append([]byte(nil), b...)
 		var word [8]byte
 		binary.LittleEndian.PutUint64(word[:], value)
-		if value == 1<<63 || value == math.MaxUint64>>1 { // the highest bits of shorter fields
+		if value == 1<<63 || value == math.MaxUint64>>1 { // the highest bit of shorter fields
 			binary.LittleEndian.PutUint64(word[:], value>>(64-8*min(size, 8)))
 		}
 		copy(changed[at:at+size], word[:])
@@ -268,7 +270,7 @@ func TestExtremeRequests(t *testing.T) {
 	}
 }
 
-// drain lets the time of all requests pass; all callbacks return.
+// drain lets so much time pass that all requests end; all callbacks return.
 func (h *harness) drain() {
 	h.t.Helper()
 	for rounds := 0; h.m.requests.active > 0; rounds++ {

@@ -12,13 +12,13 @@ import (
 
 const testHold = 250 * time.Millisecond
 
-// crowded returns the machine of member 4 of 8, with so many slots.
+// crowded returns the machine of member 4 of 8, which has the given number of slots.
 func crowded(t *testing.T, slots int) *harness {
 	t.Helper()
 	return newHarness(t, 8, 4, func(c *Config) { c.MaxActive = slots })
 }
 
-// another delivers the request of a sequence, which may be held for a while.
+// another delivers the request with a sequence number, which may be held for a while.
 func (h *harness) another(sequence uint64, change func(*wire.RequestHeader)) {
 	h.t.Helper()
 	h.id = 0
@@ -30,8 +30,8 @@ func (h *harness) another(sequence uint64, change func(*wire.RequestHeader)) {
 	})
 }
 
-// ofRoot delivers a request of another root, which is the parent of this node; for root 3 this
-// node is a leaf.
+// ofRoot delivers a request of another root, which is also this node's parent. In the tree of
+// root 3 this node is a leaf.
 func (h *harness) ofRoot(root int, sequence uint64) {
 	h.t.Helper()
 	r := h.header()
@@ -40,7 +40,7 @@ func (h *harness) ofRoot(root int, sequence uint64) {
 	h.deliver(root, r, true, "payload")
 }
 
-// word returns the Hold of the latest step.
+// word returns the Hold message that the latest step sends.
 func (h *harness) word() wire.Hold {
 	h.t.Helper()
 	e := h.find(DoTell)
@@ -51,7 +51,7 @@ func (h *harness) word() wire.Hold {
 	return w
 }
 
-// say delivers a Hold of a child about the latest request.
+// say delivers a Hold message of a child about the latest request.
 func (h *harness) say(rank int, held bool) {
 	h.t.Helper()
 	h.words++
@@ -66,8 +66,8 @@ func (h *harness) refusedAs(want wire.Status) {
 	}
 }
 
-// TestHeld: SC-A30: requests beyond MaxActive are held, the parent is told, and the time of
-// the service begins when there is a slot.
+// TestHeld: SC-A30: requests beyond MaxActive are held, and the parent is told. The time of the
+// service begins when the request gets a slot.
 func TestHeld(t *testing.T) {
 	spec.Covers(t, "SC-161", "SC-A30")
 	h := crowded(t, 1)
@@ -92,8 +92,8 @@ func TestHeld(t *testing.T) {
 	h.want("send0 send1 incoming")
 }
 
-// TestHeldTooLong: a held request that gets no slot is refused, in time for the parent, for
-// the whole subtree, and does not run later.
+// TestHeldTooLong: a held request that gets no slot in time is refused for the whole subtree,
+// before the parent gives up, and does not run later.
 func TestHeldTooLong(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := crowded(t, 1)
@@ -111,9 +111,9 @@ func TestHeldTooLong(t *testing.T) {
 	h.want("refuse free")
 }
 
-// TestHeldByOld: a parent of an earlier version, which does not understand Hold, gets none, and
-// gets its answer within its T: a refusal if there is no slot in that time; otherwise the
-// service has the rest of it.
+// TestHeldByOld: a parent of an earlier version, which does not understand Hold, gets no Hold
+// message, and gets its answer within its T: a refusal if there is no slot in that time;
+// otherwise the service has the rest of that time.
 func TestHeldByOld(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	old := func(r *wire.RequestHeader) { r.Hold = 0 }
@@ -147,9 +147,9 @@ func TestHeldOrder(t *testing.T) {
 		h.another(sequence, nil)
 	}
 	header := h.header()
-	header.Root, header.RootIncarnation, header.Hold = 2, 72, testHold // this node is 2 below: two levels
+	header.Root, header.RootIncarnation, header.Hold = 2, 72, testHold // in the tree of root 2 this node has two levels below
 	h.deliver(2, header, true, "payload")
-	h.want("pre") // it has fewer levels than what has the place
+	h.want("pre") // it has fewer levels below than the request that has the slot
 	other := h.id
 	var order []uint64
 	for range 4 {
@@ -167,8 +167,8 @@ func TestHeldOrder(t *testing.T) {
 }
 
 // TestLeavesGoOn: two members that are each other's child in the trees of two roots do not
-// deadlock: one request beyond MaxActive gets a slot if it has fewer levels below than all
-// requests with slots.
+// deadlock: one request beyond MaxActive gets a slot if this node has fewer levels below in its
+// tree than in those of all requests with slots.
 func TestLeavesGoOn(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := crowded(t, 1)
@@ -184,8 +184,8 @@ func TestLeavesGoOn(t *testing.T) {
 	}
 }
 
-// TestHeldBelow: if a child, or a node below it, holds the request, this node waits for it, and
-// so does its parent; the timeouts of both begin when there is a slot.
+// TestHeldBelow: if a child, or a node below it, holds the request, this node and its parent
+// wait; their timeouts begin when the request gets its slot.
 func TestHeldBelow(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := crowded(t, 9)
@@ -194,7 +194,7 @@ func TestHeldBelow(t *testing.T) {
 	h.want("send0 send1 incoming")
 	sent, r := h.now, h.header()
 	r.Hold = testHold
-	h.childReplies(5, nil) // the leaf
+	h.childReplies(5, nil) // 5 is a leaf
 	h.now += childTimeout(&r, 2, 0) - 1
 	h.say(6, true)
 	if h.want("tell-1"); !h.word().Held {
@@ -237,9 +237,9 @@ func TestHeldChildAnswers(t *testing.T) {
 	}
 }
 
-// TestHeldForEver: a child that never stops to claim that it holds the request is given up
-// after T plus the time for which members may hold it, and its Hold messages are relayed at
-// most once for each node below it.
+// TestHeldForEver: a child that claims without end that it holds the request is given up after
+// T plus the longest time for which members may hold it. At most one of its Hold messages is
+// relayed for each node below it.
 func TestHeldForEver(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := crowded(t, 9)
@@ -286,16 +286,16 @@ func TestHoldOvertaken(t *testing.T) {
 	h.another(1, nil)
 	h.step(Input{Kind: InPreRequest})
 	h.words = 1
-	h.say(6, false) // the second
+	h.say(6, false) // the second message arrives first
 	h.words = 0
-	h.say(6, true) // the first
+	h.say(6, true) // then the first one
 	if h.want(""); h.m.requests.get(h.id).heldBelow {
 		t.Error("held for ever")
 	}
 }
 
-// TestForgedHold: Hold messages of other nodes than children, about requests that do not wait,
-// unsigned, or malformed, change nothing.
+// TestForgedHold: a Hold message changes nothing if it is not from a child, is about a request
+// that is not waiting, is unsigned, or is malformed.
 func TestForgedHold(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := crowded(t, 9)
@@ -313,7 +313,7 @@ func TestForgedHold(t *testing.T) {
 	say(3, wire.Hold{ReplyBits: h.bits, Number: 1, Held: true}, false)
 	say(7, wire.Hold{ReplyBits: h.bits, Number: 1, Held: true}, false)
 	say(6, wire.Hold{ReplyBits: h.bits + 2, Number: 1, Held: true}, false)
-	say(6, wire.Hold{ReplyBits: h.bits, Number: 1, Held: true, Signed: true}, true) // without the code
+	say(6, wire.Hold{ReplyBits: h.bits, Number: 1, Held: true, Signed: true}, true) // signed according to its flags, but without a code
 	say(6, wire.Hold{ReplyBits: h.bits, Number: 1, Held: true}, true)
 	b := (&wire.Hold{ReplyBits: h.bits, Number: 1, Held: true}).AppendTo(nil)
 	h.step(Input{Kind: Arrival, From: h.members.NID(6), Data: append(b, 0)})
@@ -328,11 +328,11 @@ func TestForgedHold(t *testing.T) {
 	h.another(1, func(r *wire.RequestHeader) { r.Hold = 0 })
 	h.step(Input{Kind: InPreRequest})
 	h.say(6, true)
-	h.want("") // it was not asked to say so
+	h.want("") // the request does not ask for Hold messages
 }
 
-// TestHoldingUntold: a Hold that cannot be sent is retried, with the state of that time, until
-// the request is over.
+// TestHoldingUntold: a Hold message that cannot be sent is sent again, with the state at that
+// time, until the request has ended.
 func TestHoldingUntold(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := crowded(t, 1)
@@ -359,7 +359,7 @@ func TestHoldingUntold(t *testing.T) {
 }
 
 // TestHeldShares: SC-156: one node can use three quarters of what may be held, in requests and
-// in bytes, strangers together a quarter, and other nodes still have room then.
+// in bytes, and strangers together a quarter. Other nodes still have room.
 func TestHeldShares(t *testing.T) {
 	spec.Covers(t, "SC-156", "SC-161")
 	for name, c := range map[string]struct{ slots, payload int }{"requests": {4, 0}, "bytes": {1024, 3000}} {
@@ -402,13 +402,13 @@ func TestHeldShares(t *testing.T) {
 }
 
 // TestWaiting: broadcasts of this node beyond the window wait, in order. They can be aborted
-// unsent, and are sent when others are over.
+// before they are sent, and are sent when others have ended.
 func TestWaiting(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := newHarness(t, 2, 0, nil)
 	h.root(wire.OK)
 	g := h.m.table.list[0]
-	g.pace = pace{size: 1, credit: -10, until: 1} // which does not grow meanwhile
+	g.pace = pace{size: 1, credit: -10, until: 1} // a window of one broadcast that does not grow during the test
 	first := h.id
 	var waiting []RequestID
 	for range 3 {
@@ -445,8 +445,8 @@ func TestWaiting(t *testing.T) {
 	h.begin(wire.EBUSY, Outgoing{})
 }
 
-// TestWaitingGroupGone: SC-101: a broadcast that waits when its group ends, because the group's
-// creator died, is not sent: if the group comes back, members would take it for a later one.
+// TestWaitingGroupGone: SC-101: a group ends because its creator died, while a broadcast waits.
+// The broadcast is not sent: if the group comes back, members would take it for a later one.
 func TestWaitingGroupGone(t *testing.T) {
 	spec.Covers(t, "SC-101")
 	h := newHarness(t, 2, 1, nil)
@@ -471,7 +471,7 @@ func TestWaitingGroupGone(t *testing.T) {
 	h.want("post:no such group")
 }
 
-// TestPace: the window halves once for all broadcasts under way, and grows again.
+// TestPace: the window is halved once for all broadcasts that are under way, and grows again.
 func TestPace(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	var p pace
@@ -504,8 +504,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestSlowed: a root halves its window when a child tells that a member holds a broadcast, or
-// a member is missing because it was busy.
+// TestSlowed: a root halves its window when a child reports that a member holds a broadcast, or
+// when a member is missing because it was busy.
 func TestSlowed(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := newHarness(t, 2, 0, nil)

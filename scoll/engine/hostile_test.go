@@ -11,8 +11,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestHostile: SC-160: whatever messages are forged, machines keep their invariants, every
-// broadcast ends, and no state is left.
+// TestHostile: SC-160: whatever messages are forged, the machines keep their invariants, every
+// broadcast ends, and no state remains.
 func TestHostile(t *testing.T) {
 	spec.Covers(t, "SC-160")
 	var met Stats

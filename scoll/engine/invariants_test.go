@@ -2,7 +2,8 @@ package engine
 
 import "fmt"
 
-// invariants checks what holds after every step.
+// invariants returns an error if an invariant of the machine does not hold. It is called after
+// every step.
 func (m *Machine) invariants() error {
 	others, admitted, active, lists := 0, 0, 0, uint64(0)
 	inFlight := make(map[*group]int)
@@ -63,7 +64,7 @@ func (m *Machine) invariants() error {
 	return nil
 }
 
-// invariants checks that exactly those groups can be displaced that do not have to stay.
+// invariants checks that a group can be displaced exactly if nothing uses it.
 func (t *table) invariants() error {
 	queues := []*queue{&t.cache.ours}
 	for _, h := range t.cache.holders {
@@ -119,7 +120,7 @@ func (s *shares) invariants(active, waiting, groups int, fetch uint64) error {
 	return nil
 }
 
-// invariants compares lines with the requests that are held.
+// invariants compares the queues with the requests that are held.
 func (p *admission) invariants(admitted int, all []*request) error {
 	lines, waiting := 0, 0
 	for _, r := range all {

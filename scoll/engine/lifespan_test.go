@@ -11,7 +11,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// next delivers the broadcast of a number over the group that is known.
+// next delivers the broadcast with a sequence number over the known group.
 func (h *harness) next(sequence uint64, flags wire.Flags) {
 	h.t.Helper()
 	header := h.header()
@@ -19,9 +19,9 @@ func (h *harness) next(sequence uint64, flags wire.Flags) {
 	h.deliver(h.parent(), header, false, "")
 }
 
-// TestLast: SC-99, SC-A12 and SC-84: the flag ends the group when the answer
-// was delivered and earlier requests are over; a late message finds a
-// tombstone, with a list too.
+// TestLast: SC-99, SC-A12 and SC-84: a request with the flag Last ends the group when its
+// answer has been delivered and earlier requests have ended. A late message finds a tombstone,
+// even if the list rides on it.
 func TestLast(t *testing.T) {
 	spec.Covers(t, "SC-84", "SC-99", "SC-A12")
 	h := newHarness(t, 8, 7, nil)
@@ -46,10 +46,10 @@ func TestLast(t *testing.T) {
 		if h.refusal().Status != wire.ENOGROUP {
 			t.Errorf("a late message: %v", h.refusal().Status)
 		}
-		h.admitted(nil) // with the list
+		h.admitted(nil) // the list rides on the request
 		h.want("refuse")
 	}
-	h.advance() // the tombstone goes
+	h.advance() // the tombstone expires
 	if len(h.m.table.tombstones.of) != 0 || h.now < 2*time.Minute {
 		t.Errorf("tombstones: %d at %v", len(h.m.table.tombstones.of), h.now)
 	}
@@ -64,7 +64,7 @@ func TestLastOutOfBand(t *testing.T) {
 	o := Outgoing{Members: c.members, Flags: wire.FlagOOB | wire.FlagLast, Payload: []byte("last")}
 	group := wire.GroupID{Index: 5}
 	c.run(0)
-	c.nodes[2].service.reject = wire.EBUSY // and so does not forget it
+	c.nodes[2].service.reject = wire.EBUSY // it refuses the last broadcast, and so keeps the group
 	c.want(c.broadcast(0, group, Outgoing{Members: c.members, Flags: wire.FlagOOB}), 0, 2, 3)
 	c.nodes[2].service.reject = wire.OK
 	c.want(c.broadcast(0, group, o), 0)
@@ -74,14 +74,14 @@ func TestLastOutOfBand(t *testing.T) {
 		}
 	}
 	c.want(c.broadcast(0, group, Outgoing{Members: c.members, Flags: wire.FlagOOB}), 0)
-	c.nodes[4].service.reject = wire.EBUSY // 5, 6 and 7 do not get the last one
+	c.nodes[4].service.reject = wire.EBUSY // 5, 6 and 7 do not get the last broadcast
 	c.want(c.broadcast(0, group, o), 0, 4, 5, 6, 7)
 	c.nodes[4].service.reject = wire.OK
 	c.want(c.broadcast(0, group, Outgoing{Members: c.members, Flags: wire.FlagOOB}), 0)
 }
 
 // TestLastOutOfBandInUse: SC-A12: the last broadcast over an out-of-band group does not affect
-// another one that is under way.
+// another broadcast that is under way.
 func TestLastOutOfBandInUse(t *testing.T) {
 	spec.Covers(t, "SC-A12")
 	h := newHarness(t, 8, 7, nil)
@@ -96,7 +96,7 @@ func TestLastOutOfBandInUse(t *testing.T) {
 		}
 		h.want("pre")
 	}
-	h.step(Input{Kind: InPreRequest}) // of the last
+	h.step(Input{Kind: InPreRequest}) // of the last broadcast
 	h.step(Input{Kind: InIncoming})
 	h.leave()
 	if len(h.m.table.list) != 1 {
@@ -104,8 +104,8 @@ func TestLastOutOfBandInUse(t *testing.T) {
 	}
 }
 
-// TestGroupComesBack: SC-3: a member that dropped a group because discovery reported a false
-// death, and got it again, can be its root as before.
+// TestGroupComesBack: SC-3: a member dropped a group because discovery reported a death by
+// mistake, and got the group again. The member can be the root of the group as before.
 func TestGroupComesBack(t *testing.T) {
 	spec.Covers(t, "SC-3")
 	c := newCluster(t, 8, nil)
@@ -126,8 +126,8 @@ func TestGroupComesBack(t *testing.T) {
 	c.want(c.broadcast(5, g, Outgoing{}), 5)
 }
 
-// TestLastIsAlone: SC-A12: the root refuses the last broadcast while others are
-// under way, and nothing follows it.
+// TestLastIsAlone: SC-A12: the root refuses the last broadcast while others are under way, and
+// refuses any broadcast after it.
 func TestLastIsAlone(t *testing.T) {
 	spec.Covers(t, "SC-A12")
 	h := newHarness(t, 2, 0, nil)
@@ -168,7 +168,7 @@ func TestWindow(t *testing.T) {
 	if !w.add(1<<40) || w.add(2999) || w.add(1<<40) || !w.has(2999) || w.has(1<<40+1) {
 		t.Error("after a jump")
 	}
-	for range 2 { // at the highest numbers that there are
+	for range 2 { // near the highest possible sequence numbers
 		w.add(math.MaxUint64 - 1)
 		w.add(math.MaxUint64)
 	}
@@ -177,8 +177,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestCreatorDies: SC-101, SC-103: the death of its creator ends a group at the members, that
-// of another member does not.
+// TestCreatorDies: SC-101, SC-103: when a group's creator dies the members end the group; the
+// death of another member does not end it.
 func TestCreatorDies(t *testing.T) {
 	spec.Covers(t, "SC-101", "SC-102", "SC-103")
 	h := newHarness(t, 8, 7, nil)
@@ -239,8 +239,9 @@ func (h *harness) childrenReply() {
 	h.step(Input{Kind: InWithdrawn})
 }
 
-// TestRebootEndsWait: SC-158: a later incarnation of a child, seen in a group that it created
-// and confirmed by the child, ends the wait for the earlier one.
+// TestRebootEndsWait: SC-158: a request of a group that a child created names a later
+// incarnation of that child, and the child confirms it. This ends the wait for the answer of
+// the earlier incarnation.
 func TestRebootEndsWait(t *testing.T) {
 	spec.Covers(t, "SC-158")
 	h := newHarness(t, 8, 4, nil) // children 6 and 5
@@ -260,9 +261,9 @@ func TestRebootEndsWait(t *testing.T) {
 	h.one("died", h.m.Stats().Died)
 }
 
-// TestRebootBeforeWait: SC-158: the wait for a child goes on if this node learned of its restart
-// before it sent the request, and only the child's confirmation came later: the later
-// incarnation has got the request.
+// TestRebootBeforeWait: SC-158: the wait for a child goes on if this node learned of the
+// child's restart before it sent the request, and only the child's confirmation came later: the
+// later incarnation has received the request.
 func TestRebootBeforeWait(t *testing.T) {
 	spec.Covers(t, "SC-158")
 	h := newHarness(t, 8, 4, nil) // children 6 and 5
@@ -273,10 +274,10 @@ func TestRebootBeforeWait(t *testing.T) {
 	}
 	made(7)
 	h.want("pre")
-	made(8) // no request waits for it: it is asked later
+	made(8) // no request waits for member 6, so that it is asked later
 	h.want("pre")
 	h.now = h.m.incarnations.asked[0].at - time.Millisecond
-	h.step(Input{}) // the others are overdue
+	h.step(Input{}) // the other requests are overdue
 	h.group = all
 	h.running(nil)
 	h.asked(testRTT)
@@ -291,7 +292,7 @@ func TestRebootBeforeWait(t *testing.T) {
 // out-of-band groups, and its sequences start again.
 func TestRootReboots(t *testing.T) {
 	spec.Covers(t, "SC-102")
-	h := newHarness(t, 8, 4, nil) // a child of the root
+	h := newHarness(t, 8, 4, nil) // 4 is a child of the root
 	incarnation := func(incarnation uint64) {
 		h.admitted(func(r *wire.RequestHeader) {
 			r.Flags |= wire.FlagOOB
@@ -305,14 +306,14 @@ func TestRootReboots(t *testing.T) {
 	incarnation(8)
 	h.want("pre")
 	incarnation(7)
-	h.want("tell0 refuse") // whether its incarnation is still the later one
+	h.want("tell0 refuse") // the root is asked whether its later incarnation is still the present one
 	if h.refusal().Status != wire.EREBOOT {
 		t.Errorf("%v", h.refusal())
 	}
 	h.one("rebooted", h.m.Stats().Rebooted)
 }
 
-// confirms delivers the answer of a member to the question of the latest step.
+// confirms delivers a member's answer to the question of the latest step.
 func (h *harness) confirms(rank int, incarnation uint64) {
 	h.t.Helper()
 	e := h.find(DoTell)
@@ -341,8 +342,8 @@ func TestBitsOfIncarnations(t *testing.T) {
 	}
 }
 
-// TestDeathEndsWait: SC-137, SC-158: discovery ends the wait at once; a request is not sent to
-// a child that is known to be dead.
+// TestDeathEndsWait: SC-137, SC-158: a death that discovery reports ends the wait for a child
+// at once, and a request is not sent to a child that is known to be dead.
 func TestDeathEndsWait(t *testing.T) {
 	spec.Covers(t, "SC-137", "SC-158")
 	h := newHarness(t, 8, 4, nil)
@@ -357,11 +358,11 @@ func TestDeathEndsWait(t *testing.T) {
 	h.step(Input{Kind: Health, From: h.members.NID(5), Alive: true})
 	h.want("")
 	h.step(Input{Kind: Health, From: h.members.NID(5), Alive: true, Lifetime: 1})
-	h.want("unpost1 child1:node is down") // a restart between two looks
+	h.want("unpost1 child1:node is down") // discovery did not see the death, only a later incarnation
 }
 
-// TestFailFast: SC-130: a dead member keeps a broadcast from being sent, and a group from being
-// created at once.
+// TestFailFast: SC-130: if a member is dead a broadcast is not sent, and a group is not created
+// immediately.
 func TestFailFast(t *testing.T) {
 	spec.Covers(t, "SC-130")
 	h := newHarness(t, 3, 0, func(c *Config) { c.Watched = true })
@@ -378,9 +379,9 @@ func TestFailFast(t *testing.T) {
 	h.begin(wire.OK, Outgoing{})
 }
 
-// TestLiveSubset: SC-97, SC-A20: a broadcast to the live members goes over a
-// tree of these; members that do not agree yet are reached by later attempts, which no member
-// runs twice.
+// TestLiveSubset: SC-97, SC-A20: a broadcast to the live members goes over a tree of these.
+// Later attempts reach members that did not agree about who is alive at first, and no member
+// runs the broadcast twice.
 func TestLiveSubset(t *testing.T) {
 	spec.Covers(t, "SC-97", "SC-A20")
 	c := newCluster(t, 16, func(c *cluster, _ *sim.Config[*packet]) {
@@ -442,7 +443,8 @@ func TestLiveSubsetGivesUp(t *testing.T) {
 	}
 }
 
-// has reports whether a number was added. Numbers below the window count as added.
+// has reports whether the number was added to the window. Numbers below the window count as
+// added.
 func (w *window) has(n uint64) bool {
 	return n <= w.top && (w.top-n >= windowSize || w.bits[n%windowSize/64]>>(n%64)&1 != 0)
 }

@@ -14,8 +14,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestMaxPayload: SC-10 and SC-A17: the payload of a message is a setting, 1 MiB or 2; bulk
-// data takes as few GETs as that allows.
+// TestMaxPayload: SC-10 and SC-A17: the maximum payload of a message is configured as 1 MiB or
+// 2 MiB, and bulk data takes as few GETs as it allows.
 func TestMaxPayload(t *testing.T) {
 	spec.Covers(t, "SC-10", "SC-A17")
 	const n, bulk = 6, 5<<20 + 1
@@ -41,8 +41,8 @@ func TestMaxPayload(t *testing.T) {
 	}
 }
 
-// TestFiveThousand: SC-A15: a group of 5000 members, whose list takes several
-// GETs at every hop, each from the parent.
+// TestFiveThousand: SC-A15: the list of a group of 5000 members takes several GETs at every
+// hop; each node fetches it from its parent.
 func TestFiveThousand(t *testing.T) {
 	spec.Covers(t, "SC-A15")
 	effort.OneGoroutine(t)
@@ -53,7 +53,7 @@ func TestFiveThousand(t *testing.T) {
 	c := newCluster(t, n, func(c *cluster, _ *sim.Config[*packet]) {
 		c.unchecked = true
 		c.cfg = Config{RTT: 20 * time.Millisecond, MaxPayload: chunk}
-		c.parse = func(b []byte) (*wire.Membership, error) { // 5000 copies of it take 3 GB
+		c.parse = func(b []byte) (*wire.Membership, error) { // shares one parsed list: 5000 copies would take 3 GB
 			key := maphash.Bytes(seed, b)
 			m := parsed[key]
 			var err error
@@ -88,8 +88,8 @@ func TestFiveThousand(t *testing.T) {
 	}
 }
 
-// TestMaxMembers: SC-A15, SC-160: a group above MaxMembers is refused at its
-// creator, and where a list of so many comes.
+// TestMaxMembers: SC-A15, SC-160: a group with more than MaxMembers members is refused at its
+// creator, and at each node that receives its list.
 func TestMaxMembers(t *testing.T) {
 	spec.Covers(t, "SC-160", "SC-A15")
 	h := newHarness(t, 8, 0, func(c *Config) { c.MaxMembers = 7 })
@@ -111,8 +111,8 @@ func TestMaxMembers(t *testing.T) {
 	}
 }
 
-// TestListsAtATime: SC-156: the bytes of lists that are fetched at a time are bounded, and are
-// free again when a fetch ends or fails.
+// TestListsAtATime: SC-156: the total size of lists that are being fetched is bounded, and the
+// room is free again when a fetch ends or fails.
 func TestListsAtATime(t *testing.T) {
 	spec.Covers(t, "SC-156")
 	h := newHarness(t, 8, 4, nil)
@@ -140,8 +140,8 @@ func TestListsAtATime(t *testing.T) {
 	}
 }
 
-// TestListsOfOne: SC-156, SC-160: a node whose lists cannot be fetched occupies a quarter of
-// the slots, and requests of other nodes still run.
+// TestListsOfOne: SC-156, SC-160: if the lists of a node cannot be fetched, its requests occupy
+// a quarter of the slots, and requests of other nodes still run.
 func TestListsOfOne(t *testing.T) {
 	spec.Covers(t, "SC-156", "SC-160")
 	h := newHarness(t, 8, 4, func(c *Config) { c.MaxActive = 12 })
@@ -161,8 +161,8 @@ func TestListsOfOne(t *testing.T) {
 	h.want("pre")
 }
 
-// TestMaxChildren: SC-156, SC-160: no node can make a member connect to any number of nodes, by
-// a broadcast or by the creation of a group; roots have no such limit.
+// TestMaxChildren: SC-156, SC-160: no node can make a member connect to an unlimited number of
+// nodes, neither by a broadcast nor by the creation of a group; roots have no such limit.
 func TestMaxChildren(t *testing.T) {
 	spec.Covers(t, "SC-156", "SC-160")
 	for _, test := range []struct {
@@ -170,7 +170,7 @@ func TestMaxChildren(t *testing.T) {
 		flags wire.Flags
 		want  wire.Status
 	}{{1, 0, wire.EINVAL}, {1, wire.FlagModule, wire.EINVAL}, {2, 0, wire.OK}} {
-		h := newHarness(t, 8, 4, func(c *Config) { c.MaxChildren = test.most }) // two of the others hang on it
+		h := newHarness(t, 8, 4, func(c *Config) { c.MaxChildren = test.most }) // two of the other members are below this one
 		h.admitted(func(r *wire.RequestHeader) { r.Flags |= test.flags })
 		if test.want == wire.OK {
 			h.want("pre")
@@ -185,8 +185,8 @@ func TestMaxChildren(t *testing.T) {
 	c.want(c.broadcast(0, c.create(0, wire.Tree{}, false), Outgoing{}), 0)
 }
 
-// TestMaxGroups: SC-156: the groups of other nodes are bounded, and incarnations are taken
-// from members only.
+// TestMaxGroups: SC-156: the number of other nodes' groups is bounded, and incarnations of
+// nodes that are not members are ignored.
 func TestMaxGroups(t *testing.T) {
 	spec.Covers(t, "SC-156")
 	h := newHarness(t, 8, 4, func(c *Config) { c.MaxGroups = 3 })
@@ -205,9 +205,9 @@ func TestMaxGroups(t *testing.T) {
 	}
 }
 
-// TestFlood: SC-156: of the requests of one node that floods, a machine runs three quarters of
-// MaxActive, and holds three quarters of what it may hold; other resources are bounded, too.
-// Afterwards no state is left.
+// TestFlood: SC-156: one node floods a machine with requests. The machine runs three quarters
+// of MaxActive of them and holds three quarters of what it may hold; other resources are
+// bounded as well. Afterwards no state remains.
 func TestFlood(t *testing.T) {
 	spec.Covers(t, "SC-156")
 	h := newHarness(t, 8, 4, func(c *Config) { c.MaxActive, c.MaxGroups = 16, 8 })
@@ -233,7 +233,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// active lists the requests of a machine.
+// active lists the active requests of a machine.
 func active(m *Machine) (ids []RequestID) {
 	for _, r := range m.requests.slots {
 		if r.phase != idle {
@@ -244,11 +244,11 @@ func active(m *Machine) (ids []RequestID) {
 }
 
 // TestMemberOrder: SC-126: the order of the caller's list determines the tree, also at members
-// that got the list.
+// that received the list.
 func TestMemberOrder(t *testing.T) {
 	spec.Covers(t, "SC-126")
 	targets := testTargets(9, 1)
-	slices.Reverse(targets[1:]) // racks, far ends first
+	slices.Reverse(targets[1:]) // the most distant racks first
 	members, err := wire.NewMembership(targets)
 	if err != nil {
 		t.Fatal(err)
@@ -265,7 +265,7 @@ func TestMemberOrder(t *testing.T) {
 	c.run(0)
 	c.broadcast(0, c.create(0, wire.Tree{}, false), Outgoing{})
 	at := func(rank int) sim.NodeID { return simID(members.NID(rank)) }
-	for rank := 1; rank < 9; rank++ { // a binomial tree of ranks
+	for rank := 1; rank < 9; rank++ { // a binomial tree of the given order
 		if parents[at(rank)] != at(rank&(rank-1)) {
 			t.Errorf("rank %d has parent %d", rank, parents[at(rank)])
 		}

@@ -9,16 +9,16 @@ import (
 // orders steps an inner node with two children, in an order that choices determine.
 type orders struct {
 	*harness
-	choices []int // how it went
-	options []int // among how many
+	choices []int // the alternative taken at each point
+	options []int // the number of alternatives at each point
 	plan    []int
 	todo    []func()
 	called  map[EffectKind]int
 	inside  int // incoming-reply callbacks that have not returned
-	running int // incoming-request and post-reply likewise
+	running int // incoming-request and post-reply callbacks that have not returned
 }
 
-// pick executes one of the things that can happen next, and reports whether there was one.
+// pick executes one of the possible next events, and reports whether there was one.
 func (o *orders) pick() bool {
 	if len(o.todo) == 0 {
 		return false
@@ -35,10 +35,10 @@ func (o *orders) pick() bool {
 	return true
 }
 
-// can adds a thing that can happen.
+// can adds a possible next event.
 func (o *orders) can(f func()) { o.todo = append(o.todo, f) }
 
-// follow adds the things that can happen because of the effects of a step.
+// follow adds the events that the effects of a step make possible.
 func (o *orders) follow() {
 	id := o.id
 	for _, e := range o.effects {
@@ -72,8 +72,8 @@ func (o *orders) follow() {
 	}
 }
 
-// TestAllOrders: SC-A2, SC-45 to SC-47, SC-50: in whatever order callbacks
-// return and messages come, each callback is called once and one reply is sent.
+// TestAllOrders: SC-A2, SC-45 to SC-47, SC-50: in whatever order callbacks return and messages
+// arrive, each callback is called once and one reply is sent.
 func TestAllOrders(t *testing.T) {
 	spec.Covers(t, "SC-45", "SC-46", "SC-47", "SC-50", "SC-A2")
 	var plan []int

@@ -9,12 +9,12 @@ import (
 )
 
 // TestRootItself: SC-57: a root waits for its own incoming-request for T of the whole tree, or
-// until Abort. Then it is missing itself, and buffers are in use after post-reply, until
-// incoming-request has returned and reply-out is called.
+// until Abort. Then the root itself is missing in the result. Its buffers stay in use after
+// post-reply, until incoming-request has returned and reply-out is called.
 func TestRootItself(t *testing.T) {
 	spec.Covers(t, "SC-57")
 	for _, aborted := range []bool{false, true} {
-		h := newHarness(t, 4, 0, nil) // three levels
+		h := newHarness(t, 4, 0, nil) // a tree of three levels
 		h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})
 		h.group = h.find(Created).Group
 		begin := h.now
@@ -49,8 +49,8 @@ func TestRootItself(t *testing.T) {
 	}
 }
 
-// TestRootItselfInTime: SC-57: a root whose incoming-request returns after Abort, but
-// before post-reply, did its part.
+// TestRootItselfInTime: SC-57: a root is not missing if its incoming-request returns after
+// Abort but before post-reply.
 func TestRootItselfInTime(t *testing.T) {
 	spec.Covers(t, "SC-57")
 	h := newHarness(t, 2, 0, nil)
@@ -70,8 +70,8 @@ func TestRootItselfInTime(t *testing.T) {
 	h.want("free")
 }
 
-// TestBusyRoot: SC-A16: if buffers of a root are in use in post-reply, reply-out is called when
-// they are free, also if that happens before post-reply returns.
+// TestBusyRoot: SC-A16: if buffers of a root are in use during post-reply, reply-out is called
+// when they are free, even if that is before post-reply returns.
 func TestBusyRoot(t *testing.T) {
 	spec.Covers(t, "SC-A16")
 	h := newHarness(t, 2, 0, nil)

@@ -22,14 +22,14 @@ func pipelined(t *testing.T) *harness {
 	return h
 }
 
-// hear delivers a Progress of a member.
+// hear delivers a Progress message of a member.
 func (h *harness) hear(from int, bits, there uint64, s wire.Status) {
 	h.t.Helper()
 	p := wire.Progress{ReplyBits: bits, There: there, Status: s}
 	h.step(Input{Kind: Arrival, From: h.members.NID(from), Data: p.AppendTo(nil)})
 }
 
-// told returns the Progress that the latest step sends to a child.
+// told returns the Progress message that the latest step sends to a child.
 func (h *harness) told() wire.Progress {
 	h.t.Helper()
 	e := h.find(DoTell)
@@ -40,9 +40,9 @@ func (h *harness) told() wire.Progress {
 	return p
 }
 
-// TestPipeline: SC-A17: with segments a request is forwarded at once, each segment is fetched
-// when the parent has it, children learn when it is here, and the service runs with the last
-// one.
+// TestPipeline: SC-A17: a request with segments is forwarded at once. Each segment is fetched
+// when the parent has it, and then announced to the children. The service runs with the last
+// segment.
 func TestPipeline(t *testing.T) {
 	spec.Covers(t, "SC-A17")
 	h := pipelined(t)
@@ -53,10 +53,10 @@ func TestPipeline(t *testing.T) {
 	}
 	h.hear(4, 77, 4096, wire.OK)
 	h.want("more")
-	h.hear(4, 77, 4096, wire.OK)   // again
-	h.hear(4, 77, 10_001, wire.OK) // more than there is
+	h.hear(4, 77, 4096, wire.OK)   // a repetition
+	h.hear(4, 77, 10_001, wire.OK) // more than the total size
 	h.hear(5, 77, 8192, wire.OK)   // from another node
-	h.hear(4, 78, 8192, wire.OK)   // of something else
+	h.hear(4, 78, 8192, wire.OK)   // with the match bits of another request
 	h.want("")
 	h.step(Input{Kind: InProgress, There: 4096})
 	h.want("tell0")
@@ -72,7 +72,7 @@ func TestPipeline(t *testing.T) {
 	if p := h.told(); p.There != 10_000 {
 		t.Errorf("%+v", p)
 	}
-	h.step(Input{Kind: InProgress, There: 8192}) // late
+	h.step(Input{Kind: InProgress, There: 8192}) // a late event
 	h.want("")
 	h.step(Input{Kind: InIncoming})
 	h.childReplies(7, nil)
@@ -87,8 +87,8 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// TestPipelineEarly: SC-8, SC-A17: a Progress that overtakes its request is not lost, also one
-// with an error.
+// TestPipelineEarly: SC-8, SC-A17: a Progress message that overtakes its request is not lost,
+// also if it reports an error.
 func TestPipelineEarly(t *testing.T) {
 	spec.Covers(t, "SC-8", "SC-A17")
 	h := newHarness(t, 8, 6, nil)
@@ -107,8 +107,8 @@ func TestPipelineEarly(t *testing.T) {
 }
 
 // TestPipelineBreaks: SC-70, SC-A18 and SC-A28 with segments: a member that gets no more data
-// tells its parent, for the whole subtree, and its children at once; the service gets the
-// errors when the memory is free.
+// reports this to its parent, for the whole subtree, and to its children at once. The service
+// gets the errors when the memory is free.
 func TestPipelineBreaks(t *testing.T) {
 	spec.Covers(t, "SC-70", "SC-A18", "SC-A28")
 	for _, c := range []struct {
@@ -157,7 +157,7 @@ func TestPipelineBreaks(t *testing.T) {
 }
 
 // TestPipelinePatience: SC-A8 with segments: no child is given up before it can have all data;
-// then the usual timeouts run.
+// only then do the usual timeouts start.
 func TestPipelinePatience(t *testing.T) {
 	spec.Covers(t, "SC-A8")
 	h := pipelined(t)
@@ -178,8 +178,8 @@ func TestPipelinePatience(t *testing.T) {
 	}
 }
 
-// TestPipelineUntold: SC-A22: a Progress that cannot be sent is retried, with the state of that
-// time.
+// TestPipelineUntold: SC-A22: a Progress message that cannot be sent is sent again, with the
+// state at that time.
 func TestPipelineUntold(t *testing.T) {
 	spec.Covers(t, "SC-A22")
 	h := pipelined(t)
@@ -187,7 +187,7 @@ func TestPipelineUntold(t *testing.T) {
 	h.step(Input{Kind: InProgress, There: 4096})
 	h.step(Input{Kind: InUntold})
 	h.step(Input{Kind: InProgress, There: 8192})
-	h.step(Input{Kind: InUntold}) // likewise
+	h.step(Input{Kind: InUntold}) // fails again
 	h.advance()
 	if h.want("tell0"); h.told().There != 8192 {
 		t.Errorf("%+v", h.told())
@@ -201,9 +201,9 @@ func TestPipelineUntold(t *testing.T) {
 	}
 }
 
-// TestPipelineFaster: SC-A17: 16 MiB over a tree of depth 4 in virtual time, at
-// 1 Gb/s: with segments of 1 MiB in less than half of the time, and never later
-// than timeouts allow.
+// TestPipelineFaster: SC-A17: 16 MiB over a tree of depth 4 in virtual time, at 1 Gb/s.
+// Segments of 1 MiB take less than half of the time, and with any segments the broadcast ends
+// within the timeouts.
 func TestPipelineFaster(t *testing.T) {
 	spec.Covers(t, "SC-A17")
 	const size = 16 << 20

@@ -22,7 +22,7 @@ type plan struct {
 	n       int
 	shape   wire.Tree
 	root    sim.NodeID
-	kind    int // of the group: delayed, immediate, out-of-band
+	kind    int // the kind of group: delayed, immediate, out-of-band
 	log     *history.Log
 	control sim.Control
 	c       *cluster
@@ -81,7 +81,7 @@ func runPlan(t *testing.T, seed uint64) (faulty bool) {
 	return faulty
 }
 
-// service draws the behaviour of the service of a node, at any rank.
+// service draws how the service of a node behaves.
 func (p *plan) service(sim.NodeID) (b behaviour) {
 	short := func() time.Duration { return time.Duration(p.rng.IntN(40)) * time.Millisecond }
 	switch p.rng.IntN(24) {
@@ -116,14 +116,14 @@ func (p *plan) group() wire.GroupID {
 		return wire.GroupID{Incarnation: 5, Index: 6}
 	}
 	if p.kind == 1 {
-		for _, n := range p.c.nodes { // creation needs them all
+		for _, n := range p.c.nodes { // an immediate creation needs all nodes
 			n.service.reject = wire.OK
 		}
 	}
 	return p.c.create(p.root, p.shape, p.kind == 1)
 }
 
-// faults plans aborts, deaths, pauses and separations for the time of the broadcasts.
+// faults draws aborts, deaths, pauses and partitions during the broadcasts.
 func (p *plan) faults() {
 	for range p.rng.IntN(3) {
 		id := sim.NodeID(p.rng.IntN(p.n))
@@ -175,7 +175,7 @@ func (p *plan) broadcast(t *testing.T, group wire.GroupID, value uint64) (faulty
 			break
 		}
 	}
-	if len(root.refused) > 0 { // a death that discovery has noticed
+	if len(root.refused) > 0 { // because discovery has noticed a death
 		if !p.c.watch || !slices.Contains(root.refused, wire.EHOSTDOWN) {
 			t.Errorf("seed %d: refused %v", p.seed, root.refused)
 		}
@@ -224,7 +224,7 @@ func (p *plan) tell(node sim.NodeID, kind history.Kind, subject sim.NodeID, valu
 	})
 }
 
-// TestSameTwice: the same seed gives the same run.
+// TestSameTwice: two runs with the same seed are equal.
 func TestSameTwice(t *testing.T) {
 	var digests [2]uint64
 	for i := range digests {

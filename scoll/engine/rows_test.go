@@ -42,8 +42,8 @@ func TestEntities(t *testing.T) {
 	}
 }
 
-// TestRanks: SC-5: ranks are positions in a group, from 0: a node has other ranks in another
-// group, and can be the root of both.
+// TestRanks: SC-5: a rank is a position in one group, from 0 on: a node has different ranks in
+// two groups, and can be the root of both.
 func TestRanks(t *testing.T) {
 	spec.Covers(t, "SC-5")
 	c := newCluster(t, 4, nil)
@@ -68,8 +68,8 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// TestReplyPath: SC-44 and SC-134: each node sends one reply, to its parent, when it has the
-// replies of all its children.
+// TestReplyPath: SC-44 and SC-134: each node sends one reply, to its parent, when it has got
+// the replies of all its children.
 func TestReplyPath(t *testing.T) {
 	spec.Covers(t, "SC-44", "SC-134")
 	const n = 23

@@ -12,9 +12,9 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestScale: SC-2, G-SC-5: the time of a broadcast with answer grows with the
-// logarithm of the number of nodes, for a fixed K: the fit has R² above 0.99. A
-// node takes no more memory than 2 GiB for 65 536 leave it.
+// TestScale: SC-2, G-SC-5: the time of a broadcast with its answers grows with the logarithm of
+// the number of nodes, for a fixed K: the fit has R² above 0.99. A node takes at most its share
+// of 2 GiB for 65 536 nodes.
 func TestScale(t *testing.T) {
 	spec.Covers(t, "SC-2", "G-SC-5")
 	sizes := []int{16, 64, 256, 1024, 4096}

@@ -10,7 +10,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// listed makes member 4 of 8 list its group's members, and no other nodes.
+// listed returns member 4 of 8 with a list of known nodes that has exactly its group's members.
 func listed(t *testing.T, change func(*Config)) *harness {
 	t.Helper()
 	h := newHarness(t, 8, 4, change)
@@ -21,8 +21,8 @@ func listed(t *testing.T, change func(*Config)) *harness {
 
 func number(n int) nid.NID { return nid.FromNumber(nid.MakeNet(nid.GNI, 1), uint32(n)+1) }
 
-// stranger delivers a request over a stranger's group with so many entities, in whose tree this
-// node has so many children.
+// stranger delivers a request of a stranger over a group with the given number of entities, in
+// whose tree this node has others children.
 func (h *harness) stranger(from, group, others, entities int, change func(*wire.RequestHeader)) {
 	h.t.Helper()
 	targets := []wire.Target{{NID: number(from), Entities: make([]wire.Entity, max(entities, 1))}, h.members.Target(h.rank)}
@@ -73,7 +73,7 @@ func TestStrangerGroups(t *testing.T) {
 		if n := h.m.shares.strangers.groups; n > 16 || n == 0 || len(h.m.Groups()) > 64 {
 			t.Errorf("%s: %d groups of strangers, %d in all", name, n, len(h.m.Groups()))
 		}
-		for i := range 64 { // listed nodes may have all places
+		for i := range 64 { // listed nodes may use all of the cache
 			h.id, h.group.Index = 0, uint64(i+1)
 			h.admitted(func(r *wire.RequestHeader) { r.Sequence, r.First = 2, 2 })
 			if h.effects[0].Kind != CallPreRequest {
@@ -98,14 +98,14 @@ func TestStrangerLists(t *testing.T) {
 	if n := h.m.shares.strangers; n.groups != 1 || n.bytes > strangerBytes || n.fetch != 0 {
 		t.Errorf("strangers hold %+v", n)
 	}
-	h.stranger(2, 1, 0, entities/3, nil) // another one's, which takes less
+	h.stranger(2, 1, 0, entities/3, nil) // another stranger's list, which takes less memory
 	h.want("pre")
 	h.drain()
 	if n := h.m.shares.of[number(1)]; n.groups != 0 || h.m.shares.of[number(2)].groups != 1 {
 		t.Errorf("the first holds %+v", n)
 	}
 	fetches := 0
-	for i := range 40 { // which are never there
+	for i := range 40 { // requests whose lists never arrive
 		r := h.header()
 		r.Group, r.Flags, r.List = wire.GroupID{Creator: number(i), Incarnation: 7, Index: 99, Digest: wire.Digest{1}}, wire.FlagList, wire.RMA{Bits: 9, Length: 13 << 20}
 		h.id = 0
@@ -122,8 +122,9 @@ func TestStrangerLists(t *testing.T) {
 	h.want("fetch")
 }
 
-// TestStrangerDials: for a request of a stranger with a thousand children, this node sends to
-// sixteen of them, and to the same for following requests; the others are missing.
+// TestStrangerDials: for a stranger's request in whose tree this node has a thousand children,
+// this node sends to sixteen of them, and for following requests to the same ones. The others
+// are missing.
 func TestStrangerDials(t *testing.T) {
 	spec.Covers(t, "SC-162")
 	h := listed(t, nil)
@@ -176,8 +177,8 @@ func TestListedNames(t *testing.T) {
 	}
 }
 
-// TestStrangerRequests: requests of strangers that never end occupy a quarter of the slots;
-// those of one listed node leave a quarter to others.
+// TestStrangerRequests: requests of strangers that never end occupy a quarter of the slots.
+// Those of one listed node leave a quarter to other nodes.
 func TestStrangerRequests(t *testing.T) {
 	spec.Covers(t, "SC-162")
 	h := listed(t, func(c *Config) { c.MaxActive = 16 })
@@ -196,8 +197,8 @@ func TestStrangerRequests(t *testing.T) {
 	}
 }
 
-// TestFloodingPeer: without a list, a node that creates more groups than there is room for
-// displaces its own, not those of others.
+// TestFloodingPeer: without a list of known nodes, a node that creates more groups than there
+// is room for displaces its own groups, not those of others.
 func TestFloodingPeer(t *testing.T) {
 	spec.Covers(t, "SC-163")
 	h := newHarness(t, 8, 4, func(c *Config) { c.MaxGroups = 16 })
@@ -231,7 +232,7 @@ func TestFloodingPeer(t *testing.T) {
 	}
 }
 
-// TestSharesEnd: shares are released when requests and groups end.
+// TestSharesEnd: the shares of nodes are released when requests and groups end.
 func TestSharesEnd(t *testing.T) {
 	spec.Covers(t, "SC-163")
 	h := listed(t, nil)
@@ -249,8 +250,8 @@ func TestSharesEnd(t *testing.T) {
 	}
 }
 
-// TestEarlyShares: Progress messages of one node without a request do not displace those of
-// others.
+// TestEarlyShares: Progress messages that one node sends without a request do not displace
+// those of other nodes.
 func TestEarlyShares(t *testing.T) {
 	spec.Covers(t, "SC-163")
 	h := newHarness(t, 8, 6, nil)
@@ -275,7 +276,7 @@ func TestEarlyShares(t *testing.T) {
 }
 
 // TestStrangerTombstones: a stranger that creates groups and ends them does not displace the
-// tombstones of others.
+// tombstones of other nodes' groups.
 func TestStrangerTombstones(t *testing.T) {
 	spec.Covers(t, "SC-162")
 	h := listed(t, nil)

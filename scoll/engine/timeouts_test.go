@@ -37,8 +37,8 @@ func TestServiceFails(t *testing.T) {
 	}
 }
 
-// TestBulkFails: SC-70, SC-A18: when bulk data cannot be fetched, the parent gets an error for
-// the subtree, children get nothing, and the service gets all errors, but must not reply.
+// TestBulkFails: SC-70, SC-A18: if bulk data cannot be fetched the parent gets an error for the
+// subtree, and the children get no request. The service gets all errors, but must not reply.
 func TestBulkFails(t *testing.T) {
 	spec.Covers(t, "SC-36", "SC-70", "SC-A18")
 	h := newHarness(t, 8, 4, nil)
@@ -67,8 +67,8 @@ func TestBulkFails(t *testing.T) {
 	h.want("free")
 }
 
-// TestBulkForwards: SC-A17, SC-157 and SC-A16: a request is not forwarded before its bulk data
-// is here, then with this node's match bits, and buffers are withdrawn before post-reply.
+// TestBulkForwards: SC-A17, SC-157 and SC-A16: a request is forwarded only when its bulk data
+// has arrived, and with this node's match bits. The buffers are withdrawn before post-reply.
 func TestBulkForwards(t *testing.T) {
 	spec.Covers(t, "SC-157", "SC-A16", "SC-A17")
 	for _, slow := range []bool{false, true} {
@@ -107,8 +107,8 @@ func TestBulkForwards(t *testing.T) {
 	}
 }
 
-// TestSendFails: SC-A22, SC-136, SC-68 and SC-137: a message that cannot be
-// sent is tried three times, then the child is given up.
+// TestSendFails: SC-A22, SC-136, SC-68 and SC-137: a message that cannot be sent is tried three
+// times, and then the child is given up.
 func TestSendFails(t *testing.T) {
 	spec.Covers(t, "SC-68", "SC-136", "SC-137", "SC-138", "SC-A22")
 	h := newHarness(t, 8, 4, nil)
@@ -139,13 +139,13 @@ func TestSendFails(t *testing.T) {
 		h.want("reply")
 		h.step(Input{Kind: InSent, Child: Upward, Status: wire.EIO})
 	}
-	h.want("out") // SC-138: the parent will notice
+	h.want("out") // SC-138: the parent will notice by its timeout
 	if s := h.m.Stats(); s.Unsent != 2 || s.Retries != 4 {
 		t.Errorf("%+v", s)
 	}
 }
 
-// TestAbort: SC-72, SC-73 and SC-A21.
+// TestAbort: SC-72, SC-73 and SC-A21: Abort at the root and at a member, at different times.
 func TestAbort(t *testing.T) {
 	spec.Covers(t, "SC-72", "SC-73", "SC-A21")
 	h := newHarness(t, 4, 0, nil)
@@ -173,15 +173,15 @@ func TestAbort(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 
-	h = newHarness(t, 4, 2, nil) // before anything was sent
+	h = newHarness(t, 4, 2, nil) // a root that has not sent anything yet
 	h.admitted(nil)
 	h.step(Input{Kind: Abort})
 	h.step(Input{Kind: InPreRequest})
 	h.want("refuse out:canceled")
 }
 
-// TestOverdue: SC-A28: in whichever callback the service hangs, the parent is answered in time,
-// and all callbacks still come in order.
+// TestOverdue: SC-A28: in whichever callback the service blocks, the parent is answered in
+// time, and all callbacks are still called in order.
 func TestOverdue(t *testing.T) {
 	spec.Covers(t, "SC-A28")
 	limit := func(depth int) time.Duration {
@@ -224,8 +224,8 @@ func TestOverdue(t *testing.T) {
 	h.want("child0:timed out child1:timed out incoming:timed out")
 }
 
-// TestLongService: SC-38, SC-A25: a service's own estimate extends the timeouts of its children
-// here, and is not passed on.
+// TestLongService: SC-38, SC-A25: a service's own estimate extends the timeouts of this node's
+// children, and is not passed on.
 func TestLongService(t *testing.T) {
 	spec.Covers(t, "SC-38", "SC-A25")
 	h := newHarness(t, 8, 6, nil)
@@ -241,15 +241,15 @@ func TestLongService(t *testing.T) {
 		t.Errorf("waits until %v", c.at-h.now)
 	}
 	h.step(Input{Kind: InIncoming})
-	h.advance() // our own time is over before the child's
+	h.advance() // this node's own time ends before the child's
 	h.want("reply")
 	if got := h.trailer(); len(got) != 2 || got[0] != (wire.Missing{Rank: 7, Status: wire.ETIMEDOUT, Scope: wire.Subtree}) || got[1] != (wire.Missing{Rank: 6, Status: wire.ETIMEDOUT, Scope: wire.Node}) {
 		t.Errorf("%v", got)
 	}
 }
 
-// TestOverdueEarly: SC-A28: requests that wait for the service to map the group, or for the
-// list of members, are answered in time, too.
+// TestOverdueEarly: SC-A28: a request that waits for the service to map the group, or for the
+// list of members, is answered in time as well.
 func TestOverdueEarly(t *testing.T) {
 	spec.Covers(t, "SC-A28")
 	h := newHarness(t, 8, 4, nil)

@@ -8,9 +8,9 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestGhosts: SC-3: a duplicate that comes after its group was displaced does not run again,
-// and another attempt of the same broadcast to the live members is answered with the result
-// of the first; strangers do not change that.
+// TestGhosts: SC-3: a duplicate that arrives after its group was displaced does not run again.
+// Another attempt of the same broadcast to the live members is answered with the result of the
+// first. Strangers cannot change that.
 func TestGhosts(t *testing.T) {
 	spec.Covers(t, "SC-3")
 	flood := func(h *harness, from, n int) {
@@ -58,7 +58,7 @@ func TestGhosts(t *testing.T) {
 	h = listed(t, few)
 	h.admitted(nil)
 	h.drain()
-	for i := range maxTombstones + 10 { // ghosts, of the same ones again and again
+	for i := range maxTombstones + 10 { // more ghosts, of the same few groups again and again
 		h.stranger(i%6, 100+i%2000, 0, 1, func(r *wire.RequestHeader) { r.Sequence, r.First = uint64(i+1), uint64(i+1) })
 		h.drain()
 	}
@@ -115,8 +115,8 @@ func TestKnownList(t *testing.T) {
 	}
 }
 
-// TestGhostSize: the ghost of a displaced group is bounded, whatever roots and broadcasts a
-// parent has forged: the latest are kept.
+// TestGhostSize: the ghost of a displaced group has a bounded size, whatever roots and
+// broadcasts a parent has forged: it keeps the latest ones.
 func TestGhostSize(t *testing.T) {
 	var roots []rootState
 	for i := range maxRoots {

@@ -101,8 +101,8 @@ func TestWaitInHandler(t *testing.T) {
 	}
 }
 
-// TestStopInHandler: Close and Unmanage in a handler take effect without a wait for the
-// handler.
+// TestStopInHandler: Close and Unmanage take effect when a handler calls them, and do not wait
+// for that handler.
 func TestStopInHandler(t *testing.T) {
 	for name, handler := range map[string]string{"of messages": "message", "of changes": "change", "of Post": "post"} {
 		t.Run(name, func(t *testing.T) {

@@ -117,7 +117,7 @@ func (s *stacks) run(d time.Duration) {
 	}
 }
 
-// form runs the network until the group has so many members.
+// form runs the network until the group has n members.
 func (s *stacks) form(n int) {
 	s.t.Helper()
 	for range 100 {

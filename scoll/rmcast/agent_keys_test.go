@@ -35,8 +35,8 @@ func keys(t *testing.T, letters ...string) keyring.Keys {
 // members is the number of members of the first node's group.
 func (s *stacks) members() int { return len(s.nodes[0].group.Status().Members) }
 
-// TestKeys: nodes with the same key form a group, also if some have a new key besides. A node
-// without a key, or with another one, does not become a member however often it tries.
+// TestKeys: nodes with the same key form a group, also if some have an additional new key. A
+// node without a key, or with another one, does not become a member however often it tries.
 func TestKeys(t *testing.T) {
 	spec.Covers(t, "RM-37")
 	s := newStacks(t, 6, link.Quality{}, func(id int, agent *rmcast.Config, _ *rmcast.GroupConfig) {
@@ -125,7 +125,7 @@ func TestKeyRotation(t *testing.T) {
 	}
 }
 
-// TestKeysOnOff: whether messages are signed is decided at the start.
+// TestKeysOnOff: SetKeys cannot change whether messages are signed.
 func TestKeysOnOff(t *testing.T) {
 	s := newStacks(t, 2, link.Quality{}, func(id int, agent *rmcast.Config, _ *rmcast.GroupConfig) {
 		agent.Keys = []keyring.Keys{keys(t, "a"), {}}[id]
@@ -204,7 +204,7 @@ func TestUnsigned(t *testing.T) {
 		if m, signed := wire.Unsigned(portal, b); !signed || string(m) != string(plain) {
 			t.Errorf("portal %d: %x, signed %v", portal, m, signed)
 		}
-		for i := range b { // every prefix
+		for i := range b { // every proper prefix of the message
 			_, _ = wire.Unsigned(portal, b[:i])
 		}
 	}
@@ -224,8 +224,8 @@ func TestOtherProcess(t *testing.T) {
 	s.want("x", 0, 1)
 }
 
-// TestAdmitted: a node that is not among the admitted ones is told why it is no member, and
-// the logs of both ends say so.
+// TestAdmitted: a node that is not among the admitted ones gets an error that says so, and the
+// logs of both nodes say so.
 func TestAdmitted(t *testing.T) {
 	var logs [4]strings.Builder
 	s := newStacks(t, 4, link.Quality{}, func(id int, agent *rmcast.Config, cfg *rmcast.GroupConfig) {

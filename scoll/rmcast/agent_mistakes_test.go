@@ -45,8 +45,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestOneAgent: a second agent on a node would take the messages of the first one. It does not
-// start, the first one goes on, and another one starts after that is closed.
+// TestOneAgent: a second agent on a node would take the messages of the first one. It fails to
+// start, and the first one goes on. When the first one is closed another one can start.
 func TestOneAgent(t *testing.T) {
 	r := newRing(t, 2)
 	e := r.ends[1]

@@ -214,7 +214,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// resume delivers what was held back.
+// resume delivers the messages that were held back.
 func (r *ring) resume() {
 	r.running = true
 	for m := r.queue.Pop(); m != nil; m = r.queue.Pop() {

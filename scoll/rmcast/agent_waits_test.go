@@ -31,8 +31,8 @@ func TestLeaveUnfinished(t *testing.T) {
 	})
 }
 
-// TestNoManager: a call that waits for a group without a manager says so, and names the
-// managers; Members says that this node has not joined yet.
+// TestNoManager: a call that waits for a group without a manager fails with an error that says
+// so and names the managers. The error of Members says that this node has not joined yet.
 func TestNoManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRing(t, 2)

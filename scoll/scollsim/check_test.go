@@ -23,7 +23,7 @@ func books(answered []sim.NodeID, missing ...sim.NodeID) *Broadcast {
 	return b
 }
 
-// TestExact: every way in which a result can be wrong is found.
+// TestExact: the check finds every way in which a result can be wrong.
 func TestExact(t *testing.T) {
 	tests := []struct {
 		name string
@@ -50,8 +50,8 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// TestOnce: an incarnation that runs a broadcast twice is found, a second incarnation may run
-// it; a node that answers without having run it is found.
+// TestOnce: the check finds an incarnation that runs a broadcast twice, and a node that answers
+// without having run it. A second incarnation of a node may run it.
 func TestOnce(t *testing.T) {
 	n := prepare(Config{Network: scenario.Network{Nodes: 6}})
 	n.ledger.list = append(n.ledger.list, books([]sim.NodeID{1, 2, 3, 4}))
@@ -71,8 +71,8 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestIdleIfBusy: a member that has run a broadcast that the root reports as busy is found,
-// whichever limit was reached.
+// TestIdleIfBusy: the check finds a member that has run a broadcast although the root reports
+// the member as busy, whichever limit was reached.
 func TestIdleIfBusy(t *testing.T) {
 	for _, s := range []scoll.Status{scoll.EBUSY, scoll.EMAXACTIVE, scoll.EMAXGROUPS, scoll.EMAXLISTS, scoll.ETIMEDOUT} {
 		n := prepare(Config{Network: scenario.Network{Nodes: 6}})
@@ -89,7 +89,7 @@ func TestIdleIfBusy(t *testing.T) {
 	}
 }
 
-// TestInTime: a broadcast that takes too long is found, unless the root was disturbed.
+// TestInTime: the check finds a broadcast that takes too long, unless the root was disturbed.
 func TestInTime(t *testing.T) {
 	n := prepare(Config{Network: scenario.Network{Nodes: 6}})
 	b := books(nil)
@@ -108,8 +108,8 @@ func TestInTime(t *testing.T) {
 	}
 }
 
-// TestOracle: SC-158: all nodes learn of a death before the return, and of the return not
-// before all have learned of the death.
+// TestOracle: SC-158: all nodes learn of a death before the node's return, and of the return
+// only after all have learned of the death.
 func TestOracle(t *testing.T) {
 	spec.Covers(t, "SC-158")
 	const delay = 100 * time.Millisecond

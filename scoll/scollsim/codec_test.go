@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzMessage: a message that is parsed has the same encoding again.
+// FuzzMessage: a message that parses is encoded to the same bytes again.
 func FuzzMessage(f *testing.F) {
 	for _, m := range []*message{
 		{},
@@ -25,7 +25,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// TestTruncatedMessage: no prefix of a message is a message.
+// TestTruncatedMessage: no proper prefix of a message parses.
 func TestTruncatedMessage(t *testing.T) {
 	whole := codec{}.Append(nil, &message{kind: Request, data: []byte("header"), trailer: []byte("t"), payload: []byte("p")})
 	for i := range whole {

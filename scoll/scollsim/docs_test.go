@@ -19,6 +19,6 @@ func TestDocumentExample(t *testing.T) {
 	levels(t, example, 3)
 }
 
-// TestDocumentTables: the tables of docs/scenarios.md are what the protocol
-// understands. -update writes them anew.
+// TestDocumentTables: the tables of docs/scenarios.md list what the protocol understands. The
+// flag -update rewrites them.
 func TestDocumentTables(t *testing.T) { scenariotest.Tables(t, document, scollsim.Protocol, *update) }

@@ -13,8 +13,8 @@ import (
 	"ulnet/scoll/scollsim"
 )
 
-// flood makes roots broadcast at once, each so many times, and returns when all broadcasts are
-// over.
+// flood makes several roots broadcast at the same time, each of them the given number of times,
+// and returns when all broadcasts have ended.
 func flood(t *testing.T, cfg scollsim.Config, roots, each int, within time.Duration) *scollsim.Net {
 	t.Helper()
 	n, err := scollsim.New(cfg)
@@ -48,8 +48,8 @@ func flood(t *testing.T, cfg scollsim.Config, roots, each int, within time.Durat
 	return n
 }
 
-// reachedAll fails unless every broadcast was sent and reached all its members, in the
-// order of its root.
+// reachedAll fails unless every broadcast was sent and reached all its members, and each member
+// ran the broadcasts of a root in order.
 func reachedAll(t *testing.T, n *scollsim.Net) {
 	t.Helper()
 	bad := map[scoll.Status]int{}
@@ -78,9 +78,9 @@ func steady(nodes, maxActive int) scollsim.Config {
 	}
 }
 
-// TestEightRoots: SC-3, SC-A30: eight roots broadcast a thousand times each at once to the same
-// sixteen members, with the default number of slots, and with few: no member is busy, or late,
-// all broadcasts end, and each member runs those of a root in their order.
+// TestEightRoots: SC-3, SC-A30: eight roots broadcast at the same time, a thousand times each,
+// to the same sixteen members, with the default number of slots and with few. No member is busy
+// or late, all broadcasts end, and each member runs those of a root in their order.
 func TestEightRoots(t *testing.T) {
 	spec.Covers(t, "SC-3", "SC-A30")
 	for slots, each := range map[int]int{0: 1000, 16: 300, 4: 100, 1: 50} {
@@ -95,7 +95,7 @@ func TestEightRoots(t *testing.T) {
 	}
 }
 
-// TestEightRootsOfStacks: the same above portals and LNet, fewer times.
+// TestEightRootsOfStacks: the same with whole agents above portals and LNet, fewer times.
 func TestEightRootsOfStacks(t *testing.T) {
 	cfg := steady(8, 3)
 	cfg.Stacks = true

@@ -56,7 +56,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestLargeRegularGroup: a group whose lists would not fit the memory ends the run.
+// TestLargeRegularGroup: a run ends with an error if the lists of a group do not fit the
+// memory.
 func TestLargeRegularGroup(t *testing.T) {
 	n, err := New(Config{Network: scenario.Network{Nodes: maxRegular + 1}, Bare: true})
 	if err != nil {

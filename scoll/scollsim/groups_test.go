@@ -13,10 +13,11 @@ import (
 	"ulnet/scoll/scollsim"
 )
 
-// TestGroupsOfAllNodes: SC-85, SC-156: more servers than a member caches groups, a thousand
-// with ULNET_LONG, each create a group of all servers and broadcast over it, some at a time;
-// servers whose groups were displaced broadcast again: no broadcast is refused, and each
-// reaches all members once. By default a thousand groups fit the cache; here 256 do.
+// TestGroupsOfAllNodes: SC-85, SC-156: there are more servers than groups in a member's cache,
+// a thousand with ULNET_LONG. Each creates a group of all servers and broadcasts over it,
+// several at a time; then servers whose groups were displaced broadcast again. No broadcast is
+// refused, and each reaches all members once. By default the cache has room for a thousand
+// groups; here it has room for 256.
 func TestGroupsOfAllNodes(t *testing.T) {
 	spec.Covers(t, "SC-85", "SC-156")
 	nodes, roots, again := 300, 265, 20
@@ -62,7 +63,7 @@ func TestGroupsOfAllNodes(t *testing.T) {
 		t.Errorf("%d broadcasts, %v", len(all), err)
 	}
 	for id := range sim.NodeID(nodes) {
-		if known := len(n.Groups(id)); known > cfg.Scoll.MaxGroups+1 { // its own too
+		if known := len(n.Groups(id)); known > cfg.Scoll.MaxGroups+1 { // plus the node's own group
 			t.Errorf("node %d knows %d groups", id, known)
 		}
 	}

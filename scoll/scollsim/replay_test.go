@@ -45,7 +45,7 @@ expect reached-all h
 	}
 }
 
-// TestSameTwice: the same file and seed give the same run, at both levels.
+// TestSameTwice: two runs of the same file with the same seed are equal, at both levels.
 func TestSameTwice(t *testing.T) {
 	f := parse(t, scollsim.FaultPlan(5))
 	for _, level := range scollsim.Protocol.Levels {

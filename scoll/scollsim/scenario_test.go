@@ -81,7 +81,8 @@ expect over
 `+always, 2)
 }
 
-// TestDeaths: SC-130, SC-137, SC-97, SC-101: with discovery and without.
+// TestDeaths: SC-130, SC-137, SC-97, SC-101: broadcasts while members are dead or die, with
+// discovery and without.
 func TestDeaths(t *testing.T) {
 	spec.Covers(t, "SC-97", "SC-101", "SC-130", "SC-137")
 	levels(t, `protocol scoll

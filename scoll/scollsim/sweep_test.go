@@ -46,8 +46,8 @@ func TestFaultPlans(t *testing.T) {
 }
 
 // TestFloodPlans: SC-3, SC-A30: the same if members have few slots and several roots broadcast
-// many times at once: held requests end, too, and a member that is reported busy has not run
-// the request.
+// many times at the same time. Requests that are held end as well, and a member that is
+// reported as busy has not run the request.
 func TestFloodPlans(t *testing.T) {
 	spec.Covers(t, "SC-3", "SC-A30")
 	sweep := func(level scenario.Level, plans int) {
@@ -66,8 +66,8 @@ func TestFloodPlans(t *testing.T) {
 	}
 }
 
-// sweep runs random plans, and checks their expectations. In at least a third of them a measure
-// has to be above 0.
+// sweep runs random plans, and checks their expectations. In at least a third of them the given
+// measure has to be above 0.
 func sweep(t *testing.T, draw func(uint64) string, measure string, level scenario.Level, plans int) {
 	t.Helper()
 	if with := scenariotest.Plans(t, scollsim.Protocol, level, plans, draw, measure); with < plans/3 {

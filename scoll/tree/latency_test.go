@@ -7,15 +7,15 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestLatency: values of an independent computation, with an overhead of 1
-// (G-SC-1). That one sends to children by rank; deepest first, as here, saves a
-// unit at n 1000 with l/o 4 and 8.
+// TestLatency: latencies that an independent program has computed, with an overhead of 1
+// (G-SC-1). That program sends to children in the order of ranks. Sending to the deepest child
+// first, as this package does, saves one unit for n = 1000 and l/o = 4 and 8.
 func TestLatency(t *testing.T) {
 	spec.Covers(t, "G-SC-1")
 	tests := []struct {
 		n                          int
 		latency, optimum, binomial time.Duration
-		k                          KNomial // of the best k-nomial tree, if it is not the binomial one
+		k                          KNomial // the best k-nomial tree, if the binomial one is not the best
 		best                       time.Duration
 	}{
 		{64, 1, 6, 6, 0, 0},
@@ -51,8 +51,8 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// TestLatencyOfTrees: what follows from sizes alone is what a walk of the tree
-// gives.
+// TestLatencyOfTrees: the latency computed from sizes alone is that of a walk over the whole
+// tree.
 func TestLatencyOfTrees(t *testing.T) {
 	const latency, overhead = 7, 3
 	for _, topology := range []Topology{KNomial(2), KNomial(3), KNomial(5), KAry(1), KAry(2), KAry(4), KAry(MaxK), chain{}} {
@@ -72,8 +72,8 @@ func TestLatencyOfTrees(t *testing.T) {
 	}
 }
 
-// TestRecommend: G-SC-1: the recommended tree is within 1.28 of the optimum;
-// where sends cost nothing it is flat.
+// TestRecommend: G-SC-1: the latency of the recommended tree is at most 1.28 times the optimum;
+// if sends take no time the tree is flat.
 func TestRecommend(t *testing.T) {
 	spec.Covers(t, "G-SC-1")
 	step := 5

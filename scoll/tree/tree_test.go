@@ -46,9 +46,9 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestBinomial: SC-113, SC-114: in a full binomial tree odd ranks are the leaves,
-// and a node R with parent P has R-P nodes, as many as its degree says. In a
-// partial one even ranks can be leaves too.
+// TestBinomial: SC-113, SC-114: in a full binomial tree the odd ranks are the leaves, and the
+// subtree of a node R with parent P has R-P nodes, which agrees with the degree of R. In a
+// partial tree even ranks can be leaves as well.
 func TestBinomial(t *testing.T) {
 	spec.Covers(t, "SC-113", "SC-114")
 	tree := Tree{KNomial(2), 64, 0}
@@ -74,7 +74,7 @@ func text(rank int, children []Child) string {
 	return fmt.Sprintf("%d→%s/%s/%s", rank, strings.Join(ranks, " "), strings.Join(sizes, " "), strings.Join(depths, " "))
 }
 
-// TestRotation: the root is any member, and the list stays as it is (SC-A7).
+// TestRotation: any member can be the root, and the list of members stays the same (SC-A7).
 func TestRotation(t *testing.T) {
 	spec.Covers(t, "SC-A7")
 	tree := Tree{KNomial(2), 14, 5}
@@ -99,9 +99,10 @@ func (chain) Child(v, n, i int) (int, bool) { return v + 1, i == 0 && v+1 < n }
 func (chain) Size(v, n int) int  { return n - v }
 func (chain) Depth(v, n int) int { return n - v - 1 }
 
-// TestTrees compares the arithmetic with trees that are built: for all sizes,
-// roots and topologies they span, have no cycle, and have the sizes and depths
-// that were computed (SC-123, SC-A4, SC-A5, SC-A9, SC-115). One topology is new (SC-110).
+// TestTrees compares the computed parents, children, sizes and depths with trees that are built
+// from them: for all sizes, roots and topologies the trees span all nodes and have no cycle
+// (SC-123, SC-A4, SC-A5, SC-A9, SC-115). One of the topologies is defined by this test
+// (SC-110).
 func TestTrees(t *testing.T) {
 	spec.Covers(t, "SC-110", "SC-115", "SC-123", "SC-A4", "SC-A5", "SC-A9")
 	topologies := []Topology{chain{}, KAry(MaxK)}
@@ -123,7 +124,7 @@ func TestTrees(t *testing.T) {
 	}
 }
 
-// check builds a tree from its parents.
+// check builds a tree from the parents of its nodes, and compares it with what is computed.
 func check(t *testing.T, tree Tree) {
 	t.Helper()
 	children := make([][]int, tree.N)
@@ -171,7 +172,8 @@ func check(t *testing.T, tree Tree) {
 	}
 }
 
-// TestExactPowers: where floating point is wrong (SC-A6).
+// TestExactPowers: the integer powers and logarithms are exact where floating point would be
+// wrong (SC-A6).
 func TestExactPowers(t *testing.T) {
 	spec.Covers(t, "SC-A6")
 	for k := 2; k <= 16; k++ {
@@ -201,7 +203,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestNoAllocation (SC-83).
+// TestNoAllocation: SC-83: computing a node's place in a tree allocates nothing.
 func TestNoAllocation(t *testing.T) {
 	spec.Covers(t, "SC-83")
 	children := make([]Child, 0, 128)

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// goldenSpoken is of a module that speaks for its service.
+// goldenSpoken is the header of a reply that a module sends in place of its service.
 var goldenSpoken = ReplyHeader{RootIncarnation: 0x2122, Sequence: 0x1112, Flags: ReplyLast, Status: EIO, Trailer: 1, Carried: 0x1314}
 
-// TestSpokenHeader: the bytes of a reply in which the module speaks for the service, and
-// what only such a reply can have.
+// TestSpokenHeader: the bytes of the header of a reply in which the module answers in place of
+// the service, and the fields that only such a reply can have.
 func TestSpokenHeader(t *testing.T) {
 	got := goldenSpoken.AppendTo(nil)
 	if status, carried := hex.EncodeToString(got[28:32]), hex.EncodeToString(got[52:]); status != "05000000" || carried != "14130000" {
@@ -35,7 +35,7 @@ func TestSpokenHeader(t *testing.T) {
 	}
 }
 
-// TestCarried: the bytes of a carried message.
+// TestCarried: the bytes of a message that a reply carries.
 func TestCarried(t *testing.T) {
 	c := Carried{0x01020304, 5, true, 3}
 	got := append(c.AppendTo(nil), 7, 8, 9, 10)

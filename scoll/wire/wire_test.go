@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// goldenRequest has every field.
+// goldenRequest has every field set.
 var goldenRequest = RequestHeader{
 	ReplyBits: 0x0102030405060708, Sequence: 0x1112, RootIncarnation: 0x2122, Service: 0x31,
 	Flags: FlagLast | FlagList | FlagSubset,
@@ -60,7 +60,7 @@ func TestRequestHeader(t *testing.T) {
 	}
 }
 
-// TestBadRequestHeaders: SC-60, each contradiction is refused.
+// TestBadRequestHeaders: SC-60, each header that contradicts itself is refused.
 func TestBadRequestHeaders(t *testing.T) {
 	spec.Covers(t, "SC-60")
 	for name, c := range map[string]struct {
@@ -91,7 +91,7 @@ var goldenReply = ReplyHeader{
 const goldenReplyBytes = "53434f4c" + "0100" + "3800" + "2221000000000000" + "1211000000000000" +
 	"03000000" + "6e000000" + "02000000" + "07000000" + "01000000" + "04000000" + "0c000000" + "00000000"
 
-// TestReplyHeader: the bytes of a reply.
+// TestReplyHeader: the bytes of a reply's header.
 func TestReplyHeader(t *testing.T) {
 	got := goldenReply.AppendTo(nil)
 	if hex.EncodeToString(got) != goldenReplyBytes || len(got) != ReplyHeaderSize {
@@ -148,8 +148,8 @@ func testTargets(n, tags int) []Target {
 	return targets
 }
 
-// TestMembership: SC-4, SC-88 and SC-A13: order and tags make the digest, and
-// the form on the wire restores both.
+// TestMembership: SC-4, SC-88 and SC-A13: the digest covers the members' order and tags, and
+// both survive encoding.
 func TestMembership(t *testing.T) {
 	spec.Covers(t, "SC-4", "SC-88", "SC-A13")
 	m, err := NewMembership(testTargets(20, 3))
@@ -221,7 +221,7 @@ func FuzzRequestHeader(f *testing.F) {
 	})
 }
 
-// TestProgress: SC-A17, the bytes of a word of progress.
+// TestProgress: SC-A17, the bytes of a Progress message.
 func TestProgress(t *testing.T) {
 	spec.Covers(t, "SC-A17")
 	p := Progress{0x0102030405060708, 0x1112, EIO, false}
@@ -262,7 +262,7 @@ func FuzzProgress(f *testing.F) {
 	})
 }
 
-// TestHold: the bytes of the word that a request is held.
+// TestHold: the bytes of a Hold message.
 func TestHold(t *testing.T) {
 	w := Hold{0x0102030405060708, 0x1112, true, false}
 	got := w.AppendTo(nil)
@@ -323,7 +323,7 @@ func FuzzReplyHeader(f *testing.F) {
 	})
 }
 
-// TestIdentity: the bytes of a message about incarnations.
+// TestIdentity: the bytes of an Identity message.
 func TestIdentity(t *testing.T) {
 	i := Identity{0x0102030405060708, 0x1112, Tell, false}
 	got := i.AppendTo(nil)

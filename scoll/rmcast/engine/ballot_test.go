@@ -10,7 +10,7 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// told is the answer of a member to a new manager.
+// told is what a member answers to a new manager.
 type told struct {
 	id      uint32 // of the node, which is also its communication number
 	counter uint64 // of the newest list that it knows; 0: no answer
@@ -187,8 +187,9 @@ func laterLists() []ballotCase {
 	}
 }
 
-// TestBallots: RM-A9: a new manager continues from a list of which most members answer and
-// know no later one. What one member reports of another list changes nothing.
+// TestBallots: RM-A9: a new manager continues from a list if most of its members answer and
+// none of these knows a later list. What a single member reports about another list changes
+// nothing.
 func TestBallots(t *testing.T) {
 	spec.Covers(t, "RM-A9")
 	for _, tt := range ballotCases() {

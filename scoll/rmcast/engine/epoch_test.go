@@ -142,7 +142,7 @@ func TestOrderedEpoch(t *testing.T) {
 	}
 }
 
-// TestMajorityEpoch: RM-A9: a manager takes an epoch above one that most of its members
+// TestMajorityEpoch: RM-A9: a manager chooses an epoch above the one that most of its members
 // report, and loses no member.
 func TestMajorityEpoch(t *testing.T) {
 	spec.Covers(t, "RM-A9")

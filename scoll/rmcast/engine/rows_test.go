@@ -175,7 +175,7 @@ func TestDeaf(t *testing.T) {
 	}
 }
 
-// TestSameTwice: the same seed gives the same run.
+// TestSameTwice: two runs with the same seed are equal.
 func TestSameTwice(t *testing.T) {
 	var digests [2]uint64
 	for i := range digests {

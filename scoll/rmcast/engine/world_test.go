@@ -81,7 +81,7 @@ type world struct {
 	rejoin    bool   // expelled nodes join again
 	texts     int
 	injected  []injection
-	lists     map[wire.Version][]*peer // as the first node that had them
+	lists     map[wire.Version][]*peer // as first seen at any node
 }
 
 // injection is a message that a node receives as if from another one.
