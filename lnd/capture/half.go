@@ -5,7 +5,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// phase is what the next byte of a side belongs to.
+// phase is the part of the stream to which the next byte of a side belongs.
 type phase uint8
 
 const (
@@ -46,7 +46,7 @@ type half struct {
 	// The message in progress.
 	ksock   ksock.MsgHeader
 	header  wire.Header
-	invalid error  // what Header.Validate says
+	invalid error  // the result of Header.Validate
 	left    uint32 // payload bytes to come
 	missing uint32 // payload bytes lost
 	sum     uint32

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Quality is what a link is like. The zero value is a perfect link.
+// Quality describes a link. The zero value is a perfect link.
 type Quality struct {
 	Latency   Dist    // of each message
 	Loss      float64 // probability that a message is lost
@@ -26,7 +26,7 @@ type Quality struct {
 // with its latency: enough for others to pass.
 const DefaultHold = time.Millisecond
 
-// Outcome is what happens to one message.
+// Outcome describes the transmission of one message.
 type Outcome struct {
 	Lost   bool             // it does not arrive
 	Held   bool             // held back, so that later ones may pass

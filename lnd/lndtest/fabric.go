@@ -134,7 +134,7 @@ type recorder struct {
 	repeated  int                    // Finalize calls too many
 	down      []error                // causes of PeerDown
 	peers     []nid.ProcessID        // of PeerUp and PeerDown, in order
-	ups       []bool                 // which of them they were
+	ups       []bool                 // for each of peers: true for PeerUp
 	held      []*lnd.Delivery
 	waited    map[*lnd.Message]int // Waits calls
 	late      int                  // of them after Finalize

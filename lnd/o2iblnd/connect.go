@@ -56,7 +56,7 @@ func (ni *NI) ack(c *conn, m *kib.Msg, stamp uint64) []byte {
 	return b
 }
 
-// connConfig is what a connection with queues of this depth is made of.
+// connConfig returns the configuration of a connection with queues of this depth.
 func (ni *NI) connConfig(c *conn, depth int, private []byte) verbs.ConnConfig {
 	x := ni.exchangeConfig(c, depth)
 	cfg := verbs.ConnConfig{

@@ -22,7 +22,7 @@ type pair struct {
 	ends [2]*end
 }
 
-// end is one of them with its memory, and an lnet that the test controls.
+// end is one exchange of a pair, with its memory, and an lnet that the test controls.
 type end struct {
 	p     *pair
 	x     *exchange

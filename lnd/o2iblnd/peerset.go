@@ -47,7 +47,7 @@ type peerSet struct {
 
 var _ machine.Machine[peerIn, peerOut] = (*peerSet)(nil)
 
-// peerSetConfig is what a peerSet knows of its surroundings.
+// peerSetConfig has the parameters of a peerSet: of the NI, the peer and the device.
 type peerSetConfig struct {
 	self, peer   nid.NID
 	stamp        uint64 // of this NI

@@ -23,7 +23,7 @@ type turn[M any] struct {
 	Input[M]
 }
 
-// answer is what a program answers.
+// answer is the output and wake of a step.
 type answer[M any] struct {
 	Output[M]
 	wake time.Duration

@@ -7,7 +7,7 @@ type Stats struct {
 	Sent           uint64 `json:"sent"`             // messages that programs sent
 	SentBytes      uint64 `json:"sent_bytes"`       // Send.Size of these
 	Copies         uint64 `json:"copies,omitempty"` // of multicasts, for their further receivers
-	Delivered      uint64 `json:"delivered"`        // that programs were stepped with
+	Delivered      uint64 `json:"delivered"`        // messages with which programs were stepped
 	DeliveredBytes uint64 `json:"delivered_bytes"`  // Send.Size of these
 	Lost           uint64 `json:"lost"`             // by the link's loss
 	Duplicated     uint64 `json:"duplicated"`       // messages of which a second copy was sent

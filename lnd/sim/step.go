@@ -21,7 +21,7 @@ type Step struct {
 	Digest      uint64        // of all steps to this one
 }
 
-// ContractError is what a simulation ends with when a program breaks the
+// ContractError is the error of a simulation in which a program breaks the
 // contract of machines, or panics.
 type ContractError struct {
 	Step Step   // in which it happened
@@ -43,9 +43,9 @@ func (e *ContractError) Unwrap() error {
 	return err
 }
 
-// CPU is what a step costs the node that makes it. While it works, its
-// messages and timers wait; what it sends leaves at the end of the work, as
-// something that is on its way: a kill or partition meanwhile does not stop it.
+// CPU is what a step costs the node that makes it. While the node is busy, its
+// messages and timers wait. What it sends leaves when it is no longer busy, but
+// counts as on its way before that: a kill or partition meanwhile does not stop it.
 type CPU struct {
 	PerStep time.Duration // of any step
 	PerKiB  time.Duration // of the message that arrived

@@ -49,7 +49,7 @@ type connSet struct {
 
 var _ machine.Machine[setInput, setOutput] = (*connSet)(nil)
 
-// setConfig is what a connSet knows of its surroundings.
+// setConfig has the parameters of a connSet: of the NI and the peer.
 type setConfig struct {
 	self         nid.NID
 	peer         nid.ProcessID

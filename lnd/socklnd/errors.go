@@ -113,7 +113,7 @@ func (e *Error) Failure() lnd.Failure {
 	if class, ok := failures[e.Reason]; ok {
 		return class
 	}
-	if errors.Is(e.Err, syscall.ETIMEDOUT) { // the system has retransmitted in vain
+	if errors.Is(e.Err, syscall.ETIMEDOUT) { // the system has given up retransmitting
 		if e.Reason == ConnectFailed {
 			return lnd.NetworkTimeout
 		}

@@ -17,7 +17,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Message is what this project and tshark both report of a NOOP or an LNet message.
+// Message has the fields of a NOOP or an LNet message that both this project and tshark report.
 type Message struct {
 	Frame         uint64    // number of the packet that completes it
 	Type          string    // NOOP, ACK, PUT, GET, REPLY

@@ -62,7 +62,7 @@ var (
 	errNobType = errors.New("message too short for its type")
 	// ErrType means a type that no message has.
 	ErrType = errors.New("unknown message type")
-	// ErrChecksum means a checksum that fits neither way of counting.
+	// ErrChecksum means a checksum that is wrong with every [Counting].
 	ErrChecksum = errors.New("checksum is wrong")
 	// errSrcNID means a message from the wildcard.
 	errSrcNID = errors.New("source NID is the wildcard")

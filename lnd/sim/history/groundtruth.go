@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// groundTruth is what a log says was done, by node and time.
+// groundTruth has the faults in a log, by node and time.
 type groundTruth struct {
 	end    int64 // of the log
 	nodes  map[sim.NodeID]*nodeHistory
@@ -32,7 +32,7 @@ type span struct {
 
 const forever = math.MaxInt64
 
-// netState is what separates nodes from an instant on.
+// netState has the partitions, cuts and losses that separate nodes from an instant on.
 type netState struct {
 	at     int64
 	groups []sim.NodeSet // of a partition

@@ -8,15 +8,15 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// Kind says what a record tells.
+// Kind says what a record reports.
 type Kind uint16
 
-// What a node tells of itself: Node did it or was told it.
+// The events that a node reports: Node did it or was told of it.
 const (
 	Join       Kind = 1 + iota // Subject is a member from now on
-	Leave                      // it is none any more, of its own accord
-	Death                      // it is none any more: it is thought dead
-	Eviction                   // it is none any more: it was expelled
+	Leave                      // Subject has left by itself
+	Death                      // Subject was declared dead
+	Eviction                   // Subject was expelled
 	_                          // unused: the digests of runs contain the numbers of kinds
 	Send                       // sends Value to all
 	Delivery                   // Value arrived, which Subject sent
@@ -29,8 +29,8 @@ const (
 	Start      Kind = 128 + iota // its incarnation began
 	Kill                         // its process ended
 	Crash                        // it ended with its host
-	Pause                        // it stands still
-	Resume                       // and goes on
+	Pause                        // it is paused
+	Resume                       // it goes on after a pause
 	Skew                         // Value: its clock gains so many ppm, as an int64
 	Slow                         // Value: each of its steps costs so many ns more
 	Partition                    // Text: 1-500 | 501-1000

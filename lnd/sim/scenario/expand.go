@@ -11,7 +11,8 @@ import (
 const (
 	maxSteps  = 100_000
 	maxVisits = 1 << 25 // nodes that the steps name, in sum
-	// stepVisits is what a step costs besides, where it is tried again and again.
+	// stepVisits is the cost of a step beside the nodes that it names, where steps are
+	// evaluated repeatedly.
 	stepVisits = 32
 )
 

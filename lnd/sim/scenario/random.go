@@ -106,7 +106,7 @@ func (x *expansion) divide(kind string, rng *rand.Rand) (from, to set, sets []se
 	return some, set{Of: sim.AllNodes}, nil
 }
 
-// spoil draws how links get worse, and how they were before.
+// spoil draws a change that makes links worse, and returns it with the change that undoes it.
 func (x *expansion) spoil(kind string, rng *rand.Rand) (worse, before link.Change) {
 	base := x.file.settings.link.Apply(link.Quality{})
 	p := float64(5+rng.IntN(45)) / 100

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ErrRecording is what [Replay] returns for what is no recording of a run.
+// ErrRecording is returned by [Replay] for input that is not the recording of a run.
 var ErrRecording = errors.New("no recording of a simulation, or a damaged one")
 
 // A recording is a magic line, then chunks: a byte for the kind, the length as

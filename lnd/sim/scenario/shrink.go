@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// ErrPasses is what [Shrink] returns for a run in which nothing fails.
+// ErrPasses is returned by [Shrink] for a run in which nothing fails.
 var ErrPasses = errors.New("nothing fails in this run: there is nothing to shrink")
 
 // Shrinking is how far a Shrink is.

@@ -33,7 +33,7 @@ func (s *shrinker) simplify() error {
 	return nil
 }
 
-// cost is what shrinking lowers: how much there is to read.
+// cost is the length of the file as text, which shrinking reduces.
 func (s *shrinker) cost() int { return len(s.file(s.faults, s.commands).Format()) }
 
 // simpler returns faults that are a little simpler than one, the simplest

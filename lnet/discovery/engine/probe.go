@@ -211,7 +211,8 @@ func (m *Machine) unanswered(now time.Duration, r *rail) {
 	r.retryAt = now + time.Second<<r.tries
 }
 
-// confirm makes a NID p's own: the node at it lists p, and p lists it.
+// confirm adds a NID to p when both list each other: p lists the NID, and the node at the NID
+// lists p.by.
 func (m *Machine) confirm(now time.Duration, p *peer, in Input, out *Output) {
 	id := in.Remote
 	part := m.peers.of(id)

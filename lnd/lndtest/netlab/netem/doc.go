@@ -5,8 +5,8 @@
 // A line is one direction of a wire: a pure machine that is told of a frame
 // and an instant and says which copies leave when. A [Wire] is the shell that
 // moves frames between two devices, one line for each direction. The [Plan] of
-// a line can be changed at any time; what is on the line by then stays as it
-// was decided.
+// a line can be changed at any time; frames that are already on the
+// line are not affected.
 //
 // Everything random comes from the seed: the same frames at the same instants
 // have the same outcome. Frames are lost in two ways only, both counted: by chance

@@ -22,7 +22,7 @@ type output struct {
 }
 
 // Counters of a line. Frames + Duplicated = Delivered + Lost + Overflowed +
-// what is on the line.
+// the frames that are on the line.
 type Counters struct {
 	Frames     uint64 `json:"frames"`     // taken
 	Delivered  uint64 `json:"delivered"`  // frames, copies included

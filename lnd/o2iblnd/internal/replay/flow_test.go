@@ -10,7 +10,7 @@ import (
 // The errors of acknowledgements.
 var (
 	ErrAck = errors.New("acknowledgement is wrong")
-	// errWindow means more packets in flight than a kernel's would be.
+	// errWindow means that more packets are in flight than a kernel would have.
 	errWindow = errors.New("too many packets are not acknowledged")
 )
 

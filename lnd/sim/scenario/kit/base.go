@@ -22,7 +22,7 @@ type Base struct {
 	recorder io.Closer
 }
 
-// Machines is what runs on nodes at the level of machines. Their messages are of type M.
+// Machines describes the programs of nodes at the level of machines. Their messages are of type M.
 type Machines[M any] struct {
 	// Boot begins an incarnation, see sim.Config. If it returns nil it has called Failed.
 	Boot    func(incarnation sim.Incarnation, kept sim.Program[M]) sim.Program[M]
@@ -53,7 +53,7 @@ func Start[M any](b *Base, on *scenario.Network, m Machines[M], to io.Writer) er
 	return err
 }
 
-// Stacks is what runs on nodes at the level of stacks.
+// Stacks describes the programs of nodes at the level of stacks.
 type Stacks struct {
 	// Boot begins an incarnation; kept is the one before if the restart keeps state. An error ends
 	// the run.
