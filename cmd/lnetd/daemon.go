@@ -47,6 +47,10 @@ func serve(ctx context.Context, env cli.Env, cfg config.Config, warnings []confi
 	if err != nil {
 		return errors.Join(err, tap.close(), socket.Close())
 	}
+	if err := importLNetConf(ctx, log, n, cfg.LNetConf); err != nil {
+		drain(log, n)
+		return errors.Join(err, tap.close(), socket.Close())
+	}
 	server := control.New(control.Config{Routes: n.Routes(), Events: events, Capture: tap.writer, Log: log})
 	stopFiles := showState(log, n, cfg)
 	ready(env, log, n, cfg)
