@@ -18,12 +18,12 @@ import (
 // others are commands of documents that are not of this repository. What they do cannot be
 // tried here: they load modules of the kernel, change the system, or need what is not installed.
 var others = []string{
-	"apt", "awk", "chmod", "chown", "do", "done", "git", "go", "jq", "kill", "logger", "modprobe", "openssl", "rdma", "setcap", "sysctl", "tail", "tar",
+	"apt", "awk", "chmod", "chown", "do", "done", "echo", "git", "go", "jq", "kill", "logger", "modprobe", "openssl", "printf", "rdma", "setcap", "sysctl", "systemctl", "tail", "tar",
 	"tshark", "umask", "wait", "while",
 }
 
 // ours are the commands that are asked for their help.
-var ours = []string{"lnetd", "lnetctl", "gossipctl", "scollctl", "lnetdump", "demo", "soak"}
+var ours = []string{"lnetd", "lnetctl", "lctl", "gossipctl", "scollctl", "lnetdump", "demo", "soak"}
 
 // needs are sections that a configuration of a document must have beside what is shown.
 var needs = map[string]string{"docs/handlers.md": "gossip:\n  nids: ['10.0.0.[1-3]@tcp']\nzone:\n  name: rack1\n  node: n1\n"}

@@ -40,10 +40,10 @@ func wrap(t *testing.T, bin, work string) {
 	}
 	scripts["lnetd"] = "#!/bin/sh\nexec " + filepath.Join(bin, "lnetd") + " \"$@\"\n"
 	scripts["lnetdump"] = "#!/bin/bash\nset -o pipefail\n" + filepath.Join(bin, "lnetdump") + " \"$@\" | tee /dev/stderr | grep . > /dev/null\n"
-	for _, name := range []string{"lnetctl", "gossipctl", "scollctl"} {
+	for _, name := range []string{"lnetctl", "lctl", "gossipctl", "scollctl"} {
 		scripts[name] = fmt.Sprintf(wrapper, filepath.Join(bin, name))
 	}
-	scripts["ulnet-lnetctl"] = scripts["lnetctl"]
+	scripts["ulnet-lnetctl"], scripts["ulnet-lctl"] = scripts["lnetctl"], scripts["lctl"]
 	for name, text := range scripts {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)

@@ -118,6 +118,7 @@ var stages = []stage{
 		},
 		instead: []string{"10.0.0.[1-20]@tcp", "127.0.0.[1-3]@tcp"},
 		parts: []part{
+			{document: "docs/lnetctl.md"},
 			{document: "docs/faults.md"},
 			{document: "docs/tour.md", words: []string{"fault add"}, after: "lnetctl fault del --all; lnetctl fault fail _all_ --count 0"},
 			{document: "docs/gossip.md", words: []string{"gossipctl init"}, after: "until [ -e run/gossip/health ]; do sleep 0.05; done"},
