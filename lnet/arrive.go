@@ -98,7 +98,7 @@ func (ni *NI) meet(d *lnd.Delivery) DropReason {
 	}
 }
 
-// drop counts a message that ends here; its payload goes nowhere.
+// drop counts a message that is dropped; its payload is discarded.
 func (ni *NI) drop(d *lnd.Delivery, why DropReason) {
 	ni.node.drops[why].Add(1)
 	ni.traffic.countDropped(d.Header.Type, d.Header.PayloadLength)

@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// view is what messages choose from. It is copied on change.
+// view has everything that the choice of a path reads. It is replaced on change.
 type view struct {
 	*path.Table
 	sole *NI // the only NI beside lo, or nil

@@ -73,7 +73,7 @@ func (s *linkState) set(ni *NI, down error) bool {
 	return was.Down != next.Down
 }
 
-// moveWaiting has the messages that wait for a credit of an NI choose their path anew.
+// moveWaiting chooses new paths for the messages that wait for a credit of an NI.
 func (n *Node) moveWaiting(ni *NI) {
 	for _, p := range n.peers.all() {
 		if p.ni != ni {

@@ -26,7 +26,7 @@ type NI struct {
 	contacts contacts               // of lo: this node's own
 	heard    instant                // when any peer was heard, while the node forwards messages
 	silence  router.Silence         // of its net, if it is the first NI of that; guarded by forwarder.mu
-	silent   atomic.Bool            // its net is down, as silence says
+	silent   atomic.Bool            // silence has found that its net is down
 	recent   atomic.Pointer[peerNI] // the latest peer that was looked for; nil if the table has forgotten it
 	link     linkState
 	rail     path.Local    // what the choice of paths reads

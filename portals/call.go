@@ -20,12 +20,12 @@ type call struct {
 	id         nid.ProcessID           // the process that answers
 	typ        wire.MsgType            // of the message that asks
 	offset     int                     // of the part of the MD
-	length     int                     // likewise
+	length     int                     // of the part of the MD
 	ptr        any                     // PutRequest.OpPtr
 	hop        nid.NID                 // the NID that the message went to, if LNet chose its path
 	tracked    bool                    // its answer is tracked, as the MD says
 	before     *call                   // in the list of the MD's calls
-	after      *call                   // likewise
+	after      *call                   // in the list of the MD's calls
 	timeout    machine.Deadline[*call] // guarded by deadlines.mu
 }
 

@@ -16,7 +16,7 @@ type deadlines struct {
 	at    time.Duration // when the timer fires
 }
 
-// add has a call time out at an instant.
+// add makes a call time out at an instant.
 func (l *deadlines) add(c *call, at time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

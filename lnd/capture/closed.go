@@ -6,8 +6,8 @@ import (
 	"github.com/google/gopacket/layers"
 )
 
-// closedFlows remembers how far the last connections went, to tell their late
-// packets from those of a new connection.
+// closedFlows remembers the last sequence numbers of closed connections, to distinguish
+// their late packets from those of a new connection.
 type closedFlows struct {
 	last map[tuple]closedFlow
 	ring []closedFlow

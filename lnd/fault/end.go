@@ -49,13 +49,13 @@ func (ni *netIf) close() {
 // caller holds plan.mu.
 func (ni *netIf) ending() bool { return ni.closed || ni.plan.stopped }
 
-// outcome is a message that goes nowhere, and the error that it ends with.
+// outcome is a message that is not sent, and the error with which it ends.
 type outcome struct {
 	m   *lnd.Message
 	err error
 }
 
-// end finalizes a message that goes nowhere. One goroutine at a time does so: a
+// end finalizes a message that is not sent. One goroutine at a time does so: a
 // handler that sends another message, which is lost too, must not recurse. It is
 // entered with plan.mu held and returns with it released.
 func (ni *netIf) end(m *lnd.Message, err error) {

@@ -190,7 +190,7 @@ func (i *item) pass() {
 	}
 }
 
-// fail ends a message that goes nowhere any more, because the node ends.
+// fail ends a message that is neither sent nor delivered, because the node ends.
 func (i *item) fail() {
 	if i.m != nil {
 		(*upward)(i.ni).Finalize(i.m, syscall.ESHUTDOWN)

@@ -37,7 +37,7 @@ const (
 	RejectedRace    // both sides connect, and the peer's request wins
 	RejectedStale   // the peer has a new incarnation, or takes us for an older one
 	RejectedDepth   // the peer has a shorter queue: ours is made as short
-	RejectedFrags   // likewise with fragments
+	RejectedFrags   // the peer takes fewer fragments: we use as few
 	RejectedMTU     // the path MTU is too large for the peer: the next smaller one is asked for
 	RejectedVersion // the peer speaks version 1 alone
 	RejectedEarly   // the peer's NI is starting

@@ -31,8 +31,8 @@ type exchange struct {
 	peerCredits int // messages that the peer may send: what it was given
 
 	sends int // SENDs that are posted and not completed
-	noops int // of them
-	turns int // of WRITEs, likewise
+	noops int // NOOPs among these SENDs
+	turns int // turns of WRITEs that are posted and not completed
 
 	uncredited txQueue
 	starved    classQueue
@@ -49,7 +49,7 @@ type exchange struct {
 	cookie uint64        // of the next transfer
 	sentAt time.Duration // when something was posted last
 	desc   []byte        // memory for descriptors
-	frags  []kib.Frag    // likewise
+	frags  []kib.Frag    // memory for fragments
 	failed *Error        // why it ended; nil while it goes on
 
 	counts exchangeCounts

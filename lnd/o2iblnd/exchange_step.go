@@ -41,7 +41,7 @@ type arrival uint8
 const (
 	arrivalNone    arrival = iota
 	arrivalDeliver         // Message is for lnet
-	arrivalGet             // likewise, a GET_REQ: Tx is for exchangeAwaitReply and exchangeReply
+	arrivalGet             // Message is a GET_REQ for lnet; Tx is for exchangeAwaitReply and exchangeReply
 )
 
 // exchangeOut has the effects that the shell has to carry out: post the work requests, in the
@@ -49,7 +49,7 @@ const (
 // then close. A refused message had no effect on the exchange.
 type exchangeOut struct {
 	Bytes  []byte      // of messages; WRs have positions in it
-	Pieces []verbs.SGE // likewise
+	Pieces []verbs.SGE // of WRs, by position
 	WRs    []workRequest
 	Done   txQueue
 	Closed *Error // the connection is to be ended
@@ -57,7 +57,7 @@ type exchangeOut struct {
 	Counted []Reason // reasons to count; the connection goes on
 
 	posts []verbs.SendWR // memory of the shell
-	sges  []verbs.SGE    // likewise
+	sges  []verbs.SGE    // memory of the shell
 
 	refused bool
 	arrival arrival

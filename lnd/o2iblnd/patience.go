@@ -38,7 +38,7 @@ func (ni *NI) SetTimeout(d time.Duration) {
 	ni.rescan()
 }
 
-// rescan has the next scan come by the time-out in force.
+// rescan sets the time of the next scan by the time-out in force.
 func (ni *NI) rescan() {
 	ni.mu.Lock()
 	defer ni.mu.Unlock()

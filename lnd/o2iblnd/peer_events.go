@@ -15,8 +15,8 @@ type eventKind uint8
 
 const (
 	eventFailed   eventKind = iota // finalize the messages in failed with an error
-	eventUp                        // tell lnet
-	eventDown                      // likewise, because of err
+	eventUp                        // tell lnet that the peer is up
+	eventDown                      // tell lnet that the peer is down because of err
 	eventNoted                     // count err and log it
 	eventConnect                   // ask for a connection
 	eventWithdraw                  // give up what was asked for

@@ -32,7 +32,7 @@ type PeerSnapshot struct {
 	Accepting   int            // requests of the peer that were accepted and are not established
 	Pending     int            // messages that wait for a connection
 	QueueDepth  int            // that this side requests
-	MaxFrags    int            // likewise
+	MaxFrags    int            // that this side requests
 	Conns       []ConnSnapshot // established
 }
 

@@ -37,8 +37,7 @@ func (t *timer) Stop() bool {
 	return t.host.timers.Clear(&t.call)
 }
 
-// Reset has the call made d from now, as a new timer would, and reports whether it was
-// pending.
+// Reset makes the timer run d from now, like a new one, and reports whether it was pending.
 func (t *timer) Reset(d time.Duration) bool {
 	h := t.host
 	h.mu.Lock()

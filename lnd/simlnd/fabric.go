@@ -110,7 +110,7 @@ func (f *Fabric) boot(incarnation sim.Incarnation, kept sim.Program[*packet]) si
 // Host returns the latest incarnation of a host; nil before its first.
 func (f *Fabric) Host(id sim.NodeID) *Host { return f.hosts[id] }
 
-// Do has a step of a host call fn: at once, unless the host is busy or paused (see [Host.Do]). It
+// Do calls fn in a step of a host: at once, unless the host is busy or paused (see [Host.Do]). It
 // returns false if the host is down.
 func (f *Fabric) Do(id sim.NodeID, fn func(h *Host)) bool {
 	if !f.Up(id) {

@@ -33,7 +33,7 @@ type Host struct {
 	// Owned by the step or Shutdown.
 	out       *sim.Output[*packet] // nil outside of a step
 	late      []sim.Send[*packet]  // sent outside of a step
-	said      []sim.Event          // likewise
+	said      []sim.Event          // events reported outside of a step
 	opened    uint64               // connections so far
 	onCommand func(string)
 }
@@ -83,7 +83,7 @@ func (h *Host) Emit(ev sim.Event) {
 	}
 }
 
-// Do has the host's next step call f, which comes at once when the fabric runs.
+// Do makes the host's next step call f. While the fabric runs that step is made at once.
 // Safe for concurrent use.
 func (h *Host) Do(f func()) {
 	h.mu.Lock()

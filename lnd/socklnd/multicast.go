@@ -50,7 +50,7 @@ type casting struct {
 	base  netip.Addr // of the groups; the zero value: there is no multicast
 	large bool       // LNet headers have the long form
 	index int        // of the interface
-	name  string     // likewise
+	name  string     // of the interface
 	limit atomic.Int64
 	tap   lnd.DatagramTap // nil captures nothing
 

@@ -34,7 +34,7 @@ type NI struct {
 	conns       atomic.Int32       // conns_per_peer set while the NI runs; 0: that of cfg
 	acceptors   *acceptors         // of the driver
 	watchdog    *readloop.Watchdog // of the driver
-	polling     *polling           // likewise
+	polling     *polling           // of the driver
 	acceptor    *acceptor          // of addr; nil with AcceptNone
 
 	mu      sync.RWMutex

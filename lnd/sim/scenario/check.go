@@ -11,9 +11,10 @@ import (
 type check struct {
 	word  string // expect, always or never
 	claim claim
-	// of expect: at most one of them, or window; none is the end of the run
+	// The time at which an expect is checked: one of these three, or window is set; if none
+	// is, it is the end of the run.
 	within, by, at time.Duration
-	window         fault  // its from and to; to is 0 for the end of the run
+	window         fault  // only from and to are used; to is 0 for the end of the run
 	after          *fault // the last fault before it: within counts from there
 
 	from, to time.Duration // when it counts, once the file is whole

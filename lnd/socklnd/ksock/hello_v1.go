@@ -12,8 +12,8 @@ const lnetHello = 4
 // helloV1Tail is the unused part of a v1 HELLO: sent as zero, ignored on arrival.
 const helloV1Tail = HelloV1Size - 44
 
-// appendV1 appends an LNet header of type HELLO in whose place for the
-// destination NID stand magic and version.
+// appendV1 appends an LNet header of type HELLO, which has magic and version in
+// place of the destination NID.
 func (h *Hello) appendV1(b []byte) ([]byte, error) {
 	src, err := value4(h.SrcNID)
 	if err != nil {

@@ -46,12 +46,12 @@ type hub struct {
 
 	strays   atomic.Uint64 // packets to a connection from another host, or before and after it
 	unsent   atomic.Uint64 // bursts that the system did not take
-	full     atomic.Uint64 // of these: for lack of room
+	full     atomic.Uint64 // bursts of unsent for which the system had no room
 	failures sync.Once     // of sending: only the first is logged
 
 	pastMu sync.Mutex
 	past   TransportStats // of connections that are over; guarded by pastMu
-	pastUD UDStats        // of queue pairs for datagrams that are closed; likewise
+	pastUD UDStats        // of queue pairs for datagrams that are closed; guarded by pastMu
 
 	refs int           // number of handles, guarded by the lock of the opener
 	gone chan struct{} // closed when the port is closed

@@ -24,8 +24,8 @@ type sender struct {
 	fn     func(fd uintptr) // bound once
 	msgs   [mostBursts]unix.Mmsghdr
 	slots  [mostBursts]senderSlot
-	n      int // to send
-	total  int // bytes of them
+	n      int // number of messages to send
+	total  int // bytes of these messages
 	done   int
 	errno  unix.Errno
 }

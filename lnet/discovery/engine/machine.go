@@ -83,7 +83,7 @@ type Input struct {
 	Need        int           // if the info was cut off: its whole length in bytes, else 0
 	Sequence    uint32        // of our info that was pushed
 	Gateways    []nid.NID     // of the routes of this node; the machine keeps it
-	Beyond      []nid.Net     // to which there are routes; likewise
+	Beyond      []nid.Net     // nets to which there are routes; the machine keeps it
 	NIDs        []nid.NID     // of a peer that is configured, besides NID, its primary one
 	Plain       bool          // the peer that is configured is not multi-rail
 	Edit        uint64        // ID that Edited names

@@ -130,7 +130,7 @@ func (m *Machine) sendProbe(now time.Duration, p *peer, r *rail, out *Output) {
 	out.Sends = append(out.Sends, Send{Exchange: m.last, To: r.NID, Room: room})
 }
 
-// beginPatience has the discovery of p wait for its probes, if it does not already.
+// beginPatience makes the discovery of p wait for its probes, if it does not already.
 func (m *Machine) beginPatience(now time.Duration, p *peer) {
 	until := now + probePatience
 	if len(p.claimed) > 0 && (!p.patience.IsSet() || p.patience.At() > until) { // see remember
