@@ -26,7 +26,7 @@ const (
 // flightBits is the base-2 logarithm of the number of flights that are allocated at a time.
 const flightBits = 10
 
-// flights is the memory of flights. It does not shrink.
+// flights allocates values of type flight, and reuses those that were freed. It does not shrink.
 type flights[M any] struct {
 	chunks []*[1 << flightBits]flight[M]
 	free   int32 // -1 if none

@@ -220,7 +220,7 @@ func sysVector(trap, fd uintptr, iov []iovec, total int) (int, syscall.Errno) {
 	}
 }
 
-// sysSmall is read or write of no more than quick bytes.
+// sysSmall makes the system call read or write with at most quick bytes.
 func sysSmall(trap, fd uintptr, b []byte) (int, syscall.Errno) {
 	for {
 		n, _, errno := unix.RawSyscall(trap, fd, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))

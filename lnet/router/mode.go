@@ -91,7 +91,7 @@ func (s *Switch) Step(now time.Duration, heard, busy bool) (wake time.Duration) 
 	return machine.Never
 }
 
-// Silence is the machine that says that a net is down on which nothing was heard for long
+// Silence is a machine that reports a net as down when nothing was heard on it for long
 // (router_ping_timeout + alive_router_check_interval). The zero value is a net that is up.
 //
 // Kernels count pings alone, and so call a net down between the pings of clients that check

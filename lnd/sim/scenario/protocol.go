@@ -143,8 +143,8 @@ type Setup struct {
 	Network
 	Level   Level  // what runs on the nodes
 	Options Values // of the protocol, all of them
-	// Record takes what the machines are given and answer, if the run is
-	// recorded and Protocol.Replay is there; otherwise it is nil. An Instance
+	// Record gets the inputs and outputs of the machines, if the run is recorded
+	// and Protocol.Replay is set; otherwise it is nil. An Instance
 	// that writes to it is an io.Closer, and closed at the end of the run.
 	Record io.Writer
 }

@@ -1,11 +1,11 @@
-// Package kit is what adapters of protocols are made of: each brings its protocol into
-// scenarios, and package flood shows the smallest one.
+// Package kit has the parts of adapters. An adapter makes a protocol available in scenarios;
+// package flood has the smallest one.
 //
 // An adapter's network embeds a [Base], which is the network of the simulator, of bare
-// machines ([Start]) or of whole stacks ([Base.StartStacks]), and tells the adapter what is
-// done to nodes and links ([sim.Act]). With Check, Sample and Measures it is the
+// machines ([Start]) or of whole stacks ([Base.StartStacks]), and calls the adapter
+// for each [sim.Act], such as a fault of a node or link. With Check, Sample and Measures it is the
 // [scenario.Instance]. A [Condition] declares what files can ask together with the answer.
-// Bare machines may exchange [Message], which has a codec and a digest. [sim.Cuts] are what
-// partitions and cuts keep apart, [Sum] adds counters of many machines up, and a [Plan]
+// Bare machines may exchange [Message], which has a codec and a digest. [sim.Cuts] keeps
+// account of partitions and cuts, [Sum] adds up the counters of many machines, and a [Plan]
 // draws a scenario.
 package kit
