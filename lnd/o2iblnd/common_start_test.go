@@ -168,7 +168,7 @@ func TestCommonStart(t *testing.T) {
 	}
 }
 
-// TestCommonStartOfMany: likewise with several connections for each peer.
+// TestCommonStartOfMany: nodes start together, with several connections for each peer.
 func TestCommonStartOfMany(t *testing.T) {
 	for seed := range uint64(3) {
 		x := newCrowd(t, seed, 5, time.Millisecond, 0, Config{ConnsPerPeer: 3})

@@ -107,7 +107,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// forNI returns c, which has its defaults, with those that depend on the NI.
+// forNI returns c, whose other defaults are set already, with the defaults that depend on
+// the NI.
 func (c Config) forNI(t lnd.Tunables, attr verbs.DeviceAttr) Config {
 	credits := peerCredits(t)
 	c.PeerCreditsHIW = min(max(cmp.Or(c.PeerCreditsHIW, credits/2), credits/2), credits-1)

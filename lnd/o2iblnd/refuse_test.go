@@ -104,7 +104,8 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// These leave something under way at the end that is attacked, under cookie 1000.
+// These functions start a transfer with cookie 1000 at the end that is attacked, and do not
+// finish it.
 func startPut(p *pair) { p.ends[0].send(wire.Put, 5000, 1, 1, false) }
 
 func startGet(p *pair) { p.ends[0].send(wire.Get, 5000, 0, 1, false) }

@@ -190,8 +190,8 @@ var hostilePackets = []hostilePacket{
 }
 
 // TestHostileDevice sends a device packets that it must refuse: each is counted where
-// it belongs, nothing is written, and the connection goes on, or ends where the
-// rocev2 §6 says so.
+// it belongs, nothing is written, and the connection goes on, or ends where
+// rocev2 §6 demands that.
 func TestHostileDevice(t *testing.T) {
 	for _, tt := range hostilePackets {
 		t.Run(tt.name, func(t *testing.T) {
