@@ -45,17 +45,10 @@ func (n *Node) AddNetworks(r AddRequest) error {
 	if err != nil {
 		return err
 	}
-	n.changing.Lock()
-	defer n.changing.Unlock()
-	var added []*lnet.NI
-	for _, i := range list {
-		ni, err := n.startNI(i, r.NISettings)
-		if err != nil {
-			return errors.Join(err, n.remove(context.Background(), added))
-		}
-		added = append(added, ni)
+	if err := n.checkConfigured(syscall.ESHUTDOWN); err != nil {
+		return err
 	}
-	return nil
+	return n.startList(list, r.NISettings)
 }
 
 // interfaces are the NIs that a request names. ENOENT: no rule matches an address of this host.

@@ -60,16 +60,17 @@ type Node struct {
 	table *portals.Table
 	lazy  [portals.Portals]atomic.Int64 // sinks that keep the portal lazy
 
-	statuses []func(lnd.NI) *drivers.Status // of the drivers
-	clock    *timerfd.Clock
-	plan     *fault.Plan
-	policies policies
-	cpts     cpts
-	limits   limits
-	counted  atomic.Pointer[lnet.Stats] // when ResetStats was called; nil: never
-	changing sync.Mutex                 // held while networks are added or removed
-	handlers *handlers.Set
-	modules  []Module // opened, in this order
+	statuses     []func(lnd.NI) *drivers.Status // of the drivers
+	clock        *timerfd.Clock
+	plan         *fault.Plan
+	policies     policies
+	cpts         cpts
+	limits       limits
+	unconfigured atomic.Bool                // see Configure
+	counted      atomic.Pointer[lnet.Stats] // when ResetStats was called; nil: never
+	changing     sync.Mutex                 // held while networks are added or removed
+	handlers     *handlers.Set
+	modules      []Module // opened, in this order
 
 	dialsOnly bool // an NI has no listener because binding was not permitted
 }

@@ -22,6 +22,7 @@ var (
 	OpPath             = control.Question[PathRequest, lnet.Path]{Path: "/v1/path", Doc: "which path a message would take now, and why it would take no other"}
 	OpHealth           = control.Action[HealthRequest]{Path: "/v1/health-value", Doc: "sets the health of interfaces"}
 	OpSet              = control.Action[Setting]{Path: "/v1/set", Doc: "changes a tunable"}
+	OpConfigure        = control.Action[ConfigureRequest]{Path: "/v1/lnet/configure", Doc: "configures LNet on the node, or takes it down"}
 	OpTune             = control.Action[TuneRequest]{Path: "/v1/net/tune", Doc: "changes tunables of interfaces that run"}
 	OpResetStats       = control.Action[control.None]{Path: "/v1/stats/reset", Doc: "makes the counters of the node begin at zero"}
 	OpRouting          = control.Question[control.None, lnet.RouterSnapshot]{Path: "/v1/routing", Doc: "the node's state as a router"}
@@ -59,7 +60,7 @@ func (n *Node) Routes() []control.Route {
 		OpAddPeer.Do(control.Act(n.AddPeer)), OpRemovePeer.Do(control.Act(n.RemovePeer)),
 		OpPing.Do(n.Ping), OpDiscover.Do(n.Discover), OpPath.Do(control.Quick(n.Path)), OpSet.Do(control.Act(n.Set)), OpHealth.Do(control.Act(n.SetNIHealth)),
 		OpRouting.Do(control.Told(n.Routing)), OpConnections.Do(control.Quick(n.Connections)), OpDistance.Do(control.Quick(n.Distance)),
-		OpTune.Do(control.Act(n.Tune)), OpResetStats.Do(control.Just(n.ResetStats)),
+		OpConfigure.Do(n.Configure), OpTune.Do(control.Act(n.Tune)), OpResetStats.Do(control.Just(n.ResetStats)),
 		OpAddNetworks.Do(control.Act(n.AddNetworks)), OpRemoveNet.Do(n.RemoveNet),
 		OpRoutes.Do(control.Told(n.RoutesNow)), OpAddRoutes.Do(control.Act(n.AddRoutes)), OpRemoveRoute.Do(control.Act(n.RemoveRoute)),
 		OpFail.Do(control.Act(n.Fail)), OpAddFault.Do(control.Quick(n.AddFault)), OpEndFault.Do(control.Act(n.EndFault)),

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"syscall"
 	"time"
 
 	"ulnet/lnet/discovery"
@@ -33,6 +34,9 @@ type PingedNI struct {
 
 // Ping asks a node for its NIs. Errors wrap an errno and carry a hint.
 func (n *Node) Ping(ctx context.Context, r PingRequest) (PingReply, error) {
+	if err := n.checkConfigured(syscall.ENETDOWN); err != nil {
+		return PingReply{}, err
+	}
 	clock := n.lnet.Clock()
 	began := clock.Now()
 	info, err := discovery.Ping(ctx, n.table, r.Target, discovery.PingOptions{Source: r.Source, Timeout: r.Timeout})

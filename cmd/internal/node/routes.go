@@ -70,6 +70,9 @@ func (n *Node) AddRoutes(r AddRoutesRequest) error {
 	if err != nil {
 		return err
 	}
+	if err := n.checkConfigured(syscall.ENETDOWN); err != nil {
+		return err
+	}
 	n.changing.Lock()
 	defer n.changing.Unlock()
 	for i, one := range list {

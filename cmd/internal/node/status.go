@@ -24,15 +24,16 @@ type Status struct {
 	Stats       lnet.Stats `json:"statistics"`          // of the node since it started, or since they were reset
 	// Discovery are the counters of discovery.
 	Discovery        discovery.Stats     `json:"discovery"`
-	Faults           Faults              `json:"faults"`            // that are injected
-	Health           lnet.HealthSettings `json:"health"`            // settings of health
-	Recovery         discovery.Recovery  `json:"recovery"`          // the NIs that are not well
-	Clock            time.Duration       `json:"clock"`             // the time of the node's clock, to which those of Recovery compare
-	ResponseTracking int                 `json:"response_tracking"` // see lnet.Config, with 0 as LNet has it
-	Routing          RouteTunables       `json:"route_tunables"`    // the tunables of routes
-	DiscoveryOn      bool                `json:"discovery_on"`      // peers are discovered
-	NUMARange        int                 `json:"numa_range"`        // kept, without effect
-	MaxInterfaces    int                 `json:"max_interfaces"`    // of a peer, 0@lo included
+	Faults           Faults              `json:"faults"`                 // that are injected
+	Health           lnet.HealthSettings `json:"health"`                 // settings of health
+	Recovery         discovery.Recovery  `json:"recovery"`               // the NIs that are not well
+	Clock            time.Duration       `json:"clock"`                  // the time of the node's clock, to which those of Recovery compare
+	ResponseTracking int                 `json:"response_tracking"`      // see lnet.Config, with 0 as LNet has it
+	Routing          RouteTunables       `json:"route_tunables"`         // the tunables of routes
+	DiscoveryOn      bool                `json:"discovery_on"`           // peers are discovered
+	Unconfigured     bool                `json:"unconfigured,omitempty"` // LNet was taken down
+	NUMARange        int                 `json:"numa_range"`             // kept, without effect
+	MaxInterfaces    int                 `json:"max_interfaces"`         // of a peer, 0@lo included
 }
 
 // NIStatus is one NI with the state of its driver. Its interface is the name of the one
@@ -52,6 +53,7 @@ func (n *Node) Status() Status {
 	status.Discovery = n.base.Discovery().Stats()
 	status.Faults = n.faults()
 	status.Health, status.Recovery, status.Clock = n.lnet.Health(), n.base.Discovery().Recovery(), n.clock.Now()
+	status.Unconfigured = n.unconfigured.Load()
 	status.NUMARange, status.MaxInterfaces = int(n.limits.numaRange.Load()), n.maxInterfacesNow()
 	status.ResponseTracking, status.DiscoveryOn = n.lnet.ResponseTracking(), n.base.Discovery().Discovery()
 	status.Routing = n.routeTunables()

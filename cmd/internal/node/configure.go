@@ -1,0 +1,98 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"syscall"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/lnet"
+	"ulnet/lnet/networks"
+	"ulnet/lnet/nid"
+)
+
+// ConfigureRequest configures LNet on the node, or takes it down.
+type ConfigureRequest struct {
+	Up  bool `json:"up"`  // false: takes it down
+	All bool `json:"all"` // with up: starts the networks, rules and routes of the configuration
+}
+
+// Configure configures LNet on the node, or takes it down: then the node has no networks, routes,
+// rules and peers, and takes none. It does nothing where the node is as it should be. An error
+// says what could not be started; then LNet is as it was before.
+func (n *Node) Configure(ctx context.Context, r ConfigureRequest) error {
+	if !r.Up {
+		return n.unconfigure(ctx)
+	}
+	if !n.unconfigured.CompareAndSwap(true, false) || !r.All {
+		return nil
+	}
+	if err := n.startConfigured(); err != nil {
+		return errors.Join(err, n.unconfigure(ctx))
+	}
+	return nil
+}
+
+// startConfigured starts what the configuration says.
+func (n *Node) startConfigured() error {
+	list, err := networks.Parse(n.cfg.Networks)
+	if err != nil {
+		return err
+	}
+	if err := n.startList(list, NISettings{}); err != nil {
+		return err
+	}
+	if n.cfg.IsRouter() {
+		if err := n.lnet.StartAsRouter(); err != nil {
+			return err
+		}
+	}
+	if err := n.startUDSP(); err != nil {
+		return err
+	}
+	return n.startRoutes()
+}
+
+// startList starts NIs, all or none.
+func (n *Node) startList(list []networks.Interface, own NISettings) error {
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	var added []*lnet.NI
+	for _, i := range list {
+		ni, err := n.startNI(i, own)
+		if err != nil {
+			return errors.Join(err, n.remove(context.Background(), added))
+		}
+		added = append(added, ni)
+	}
+	return nil
+}
+
+// unconfigure takes LNet down. Messages may leave for a few seconds.
+func (n *Node) unconfigure(ctx context.Context) error {
+	if n.unconfigured.Swap(true) {
+		return nil
+	}
+	errs := []error{n.setRouting(false), n.RemoveUDSP(RemoveUDSP{All: true})}
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	for _, r := range n.lnet.Routes() {
+		errs = append(errs, n.lnet.DeleteRoute(r.Net, r.Gateway))
+	}
+	for _, p := range n.Peers(nid.NID{}, MaxPeerPage).Known {
+		if err := n.base.Discovery().RemovePeer(p.Primary, nil); !errors.Is(err, syscall.ENOENT) {
+			errs = append(errs, err)
+		}
+	}
+	nis := slices.DeleteFunc(n.lnet.NIs(), func(ni *lnet.NI) bool { return ni.NID().IsLo() })
+	return errors.Join(append(errs, n.remove(ctx, nis))...)
+}
+
+// checkConfigured refuses what needs LNet while it is down.
+func (n *Node) checkConfigured(errno syscall.Errno) error {
+	if n.unconfigured.Load() {
+		return cli.Hint(cli.Errnof(errno, "LNet is not configured on the node"), "'lnetctl lnet configure' configures it, with --all as lnetd is configured")
+	}
+	return nil
+}
