@@ -158,7 +158,7 @@ func nounOf(cmd *cobra.Command) string {
 // those of rules that it does not know, show errors in the same way.
 var kernelNouns = map[string]bool{
 	"lnet": true, "net": true, "peer": true, "route": true, "routing": true, "set": true, "global": true, "stats": true, "ping": true,
-	"discover": true, "udsp": true, "fault": true, "debug": true, "cpt-of-nid": true, "service-id": true, "import": true, "export": true,
+	"discover": true, "udsp": true, "fault": true, "debug": true, "cpt-of-nid": true, "service-id": true, "setup-mrrouting": true, "setup-sysctl": true, "import": true, "export": true,
 }
 
 // isKernelVerb reports whether a command is one of the kernel's tool.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,6 +53,9 @@ refused or ended. --json prints the same keys.`,
 		s, err := node.OpStatus.Call(c.Context(), g.client(), control.None{})
 		if err != nil {
 			return err
+		}
+		if err := downError(s); err != nil {
+			return netlinkError("show", "net", -int(syscall.ENETDOWN), "Unspecific failure", err)
 		}
 		warnOfFaults(c.ErrOrStderr(), s)
 		rules, err := g.rulesFor(c.Context(), *level)

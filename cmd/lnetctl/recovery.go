@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +26,9 @@ is what follows for drivers: (transaction_timeout - 1) / (retry_count + 1) secon
 			s, err := node.OpStatus.Call(c.Context(), g.client(), control.None{})
 			if err != nil {
 				return err
+			}
+			if err := downError(s); err != nil {
+				return plainError("show", "global", -int(syscall.ENETDOWN), `"cannot get numa_range: Unknown error -100"`, err)
 			}
 			doc := newGlobalDoc(s)
 			if verbose {
@@ -90,7 +94,7 @@ func newGlobalDoc(s node.Status) globalDoc {
 
 func debugCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{Use: "debug", Short: "Inner state of the node"}
-	c.AddCommand(debugRecovery(g))
+	c.AddCommand(debugRecovery(g), debugPeer(g), debugNIDList())
 	return c
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"syscall"
+
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
@@ -37,6 +39,9 @@ over all interfaces ('net show -v 3' has them for each).`,
 		s, err := node.OpStatus.Call(c.Context(), g.client(), control.None{})
 		if err != nil {
 			return err
+		}
+		if err := downError(s); err != nil {
+			return plainError("show", "statistics", -int(syscall.ENETDOWN), `"cannot get lnet statistics: Network is down"`, err)
 		}
 		warnOfFaults(c.ErrOrStderr(), s)
 		return cli.Print(c.OutOrStdout(), g.json, struct {

@@ -51,6 +51,9 @@ var topics = []struct {
 		name: "06-set-global", networks: map[string]string{"A": "tcp(eth0)"},
 		before: []string{"lnetctl set drop_asym_route 1", "lnetctl set retry_count 4", "lnetctl set transaction_timeout 60", "lnetctl set health_sensitivity 200"},
 	},
+	{name: "09-udsp", networks: map[string]string{"A": "tcp(eth0),tcp1(eth1)", "B": "tcp(eth0)"}},
+	{name: "10-fault", networks: map[string]string{"A": "tcp(eth0)", "B": "tcp(eth0)"}},
+	{name: "13-misc", networks: map[string]string{"A": "tcp(eth0)", "B": "tcp(eth0)"}},
 }
 
 // TestTranscripts runs what was recorded with the kernel's tool against lnetd, and compares the

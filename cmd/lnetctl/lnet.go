@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
+)
+
+func lnetCommand(g *globals) *cobra.Command {
+	c := &cobra.Command{Use: "lnet", Short: "LNet on the node as a whole"}
+	c.AddCommand(lnetConfigure(g), lnetUnconfigure(g))
+	return c
+}
+
+func lnetConfigure(g *globals) *cobra.Command {
+	var all, large bool
+	c := &cobra.Command{
+		Use:   "configure [--all]",
+		Short: "Configure LNet after 'lnet unconfigure'",
+		Long: `Configures LNet after 'lnet unconfigure': with --all as the configuration of lnetd says, else
+without networks, which 'net add' starts. Where LNet is configured, as after the start of
+lnetd, it does nothing. --large is taken: 'net add --nid' starts an interface with a large
+NID at any time.`,
+		Example: "  lnetctl lnet configure --all",
+		Args:    cli.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return configure(c.Context(), g, node.ConfigureRequest{Up: true, All: all})
+		},
+	}
+	c.Flags().BoolVarP(&all, "all", "a", false, "start the networks, routes and rules of the configuration of lnetd")
+	c.Flags().BoolVarP(&large, "large", "l", false, "taken, without effect")
+	return c
+}
+
+func lnetUnconfigure(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "unconfigure",
+		Short: "Take LNet down: its networks, routes, rules and peers",
+		Long: `Takes LNet down, while lnetd goes on: the node has no networks, routes, rules and peers
+afterwards, until 'lnet configure'. Messages that wait may leave before, for a few seconds.`,
+		Example: "  lnetctl lnet unconfigure",
+		Args:    cli.Args(),
+		RunE:    func(c *cobra.Command, _ []string) error { return configure(c.Context(), g, node.ConfigureRequest{}) },
+	}
+}
+
+func configure(ctx context.Context, g *globals, r node.ConfigureRequest) error {
+	err := node.OpConfigure.Call(ctx, g.client(), r)
+	if err == nil || !control.FromNode(err) {
+		return err
+	}
+	errno := errnoOf(err)
+	return netlinkError("configure", "lnet", -int(errno), "LNet configure error: "+strerror(errno), err)
+}
+
+// downError is the error of a node on which LNet is not configured; nil: it is.
+func downError(s node.Status) error {
+	if !s.Unconfigured {
+		return nil
+	}
+	return cli.Hint(cli.Errnof(syscall.ENETDOWN, "LNet is not configured on the node"), "'lnetctl lnet configure' configures it, with --all as lnetd is configured")
+}
+
+// setupCommands run scripts of the system in the kernel's tool.
+func setupCommands() (list []*cobra.Command) {
+	for _, name := range []string{"setup-mrrouting", "setup-sysctl"} {
+		list = append(list, &cobra.Command{
+			Use: name, Short: "Taken for the kernel's tool: lnetd needs no settings of the system", Example: "  lnetctl " + name,
+			Args: cli.Args(), RunE: func(*cobra.Command, []string) error { return nil },
+		})
+	}
+	return list
+}
+
+// serviceID is that of port 987 of the RDMA CM's TCP port space, as the kernel's tool prints it.
+const serviceID = "0xdb03060100000000"
+
+func serviceCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "service-id [NET]",
+		Short:   "Print the service id by which o2ib is found on InfiniBand, for subnet managers",
+		Example: "  lnetctl service-id",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := io.WriteString(c.OutOrStdout(), "service_id:\n    value: "+serviceID+"\n")
+			return err
+		},
+	}
+	c.Flags().StringP("net", "n", "", "`NET`, which changes nothing")
+	return c
+}
+
+// cptDocument is a NID with the CPU partition that serves it.
+type cptDocument struct {
+	NID string `json:"nid"`
+	CPT int    `json:"cpt"`
+}
+
+func cptCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:     "cpt-of-nid NID...",
+		Short:   "Print which CPU partition serves a NID: 0, the only one of a node here",
+		Example: "  lnetctl cpt-of-nid 10.0.0.2@tcp",
+		Args:    cli.AtLeastOne("NID"),
+		RunE: func(c *cobra.Command, args []string) error {
+			var docs []cptDocument
+			for _, text := range args {
+				ids, err := expandNIDs(text)
+				if err != nil {
+					return netlinkError("show", "cpt-of-nid", -int(syscall.EINVAL), "Invalid input data or parameter", cli.Usagef("%w", err))
+				}
+				for _, id := range ids {
+					docs = append(docs, cptDocument{id.String(), onlyCPT})
+				}
+			}
+			return cli.Print(c.OutOrStdout(), g.json, map[string][]cptDocument{"cpt-of-nid": docs})
+		},
+	}
+}
+
+func debugNIDList() *cobra.Command {
+	return &cobra.Command{
+		Use:     "nidlist NIDS",
+		Short:   "Check a list of NIDs, such as 10.0.0.[1-4]@tcp",
+		Example: "  lnetctl debug nidlist '10.0.0.[1-4]@tcp'",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return textError(exitInvalid, nil, "Missing nidlist argument")
+			}
+			if _, err := expandNIDs(args[0]); err != nil {
+				return textError(exitInvalid, cli.Usagef("%w", err), "Unable to parse nidlist from: %s", args[0])
+			}
+			_, err := fmt.Fprintf(c.OutOrStdout(), "nidlist parsed to: %s\n", args[0])
+			return err
+		},
+	}
+}
+
+func debugPeer(g *globals) *cobra.Command {
+	var of string
+	c := &cobra.Command{
+		Use:     "peer --nid NID",
+		Short:   "Show all that is known of a peer; kernels write it to their log",
+		Example: "  lnetctl debug peer --nid 10.0.0.2@tcp",
+		Args:    cli.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if of == "" {
+				return plainError("debug", "peer", -int(syscall.EINVAL), "--nid must be specified", nil)
+			}
+			id, err := parseNID(of)
+			if err != nil {
+				return plainError("debug", "peer", -int(syscall.EINVAL), "--nid is no NID", cli.Usagef("%w", err))
+			}
+			return showPeer(c, g, id, maxVerbosity)
+		},
+	}
+	c.Flags().StringVarP(&of, "nid", "n", "", "`NID` of the peer")
+	return c
+}
