@@ -60,7 +60,9 @@ package lnd
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"syscall"
 	"time"
 
 	"ulnet/lnet/machine"
@@ -111,6 +113,17 @@ type ConnsSetter interface {
 	// peers that are met from now on; 0 leaves it to the driver.
 	SetConnsPerPeer(n int)
 }
+
+// Withdrawer is an NI with queues of its own.
+type Withdrawer interface {
+	// Withdraw finalizes with [ErrWithdrawn] those messages that want names and of which nothing
+	// has left: the link of the NI is down, and lnet sends them by another NI. want is called
+	// with locks of the driver, and takes none.
+	Withdraw(want func(*Message) bool)
+}
+
+// ErrWithdrawn ends a message that was withdrawn. It blames nobody.
+var ErrWithdrawn = fmt.Errorf("nothing of the message had left when its link went down: %w", syscall.ENETDOWN)
 
 // TimeoutSetter is an NI whose Tunables.Timeout can be changed while it runs.
 type TimeoutSetter interface {

@@ -39,15 +39,34 @@ type driver struct {
 
 	up lnd.Upcalls
 
-	mu     sync.Mutex
-	sent   []*lnd.Message // guarded by mu, like all below
-	recv   []*lnd.Delivery
-	cut    []nid.NID       // peers whose connections were closed
-	given  []time.Duration // time-outs
+	mu    sync.Mutex
+	sent  []*lnd.Message // guarded by mu, like all below
+	recv  []*lnd.Delivery
+	cut   []nid.NID       // peers whose connections were closed
+	given []time.Duration // time-outs
+
+	queued bool // nothing of what is in sent has left
 	closed bool
 }
 
 func (d *driver) ClosePeer(peer nid.NID, _ error) { d.cut = append(d.cut, peer) }
+
+func (d *driver) Withdraw(want func(*lnd.Message) bool) {
+	d.mu.Lock()
+	var back, kept []*lnd.Message
+	for _, m := range d.sent {
+		if d.queued && want(m) {
+			back = append(back, m)
+		} else {
+			kept = append(kept, m)
+		}
+	}
+	d.sent = kept
+	d.mu.Unlock()
+	for _, m := range back {
+		d.up.Finalize(m, lnd.ErrWithdrawn)
+	}
+}
 
 func (d *driver) SetTimeout(t time.Duration) { d.given = append(d.given, t) }
 

@@ -3,12 +3,15 @@ package lnet
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/path"
 	"ulnet/lnet/wire"
 )
 
@@ -45,6 +48,7 @@ func (ni *NI) SetLink(down error) {
 	}
 	if down != nil {
 		ni.node.moveWaiting(ni)
+		ni.withdraw()
 	}
 	ni.node.tellNIWatchers()
 }
@@ -87,6 +91,34 @@ func (n *Node) moveWaiting(ni *NI) {
 		ni.mu.Unlock()
 		n.sendAllAgain(list)
 	}
+}
+
+// withdraw has the driver give back the requests of which nothing has left, if another NI leads
+// to their peer: sending them by that is no repetition.
+func (ni *NI) withdraw() {
+	w, ok := ni.lower.(lnd.Withdrawer)
+	if !ok {
+		return
+	}
+	var others []nid.Net
+	for _, o := range *ni.node.nis.Load() {
+		if o != ni && !o.isLo() && !o.Link().Down {
+			others = append(others, o.cfg.Net)
+		}
+	}
+	w.Withdraw(func(lm *lnd.Message) bool { return owner(lm).mayLeaveBy(others) })
+}
+
+// mayLeaveBy reports whether m may leave by an NI on one of some nets.
+func (m *Message) mayLeaveBy(nets []nid.Net) bool {
+	if m.Source.IsValid() || m.Group != 0 || m.peer == nil || m.kind() != path.Request {
+		return false
+	}
+	if slices.Contains(nets, m.peer.nid.Net()) {
+		return true
+	}
+	p := m.peer.remote.Peer()
+	return p != nil && p.MultiRail && slices.ContainsFunc(p.Nets, func(n *path.Net[*path.Remote]) bool { return slices.Contains(nets, n.ID()) })
 }
 
 // sayLink logs a change of the link.

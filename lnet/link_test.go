@@ -106,6 +106,45 @@ func TestLinkMoves(t *testing.T) {
 	r.wantResult(1, nil)
 }
 
+// TestLinkWithdraws: requests that the driver of an NI whose link goes down has in its queues are
+// sent by another NI, without blame; those that must use this NI stay, and so do all while no other
+// NI leads there.
+func TestLinkWithdraws(t *testing.T) {
+	spec.Covers(t, "NS-12")
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, lnd.Tunables{}, lnet.Config{})
+		r.queued = true
+		r.send(peerA, 1, 2)
+		r.ni.SetLink(errUnplugged)
+		wantBits(t, "with one NI", r.inFlight(), 1, 2)
+		r.ni.SetLink(nil)
+		other := &driver{id: second}
+		if _, err := r.node.AddNI(other, lnd.Config{Net: tcp}); err != nil {
+			t.Fatal(err)
+		}
+		pinned := put(peerA, 3)
+		pinned.Source = self
+		r.node.Send(pinned)
+		r.node.Send(answer(r.ni, nid.ProcessID{NID: peerA, PID: nid.LustrePID}, peerA))
+		r.ni.SetLink(errUnplugged)
+		synctest.Wait()
+		for other.finalize(nil) {
+		}
+		for _, bits := range []uint64{1, 2} {
+			r.wantResult(bits, nil)
+		}
+		if n := len(r.sent); n != 2 {
+			t.Errorf("%d messages at the driver, want the pinned one and the answer", n)
+		}
+		if s := r.node.Overview().NIs[0]; s.Health != 1000 || s.Credits != 254 {
+			t.Errorf("health %d, %d credits; want 1000 and 254", s.Health, s.Credits)
+		}
+		r.queued = false
+		for r.finalize(nil) {
+		}
+	})
+}
+
 // rails makes peerA and peerB NIDs of one node, with the statuses that the node reports.
 func (r *rig) rails(a, b wire.Status) {
 	r.node.SetPeer(lnet.Peer{

@@ -2,6 +2,7 @@ package lnet
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -87,7 +88,7 @@ func (ni *NI) Finalize(lm *lnd.Message, err error) {
 		ni.node.finish(m, err)
 		return
 	}
-	again := err != nil && p.judge(m, err)
+	again := errors.Is(err, lnd.ErrWithdrawn) || err != nil && p.judge(m, err)
 	if again {
 		m.setAside()
 	} else {

@@ -32,7 +32,9 @@ func (n *Node) sendLater(m *Message, err error) {
 		n.finish(m, err)
 		return
 	}
-	n.state.resends.tried.Add(1)
+	if m.retries > 0 { // else it was withdrawn: this is the first try still
+		n.state.resends.tried.Add(1)
+	}
 	r.queue.Push(&m.Message)
 	start := !r.started
 	r.started = true

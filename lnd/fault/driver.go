@@ -160,6 +160,16 @@ func (ni *netIf) SetConnsPerPeer(n int) {
 	}
 }
 
+// Withdraw passes lnet's wish on, if the driver fulfils it, for lnet's own messages.
+func (ni *netIf) Withdraw(want func(*lnd.Message) bool) {
+	if w, ok := ni.lower.(lnd.Withdrawer); ok {
+		w.Withdraw(func(m *lnd.Message) bool {
+			_, copy := m.Owner.(*copied)
+			return !copy && want(m)
+		})
+	}
+}
+
 // SetTimeout passes a time-out on, if the driver takes it.
 func (ni *netIf) SetTimeout(d time.Duration) {
 	if s, ok := ni.lower.(lnd.TimeoutSetter); ok {

@@ -1,0 +1,42 @@
+package socklnd
+
+import "ulnet/lnd"
+
+var _ lnd.Withdrawer = (*NI)(nil)
+
+// Withdraw implements lnd.Withdrawer for messages that wait for a connection, or on one for those
+// before them. What a batch has that is being written is not touched.
+func (ni *NI) Withdraw(want func(*lnd.Message) bool) {
+	for _, p := range ni.allPeers() {
+		p.mu.Lock()
+		var back lnd.Queue
+		pushList(&back, p.pending.Take(want))
+		for _, c := range p.conns {
+			c.tx.withdraw(want, &back)
+		}
+		if back.Len() > 0 {
+			p.events.Add(event{kind: eventFailed, failed: back, err: lnd.ErrWithdrawn})
+		}
+		p.unlock()
+	}
+}
+
+// withdraw moves the messages that want names from the writer's queue to back.
+func (w *writer) withdraw(want func(*lnd.Message) bool, back *lnd.Queue) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := w.queue.Take(want)
+	for m := list; m != nil; m = m.Link {
+		w.c.queuedBytes.Add(-w.c.framing.wireSize(m))
+	}
+	pushList(back, list)
+}
+
+// pushList adds the messages of a list through Link to a queue.
+func pushList(q *lnd.Queue, list *lnd.Message) {
+	for list != nil {
+		m := list
+		list, m.Link = m.Link, nil
+		q.Push(m)
+	}
+}
