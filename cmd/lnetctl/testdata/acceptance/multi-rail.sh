@@ -5,8 +5,7 @@
 
 S net add --net tcp --if eth0
 S net add --net tcp --if eth1
-P net add --net tcp --if eth0
-P net add --net tcp --if eth1
+P net add --net tcp --if eth0,eth1
 S set discovery 1
 P set discovery 1
 
@@ -32,11 +31,21 @@ P ping 10.3.0.5@tcp
 S export --backup > S.again
 cmp S.conf S.again
 
-# The network is taken out for maintenance, and comes back.
-S net del --net tcp
+# A rail is taken out for maintenance, and comes back.
+S net del --net tcp --if eth1
 S net show | silent 'nid: 10.3.0.5@tcp'
-fails S net del --net tcp
-S net add --net tcp --if eth0
+fails S net del --net tcp --if eth1
+soon P ping 10.2.0.5@tcp
 S net add --net tcp --if eth1
 S net show | says 'nid: 10.2.0.5@tcp' 'nid: 10.3.0.5@tcp'
 soon P ping 10.3.0.5@tcp
+
+# A peer that is not there yet is configured by hand, and is kept with the rest.
+P peer add --prim_nid 10.2.0.77@tcp --nid 10.3.0.77@tcp
+P peer show --nid 10.3.0.77@tcp | says 'primary nid: 10.2.0.77@tcp'
+P config save P.conf
+restart P
+P net show | says 'nid: 10.2.0.6@tcp' 'nid: 10.3.0.6@tcp'
+P peer show --nid 10.3.0.77@tcp | says 'primary nid: 10.2.0.77@tcp'
+P peer del --prim_nid 10.2.0.77@tcp
+P peer show | silent 10.2.0.77@tcp
