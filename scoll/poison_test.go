@@ -17,7 +17,7 @@ import (
 const poison = 0xDB
 
 // spoiler is a service that overwrites every buffer as soon as the buffer is free, and checks
-// later that nobody else wrote to it. Its reply has an entry of 8 bytes for each node that ran
+// later that no other code wrote to it. Its reply has an entry of 8 bytes for each node that ran
 // the request.
 type spoiler struct {
 	t      *testing.T

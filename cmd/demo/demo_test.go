@@ -15,7 +15,7 @@ import (
 	"ulnet/lnd/capture/capturetest"
 )
 
-// build builds what the demonstration needs and returns the folder.
+// build builds the commands that the demonstration needs and returns their folder.
 func build(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -80,8 +80,8 @@ func undisturbed(t *testing.T, bin, net string) {
 	if net == "tcp" {
 		t.Run("tshark agrees", func(t *testing.T) { tsharkAgrees(t, file) })
 	} else {
-		// Of packets out of order, tshark shows the first copy and lnetdump the one that the
-		// receiver took; on loopback there are none.
+		// If packets arrive out of order, tshark shows the first copy and lnetdump the one that the
+		// receiver accepted; on loopback all arrive in order.
 		t.Run("tshark agrees", func(t *testing.T) { capturetest.AgreeOnRoCE(t, file) })
 	}
 	text := string(out)
@@ -91,7 +91,7 @@ func undisturbed(t *testing.T, bin, net string) {
 		text = strings.ReplaceAll(strings.ReplaceAll(text, m[1]+".", "127.0.0."), "@"+net, "@tcp")
 	}
 	text = columns.ReplaceAllString(text, "  ")
-	asked := 1 // PUTs of bulk data
+	asked := 1 // the number of PUTs of bulk data
 	if net == "o2ib" {
 		asked = 2 // and its completion
 	}
@@ -111,7 +111,7 @@ func undisturbed(t *testing.T, bin, net string) {
 		{1, "GET of up to 1048576 bytes from portal 21"},
 		{1, "REPLY of 1048576 bytes"},
 		{1, "PUT of 10 bytes to portal 22"},
-		{1, " connections, 0 bytes lost, 0 bytes not understood\n"}, // nor a wrong ICRC
+		{1, " connections, 0 bytes lost, 0 bytes not understood\n"}, // no bad ICRC either
 		{2, "PUT of 48 bytes to portal 0 (push 2: 127.0.0.1@tcp), wants an ACK"},
 		{1, " died        127.0.0.3@tcp (has died once)\n"},
 		{2, "\n    clock "}, // first line of the watch, and of the status
@@ -150,15 +150,15 @@ func undisturbed(t *testing.T, bin, net string) {
 // tsharkAgrees: an independent dissector finds the same messages in the capture, with equal
 // types, NIDs, payload lengths and cookies.
 func tsharkAgrees(t *testing.T, file string) {
-	const atLeast = 4*2 + 2 + 2 + 1 // pings, PUT with ACK, GET with REPLY, the lost PUT
+	const atLeast = 4*2 + 2 + 2 + 1 // 4 pings, a PUT with ACK, a GET with REPLY, and the PUT that is lost
 	if n := len(capturetest.Messages(t, file)); n < atLeast {
 		t.Errorf("the capture holds %d messages, want at least %d", n, atLeast)
 	}
 	capturetest.AgreeWithTshark(t, file)
 }
 
-// interrupted interrupts the demonstration when its daemons run. It can remove its folder only
-// after they have ended, so an empty folder shows both.
+// interrupted interrupts the demonstration while its daemons run. The demonstration can remove
+// its folder only after the daemons have ended, so an empty folder shows that both happened.
 func interrupted(t *testing.T, bin string) {
 	cmd, temp := demo(t, bin)
 	stdout, err := cmd.StdoutPipe()

@@ -15,7 +15,7 @@ import (
 // cycle is the interval of the machines in virtual time.
 const cycle = time.Second
 
-// cluster is machines whose messages take no time.
+// cluster is a set of machines whose messages arrive at once.
 type cluster struct {
 	list     *engine.List
 	machines []*engine.Machine
@@ -23,8 +23,8 @@ type cluster struct {
 	rng      *rand.Rand
 	loss     float64
 	bytes    int
-	dead     int                   // a participant, or -1
-	noticed  map[int]time.Duration // when each first held it for dead
+	dead     int                   // the participant that is dead, or -1
+	noticed  map[int]time.Duration // when each participant first declared the dead one dead
 }
 
 func newCluster(t *testing.T, n int, loss float64, seed uint64) *cluster {
@@ -48,7 +48,7 @@ func newCluster(t *testing.T, n int, loss float64, seed uint64) *cluster {
 	return c
 }
 
-// step steps a machine, and those that its messages reach.
+// step steps a machine, and the machines that its messages reach.
 func (c *cluster) step(i int, now time.Duration, in engine.Input) {
 	var out engine.Output
 	c.wakes[i] = c.machines[i].Step(now, in, &out)
@@ -89,7 +89,7 @@ func (c *cluster) run(until time.Duration) {
 	}
 }
 
-// TestModel: the predictions are those of machines.
+// TestModel: the predicted times are those that machines need.
 func TestModel(t *testing.T) {
 	const measured = 20 // cycles
 	for _, n := range []int{16, 64, 128} {
@@ -98,7 +98,7 @@ func TestModel(t *testing.T) {
 				const seed = 7
 				m := newModel(n, loss)
 				c := newCluster(t, n, loss, seed)
-				begin := time.Duration(n+40) * cycle // messages carry parameters before
+				begin := time.Duration(n+40) * cycle // by then messages carry the parameters
 				c.run(begin)
 				c.bytes = 0
 				c.run(begin + measured*cycle)
@@ -124,8 +124,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestModelSpread: the medians of newcomers at 5 % loss are 8, 10, 12 and 14
-// cycles for these sizes, by simulations.
+// TestModelSpread: a newcomer is known everywhere, in the median at 5 % loss, after 8, 10, 12
+// and 14 cycles for these sizes, as simulations have shown.
 func TestModelSpread(t *testing.T) {
 	for n, want := range map[int]float64{1_000: 8, 10_000: 10, 100_000: 12, 1_000_000: 14} {
 		if got := newModel(n, 0.05).spread(); math.Abs(got-want) > 1 {
@@ -134,7 +134,8 @@ func TestModelSpread(t *testing.T) {
 	}
 }
 
-// TestModelLoss: much loss raises the limit of death, in small clusters too.
+// TestModelLoss: a high loss rate raises the limit after which a participant is declared dead,
+// in small clusters too.
 func TestModelLoss(t *testing.T) {
 	for _, n := range []int{2, 8, 64, 1000, gossipwire.MaxParticipants} {
 		calm := newModel(n, 0).limits.Dead

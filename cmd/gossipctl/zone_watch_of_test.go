@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestBaseWatch: of the members of a base zone those are shown that were not there
-// before, or not in this incarnation, and those that are there no more; in any order.
+// TestBaseWatch: the watch shows the members of a base zone that are new, or have a new
+// incarnation, and those that have left, whatever the order in which the members are listed.
 func TestBaseWatch(t *testing.T) {
 	member := func(name string, inc uint64) zone.Named {
 		id, err := zone.NewID(name, nid.MustParse("10.0.0.1@tcp"))

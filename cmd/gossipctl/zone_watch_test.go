@@ -8,8 +8,8 @@ import (
 	"ulnet/gossip/zone"
 )
 
-// TestZoneWatchGap: events that the daemon forgot before a watch looked are counted at the
-// next event that is shown, in JSON too; a daemon that was restarted is no gap.
+// TestZoneWatchGap: the number of events that the daemon dropped before the watch asked for
+// them is shown with the next event, in JSON too. A restart of the daemon is not such a gap.
 func TestZoneWatchGap(t *testing.T) {
 	event := func(number uint64, kind zone.EventKind) zonemod.Event {
 		return zonemod.Event{Source: "zone", Number: number, Event: zone.Event{Kind: kind}}
@@ -18,7 +18,7 @@ func TestZoneWatchGap(t *testing.T) {
 		var out strings.Builder
 		w := zoneWatcher{g: &globals{json: json}, out: &out, wants: func(e *zonemod.Event) bool { return e.Kind == zone.Joined }}
 		for _, news := range []zonemod.Events{
-			{Next: 9, Events: []zonemod.Event{event(8, zone.Joined)}}, // the first look: what was before is not asked for
+			{Next: 9, Events: []zonemod.Event{event(8, zone.Joined)}}, // the first request does not ask for earlier events
 			{Next: 14, Events: []zonemod.Event{event(12, zone.Refuted), event(13, zone.Refuted)}},
 			{Next: 18, Events: []zonemod.Event{event(16, zone.Joined), event(17, zone.Joined)}},
 			{Next: 3, Events: []zonemod.Event{event(2, zone.Joined)}},

@@ -18,8 +18,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// beside has an lnetd with few credits on a switch with a live peer, addresses without a host, and
-// peers that accept connections and never read.
+// beside is an lnetd with few credits. On its switch are a live peer, addresses without a host,
+// and peers that accept connections and never read.
 type beside struct {
 	t          *testing.T
 	a, live    *lnetdtest.Daemon
@@ -32,7 +32,8 @@ type beside struct {
 	endTraffic context.CancelFunc
 }
 
-// Each peer uses as many credits as it may have: two use all of the NI.
+// Each dead or stuck peer uses as many credits as it may have: two of them use all credits of
+// the NI.
 const besidePeers = 4
 
 func newBeside(t *testing.T) *beside {

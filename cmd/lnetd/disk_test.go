@@ -48,7 +48,7 @@ func TestBadDisk(t *testing.T) {
 					return err == nil && s.Server != nil && s.Server.Store != nil && (s.Server.Store.Error == "") == kept
 				})
 			}
-			for n := range 2 { // the first start, and one that finds files
+			for n := range 2 { // the first start, and a start that finds files
 				trouble.Spoil(disk)
 				d := start()
 				wantRecords(d, n == 1 && trouble.Name == "full") // existing files can be opened on a full disk
@@ -71,7 +71,7 @@ func TestBadDisk(t *testing.T) {
 					t.Errorf("start %d, with room: %v", n, err)
 				}
 			}
-			for range 2 { // at each start, also when files were set aside before
+			for range 2 { // at each start, also if files were set aside at an earlier one
 				if err := disk.Do(func() error { return damage(filepath.Join(disk.Dir, "state")) }); err != nil {
 					t.Fatal(err)
 				}

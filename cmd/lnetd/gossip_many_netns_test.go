@@ -13,8 +13,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestManyServersKilled (G-GO-9): of 64 daemons 30 are killed, so that the quorum just
-// holds. The others notice the deaths, and for minutes none declares a live one dead.
+// TestManyServersKilled (G-GO-9): of 64 daemons 30 are killed, so that the rest just has a
+// quorum. The others notice the deaths, and for minutes no server declares a live one dead.
 func TestManyServersKilled(t *testing.T) {
 	spec.Covers(t, "G-GO-9")
 	if os.Getenv("ULNET_LONG") == "" {
@@ -67,7 +67,8 @@ func newCrowd(t *testing.T, n int) *serverRoom {
 	return r
 }
 
-// calm looks at servers in turn for a while: all see the same throughout.
+// calm asks servers in turn for a while, and fails unless all of them report the wanted view
+// throughout.
 func (r *serverRoom) calm(who []int, lasting time.Duration, holds func(i int, v *view) bool) {
 	r.t.Helper()
 	end := time.After(lasting)

@@ -58,7 +58,7 @@ type serverRoom struct {
 	t       *testing.T
 	on      network
 	n       int    // servers, half of them on each switch
-	prefix  string // of their addresses
+	prefix  string // of the servers' addresses
 	start   func(i int) *lnetdtest.Daemon
 	servers []*lnetdtest.Daemon
 	trunk   *netlab.Cable
@@ -132,10 +132,10 @@ func (r *serverRoom) await(who []int, what string, holds func(i int, v *view) bo
 	r.t.Logf("%s: seen by %d servers after %v", what, len(who), time.Since(began).Round(10*time.Millisecond))
 }
 
-// all returns the servers except some.
+// all returns the numbers of the servers except the given ones.
 func (r *serverRoom) all(but ...int) []int { return numbers(r.n, but...) }
 
-// history returns the changes of a server, seen by another, after an instant.
+// history returns the changes of the server nid that server i has recorded since a time.
 func (r *serverRoom) history(i int, nid string, since time.Time) (events []string) {
 	r.t.Helper()
 	var changes []change

@@ -47,8 +47,8 @@ func (w *ward) settle(cut time.Duration) {
 	}
 }
 
-// split returns a client that only a minority of the servers has, or has in another incarnation than
-// the majority; "": none.
+// split returns a client to which only a minority of the servers is connected, or in another
+// incarnation than the majority; "" if there is none.
 func (w *ward) split() string {
 	has := map[string]int{}
 	for i := range w.servers {
@@ -129,7 +129,7 @@ func (w *ward) keep(what string, before agreed, servers []int) {
 	}
 }
 
-// untilDeadTo waits until some servers have declared one dead.
+// untilDeadTo waits until the servers in by have declared a server dead.
 func (w *ward) untilDeadTo(server int, by []int) {
 	w.t.Helper()
 	w.until(fmt.Sprintf("server %d held for dead", server+1), func() bool {

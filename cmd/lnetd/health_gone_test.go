@@ -15,9 +15,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestHealthOfGone: CH-2, CH-66: all servers evict a client that is gone, even if its node still sends
-// them messages: when it is killed and other programs of the node continue, when it ran on a server,
-// and when its disconnect is lost.
+// TestHealthOfGone: CH-2, CH-66: all servers evict a client that has ended, even if its node
+// still sends them messages: a client that is killed while other programs of the node continue,
+// a client that ran on a server, and a client whose disconnect is lost.
 func TestHealthOfGone(t *testing.T) {
 	spec.Covers(t, "CH-2", "CH-66")
 	if os.Getenv("ULNET_LONG") == "" {
@@ -39,7 +39,7 @@ func TestHealthOfGone(t *testing.T) {
 	c.wantGone(4, unheard, 0, 1, 2)
 
 	c.daemons[2].Kill()
-	c.wantGone(2, beside, 0, 1) // the restarted server knows it from its records, until its master evicts it
+	c.wantGone(2, beside, 0, 1) // the restarted server has the client in its records until the client's master evicts it
 }
 
 // wantGone restarts a daemon without its client, and pings the servers from there until they have

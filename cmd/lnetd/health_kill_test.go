@@ -32,14 +32,14 @@ const (
 	killedServer = "127.0.0.171"
 	killedClient = "127.0.0.172"
 	livingServer = "127.0.0.173"
-	// intakeEach bounds the clients that connect in a round, and intakeWindow those that wait
-	// for an answer.
+	// intakeEach is the number of clients that connect in a round, and intakeWindow the number of
+	// those that may wait for an answer at the same time.
 	intakeEach   = 45
 	intakeWindow = 8
 )
 
-// intake has a server with records that is killed again and again, and clients of one node, each with
-// a new ID, which connect meanwhile.
+// intake is a server with records that is killed again and again, while clients of one node,
+// each with a new ID, connect to it.
 type intake struct {
 	t        *testing.T
 	commands lnetdtest.Commands
@@ -100,7 +100,7 @@ func (k *intake) connect(stop <-chan struct{}) {
 	err = inbox.Open(n.Table(), portals.InboxConfig{Portal: healthwire.ClientPortal, Size: healthwire.MaxMessage, Handle: func(_ *portals.Event, data []byte) {
 		m, err := healthwire.ParseMessage(data)
 		if err != nil || m.Kind != healthwire.Accept {
-			return // the tick sends it again
+			return // the connect is sent again at the next tick
 		}
 		k.mu.Lock()
 		again := k.accepted[m.Client]
@@ -120,7 +120,7 @@ func (k *intake) connect(stop <-chan struct{}) {
 	inbox.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = n.Close(ctx) // the server is dead, or no longer reads
+	_ = n.Close(ctx) // an error means that the server is dead or does not read any more
 }
 
 // flood sends connects, and repeats each until it is answered.
@@ -194,8 +194,8 @@ func (k *intake) during(f func()) {
 	worker.Wait()
 }
 
-// check fails unless a restarted server knows all clients that were accepted, and the file of their
-// records.
+// check fails unless the restarted server, and the file of its records, have all clients that
+// were accepted.
 func (k *intake) check(d *lnetdtest.Daemon, round int) {
 	k.t.Helper()
 	var list healthmod.ClientList
@@ -225,7 +225,7 @@ func (k *intake) check(d *lnetdtest.Daemon, round int) {
 	}
 }
 
-// crashedText matches the output of a process that ends before it is killed.
+// crashedText matches the output of a process that ended by itself, before it was killed.
 var crashedText = regexp.MustCompile(`(?m)^(lnetd:|panic:|fatal error:).*|level=ERROR.*`)
 
 // TestKilledServer: CH-4, CH-65, CH-66: a server that is killed while clients connect, or in the first

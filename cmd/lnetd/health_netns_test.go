@@ -12,10 +12,10 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestHealthOfClients: among five servers and twenty clients a client and a master die, processes are
-// stopped, and the cable between them is cut: all servers evict the same clients, no eviction is false,
-// and at the end each client is connected to all servers that it can reach (CH-17, CH-18, CH-31 to
-// CH-33, CH-35).
+// TestHealthOfClients: there are five servers and twenty clients. A client and a master die,
+// processes are paused, and the cable between the switches is cut. All servers evict the same
+// clients, no eviction is wrong, and at the end each client is connected to all servers that it
+// can reach (CH-17, CH-18, CH-31 to CH-33, CH-35).
 func TestHealthOfClients(t *testing.T) {
 	spec.Covers(t, "CH-17", "CH-18", "CH-31", "CH-32", "CH-33", "CH-35")
 	if testing.Short() {
@@ -50,7 +50,7 @@ func (w *ward) clientDies(before agreed) agreed {
 	return now
 }
 
-// wantEvicted fails unless each server has evicted clients for a cause.
+// wantEvicted fails unless each server has evicted n clients for the given cause.
 func (w *ward) wantEvicted(cause string, n int) {
 	w.t.Helper()
 	for i, d := range w.servers {
@@ -150,15 +150,15 @@ func (w *ward) await(what string, who []int, of []*lnetdtest.Daemon, holds func(
 	}, func() string { return fmt.Sprintf("%+v", s) })
 }
 
-// minority reports whether a server is on the right switch, whose servers have told their clients that
-// they are cut off.
+// minority reports whether a server is on the right switch: the servers there tell their
+// clients that they are cut off.
 func (w *ward) minority(id string) bool {
 	return slices.ContainsFunc(numbers(w.nServers, numbers(w.majority)...), func(i int) bool { return w.nid(i) == id })
 }
 
-// partition cuts the cable: the minority evicts all its clients, and the majority those that it cannot
-// reach; it keeps its own. When the cable is back, the clients of the minority begin a new
-// incarnation.
+// partition cuts the cable between the switches. The minority evicts all its clients. The
+// majority keeps its own clients, and evicts those that it cannot reach. When the cable is
+// back, the clients of the minority begin new incarnations.
 func (w *ward) partition(before agreed) {
 	w.t.Helper()
 	right := numbers(w.nClients, numbers(w.half)...)

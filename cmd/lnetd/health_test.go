@@ -33,8 +33,8 @@ type clinic struct {
 	daemons  [5]*lnetdtest.Daemon
 	keyFile  string // key for connects; "": none
 	ping     time.Duration
-	both     int          // a server that is a client too; 0: none
-	gone     map[int]bool // clients that are started without one from now on
+	both     int          // the number of a server that is a client too; 0: none
+	gone     map[int]bool // hosts that are started without a client from now on
 }
 
 const clinicServers = 3
@@ -99,14 +99,14 @@ func (c *clinic) status(i int) healthmod.Status {
 	return s
 }
 
-// held returns the entry of a client at a server, if it is connected there.
+// held returns a server's entry of a client, if the client is connected to the server.
 func (c *clinic) held(server int, id health.ClientID) (health.ClientInfo, bool) {
 	info, err := healthmod.OpClient.Call(c.t.Context(), c.daemons[server].Control(), healthmod.ClientName{Client: id.String()})
 	return info, err == nil
 }
 
-// awaitHeld waits until a client is connected to some servers in its own incarnation, with its own
-// master.
+// awaitHeld waits until a client is connected to the given servers in its present incarnation
+// and under its present master.
 func (c *clinic) awaitHeld(client int, servers ...int) (s healthmod.ClientRole) {
 	c.t.Helper()
 	c.daemons[client].Until(heldWithin, "connection to all servers", func() bool {
@@ -122,9 +122,9 @@ func (c *clinic) awaitHeld(client int, servers ...int) (s healthmod.ClientRole) 
 	return s
 }
 
-// TestHealth: CH-4, CH-66, CH-2: three servers and two clients, all of them lnetd.
-// All servers evict a client that is killed. A live client is not evicted, whatever happens to one of
-// the servers and its records.
+// TestHealth: CH-4, CH-66, CH-2: three servers and two clients, all of them lnetd. All servers
+// evict a client that is killed. A live client is not evicted, whatever happens to one of the
+// servers and to its records.
 func TestHealth(t *testing.T) {
 	spec.Covers(t, "CH-2", "CH-4", "CH-66")
 	if testing.Short() {
@@ -155,7 +155,7 @@ func (c *clinic) loseClient(dead healthmod.ClientRole) {
 	}
 }
 
-// restart kills and restarts a server, which still knows its client.
+// restart kills and restarts a server. The restarted server knows its client from its records.
 func (c *clinic) restart(living healthmod.ClientRole) {
 	c.t.Helper()
 	c.daemons[0].Kill()

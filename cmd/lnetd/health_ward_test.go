@@ -28,7 +28,7 @@ type heldClient struct {
 	Master      string `json:"master"`
 }
 
-// agreed is the entry of each client, by name, on which all servers agree.
+// agreed has, by the client's name, the entry on which all servers agree.
 type agreed map[string]heldClient
 
 // healthDoc is the output of 'lnetctl health status --json'.
@@ -44,7 +44,7 @@ type healthDoc struct {
 	} `json:"client"`
 }
 
-// ward has servers and clients on two switches with one cable between these.
+// ward has servers and clients on two switches that one cable joins.
 type ward struct {
 	t                  *testing.T
 	on                 network
@@ -63,9 +63,9 @@ func (w *ward) nid(i int) string { return w.on.nid(fmt.Sprintf("10.3.0.%d", i+1)
 
 func clientName(i int) string { return fmt.Sprintf("client-%02d", i) }
 
-// wardTimes are short, but long enough for a busy machine. T_evict is longer than the detection by
-// gossip, which takes 3.6 s: a master that is cut off knows that before it evicts clients of the
-// majority.
+// wardTimes returns short times that are long enough for a busy machine. T_evict is longer than
+// gossip takes to detect a death, 3.6 s, so that a master that is cut off learns this before it
+// evicts clients of the majority.
 func wardTimes() []string {
 	unit := 100 * time.Millisecond
 	if effort.Race {
@@ -169,8 +169,8 @@ func (w *ward) agree(what string, servers, clients []int) (same agreed) {
 	return same
 }
 
-// compare returns the clients on which the servers agree, or why they do not agree or differ from the
-// wanted ones.
+// compare returns the clients on which the servers agree. If they do not agree, or differ from
+// the wanted clients, why says so.
 func (w *ward) compare(servers, clients []int) (same agreed, why string) {
 	for _, s := range servers {
 		var list struct{ Clients []heldClient }
@@ -199,8 +199,8 @@ func (w *ward) compare(servers, clients []int) (same agreed, why string) {
 	return same, ""
 }
 
-// wantIncarnations fails unless exactly these clients have begun a new incarnation since before: no
-// eviction is false.
+// wantIncarnations fails unless exactly the clients in reborn have begun a new incarnation
+// since before: any other new incarnation shows a wrong eviction.
 func (w *ward) wantIncarnations(before, after agreed, reborn ...int) {
 	w.t.Helper()
 	for name, c := range after {
@@ -211,7 +211,7 @@ func (w *ward) wantIncarnations(before, after agreed, reborn ...int) {
 	}
 }
 
-// numbers returns the numbers below n except some.
+// numbers returns the numbers below n except the given ones.
 func numbers(n int, but ...int) (list []int) {
 	for i := range n {
 		if !slices.Contains(but, i) {

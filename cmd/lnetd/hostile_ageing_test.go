@@ -13,9 +13,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestShortLivedPeers: very many peers, each with its own address, connect to a daemon, send a message
-// and disconnect. One to three minutes later the daemon uses as much memory as before, and has always
-// answered its permanent peers.
+// TestShortLivedPeers: a great number of peers, each with its own address, connect to a daemon,
+// send a message and disconnect. One to three minutes later the daemon uses as much memory as
+// before. It has answered its permanent peers all the time.
 func TestShortLivedPeers(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("takes minutes: set ULNET_LONG=1")
@@ -38,7 +38,7 @@ func TestShortLivedPeers(t *testing.T) {
 	crowded := s.rss(t)
 	<-time.After(time.Minute)
 	after := s.rss(t)
-	// Go returns memory gradually, and later on a busy machine.
+	// The Go runtime returns memory gradually, and later on a busy machine.
 	for range 24 {
 		if after <= before*12/10 {
 			break

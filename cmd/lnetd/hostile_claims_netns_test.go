@@ -23,13 +23,13 @@ import (
 // claimPort is above 1023: connections to it need no privileged source port.
 const claimPort = 7988
 
-// claims has two nodes with two rails each, and a stranger on one of the rails with an
-// ordinary connection to one of the nodes.
+// claims has two nodes with two rails each. A stranger on one of the rails has an ordinary
+// connection to one of the nodes, the victim.
 type claims struct {
 	t        *testing.T
 	victim   *lnetdtest.Daemon
 	other    *lnetdtest.Daemon
-	rails    []string // of other, its primary NID first
+	rails    []string // the NIDs of the node other, its primary NID first
 	stranger *lnetdtest.Peer
 	lies     *net.TCPConn
 }
@@ -63,13 +63,13 @@ func newClaims(t *testing.T) *claims {
 	return c
 }
 
-// claim pushes a ping info that lists these NIDs as those of the stranger.
+// claim pushes a ping info that lists the given NIDs as NIDs of the stranger.
 func (c *claims) claim(sequence uint32, ids ...nid.NID) {
 	c.t.Helper()
 	c.tell(wire.StatusUp, sequence, ids...)
 }
 
-// tell is claim with a status for all.
+// tell does the same, with the given status for all NIDs.
 func (c *claims) tell(status wire.Status, sequence uint32, ids ...nid.NID) {
 	c.t.Helper()
 	info := wire.PingInfo{
@@ -91,7 +91,7 @@ func (c *claims) tell(status wire.Status, sequence uint32, ids ...nid.NID) {
 	}
 }
 
-// known returns the peer of the victim that has a NID.
+// known returns the victim's entry of the peer with a NID.
 func (c *claims) known(id string) (p node.KnownPeer) {
 	c.t.Helper()
 	page, err := node.OpPeers.Call(c.t.Context(), c.victim.Control(), node.PeersRequest{NID: nid.MustParse(id)})
@@ -102,7 +102,7 @@ func (c *claims) known(id string) (p node.KnownPeer) {
 	return page.Known[0]
 }
 
-// wantApart checks that the victim has them as two nodes.
+// wantApart checks that the victim has the stranger and the other node as two peers.
 func (c *claims) wantApart() {
 	c.t.Helper()
 	for id, rails := range map[string][]string{c.rails[0]: c.rails, c.stranger.ID.NID.String(): {c.stranger.ID.NID.String()}} {
@@ -133,9 +133,9 @@ func (c *claims) wantHonest() {
 	}
 }
 
-// TestClaimedNames: a stranger with an ordinary connection claims the NIDs of another node
-// and its primary NID, before and after the victim has met that, once and for a while.
-// No node confuses the two, and honest traffic works at once.
+// TestClaimedNames: a stranger with an ordinary connection claims the NIDs of another node,
+// including the primary NID, before and after the victim has met that node, once and for a
+// while. No node mistakes one for the other, and honest traffic works at once.
 func TestClaimedNames(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("real daemons in namespaces; make test-long runs it")
@@ -162,9 +162,10 @@ func TestClaimedNames(t *testing.T) {
 	}
 }
 
-// TestClaimedStatus: a stranger calls the NIDs of another node down, and its own up and down
-// as fast as it can. The other node's stay up and are used, the victim sends nothing for
-// it, and what the stranger says of itself last counts.
+// TestClaimedStatus: a stranger reports the NIDs of another node as down, and its own NIDs as
+// up and down in quick succession. The other node's NIDs stay up and are used, and the victim
+// sends nothing because of the reports. Of the stranger's reports about itself the last one
+// counts.
 func TestClaimedStatus(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "NS-6", "NS-11")

@@ -27,10 +27,11 @@ func hostileCrowd(t *testing.T, commands lnetdtest.Commands) {
 // which the Go heap returns memory.
 const maxGrowth = 24 << 20
 
-// silentCrowd opens 300 silent connections, beside good peers. lnetd keeps 256 per address at most: each
-// further one displaces the oldest, and all are closed after the handshake timeout. That is long here, so
-// that all are open before the first expires: a daemon that handled silent connections one after another
-// would make the next peer wait for all of them.
+// silentCrowd opens 300 silent connections while good peers are connected. lnetd keeps at most
+// 256 per address: each further one displaces the oldest, and all are closed after the
+// handshake timeout. The timeout is long here, so that all are open before the first expires: a
+// daemon that handled silent connections one after another would make the next peer wait for
+// all of them.
 func silentCrowd(t *testing.T, commands lnetdtest.Commands) {
 	const crowd, kept = 300, 256
 	s := newSiege(t, commands, "accept_timeout: 10")
@@ -57,7 +58,7 @@ func silentCrowd(t *testing.T, commands lnetdtest.Commands) {
 			t.Fatalf("silent connection %d is still open", i)
 		}
 	}
-	s.awaitCount(socklnd.HandshakeLimit, crowd-kept, crowd-kept+3) // the newcomer has displaced some more
+	s.awaitCount(socklnd.HandshakeLimit, crowd-kept, crowd-kept+3) // the new connection has displaced some more
 	s.awaitHandshakes(0)
 	timeouts, limit := s.daemon.Count(socklnd.AcceptorTimeout), s.daemon.Count(socklnd.HandshakeLimit)
 	if timeouts+limit != crowd {
@@ -82,8 +83,8 @@ func (s *siege) slowestPing(t *testing.T) (slowest time.Duration) {
 	return slowest
 }
 
-// resets opens thousands of connections, sends a part of the opening on each, and resets it. None leaves
-// anything behind.
+// resets opens thousands of connections, sends a part of the opening on each, and resets it.
+// The daemon frees all that it allocated for them.
 func resets(t *testing.T, commands lnetdtest.Commands) {
 	const total, warm = 5000, 1000
 	s := newSiege(t, commands)
@@ -112,7 +113,7 @@ func resets(t *testing.T, commands lnetdtest.Commands) {
 	s.pings(t, "after")
 }
 
-// repeated repeats the same violation a hundred times: all are counted, one is logged.
+// repeated sends the same violation a hundred times: all are counted, and only one is logged.
 func repeated(t *testing.T, commands lnetdtest.Commands) {
 	const times = 100
 	s := newSiege(t, commands)

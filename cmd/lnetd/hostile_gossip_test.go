@@ -28,10 +28,11 @@ const (
 	forgedRound = 400 * time.Millisecond
 )
 
-// TestHostileGossip: a stranger with an ordinary connection under its own address sends pings in the
-// names of others, in its own, and of another cluster, with clocks and ages that an attacker would
-// choose. No server is declared dead or stops, and a restarted one takes part again, with and without a
-// key. The source check of LNet is off: gossip has to withstand forged names itself.
+// TestHostileGossip: a stranger with an ordinary connection under its own address sends pings
+// in the names of other nodes, in its own name, and for another cluster, with clocks and ages
+// that an attacker would choose. No server is declared dead or stops, and a restarted one takes
+// part again, with and without a key. The source check of LNet is off, so that gossip has to
+// withstand forged names itself.
 func TestHostileGossip(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("takes a minute; runs with ULNET_LONG=1")
@@ -78,8 +79,8 @@ func hostileGossip(t *testing.T, key string) {
 	})
 }
 
-// newOpenRoom starts servers that accept connections from unprivileged ports, and a host
-// without lnetd beside them.
+// newOpenRoom starts servers that accept connections from unprivileged ports, and adds a host
+// without lnetd.
 func newOpenRoom(t *testing.T, n int, key string) (*serverRoom, *gossipStranger) {
 	t.Helper()
 	lab := netlab.New(t)
@@ -116,7 +117,7 @@ type gossipStranger struct {
 	conns map[int]*net.TCPConn
 }
 
-// connect opens a connection to a server, again if the last one was closed.
+// connect opens a connection to a server, again if the previous one was closed.
 func (s *gossipStranger) connect(r *serverRoom, server int) *lnetdtest.Peer {
 	r.t.Helper()
 	self, to := netip.MustParseAddr("10.1.0.99"), netip.AddrFrom4([4]byte{10, 1, 0, byte(server + 1)})
@@ -130,8 +131,8 @@ func (s *gossipStranger) connect(r *serverRoom, server int) *lnetdtest.Peer {
 	return p
 }
 
-// pings sends pings to a server in the name of another: one with a clock of the round, one with
-// other parameters, and one that is signed with another key.
+// pings sends pings to a server in the name of another one: one ping with the clock of the
+// round, one with other parameters, and one that is signed with another key.
 func (s *gossipStranger) pings(r *serverRoom, server, name int, clock uint64, round int) {
 	r.t.Helper()
 	clocks := []uint64{

@@ -49,10 +49,10 @@ func (c *clinic) steal(victim healthmod.ClientRole, addr string, ring *keyring.R
 	}
 }
 
-// TestHostileHealth: CH-A1: a stranger's one connect to every server, with the id of a client
-// and a later incarnation, ends no client: without the key of the cluster it is refused at once, and
-// with the key the servers ask the client, refuse the stranger, and the client keeps its
-// incarnation and its connections.
+// TestHostileHealth: CH-A1: a stranger sends one connect to every server, with the id of a
+// client and a later incarnation. This does not end the client. Without the key of the cluster
+// the servers refuse the stranger at once. With the key they ask the client and refuse the
+// stranger, and the client keeps its incarnation and its connections.
 func TestHostileHealth(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	if testing.Short() {
@@ -70,7 +70,7 @@ func TestHostileHealth(t *testing.T) {
 	victim := c.awaitHeld(3, 0, 1, 2)
 	count := func(i int, name string) uint64 { return c.status(i).Server.Stats[name] }
 	waits := func(i int) uint64 { return count(i, "refuted") + count(i, "rejected_busy") }
-	var begin [clinicServers]uint64 // servers that start may have told the clients of this test to come back
+	var begin [clinicServers]uint64 // by server; servers that start may have asked the clients of this test to connect again
 	for i := range begin {
 		begin[i] = waits(i)
 	}
@@ -89,7 +89,7 @@ func TestHostileHealth(t *testing.T) {
 		if c.status(i).Server.Self != victim.Master {
 			continue
 		}
-		const longer = 8 // pings, which take twice T_evict
+		const longer = 8 // a number of pings, which take twice T_evict
 		before := count(i, "pings")
 		d.Until(heldWithin, "pings of those that are there", func() bool { return count(i, "pings") >= before+longer })
 	}

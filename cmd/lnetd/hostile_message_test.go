@@ -16,14 +16,14 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// lnetHeader is the message header of a message that wants no ack.
+// lnetHeader is the ksock header of an LNet message that asks for no ack.
 var lnetHeader = ksock.MsgHeader{Type: ksock.LNet}
 
 // messages are sent on the CONTROL connection of an accepted peer.
 var messages = []struct {
 	name   string
 	send   func(p *lnetdtest.Peer) []byte
-	leaves bool // then closes its half of the connection
+	leaves bool // the peer then closes its half of the connection
 	want   socklnd.Reason
 	drop   lnet.DropReason
 }{
@@ -45,7 +45,7 @@ var messages = []struct {
 	{name: "half a message, closes", send: half, leaves: true, want: socklnd.CutMessage, drop: lnet.NoMatch},
 	{name: "closes", send: func(*lnetdtest.Peer) []byte { return nil }, leaves: true, want: socklnd.PeerClosed},
 
-	// Messages that are only useless do not end the connection.
+	// Messages that are valid but useless do not end the connection.
 	{name: "PUT that nobody takes", send: message(wire.Put, 8), drop: lnet.NoMatch},
 	{name: "message for another net", send: messageTo(otherNet), drop: lnet.RoutingOff},
 	{name: "ACK of a PUT never sent", send: message(wire.Ack, 0), drop: lnet.StaleHandle},
@@ -100,8 +100,8 @@ func (s *siege) checkKept(t *testing.T, p *lnetdtest.Peer, conns []*net.TCPConn)
 	s.awaitConnections(goodConnections + len(conns))
 }
 
-// message returns a message of a type that claims a payload; eight bytes of
-// it follow.
+// message returns a message of a type, whose header claims a payload of length bytes; only
+// eight bytes of payload follow.
 func message(typ wire.MsgType, length uint32) func(*lnetdtest.Peer) []byte {
 	return func(p *lnetdtest.Peer) []byte {
 		h := p.Header()

@@ -38,7 +38,7 @@ var rogueDatagrams = []struct {
 	{name: "for another net", change: func(d *kib.Datagram) { d.Header.DestNID = nid.FromAddr(nid.MustParseNet("o2ib5"), groupAddr) }, want: o2iblnd.DatagramNet},
 }
 
-// datagrams sends rogueDatagrams.
+// datagrams sends all rogueDatagrams.
 func (b *blockade) datagrams(t *testing.T) {
 	r := b.rogue(t, rogueAddr)
 	qp, err := r.dev.NewUD(verbs.UDConfig{PD: r.pd, Sends: r.cq, Recvs: r.cq, Pool: r.pool, MaxSends: 64, QKey: groupQKey})

@@ -47,7 +47,7 @@ func (b *blockade) flood(t *testing.T) {
 	if grown := rssOf(t, b.daemon) - b.rss; grown > maxGrowth && !effort.Race {
 		t.Errorf("%d requests take %d KiB", floodAddrs*floodEach, grown>>10)
 	}
-	for i := range floodAddrs { // from here on a host with that address refuses what was granted
+	for i := range floodAddrs { // from now on hosts with these addresses exist, and refuse the granted connections
 		b.letsIn(t, floodName(i))
 	}
 }

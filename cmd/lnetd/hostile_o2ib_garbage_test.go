@@ -48,8 +48,8 @@ func kernelPackets(t *testing.T) (list [][]byte) {
 	return list
 }
 
-// garbage sends random bytes, recorded packets of kernels for another host, and these with
-// errors.
+// garbage sends random bytes, recorded packets of kernels for another host, and such packets
+// with errors.
 func (b *blockade) garbage(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	s := b.from(t, strangerAddr)

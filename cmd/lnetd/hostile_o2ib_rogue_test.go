@@ -83,7 +83,7 @@ type link struct {
 	verbs.Conn
 	r      *rogue
 	events chan verbs.Event
-	stamp  uint64 // of the daemon
+	stamp  uint64 // the incarnation stamp of the daemon
 }
 
 // ask requests a connection and returns the answer of the daemon.

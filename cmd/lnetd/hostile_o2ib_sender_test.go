@@ -39,7 +39,7 @@ func (b *blockade) from(t *testing.T, addr string) *sender {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.raw.Close(); delete(b.senders, at) })
-	_ = s.raw.SetReadBuffer(1) // never read
+	_ = s.raw.SetReadBuffer(1) // no packets are read from it
 	b.senders[at] = s
 	return s
 }

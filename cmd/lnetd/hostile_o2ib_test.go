@@ -51,16 +51,16 @@ func TestHostileRDMA(t *testing.T) {
 	b.over(t)
 }
 
-// blockade is an lnetd on RDMA with a good peer that exchanges data with it all the time,
-// in a network namespace of its own.
+// blockade is an lnetd on RDMA in a network namespace of its own, with a good peer that
+// exchanges data with it all the time.
 type blockade struct {
 	commands     lnetdtest.Commands
 	host         *netlab.Host
 	daemon, good *lnetdtest.Daemon
-	steady       [2]*steady // from the good peer, and from the daemon
+	steady       [2]*steady // the traffic that the good peer requests, and that the daemon requests
 	heard        overheard
 	senders      map[netip.Addr]*sender
-	rss          int // at rest
+	rss          int // the daemon's memory at rest
 }
 
 func newBlockade(t *testing.T) *blockade {
@@ -103,7 +103,7 @@ func (b *blockade) goesOn(t *testing.T) {
 	}
 }
 
-// over checks the state after all attacks.
+// over checks the daemon's state after all attacks.
 func (b *blockade) over(t *testing.T) {
 	b.goesOn(t)
 	fresh := b.start(t, freshAddr)
@@ -160,8 +160,8 @@ func (b *blockade) device() map[string]uint64 {
 	return nil
 }
 
-// wantReasons waits until the daemon's counter of a reason has risen by one, and fails if another
-// has changed.
+// wantReasons waits until the daemon's counter of a reason has risen by one, and fails if
+// another counter has changed.
 func (b *blockade) wantReasons(t *testing.T, before map[string]uint64, more o2iblnd.Reason) {
 	t.Helper()
 	want := maps.Clone(before)

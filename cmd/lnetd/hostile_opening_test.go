@@ -25,7 +25,7 @@ import (
 var openings = []struct {
 	name   string
 	send   func(t *testing.T, p *lnetdtest.Peer) []byte
-	leaves bool // then closes its half of the connection
+	leaves bool // the peer then closes its half of the connection
 	answer func(p *lnetdtest.Peer) []byte
 	want   socklnd.Reason
 }{
@@ -82,7 +82,8 @@ func hostileOpening(t *testing.T, commands lnetdtest.Commands) {
 	}
 }
 
-// checkAnswer checks what lnetd has sent before it closed the connection; a nil answer is nothing.
+// checkAnswer checks what lnetd has sent before it closed the connection; with a nil answer
+// that is nothing.
 func checkAnswer(t *testing.T, answer func(*lnetdtest.Peer) []byte, p *lnetdtest.Peer, got []byte) {
 	t.Helper()
 	want := []byte{}
@@ -150,12 +151,12 @@ func requestFor(target func(*lnetdtest.Peer) nid.NID) func(*testing.T, *lnetdtes
 // neighbour returns a NID on the net of the daemon that is not the daemon's.
 func neighbour(*lnetdtest.Peer) nid.NID { return nid.MustParse("127.0.0.99@tcp") }
 
-// otherNet returns a NID with the daemon's address on a net that it has not.
+// otherNet returns a NID with the daemon's address on a net that the daemon does not have.
 func otherNet(p *lnetdtest.Peer) nid.NID {
 	return nid.FromAddr(nid.MustParseNet("tcp3"), p.Target.Addr())
 }
 
-// helloFrom returns a good opening with another source.
+// helloFrom returns a good opening with another source NID.
 func helloFrom(source nid.NID) func(*testing.T, *lnetdtest.Peer) []byte {
 	return func(_ *testing.T, p *lnetdtest.Peer) []byte {
 		h := p.Hello(ksock.Control)

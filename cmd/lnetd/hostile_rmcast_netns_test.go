@@ -25,15 +25,14 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// The groups of a besiegedRoom: one with a list of members, and one that every node can
-// join.
+// The groups of a mcastSiege: one with a list of members, and one that every node can join.
 const (
 	closedGroup rmcast.GroupID = 9
 	openGroup   rmcast.GroupID = 10
 )
 
-// mcastSiege is three members of two groups, of which the first is their manager, and a
-// node that is on no list.
+// mcastSiege has three nodes that are members of two groups, the first of which also manages
+// both groups, and a node that is on no list.
 type mcastSiege struct {
 	t        *testing.T
 	configs  []lnetdtest.Config
@@ -43,14 +42,14 @@ type mcastSiege struct {
 	rounds   int
 }
 
-// besiegeWithin bounds the time until messages reach all members after an attack: the time
-// that a member waits before it gives up an epoch, and the time to form a group.
+// besiegeWithin bounds the time until messages reach all members after an attack: a member
+// waits before it gives up a false epoch, and then the group has to form.
 const besiegeWithin = 20 * time.Second
 
 // TestHostileMulticast: RM-A9: a node with an ordinary connection sends orders, reports,
-// requests to join, acknowledgements and datagrams with epochs, lives and versions up to
-// the highest; then the manager is restarted. Multicasts work within one timeout, without
-// another restart, and both ends say what was refused.
+// requests to join, acknowledgements and datagrams, with epochs, incarnations and versions up
+// to the highest. Then the manager is restarted. Multicasts work again within one timeout and
+// without another restart, and both ends log what was refused.
 func TestHostileMulticast(t *testing.T) {
 	spec.Covers(t, "RM-A9")
 	if os.Getenv("ULNET_LONG") == "" {
@@ -82,7 +81,7 @@ func besiegeMulticast(t *testing.T, keyFile string) {
 	s.complaints()
 }
 
-// newMcastSiege begins with a file of keys, or with a list of members for one group.
+// newMcastSiege starts the nodes, with a file of keys, or with a list of members for one group.
 func newMcastSiege(t *testing.T, keyFile string) *mcastSiege {
 	t.Helper()
 	lab := netlab.New(t)
@@ -111,14 +110,14 @@ func newMcastSiege(t *testing.T, keyFile string) *mcastSiege {
 	return s
 }
 
-// restart has a daemon come back in its next incarnation.
+// restart restarts a daemon in its next incarnation.
 func (s *mcastSiege) restart(i int) {
 	s.t.Helper()
 	s.daemons[i].Kill()
 	s.daemons[i] = s.commands.Start(s.t, s.configs[i])
 }
 
-// put has the attacker send a message.
+// put sends a message from the attacker to a portal of a node.
 func (s *mcastSiege) put(to, portal int, b []byte) {
 	s.t.Helper()
 	target := nid.ProcessID{NID: nid.MustParse(fmt.Sprintf("10.4.0.%d@tcp", to+1)), PID: nid.LustrePID}
@@ -127,7 +126,7 @@ func (s *mcastSiege) put(to, portal int, b []byte) {
 	_ = node.OpPut.CallWith(ctx, s.attacker.Control(), node.PutRequest{Target: target, Portal: portal}, bytes.NewReader(b), func(node.Step) error { return nil })
 }
 
-// attack sends everything, in the attacker's own name, to all.
+// attack sends all hostile messages, in the attacker's own name, to all nodes.
 func (s *mcastSiege) attack() {
 	s.t.Helper()
 	now := uint64(time.Now().UnixNano())
@@ -138,7 +137,7 @@ func (s *mcastSiege) attack() {
 			for _, group := range []rmcast.GroupID{closedGroup, openGroup} {
 				for kind := wire.OrderJoin; kind <= wire.OrderRefused; kind++ {
 					if kind == wire.OrderJoin && group == openGroup {
-						continue // it would be a member, and never acknowledge anything
+						continue // the attacker would become a member, and never acknowledge anything
 					}
 					for _, incarnation := range []uint64{0, e} {
 						o := wire.Order{Kind: kind, Group: group, Epoch: e, Version: v, Usable: v, Oldest: v, Incarnation: incarnation, MTU: 1400, Window: 1, Next: 2}
@@ -155,7 +154,8 @@ func (s *mcastSiege) attack() {
 	}
 }
 
-// honest has each member send to both groups, and checks that all get each message once.
+// honest makes each member send to both groups, and checks that all members get each message
+// once.
 func (s *mcastSiege) honest(after string) {
 	s.t.Helper()
 	s.rounds++
@@ -228,7 +228,7 @@ func (s *mcastSiege) exchange(ctx context.Context, after, group string) {
 	}
 }
 
-// notSigned checks that what the attacker sends is dropped for want of a code.
+// notSigned checks that the attacker's messages are dropped because they are not signed.
 func (s *mcastSiege) notSigned() {
 	s.t.Helper()
 	o := wire.Order{Kind: wire.OrderJoin, Group: openGroup, Incarnation: uint64(time.Now().UnixNano())}
@@ -245,7 +245,7 @@ func (s *mcastSiege) notSigned() {
 	s.honest("an unsigned request to join")
 }
 
-// complaints checks what the logs and counters say.
+// complaints checks the logs and counters of refused messages.
 func (s *mcastSiege) complaints() {
 	s.t.Helper()
 	o := wire.Order{Kind: wire.OrderJoin, Group: closedGroup, Incarnation: uint64(time.Now().UnixNano())}

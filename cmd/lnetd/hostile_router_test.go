@@ -19,8 +19,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestHostileRouter lets strangers use an lnetd that forwards between tcp and tcp1, and measures
-// meanwhile how long the messages of another pair take.
+// TestHostileRouter: strangers use an lnetd that forwards between tcp and tcp1 in hostile ways,
+// while the test measures how long the messages of two other nodes take.
 func TestHostileRouter(t *testing.T) {
 	t.Parallel()
 	commands := lnetdtest.Build(t)
@@ -59,7 +59,7 @@ func newMidway(t *testing.T, commands lnetdtest.Commands) *midway {
 		Settings: []string{"source_address: off", "forwarding: enabled"},
 	})
 	f.near, f.far = f.end("127.0.0.7@tcp"), f.end("127.0.0.8@tcp1")
-	// Until it has all of them the router may send by another one than CONTROL.
+	// Before the router has all connections it may use another one than CONTROL.
 	f.daemon.Until(reaction, "all connections", func() bool { return f.daemon.Connections() == 6 })
 	return f
 }
@@ -79,8 +79,8 @@ func (e *end) put(to *end, size int) []byte {
 	return e.Message(lnetHeader, h, nil)
 }
 
-// trip sends a PUT of 8 bytes to another end, by the CONTROL connections, and returns how long
-// it took to arrive.
+// trip sends a PUT of 8 bytes from a to b over the CONTROL connections, and returns how long
+// the PUT took to arrive.
 func (f *midway) trip(a, b *end) time.Duration {
 	f.t.Helper()
 	begin := time.Now()
@@ -100,7 +100,7 @@ func (f *midway) trip(a, b *end) time.Duration {
 	return took
 }
 
-// median is that of so many trips.
+// median returns the median of the given number of trips.
 func (f *midway) median(a, b *end, trips int) time.Duration {
 	f.t.Helper()
 	var took []time.Duration
@@ -111,15 +111,16 @@ func (f *midway) median(a, b *end, trips int) time.Duration {
 	return took[trips/2]
 }
 
-// trips is how many messages a measurement takes, and slower how much longer one may take beside
-// a hostile node: a message that waits for that node takes a thousand times as long.
+// trips is the number of messages of a measurement, and slower the factor by which the median
+// may rise beside a hostile node. A message that had to wait for that node would take a
+// thousand times as long.
 const (
 	trips  = 101
 	slower = 10
 )
 
-// slowSender: a node that begins a message of 1 MiB and sends 1 KiB of it has a buffer, and
-// nothing else: the connection to the next hop carries the messages of others.
+// slowSender: a node that begins a message of 1 MiB and sends only 1 KiB of it occupies one
+// buffer and nothing else: the connection to the next hop carries the messages of others.
 func slowSender(t *testing.T, commands lnetdtest.Commands) {
 	f := newMidway(t, commands)
 	spec.Covers(t, "RO-7")
@@ -143,9 +144,9 @@ func slowSender(t *testing.T, commands lnetdtest.Commands) {
 	}
 }
 
-// takesNothing: a node sends 64 MiB to one that takes nothing, and messages to another one. The
-// first take credits and buffers; the others arrive all the same, after a second at most as fast
-// as alone.
+// takesNothing: a node sends 64 MiB to a node that reads nothing, and messages to another node.
+// The 64 MiB occupy credits and buffers. The messages to the other node arrive all the same,
+// and after a second at most they take no longer than without the other traffic.
 func takesNothing(t *testing.T, commands lnetdtest.Commands) {
 	f := newMidway(t, commands)
 	spec.Covers(t, "RO-13")
@@ -176,7 +177,8 @@ func takesNothing(t *testing.T, commands lnetdtest.Commands) {
 	}
 }
 
-// spoofed: messages that this router has no business with are dropped under their own reasons.
+// spoofed: messages that are not for this router to forward are dropped and counted by their
+// reasons.
 func spoofed(t *testing.T, commands lnetdtest.Commands) {
 	f := newMidway(t, commands)
 	spec.Covers(t, "RO-3", "RO-9")

@@ -29,15 +29,14 @@ import (
 )
 
 const (
-	// scollPort is above 1023: the NID of a peer is taken from the address of the
-	// connection there.
+	// scollPort is above 1023, so that a peer's NID is taken from the address of its connection.
 	scollPort    = 7988
 	scollServers = 4
-	// scollTimeout is what an honest root gives members.
+	// scollTimeout is the time that an honest root gives its members.
 	scollTimeout = 5 * time.Second
 )
 
-// scollSiege is servers on a switch, and a stranger with connections to all of them.
+// scollSiege has servers on a switch, and a stranger with connections to all of them.
 type scollSiege struct {
 	t        *testing.T
 	stranger *netlab.Host
@@ -71,7 +70,7 @@ func newScollSiege(t *testing.T, settings, ofAdmin string) *scollSiege {
 	return s
 }
 
-// honest has each server ask all, and fails unless all answer within one time-out.
+// honest makes each server ask all servers, and fails unless all answer within one time-out.
 func (s *scollSiege) honest(when string) {
 	s.t.Helper()
 	for i, d := range s.servers {
@@ -83,7 +82,7 @@ func (s *scollSiege) honest(when string) {
 	}
 }
 
-// sum adds a counter up over all servers.
+// sum returns the sum of a counter over all servers.
 func (s *scollSiege) sum(counter string) (n uint64) {
 	s.t.Helper()
 	for _, d := range s.servers {
@@ -104,7 +103,7 @@ type attack struct {
 	broken error
 }
 
-// attack opens the connections.
+// attack opens the stranger's connection to server i.
 func (s *scollSiege) attack(i int) *attack {
 	s.t.Helper()
 	a := &attack{to: memberNID(i)}
@@ -113,7 +112,7 @@ func (s *scollSiege) attack(i int) *attack {
 	err := s.stranger.Do(func() error {
 		for _, c := range a.peer.ConnectAll() {
 			_ = c.SetDeadline(time.Time{})
-			go io.Copy(io.Discard, c) // answers; ends with the connection
+			go io.Copy(io.Discard, c) // reads the answers until the connection ends
 			a.conn = c
 		}
 		return nil
@@ -124,7 +123,7 @@ func (s *scollSiege) attack(i int) *attack {
 	return a
 }
 
-// request sends a request over a group of the stranger, the server and others.
+// request sends a request over a group whose members are the stranger, the server and others.
 func (a *attack) request(index uint64, others []nid.NID, change func(*scollwire.RequestHeader)) {
 	targets := []scoll.Target{{NID: strangerNID, Entities: []scoll.Entity{{1}}}}
 	for _, id := range append([]nid.NID{a.to}, others...) {
@@ -169,18 +168,19 @@ func nowhere(from, n int) (ids []nid.NID) {
 	return ids
 }
 
-// forge says that a server has an incarnation, as the group's creator and the root.
+// forge sends a request that names an incarnation of a server, as that of the group's creator
+// and of the root.
 func (a *attack) forge(index uint64, owner nid.NID, incarnation uint64) {
 	a.request(index, []nid.NID{owner}, func(h *scollwire.RequestHeader) {
 		h.Group.Creator, h.Group.Incarnation = owner, incarnation
 	})
 	a.request(index+1, []nid.NID{owner}, func(h *scollwire.RequestHeader) {
 		h.Group.Creator, h.Group.Incarnation, h.RootIncarnation = owner, incarnation, incarnation
-		h.Root, h.Tree = 2, scoll.Tree{Type: scoll.KAry, K: 1} // the stranger stands between it and the victim
+		h.Root, h.Tree = 2, scoll.Tree{Type: scoll.KAry, K: 1} // the stranger is between the root and the victim in the tree
 	})
 }
 
-// storm is all that the stranger has.
+// storm sends all attacks of the stranger.
 func (s *scollSiege) storm() {
 	s.t.Helper()
 	for i := len(s.attacks); i < len(s.servers); i++ {
@@ -189,7 +189,7 @@ func (s *scollSiege) storm() {
 	s.index += 10_000
 	for i := range s.servers {
 		a := s.attacks[i]
-		for round := range 20 { // trees over a thousand addresses; before its share is taken
+		for round := range 20 { // trees over a thousand addresses, sent while the stranger's share is still free
 			a.request(s.index+uint64(3000+round), nowhere(50*round, 50), nil)
 		}
 		for owner := range s.servers {
@@ -200,10 +200,10 @@ func (s *scollSiege) storm() {
 				a.forge(s.index+uint64(100*owner+10*k), memberNID(owner), incarnation)
 			}
 		}
-		for index := range uint64(1000) { // more groups than there is room for
+		for index := range uint64(1000) { // more groups than the servers can keep
 			a.request(s.index+1000+index, nil, nil)
 		}
-		for index := range uint64(100) { // lists that never come
+		for index := range uint64(100) { // lists whose data never arrives
 			a.request(s.index+4000+index, nil, func(h *scollwire.RequestHeader) {
 				h.List, h.ListSize = scollwire.RMA{Bits: index, Length: 13 << 20}, 0
 			})
@@ -214,7 +214,7 @@ func (s *scollSiege) storm() {
 	}
 }
 
-// dialed counts the strange addresses that a server has tried.
+// dialed counts the stranger's false addresses to which a server has tried to connect.
 func (s *scollSiege) dialed(d *lnetdtest.Daemon) int {
 	s.t.Helper()
 	out, err := d.Lnetctl(s.t.Context(), "peer", "show")
@@ -231,10 +231,10 @@ func (s *scollSiege) dialed(d *lnetdtest.Daemon) int {
 	return len(tried)
 }
 
-// TestStrangerAmongServers: a stranger with a connection to each server floods groups,
-// names a thousand addresses, lets lists be fetched that never come, and forges
-// incarnations of the servers; these ask each other as before, within one time-out and
-// without a restart.
+// TestStrangerAmongServers: a stranger with a connection to each server creates groups in large
+// numbers, names a thousand addresses, makes servers fetch lists that never arrive, and forges
+// incarnations of the servers. The servers can ask each other as before, within one time-out
+// and without a restart.
 func TestStrangerAmongServers(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("takes a while; set ULNET_LONG")
@@ -261,8 +261,8 @@ func TestStrangerAmongServers(t *testing.T) {
 	}
 }
 
-// TestStrangerWithoutKey: with a key nothing that the stranger says is taken, and
-// actions run at whatever port.
+// TestStrangerWithoutKey: if the servers have a key they accept none of the stranger's
+// messages, and actions run whatever the port.
 func TestStrangerWithoutKey(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("takes a while; set ULNET_LONG")

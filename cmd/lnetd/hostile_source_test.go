@@ -26,19 +26,18 @@ import (
 	scollwire "ulnet/scoll/wire"
 )
 
-// forgery is an lnetd, the root that may run actions on it, a peer that it asks, and
-// an attacker who has connections in the attacker's own name. Each has an address of
-// its own.
+// forgery has an lnetd, the root that may run actions on it, a peer that the lnetd asks, and an
+// attacker that has connections under its own address. Each of them has its own address.
 type forgery struct {
 	t        *testing.T
-	hosts    []netip.Addr // of victim, root, asked and attacker
+	hosts    []netip.Addr // the addresses of victim, root, asked and attacker
 	victim   *lnetdtest.Daemon
-	to       netip.AddrPort // of the victim
+	to       netip.AddrPort // the address of the victim
 	rootID   nid.ProcessID
 	asked    *lnetdtest.Peer
-	answers  *net.TCPConn // of asked
+	answers  *net.TCPConn // the connection of asked
 	attacker *lnetdtest.Peer
-	lies     *net.TCPConn // of attacker
+	lies     *net.TCPConn // the connection of the attacker
 }
 
 func newForgery(t *testing.T, commands lnetdtest.Commands, settings ...string) *forgery {
@@ -60,12 +59,13 @@ func newForgery(t *testing.T, commands lnetdtest.Commands, settings ...string) *
 	return f
 }
 
-// tcpID is the process that Lustre is on a host.
+// tcpID returns the process ID of the Lustre process on a host.
 func tcpID(a netip.Addr) nid.ProcessID {
 	return nid.ProcessID{NID: nid.FromAddr(nid.MakeNet(nid.TCP, 0), a), PID: nid.LustrePID}
 }
 
-// marks is a file in which each run of the action "mark" on a host leaves a line.
+// marks returns the name of a file to which each run of the action "mark" on a host adds a
+// line.
 func (f *forgery) marks(host int) string {
 	return filepath.Join(f.t.ArtifactDir(), fmt.Sprint("marks", host))
 }
@@ -77,14 +77,14 @@ func (f *forgery) start(commands lnetdtest.Commands, host int, settings ...strin
 		Settings: append([]string{
 			"lnet_peer_discovery_disabled: 1",
 			"scoll:", "  enable: 1", "  groups:", "    all:", fmt.Sprintf("      nids: ['%v', '%v']", f.rootID.NID, tcpID(f.hosts[0]).NID),
-			"  admin:", "    actions_without_identity: yes", // so that the source alone decides
+			"  admin:", "    actions_without_identity: yes", // so that only the source of a request is checked
 			fmt.Sprintf("    allow_roots: [%v]", f.rootID.NID), "    actions:", "      mark:",
 			fmt.Sprintf("        run: [/bin/sh, -c, 'echo x >> %s']", f.marks(host)),
 		}, settings...),
 	})
 }
 
-// wantDrops waits until messages have been dropped for these reasons.
+// wantDrops waits until the given numbers of messages have been dropped for these two reasons.
 func (f *forgery) wantDrops(foreign, notAsked uint64) {
 	f.t.Helper()
 	f.victim.Until(reaction, fmt.Sprintf("%d foreign sources and %d that were not asked", foreign, notAsked), func() bool {
@@ -93,7 +93,7 @@ func (f *forgery) wantDrops(foreign, notAsked uint64) {
 	})
 }
 
-// lie sends a message by the attacker's connection, under the name of source.
+// lie sends a message over the attacker's connection, with another process as the source.
 func (f *forgery) lie(source nid.ProcessID, h wire.Header, payload []byte) {
 	f.t.Helper()
 	h.SrcNID, h.SrcPID = source.NID, source.PID
@@ -120,7 +120,7 @@ func (f *forgery) next(c *net.TCPConn) wire.Header {
 	return h
 }
 
-// order is a request of the root to run the action "mark".
+// order returns a request of the root to run the action "mark".
 func (f *forgery) order() (h wire.Header, payload []byte) {
 	f.t.Helper()
 	members, err := scoll.NewMembership([]scoll.Target{
@@ -145,9 +145,9 @@ func (f *forgery) order() (h wire.Header, payload []byte) {
 	return h, payload
 }
 
-// TestForgedNames: an attacker with connections in its own name gives orders in the
-// name of a listed root, and answers in the place of a node that was asked. Each
-// forgery is dropped and counted, and then everything honest works.
+// TestForgedNames: an attacker with connections under its own address sends orders in the name
+// of a listed root, and answers in place of a node that was asked. Each forged message is
+// dropped and counted, and afterwards all honest operations work.
 func TestForgedNames(t *testing.T) {
 	t.Parallel()
 	f := newForgery(t, lnetdtest.Build(t))
@@ -179,7 +179,8 @@ func (f *forgery) forgeOrder(t *testing.T) {
 	}
 }
 
-// forgeReply has lnetd ping a node that takes its time, while another answers.
+// forgeReply makes lnetd ping a node that answers late, while the attacker sends a forged
+// answer.
 func (f *forgery) forgeReply(t *testing.T) {
 	type result struct {
 		reply node.PingReply
@@ -204,7 +205,7 @@ func (f *forgery) forgeReply(t *testing.T) {
 	}
 }
 
-// pong is the REPLY of asked to a ping.
+// pong returns the REPLY of asked to a ping.
 func (f *forgery) pong(features wire.Features, to wire.MDHandle) (h wire.Header, payload []byte) {
 	f.t.Helper()
 	payload, err := wire.PingInfo{Features: features, PID: nid.LustrePID, NIs: []wire.NIStatus{
@@ -219,7 +220,8 @@ func (f *forgery) pong(features wire.Features, to wire.MDHandle) (h wire.Header,
 	return h, payload
 }
 
-// forgeAck has lnetd send a PUT with ACK to a node that takes its time.
+// forgeAck makes lnetd send a PUT with ACK to a node that answers late, while the attacker
+// sends a forged ACK.
 func (f *forgery) forgeAck(t *testing.T) {
 	put := make(chan error, 1)
 	go func() {
@@ -246,8 +248,8 @@ func (f *forgery) forgeAck(t *testing.T) {
 	}
 }
 
-// TestNoDialForHeaders: an lnetd that believes headers answers by the connection that
-// brought the request all the same, and dials no node that a header names.
+// TestNoDialForHeaders: an lnetd that does not check sources still answers over the connection
+// on which the request came, and dials no node because a header names it.
 func TestNoDialForHeaders(t *testing.T) {
 	t.Parallel()
 	f := newForgery(t, lnetdtest.Build(t), "source_check: off")

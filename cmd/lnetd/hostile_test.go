@@ -21,49 +21,48 @@ import (
 )
 
 const (
-	// handshakeSeconds and messageSeconds are accept_timeout and sock_timeout,
-	// short, but longer than a busy machine keeps a good peer from speaking.
+	// handshakeSeconds and messageSeconds are accept_timeout and sock_timeout. They are short, but
+	// longer than a busy machine delays a good peer.
 	handshakeSeconds, messageSeconds = "3", "3"
-	// reaction bounds what lnetd has to do within these; it tells late from
-	// never.
+	// reaction bounds the time in which lnetd has to react to an input. It is long, so that only a
+	// missing reaction fails the test, and not a late one.
 	reaction = 20 * time.Second
-	// pingLimit is how long a good peer waits for the answer to a ping. Only
-	// a daemon that stands still takes so long.
+	// pingLimit is how long a good peer waits for the answer to a ping. Only a daemon that hangs
+	// takes so long.
 	pingLimit = 10 * time.Second
 )
 
-// TestHostile lets anything connect to lnetd. Each input moves its counter,
-// ends what it has to end, is logged once, and leaves good peers alone.
+// TestHostile sends all kinds of invalid input to lnetd. Each input increments its counter,
+// ends the connection if it has to, is logged once, and does not affect good peers.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	commands := lnetdtest.Build(t)
 	t.Run("opening", func(t *testing.T) { hostileOpening(t, commands) })
 	t.Run("message", func(t *testing.T) { hostileMessage(t, commands) })
 	if testing.Short() {
-		return // a crowd takes a quarter of a minute
+		return // the tests of many connections take a quarter of a minute
 	}
 	t.Run("crowd", func(t *testing.T) { hostileCrowd(t, commands) })
 }
 
-// siege is an lnetd on loopback with good peers, which share an address with
-// the hostile one.
+// siege is an lnetd on loopback with good peers, which share an address with the hostile peer.
 type siege struct {
 	daemon *lnetdtest.Daemon
 	to     netip.AddrPort
 	good   []*lnetdtest.Peer
 }
 
-// goodConnections is how many connections the good peers have together.
+// goodConnections is the number of connections of all good peers together.
 const goodConnections = 2 * 3
 
-// sieges counts the sieges: each has an address of its own, so that those which
-// run at the same time do not race for a port.
+// sieges counts the sieges: each one has its own address, so that those that run at the same
+// time do not use the same port.
 var sieges atomic.Uint32
 
-// from is the address of all peers, and the NID of none.
+// from is the address of all peers, and not the NID of any of them.
 var from = netip.MustParseAddr("127.0.0.1")
 
-// hostileID is what hostile peers claim to be.
+// hostileID is the process ID that hostile peers claim.
 var hostileID = nid.ProcessID{NID: nid.MustParse("127.0.0.66@tcp"), PID: nid.LustrePID}
 
 func newSiege(t *testing.T, commands lnetdtest.Commands, settings ...string) *siege {
@@ -80,11 +79,11 @@ func newSiege(t *testing.T, commands lnetdtest.Commands, settings ...string) *si
 	}
 	s.daemon = commands.Start(t, lnetdtest.Config{
 		Networks: "tcp(" + to.String() + ")", Port: port,
-		Settings: append(settings, "source_address: off"), // good and hostile peers share an address, and have NIDs of their own
+		Settings: append(settings, "source_address: off"), // the peers share an address, and their NIDs differ from it
 	})
 	for _, id := range []nid.ProcessID{
 		{NID: nid.MustParse("127.0.0.7@tcp"), PID: nid.LustrePID},
-		{NID: hostileID.NID, PID: 4711}, // another process there
+		{NID: hostileID.NID, PID: 4711}, // another process of that node
 	} {
 		p := s.peer(t, id)
 		p.ConnectAll()
@@ -99,8 +98,7 @@ func (s *siege) peer(t *testing.T, id nid.ProcessID) *lnetdtest.Peer {
 	return lnetdtest.NewPeer(t, id, from, s.to)
 }
 
-// pings checks that the good peers are answered on the connections that they
-// have had from the beginning.
+// pings checks that the good peers get answers, and still over their first connections.
 func (s *siege) pings(t *testing.T, when string) {
 	t.Helper()
 	for _, p := range s.good {
@@ -110,13 +108,13 @@ func (s *siege) pings(t *testing.T, when string) {
 	}
 }
 
-// awaitConnections waits until lnetd has so many connections.
+// awaitConnections waits until lnetd has n connections.
 func (s *siege) awaitConnections(n int) {
 	s.daemon.Until(reaction, fmt.Sprintf("%d connections", n), func() bool { return s.daemon.Connections() == n })
 }
 
-// checkCounters checks that the input is counted under its reasons and no
-// others, and logged once if it is worth it.
+// checkCounters checks that the input is counted under its own reasons and no others, and that
+// it is logged once if it has to be.
 func (s *siege) checkCounters(t *testing.T, why socklnd.Reason, drop lnet.DropReason) {
 	t.Helper()
 	reasons, drops := map[string]uint64{}, map[string]uint64{}
@@ -139,7 +137,7 @@ func (s *siege) checkCounters(t *testing.T, why socklnd.Reason, drop lnet.DropRe
 	s.checkWarnings(t, warnings)
 }
 
-// checkWarnings checks that so many warnings are logged.
+// checkWarnings checks the number of warnings in the log.
 func (s *siege) checkWarnings(t *testing.T, want int) {
 	t.Helper()
 	count := func() int { return strings.Count(s.daemon.Log(), "level=WARN") }

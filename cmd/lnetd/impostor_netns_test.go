@@ -21,13 +21,13 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// imposture has two honest daemons, at the port of kernels, and a host on which the attacker
-// is root and can use every source port.
+// imposture has two honest daemons that use the port of kernels, and a host on which the
+// attacker is root and can use every source port.
 type imposture struct {
 	t              *testing.T
 	server, honest *lnetdtest.Daemon
 	stranger       *netlab.Host
-	port           uint16 // the next source port of the stranger
+	port           uint16 // the attacker's next source port
 }
 
 const (
@@ -62,8 +62,8 @@ func newImposture(t *testing.T) *imposture {
 	return m
 }
 
-// honestWork checks that the honest nodes reach each other and every show of the server
-// answers.
+// honestWork checks that the honest nodes reach each other, and that every show command of the
+// server answers.
 func (m *imposture) honestWork() {
 	m.t.Helper()
 	mustPing(m.t, m.server, honestNodeAddr+"@tcp")
@@ -85,8 +85,8 @@ func (m *imposture) honestWork() {
 	}
 }
 
-// claim opens a connection from the stranger's host with a HELLO of this version and name,
-// and checks that it ends without an answer.
+// claim opens a connection from the attacker's host with a HELLO of the given version and
+// source NID, and checks that the daemon closes it without an answer.
 func (m *imposture) claim(v ksock.Version, name nid.NID) {
 	m.t.Helper()
 	err := m.stranger.Do(func() error {
@@ -108,7 +108,7 @@ func (m *imposture) claim(v ksock.Version, name nid.NID) {
 	}
 }
 
-// peer returns a hand-made node on the stranger's host, under any name.
+// peer returns a hand-made node on the attacker's host that uses the given NID.
 func (m *imposture) peer(name nid.NID) *lnetdtest.Peer {
 	id := nid.ProcessID{NID: name, PID: nid.LustrePID}
 	p := lnetdtest.NewPeer(m.t, id, netip.MustParseAddr(impostorAddr), netip.AddrPortFrom(netip.MustParseAddr(victimAddr), kernelPort))
@@ -116,9 +116,9 @@ func (m *imposture) peer(name nid.NID) *lnetdtest.Peer {
 	return p
 }
 
-// TestImpostor: root of another host says HELLO in an honest node's name, in every version.
-// The connections are closed without a word, counted, and logged once; those of the honest
-// node go on as they were.
+// TestImpostor: root on another host sends a HELLO in the name of an honest node, in every
+// version. The connections are closed without an answer, counted, and logged once. Those of the
+// honest node continue.
 func TestImpostor(t *testing.T) {
 	m := newImposture(t)
 	before := m.server.Connections()
@@ -147,9 +147,9 @@ func TestImpostor(t *testing.T) {
 // oddNIDs are NIDs of nets that the daemons do not have; most of the nets do not exist.
 var oddNIDs = []string{"a050003@<200:7>", "a050003@<17:0>", "7@<9:1>", "0@lo", "10.5.0.3@tcp9", "10.5.0.3@o2ib", "7@kfi", "1@<0:3>"}
 
-// TestUnknownNets: a stranger says HELLO as nodes of nets that do not exist, and in its own
-// name pushes a ping info that lists them, and large ones. None of them becomes a peer by
-// HELLO, none is dialled, and every show answers.
+// TestUnknownNets: a stranger sends a HELLO as nodes of nets that do not exist, and pushes in
+// its own name a ping info that lists these nodes, also a large one. None of the nodes becomes
+// a peer by its HELLO, none is dialled, and every show command answers.
 func TestUnknownNets(t *testing.T) {
 	m := newImposture(t)
 	for _, text := range oddNIDs[:7] {
@@ -172,8 +172,8 @@ func TestUnknownNets(t *testing.T) {
 	}
 }
 
-// push connects the stranger under its own name and pushes a ping info with these NIDs
-// behind it, which is also its answer to pings until the test ends.
+// push connects the stranger under its own address and pushes a ping info that lists the given
+// NIDs. Until the test ends the stranger answers pings with the same ping info.
 func (m *imposture) push(names []string) {
 	m.t.Helper()
 	p := m.peer(nid.MustParse(impostorAddr + "@tcp"))
@@ -212,8 +212,8 @@ func (m *imposture) push(names []string) {
 	}
 }
 
-// answerAsPeer answers each GET that arrives with a payload, and each PUT with an ACK, until the
-// connection ends.
+// answerAsPeer answers each GET on a connection with the payload, and each PUT with an ACK,
+// until the connection ends.
 func answerAsPeer(p *lnetdtest.Peer, c *net.TCPConn, payload []byte, answered chan<- struct{}) {
 	for {
 		b := make([]byte, ksock.MsgHeaderSize+wire.HeaderSize)
@@ -229,11 +229,11 @@ func answerAsPeer(p *lnetdtest.Peer, c *net.TCPConn, payload []byte, answered ch
 		}
 		reply, part := p.Header(), []byte(nil)
 		switch h.Type {
-		case wire.Put: // the daemon's own push
+		case wire.Put: // the daemon pushes its own ping info
 			reply.SetAck(wire.AckCmd{DstMD: h.Put().AckMD, MatchBits: h.Put().MatchBits, MLength: h.PayloadLength})
 		case wire.Get:
 			get := h.Get()
-			part = payload[:min(len(payload), int(get.SinkLength))] // it asks again if that is not all
+			part = payload[:min(len(payload), int(get.SinkLength))] // if this is only a part of the ping info the daemon asks again
 			reply.SetReply(wire.ReplyCmd{DstMD: get.ReturnMD})
 			reply.PayloadLength = uint32(len(part))
 		default:

@@ -27,7 +27,8 @@ const (
 	jumbo, standard      = 9000, 1500
 )
 
-// newTwoMTUs gives a's link an MTU of 9000, and b's the given one. extra are settings of a.
+// newTwoMTUs gives a's link an MTU of 9000, and b's the given one. extra has further settings
+// of a.
 func newTwoMTUs(t *testing.T, mtuB int, extra ...string) *twoMTUs {
 	t.Helper()
 	lab := netlab.New(t)
@@ -54,8 +55,8 @@ func deviceMTU(d *lnetdtest.Daemon) int {
 	return 0
 }
 
-// TestMTUsAgree: nodes whose interfaces have different MTUs connect with the smaller path MTU,
-// whichever of them asks, and bulk passes both ways.
+// TestMTUsAgree: nodes whose interfaces have different MTUs use the smaller path MTU, whichever
+// of them connects, and bulk data passes in both directions.
 func TestMTUsAgree(t *testing.T) {
 	t.Parallel()
 	for _, wideAsks := range []bool{true, false} {
@@ -84,9 +85,9 @@ func TestMTUsAgree(t *testing.T) {
 	}
 }
 
-// TestMTUNarrows: a node whose link has become narrower than its device believes takes a path
-// MTU that the link does not pass, as kernels with rdma_rxe do. Pings pass, and its WRITEs
-// never leave it: both nodes say what to compare.
+// TestMTUNarrows: the MTU of a node's link is reduced below the one that its device has read,
+// so that the nodes agree on a path MTU that the link does not pass, as kernels with rdma_rxe
+// do. Pings pass and WRITEs do not: the logs of both nodes say which values to compare.
 func TestMTUNarrows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for time-outs; skipped by -short")
@@ -127,7 +128,7 @@ func TestMTUNarrows(t *testing.T) {
 	}
 }
 
-// readBulk has a read from b's memory once.
+// readBulk makes a read from b's memory once.
 func readBulk(t *testing.T, h *twoMTUs) error {
 	t.Helper()
 	offered := make(chan struct{})

@@ -36,8 +36,8 @@ func newTwoHosts(t *testing.T, on network) *twoHosts {
 	h.wire = lab.Wire(a, "10.1.0.1/24", b, "10.1.0.2/24", 1)
 	settings := on.eager(2*time.Second, time.Second, time.Minute)
 	if on.kind == "tcp" {
-		// A node that knows that its link is down sends nothing: only TCP's keepalive ends
-		// its connections then.
+		// A node that knows that its link is down sends nothing: then only TCP's keepalive ends its
+		// connections.
 		settings = append(settings, "keepalive_idle: 3", "keepalive_intvl: 1", "keepalive_count: 3")
 	}
 	h.start = func(host *netlab.Host) *lnetdtest.Daemon {
@@ -49,7 +49,7 @@ func newTwoHosts(t *testing.T, on network) *twoHosts {
 	return h
 }
 
-// ping has one daemon ping a NID.
+// ping makes a daemon ping a NID.
 func ping(t *testing.T, d *lnetdtest.Daemon, nid, timeout string) error {
 	t.Helper()
 	out, err := d.Lnetctl(t.Context(), "ping", "--timeout", timeout, nid)
@@ -112,8 +112,8 @@ func testTwoHosts(t *testing.T, on network) {
 	})
 }
 
-// TestSpoiledWire: nodes reach each other whatever a wire does to their frames,
-// with new connections and over those that they have.
+// TestSpoiledWire: nodes reach each other whatever the wire does to their frames, over new
+// connections and over existing ones.
 func TestSpoiledWire(t *testing.T) {
 	t.Parallel()
 	onFirst(t, testSpoiledWire)
@@ -147,7 +147,7 @@ func testSpoiledWire(t *testing.T, on network) {
 	}
 }
 
-// TestProcessFaults kills and freezes one side.
+// TestProcessFaults kills and pauses one side.
 func TestProcessFaults(t *testing.T) {
 	t.Parallel()
 	onNetworks(t, testProcessFaults)
@@ -170,11 +170,12 @@ func testProcessFaults(t *testing.T, on network) {
 	h.diesUnheard(t)
 }
 
-// diesUnheard kills a host's daemon so that only the new incarnation tells.
+// diesUnheard kills a host's daemon so that the peer learns of the death only from the next
+// incarnation.
 func (h *twoHosts) diesUnheard(t *testing.T) {
 	t.Helper()
-	// The dead host's kernel says again and again that its TCP connections have
-	// ended, and may be heard before the new daemon is.
+	// The dead host's kernel reports again and again that its TCP connections have ended, and the
+	// peer may receive this before the new daemon connects.
 	for range 10 {
 		h.wire.Spoil(h.hostB, netem.Plan{Loss: 1})
 		h.b.Kill()
@@ -189,7 +190,7 @@ func (h *twoHosts) diesUnheard(t *testing.T) {
 	t.Errorf("no restart was noticed: %v", h.a.Reasons())
 }
 
-// awaitPing pings until there is an answer: reconnection has pauses.
+// awaitPing pings until there is an answer: a driver waits between attempts to reconnect.
 func (h *twoHosts) awaitPing(t *testing.T, d *lnetdtest.Daemon, nid string) {
 	t.Helper()
 	d.Until(30*time.Second, "answer of "+nid, func() bool { return ping(t, d, nid, "1s") == nil })

@@ -14,33 +14,33 @@ import (
 	"ulnet/lnd/socklnd"
 )
 
-// network is what the daemons of a whole-stack test are on.
+// network is the network of the daemons of a whole-stack test.
 type network struct {
 	kind string // type of network: tcp or o2ib
-	// brief asks for fewer daemons, and for what is worth its time again on
-	// another network.
+	// brief asks for fewer daemons, and for only those parts of the test that depend on the
+	// network.
 	brief bool
 }
 
-// testNetworks are those that whole-stack tests run on. What is above LNet is the same
-// on all, and so the second is brief.
+// testNetworks are the networks on which whole-stack tests run. The layers above LNet are the
+// same on all of them, so the second one is brief.
 var testNetworks = []network{{kind: "tcp"}, {kind: "o2ib", brief: true}}
 
-// onNetworks runs a test on every network, or in full on that of $ULNET_NET. A short run
-// leaves out all but the first.
+// onNetworks runs a test on every network, or in full on that of $ULNET_NET. A short run uses
+// the first network only.
 func onNetworks(t *testing.T, test func(t *testing.T, on network)) {
 	t.Helper()
 	testOn(t, testing.Short(), test)
 }
 
-// onFirst is onNetworks for a test of what stands above LNet, with many daemons: only a long
-// run has it on networks after the first.
+// onFirst runs a test of layers above LNet that needs many daemons: only a long run repeats it
+// on the other networks.
 func onFirst(t *testing.T, test func(t *testing.T, on network)) {
 	t.Helper()
 	testOn(t, !effort.Long(), test)
 }
 
-// testOn runs a test on every network, or on the first alone.
+// testOn runs a test on every network, or with first on the first one only.
 func testOn(t *testing.T, first bool, test func(t *testing.T, on network)) {
 	t.Helper()
 	list := testNetworks
@@ -61,7 +61,7 @@ func testOn(t *testing.T, first bool, test func(t *testing.T, on network)) {
 	}
 }
 
-// pick returns the one or the other number: in full, or brief.
+// pick returns the first number, or the second one if the network is brief.
 func (n network) pick(full, brief int) int {
 	if n.brief {
 		return brief
@@ -69,15 +69,15 @@ func (n network) pick(full, brief int) int {
 	return full
 }
 
-// eth0 is the network on the only interface of a host.
+// eth0 returns the network on the only interface of a host, as lnetd's configuration writes it.
 func (n network) eth0() string { return n.kind + "(eth0)" }
 
-// nid is an address as a NID.
+// nid returns the NID of an address.
 func (n network) nid(addr string) string { return addr + "@" + n.kind }
 
-// eager are settings of a driver that gives up after a time-out and comes back soon.
-// Over RDMA nothing tells that a process has died but a keepalive, which takes the
-// place of the reset that a peer's kernel would send on TCP.
+// eager returns settings for a driver that gives up a connection after a time-out and soon
+// connects again. Over RDMA only a keepalive shows that a process has died; it replaces the
+// reset that the peer's kernel would send on TCP.
 func (n network) eager(timeout, least, most time.Duration) []string {
 	if n.kind == "o2ib" {
 		return []string{"o2ib:", fmt.Sprintf("  timeout: %d", timeout/time.Second), "  keepalive: 1"}
@@ -88,8 +88,8 @@ func (n network) eager(timeout, least, most time.Duration) []string {
 	}
 }
 
-// identity is a setting of the section admin, under which actions run at the kernel's
-// port: over RDMA that says nothing about a peer by default.
+// identity returns a setting of the section admin that allows actions at the kernel's port:
+// over RDMA this port does not identify a peer by default.
 func (n network) identity() string {
 	if n.kind == "o2ib" {
 		return "    actions_without_identity: yes"
@@ -97,7 +97,8 @@ func (n network) identity() string {
 	return "    actions_without_identity: no"
 }
 
-// restarted is why a connection ended whose peer has begun another incarnation.
+// restarted returns the reason for which a connection ends when its peer begins another
+// incarnation.
 func (n network) restarted() fmt.Stringer {
 	if n.kind == "o2ib" {
 		return o2iblnd.RefusedRestart
@@ -105,7 +106,7 @@ func (n network) restarted() fmt.Stringer {
 	return socklnd.PeerRestarted
 }
 
-// fragment is the payload of multicast datagrams: packets of RDMA have powers of two.
+// fragment returns the payload size of multicast datagrams: over RDMA it is a power of two.
 func (n network) fragment() int {
 	if n.kind == "o2ib" {
 		return 900

@@ -48,7 +48,7 @@ func newRails(t *testing.T, on network) *rails {
 	return r
 }
 
-// sink has B take what is put to portal 20.
+// sink makes B accept PUTs to portal 20.
 func (r *rails) sink() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ready := make(chan struct{})
@@ -76,7 +76,7 @@ func (r *rails) put() error {
 	}, strings.NewReader("over either rail"), func(node.Step) error { return nil })
 }
 
-// sent is how many messages each rail of A has sent.
+// sent returns how many messages each rail of A has sent.
 func (r *rails) sent() (sent [2]uint64) {
 	for _, ni := range r.a.Status().NIs {
 		if i := slices.Index(r.aa[:], ni.NID); i >= 0 {
@@ -86,7 +86,7 @@ func (r *rails) sent() (sent [2]uint64) {
 	return sent
 }
 
-// known is what B knows of the status of a NID of A.
+// known returns the status of a NID of A that B has.
 func (r *rails) known(id nid.NID) string {
 	page, err := node.OpPeers.Call(r.t.Context(), r.b.Control(), node.PeersRequest{NID: id})
 	if err != nil {
@@ -102,7 +102,7 @@ func (r *rails) known(id nid.NID) string {
 	return ""
 }
 
-// own is the status of an NI of A, and its cause.
+// own returns the status of an NI of A, and its cause.
 func (r *rails) own(id nid.NID) (status, cause string) {
 	for _, ni := range r.a.Status().NIs {
 		if ni.NID == id {
@@ -112,9 +112,9 @@ func (r *rails) own(id nid.NID) (status, cause string) {
 	return "", ""
 }
 
-// TestRails: a node tells its peer within 2 s, usually within 0.2 s, that it has lost a
-// rail, and that it has it back. Meanwhile no message fails, and net show says what is down
-// and why.
+// TestRails: a node that loses a rail tells its peer so within 2 s, usually within 0.2 s, and
+// likewise when it has the rail again. Meanwhile no message fails, and net show lists what is
+// down and why.
 func TestRails(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "NS-1", "NS-2", "NS-5")
@@ -123,7 +123,7 @@ func TestRails(t *testing.T) {
 
 func testRails(t *testing.T, on network) {
 	r := newRails(t, on)
-	if err := r.put(); err != nil { // which has both discover each other
+	if err := r.put(); err != nil { // makes both nodes discover each other
 		t.Fatal(err)
 	}
 	r.b.Until(20*time.Second, "B knows both NIDs of A", func() bool { return r.known(r.aa[0]) == "up" && r.known(r.aa[1]) == "up" })
@@ -152,7 +152,7 @@ func testRails(t *testing.T, on network) {
 	}
 }
 
-// change does something to a rail, and awaits that B knows.
+// change does something to a rail, and waits until B knows the new status.
 func (r *rails) change(id nid.NID, want string, do func()) {
 	r.t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -171,11 +171,12 @@ func (r *rails) change(id nid.NID, want string, do func()) {
 	}
 }
 
-// outage is a rail that is pulled: from when the node knows until it is plugged again.
+// outage is a time without a rail: from when the node knows of the loss until the cable is
+// plugged in again.
 type outage struct{ known, plugged time.Time }
 
-// TestRailsUnderLoad: of the messages that are sent while a rail is known to be lost none
-// fails, and each that was under way before ends.
+// TestRailsUnderLoad: no message fails that is sent while a rail is known to be lost, and each
+// message that was sent before is completed.
 func TestRailsUnderLoad(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "NS-4", "NS-7")

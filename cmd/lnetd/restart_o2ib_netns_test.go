@@ -10,13 +10,13 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// recoveryBound is how long the first ping after a crash may take. Without the new
-// incarnation's request it fails, when the retries of the queue pair are used up (4 s).
+// recoveryBound bounds the first ping after a crash. Without the connection request of the new
+// incarnation that ping fails after 4 s, when the queue pair has used up its retries.
 const recoveryBound = 3 * time.Second
 
-// TestPingAfterCrashRDMA kills lnetd with SIGKILL and starts it again: the first ping of its
-// peer goes over the connection of the dead process, and is answered all the same, whichever
-// side had made that connection (docs/o2ib.md, "When a node dies").
+// TestPingAfterCrashRDMA kills lnetd with SIGKILL and starts it again. The peer sends its first
+// ping over the connection to the dead process, and gets an answer all the same, whichever side
+// had opened that connection (docs/o2ib.md, "When a node dies").
 func TestPingAfterCrashRDMA(t *testing.T) {
 	for _, byPeer := range []bool{true, false} {
 		name := "connection made by the process that dies"

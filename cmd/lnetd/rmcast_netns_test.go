@@ -25,17 +25,18 @@ import (
 
 const (
 	mcastNodes = 8
-	// mcastStayers are members all the time, and the first; the others come and go.
+	// mcastStayers is the number of nodes, the first ones, that are members all the time; the
+	// others leave and join again.
 	mcastStayers = 6
 	mcastLoss    = 0.05
-	// mcastWithin bounds a run of all messages.
+	// mcastWithin bounds the time to send and deliver all messages.
 	mcastWithin = 10 * time.Minute
 )
 
-// mcastSources send.
+// mcastSources are the nodes that send.
 var mcastSources = []int{0, 2, 5}
 
-// mcastTotal is how many messages they send together.
+// mcastTotal returns the number of messages of all sources together.
 func mcastTotal(on network) int {
 	if os.Getenv("ULNET_LONG") == "" {
 		return on.pick(6_000, 1_500)
@@ -43,8 +44,8 @@ func mcastTotal(on network) int {
 	return 100_000
 }
 
-// mcastLine is a message: its source, its number, and bytes derived from both. One of twenty
-// takes several datagrams.
+// mcastLine appends a message: its source, its number, and bytes derived from both. One message
+// in twenty takes several datagrams.
 func mcastLine(b []byte, source, i int) []byte {
 	b = strconv.AppendInt(b, int64(source), 10)
 	b = append(b, ' ')
@@ -79,7 +80,7 @@ func (l *mcastLines) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// mcastRoom is servers on a switch that loses packets, in one multicast group.
+// mcastRoom has servers on a switch that loses packets, in one multicast group.
 type mcastRoom struct {
 	t       *testing.T
 	on      network
@@ -107,18 +108,18 @@ func newMcastRoom(t *testing.T, on network) *mcastRoom {
 	return r
 }
 
-// mcastListener checks what is delivered at a member.
+// mcastListener checks the messages that are delivered at a member.
 type mcastListener struct {
 	r            *mcastRoom
 	member       int
-	next         map[int]int // by source: the number that comes next; none yet: any
+	next         map[int]int // by source: the number of the next message; no entry before the first message
 	got          int
-	incarnations atomic.Int64  // how many of the member's have ended
+	incarnations atomic.Int64  // how many incarnations of the member have ended
 	ended        chan struct{} // receives after incarnations has grown
 	wrong        []string
 }
 
-// run listens until count messages have come, or ctx ends.
+// run listens until count messages have arrived, or ctx ends.
 func (l *mcastListener) run(ctx context.Context, count int, ready *sync.WaitGroup) {
 	heard := false
 	err := rmcast.OpReceive.Call(ctx, l.r.daemons[l.member].Control(), rmcast.ReceiveRequest{Group: "news", Count: count}, func(s rmcast.Step) error {
@@ -138,8 +139,8 @@ func (l *mcastListener) run(ctx context.Context, count int, ready *sync.WaitGrou
 	}
 }
 
-// await waits until the listener has heard of the end of so many incarnations, which it is
-// told of after the member has left. When ctx ends first, judge finds too few.
+// await waits until the listener has been told of the end of the given number of incarnations.
+// That happens after the member has left. If ctx ends first, judge finds too few.
 func (l *mcastListener) await(ctx context.Context, incarnations int) {
 	for int(l.incarnations.Load()) < incarnations {
 		select {
@@ -178,8 +179,8 @@ func (l *mcastListener) take(s *rmcast.Step) {
 	}
 }
 
-// message checks one: RM-2 and RM-31, each once and in its source's order, without a gap
-// in one incarnation of a member.
+// message checks one message. RM-2 and RM-31: each message arrives once and in the order of its
+// source, and without a gap within one incarnation of the member.
 func (l *mcastListener) message(h *rmcast.Heard, data []byte) {
 	l.got++
 	source, i := -1, -1
@@ -197,7 +198,7 @@ func (l *mcastListener) message(h *rmcast.Heard, data []byte) {
 	l.next[source] = i + 1
 }
 
-// comeAndGo has a member leave and join until it is over, and returns how often.
+// comeAndGo makes a member leave and join until over is closed, and returns how often.
 func (r *mcastRoom) comeAndGo(member int, over <-chan struct{}) (times int) {
 	d := r.daemons[member]
 	group := rmcast.JoinRequest{Group: "news", TimeoutMS: 60_000}
@@ -219,9 +220,9 @@ func (r *mcastRoom) comeAndGo(member int, over <-chan struct{}) (times int) {
 	}
 }
 
-// TestReliableMulticast: RM-2, RM-9, RM-25, RM-29, RM-30, RM-31: eight daemons on a bridge
-// that loses 5 % of all packets, messages from three sources, while two members come and
-// go: each member gets each message once, in the order of its source, while it is a member.
+// TestReliableMulticast: RM-2, RM-9, RM-25, RM-29, RM-30, RM-31: there are eight daemons on a
+// bridge that loses 5 % of all packets. Three sources send while two members leave and join
+// again. Each member gets each message once, in the order of its source, while it is a member.
 func TestReliableMulticast(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-9", "RM-25", "RM-29", "RM-30", "RM-31")
 	if testing.Short() {
@@ -231,7 +232,7 @@ func TestReliableMulticast(t *testing.T) {
 	onFirst(t, func(t *testing.T, on network) { newMcastRoom(t, on).run() })
 }
 
-// run sends all messages, and checks what came of them.
+// run sends all messages, and checks which of them arrived.
 func (r *mcastRoom) run() {
 	r.t.Helper()
 	t := r.t
@@ -241,7 +242,7 @@ func (r *mcastRoom) run() {
 			if err != nil {
 				return false
 			}
-			g := &s.Groups[0] // a source that still uses an older list does not send to all
+			g := &s.Groups[0] // a source that still uses an older list does not send to all members
 			return len(g.Members) == mcastNodes && g.Usable == g.Version && g.Multicast
 		})
 	}

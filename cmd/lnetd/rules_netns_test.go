@@ -29,7 +29,7 @@ func newRailPair(t *testing.T) (a, b *lnetdtest.Daemon, cables [2]*netlab.Cable,
 	return start(ha), start(hb), cables, ha
 }
 
-// leftBy sends puts to the other host and returns how many PUTs left by each NI.
+// leftBy sends puts PUTs to the other host, and returns how many of them each NI sent.
 func leftBy(t *testing.T, d *lnetdtest.Daemon, puts int) (counts [2]uint64) {
 	t.Helper()
 	before := putsOf(d)
@@ -53,7 +53,7 @@ func putsOf(d *lnetdtest.Daemon) (counts [2]uint64) {
 	return counts
 }
 
-// takeAll has a node take all PUTs to portal 20.
+// takeAll makes a node accept all PUTs to portal 20.
 func takeAll(t *testing.T, d *lnetdtest.Daemon) {
 	t.Helper()
 	ready, ended := make(chan struct{}), make(chan struct{})
@@ -88,8 +88,8 @@ func lnetctl(t *testing.T, d *lnetdtest.Daemon, args ...string) string {
 	return out
 }
 
-// TestRules: rules of selection choose the rail by which messages leave, until its link is
-// gone; and fault rules drop, delay and fail what passes between two hosts, by lnetctl.
+// TestRules: selection rules choose the rail that sends messages, until its link is lost. Fault
+// rules that lnetctl sets drop, delay and fail messages between two hosts.
 func TestRules(t *testing.T) {
 	spec.Covers(t, "UD-12", "FR-12", "FR-13")
 	a, b, cables, hostA := newRailPair(t)
@@ -104,7 +104,7 @@ func TestRules(t *testing.T) {
 	}
 	cables[1].Pull(hostA)
 	a.Until(reaction, "the NI to be down", func() bool { return a.Status().NIs[2].Status == "down" })
-	// The push that tells the peer of the loss is a PUT, too.
+	// The push that tells the peer of the loss counts as a PUT, too.
 	if got := leftBy(t, a, 3); got[0] < 3 || got[1] != 0 {
 		t.Errorf("when tcp1 has no carrier %v PUTs left by the rails", got)
 	}
@@ -113,7 +113,8 @@ func TestRules(t *testing.T) {
 	faultRules(t, a, b)
 }
 
-// faultRules: a rule on arrival drops pings, and a rule on sends fails them at once.
+// faultRules: a rule for received messages drops pings, and a rule for sent messages makes them
+// fail at once.
 func faultRules(t *testing.T, a, b *lnetdtest.Daemon) {
 	t.Helper()
 	lnetctl(t, b, "fault", "drop", "add", "-s", "*", "-d", "*", "-r", "1", "-m", "GET")

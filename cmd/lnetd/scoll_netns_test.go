@@ -22,17 +22,17 @@ import (
 
 const (
 	scollRTT, scollGuard = 20 * time.Millisecond, 100 * time.Millisecond
-	// scollBulk is what a level may take for 1 MiB at 100 MB/s, the default.
+	// scollBulk is the time that a level of the tree may take for 1 MiB at 100 MB/s, the default.
 	scollBulk   = scollRTT + 10_485_760*time.Nanosecond
 	gossipCycle = 200 * time.Millisecond
 	bulkSize    = 1 << 20
-	// grace is how much longer than an action its answer may take.
+	// grace is how much later than the end of an action its answer may come.
 	grace = time.Second
-	// slack is what this machine may take beyond what the protocol does.
+	// slack allows for delays of this machine.
 	slack = time.Second
 )
 
-// broadcastDoc is what 'scollctl bcast --json' says.
+// broadcastDoc is the output of 'scollctl bcast --json'.
 type broadcastDoc struct {
 	Status    string   `json:"status"`
 	ElapsedUS int64    `json:"elapsed_us"`
@@ -42,7 +42,7 @@ type broadcastDoc struct {
 		Error string `json:"error"`
 	} `json:"unreached"`
 	Skipped []string `json:"skipped"`
-	err     error    // of the command
+	err     error    // the error of the command
 }
 
 func (a *broadcastDoc) elapsed() time.Duration { return time.Duration(a.ElapsedUS) * time.Microsecond }
@@ -55,14 +55,14 @@ func (a *broadcastDoc) unreached() (list []string) {
 	return list
 }
 
-// scollRoom is sixteen servers on a switch. The first may have the others run an
-// action that says that it has begun, and waits until a gate is opened.
+// scollRoom has sixteen servers on a switch. The first may run an action on the others, which
+// reports that it has begun and waits until a gate is opened.
 type scollRoom struct {
 	t       *testing.T
 	on      network
 	members int
-	// victim is the rank of the inner node that is killed: half of a binomial tree
-	// hangs on it, on so many levels.
+	// victim is the rank of the inner node that is killed: half of the nodes of a binomial tree
+	// are below it, on depth levels.
 	victim, depth int
 
 	dir     string
@@ -110,7 +110,7 @@ func (r *scollRoom) file(name string, of ...int) string {
 	return filepath.Join(r.dir, name+fmt.Sprint(of))
 }
 
-// bcast has the first server broadcast.
+// bcast makes the first server broadcast.
 func (r *scollRoom) bcast(args ...string) (a broadcastDoc) {
 	out, err := r.servers[0].Scollctl(r.t.Context(), append([]string{"bcast", "--json"}, args...)...)
 	if jerr := json.Unmarshal([]byte(out), &a); jerr != nil {
@@ -126,8 +126,8 @@ func (r *scollRoom) until(what string, holds func() bool) {
 	r.servers[0].Until(seenWithin, what, holds)
 }
 
-// subtree returns the members below and with a rank, in a tree with the first as
-// the root.
+// subtree returns the member with a rank and those below it, in a tree whose root is the first
+// server.
 func (r *scollRoom) subtree(rank int) (list []string) {
 	for _, below := range (tree.Tree{Topology: tree.KNomial(2), N: r.members}).AppendSubtree(nil, rank) {
 		list = append(list, r.nid(below))
@@ -136,9 +136,9 @@ func (r *scollRoom) subtree(rank int) (list []string) {
 	return list
 }
 
-// TestCollectives: sixteen daemons get a file; an inner node of the tree dies
-// between the request and the answer, which is noticed by time-out (G-SC-3,
-// SC-139) and by gossip (G-SC-7, SC-137); and the living are reached without it.
+// TestCollectives: sixteen daemons get a file. An inner node of the tree dies between the
+// request and the answer, which the others notice by time-out (G-SC-3, SC-139) and by gossip
+// (G-SC-7, SC-137). Then a broadcast reaches the live members without it.
 func TestCollectives(t *testing.T) {
 	spec.Covers(t, "SC-137", "SC-139", "G-SC-3", "G-SC-7")
 	if testing.Short() {
@@ -187,8 +187,8 @@ func (r *scollRoom) file1MiB() {
 	}
 }
 
-// killBetween sends an order with a file, kills the victim when all run it, and lets it end
-// then: the victim's answer, and those that were to come through it, are lost.
+// killBetween sends an order with a file, kills the victim when all members run it, and then
+// lets them end: the victim's answer, and those that were to come through the victim, are lost.
 func (r *scollRoom) killBetween(timeout time.Duration) broadcastDoc {
 	r.t.Helper()
 	gate, err := os.OpenFile(r.file("gate"), os.O_RDWR, 0)
@@ -196,7 +196,7 @@ func (r *scollRoom) killBetween(timeout time.Duration) broadcastDoc {
 		r.t.Fatal(err)
 	}
 	for i := range r.members {
-		_ = os.Remove(r.file("begun", i)) // it may not be there
+		_ = os.Remove(r.file("begun", i)) // the file need not exist
 	}
 	done := make(chan broadcastDoc, 1)
 	go func() { done <- r.bcast("--bulk", r.file("data"), "--action", "wait", "--timeout", timeout.String()) }()
@@ -215,7 +215,7 @@ func (r *scollRoom) killBetween(timeout time.Duration) broadcastDoc {
 	return <-done
 }
 
-// wantSubtreeLost checks that exactly the victim and those below it are missing.
+// wantSubtreeLost checks that exactly the victim and the members below it are missing.
 func (r *scollRoom) wantSubtreeLost(t *testing.T, a *broadcastDoc) {
 	t.Helper()
 	lost := r.subtree(r.victim)
@@ -243,7 +243,7 @@ func (r *scollRoom) diesUnnoticed(t *testing.T) {
 	r.servers[r.victim] = r.start(r.victim)
 }
 
-// startGossip starts the gossip of all.
+// startGossip starts gossip on all servers.
 func (r *scollRoom) startGossip() {
 	r.t.Helper()
 	for _, d := range r.servers {
@@ -274,7 +274,7 @@ func (r *scollRoom) diesNoticed(t *testing.T) {
 	}
 }
 
-// death is when the first server noticed that the victim had died.
+// death returns when the first server noticed the victim's death.
 func (r *scollRoom) death() (at time.Time) {
 	r.t.Helper()
 	var changes []change
@@ -293,7 +293,7 @@ func (r *scollRoom) death() (at time.Time) {
 	return at
 }
 
-// end is when the first server's latest broadcast was over.
+// end returns when the first server's latest broadcast ended.
 func (r *scollRoom) end() time.Time {
 	r.t.Helper()
 	s, err := scoll.OpStatus.Call(r.t.Context(), r.servers[0].Control(), control.None{})

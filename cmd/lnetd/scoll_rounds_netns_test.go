@@ -22,8 +22,8 @@ import (
 const (
 	roundsMembers = 8
 	roundsRTT     = 20 * time.Millisecond
-	// roundsProcessing is what a member may take for its answer. Busy processes may keep it
-	// from running for as long.
+	// roundsProcessing is the time that a member may take for its answer. Busy processes may delay
+	// the member for that long.
 	roundsProcessing = time.Second
 )
 
@@ -57,9 +57,10 @@ func newRoundsRoom(t *testing.T, seed uint64) *roundsRoom {
 
 func (r *roundsRoom) nid(i int) string { return fmt.Sprintf("127.0.0.%d@tcp", i+1) }
 
-// TestCollectivesOfTroubled (SC-139, G-SC-8): while a server asks all, beside busy
-// processes, one of them is killed, stopped for a while, or restarted. Each member's answer
-// comes or the root names it, never both, and only that one and those below it are named.
+// TestCollectivesOfTroubled (SC-139, G-SC-8): other processes keep the machine busy. While a
+// server asks all members, one of them is killed, paused for a while, or restarted. Each member
+// either answers or is listed as missing, never both, and only the harmed member and those
+// below it are missing.
 func TestCollectivesOfTroubled(t *testing.T) {
 	spec.Covers(t, "SC-139", "G-SC-8")
 	if os.Getenv("ULNET_LONG") == "" {
@@ -78,7 +79,7 @@ func TestCollectivesOfTroubled(t *testing.T) {
 	}
 }
 
-// keepBusy has processes compute until the test ends.
+// keepBusy starts processes that compute until the test ends.
 func keepBusy(t *testing.T, n int) {
 	t.Helper()
 	for range n {
@@ -88,8 +89,8 @@ func keepBusy(t *testing.T, n int) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			_ = c.Process.Kill() // fails when it has ended
-			_ = c.Wait()         // says that it was killed
+			_ = c.Process.Kill() // an error means that it has ended
+			_ = c.Wait()         // the error says that it was killed
 		})
 	}
 }
@@ -105,7 +106,7 @@ func (r *roundsRoom) settle() {
 	}
 }
 
-// ask has a server ask all.
+// ask makes a server ask all members.
 func (r *roundsRoom) ask(i int) (a broadcastDoc) {
 	out, err := r.servers[i].Scollctl(r.t.Context(), "bcast", "--json", "--timeout", roundsProcessing.String(), "hello")
 	if jerr := json.Unmarshal([]byte(out), &a); jerr != nil {
@@ -131,7 +132,7 @@ func (r *roundsRoom) round(number int) {
 		<-begin
 		r.harm(victim, harm)
 	}
-	if harm == "stopped" && r.rng.IntN(2) == 0 { // for less than the others wait, or a little more
+	if harm == "stopped" && r.rng.IntN(2) == 0 { // for a little less or more than the others wait
 		<-time.After(time.Duration(r.rng.IntN(1500)) * time.Millisecond)
 		r.servers[victim].Thaw()
 	}
@@ -158,8 +159,8 @@ func (r *roundsRoom) harm(i int, how string) {
 	r.servers[i].Kill()
 }
 
-// judge fails unless a broadcast accounts for each member once, and only the victim and its
-// subtree are missing.
+// judge fails unless a broadcast lists each member once, and only the victim and its subtree
+// are missing.
 func (r *roundsRoom) judge(what string, a *broadcastDoc, root, victim int) {
 	r.t.Helper()
 	below := tree.Tree{Topology: tree.KNomial(2), N: roundsMembers, Root: root}.AppendSubtree(nil, victim)

@@ -8,11 +8,11 @@ import (
 
 const (
 	stallTick = 10 * time.Millisecond
-	stallSlip = 40 * time.Millisecond // a tick that is no later than that is in time
+	stallSlip = 40 * time.Millisecond // a tick that is later than this is a stall
 )
 
-// stalls notes when this process was to run and did not: on a machine that has too much to
-// do the daemons that it watches did not either.
+// stalls records the times at which this process was delayed: on an overloaded machine the
+// daemons that it watches were delayed as well.
 type stalls struct {
 	mu   sync.Mutex
 	list []stall // guarded by mu
@@ -20,7 +20,7 @@ type stalls struct {
 
 type stall struct{ from, to time.Time }
 
-// watchStalls notes stalls until the test ends.
+// watchStalls records stalls until the test ends.
 func watchStalls(t *testing.T) *stalls {
 	s := new(stalls)
 	quit, ended := make(chan struct{}), make(chan struct{})
@@ -51,7 +51,7 @@ func (s *stalls) note(from, to time.Time) {
 	}
 }
 
-// between returns how much of a time was stalls.
+// between returns the total time of stalls in an interval.
 func (s *stalls) between(from, to time.Time) (sum time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,13 +69,13 @@ func (s *stalls) between(from, to time.Time) (sum time.Duration) {
 	return sum
 }
 
-// TestStalls: what stalls is what overlaps a time, and small delays are none.
+// TestStalls: the part of a stall that overlaps the interval counts, and small delays do not.
 func TestStalls(t *testing.T) {
 	at := func(ms int) time.Time { return time.Unix(0, 0).Add(time.Duration(ms) * time.Millisecond) }
 	s := new(stalls)
 	s.note(at(0), at(50))     // in time
-	s.note(at(100), at(310))  // from 110
-	s.note(at(500), at(1010)) // from 510
+	s.note(at(100), at(310))  // a stall from 110
+	s.note(at(500), at(1010)) // a stall from 510
 	for _, test := range []struct{ from, to, want int }{
 		{0, 2000, 700}, {0, 100, 0}, {200, 400, 110}, {310, 510, 0}, {600, 700, 100}, {700, 600, 0},
 	} {

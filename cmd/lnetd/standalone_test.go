@@ -18,16 +18,18 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// Of the test of handshakes: the addresses of the daemon and of the node that pings it, and how
-// long the answers to bulk handshakes are held, which is less than that node waits for them.
+// Constants of the test of handshakes: the address of the daemon, the address of the node that
+// pings it, and how long the answers to bulk handshakes are delayed, which is less than that
+// node waits for them.
 const (
 	pingedAddr = "127.0.0.2"
 	pingerAddr = "127.0.0.3"
 	helloHeld  = 200 * time.Millisecond
 )
 
-// slowListener stands before a daemon, passes on what comes, and counts the connections that
-// end before their handshake: a kernel logs "lnet_acceptor() Error -104" for each.
+// slowListener accepts connections in place of a daemon and passes their data on. It counts the
+// connections that end before their handshake: for each of these a kernel logs "lnet_acceptor()
+// Error -104".
 type slowListener struct {
 	t        *testing.T
 	daemon   netip.AddrPort
@@ -37,13 +39,13 @@ type slowListener struct {
 }
 
 // TestStandaloneHandshakes: lnetctl ping --standalone ends when it has its answer. Its node
-// opens bulk connections besides, whose handshakes it must not break off.
+// also opens bulk connections, whose handshakes it must complete first.
 func TestStandaloneHandshakes(t *testing.T) {
 	t.Parallel()
 	const pings = 3
 	s := &slowListener{t: t, daemon: freeAt(t, pingedAddr)}
 	d := lnetdtest.Build(t).Start(t, lnetdtest.Config{Networks: "tcp(" + pingedAddr + ")", Port: s.daemon.Port()})
-	front := freeAt(t, pingedAddr) // another one: the daemon has the first
+	front := freeAt(t, pingedAddr) // another port than that of the daemon
 	l, err := net.Listen("tcp", front.String())
 	if err != nil {
 		t.Fatal(err)
@@ -88,8 +90,8 @@ func (s *slowListener) serve(l net.Listener) {
 	}
 }
 
-// pass connects c with the daemon, from the address of the node that pings. What the daemon
-// answers on a bulk connection is held.
+// pass connects c with the daemon, from the address of the node that pings. It delays the
+// daemon's answers on bulk connections.
 func (s *slowListener) pass(c *net.TCPConn) {
 	began := time.Now()
 	defer c.Close()
@@ -109,7 +111,7 @@ func (s *slowListener) pass(c *net.TCPConn) {
 		return
 	}
 	defer to.Close()
-	_, _ = to.Write(opening) // the daemon may end
+	_, _ = to.Write(opening) // fails if the daemon ends
 	hold := helloHeld
 	if hello.ConnType == ksock.Control {
 		hold = 0

@@ -19,17 +19,18 @@ import (
 
 const (
 	cutRoomNodes = 12
-	cutRoomLeft  = 4 // on the smaller switch
-	// cutLength is what led to hundreds of removals in zones of 64.
+	cutRoomLeft  = 4 // the number of daemons on the smaller switch
+	// cutLength is a length of cuts that led to hundreds of removals in zones of 64.
 	cutLength = 2600 * time.Millisecond
-	// cutCalm is longer than a timeout and the grace: what a cut led to was told by then.
+	// cutCalm is longer than a timeout and the grace period: all consequences of a cut have been
+	// reported by then.
 	cutCalm = 6 * time.Second
 	cutRuns = 3
 )
 
-// TestZoneThroughShortCuts: G-MS-10, MS-1, MS-A7: twelve daemons on two switches, whose
-// cable is out for less than the timeout: no daemon removes another one of its own switch,
-// and all have all again.
+// TestZoneThroughShortCuts: G-MS-10, MS-1, MS-A7: twelve daemons are on two switches whose
+// cable is cut for less than the timeout. No daemon removes another one on its own switch, and
+// afterwards all daemons list all others again.
 func TestZoneThroughShortCuts(t *testing.T) {
 	spec.Covers(t, "MS-1", "MS-A7", "G-MS-10")
 	if os.Getenv("ULNET_LONG") == "" {
@@ -55,7 +56,7 @@ func TestZoneThroughShortCuts(t *testing.T) {
 		}
 		r := &cutRoom{t: t, daemons: daemons}
 		r.whole("the start")
-		<-time.After(cutCalm) // the start is over, and with it what it leads to
+		<-time.After(cutCalm) // all consequences of the start have been reported
 		begin := time.Now()
 		for range cutRuns {
 			trunk.Pull(left)
@@ -74,7 +75,7 @@ type cutRoom struct {
 	daemons []*lnetdtest.Daemon
 }
 
-// whole waits until all daemons have all.
+// whole waits until all daemons list all daemons.
 func (r *cutRoom) whole(after string) {
 	r.t.Helper()
 	for i, d := range r.daemons {
@@ -85,7 +86,7 @@ func (r *cutRoom) whole(after string) {
 	}
 }
 
-// judge fails for each daemon that was told that one of its own switch is gone.
+// judge fails for each daemon that was told that a daemon of its own switch has left.
 func (r *cutRoom) judge(since time.Time) {
 	r.t.Helper()
 	suspected, across := 0, 0

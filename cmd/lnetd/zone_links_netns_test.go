@@ -56,7 +56,7 @@ func newCutZone(t *testing.T, on network) *cutZone {
 	return c
 }
 
-// cut has some delegates and all supervisors hear nothing of each other any more.
+// cut cuts some delegates off from all supervisors.
 func (c *cutZone) cut(delegates ...int) {
 	c.t.Helper()
 	var addrs []string
@@ -75,8 +75,8 @@ func (c *cutZone) cut(delegates ...int) {
 	}
 }
 
-// await waits until both supervisors have one zone of three members that is as wanted,
-// and returns the entry. At no time may the zone be missing.
+// await waits until the census of both supervisors has one zone of three members whose entry is
+// right, and returns the entry. At no time may the zone be missing.
 func (c *cutZone) await(what string, within time.Duration, right func(*zone.CensusEntry) bool) (last zone.CensusEntry) {
 	c.t.Helper()
 	begin := time.Now()
@@ -110,11 +110,11 @@ func (c *cutZone) nothingFalse() {
 	}
 }
 
-// TestCutDelegate: MS-98, MS-100: of five daemons, two of them supervisors, the active
-// delegate hears nothing of the supervisors any more: another one replaces it, and it
-// names the supervisors that it does not reach. Then no delegate reaches any: the entry
-// becomes stale, lost, and current again once the network is restored. No node is removed,
-// and the zone stays in the census.
+// TestCutDelegate: MS-98, MS-100: of five daemons, two of them supervisors, the active delegate
+// loses its connections to the supervisors. Another one replaces it, and it lists the
+// supervisors that it does not reach. Then no delegate reaches any supervisor: the entry of the
+// zone becomes stale, then lost, and current again when the network is restored. No node is
+// removed, and the zone stays in the census.
 func TestCutDelegate(t *testing.T) {
 	spec.Covers(t, "MS-98", "MS-100")
 	if os.Getenv("ULNET_LONG") == "" {
@@ -124,7 +124,7 @@ func TestCutDelegate(t *testing.T) {
 }
 
 func (c *cutZone) run() {
-	for i := range cutSupervisors { // until it has registered the first time the zone may be missing
+	for i := range cutSupervisors { // before the zone has registered for the first time it may be missing
 		c.daemons[i].Until(zoneBound, "a complete census", func() bool {
 			list, err := zonemod.OpCensus.Call(c.t.Context(), c.daemons[i].Control(), control.None{})
 			return err == nil && len(list) == 1 && list[0].Size == 3 && list[0].Delegates == 3

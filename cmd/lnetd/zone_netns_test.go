@@ -19,36 +19,37 @@ import (
 )
 
 const (
-	// zoneBound is what a machine with few cores may take to notice a change: 3.5
-	// heartbeats of 500 ms where no connection tells, and more where daemons stand still.
+	// zoneBound is the time that a machine with few cores may take to notice a change: 3.5
+	// heartbeats of 500 ms if no connection shows the change, and more if daemons are delayed.
 	zoneBound = 20 * time.Second
 	// connectTimeout is how long a daemon tries to connect.
 	connectTimeout = 2 * time.Second
-	// censusBound is G-MS-9's, from the last change to the right census everywhere, and the
-	// time of one attempt to connect: beside a load the first packet to a host can be lost.
+	// censusBound is the bound of G-MS-9, from the last change to the right census everywhere,
+	// plus the time of one attempt to connect: on a loaded machine the first packet to a host can
+	// be lost.
 	censusBound = 2*time.Second + connectTimeout
 )
 
-// zoneSystem is daemons in three zones: the first are supervisors.
+// zoneSystem has daemons in three zones; the first ones are the supervisors.
 type zoneSystem struct {
 	t           *testing.T
 	on          network
 	supervisors int
-	size        int // of two base zones
+	size        int // the number of nodes of each of two base zones
 
 	daemons []*lnetdtest.Daemon
 	dead    []int
 	stalls  *stalls
 }
 
-// nodes is the number of all.
+// nodes returns the number of all nodes.
 func (s *zoneSystem) nodes() int { return s.supervisors + 2*s.size }
 
 func (s *zoneSystem) id(i int) zone.ID {
 	return zone.MustParseID(fmt.Sprintf("n%d=%s", i+1, s.on.nid(fmt.Sprintf("10.1.0.%d", i+1))))
 }
 
-// list is some of the nodes, as in a configuration.
+// list returns the nodes from to to-1 as a configuration lists them.
 func (s *zoneSystem) list(from, to int) string {
 	var list []string
 	for i := from; i < to; i++ {
@@ -57,7 +58,8 @@ func (s *zoneSystem) list(from, to int) string {
 	return "[" + strings.Join(list, ", ") + "]"
 }
 
-// settings is the configuration of a node: supervisors first, then two base zones.
+// settings returns the configuration of a node: supervisors come first, then the two base
+// zones.
 func (s *zoneSystem) settings(i int) []string {
 	settings := append(s.on.eager(connectTimeout, 200*time.Millisecond, time.Second),
 		"zone:", fmt.Sprintf("  node: n%d", i+1), "  heartbeat: 500ms")
@@ -84,7 +86,7 @@ func newZoneSystem(t *testing.T, on network) *zoneSystem {
 	return s
 }
 
-// await waits until all supervisors have a census that is right, and returns the last.
+// await waits until the census of all supervisors is right, and returns the last one.
 func (s *zoneSystem) await(what string, right func([]zone.CensusEntry) bool) (last []zone.CensusEntry) {
 	s.t.Helper()
 	for i := range s.supervisors {
@@ -111,7 +113,7 @@ func (s *zoneSystem) kill(id zone.ID) {
 	s.t.Fatalf("no node %v", id)
 }
 
-// told returns when a node was told of an event the last time, 0 if it was not yet.
+// told returns the last time at which a node was told of an event, 0 if it was not.
 func (s *zoneSystem) told(i int, is func(*zonemod.Event) bool) (at time.Time) {
 	s.t.Helper()
 	list, err := zonemod.OpEvents.Call(s.t.Context(), s.daemons[i].Control(), zonemod.EventsFrom{From: 0})
@@ -126,8 +128,8 @@ func (s *zoneSystem) told(i int, is func(*zonemod.Event) bool) (at time.Time) {
 	return at
 }
 
-// known waits until all of some nodes know that one is gone, and returns when the last of
-// them was told.
+// known waits until all of the given nodes know that a node has left, and returns when the last
+// of them was told.
 func (s *zoneSystem) known(id zone.ID, from, to int) (last time.Time) {
 	s.t.Helper()
 	for i := from; i < to; i++ {
@@ -146,10 +148,10 @@ func (s *zoneSystem) known(id zone.ID, from, to int) (last time.Time) {
 	return last
 }
 
-// counted waits for the right census after the death of a node, and checks how long after
-// the last node of its zone knew the last supervisor had it (G-MS-9). Nodes say themselves
-// when that was: how soon the test looks does not matter. Time in which this machine did
-// not even run the test is not theirs.
+// counted waits for the right census after the death of a node. It checks how much later than
+// the last node of its zone the last supervisor knew of the death (G-MS-9). The nodes' own
+// records have these times, so it does not matter when the test asks. Times in which this
+// machine did not even run the test do not count.
 func (s *zoneSystem) counted(what string, id zone.ID, from, to int, right func([]zone.CensusEntry) bool) (census []zone.CensusEntry) {
 	s.t.Helper()
 	known := s.known(id, from, to)
@@ -186,7 +188,7 @@ func TestZonesOfDaemons(t *testing.T) {
 	onFirst(t, func(t *testing.T, on network) { newZoneSystem(t, on).killTwo() })
 }
 
-// killTwo kills the active delegate of a zone, and then the supervisor of one.
+// killTwo kills the active delegate of a zone, and then a zone's supervisor.
 func (s *zoneSystem) killTwo() {
 	s.t.Helper()
 	sizes := func(list []zone.CensusEntry, first, second int) bool {

@@ -165,7 +165,7 @@ func TestWatchInterface(t *testing.T) {
 	w := startWatch(t, "-i", "lo", "--port", strconv.Itoa(port))
 	ctx, seen := context.WithCancel(t.Context())
 	defer seen()
-	go func() { // until the command listens and has seen one
+	go func() { // until the command captures, and has seen a connection
 		again := time.NewTicker(20 * time.Millisecond)
 		defer again.Stop()
 		for ctx.Err() == nil {

@@ -26,7 +26,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("CAPTURES", captures)
-			e.Setenv("GORACE", "atexit_sleep_ms=0") // else each command sleeps a second
+			e.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise each command sleeps for a second at its exit
 			return nil
 		},
 		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"shorten": shorten, "spoil": spoil},

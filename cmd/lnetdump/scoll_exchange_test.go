@@ -165,8 +165,8 @@ func (n *member) group(t *testing.T, members *scoll.Membership, shape scoll.Tree
 	}
 }
 
-// destroy ends a group after its last broadcast: the root gets the answers before the members
-// have released their buffers.
+// destroy ends a group after its last broadcast. The root gets the answers before the members
+// have released their buffers, so destroy waits and tries again.
 func destroy(t *testing.T, g *scoll.Group) {
 	err := error(scoll.EBUSY)
 	lndtest.Poll(func() bool {
@@ -180,7 +180,7 @@ func destroy(t *testing.T, g *scoll.Group) {
 	}
 }
 
-// broadcast sends a request and expects that many members without an answer.
+// broadcast sends a request and expects the given number of members without an answer.
 func (n *member) broadcast(t *testing.T, g *scoll.Group, cfg scoll.RequestConfig, missing int) {
 	r, err := g.NewRequest(cfg)
 	if err == nil {

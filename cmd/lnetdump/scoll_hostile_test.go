@@ -30,7 +30,7 @@ func recorded(t testing.TB) (list []capture.Record) {
 	return list
 }
 
-// first returns the first message to a portal after some others.
+// first returns the first message to a portal, not counting the first after messages.
 func first(t testing.TB, list []capture.Record, portal uint32, after int) (capture.Record, int) {
 	for i := after; i < len(list); i++ {
 		if p, ok := list[i].Portal(); ok && p == portal {
@@ -46,7 +46,7 @@ type oddMessage struct {
 	name   string
 	of     capture.Record
 	spoil  func(r *capture.Record)
-	is     bool   // it is still shown as a message
+	is     bool   // the message is still shown as a message
 	wanted string // in the summary or the error
 }
 
@@ -254,8 +254,8 @@ func TestScollMidway(t *testing.T) {
 	}
 }
 
-// TestScollMembers: with --members the ranks are known, if the list has as many members as
-// the tree has nodes.
+// TestScollMembers: with --members the ranks are shown if the list has as many members as the
+// tree has nodes.
 func TestScollMembers(t *testing.T) {
 	list := recorded(t)
 	for nids, want := range map[string]bool{"127.0.0.[21-26]@tcp": true, "127.0.0.[21-25]@tcp": false} {
@@ -285,7 +285,7 @@ func TestScollMembers(t *testing.T) {
 	}
 }
 
-// TestBounded: the oldest entries are forgotten.
+// TestBounded: if a table is full its oldest entries are removed.
 func TestBounded(t *testing.T) {
 	b := newBounded[int, int](3)
 	for i := range 10 {

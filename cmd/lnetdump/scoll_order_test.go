@@ -7,7 +7,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestOrder: requests to the administration service of lnetd are explained, no others.
+// TestOrder: requests to the administration service of lnetd are explained, and those to other
+// services are not.
 func TestOrder(t *testing.T) {
 	payload := func(q admin.Request) []byte {
 		q.Version, q.Answer = admin.Version, 100

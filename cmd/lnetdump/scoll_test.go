@@ -55,7 +55,7 @@ func checkExchange(t *testing.T, file string) {
 	delete(seen, "fetch")
 	delete(seen, "data")
 	delete(seen, "progress")
-	// Two members are missing: 3 in the answers of 2, 5 in those of 5 and 4.
+	// Two members are missing: rank 3 in the answer of 2, rank 5 in the answers of 5 and 4.
 	want := map[string]int{"create": 5, "broadcast": 25, "destroy": 5, "reply": 35, "missing": 3}
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// goldenTrees were computed for the specification, independently of this code: the children of
-// all inner nodes in the order of sending (SC-112 to SC-123).
+// goldenTrees were computed for the specification, independently of this code. They list the
+// children of all inner nodes in the order of sending (SC-112 to SC-123).
 var goldenTrees = []struct {
 	flags shape
 	inner string
@@ -27,7 +27,7 @@ var goldenTrees = []struct {
 	{shape{nodes: 14, kind: "binomial", root: 5}, "1:2 3:4 5:13,9,7,6 7:8 9:11,10 11:12 13:3,1,0"},
 }
 
-// TestGoldenTrees: --json prints them.
+// TestGoldenTrees: --json prints the golden trees.
 func TestGoldenTrees(t *testing.T) {
 	for _, c := range goldenTrees {
 		over, err := c.flags.tree()

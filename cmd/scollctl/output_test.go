@@ -67,7 +67,7 @@ func TestBenchDoc(t *testing.T) {
 	for i := range int64(100) {
 		last = append(last, (100-i)*10_000)
 	}
-	last[7] = -500 // within the error of the clocks
+	last[7] = -500 // within the error of the clocks, so that the latency is negative
 	d := newBenchDoc(&scoll.BenchReply{Last: last, Answered: []int64{5_000}})
 	if want := (percentiles{490, 890, 990, 1000}); d.Last != want || d.Answered.P99 != 5 {
 		t.Errorf("%+v, %+v", d.Last, d.Answered)

@@ -6,5 +6,5 @@ import (
 	"ulnet/cmd/internal/scripttest"
 )
 
-// TestTreeScripts needs no daemon.
+// TestTreeScripts runs the scripts that need no daemon.
 func TestTreeScripts(t *testing.T) { scripttest.Run(t, "testdata/tree", "scollctl") }

@@ -91,7 +91,7 @@ func TestSentAgain(t *testing.T) {
 	again := rec(arrived, 0)
 	for _, tt := range []struct {
 		name    string
-		again   int // arrivals after the first
+		again   int // number of arrivals after the first
 		resends uint64
 		killed  bool
 		want    string // text of the violation; empty: none

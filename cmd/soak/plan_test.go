@@ -64,7 +64,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// four is four hosts on one net.
+// four is a layout of four workers on one net.
 var four = layout{workers: 4, rails: 1, net: tcp}
 
 // TestLayout: the nets, addresses and routes of workers and routers.

@@ -14,7 +14,8 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// TestMain lets the test binary be a worker too, a correct one or one that breaks a rule.
+// TestMain also serves as the main function of workers: a correct one, or one that breaks a
+// rule.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "worker" {
 		if lie := os.Getenv(lieVariable); lie != "" {

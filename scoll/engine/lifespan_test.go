@@ -380,7 +380,7 @@ func TestFailFast(t *testing.T) {
 }
 
 // TestLiveSubset: SC-97, SC-A20: a broadcast to the live members goes over a tree of these.
-// Later attempts reach members that did not agree about who is alive at first, and no member
+// Later attempts reach members that did not agree about the live nodes at first, and no member
 // runs the broadcast twice.
 func TestLiveSubset(t *testing.T) {
 	spec.Covers(t, "SC-97", "SC-A20")

@@ -159,8 +159,8 @@ func TestStrangerDials(t *testing.T) {
 	}
 }
 
-// TestListedNames: a member sends to the nodes that a listed node names, without a limit, and
-// without a list to all nodes.
+// TestListedNames: a member forwards a listed node's requests to any number of nodes. Without a
+// list of known nodes this is true for all nodes.
 func TestListedNames(t *testing.T) {
 	spec.Covers(t, "SC-163")
 	h := newHarness(t, 8, 4, nil)

@@ -13,8 +13,9 @@ import (
 	"ulnet/scoll"
 )
 
-// TestCarried: members that already have the bulk data, in the length of the request, do not
-// fetch it; all others do. No member looks for data that the root did not send by multicast.
+// TestCarried: members that already have the bulk data, with the length that the request
+// states, do not fetch it; all others do. No member looks for data that the root did not send
+// by multicast.
 func TestCarried(t *testing.T) {
 	bulk, there := bytes.Repeat([]byte("bulk"), 100_000), bytes.Repeat([]byte("else"), 100_000)
 	asked := 0
@@ -25,7 +26,7 @@ func TestCarried(t *testing.T) {
 			case root != nidOf(0) || id == ID{}:
 				t.Errorf("asked for %v of %v", id, root)
 			case i%4 == 1:
-				return bytes.Clone(there) // to tell it from what is fetched
+				return bytes.Clone(there) // a copy, so that the test can distinguish it from fetched data
 			case i%4 == 2:
 				return there[1:]
 			}
@@ -60,7 +61,8 @@ func TestCarried(t *testing.T) {
 		t.Fatalf("asked %d times, %d answers, %v", asked, len(c.outcome.Answers), c.outcome.Unreached)
 	}
 	for i, p := range c.outcome.Answers {
-		// Children fetch from their parents: what is below one that had it has the same.
+		// Children fetch from their parents: the members below one that had other data have the same
+		// data.
 		had := bytes.Equal(p.Data, Sum(o.Text, [][]byte{there}))
 		if !had && !bytes.Equal(p.Data, Sum(o.Text, [][]byte{bulk})) || i%4 == 1 && !had {
 			t.Errorf("member %d has something else", i)
@@ -75,7 +77,8 @@ func TestCarried(t *testing.T) {
 	}
 }
 
-// TestCarriedOnTheWire: the mark is one bit, which others ignore.
+// TestCarriedOnTheWire: the mark that the data was sent by multicast is one bit, which earlier
+// versions ignore.
 func TestCarriedOnTheWire(t *testing.T) {
 	q := Request{Version: Version, Verb: Text, Carried: true, Answer: MaxAnswer}
 	b := q.AppendTo(nil)
@@ -113,7 +116,7 @@ func TestCarriedInOrder(t *testing.T) {
 		t.Errorf("twice: %q, %d bytes are kept", got, c.bytes)
 	}
 	c.Put(root, AppendCarried(nil, ID{2}, bulk, 0, 30), now)
-	for range 2 { // as many bytes as there are
+	for range 2 { // as many bytes as the request states
 		c.Put(root, AppendCarried(nil, ID{2}, bulk, 60, 100), now)
 	}
 	if got := c.Take(root, ID{2}); got != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// names returns what is in a folder.
+// names returns the names of the files in a folder.
 func names(t *testing.T, path string) (list []string) {
 	t.Helper()
 	entries, err := os.ReadDir(path)
@@ -22,8 +22,8 @@ func names(t *testing.T, path string) (list []string) {
 	return list
 }
 
-// TestFilesLeft: a daemon removes the files of one that was killed, nothing else,
-// and not those of one that lives.
+// TestFilesLeft: a daemon removes the files of a daemon that was killed and nothing else, and
+// no files of a running daemon.
 func TestFilesLeft(t *testing.T) {
 	path := t.TempDir()
 	killed := openFolder(path, slog.New(slog.DiscardHandler))
@@ -40,15 +40,15 @@ func TestFilesLeft(t *testing.T) {
 	if got := names(t, path); len(got) != 3 {
 		t.Errorf("beside a daemon that lives: %v", got)
 	}
-	killed.close() // as the system does
+	killed.close() // as the system does when a process is killed
 	New(Config{Dir: path}).Close()
 	if got := names(t, path); len(got) != 2 || got[0] != "other" {
 		t.Errorf("%v is left", got)
 	}
 }
 
-// TestFilePath: an action finds the file, although it runs in another folder than the daemon;
-// no other user can read it, and it is gone afterwards.
+// TestFilePath: an action finds its file although it runs in another folder than the daemon. No
+// other user can read the file, and it is removed afterwards.
 func TestFilePath(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.Mkdir("run", 0o700); err != nil {

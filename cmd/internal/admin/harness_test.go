@@ -31,7 +31,7 @@ type server struct {
 	skew  time.Duration // of its clock
 }
 
-// servers are on one simulated network.
+// servers is a set of servers on one simulated network.
 type servers struct {
 	t       *testing.T
 	fabric  *simlnd.Fabric
@@ -82,7 +82,7 @@ func (s *servers) boot(h *simlnd.Host, change func(int, *Config, *scoll.Config))
 	admin := Config{
 		Version: "v1", MayAct: func(nid.NID, nid.NID) bool { return true },
 		MaxBulk: 1 << 20, MaxMemory: 64 << 20, MaxActions: 2, Output: 1000, Dir: s.t.TempDir(),
-		Worker: func(f func()) { f() }, // virtual time waits
+		Worker: func(f func()) { f() }, // virtual time does not pass meanwhile
 		Now:    func() time.Time { return epoch.Add(h.Clock().Now() + k.skew) },
 	}
 	agent := scoll.Config{RTT: time.Millisecond}
@@ -105,7 +105,7 @@ func (s *servers) run(d time.Duration) {
 	}
 }
 
-// group creates a group of all at a server.
+// group creates a group of all servers at one of them.
 func (s *servers) group(root int) (g *scoll.Group) {
 	s.t.Helper()
 	s.fabric.Do(sim.NodeID(root), func(*simlnd.Host) {
@@ -121,7 +121,7 @@ func (s *servers) group(root int) (g *scoll.Group) {
 	return g
 }
 
-// send sends an order from a server, and runs virtual time until it is over.
+// send sends an order from a server, and runs virtual time until the order has ended.
 func (s *servers) send(root int, g *scoll.Group, o Order) *Outcome {
 	s.t.Helper()
 	k := s.nodes[root]

@@ -30,7 +30,7 @@ func TestMemoryGivenBack(t *testing.T) {
 				}
 				return nil
 			},
-			IncomingRequest: func(r *scoll.Request) error { // too late for buffers
+			IncomingRequest: func(r *scoll.Request) error { // at this time buffers cannot be posted any more
 				if r.Root() || r.Children() == 0 {
 					return nil
 				}

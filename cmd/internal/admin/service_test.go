@@ -52,8 +52,8 @@ func TestVerbs(t *testing.T) {
 	}
 }
 
-// answersByNode returns the answers in the order of the servers: NIDs of the
-// simulated network are.
+// answersByNode returns the answers in the order of the servers, which is that of their NIDs in
+// the simulated network.
 func answersByNode(s *servers, o *Outcome) []Piece {
 	s.t.Helper()
 	s.allAnswered(o, scoll.OK)
@@ -76,7 +76,7 @@ func TestClock(t *testing.T) {
 		if err != nil || c.Offset < want-c.Bound || c.Offset > want+c.Bound {
 			t.Errorf("node %d: offset %v ± %v, want %v, %v", i, c.Offset, c.Bound, want, err)
 		}
-		// Each hop takes two latencies, and the answers wait at inner nodes.
+		// Each hop takes two latencies, and answers wait at inner nodes for those of other children.
 		if hops := 5 * 2 * latency; c.Bound > hops || i != 7 && c.Bound < latency {
 			t.Errorf("node %d: bound %v, want up to %v", i, c.Bound, hops)
 		}
@@ -86,8 +86,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestMayAct: actions and bulk data are for roots that the member allows, by root and by
-// parent; other requests are answered nevertheless.
+// TestMayAct: a member runs actions and takes bulk data only if it allows both the root and the
+// parent to order them; it answers other requests of any node.
 func TestMayAct(t *testing.T) {
 	// In the binomial tree of eight with root 0 the parent of 7 is 6, of 6 is 4.
 	s := newServers(t, 8, func(i int, admin *Config, _ *scoll.Config) {
@@ -140,7 +140,7 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%+v %+v", a, b)
 	}
 	s.allAnswered(s.send(0, g, Order{Verb: Run, Action: "nothing", Timeout: time.Second}), enoent)
-	for _, k := range s.nodes { // two run already: as many as may
+	for _, k := range s.nodes { // two requests run already, which is the limit
 		k.admin.cfg.Actions = map[string]Action{"true": {Run: []string{"/bin/true"}, Timeout: time.Minute}}
 		k.admin.actions <- struct{}{}
 		k.admin.actions <- struct{}{}
@@ -151,7 +151,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestLongAnswers: SC-54: answers that exceed a message come in several.
+// TestLongAnswers: SC-54: an answer that is longer than a message is sent in several messages.
 func TestLongAnswers(t *testing.T) {
 	spec.Covers(t, "SC-54")
 	s := newServers(t, 40, func(_ int, admin *Config, _ *scoll.Config) {
@@ -231,8 +231,8 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// TestAgain: SC-A20: a broadcast to the live members that is sent again, because one member
-// learned of a death late, runs once on each, and each answer counts.
+// TestAgain: SC-A20: a broadcast to the live members is sent again because one member learned
+// of a death late. Each member runs it once, and each answer counts.
 func TestAgain(t *testing.T) {
 	spec.Covers(t, "SC-A20")
 	views := make([]*fakeView, 9)
@@ -263,7 +263,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestStopping: SC-71: a service that is closed refuses requests, and calls of Broadcast return
+// TestStopping: SC-71: a service that has been closed refuses requests, and Broadcast returns
 // an error.
 func TestStopping(t *testing.T) {
 	spec.Covers(t, "SC-71")
@@ -280,8 +280,9 @@ func TestStopping(t *testing.T) {
 	}
 }
 
-// TestDistrust: where any process can have a NID, actions of other nodes do not run, whatever is
-// allowed; this node's own do, and all other requests are answered.
+// TestDistrust: where any process can use any NID, actions that other nodes order do not run,
+// whatever the configuration allows. Those that this node orders run, and all other requests
+// are answered.
 func TestDistrust(t *testing.T) {
 	s := newServers(t, 4, func(i int, admin *Config, _ *scoll.Config) {
 		admin.Actions = map[string]Action{"true": {Run: []string{"/bin/true"}, Timeout: time.Minute}}
@@ -303,8 +304,8 @@ func TestDistrust(t *testing.T) {
 	s.allAnswered(s.send(0, g, Order{Verb: Text, Bulk: []byte("data")}), scoll.OK)
 }
 
-// TestStrangersMemory: requests of strangers take at most a quarter of the memory, and release
-// it.
+// TestStrangersMemory: requests of strangers use at most a quarter of the memory, and release
+// it when they end.
 func TestStrangersMemory(t *testing.T) {
 	admin := New(Config{MaxMemory: 1000})
 	defer admin.Close()

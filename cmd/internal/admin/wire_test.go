@@ -91,7 +91,7 @@ func TestAnswerFormat(t *testing.T) {
 // TestThrough: offsets and bounds add up over hops, and forged readings become Unbounded.
 func TestThrough(t *testing.T) {
 	const ahead, way = 1000, 10
-	// Sent at 0, received 10 later, answered after 7, and 20 on the way back.
+	// The request is sent at 0, takes 10, is answered after 7, and the answer takes 20.
 	node := Reading{Received: ahead + way, Sent: ahead + way + 7}
 	if got, want := node.through(node, 0, way+7+20), (Reading{node.Received, node.Sent, ahead - 5, 15}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
@@ -188,7 +188,7 @@ func FuzzPieces(f *testing.F) {
 	ran := Answer{Version: 1, Data: (&Ran{Exit: -9, TimeOver: true, Cut: true, Output: []byte("output")}).AppendTo(nil)}
 	two := scoll.AppendPiece(scoll.AppendPiece(nil, nid.MustParse("10.0.0.2@tcp"), ran.AppendTo(nil)), id, ran.AppendTo(nil))
 	f.Add(two, good, byte(Run))
-	f.Add(two[:len(two)-1], two, byte(Clock)) // cut, and readings that are none
+	f.Add(two[:len(two)-1], two, byte(Clock)) // a truncated message, and invalid readings
 	refused := Answer{Version: 2, Status: scoll.ENOTSUP, Data: (&scoll.Versions{Own: 2}).AppendTo(nil)}
 	f.Add(scoll.AppendPiece(nil, id, refused.AppendTo(nil)), good, byte(Clock))
 	f.Fuzz(func(t *testing.T, one, two []byte, verb byte) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestDependencyTable: a new dependency needs its line in ARCHITECTURE.md.
+// TestDependencyTable: ARCHITECTURE.md has a line for each dependency, also for a new one.
 func TestDependencyTable(t *testing.T) {
 	doc := read(t, "ARCHITECTURE.md")
 	for _, folder := range []string{".", Beside, Beside + "/peers"} {
@@ -53,7 +53,7 @@ func read(t *testing.T, name string) string {
 	return string(b)
 }
 
-// contributed are the names in CONTRIBUTING.md that can be looked up: tests, and paths.
+// contributed matches the names in CONTRIBUTING.md that can be looked up: tests, and paths.
 var contributed = regexp.MustCompile("`(?:(Test[A-Za-z0-9]+)|([A-Za-z0-9]+(?:/[A-Za-z0-9_]+)+(?:\\.[a-z]+)?|[A-Z]+\\.md))`")
 
 // TestContributing: the tests, files and folders that CONTRIBUTING.md names exist.

@@ -7,14 +7,16 @@ import (
 	"testing"
 )
 
-// verbatim is what a document quotes: code in a line, and the targets of links.
+// verbatim matches the parts of a line that are not prose: quoted code, and the targets of
+// links.
 var verbatim = regexp.MustCompile("`[^`]*`|\\]\\([^)]*\\)|<[^>]*>")
 
 // unjudged are documents whose words are not checked: changes as they were announced, references, and
 // what programs of earlier versions wrote.
 var unjudged = []string{"CHANGELOG.md", "docs/spec/", "docs/performance.md"}
 
-// TestWordsOfDocuments: documents say what comments may say too.
+// TestWordsOfDocuments: documents have none of the words and phrases that comments must not
+// have.
 func TestWordsOfDocuments(t *testing.T) {
 	texts, err := Texts(root)
 	if err != nil {

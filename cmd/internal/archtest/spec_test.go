@@ -25,7 +25,7 @@ func readSpec(t *testing.T) *Spec {
 	return s
 }
 
-// TestRowsOnce: an id stands for one row.
+// TestRowsOnce: an id belongs to one row only.
 func TestRowsOnce(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range readSpec(t).Rows {
@@ -46,7 +46,7 @@ func TestReferences(t *testing.T) {
 	s := readSpec(t)
 	for _, text := range texts {
 		if strings.HasPrefix(text.Name, "cmd/internal/archtest/") {
-			continue // examples of what dangles
+			continue // has examples of references to nothing
 		}
 		for _, line := range s.Dangling(text) {
 			t.Error(line)
@@ -54,7 +54,7 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestClaims: tests claim rows that exist, and all of them.
+// TestClaims: tests claim rows that exist, and every built row has a test that claims it.
 func TestClaims(t *testing.T) {
 	c, bad := cover(t)
 	for _, line := range append(bad, c.Unclaimed()...) {
@@ -62,7 +62,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// cover reads what shows rows, and which claims are wrong.
+// cover returns which files name or claim each row, and which claims are wrong.
 func cover(t *testing.T) (*Coverage, []string) {
 	t.Helper()
 	texts, err := textsOnce()
@@ -74,7 +74,7 @@ func cover(t *testing.T) (*Coverage, []string) {
 	return s.Cover(texts, load(t), claims), bad
 }
 
-// unbroken are the sections of which no mutant breaks a row, and why.
+// unbroken has the sections for which no mutant breaks a row, each with the reason.
 var unbroken = map[string]string{
 	"goals.md: 0 Message path (LNet over TCP), ratios to a plain Go TCP program with the same payload in the same run": "ratios of times: make bench",
 	"goals.md: Simulation":                           "rates: make bench",
@@ -82,7 +82,8 @@ var unbroken = map[string]string{
 	"goals.md: 7 Paths: multi-rail, health, routing": "ratios of rates and times: make bench",
 }
 
-// TestMutantsOfSections: in each section of rows a mutant shows that a test can fail.
+// TestMutantsOfSections: in each section with rows some mutant breaks a row, which shows that
+// the tests of that section can fail.
 func TestMutantsOfSections(t *testing.T) {
 	c, _ := cover(t)
 	left := maps.Clone(unbroken)
@@ -97,7 +98,7 @@ func TestMutantsOfSections(t *testing.T) {
 	}
 }
 
-// TestUnclaimed: rows that are built need a test, those of sections a mutant.
+// TestUnclaimed: each row that is built needs a test, and each section a mutant.
 func TestUnclaimed(t *testing.T) {
 	s := newSpec()
 	s.read("gossip.md", "## One\n| <a id=\"GO-1\"></a>GO-1 M | a |\n| <a id=\"GO-2\"></a>GO-2 D | planned: routing. |\n| <a id=\"GO-3\"></a>GO-3 X | b |\n"+
@@ -106,7 +107,7 @@ func TestUnclaimed(t *testing.T) {
 		{"gossip/a.go", "// GO-1, GO-1"},
 		{"gossip/b.go", "// GO-1"},
 		{"cmd/c.go", "// GO-1"},
-		{"gossip/a_test.go", "// GO-4"}, // a mention
+		{"gossip/a_test.go", "// GO-4"}, // names the row without claiming it
 		{"gossip/testdata/mutants/m.patch", "GO-1: less\n--- a.go\n-GO-4\n"},
 	}, nil, Claims{"GO-1": {"gossip.TestB", "gossip.TestA"}})
 	c.bounds["G-GO-1"] = true
@@ -128,7 +129,7 @@ func TestUnclaimed(t *testing.T) {
 	}
 }
 
-// TestReadClaims: claims are calls with string literals, in tests.
+// TestReadClaims: claims are calls of spec.Covers with string literals in tests.
 func TestReadClaims(t *testing.T) {
 	dir := t.TempDir()
 	from := "package a\nimport \"" + Module + "/" + claimPackage + "\"\n"
@@ -136,7 +137,7 @@ func TestReadClaims(t *testing.T) {
 		"go.mod":    "module " + Module + "\n",
 		"a_test.go": from + "func TestA(t T) { spec.Covers(t, \"GO-1\", \"GO-9\", x) }\n// GO-2\nfunc TestB(t T) { spec.Covers(t, \"GO-1\") }\n",
 		"a.go":      from + "func f(t T) { spec.Covers(t, \"GO-2\") }\n",
-		"b_test.go": "package a\nfunc TestC(t T) { spec.Covers(t, \"GO-2\") }\n", // another spec
+		"b_test.go": "package a\nfunc TestC(t T) { spec.Covers(t, \"GO-2\") }\n", // calls another package named spec
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(source), 0o644); err != nil {
 			t.Fatal(err)
@@ -179,7 +180,7 @@ func TestDangling(t *testing.T) {
 	for text, want := range map[string]string{
 		"GO-1, GO-A1 and GO-2":         "",
 		"GO-3":                         "GO-3",
-		"G-GO-1, XGO-7, SHA-256":       "", // no rows of ours
+		"G-GO-1, XGO-7, SHA-256":       "", // these look like ids, and no row has them
 		"lnet-wire §6.4, §6 and §7":    "lnet-wire §7",
 		"lnet-wire.md §6.4 step 5, §6": "",
 		"(lnet-wire\n\t// §6.4)":       "",
@@ -189,7 +190,7 @@ func TestDangling(t *testing.T) {
 		"lnet-wire §6. Then §6.4":                     "§6.4",
 		"lnet-wire §6, and §9":                        "§9",
 		"(gossip design, Rows)":                       "",
-		"(gossip design,\n// no such section: or so)": "", // not the name of one
+		"(gossip design,\n// no such section: or so)": "", // not the name of a section
 		"(gossip design, State Exchange)":             "gossip design, State Exchange",
 		"as seed 003 says":                            "seed 003",
 		"reference 8.3":                               "eference 8.3",

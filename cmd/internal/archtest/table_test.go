@@ -10,7 +10,7 @@ import (
 
 var update = flag.Bool("update", false, "write what is generated: arrows in ARCHITECTURE.md, docs/spec/coverage.md")
 
-// TestArrowTable: ARCHITECTURE.md shows Rules and Limits.
+// TestArrowTable: the tables in ARCHITECTURE.md have the content of Rules and Limits.
 func TestArrowTable(t *testing.T) {
 	const begin, end = "<!-- arrows -->\n", "<!-- end of arrows -->\n"
 	doc := read(t, "ARCHITECTURE.md")
@@ -43,7 +43,7 @@ func arrowTable(rules []Rule, limits []Limit) string {
 	return b.String()
 }
 
-// code sets patterns in the type of code.
+// code formats patterns as code in Markdown.
 func code(patterns string) string {
 	fields := strings.Fields(patterns)
 	for i, p := range fields {

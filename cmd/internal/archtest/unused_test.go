@@ -19,9 +19,9 @@ type symbol struct {
 	kind      string // why it may be exported without a user; empty: it may not
 }
 
-// TestUnusedSymbols fails on exported names outside cmd that no file outside of their package
-// mentions, tests included. What may stay nevertheless: errors, members of an enumeration, names
-// of wire formats, and types without which an exported declaration could not be written down.
+// TestUnusedSymbols fails on exported names outside cmd that no file of another package
+// mentions, tests included. Exceptions are errors, members of an enumeration, names of wire
+// formats, and types without which an exported declaration could not be written.
 func TestUnusedSymbols(t *testing.T) {
 	count := map[string]int{}
 	for _, s := range unused(load(t)) {
@@ -33,7 +33,8 @@ func TestUnusedSymbols(t *testing.T) {
 	t.Logf("exported names without a use outside their package: %v", count)
 }
 
-// TestUnusedIsCaught: a name that no other package uses is found, and those that may stay are not.
+// TestUnusedIsCaught: a name that no other package uses is reported, and the exceptions are
+// not.
 func TestUnusedIsCaught(t *testing.T) {
 	list := unused(write(t, map[string]string{
 		"lnd/lo/lo.go": `package lo
@@ -146,13 +147,13 @@ func (f *File) exported(pkg string) []symbol {
 				add(d.Name, "")
 			}
 		case *ast.GenDecl:
-			typed := false // as the constant above it
+			typed := false // the type of the constant above applies
 			for _, s := range d.Specs {
 				switch s := s.(type) {
 				case *ast.TypeSpec:
 					kind := errorKind(s.Name.Name, "Error")
 					switch {
-					case s.Assign.IsValid(): // its package shows it to users instead of its engine
+					case s.Assign.IsValid(): // an alias, by which the package shows a name of its engine to users
 						kind = "signature"
 					case match("lnd/capture", pkg) && s.Name.Name == "Layer":
 						kind = "layer"
@@ -186,7 +187,7 @@ func errorKind(name, part string) string {
 	return ""
 }
 
-// isMember reports whether a constant is that of an engine by another name.
+// isMember reports whether a constant repeats a constant of an engine under another name.
 func isMember(value ast.Expr) bool {
 	s, ok := value.(*ast.SelectorExpr)
 	return ok && s.Sel.IsExported()
@@ -228,7 +229,7 @@ func (p *Package) signatures() map[string]bool {
 	return needed
 }
 
-// receiver is the type of a method.
+// receiver returns the type of a method's receiver.
 func receiver(d *ast.FuncDecl) (id *ast.Ident) {
 	ast.Inspect(d.Recv.List[0].Type, func(n ast.Node) bool {
 		if x, ok := n.(*ast.Ident); ok && id == nil {
@@ -239,7 +240,7 @@ func receiver(d *ast.FuncDecl) (id *ast.Ident) {
 	return id
 }
 
-// noteTypes adds the names in a type, but for those in fields that are not exported.
+// noteTypes adds the names in a type, except those in unexported fields.
 func noteTypes(needed map[string]bool, t ast.Node) {
 	ast.Inspect(t, func(n ast.Node) bool {
 		switch n := n.(type) {

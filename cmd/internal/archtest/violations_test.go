@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestViolationsAreCaught writes a small tree that keeps every rule, breaks
-// one rule at a time and expects exactly that break to be reported.
+// TestViolationsAreCaught writes a small tree of packages that keeps every rule, breaks one
+// rule at a time, and expects that exactly this violation is reported.
 func TestViolationsAreCaught(t *testing.T) {
 	sound := map[string]string{
 		"lnet/nid/nid.go":             "// Package nid is here.\npackage nid\n",

@@ -23,7 +23,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestProse: the list notices what it is to notice, and no more.
+// TestProse: Prose reports the words and phrases that it has to report, and no others.
 func TestProse(t *testing.T) {
 	for line, want := range map[string]string{
 		"the grave of a client":             `"grave": say tombstone`,

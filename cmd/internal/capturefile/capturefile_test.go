@@ -41,7 +41,7 @@ func mode(t *testing.T, name string) fs.FileMode {
 	return info.Mode()
 }
 
-// TestKeepsOldCaptures: each capture moves the older ones on; the oldest goes.
+// TestKeepsOldCaptures: each new capture renames the older ones, and the oldest is removed.
 func TestKeepsOldCaptures(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lnet.pcapng")
 	for _, text := range []string{"a", "b", "c", "d"} {
@@ -67,8 +67,8 @@ func TestKeepsOldCaptures(t *testing.T) {
 	}
 }
 
-// TestLeavesOthersAlone: Create refuses each name that is not its own, and whatever
-// stands there keeps its text and its mode.
+// TestLeavesOthersAlone: Create refuses each name at which there is a file of another kind, and
+// that file keeps its content and its mode.
 func TestLeavesOthersAlone(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -136,7 +136,7 @@ func TestLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// TestOtherOwner: a capture of another user stays where it is.
+// TestOtherOwner: a capture that belongs to another user is not renamed.
 func TestOtherOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a file away")
@@ -151,7 +151,7 @@ func TestOtherOwner(t *testing.T) {
 	}
 }
 
-// TestSpecialFiles: FIFOs and devices are written to as they are, also through links.
+// TestSpecialFiles: FIFOs and devices are written to without being renamed, also through links.
 func TestSpecialFiles(t *testing.T) {
 	dir := t.TempDir()
 	fifo, link, null := filepath.Join(dir, "fifo"), filepath.Join(dir, "link"), filepath.Join(dir, "null")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestBuilt: what is built already is used, and not built again; what is missing there is
-// an error that says what to do.
+// TestBuilt: commands that exist in the given folder are used and not built again; if one is
+// missing there, the error says what to do.
 func TestBuilt(t *testing.T) {
 	bin, dir := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "lnetd"), nil, 0o700); err != nil {
@@ -26,7 +26,7 @@ func TestBuilt(t *testing.T) {
 	}
 }
 
-// TestBuild: without built ones, commands are built.
+// TestBuild: without a folder of built commands, commands are built.
 func TestBuild(t *testing.T) {
 	t.Setenv(Env, "")
 	dir := t.TempDir()

@@ -6,8 +6,9 @@ import (
 	"net"
 )
 
-// What the tests of this package need of its inside. They are outside, because they import
-// the operations of package node, which imports this one.
+// The tests of this package are in an external test package, because they import the operations
+// of package node, which imports this one. These functions give them access to internal
+// functions.
 
 type Access = access
 

@@ -18,7 +18,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// fakeGossip answers what it is asked with itself, and notes it.
+// fakeGossip answers each question with its own content, and records the question.
 type fakeGossip struct {
 	said []string
 	err  error // of commands
@@ -81,7 +81,7 @@ func (f *fakeGossip) routes() []Route {
 	}
 }
 
-// tells compares what a reading call returns with what there is to be told.
+// tells compares the result of a reading call with the expected one.
 func tells[T any](t *testing.T, what string, want T, c *Client, question Question[None, T]) {
 	t.Helper()
 	got, err := question.Call(t.Context(), c, None{})

@@ -30,7 +30,8 @@ func (f *fakeHandlers) routes() []Route {
 	return []Route{node.OpHandlers.Do(Told(f.Handlers)), node.OpTestHandler.Do(f.TestHandler)}
 }
 
-// TestHandlers: the state of handlers and a run come as they are, errors with their hints.
+// TestHandlers: the state of handlers and the result of a run arrive unchanged, and errors
+// arrive with their hints.
 func TestHandlers(t *testing.T) {
 	f := &fakeHandlers{list: []handlers.Status{{
 		Name: "h", On: []string{"zone.left"}, Program: []string{"/bin/p", "-x"}, User: "nobody", TimeoutMS: 30_000, IntervalMS: 1000,

@@ -24,10 +24,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// waitLimit ends tests that hang.
+// waitLimit bounds the time that a test waits.
 const waitLimit = 20 * time.Second
 
-// fakeNode is a Node whose operations are functions of the test.
+// fakeNode is a Node whose operations the test defines.
 type fakeNode struct {
 	ping  func(context.Context, node.PingRequest) (node.PingReply, error)
 	sink  func(context.Context, node.SinkRequest, node.Report) error
@@ -36,7 +36,7 @@ type fakeNode struct {
 	get   func(context.Context, node.GetRequest, node.Report) error
 
 	peers  func(after nid.NID, limit int) node.PeerPage
-	failed *node.FailRequest // the last, unless it is nil
+	failed *node.FailRequest // the last request, unless it is nil
 }
 
 func (*fakeNode) Status() node.Status { return node.Status{PID: nid.LustrePID, Networks: "tcp(eth0)"} }
@@ -105,7 +105,7 @@ func (*fakeNode) EndFault(e node.EndFault) error {
 	return nil
 }
 
-// allRoutes are all that a daemon has, done by no node.
+// allRoutes returns all routes of a daemon, none of which has a node behind it.
 func allRoutes() []Route {
 	routes := new(node.Node).Routes()
 	for _, m := range modules.List(node.Host{Config: new(config.Config)}) {
@@ -114,7 +114,7 @@ func allRoutes() []Route {
 	return routes
 }
 
-// routes are the operations that the node fakes.
+// routes returns the routes of the operations that the node fakes.
 func (f *fakeNode) routes() []Route {
 	return []Route{
 		node.OpStatus.Do(Told(f.Status)), node.OpPing.Do(f.Ping), node.OpDiscover.Do(f.Discover), node.OpSet.Do(Act(f.Set)),
@@ -159,8 +159,8 @@ func serve(t *testing.T, cfg Config) *daemon {
 	return serveSocket(t, cfg, path, socket)
 }
 
-// serveAs is serve with the access of each new client from a function, in the order in
-// which they connect.
+// serveAs does the same; next returns the access of each client, in the order in which they
+// connect.
 func serveAs(t *testing.T, cfg Config, next func() Access) *daemon {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
@@ -202,7 +202,7 @@ func (d *daemon) end(t *testing.T) {
 	if err := wait(t, d.done); err != nil {
 		t.Errorf("server: %v", err)
 	}
-	d.done <- nil // for the next call
+	d.done <- nil // so that the next call returns as well
 }
 
 func wait[T any](t *testing.T, c <-chan T) T {
@@ -248,7 +248,7 @@ func talk(t *testing.T, c net.Conn, raw string) string {
 	return string(answer)
 }
 
-// post is a request as raw bytes.
+// post returns a request as raw bytes.
 func post(path, body string) string {
 	r, err := http.NewRequest(http.MethodPost, "http://lnetd"+path, strings.NewReader(body))
 	if err != nil {

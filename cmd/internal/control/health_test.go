@@ -20,7 +20,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// fakeHealth answers with what there is, and notes what it is asked.
+// fakeHealth answers with its own content, and records the questions.
 type fakeHealth struct {
 	filters    []healthmod.ClientFilter
 	everywhere []healthmod.EverywhereFilter
@@ -102,8 +102,7 @@ func (f *fakeHealth) routes() []Route {
 	}
 }
 
-// TestHealth: what is asked arrives, and what is answered comes back, whatever
-// stands in a name.
+// TestHealth: questions and answers arrive unchanged, whatever characters a name has.
 func TestHealth(t *testing.T) {
 	f := &fakeHealth{}
 	c := NewClient(serve(t, Config{Routes: f.routes()}).path)
@@ -144,8 +143,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestHealthErrors: errors keep their number and what to do; what is no request is
-// refused before the node sees it.
+// TestHealthErrors: errors arrive with their number and their hint. A malformed request is
+// refused before the node gets it.
 func TestHealthErrors(t *testing.T) {
 	f := &fakeHealth{err: cli.Hint(syscall.ESRCH, "enable it")}
 	d := serve(t, Config{Routes: f.routes()})

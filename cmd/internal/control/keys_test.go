@@ -29,7 +29,8 @@ func (f *fakeKeys) routes() []Route {
 	return []Route{node.OpKeys.Do(Told(f.Keys)), node.OpKeysReload.Do(Just(f.KeysReload))}
 }
 
-// TestKeys: what sections have keys, and a reload, with its error and hint.
+// TestKeys: the list of sections with keys arrives, and so do the result of a reload, its error
+// and its hint.
 func TestKeys(t *testing.T) {
 	f := &fakeKeys{list: []node.KeysStatus{{Section: "gossip", File: "/k", Keys: 2, Verified: [2]uint64{7, 1}, Refused: 3}}}
 	d := serve(t, Config{Routes: f.routes()})

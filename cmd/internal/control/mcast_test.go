@@ -17,7 +17,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// fakeMcast answers what it is asked with itself, and notes it.
+// fakeMcast answers each question with its own content, and records the question.
 type fakeMcast struct {
 	said []string
 	err  error
@@ -78,8 +78,8 @@ func (f *fakeMcast) routes() []Route {
 	}
 }
 
-// TestMcast: RM-24, RM-31: what commands ask for arrives, and answers with payload come
-// back whole.
+// TestMcast: RM-24, RM-31: requests of commands arrive unchanged, and answers with payload come
+// back complete.
 func TestMcast(t *testing.T) {
 	spec.Covers(t, "RM-24", "RM-31")
 	f := &fakeMcast{}

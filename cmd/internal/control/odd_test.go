@@ -41,8 +41,8 @@ type filler struct {
 	depth int
 }
 
-// fill sets every NID, network, process id and node id below v, and gives it two of what
-// there can be several of.
+// fill sets every NID, network, process id and node id below v, and gives each list and map two
+// elements.
 func (f *filler) fill(v reflect.Value) {
 	switch p := v.Addr().Interface().(type) {
 	case *nid.NID:
@@ -74,7 +74,7 @@ func (f *filler) fill(v reflect.Value) {
 	f.into(v)
 }
 
-// into fills what v is made of.
+// into fills the elements and fields of v.
 func (f *filler) into(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -104,7 +104,7 @@ func (f *filler) into(v reflect.Value) {
 	}
 }
 
-// answers are the types of the answers that clients decode, by the path of what is asked.
+// answers returns the types of the answers that clients decode, by the path of the request.
 func answers() map[string]reflect.Type {
 	types := make(map[string]reflect.Type)
 	for _, r := range allRoutes() {
@@ -115,8 +115,8 @@ func answers() map[string]reflect.Type {
 	return types
 }
 
-// TestOddNIDsInAnswers: whatever NIDs peers bring into the state of a node, every answer of
-// the control socket is decoded to what it was, all entries of it.
+// TestOddNIDsInAnswers: whatever NIDs peers bring into the state of a node, the client decodes
+// every answer of the control socket to the original value, with all its entries.
 func TestOddNIDsInAnswers(t *testing.T) {
 	all := answers()
 	if all["/v1/status"] != reflect.TypeFor[node.Status]() || len(all) < 20 {
@@ -159,8 +159,8 @@ func TestOddNIDsInRequests(t *testing.T) {
 	}
 }
 
-// TestUndecodableEntries: entries that the client cannot decode, as those of a later daemon,
-// are left out and named. They hide nothing of what stands beside them.
+// TestUndecodableEntries: entries that the client cannot decode, such as those of a later
+// daemon, are left out and named in an error. The other entries are decoded.
 func TestUndecodableEntries(t *testing.T) {
 	var warnings strings.Builder
 	c := NewClient("nowhere").WarnTo(&warnings)
@@ -191,8 +191,8 @@ func TestUndecodableEntries(t *testing.T) {
 	}
 }
 
-// TestUndecodableAnswer: an answer of which a part is wrong that is no entry of a list, and
-// one that is cut, is an error.
+// TestUndecodableAnswer: an answer that is truncated, or that is wrong in a part that is not an
+// entry of a list, is an error.
 func TestUndecodableAnswer(t *testing.T) {
 	for _, text := range []string{`{"pid":"seven"}`, `{"nis":{}}`, `{"nis":[{"nid":"10.0.0.1@tcp"}`, `[]`, ``, `{"nis":[{"nid":"?"}],"pid":-1}`} {
 		var warnings strings.Builder

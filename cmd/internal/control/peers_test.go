@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestPeers: pages follow each other, one NID is asked for by itself, and what is
-// no page is refused.
+// TestPeers: the client fetches the pages one after another. It can ask for one NID. An invalid
+// page is refused.
 func TestPeers(t *testing.T) {
 	first, second := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")
 	d := serve(t, Config{Routes: (&fakeNode{peers: func(after nid.NID, limit int) node.PeerPage {

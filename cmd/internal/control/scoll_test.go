@@ -16,11 +16,11 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// fakeScoll answers what it is asked with itself, and notes it.
+// fakeScoll answers each question with its own content, and records the question.
 type fakeScoll struct {
 	said []string
 	err  error
-	held chan struct{} // unless nil: a broadcast tells when it has begun, lasts until its client goes, and tells
+	held chan struct{} // if not nil: a broadcast sends when it begins, runs until its client disconnects, and sends again
 }
 
 var collectives = scoll.Status{
@@ -105,7 +105,7 @@ func TestScollErrors(t *testing.T) {
 	}
 }
 
-// TestBroadcastClientGoes: a broadcast ends with its client.
+// TestBroadcastClientGoes: a broadcast is aborted when its client disconnects.
 func TestBroadcastClientGoes(t *testing.T) {
 	f := &fakeScoll{held: make(chan struct{})}
 	d := serve(t, Config{Routes: f.routes()})

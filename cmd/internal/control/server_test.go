@@ -142,7 +142,7 @@ type cableError struct{}
 func (*cableError) Error() string { return "no cable" }
 func (*cableError) Unwrap() error { return syscall.ENETDOWN }
 
-// steps of an operation, with payload.
+// steps are the progress reports of an operation, with payload.
 var steps = []node.Step{
 	{Ready: true},
 	{Event: &node.Event{Type: "PUT", Target: target, MatchBits: 1 << 63, MLength: 3, Status: -5, Unlinked: true}, Payload: []byte("a\nb")},
@@ -288,7 +288,7 @@ func TestCommandsDoNotWaitForEachOther(t *testing.T) {
 	together := make(chan bool)
 	d := serve(t, Config{Routes: (&fakeNode{
 		ping: func(ctx context.Context, r node.PingRequest) (node.PingReply, error) {
-			select { // each needs the other to be under way
+			select { // each operation runs until the other has begun
 			case together <- true:
 			case <-together:
 			case <-ctx.Done():

@@ -33,8 +33,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestStreamsLast: a stream on which the client sends nothing outlives the timeout of a
-// request.
+// TestStreamsLast: a stream on which the client sends nothing lasts longer than the timeout of
+// a request.
 func TestStreamsLast(t *testing.T) {
 	events := new(Events)
 	d := serve(t, Config{Routes: (&fakeNode{}).routes(), Events: events, RequestTimeout: 50 * time.Millisecond})
@@ -50,8 +50,8 @@ func TestStreamsLast(t *testing.T) {
 	}
 }
 
-// TestLongAnswer: an answer that takes longer than a request may is not cut off: the
-// context of its operation goes on.
+// TestLongAnswer: an answer that takes longer than the timeout of a request is not cut off: the
+// context of its operation is not cancelled.
 func TestLongAnswer(t *testing.T) {
 	long := Question[None, string]{Path: "/v1/long", Doc: "takes long"}
 	asked, goOn := make(chan struct{}), make(chan struct{})
@@ -103,7 +103,7 @@ func TestEventsNeverBlock(t *testing.T) {
 	}
 }
 
-// fakeCapture tells its viewers what they see, and the test when one leaves.
+// fakeCapture sends its viewers what access they have, and the test when a viewer leaves.
 type fakeCapture struct{ left chan bool }
 
 func (c fakeCapture) View(ctx context.Context, w io.Writer) error { return c.show(ctx, w, "payload") }

@@ -18,7 +18,7 @@ import (
 	"ulnet/gossip/zone/engine"
 )
 
-// fakeZone answers what it is asked with itself, and notes it.
+// fakeZone answers each question with its own content, and records the question.
 type fakeZone struct {
 	said []string
 	err  error

@@ -15,28 +15,28 @@ import (
 	"ulnet/cmd/internal/config"
 )
 
-// others are commands of documents that are not of this repository. What they do cannot be
-// tried here: they load modules of the kernel, change the system, or need what is not installed.
+// others are the commands in documents that are not of this repository. Tests cannot try them
+// here: they load kernel modules, change the system, or are not installed.
 var others = []string{
 	"apt", "awk", "chmod", "chown", "do", "done", "echo", "git", "go", "jq", "kill", "logger", "modprobe", "openssl", "printf", "rdma", "setcap", "sysctl", "systemctl", "tail", "tar",
 	"tshark", "umask", "wait", "while",
 }
 
-// ours are the commands that are asked for their help.
+// ours are the commands whose help is compared with the documents.
 var ours = []string{"lnetd", "lnetctl", "lctl", "gossipctl", "scollctl", "lnetdump", "demo", "soak"}
 
-// needs are sections that a configuration of a document must have beside what is shown.
+// needs has, by document, sections that its configurations need in addition to the shown ones.
 var needs = map[string]string{"docs/handlers.md": "gossip:\n  nids: ['10.0.0.[1-3]@tcp']\nzone:\n  name: rack1\n  node: n1\n"}
 
-// keyFile is the line of a configuration that names a file with a key.
+// keyFile matches the line of a configuration that names a file with a key.
 var keyFile = regexp.MustCompile(`key_file: \S+`)
 
-// operand is what a command takes that is no flag, in its usage.
+// operand matches an argument in a command's usage that is not a flag.
 var operand = regexp.MustCompile(`\b[A-Z]{2,}`)
 
-// TestBlocks: configurations are such, JSON is JSON, and commands of ours exist with all
-// the flags that are shown. TestRun carries commands out, TestPrograms compiles Go, and the
-// tests of protocols run scenarios.
+// TestBlocks: configurations and JSON in documents are valid, and the commands of this
+// repository exist with all flags that are shown. TestRun runs commands, TestPrograms compiles
+// Go, and the tests of protocols run scenarios.
 func TestBlocks(t *testing.T) {
 	bin, err := commands.Build(t.TempDir(), ours...)
 	if err != nil {
@@ -82,8 +82,9 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// wrong says what is wrong with a command: make has no such target, or one of ours no such
-// verb or flag. Ours parse their arguments and print their help instead of acting.
+// wrong returns what is wrong with a command: make has no such target, or one of our commands
+// has no such verb or flag. Our commands parse their arguments and print their help instead of
+// acting.
 func wrong(bin string, words []string) string {
 	for len(words) > 0 && (strings.Contains(words[0], "=") || words[0] == "sudo") {
 		words = words[1:]
@@ -122,7 +123,7 @@ func wrong(bin string, words []string) string {
 	return ""
 }
 
-// TestWrongCommands: what a document must not show is noticed.
+// TestWrongCommands: wrong finds commands that do not exist.
 func TestWrongCommands(t *testing.T) {
 	bin, err := commands.Build(t.TempDir(), "lnetctl", "lnetd")
 	if err != nil {
@@ -138,8 +139,8 @@ func TestWrongCommands(t *testing.T) {
 	}
 }
 
-// shell splits a block into commands, as far as documents need it: quotes, comments,
-// lines that go on, and what separates commands.
+// shell splits a block into commands, as far as documents need it: it knows quotes, comments,
+// continued lines, and the characters that separate commands.
 func shell(text string) (list [][]string) {
 	var words []string
 	word, quote, some := "", rune(0), false

@@ -24,15 +24,15 @@ type document struct {
 
 // A block is a fenced part of a document.
 type block struct {
-	language string // the word behind the fence, "" if there is none
-	mark     string // the words behind that
+	language string // the word after the fence, "" if there is none
+	mark     string // the words after that
 	line     int    // of the fence, from 1
 	text     string
-	output   string // of commands: what the document shows right below
+	output   string // of commands: the output that the document shows right below
 }
 
-// documents returns all documents. Those of docs/spec are texts of references, whose
-// blocks show bytes and not commands; their links are checked all the same.
+// documents returns all documents. The blocks of docs/spec show bytes of references, and are
+// not checked; its links are.
 func documents(t *testing.T) (docs []document) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -87,10 +87,10 @@ func (b block) shows() bool {
 	return (b.language == "" || b.language == "text") && !strings.HasPrefix(b.text, "$ ")
 }
 
-// link is one of Markdown, without images and without those to other hosts.
+// link matches a Markdown link, but no image and no link to another host.
 var link = regexp.MustCompile(`\[[^\]]*\]\(([^)\s]+)\)`)
 
-// heading and anchor are what a fragment can lead to.
+// heading and anchor match the possible targets of a fragment.
 var (
 	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	anchor  = regexp.MustCompile(`<a (?:id|name)="([^"]+)">`)
@@ -134,7 +134,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// slug is the fragment of a heading, as hosts of repositories make it.
+// slug returns the fragment of a heading, as repository hosts derive it.
 func slug(heading string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(heading) {
@@ -148,7 +148,7 @@ func slug(heading string) string {
 	return b.String()
 }
 
-// TestIndex: the index names every document beside it.
+// TestIndex: the index of the documents names every document in its folder.
 func TestIndex(t *testing.T) {
 	index, err := os.ReadFile(filepath.Join(root, "docs", "README.md"))
 	if err != nil {
@@ -165,7 +165,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestReadmeFits: the README is one screen and a bit.
+// TestReadmeFits: the README has little more than one screen of text.
 func TestReadmeFits(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {

@@ -25,8 +25,8 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// wrap fills the PATH of a stage's shell: our commands, and what stands in for a privilege,
-// a log, and a file that grows.
+// wrap fills the folder that is the PATH of a stage's shell: with our commands, and with
+// replacements for sudo, for a log, and for a file that grows.
 func wrap(t *testing.T, bin, work string) {
 	t.Helper()
 	dir := filepath.Join(work, "bin")
@@ -51,7 +51,7 @@ func wrap(t *testing.T, bin, work string) {
 	}
 }
 
-// names are the hosts of a stage.
+// names returns the names of the hosts of a stage.
 func (s stage) names() string {
 	var list []string
 	for _, m := range s.hosts {
@@ -60,7 +60,7 @@ func (s stage) names() string {
 	return strings.Join(list, " ")
 }
 
-// start makes the hosts of a stage and begins their daemons.
+// start creates the hosts of a stage and starts their daemons.
 func (s stage) start(t *testing.T, bin, work string) []*netlab.Host {
 	t.Helper()
 	write(t, filepath.Join(work, "key"), strings.Repeat("0123456789abcdef", 4)+"\n"+strings.Repeat("fedcba9876543210", 4)+"\n")
@@ -82,7 +82,7 @@ func (s stage) start(t *testing.T, bin, work string) []*netlab.Host {
 	return hosts
 }
 
-// start prepares the directory of a host, and begins its daemon.
+// start prepares the directory of a host, and starts its daemon.
 func (m member) start(t *testing.T, host *netlab.Host, bin, work string) {
 	t.Helper()
 	dir := filepath.Join(work, m.name)
@@ -116,7 +116,7 @@ func (m member) start(t *testing.T, host *netlab.Host, bin, work string) {
 	write(t, filepath.Join(dir, "pid"), strconv.Itoa(cmd.Process.Pid))
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = process.Wait() // killed
+		_ = process.Wait() // the test has killed it
 		if t.Failed() {
 			t.Logf("%s:\n%s", m.name, log.String())
 		}
@@ -146,11 +146,11 @@ func (m member) await(t *testing.T, work string) {
 	}
 }
 
-// named are scenarios of the directory in which a command runs.
+// named matches a scenario file in the directory of a command.
 var named = regexp.MustCompile(`\b[\w-]+\.sim\b`)
 
-// files writes what a block reads of the blocks before it: a scenario by its name, a batch
-// of events.
+// files writes the files that a block reads and that earlier blocks show: a scenario by its
+// name, a batch of events.
 func files(t *testing.T, dir string, b block, before []block) {
 	t.Helper()
 	for _, old := range before {

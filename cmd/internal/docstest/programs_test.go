@@ -15,8 +15,8 @@ import (
 	"ulnet/lnd/lndtest/effort"
 )
 
-// given are what a fragment of Go in a document takes for granted, by document: the
-// declarations before it, and the function around statements.
+// given has, by document, what its fragments of Go need in order to compile: imports, and
+// declarations before the statements.
 var given = map[string]struct{ imports, before string }{
 	"docs/client-health.md": {
 		`"context"; "fmt"; "log"; "time"; "ulnet/health"; "ulnet/lnet/nid"; "ulnet/portals"; "ulnet/portals/node"`,
@@ -45,13 +45,14 @@ var given = map[string]struct{ imports, before string }{
 	},
 }
 
-// declarations are what a fragment begins with that is not statements.
+// declarations matches the beginning of a fragment that does not consist of statements.
 var declarations = regexp.MustCompile(`^(package|import|func|type|const)\b`)
 
-// unused are values that a fragment declares and its reader would go on with.
+// unused matches values that a fragment declares and does not use.
 var unused = regexp.MustCompile(`(?m)^\t?(\w+)(?:, (\w+))* :=`)
 
-// program returns the file of a block: whole, with a package clause, or in a function.
+// program returns the source file of a block: the block itself if it has a package clause,
+// otherwise a file around it.
 func program(d document, b block) string {
 	switch {
 	case strings.HasPrefix(b.text, "package "):
@@ -70,7 +71,7 @@ func program(d document, b block) string {
 	return "package fragment\n" + imports + g.before + "\nfunc fragment() error {\n" + body + "\nreturn nil\n}\n"
 }
 
-// copyTree copies the files of the repository, but for what belongs to git and what make built.
+// copyTree copies the files of the repository, without those of git and those that make built.
 func copyTree(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -105,8 +106,8 @@ func copyTree(t *testing.T) string {
 	return dir
 }
 
-// TestPrograms: a foreign module builds the program of the README and what other
-// documents show, with a clone of this repository beside it.
+// TestPrograms: another module builds the program of the README and the programs of other
+// documents, with a clone of this repository next to it.
 func TestPrograms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles a module; skipped by -short")
@@ -154,7 +155,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// requirements are the modules that this one requires, with their versions.
+// requirements returns the modules that this module requires, with their versions.
 func requirements(t *testing.T) (list []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
@@ -168,7 +169,8 @@ func requirements(t *testing.T) (list []string) {
 	return list
 }
 
-// TestModulePath: one command gives the modules another path, and nothing keeps the old one.
+// TestModulePath: one command gives the modules another path, and no file has the old path
+// afterwards.
 func TestModulePath(t *testing.T) {
 	if testing.Short() {
 		t.Skip("copies the tree; skipped by -short")
@@ -197,7 +199,7 @@ func TestModulePath(t *testing.T) {
 	}
 }
 
-// TestVersions: every command says its version.
+// TestVersions: every command prints its version.
 func TestVersions(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "cmd", "*", "main.go"))
 	if err != nil || len(files) < 7 {
@@ -205,7 +207,7 @@ func TestVersions(t *testing.T) {
 	}
 	var names []string
 	for _, file := range files {
-		if name := filepath.Base(filepath.Dir(file)); name != "bench" { // a module of its own, which says it likewise
+		if name := filepath.Base(filepath.Dir(file)); name != "bench" { // a module of its own, which prints its version in the same way
 			names = append(names, name)
 		}
 	}

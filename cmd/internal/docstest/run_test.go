@@ -16,8 +16,8 @@ import (
 	"ulnet/cmd/internal/commands"
 )
 
-// marks are the words behind "sh" of blocks that no stage runs, each with the reason.
-// TestBlocks asks their commands for help, as it does with all others.
+// marks are the words after "sh" of blocks that no stage runs, each with the reason. TestBlocks
+// still checks the help of their commands.
 var marks = map[string]string{
 	"in a clone":       "builds, tests or installs everything, which is what make test does around this test",
 	"on a kernel node": "needs Lustre's modules of the kernel",
@@ -26,27 +26,27 @@ var marks = map[string]string{
 	"for minutes":      "takes minutes, or more memory than build machines have",
 }
 
-// exits are commands whose exit code is not 0, as their documents say.
+// exits are the commands that exit with another code than 0, as their documents say.
 var exits = map[string]string{
-	"lnetd sim run --runs 100 faults.sim":   "1", // it finds the bug
-	"lnetd sim shrink --seed 10 faults.sim": "1", // so does the shorter scenario
+	"lnetd sim run --runs 100 faults.sim":   "1", // this finds the bug
+	"lnetd sim shrink --seed 10 faults.sim": "1", // so does this with a shorter scenario
 }
 
-// patience bounds a stage.
+// patience bounds the time of a stage.
 const patience = 5 * time.Minute
 
-// raceOptions keep programs with the race detector from sleeping at their end.
+// raceOptions keep programs with the race detector from sleeping when they exit.
 const raceOptions = "GORACE=atexit_sleep_ms=0"
 
 // A run is a block in a stage.
 type run struct {
 	where string // DOCUMENT:LINE
 	want  string
-	out   string // file of its output
+	out   string // the file with its output
 }
 
-// TestRun: the shell carries out the blocks of all documents, against daemons as the
-// documents describe them, and sees what they show.
+// TestRun: a shell runs the blocks of all documents with daemons as the documents describe
+// them, and their output is what the documents show.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	bin, err := commands.Build(t.TempDir(), ours...)
@@ -70,7 +70,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// unclaimed finds blocks that neither run nor say why not.
+// unclaimed returns the blocks that no stage runs and that have no mark with a reason.
 func unclaimed(docs []document) (problems []string) {
 	for _, d := range docs {
 		for _, b := range d.blocks {
@@ -95,7 +95,7 @@ func unclaimed(docs []document) (problems []string) {
 	return problems
 }
 
-// perform returns what is wrong with the blocks of a stage.
+// perform runs the blocks of a stage, and returns what is wrong with them.
 func (s stage) perform(t *testing.T, bin string, docs []document) (problems []string) {
 	work := t.TempDir()
 	wrap(t, bin, work)
@@ -110,18 +110,18 @@ func (s stage) perform(t *testing.T, bin string, docs []document) (problems []st
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	shell := hosts[0].Start(cmd)
-	group := func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // it fails when all have ended
+	group := func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // an error means that all have ended
 	defer group()
 	late := time.AfterFunc(patience, group)
 	defer late.Stop()
 	if err := shell.Wait(); err != nil {
 		problems = append(problems, fmt.Sprintf("the shell: %v\n%s", err, out.String()))
 	}
-	list, _ := os.ReadFile(failed) // none: no command failed
+	list, _ := os.ReadFile(failed) // without the file no command failed
 	return append(problems, judge(runs, string(list))...)
 }
 
-// judge compares what commands ended with, and what they wrote, with their documents.
+// judge compares the exit codes and the output of commands with their documents.
 func judge(runs []run, failed string) (problems []string) {
 	wrong := map[string]string{}
 	for _, line := range strings.Split(failed, "\n") {
@@ -150,7 +150,7 @@ func judge(runs []run, failed string) (problems []string) {
 	return problems
 }
 
-// script returns what the shell of a stage runs.
+// script returns the script for the shell of a stage.
 func (s stage) script(t *testing.T, work string, docs []document) (text string, runs []run) {
 	instead := strings.NewReplacer(append(s.instead, "/run/lnetd", filepath.Join(work, "here/run"), "/etc/lnetd.key", filepath.Join(work, "key"))...)
 	var b strings.Builder
@@ -178,14 +178,14 @@ func (s stage) script(t *testing.T, work string, docs []document) (text string, 
 }
 
 // TestWrongBlocks: a command that fails, output that the document does not show, and a block
-// without a stage are noticed.
+// without a stage are reported.
 func TestWrongBlocks(t *testing.T) {
 	t.Parallel()
 	bin, err := commands.Build(t.TempDir(), ours...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := "```sh\necho NID 3 ms\n```\n```text\nNID 4 s\n```\n" + // as shown
+	text := "```sh\necho NID 3 ms\n```\n```text\nNID 4 s\n```\n" + // the output is as shown
 		"```sh\necho NIDS 3 ms\n```\n```text\nNID 4 s\n```\n```text\n$ false\n```\n" +
 		"```sh\nlnetd --nosuch\n```\n```sh on the moon\ntrue\n```\n" +
 		"```sh\nprintf '  a: 1\\n  b: 2\\n  c: 3\\n'\n```\n```text\n  a: 1\n  b: 2\n```\n"

@@ -8,23 +8,24 @@ import (
 	"strings"
 )
 
-// comments behind a command that say on which hosts it runs. Without one of them it runs
-// here, which is the first host of the stage.
+// comments are the comments after a command that say on which hosts it runs. A command without
+// such a comment runs on the first host of the stage.
 var comments = []struct{ comment, script string }{
-	{"# on one", "begin %s"}, // here, and goes on beside what follows
+	{"# on one", "begin %s"}, // on this host, while the commands after it run
 	{"# on the other", "on other %s"},
-	{"# on both", "begin %s"}, // the other daemon of the stage runs from its beginning
+	{"# on both", "begin %s"}, // the other daemon of the stage has been running from the beginning
 	{"# on all of them", `for host in $HOSTS; do on "$host" %s; done`},
 	{"# on each member", `for host in here other supervisor; do on "$host" begin %s; done`},
 	{"# at a supervisor", "on supervisor %s"},
 }
 
-// endless are commands of ours that go on until an interrupt, which they get after a while.
+// endless matches our commands that run until they are interrupted; the script interrupts them
+// after a while.
 const endless = `*" watch "* | *" recv "*`
 
-// prelude is what the shell of a stage knows. A command that a document begins with "&" or
-// on another host runs while its reader types the next one: the shell waits until the
-// command has written its first line, or until the daemon has its control socket.
+// prelude defines the functions for the shell of a stage. A command that the document starts
+// with "&", or on another host, runs while the reader types the next one: the shell waits until
+// the command has written its first line, or until the daemon has its control socket.
 const prelude = `set -u
 trap 'echo "$BLOCK|$?|$BASH_COMMAND" >> "$FAILED"' ERR
 set -E
@@ -39,7 +40,7 @@ begin() {
 }
 `
 
-// wrapper stands in for a command of ours in the shell's PATH and in bin.
+// wrapper replaces one of our commands in the PATH of the shell and in bin.
 const wrapper = `#!/bin/bash
 case " $* " in
 *" --standalone "* | *" tree "* | *" --help "* | *" sim "*) ;;
@@ -51,10 +52,10 @@ esac
 exec %[1]s "$@"
 `
 
-// sweeps are the values of a simulation's setting of which a test runs the first, once.
+// sweeps matches the options for many runs of a simulation; a test makes the first run only.
 var sweeps = regexp.MustCompile(`(--vary [a-z]+=)([^,\s]+)(,\S+)?|--runs \d+ `)
 
-// placed returns a line of a document for the shell of a stage.
+// placed translates a line of a document for the shell of a stage.
 func placed(line string) string {
 	for _, p := range comments {
 		command, _, ok := strings.Cut(line, p.comment)
@@ -70,7 +71,7 @@ func placed(line string) string {
 	return line
 }
 
-// script returns what a shell runs for a block, and what the document shows of its output.
+// script returns the script for a block, and the output that the document shows.
 func script(b block) (text, want string) {
 	if strings.HasPrefix(b.text, "$ ") {
 		var commands, output []string
@@ -83,7 +84,7 @@ func script(b block) (text, want string) {
 		}
 		return strings.Join(commands, "\n"), strings.Join(output, "\n")
 	}
-	if strings.HasPrefix(b.text, "#!/bin/sh\n") { // a handler of events
+	if strings.HasPrefix(b.text, "#!/bin/sh\n") { // an event handler
 		return "sh -eu -c '" + strings.ReplaceAll(b.text, "'", `'\''`) + "' < batch.json", "server 10.0.0.3@tcp is dead"
 	}
 	var lines []string
@@ -96,7 +97,7 @@ func script(b block) (text, want string) {
 	return strings.Join(lines, "\n"), b.output
 }
 
-// Figures, times and names of nodes differ from run to run; all other words may not.
+// Figures, times and names of nodes may differ from run to run, and no other words.
 var differ = []*regexp.Regexp{
 	regexp.MustCompile(`\b[0-9a-f]{32}\b`),
 	regexp.MustCompile(`\b\d[-\w.=]*@(tcp|o2ib)\d*\b`),
@@ -104,13 +105,14 @@ var differ = []*regexp.Regexp{
 	regexp.MustCompile(`(^|\s)-(\s|$)`),
 }
 
-// ranges are the least and the most of several runs.
+// ranges matches the minimum and maximum of several runs.
 var ranges = regexp.MustCompile(`\([^()]* to [^()]*\)`)
 
-// unseen are words of lines that no stage brings about: a server's death takes gossip seconds.
+// unseen matches words of lines that no stage causes: gossip takes seconds to detect a server's
+// death.
 var unseen = regexp.MustCompile(` (orphaned|rehomed)  `)
 
-// shape is a line without what may differ.
+// shape returns a line without the parts that may differ.
 func shape(line string) string {
 	line = ranges.ReplaceAllString(line, "")
 	for _, r := range differ {
@@ -119,7 +121,7 @@ func shape(line string) string {
 	return strings.Join(strings.Fields(line), " ")
 }
 
-// missing returns the first line of a document's output whose shape no line of got has.
+// missing returns the first line of the document's output whose shape no line of got has.
 func missing(want, got string) string {
 	have := map[string]bool{"": true}
 	for _, line := range strings.Split(got, "\n") {
@@ -133,10 +135,10 @@ func missing(want, got string) string {
 	return ""
 }
 
-// keyed is a line of an object in YAML.
+// keyed matches a line of a YAML object.
 var keyed = regexp.MustCompile(`(?m)^ +(?:- )?([a-z][a-z_ ]*):`)
 
-// unshown returns a key of an object that a document shows without it, or "".
+// unshown returns a key that an object has and the document's does not show, or "".
 func unshown(want, got string) string {
 	shown := map[string]bool{}
 	for _, m := range keyed.FindAllStringSubmatch(want, -1) {

@@ -4,31 +4,31 @@ package docstest
 
 import "strings"
 
-// A stage is what documents take for granted: hosts with their daemons. All blocks of a
-// stage are typed into one shell, in order, at its first host.
+// A stage has the hosts and daemons that documents assume. All blocks of a stage are run in one
+// shell, in order, on its first host.
 type stage struct {
 	name  string
 	hosts []member
-	// instead are words of documents and what stands for them here.
+	// instead has words of documents, each followed by its replacement in the test.
 	instead []string
 	parts   []part
-	sweeps  bool // simulates for seconds
+	sweeps  bool // runs simulations that take seconds
 }
 
-// A member is a host with a daemon, or with none if the documents start it themselves.
+// A member is a host with a daemon, or without one if the document starts the daemon itself.
 type member struct {
 	name     string
-	address  string // of eth0; without a length of a prefix on lo of the first host
+	address  string // address of eth0; if it has no prefix length it is on lo of the first host
 	networks string // "": no daemon
 	config   string
 	args     []string
 }
 
-// A part is some blocks of a document.
+// A part selects some blocks of a document.
 type part struct {
 	document string
-	words    []string // blocks with one of them; none: all
-	before   string   // what its reader has done, or what happens meanwhile
+	words    []string // selects the blocks with one of these words; none: all
+	before   string   // commands that the reader has already run, or that run meanwhile
 	after    string
 }
 
@@ -92,10 +92,10 @@ zone:
   key_file: KEY
 `
 
-// stages: what a block does to the nodes of one, those of the others do not see.
+// stages are separate: a block of one stage has no effect on the nodes of others.
 var stages = []stage{
 	{
-		name: "kernel node", // in whose place a node of ours stands
+		name: "kernel node", // with a node of ours in place of the kernel node
 		hosts: []member{
 			{name: "here", address: "10.0.0.7/24"},
 			{name: "other", address: "10.0.0.5/24", networks: "tcp(eth0),o2ib(eth0)"},
@@ -164,8 +164,8 @@ var stages = []stage{
 	},
 }
 
-// clients has all clients choose this server as their master, the one that may evict them.
-// losses is what happens to them while a document's reader watches.
+// clients makes all clients choose this server as their master, which is the one that may evict
+// them. losses are the commands that end clients while the reader of a document watches.
 const (
 	clients = `victim() { lnetctl client list | awk '$2 == "compute-14" { print $1 }'; }
 for _ in {1..200}; do lnetctl client list | grep -q 'compute-14 .*connected' && break; sleep 0.05; done

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestHintUnreached: the hint of a driver without hints of its own names the command that shows
-// the route, where the NID has an IP address.
+// TestHintUnreached: if a driver has no hints of its own and the NID has an IP address, the
+// hint names the command that shows the route.
 func TestHintUnreached(t *testing.T) {
 	for _, c := range []struct{ target, want string }{
 		{"10.0.0.1@tcp", "see 'ip route get 10.0.0.1'"},

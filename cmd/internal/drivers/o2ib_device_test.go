@@ -19,12 +19,12 @@ func TestProviders(t *testing.T) {
 	}
 }
 
-// TestCounterWords: every counter of softroce has a word of its own.
+// TestCounterWords: every counter of softroce is shown under its own name.
 func TestCounterWords(t *testing.T) {
 	var s softroce.Stats
 	words := counterWords(s)
 	n := uint64(0)
-	// Fields that are shown elsewhere, or say what went well.
+	// These fields are shown elsewhere, or count what succeeded.
 	skip := map[string]bool{"Datagrams": true, "Groups": true}
 	var walk func(v reflect.Value)
 	walk = func(v reflect.Value) {

@@ -14,10 +14,10 @@ import (
 	"ulnet/lnd/verbs/softroce"
 )
 
-// notOpen leaves out what cannot be compared.
+// notOpen ignores the field that cannot be compared.
 var notOpen = cmpopts.IgnoreFields(o2iblnd.Config{}, "Open")
 
-// TestO2IBTunablesReachTheDriver: what a file sets is what the driver gets.
+// TestO2IBTunablesReachTheDriver: the driver gets the values that the configuration file sets.
 func TestO2IBTunablesReachTheDriver(t *testing.T) {
 	text := `
 lnet_transaction_timeout: 50
@@ -74,8 +74,8 @@ o2ib:
 	}
 }
 
-// TestO2IBDefaultsAreTheDrivers: without a file the driver's own defaults hold, and
-// the tunables of all drivers.
+// TestO2IBDefaultsAreTheDrivers: without values in the file the driver uses its own defaults,
+// and those of the tunables that all drivers have.
 func TestO2IBDefaultsAreTheDrivers(t *testing.T) {
 	c := config.Default()
 	bare, err := o2iblnd.New(o2iblnd.Config{Open: softroce.Open})

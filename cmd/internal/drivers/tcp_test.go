@@ -15,7 +15,7 @@ import (
 	"ulnet/portals/node"
 )
 
-// TestTunablesReachTheDriver: what a file sets is what the driver gets.
+// TestTunablesReachTheDriver: the driver gets the values that the configuration file sets.
 func TestTunablesReachTheDriver(t *testing.T) {
 	text := `
 lnet_transaction_timeout: 50
@@ -78,7 +78,7 @@ multicast_rx_buffer_size: 23
 	}
 }
 
-// TestDefaultsAreTheDrivers: without a file the driver's own defaults hold.
+// TestDefaultsAreTheDrivers: without values in the file the driver uses its own defaults.
 func TestDefaultsAreTheDrivers(t *testing.T) {
 	c := config.Default()
 	bare, err := socklnd.New(socklnd.Config{})
@@ -97,8 +97,8 @@ func TestDefaultsAreTheDrivers(t *testing.T) {
 	}
 }
 
-// sets fails for the tunables of a list that a configuration leaves out: with a default of
-// zero they would not be missed.
+// sets fails for each tunable of the list that the configuration text does not set: the test
+// would not notice that a tunable with the default 0 is missing.
 func sets(t *testing.T, text string, list []lnd.Tunable) {
 	t.Helper()
 	for _, tunable := range list {
@@ -108,7 +108,7 @@ func sets(t *testing.T, text string, list []lnd.Tunable) {
 	}
 }
 
-// added is a node to which the drivers of a configuration have added themselves.
+// added returns the configuration of a node to which the drivers of c have added themselves.
 func added(c config.Config) (to node.Config) {
 	for _, d := range c.All() {
 		d.Add(&to, c.Settings)
@@ -116,5 +116,5 @@ func added(c config.Config) (to node.Config) {
 	return to
 }
 
-// sameAddr compares addresses, which have no fields to look at.
+// sameAddr compares addresses, whose fields are not exported.
 var sameAddr = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })

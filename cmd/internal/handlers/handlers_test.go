@@ -28,10 +28,10 @@ type fake struct {
 	log bytes.Buffer // read only while no program runs
 
 	mu      sync.Mutex
-	running map[string]bool // guarded by mu, like all below
+	running map[string]bool // guarded by mu, like all fields below
 	began   []time.Time
 	batches []Batch
-	inputs  []int         // bytes
+	inputs  []int         // the length of each input, in bytes
 	takes   time.Duration // length of a run, which also ends with its context
 	result  program.Result
 	err     error
@@ -70,7 +70,7 @@ func (f *fake) run(ctx context.Context, r *program.Run) (program.Result, error) 
 	}
 }
 
-// next sets length and result of the runs from now on.
+// next sets the duration and result of the following runs.
 func (f *fake) next(takes time.Duration, result program.Result, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -118,7 +118,7 @@ func TestBatches(t *testing.T) {
 		f.next(0, program.Result{}, nil)
 		f.set.Tell("zone.left", 4)
 		synctest.Wait()
-		f.set.Tell("zone.left", 5) // the program has ended, the interval has not
+		f.set.Tell("zone.left", 5) // the program has ended, and the interval has not
 		<-time.After(10 * time.Second)
 		f.end()
 		want := []string{"[1] 0s", "[2 3] 1.5s", "[4] 11s", "[5] 12s"}
@@ -136,7 +136,8 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestStaleWake: an event that was in the batch before starts no program again.
+// TestStaleWake: an event that was already in the previous batch does not start the program
+// again.
 func TestStaleWake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandler(handlerOf("h"), Config{Log: slog.New(slog.DiscardHandler)}, nil)
@@ -179,7 +180,7 @@ func TestMissed(t *testing.T) {
 		for range MaxBytes / MaxEvent {
 			f.set.Tell("e", big)
 		}
-		f.set.Tell("e", strings.Repeat("x", MaxBytes/2)) // too large: it is dropped, and no others are
+		f.set.Tell("e", strings.Repeat("x", MaxBytes/2)) // too large: this event alone is dropped
 		f.set.Tell("e", 8)
 		<-time.After(time.Minute)
 		f.end()
@@ -205,7 +206,7 @@ func TestMissed(t *testing.T) {
 func TestRateOfRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, handlerOf("h"))
-		f.next(0, program.Result{Exit: 1}, nil) // and a log that grows slowly
+		f.next(0, program.Result{Exit: 1}, nil) // also limits how fast the log grows
 		for i := range 20_000 {
 			for j := range 3 {
 				f.set.Tell("zone.joined", 3*i+j)

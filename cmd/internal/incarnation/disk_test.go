@@ -33,8 +33,8 @@ func TestDiskFull(t *testing.T) {
 				seconds int64
 				want    uint64
 			}{
-				{true, 1000, 1000e9}, // the first ever
-				{false, 900, 900e9},  // nothing was kept
+				{true, 1000, 1000e9}, // the first start of all
+				{false, 900, 900e9},  // the earlier start could not keep its number
 				{true, 2000, 2000e9},
 				{false, 800, 900e9 + 1},
 				{true, 800, 900e9 + 2}, // the kept number is still read

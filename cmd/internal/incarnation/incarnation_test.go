@@ -63,8 +63,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestDamage: a file with any byte changed, cut anywhere, or too long is set aside, and
-// the clock's number is taken; the incarnation after goes on from there.
+// TestDamage: a file with any byte changed, truncated anywhere, or too long is set aside, and
+// the number is taken from the clock. The next incarnation continues from that number.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, incarnation.File)
@@ -101,8 +101,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestKeptDamage: CH-4: damage of any byte, or of the length, of a number that a protocol
-// keeps is reported, and the file is set aside; the next number is kept.
+// TestKeptDamage: CH-4: if any byte or the length of the file of a protocol's number is
+// damaged, this is reported and the file is set aside. The next number is kept again.
 func TestKeptDamage(t *testing.T) {
 	spec.Covers(t, "CH-4")
 	dir := t.TempDir()
@@ -167,12 +167,12 @@ func TestDurable(t *testing.T) {
 	}
 }
 
-// TestEarlierVersion: the database of earlier versions is set aside without a look at
-// it, whatever it is.
+// TestEarlierVersion: the database of earlier versions is set aside without being opened,
+// whatever it contains.
 func TestEarlierVersion(t *testing.T) {
 	dir := t.TempDir()
 	old := filepath.Join(dir, "incarnation.db")
-	if err := os.WriteFile(old, nil, 0); err != nil { // no process may open it
+	if err := os.WriteFile(old, nil, 0); err != nil { // no process can open it
 		t.Fatal(err)
 	}
 	now := time.Unix(7, 0)
@@ -219,7 +219,8 @@ func TestNoDirectory(t *testing.T) {
 	}
 }
 
-// TestGreatest: after the greatest number there is none, so a file with it is damaged.
+// TestGreatest: no number can follow the greatest one, so a file with that number counts as
+// damaged.
 func TestGreatest(t *testing.T) {
 	dir := t.TempDir()
 	if err := incarnation.Keep(dir, "a", math.MaxUint64); err != nil {

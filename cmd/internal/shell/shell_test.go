@@ -96,7 +96,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// TestHistory: repeated and empty lines are not kept, and not more than a bound.
+// TestHistory: repeated and empty lines are not kept, and the number of kept lines is bounded.
 func TestHistory(t *testing.T) {
 	var h history
 	for i := range maxHistory + 10 {

@@ -18,10 +18,10 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// patience bounds the wait for something that happens at once on a machine with time.
+// patience bounds the wait for events that take no time on an idle machine.
 const patience = 20 * time.Second
 
-// screen is the other side of a terminal: it types, and keeps what it is shown.
+// screen is the other side of a terminal: it types, and records what the terminal shows.
 type screen struct {
 	master *os.File
 
@@ -77,7 +77,7 @@ func (s *screen) read() {
 	}
 }
 
-// await waits until text is shown, and takes what was shown up to its end.
+// await waits until text is shown, and returns the output up to its end.
 func (s *screen) await(t *testing.T, text string) string {
 	t.Helper()
 	deadline := time.After(patience)
@@ -104,8 +104,8 @@ func (s *screen) send(t *testing.T, text string) {
 	}
 }
 
-// TestConversation: on a terminal there are a prompt, editing, history and completion, failures
-// do not end it, and commands run in the terminal's ordinary mode.
+// TestConversation: on a terminal there are a prompt, editing, history and completion. A failed
+// command does not end the session, and commands run in the terminal's ordinary mode.
 func TestConversation(t *testing.T) {
 	screen, slave := openTerminal(t)
 	ran := make(chan string, 20)
@@ -136,13 +136,13 @@ func TestConversation(t *testing.T) {
 			screen.await(t, a)
 		}
 	}
-	ask("net show\r", "done\r\n") // \r\n is what the ordinary mode makes of \n
+	ask("net show\r", "done\r\n") // the ordinary mode writes \n as \r\n
 	ask("fail\r", "done\r\n")
 	ask("nosuch\r", "usage: tool\r\n")
-	ask("\x1b[A\x1b[A\r", "done\r\n")   // the line before the last
+	ask("\x1b[A\x1b[A\r", "done\r\n")   // the line before the previous one
 	ask("nex\x7ft sh\tx\r", "done\r\n") // delete, and completion
 	ask("n\t\t", "net  nets-of-all")
-	ask(" show\r", "done\r\n") // the prompt was shown again
+	ask(" show\r", "done\r\n") // the prompt has been shown again
 	ask("history\r", "1  net show", "4  fail", "5  net show x")
 	ask("\x04") // ctrl-D
 	if code := <-ended; code != cli.OK {
@@ -161,7 +161,7 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// TestInterruptedPrompt: ctrl-C at the prompt ends the conversation, as in Lustre's tools.
+// TestInterruptedPrompt: ctrl-C at the prompt ends the session, as in Lustre's tools.
 func TestInterruptedPrompt(t *testing.T) {
 	screen, slave := openTerminal(t)
 	s := &Shell{Env: cli.Env{Stdin: slave, Stdout: slave, Stderr: slave}, Prompt: "tool > "}

@@ -11,7 +11,7 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// tool has commands with a flag that all of them have.
+// tool returns a tool with a flag that all of its commands have.
 func tool() Tool {
 	return Tool{Name: "tool", Usage: "usage: tool\n", Root: func(cli.Env) *cobra.Command {
 		root := &cobra.Command{Use: "tool"}
@@ -57,10 +57,10 @@ func TestTool(t *testing.T) {
 	}
 }
 
-// TestComplete: the words that are possible come from the tree.
+// TestComplete: the completions of the last word come from the tree of commands.
 func TestComplete(t *testing.T) {
 	for _, test := range []struct {
-		words string // the last one after the last blank
+		words string // the last word begins after the last blank
 		want  string
 	}{
 		{"n", "net"},

@@ -6,9 +6,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestFields: a line for each field by its name in JSON, in the order that is asked for, and
-// none behind a nil pointer; a name that nothing has is a mistake of the program,
-// which shows where the file is declared.
+// TestFields: there is a line for each requested field, by its name in JSON and in the
+// requested order, and none for a field behind a nil pointer. A name that no field has is a
+// mistake of the program, and panics where the file is declared.
 func TestFields(t *testing.T) {
 	type part struct {
 		Why  string `json:"why"`

@@ -16,7 +16,7 @@ import (
 	"ulnet/cmd/internal/statefiles"
 )
 
-// state is what a Writer shows.
+// state is the state that a Writer writes to files.
 type state struct {
 	mu    sync.Mutex
 	files []statefiles.File // guarded by mu
@@ -30,7 +30,7 @@ func (s *state) source() []statefiles.File {
 	return s.files
 }
 
-// set changes the state and returns how often it was looked at.
+// set changes the state and returns how often the Writer has read it.
 func (s *state) set(files ...statefiles.File) (looks int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func file(name, head, body string) statefiles.File {
 	return statefiles.File{Name: name, Head: []byte(head), Body: []byte(body)}
 }
 
-// content returns what is in a directory and below it.
+// content returns the files in a directory and below it.
 func content(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -73,7 +73,7 @@ func wantContent(t *testing.T, dir string, want map[string]string) {
 	}
 }
 
-// pass lets virtual time pass, and the Writer do what is due.
+// pass lets virtual time pass, so that the Writer does what is due.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -95,7 +95,7 @@ func TestWriter(t *testing.T) {
 		var s state
 		w := statefiles.Start(statefiles.Config{Dir: dir, Names: []string{"clock", "ages"}, Source: s.source})
 		synctest.Wait()
-		wantContent(t, runtime, map[string]string{}) // no directory for nothing
+		wantContent(t, runtime, map[string]string{}) // without files there is no directory
 
 		s.set(file("clock", "", "7\n"), file("ages", "# clock 7\n", "a 1\n"))
 		pass(time.Second)
@@ -105,8 +105,8 @@ func TestWriter(t *testing.T) {
 			t.Errorf("ages: %d bytes, mode %v", ages.Size(), ages.Mode())
 		}
 
-		// Only changed files are written, each as a new file: a process that has the
-		// old one open goes on reading that. A different head alone is no change.
+		// Only changed files are written, each as a new file: a process that has the old file open
+		// goes on reading the old content. A different head alone does not count as a change.
 		next := []statefiles.File{file("clock", "", "8\n"), file("ages", "# clock 8\n", "a 1\n")}
 		looks := s.set(next...)
 		pass(999 * time.Millisecond)
@@ -130,7 +130,7 @@ func TestWriter(t *testing.T) {
 	})
 }
 
-// TestLeftOver: what a killed daemon left is gone at once; other files stay.
+// TestLeftOver: files that a killed daemon left are removed at once; other files stay.
 func TestLeftOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runtime := t.TempDir()
@@ -152,7 +152,7 @@ func TestLeftOver(t *testing.T) {
 	})
 }
 
-// TestFailure: it is told once, and its end too.
+// TestFailure: a failure is reported once, and so is its end.
 func TestFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "gossip")
@@ -178,8 +178,9 @@ func TestFailure(t *testing.T) {
 	})
 }
 
-// TestWaits: what the state or the disk keeps waiting, as on a busy machine, looks as often
-// as ever; only work makes looks rarer.
+// TestWaits: if reading the state or writing to the disk has to wait, as on a busy machine, the
+// Writer reads the state as often as otherwise; only CPU time that it uses makes it read less
+// often.
 func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		looks := 0
@@ -193,7 +194,7 @@ func TestWaits(t *testing.T) {
 		})
 		pass(time.Minute)
 		w.Stop()
-		if looks < 40 { // one in 1.5 s
+		if looks < 40 { // one per 1.5 s
 			t.Errorf("%d looks in a minute, want 40 at least", looks)
 		}
 	})

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds the wait for what must come.
+// patience bounds the wait for an event that must come.
 const patience = 10 * time.Second
 
 func await(t *testing.T, c <-chan struct{}) {
@@ -26,8 +26,8 @@ func await(t *testing.T, c <-chan struct{}) {
 	}
 }
 
-// TestTimers: timers of all lengths run, once and not early, but for those that
-// were stopped; those that were reset run at their new time.
+// TestTimers: timers of all lengths run once and not too early, except those that were stopped.
+// Those that were reset run at their new time.
 func TestTimers(t *testing.T) {
 	c := NewClock()
 	defer c.Close()
@@ -88,8 +88,8 @@ func sum(v []int) (s int) {
 	return s
 }
 
-// TestClose: timers of a clock that is closed run, those that were pending and
-// later ones, and can be stopped.
+// TestClose: the timers of a closed clock run, both those that were pending and later ones, and
+// can be stopped.
 func TestClose(t *testing.T) {
 	c := NewClock()
 	pending, later := make(chan struct{}), make(chan struct{})
@@ -105,7 +105,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestRunner: a machine's shell is woken, again and again with the same timer.
+// TestRunner: a runner wakes its machine, again and again with the same timer.
 func TestRunner(t *testing.T) {
 	c := NewClock()
 	defer c.Close()
@@ -129,7 +129,7 @@ func (m *ticker) Step(now time.Duration, _ int, _ *int) time.Duration {
 	return now + time.Millisecond
 }
 
-// TestAllocations: a timer that is started again and rings allocates nothing.
+// TestAllocations: starting a timer again, and its expiry, allocate nothing.
 func TestAllocations(t *testing.T) {
 	c := NewClock()
 	defer c.Close()

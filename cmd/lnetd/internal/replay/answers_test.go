@@ -19,8 +19,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// answer is what a kernel node said to an opening, and the openings of
-// tcp-err-handshake that got it.
+// answer is a kernel node's answer to an opening, with the openings of tcp-err-handshake that
+// got it.
 type answer struct {
 	openings []int
 	data     []byte
@@ -57,9 +57,9 @@ next:
 	return distinct
 }
 
-// replayAnswers gives lnetd, when it dials, the answers that a kernel node
-// gave to the openings of tcp-err-handshake. lnetd opens each connection as a
-// kernel does in tcp-ping, and takes every answer as what it is.
+// replayAnswers makes lnetd dial, and gives it the answers that a kernel node gave to the
+// openings of tcp-err-handshake. lnetd opens each connection as a kernel does in tcp-ping, and
+// counts every answer under the right reason.
 func replayAnswers(t *testing.T, commands lnetdtest.Commands) {
 	script := load(t, "tcp-err-handshake")
 	for _, a := range answers(script) {
@@ -83,12 +83,12 @@ func replayAnswers(t *testing.T, commands lnetdtest.Commands) {
 	}
 }
 
-// maxRefusals is how many times in a row kernel nodes let themselves be
-// refused (SOCKNAL_MAX_BUSY_RETRIES).
+// maxRefusals is how many refusals in a row a kernel node accepts before it gives up
+// (SOCKNAL_MAX_BUSY_RETRIES).
 const maxRefusals = 3
 
-// outcome returns what lnetd counts for an answer, and how many connections
-// it opens before the ping ends.
+// outcome returns the reason under which lnetd counts an answer, and how many connections it
+// opens before the ping ends.
 func (a *answer) outcome() (why socklnd.Reason, tries int) {
 	switch {
 	case !a.closed:
@@ -110,7 +110,7 @@ const (
 	recordReply
 )
 
-// pingFrom returns these records as if the node at addr had pinged.
+// pingFrom returns these records as the node at addr would have sent them.
 func pingFrom(t *testing.T, addr netip.Addr) (records []*capture.Record) {
 	t.Helper()
 	kernel := load(t, "tcp-ping").Records()
@@ -132,7 +132,7 @@ func pingFrom(t *testing.T, addr netip.Addr) (records []*capture.Record) {
 	return records
 }
 
-// acceptor is a node that answers as it is told.
+// acceptor is a node that gives prepared answers.
 type acceptor struct {
 	listener *net.TCPListener
 	kernel   []*capture.Record
@@ -143,7 +143,7 @@ type acceptor struct {
 // accept waits for a connection and its opening.
 func (h *acceptor) accept(t *testing.T) *net.TCPConn {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second) // a node that does not dial again waits for ever
+	deadline := time.Now().Add(20 * time.Second) // without a deadline this would wait for ever if the node does not dial again
 	h.listener.SetDeadline(deadline)
 	c, err := h.listener.AcceptTCP()
 	if err != nil {
@@ -157,7 +157,7 @@ func (h *acceptor) accept(t *testing.T) *net.TCPConn {
 	return c
 }
 
-// answer gives the answer. If that accepts the connection, the ping follows.
+// answer sends the answer. If the answer accepts the connection, the node's ping follows.
 func (h *acceptor) answer(t *testing.T, c *net.TCPConn, a answer) {
 	t.Helper()
 	write := func(b []byte) {

@@ -11,9 +11,9 @@ import (
 	"ulnet/cmd/lnetd/internal/replay"
 )
 
-// TestPlayWriteAfterClose writes to a node that has already reset the
-// connection. That is a close like any other where the node closes next in the
-// recording, and a difference everywhere else.
+// TestPlayWriteAfterClose plays against a node that has already reset the connection. Where the
+// recorded node closes the connection next, the player takes the failed write for that close;
+// anywhere else it is a difference.
 func TestPlayWriteAfterClose(t *testing.T) {
 	own := replay.Event{Kind: replay.Data, From: replay.Initiator, Data: []byte("hello")}
 	answer := replay.Event{Kind: replay.Data, From: replay.Acceptor, Data: []byte("world")}
@@ -48,8 +48,8 @@ func TestPlayWriteAfterClose(t *testing.T) {
 	}
 }
 
-// dialReset returns a connection that the other side has reset, and whose
-// reset has been read: each write fails with EPIPE.
+// dialReset returns a connection that the other side has reset. The reset has been received, so
+// that each write fails with EPIPE.
 func dialReset(ctx context.Context, l *net.TCPListener) (*net.TCPConn, error) {
 	c, err := replay.DialFrom(ctx, netip.MustParseAddrPort("127.0.0.1:0"), l.Addr().(*net.TCPAddr).AddrPort())
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// recordsOf returns what a side sends on the first connection of a recording.
+// recordsOf returns the records that a side sends on the first connection of a recording.
 func recordsOf(t *testing.T, name string, from replay.Side) (all []*capture.Record) {
 	t.Helper()
 	for _, e := range load(t, name).Records().Events {
@@ -25,7 +25,7 @@ func recordsOf(t *testing.T, name string, from replay.Side) (all []*capture.Reco
 	return all
 }
 
-// changed returns a record of these as a node would send it with other bytes.
+// changed returns one of the records with some bytes changed.
 func changed(t *testing.T, all []*capture.Record, from replay.Side, record int, change func(b []byte)) *capture.Record {
 	t.Helper()
 	f := replay.Framer{Side: from}
@@ -46,8 +46,8 @@ func changed(t *testing.T, all []*capture.Record, from replay.Side, record int, 
 // The records of tcp-ping by side, and offsets in them.
 const (
 	dialled, accepted            = replay.Initiator, replay.Acceptor
-	request, hello, get          = 0, 1, 2 // of the initiator
-	acceptorHello, reply, others = 0, 1, 2 // of the acceptor: others is its GET
+	request, hello, get          = 0, 1, 2 // records of the initiator
+	acceptorHello, reply, others = 0, 1, 2 // records of the acceptor: others is its GET
 
 	incarnation, connType = 32, 48
 	handle, sinkLength    = 24 + 32, 24 + 64
@@ -60,8 +60,8 @@ func TestCheck(t *testing.T) {
 		name   string
 		from   replay.Side
 		record int
-		at     int  // offset of the byte that the node has in another way
-		flip   byte // what is different in it
+		at     int  // offset of the changed byte
+		flip   byte // the bits that are changed
 		want   error
 	}{
 		{"request", dialled, request, 8, 1, replay.ErrDiffers},
@@ -106,8 +106,8 @@ func TestCheckIncarnation(t *testing.T) {
 	}
 }
 
-// TestCheckSequence: the sequence numbers of a node may be others, but rise
-// when the recorded ones do, and only then.
+// TestCheckSequence: the sequence numbers of a node may differ from the recorded ones, but must
+// rise exactly when those do.
 func TestCheckSequence(t *testing.T) {
 	all := recordsOf(t, "tcp-discover-push", accepted)
 	pushes := slices.DeleteFunc(all, func(r *capture.Record) bool { return r.Header.Type != wire.Put || r.Kind != capture.Message })
@@ -118,8 +118,8 @@ func TestCheckSequence(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name string
-		of   [3]byte // the recorded ones are 2, 3, 4
-		want error   // of the last
+		of   [3]byte // the node's numbers; the recorded ones are 2, 3, 4
+		want error   // the error for the last one
 	}{
 		{"others", [3]byte{7, 8, 20}, nil},
 		{"the same again", [3]byte{7, 8, 8}, replay.ErrSequence},
@@ -137,7 +137,7 @@ func TestCheckSequence(t *testing.T) {
 	}
 }
 
-// TestCheckChecksum: a node's checksum is good where the recorded one is.
+// TestCheckChecksum: a node's checksum must be right where the recorded one is.
 func TestCheckChecksum(t *testing.T) {
 	all := recordsOf(t, "tcp-csum-v2-oneside", accepted)
 	sum := func(b []byte) {
@@ -163,7 +163,7 @@ func TestCheckChecksum(t *testing.T) {
 	}
 }
 
-// TestZeroCopy: what the node does not ask for is not acknowledged.
+// TestZeroCopy: the player sends no acknowledgements that the node does not ask for.
 func TestZeroCopy(t *testing.T) {
 	const cookie = 5
 	asks := recordsOf(t, "tcp-ping", accepted)[reply].Clone()
@@ -216,7 +216,7 @@ func TestSubstitute(t *testing.T) {
 	}
 }
 
-// TestSubstituteChecksum: a record that is changed has a good checksum again.
+// TestSubstituteChecksum: a record that the player changes gets a correct checksum.
 func TestSubstituteChecksum(t *testing.T) {
 	dials, accepts := recordsOf(t, "tcp-csum-v2-oneside", dialled), recordsOf(t, "tcp-csum-v2-oneside", accepted)
 	var d replay.Differences
@@ -230,10 +230,10 @@ func TestSubstituteChecksum(t *testing.T) {
 	}
 }
 
-// TestPush: a push differs in its handle and sequence number, and its ACK is
-// substituted.
+// TestPush: a push may differ in its handle and sequence number, and its ACK gets the node's
+// handle.
 func TestPush(t *testing.T) {
-	const pushed = 3 // behind the GET
+	const pushed = 3 // the record after the GET
 	dials := recordsOf(t, "tcp-discover", dialled)
 	own := func(b []byte) { copy(b[handle:], "the node's own.."); b[sequence] ^= 1 }
 	var d replay.Differences

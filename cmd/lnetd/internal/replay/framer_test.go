@@ -46,7 +46,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestOperations finds what users of recorded nodes began.
+// TestOperations checks which operations the users of recorded nodes began.
 func TestOperations(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -56,10 +56,10 @@ func TestOperations(t *testing.T) {
 		{"tcp-ping", replay.Initiator, []string{"GET"}},
 		{"tcp-ping", replay.Acceptor, []string{"GET"}},
 		{"tcp-discover", replay.Initiator, []string{"GET"}},
-		{"tcp-discover-push", replay.Acceptor, []string{"GET", "PUT", "PUT"}}, // discover, a net comes and goes
-		{"tcp-err-put-noportal", replay.Initiator, []string{"PUT"}},           // its discovery is none
+		{"tcp-discover-push", replay.Acceptor, []string{"GET", "PUT", "PUT"}}, // a discovery, then a net is added and removed
+		{"tcp-err-put-noportal", replay.Initiator, []string{"PUT"}},           // the discovery that the PUT causes does not count
 		{"tcp-err-put-noportal", replay.Acceptor, nil},
-		{"tcp6-ping-discover", replay.Initiator, []string{"GET", "GET"}}, // ping, discover
+		{"tcp6-ping-discover", replay.Initiator, []string{"GET", "GET"}}, // a ping and a discovery
 	} {
 		s := load(t, test.name).Records()
 		var got []string
@@ -72,7 +72,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// FuzzFramer cuts streams into records, which together are the stream.
+// FuzzFramer splits streams into records, and checks that the records together are the stream.
 func FuzzFramer(f *testing.F) {
 	for _, name := range []string{"tcp-ping", "tcp-proto-v1-active", "tcp6-ping-discover", "tcp-err-put-noportal", "tcp-err-handshake"} {
 		s, err := replay.Load(captureFile(name))

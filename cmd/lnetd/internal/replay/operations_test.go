@@ -17,7 +17,7 @@ const discoverySink = 272
 // if no other operation makes the host discover the other one.
 func (s *Script) Operations(host netip.Addr) []int {
 	var users, discovery []int
-	var told uint32 // the last sequence number that the host has sent
+	var told uint32 // the last sequence number that the host has pushed
 	for i, e := range s.Events {
 		if e.Record == nil || s.Conns[e.Conn].Ends[e.From].Addr() != host {
 			continue

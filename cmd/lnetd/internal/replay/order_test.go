@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/capture"
 )
 
-// openings returns a recording up to where all connections are open.
+// openings returns the events of a recording until all connections are open.
 func openings(t *testing.T, name string) *replay.Script {
 	t.Helper()
 	s := load(t, name).Records()
@@ -21,8 +21,8 @@ func openings(t *testing.T, name string) *replay.Script {
 	return s
 }
 
-// dialInOrder opens recorded connections in an order, each when the one before
-// is complete.
+// dialInOrder opens the recorded connections in the given order, each when the previous one is
+// complete.
 func dialInOrder(s *replay.Script, addr string, order []int) error {
 	for _, conn := range order {
 		c, err := net.Dial("tcp4", addr)
@@ -42,15 +42,15 @@ func dialInOrder(s *replay.Script, addr string, order []int) error {
 				return err
 			}
 		}
-		if conn == order[len(order)-1] { // until the player leaves
+		if conn == order[len(order)-1] { // the last one is kept open until the player ends
 			_, _ = c.Read(make([]byte, 1))
 		}
 	}
 	return nil
 }
 
-// TestPlayOrder plays against a node that dials its connections in the
-// recorded order, or in another.
+// TestPlayOrder plays against a node that dials its connections in the recorded order, and in
+// another one.
 func TestPlayOrder(t *testing.T) {
 	for _, test := range []struct {
 		name     string

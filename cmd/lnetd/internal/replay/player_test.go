@@ -30,13 +30,13 @@ func listen(t *testing.T) *net.TCPListener {
 	return l
 }
 
-// TestPlayInitiator plays "hello", "world", both close, against nodes of which
-// one is right.
+// TestPlayInitiator plays a script in which one side sends "hello", the other "world", and both
+// close, against a correct node and incorrect ones.
 func TestPlayInitiator(t *testing.T) {
 	const pause = 5 * time.Second
 	for _, test := range []struct {
 		name  string
-		pause bool // before the node's close
+		pause bool // wait before the node's close
 		node  func(*net.TCPConn)
 		want  error
 	}{
@@ -88,8 +88,8 @@ func TestPlayInitiator(t *testing.T) {
 	}
 }
 
-// TestPlayAcceptor plays the other side: a node that dials once, says "hello"
-// and keeps the connection.
+// TestPlayAcceptor plays the other side against a node that dials once, sends "hello" and keeps
+// the connection.
 func TestPlayAcceptor(t *testing.T) {
 	dialled := func(addr string) net.Conn {
 		c, err := net.Dial("tcp4", addr)

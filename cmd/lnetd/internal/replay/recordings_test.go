@@ -17,37 +17,36 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// role is how lnetd takes the place of one recorded node. What is set here
-// makes it another node than one with the defaults; deviations are what it
-// may do in another way than the kernel, each with its reason. Besides there
-// is what two nodes never have in common, for which see package replay.
+// role says how lnetd replaces one recorded node. Some fields make lnetd differ from a node
+// with the default configuration. except, anyOrder and anyPort are deviations from the kernel
+// that are allowed, each with its reason. The differences that any two nodes have are in
+// package replay.
 type role struct {
 	networks string            // tcp if empty
 	settings []string          // of the configuration file
 	reasons  map[string]uint64 // counters of refused and ended connections; nil if all stay open
 	timeout  time.Duration     // of pings, where they are not answered
-	fails    int               // operations of its users that fail
-	deaf     bool              // it has no match entries
-	shutdown bool              // it is shut down in the recording
+	fails    int               // how many operations of its users fail
+	deaf     bool              // the node has no match entries
+	shutdown bool              // the node is shut down during the recording
 
 	deviations
 }
 
 type deviations struct {
-	except   string // this part cannot be played
-	anyOrder string // it may dial in another order
-	anyPort  string // it may dial from other ports
+	except   string // the reason why this part cannot be played
+	anyOrder string // the reason why it may dial in another order
+	anyPort  string // the reason why it may dial from other ports
 }
 
-// recording is a capture of kernel nodes that is played with lnetd as either
-// of them.
+// recording is a capture of kernel nodes. It is played against lnetd in the place of either of
+// them.
 type recording struct {
 	name              string
 	dialler, listener role // of the first connection
-	// endsAfter is an event after which its connection ends at once, and not
-	// only when others have been dialled. The scheduling of kernel threads and
-	// goroutines varies by microseconds, and a side that gives up a connection
-	// also gives up the complete ones to the same peer.
+	// endsAfter is an event after which its connection ends at once, before other connections have
+	// been dialled. Kernel threads and goroutines are scheduled differently by microseconds, and a
+	// side that gives up a connection also gives up its complete connections to the same peer.
 	endsAfter int
 }
 
@@ -70,7 +69,7 @@ func (r *recording) script(t *testing.T) *replay.Script {
 	return s
 }
 
-// The settings of recorded nodes.
+// The settings that recorded nodes had.
 var (
 	v1      = role{settings: []string{"protocol: 1"}}
 	v2      = role{settings: []string{"protocol: 2"}}
@@ -81,18 +80,17 @@ var (
 	untyped = role{settings: []string{"typed_conns: 0"}}
 )
 
-// Reasons to dial from other ports: what frees the port of a connection that
-// has ended, and what dials the next one, are different threads.
+// Reasons to dial from other ports: one thread frees the port of a connection that has ended,
+// and another thread dials the next connection.
 const (
 	refusedPort = "the port of the refused connection is free again, or not yet"
 	redial      = "the connection that the bad checksum ended is dialled again at once, or after the one that is due"
 	endedPort   = "the port of the connection that the bad checksum ended is free again, or not yet"
 )
 
-// recordings are all captures of kernel nodes over TCP but three:
-// tcp-err-handshake is played by replayOpenings and replayAnswers,
-// tcp-err-refused by replayRefusedPassive and replayRefusedActive, and
-// tcp-err-noarp has no packet of TCP.
+// recordings are the captures of kernel nodes over TCP, except three: replayOpenings and
+// replayAnswers play tcp-err-handshake, replayRefusedPassive and replayRefusedActive play
+// tcp-err-refused, and tcp-err-noarp has no TCP packet.
 var recordings = []recording{
 	{
 		name:     "tcp-csum-v2-bad",
@@ -151,10 +149,10 @@ var recordings = []recording{
 	{name: "tcp6-ping-discover"},
 }
 
-// TestRecordings plays every recording against lnetd, as both of its nodes.
-// All bytes that lnetd sends, their order, the connections that it opens and
-// those that it ends must be the kernel's. What the users of the recorded node
-// did, users of lnetd do; they must get what was got there.
+// TestRecordings plays every recording against lnetd in the place of each of its nodes. All
+// bytes that lnetd sends, their order, and the connections that it opens and ends must be those
+// of the kernel. The test does with lnetd what the users of the recorded node did, and must get
+// the same results.
 func TestRecordings(t *testing.T) {
 	commands := lnetdtest.Build(t)
 	for _, r := range effort.Some(6, recordings) {
@@ -166,7 +164,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// play plays the host that lnetd is not.
+// play plays the recorded host that lnetd does not replace.
 func (r *role) play(t *testing.T, commands lnetdtest.Commands, script *replay.Script, side replay.Side) {
 	if r.except != "" {
 		t.Skip(r.except)
@@ -188,7 +186,7 @@ func (r *role) play(t *testing.T, commands lnetdtest.Commands, script *replay.Sc
 		p.Shutdown = func() { u.run(s.daemon.Stop) }
 	}
 	if err := p.Play(t.Context()); err != nil {
-		status, _ := node.OpStatus.Call(t.Context(), s.daemon.Control(), control.None{}) // zero if it has been shut down
+		status, _ := node.OpStatus.Call(t.Context(), s.daemon.Control(), control.None{}) // empty if the daemon has been shut down
 		t.Fatalf("%v\ncounters %+v", err, status.Stats)
 	}
 	u.wait(r.fails)
@@ -200,7 +198,7 @@ func (r *role) play(t *testing.T, commands lnetdtest.Commands, script *replay.Sc
 	}
 }
 
-// peer returns the NID that lnetd calls the player by: on its own first net.
+// peer returns the player's NID from the view of lnetd: on lnetd's first net.
 func (r *role) peer(s *stage) nid.NID {
 	net := nid.MustParseNet("tcp")
 	if own, err := nid.ParseNet(r.networks); err == nil {

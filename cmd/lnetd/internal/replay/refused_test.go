@@ -19,8 +19,8 @@ import (
 	"ulnet/lnd/socklnd"
 )
 
-// replayRefusedPassive has lnetd act as the recorded node that does not listen: it only
-// dials, and a SYN is answered with RST.
+// replayRefusedPassive makes lnetd act as the recorded node that does not listen: lnetd only
+// dials, and the kernel answers a SYN with RST.
 func replayRefusedPassive(t *testing.T, commands lnetdtest.Commands) {
 	script := load(t, "tcp-err-refused")
 	s := newStage(t, commands, script, replay.Acceptor, "tcp", "accept: none")
@@ -34,12 +34,12 @@ func replayRefusedPassive(t *testing.T, commands lnetdtest.Commands) {
 	}
 }
 
-// replayRefusedActive has lnetd ping an address where nothing listens: one SYN from the first
-// reserved port, an error at once, and no other SYN during the back-off, however many pings
-// follow.
+// replayRefusedActive makes lnetd ping an address where no process listens. lnetd sends one SYN
+// from the first reserved port, reports an error at once, and sends no other SYN during the
+// back-off, however many pings follow.
 func replayRefusedActive(t *testing.T, commands lnetdtest.Commands) {
 	script := load(t, "tcp-err-refused")
-	s := newStage(t, commands, script, replay.Initiator, "tcp", "min_reconnectms: 30000") // two pings, also on a busy machine
+	s := newStage(t, commands, script, replay.Initiator, "tcp", "min_reconnectms: 30000") // long enough for two pings on a busy machine
 	syns := listenSYN(t, s.player)
 	pings := s.pings(t, "tcp")
 	for range 2 {
@@ -64,7 +64,7 @@ func replayRefusedActive(t *testing.T, commands lnetdtest.Commands) {
 	}
 }
 
-// synListener sees the SYNs that arrive at a host.
+// synListener records the SYNs that arrive at a host.
 type synListener struct {
 	fd   int
 	seen []netip.AddrPort
@@ -90,7 +90,7 @@ func htons(v uint16) uint16 {
 	return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, v))
 }
 
-// sources returns where all SYNs so far came from.
+// sources returns the sources of all SYNs so far.
 func (l *synListener) sources(t *testing.T) []netip.AddrPort {
 	t.Helper()
 	var b [256]byte

@@ -23,12 +23,11 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// kernelPort is the port of kernel nodes, where lnetd accepts privileged
-// source ports only.
+// kernelPort is the port of kernel nodes, on which lnetd accepts only privileged source ports.
 const kernelPort = 988
 
-// stage is where a recording is played: lnetd on a host with the address of
-// one recorded node, the player on another one with the other's.
+// stage has two hosts: lnetd runs on one with the address of one recorded node, and the player
+// on the other one with the address of the other node.
 type stage struct {
 	lab                  *netlab.Lab
 	node, player         *netlab.Host
@@ -37,10 +36,9 @@ type stage struct {
 	ctx                  context.Context // of the test
 }
 
-// newStage starts lnetd in the place of one end of the recording's first
-// connection. networks may name a net alone, which then is on the address of
-// that end, or be a whole configuration; addresses besides that one are on
-// links of their own.
+// newStage starts lnetd in the place of one end of the recording's first connection. networks
+// is either the name of a net, which then has the address of that end, or a whole
+// configuration. Further addresses are on links of their own.
 func newStage(t *testing.T, commands lnetdtest.Commands, script *replay.Script, node replay.Side, networks string, settings ...string) *stage {
 	t.Helper()
 	ends := script.Conns[0].Ends
@@ -58,7 +56,7 @@ func newStage(t *testing.T, commands lnetdtest.Commands, script *replay.Script, 
 	return s
 }
 
-// established waits until lnetd has so many connections.
+// established waits until lnetd has the given number of connections.
 func (s *stage) established(conns int) error {
 	have := 0
 	if !lndtest.Poll(func() bool {
@@ -76,7 +74,7 @@ func (s *stage) established(conns int) error {
 	return nil
 }
 
-// withPrefix returns an address with the length of its network's prefix.
+// withPrefix returns an address with the prefix length of its network.
 func withPrefix(addr netip.Addr) string {
 	if addr.Is6() {
 		return addr.String() + "/64"
@@ -84,7 +82,7 @@ func withPrefix(addr netip.Addr) string {
 	return addr.String() + "/24"
 }
 
-// addLinks gives the node a link for each further address in the networks of text.
+// addLinks adds a link to the node for each further address in networks.
 func (s *stage) addLinks(t *testing.T, text string) {
 	t.Helper()
 	list, err := networks.Parse(text)
@@ -98,7 +96,7 @@ func (s *stage) addLinks(t *testing.T, text string) {
 	}
 }
 
-// addLink gives the node a link with an address.
+// addLink adds a link with an address to the node.
 func (s *stage) addLink(t *testing.T, addr netip.Addr) {
 	t.Helper()
 	beside := s.lab.Host("beside")
@@ -127,12 +125,12 @@ func (s *stage) dial(ctx context.Context, local, remote netip.AddrPort) (c *net.
 	return c, err
 }
 
-// atOnce is what a ping may take whose end is known: far less than its time-out
-// of 25 s, which is what it takes if its failure or its answer goes unnoticed,
-// and long enough for a busy machine to start a program.
+// atOnce bounds a ping whose result is known at once. It is far less than the ping's time-out
+// of 25 s, which a ping takes if lnetd does not notice its failure or answer, and long enough
+// for a busy machine to start a program.
 const atOnce = 10 * time.Second
 
-// pings has the node ping or discover the player and collects how that ended.
+// pings makes the node ping or discover the player, and collects the results.
 type pings struct {
 	s       *stage
 	ctx     context.Context
@@ -155,14 +153,14 @@ func (p *pings) start() {
 	}()
 }
 
-// wait returns how the next ping ended, and how long it took from now on.
+// wait returns the result of the next ping, and how long it took from now on.
 func (p *pings) wait() (took time.Duration, err error) {
 	begin := time.Now()
 	err = <-p.results
 	return time.Since(begin), err
 }
 
-// TestReplay plays the recordings of what goes wrong before a first message.
+// TestReplay plays the recordings in which a connection fails before the first message.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	commands := lnetdtest.Build(t)
@@ -172,8 +170,8 @@ func TestReplay(t *testing.T) {
 	t.Run("refused active", func(t *testing.T) { replayRefusedActive(t, commands) })
 }
 
-// replayOpenings plays the client of tcp-err-handshake, most of whose openings
-// are bad. Every answer of lnetd, and every silence, must be the kernel's.
+// replayOpenings plays the client of tcp-err-handshake, most of whose openings are invalid.
+// lnetd must give the kernel's answer to each, or none where the kernel gives none.
 func replayOpenings(t *testing.T, commands lnetdtest.Commands) {
 	t.Parallel()
 	script := load(t, "tcp-err-handshake").Records()

@@ -16,14 +16,14 @@ func captureFile(name string) string {
 	return filepath.Join("..", "..", "..", "..", "lnd", "capture", "testdata", name+".pcap")
 }
 
-// captureDirs are the folders with captures: the small ones are in the repository, the
-// complete set may be installed beside it.
+// captureDirs are the folders with captures: the small ones are in the repository, and the
+// complete set may be installed next to it.
 var captureDirs = []string{
 	filepath.Join("..", "..", "..", "..", "lnd", "capture", "testdata"),
 	filepath.Join("..", "..", "..", "..", "..", "shared", "captures"),
 }
 
-// load loads a recording, or skips the test if it is not here.
+// load loads a recording, or skips the test if the recording is missing.
 func load(t *testing.T, name string) *replay.Script {
 	t.Helper()
 	for _, dir := range captureDirs {
@@ -98,11 +98,11 @@ func TestLoadRefusesGaps(t *testing.T) {
 		t.Fatal(err)
 	}
 	const fileHeader, recordHeader = 24, 16
-	skip := func(b []byte) []byte { // one record
+	skip := func(b []byte) []byte { // skips one record
 		return b[recordHeader+int(b[8])+int(b[9])<<8:]
 	}
 	records := whole[fileHeader:]
-	request := skip(skip(skip(records))) // behind the handshake of TCP
+	request := skip(skip(skip(records))) // after the handshake of TCP
 	for _, test := range []struct {
 		name, want string
 		b          []byte

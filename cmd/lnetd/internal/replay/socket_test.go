@@ -9,9 +9,8 @@ import (
 	"ulnet/cmd/lnetd/internal/replay"
 )
 
-// TestDialFromEnded dials a node that sends a word and resets each connection at
-// once, often before the call has returned: that is a connection which has
-// ended, not one that failed, and the word can be read.
+// TestDialFromEnded dials a node that sends a word and resets each connection at once, often
+// before the dial has returned: the dial succeeds, and the word can be read.
 func TestDialFromEnded(t *testing.T) {
 	l := listen(t)
 	go func() {

@@ -20,21 +20,21 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// users do at a node what those of a recorded node did, through the same
-// portals: they ping, take and send the same PUTs and GETs. What they get must
-// be what was got in the recording.
+// users do with a node what the users of a recorded node did, at the same portals: they ping,
+// receive messages, and send the same PUTs and GETs. They must get the same results as in the
+// recording.
 type users struct {
 	t        *testing.T
 	ctx      context.Context
 	stage    *stage
 	script   *replay.Script
-	peer     nid.NID       // of the player, as the recording names it
+	peer     nid.NID       // NID of the player, as in the recording
 	timeout  time.Duration // of pings
 	results  chan error
-	expected int // results to come
+	expected int // number of results that have not come yet
 }
 
-// maxOperations is more than the users of any recording begin.
+// maxOperations is larger than the number of operations in any recording.
 const maxOperations = 100
 
 func newUsers(t *testing.T, s *stage, script *replay.Script, peer nid.NID, timeout time.Duration) *users {
@@ -50,8 +50,8 @@ func (u *users) run(operation func() error) {
 	go func() { u.results <- operation() }()
 }
 
-// operate does what makes the node send a message; nil is a ping of which none
-// was seen.
+// operate starts the operation that makes the node send a message. nil stands for a ping that
+// sent no message in the recording.
 func (u *users) operate(m *capture.Record) {
 	portal := uint32(wire.PingPortal)
 	if m != nil {
@@ -85,8 +85,8 @@ func (u *users) lnetctl(command string) {
 	})
 }
 
-// changeNetworks adds the networks that a push tells of, and removes those that
-// it does not.
+// changeNetworks adds the networks that a recorded push lists, and removes those that the push
+// does not list.
 func (u *users) changeNetworks(push *capture.Record) {
 	info, _ := push.PingInfo()
 	daemon := u.stage.daemon.Control()
@@ -150,14 +150,14 @@ func (u *users) replyTo(get *capture.Record) []byte {
 	return nil
 }
 
-// entry is where messages of the player go.
+// entry identifies match entries for messages of the player.
 type entry struct {
 	portal uint32
 	bits   uint64
 }
 
-// post posts what the messages of the player find in the recording: a sink for
-// the PUTs of each entry, and content for each GET.
+// post posts the match entries that the messages of the player found in the recording: one that
+// accepts the PUTs, and content for each GET.
 func (u *users) post() {
 	puts := map[entry][][]byte{}
 	for _, e := range u.script.Events {
@@ -199,7 +199,7 @@ func (u *users) sink(at entry, want [][]byte) {
 	})
 }
 
-// ready runs an operation and waits until it takes messages.
+// ready starts an operation and waits until it receives messages.
 func (u *users) ready(operation func(node.Report) error, report node.Report) {
 	u.t.Helper()
 	ready := make(chan struct{})
@@ -219,7 +219,7 @@ func (u *users) ready(operation func(node.Report) error, report node.Report) {
 	}
 }
 
-// wait waits for all operations; failures is how many of them have to fail.
+// wait waits for all operations; failures is the number of those that have to fail.
 func (u *users) wait(failures int) {
 	u.t.Helper()
 	late := time.After(atOnce)

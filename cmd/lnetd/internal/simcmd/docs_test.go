@@ -22,21 +22,21 @@ const (
 	tuningPage = "docs/gossip-tuning.md"
 )
 
-// shown is a command of a document, and what it is said to print.
+// shown is a command of a document, and the output that the document shows.
 type shown struct {
 	words  []string
 	output string // without the last newline
 }
 
-// commands are those of a document: lines of sh that begin with what, with the block
-// behind them.
+// commands returns the commands of a document: the lines of sh blocks that begin with what,
+// each with the block that follows.
 func commands(text, what string) (list []shown) {
 	for {
 		_, after, found := strings.Cut(text, "```sh")
 		if !found {
 			return list
 		}
-		_, after, _ = strings.Cut(after, "\n") // a mark says why docstest does not run it
+		_, after, _ = strings.Cut(after, "\n") // a mark with the reason why docstest does not run the block
 		command, rest, _ := strings.Cut(after, "\n```\n")
 		text = rest
 		if i := strings.Index(command, what); i >= 0 {
@@ -69,7 +69,7 @@ func split(command string) (words []string) {
 	return words
 }
 
-// root goes to the top of the tree, where a document's commands are meant to be run.
+// root changes to the top of the tree, where a document's commands are meant to run.
 func root(t *testing.T, page string) string {
 	t.Helper()
 	t.Chdir(filepath.Join("..", "..", "..", ".."))
@@ -80,14 +80,15 @@ func root(t *testing.T, page string) string {
 	return string(text)
 }
 
-// TestScaleSweeps: the sweeps of docs/membership-scale.md print what it says, small sizes
-// at least; with ULNET_LONG all. -rewrite-docs writes it anew.
+// TestScaleSweeps: the sweeps of docs/membership-scale.md print what the document shows, at
+// least for small sizes, and for all sizes with ULNET_LONG. The flag -rewrite-docs rewrites the
+// document.
 func TestScaleSweeps(t *testing.T) { testSweeps(t, scalePage, 8) }
 
-// TestTuningSweeps: the same of docs/gossip-tuning.md.
+// TestTuningSweeps: likewise for docs/gossip-tuning.md.
 func TestTuningSweeps(t *testing.T) { testSweeps(t, tuningPage, 2) }
 
-// testSweeps makes the sweeps of a page, of which there are so many at least.
+// testSweeps runs the sweeps of a page, which must have at least the given number of them.
 func testSweeps(t *testing.T, page string, least int) {
 	text := root(t, page)
 	list := commands(text, "lnetd sim sweep ")
@@ -126,7 +127,8 @@ func testSweeps(t *testing.T, page string, least int) {
 	}
 }
 
-// rewriteSweeps runs sweeps whole and writes what they print, one after the other.
+// rewriteSweeps runs all sweeps in full, one after the other, and writes their output to the
+// document.
 func rewriteSweeps(t *testing.T, page, text string, list []shown) {
 	t.Helper()
 	for _, s := range list {
@@ -146,8 +148,8 @@ func rewriteSweeps(t *testing.T, page, text string, list []shown) {
 	}
 }
 
-// forTest is a sweep with those of its sizes that are small enough, and a plot elsewhere.
-// Nothing is left of one without any.
+// forTest returns a sweep with those of its sizes that are small enough, and another file for
+// its plot. It returns nothing for a sweep without such sizes.
 func forTest(t *testing.T, words []string, most float64) (small []string, plot string) {
 	t.Helper()
 	v, err := parseVary(following(words, "--vary"))
@@ -190,7 +192,7 @@ func forTest(t *testing.T, words []string, most float64) (small []string, plot s
 	return small, plot
 }
 
-// following are the words that follow a word.
+// following returns the words that follow a flag.
 func following(words []string, flag string) (list []string) {
 	for i := 1; i < len(words); i++ {
 		if words[i-1] == flag {
@@ -200,8 +202,8 @@ func following(words []string, flag string) (list []string) {
 	return list
 }
 
-// compare compares what a command printed with what a document shows: the rows that were
-// made, and in each the medians, give or take a sixth.
+// compare compares a command's output with what a document shows: the rows must exist, and the
+// medians in each must agree within a sixth.
 func compare(t *testing.T, words []string, shown, got string) {
 	t.Helper()
 	rows := make(map[string][]string)
@@ -228,7 +230,7 @@ func compare(t *testing.T, words []string, shown, got string) {
 	}
 }
 
-// cells are those of a row of a table.
+// cells returns the cells of a row of a table.
 func cells(line string) (list []string) {
 	for c := range strings.SplitSeq(strings.TrimSuffix(line, "\n"), "  ") {
 		if c = strings.TrimSpace(c); c != "" {
@@ -238,8 +240,8 @@ func cells(line string) (list []string) {
 	return append(list, make([]string, max(0, 1-len(list)))...)
 }
 
-// TestScaleRuns: the runs of docs/membership-scale.md are of scenarios that there are, and
-// expected what the document says; with ULNET_LONG all but the largest are made.
+// TestScaleRuns: the runs of docs/membership-scale.md use scenarios that exist and that expect
+// what the document says. With ULNET_LONG all but the largest are run.
 func TestScaleRuns(t *testing.T) {
 	list := commands(root(t, scalePage), "lnetd sim run ")
 	if len(list) < 2 {
@@ -265,7 +267,7 @@ func TestScaleRuns(t *testing.T) {
 	}
 }
 
-// TestScaleScenarios: the scenarios beside the document are in their usual form.
+// TestScaleScenarios: the scenarios next to the document are formatted.
 func TestScaleScenarios(t *testing.T) {
 	text := root(t, scalePage)
 	files, err := filepath.Glob("docs/membership/*.sim")

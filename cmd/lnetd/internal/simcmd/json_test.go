@@ -14,7 +14,7 @@ import (
 
 var rewriteGolden = flag.Bool("rewrite", false, "rewrite testdata/json.golden")
 
-// TestJSONNames: the names of what --json prints are a promise.
+// TestJSONNames: the names in the output of --json never change, because programs read them.
 func TestJSONNames(t *testing.T) {
 	dir := t.TempDir()
 	bad, recording := filepath.Join(dir, "bad.sim"), filepath.Join(dir, "run.rec")

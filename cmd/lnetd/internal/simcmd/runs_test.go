@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestInterrupted: an interrupt of many runs is reported as one.
+// TestInterrupted: the interruption of many runs is reported once.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -22,7 +22,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestFirstError: the error of a run counts, not that it stopped the others.
+// TestFirstError: of many runs the error of the failed run is reported, not those of the runs
+// that it stopped.
 func TestFirstError(t *testing.T) {
 	broken, stopped := errors.New("broken"), fmt.Errorf("run: %w", context.Canceled)
 	if err := firstError([]error{nil, stopped, broken}, context.Canceled); !errors.Is(err, broken) {
@@ -33,7 +34,7 @@ func TestFirstError(t *testing.T) {
 	}
 }
 
-// TestExplain: an error that memory is short says which options help.
+// TestExplain: if memory is short the error names the options that help.
 func TestExplain(t *testing.T) {
 	err := explain(&scenario.MemoryError{Nodes: 10, Need: 2, Limit: 1})
 	if cli.HintOf(err) != "or allow it more with --memory" {

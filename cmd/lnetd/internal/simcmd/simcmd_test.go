@@ -25,10 +25,10 @@ func lnetd(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-// TestExamples: every embedded scenario is in its usual form, and holds for
-// several seeds, but for the one with the bug.
+// TestExamples: every embedded scenario is formatted, and passes with several seeds, except the
+// one that has a bug on purpose.
 func TestExamples(t *testing.T) {
-	effort.OneGoroutine(t) // TestOrder runs several at the same time
+	effort.OneGoroutine(t) // TestOrder runs several scenarios at the same time
 	for _, name := range effort.Some(4, exampleNames()) {
 		t.Run(name, func(t *testing.T) {
 			text, err := exampleText(name)
@@ -53,7 +53,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestOrder: several runs at the same time print the same as one after the other.
+// TestOrder: several runs at the same time print the same as the runs one after the other.
 func TestOrder(t *testing.T) {
 	print := func(parallel string) string {
 		code, out, errs := lnetd(t, "run", "--example", "restart", "--runs", "8", "--parallel", parallel)
@@ -68,7 +68,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestRepeat: the command that a failure prints makes the same run again.
+// TestRepeat: the command that a failure prints repeats the failed run.
 func TestRepeat(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "it's lost.sim")
 	text := "protocol flood\nnodes 50\nrun 2s\nlink latency 1ms loss 60%\nset fanout 2\nat 1s do 1 tell 1\nexpect heard all within 1s\n"

@@ -31,7 +31,7 @@ func rumourFile(t *testing.T, name, text string) string {
 	return file
 }
 
-// TestSweep: each file is run with each value, and what came is printed and drawn.
+// TestSweep: each file is run with each value, and the results are printed and drawn.
 func TestSweep(t *testing.T) {
 	calm, lossy := rumourFile(t, "calm.sim", rumour), rumourFile(t, "slow.sim", strings.Replace(rumour, "5ms", "50ms", 1))
 	plot := filepath.Join(t.TempDir(), "x.svg")
@@ -63,8 +63,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSweepFails: a run of which something expected did not come is told of, with the
-// command for that very run.
+// TestSweepFails: a sweep reports a run that failed its expectations, with the command that
+// repeats this run.
 func TestSweepFails(t *testing.T) {
 	file := rumourFile(t, "lost.sim", strings.Replace(rumour, "5ms", "5ms loss 99%", 1))
 	code, out, errs := lnetd(t, "sweep", file, "--vary", "nodes=10,20", "--seed", "4", "--show", "events")
@@ -76,7 +76,7 @@ func TestSweepFails(t *testing.T) {
 	}
 }
 
-// TestVary: values go to the place of their setting, or behind the first line.
+// TestVary: a value replaces that of its setting, or is added after the first line.
 func TestVary(t *testing.T) {
 	v, err := parseVary([]string{"again=20ms,1s", "nodes=7,9", "bug=none,none"})
 	if err != nil || v.x[0] != 0.02 || v.x[1] != 1 || v.describe(1) != "again=1s nodes=9 bug=none" {
@@ -91,7 +91,7 @@ func TestVary(t *testing.T) {
 	}
 }
 
-// TestSweepArguments: what makes no sense is refused, with what would.
+// TestSweepArguments: arguments that make no sense are refused, and the error says which would.
 func TestSweepArguments(t *testing.T) {
 	file := rumourFile(t, "calm.sim", rumour)
 	for _, tt := range []struct {
