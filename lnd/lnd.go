@@ -237,7 +237,7 @@ type Message struct {
 	Target  nid.ProcessID // next hop: the connection to use, not Header.DestNID
 	Payload Payload       // Header.PayloadLength bytes; read-only for the driver
 	// Sink of a GET is the memory that its REPLY is for, if it is known. A driver may
-	// have the peer write there until it finalizes the message; it delivers the REPLY
+	// let the peer write there until it finalizes the message; it delivers the REPLY
 	// all the same, and copies nothing if that has the same Sink.
 	Sink     Payload
 	Priority bool  // it passes all messages but earlier priority messages

@@ -44,7 +44,7 @@ type niCredits struct {
 
 	wanted  int          // messages with a peer credit that wait for one of the NI's
 	waiters [2]peerQueue // their peers by class, FIFO
-	relief  peerQueue    // of waiters[normal]: each may have a message under way
+	relief  peerQueue    // moved from waiters[normal] by review: each may send one message with a spare credit
 	holders []*peerNI    // peers that hold credits, in any order
 
 	waking  bool // a goroutine is in wake

@@ -16,7 +16,7 @@ type view struct {
 	sole *NI // the only NI beside lo, or nil
 }
 
-// look makes the view anew. The caller holds n.mu.
+// look replaces the view by a new one. The caller holds n.mu.
 func (n *Node) look() {
 	var locals []*path.Local
 	v := &view{}

@@ -39,7 +39,7 @@ type tapHalf struct {
 	half  half // knows how messages of this side begin
 }
 
-// handshake tells how far a side has come with it.
+// handshake is the state of the handshake of one side.
 type handshake uint8
 
 const (

@@ -70,7 +70,7 @@ func (h *Host) Clock() machine.Clock { return (*clock)(h) }
 // Driver makes the host's NIs, one for each net of type TCP and rail.
 func (h *Host) Driver() lnd.Driver { return driver{h} }
 
-// OnCommand has f called with the commands of a scenario. Call it in Boot.
+// OnCommand sets the function that is called with the commands of a scenario. Call it in Boot.
 func (h *Host) OnCommand(f func(text string)) { h.onCommand = f }
 
 // Emit reports an event to users of the simulation (Config.OnEvent). Call it in a

@@ -166,7 +166,7 @@ func failureOf(cause error, state connState) lnd.Failure {
 
 func all(*lnd.Message) bool { return true }
 
-// arm has tick called at an instant, or earlier if it is to be called anyway.
+// arm makes sure that tick is called at an instant or, if it is due earlier anyway, before.
 func (p *peer) arm(at time.Duration) {
 	h := p.ni.host
 	h.mu.Lock()

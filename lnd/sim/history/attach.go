@@ -69,12 +69,12 @@ func (l *Log) done(a *sim.Act, do func()) {
 	do()
 }
 
-// toNode appends what was done to a node.
+// toNode appends a record of what was done to a node, such as a kill.
 func (l *Log) toNode(kind Kind, node sim.NodeID, value uint64) {
 	l.Append(Record{At: l.clock(), Node: node, Incarnation: l.incarnations[node], Kind: kind, Subject: NoNode, Value: value})
 }
 
-// toNetwork appends what was done to the network.
+// toNetwork appends a record of what was done to the network, such as a partition.
 func (l *Log) toNetwork(kind Kind, text string) {
 	l.Append(Record{At: l.clock(), Node: NoNode, Kind: kind, Subject: NoNode, Text: text})
 }

@@ -40,7 +40,7 @@ func newTimers(clock machine.Clock) *timers {
 	return t
 }
 
-// set has e called at due, rounded up to a multiple of grain. If e is set for an earlier time
+// set makes e be called at due, rounded up to a multiple of grain. If e is set for an earlier time
 // already, that remains.
 func (t *timers) set(e *timed, due time.Duration) {
 	due = (due + grain - 1) / grain * grain
