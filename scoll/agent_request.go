@@ -102,7 +102,7 @@ func (r *Request) Group() *Group {
 		return r.group
 	}
 	g := &Group{agent: r.agent, service: r.service.ID, id: r.groupID, tree: r.shape, segment: r.segment, oob: !r.groupID.Creator.IsValid()}
-	if !g.oob { // a request maps an out-of-band group again
+	if !g.oob { // an out-of-band group is mapped again by its next request, and need not be held
 		r.agent.hold(g)
 	}
 	return g

@@ -9,7 +9,7 @@ import (
 // heard is the last news of a participant, and the peer that brought it.
 type heard struct {
 	via   nid.NID
-	cycle uint64 // own cycle
+	cycle uint64 // this node's own cycle at that time
 	clock uint64
 	age   uint8 // the participant's age in that news
 }

@@ -92,7 +92,7 @@ func (c *Client) ahead() (over bool) {
 // laterEpoch adopts the epoch of a choice that a server knows, unless the epoch is so far ahead
 // that the order of choices, which wraps around, would be lost.
 func (c *Client) laterEpoch(m *wire.Message) {
-	const jump = 1 << 10 // of the eight million by which two choices may differ
+	const jump = 1 << 10 // bounds the step; two epochs can be compared if they differ by less than eight million
 	if m.Epoch > c.epoch && m.Epoch-c.epoch < jump {
 		c.epoch = m.Epoch
 	}

@@ -17,7 +17,7 @@ const (
 // admission has the admission slots, and the requests that wait for one, see hold.go.
 type admission struct {
 	taken  int                  // slots in use
-	levels [maxLevels + 1]int32 // how many slots have requests of listed nodes, by levels
+	levels [maxLevels + 1]int32 // number of slots that requests of listed nodes have, by levels
 	lines  []*line
 	next   int  // index of the line that gets the next slot
 	freed  bool // a slot was freed in this step

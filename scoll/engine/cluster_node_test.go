@@ -121,7 +121,7 @@ func (n *simNode) apply(now time.Duration, e *Effect, out *sim.Output[*packet]) 
 	case DoFetch:
 		f := &simFetch{e: *e}
 		if n.fetches[e.ID] = f; !e.List {
-			f.data = make([]byte, min(e.Length, 64<<20)) // no test has more
+			f.data = make([]byte, min(e.Length, 64<<20)) // no test has more data
 			n.bulk = f.data
 			if w := n.work[e.ID]; w != nil {
 				w.fetched = f.data
