@@ -42,6 +42,9 @@ var kernelOnly = map[string]string{
 // routerBuffers are the options of lnet that are keys of the section routing here.
 var routerBuffers = map[string]string{"tiny_router_buffers": "tiny", "small_router_buffers": "small", "large_router_buffers": "large"}
 
+// emptyMeansDefault are the options that kernels take for not said if they are empty.
+var emptyMeansDefault = []string{"networks", "ip2nets", "routes", "forwarding"}
+
 // ReadModprobe reads the options of the modules lnet, ksocklnd and ko2iblnd from a file of
 // modprobe.d, or from the files *.conf of such a folder. Later options win. It warns of options
 // that have no meaning here and of those that nothing knows; a value that does not fit is an
@@ -53,6 +56,9 @@ func (c *Config) ReadModprobe(path string) (sources []Source, warnings []Warning
 	}
 	networks := 0 // of networks and ip2nets
 	for _, o := range options {
+		if o.value == "" && slices.Contains(emptyMeansDefault, o.name) {
+			continue
+		}
 		put, key, warning := c.moduleSetting(o)
 		if warning != "" {
 			warnings = append(warnings, Warning{o.file, o.line, warning})

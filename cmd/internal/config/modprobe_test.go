@@ -110,6 +110,36 @@ func TestModprobeErrors(t *testing.T) {
 	}
 }
 
+// TestEmptyOptions: empty texts are those of the modules, which stand for the default.
+func TestEmptyOptions(t *testing.T) {
+	c := Default()
+	dir := modprobeFolder(t, map[string]string{"lustre.conf": "options lnet networks=\"\" ip2nets= routes='' forwarding=\n"})
+	sources, warnings, err := c.ReadModprobe(dir)
+	if err != nil || len(sources) > 0 || len(warnings) > 0 || c.Networks != Default().Networks {
+		t.Errorf("%v, %v, %v, networks %s", sources, warnings, err, c.Networks)
+	}
+}
+
+// FuzzModprobe: whatever a file has, it is read or refused, and words keep no quotation marks that
+// enclose them.
+func FuzzModprobe(f *testing.F) {
+	f.Add("options lnet networks=\"tcp(eth0)\" \\\n accept=all\noptions ko2iblnd peer_credits=0x20 cksum=Y")
+	f.Add("options ksocklnd credits='1\" \\")
+	f.Fuzz(func(t *testing.T, text string) {
+		c := Default()
+		for _, o := range parseModprobe("f", text) {
+			if o.line < 1 || o.line > strings.Count(text, "\n")+1 || strings.ContainsAny(o.name, "=\n") {
+				t.Errorf("%+v", o)
+			}
+			if put, key, warning := c.moduleSetting(o); warning == "" {
+				if err := put(o.value); err == nil && key == "" {
+					t.Errorf("%+v is no key", o)
+				}
+			}
+		}
+	})
+}
+
 // TestKernelOnly: no option that means something here is among those that are said not to.
 func TestKernelOnly(t *testing.T) {
 	c := Default()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"ulnet/cmd/internal/cli"
 )
@@ -38,6 +39,21 @@ func TestWords(t *testing.T) {
 			t.Errorf("%q: %q, want an error", line, got)
 		}
 	}
+}
+
+// TestQuotedWords: words in quotation marks come back as they were.
+func TestQuotedWords(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		words := rapid.SliceOfN(rapid.String(), 1, 5).Draw(t, "words")
+		var line []string
+		for _, w := range words {
+			line = append(line, `"`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(w)+`"`)
+		}
+		got, err := Words(strings.Join(line, " "))
+		if err != nil || !slices.Equal(got, words) {
+			t.Fatalf("%q, %v, want %q", got, err, words)
+		}
+	})
 }
 
 // recorder is a tool whose commands are ok and fail.
