@@ -122,7 +122,7 @@ type Withdrawer interface {
 	Withdraw(want func(*Message) bool)
 }
 
-// ErrWithdrawn ends a message that was withdrawn. It blames nobody.
+// ErrWithdrawn ends a message that was withdrawn. No NI is blamed for it.
 var ErrWithdrawn = fmt.Errorf("nothing of the message had left when its link went down: %w", syscall.ENETDOWN)
 
 // TimeoutSetter is an NI whose Tunables.Timeout can be changed while it runs.
