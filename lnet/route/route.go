@@ -22,7 +22,7 @@ type Route struct {
 	Net         nid.Net // that the gateway leads to
 	Gateway     nid.NID // on a net of this node
 	Hops        int     // routers between here and the net, 1 to MaxHops, or UndefinedHops
-	Priority    int     // what a failure subtracts from the health of the gateway, from 1
+	Priority    int     // 0 is best
 	Sensitivity int     // by how much a failure lowers the health of the gateway, from 1
 }
 

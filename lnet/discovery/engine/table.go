@@ -59,11 +59,11 @@ type peer struct {
 	data     []wire.NIStatus // the info to merge, with flag DATA_PRESENT
 	by       nid.NID         // the NID from which the latest info came
 	from, to nid.NID         // lp_disc_src_nid, lp_disc_dst_nid: path of its last message
-	askAt    nid.NID         // of its NIDs: for the next ping; another one: the primary NID
-	failure  error           // the NID that the next ping goes to; the primary NID if p does not have this one
-	badInfo  error           // why a ping or push failed, with flag PING_FAILED or PUSH_FAILED; nil: the info was invalid
-	badInfos int             // why it was invalid
-	waiting  []nid.NID       // invalid infos in a row
+	askAt    nid.NID         // the NID that the next ping goes to; the primary NID if p does not have this one
+	failure  error           // why a ping or push failed, with flag PING_FAILED or PUSH_FAILED; nil: the info was invalid
+	badInfo  error           // why it was invalid
+	badInfos int             // invalid infos in a row
+	waiting  []nid.NID       // NIDs of the peer to report when discovery ends
 	refresh  bool            // a call has asked for the state of the peer
 	spent    time.Duration   // when its rate of probes allows a full burst again
 
