@@ -69,8 +69,8 @@ func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	}
 	ni.messages.Init()
 	ni.dials.Init()
-	ni.spoilSum.Store(d.cfg.InjectChecksumError)
-	ni.patience.init(ni.cfg.SockTimeout, d.cfg.SockTimeout != 0)
+	ni.spoilSum.Store(own.InjectChecksumError)
+	ni.patience.init(ni.cfg.SockTimeout, own.SockTimeout != 0)
 	ni.cast.init(ni)
 	ni.ctx, ni.cancel = context.WithCancel(context.Background())
 	if d.cfg.Accept == AcceptNone {

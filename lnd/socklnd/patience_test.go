@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ulnet/lnd"
 )
 
 // TestSetTimeout: LNet's time-out for drivers changes while the NI runs, also for connections that
@@ -25,5 +27,34 @@ func TestSetTimeout(t *testing.T) {
 			}
 			h.wantFinalized(1)
 		})
+	}
+}
+
+// TestSetTimeoutOfOneNI: an NI whose own tunables have a sock_timeout keeps it, and one whose tunables
+// have 0 follows LNet's, whatever the driver has.
+func TestSetTimeoutOfOneNI(t *testing.T) {
+	for _, tt := range []struct {
+		driver time.Duration
+		own    int
+		want   int
+	}{{0, 7, 7}, {30 * time.Second, 7, 7}, {30 * time.Second, 0, 10}} {
+		n := newMemNet()
+		h := start(t, "10.0.0.2", n.config(Config{SockTimeout: tt.driver}), func(c *lnd.Config) {
+			c.LND = map[string]int{"sock_timeout": tt.own}
+		})
+		h.ni.SetTimeout(10 * time.Second)
+		if got := h.ni.Snapshot().Tunables["sock_timeout"]; got != tt.want {
+			t.Errorf("driver %v, NI %d: %v s in force, want %d", tt.driver, tt.own, got, tt.want)
+		}
+	}
+}
+
+// TestChecksumErrorOfOneNI: one NI alone can be told to spoil its first checksum.
+func TestChecksumErrorOfOneNI(t *testing.T) {
+	for _, own := range []map[string]int{nil, {"inject_csum_error": 1}} {
+		h := start(t, "10.0.0.2", newMemNet().config(Config{}), func(c *lnd.Config) { c.LND = own })
+		if got := h.ni.spoilSum.Load(); got != (own != nil) {
+			t.Errorf("%v: the next checksum is wrong: %v", own, got)
+		}
 	}
 }
