@@ -49,9 +49,9 @@ func faultKindAdd(g *globals, k faultrule.Kind) *cobra.Command {
 				err = a.Validate(k)
 			}
 			if err != nil {
-				return cli.Usagef("%w", err)
+				return f.badRule(k, err)
 			}
-			return node.OpAddFaultRule.Call(c.Context(), g.client(), node.AddFaultRule{Kind: k, Attr: a})
+			return ruleRefused(k, "add", node.OpAddFaultRule.Call(c.Context(), g.client(), node.AddFaultRule{Kind: k, Attr: a}))
 		},
 	}
 	f.add(c, k)
@@ -137,7 +137,7 @@ are removed.`, k),
 			}
 			removed, err := node.OpRemoveFaultRules.Call(c.Context(), g.client(), r)
 			if err != nil {
-				return err
+				return ruleRefused(k, "delete", err)
 			}
 			return cli.Print(c.OutOrStdout(), g.json, map[string]node.RemovedFaultRules{"removed": removed})
 		},

@@ -52,7 +52,7 @@ another one changes its priority.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			r, err := parseUDSP(patterns, priority)
 			if err != nil {
-				return cli.Usagef("%w", err)
+				return badUDSP(err)
 			}
 			add := node.AddUDSP{Rule: r}
 			if c.Flags().Changed("idx") {
@@ -62,7 +62,7 @@ another one changes its priority.`,
 				}
 				add.Index = &n
 			}
-			return node.OpAddUDSP.Call(c.Context(), g.client(), add)
+			return udspRefused(node.OpAddUDSP.Call(c.Context(), g.client(), add), "cannot add udsp: ")
 		},
 	}
 	c.Flags().StringVar(&patterns[0], "src", "", "local `NIDS`, or net")
@@ -98,7 +98,8 @@ const maxIndex = 1 << 20
 func parseIndex(s string) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 || n > maxIndex {
-		return 0, cli.Usagef("invalid index %q: want a number from 0, see 'lnetctl udsp show'", s)
+		err := cli.Usagef("invalid index %q: want a number from 0, see 'lnetctl udsp show'", s)
+		return 0, textError(exitInvalid, err, "Invalid index %q", s).onStdout()
 	}
 	return n, nil
 }
@@ -114,7 +115,7 @@ func udspDel(g *globals) *cobra.Command {
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if all == c.Flags().Changed("idx") {
-				return cli.Usagef("must specify --idx or --all")
+				return textError(exitInvalid, nil, "Must specify --idx or --all").onStdout()
 			}
 			r := node.RemoveUDSP{All: all}
 			if !all {
@@ -123,7 +124,7 @@ func udspDel(g *globals) *cobra.Command {
 					return err
 				}
 			}
-			return node.OpRemoveUDSP.Call(c.Context(), g.client(), r)
+			return udspRefused(node.OpRemoveUDSP.Call(c.Context(), g.client(), r), "cannot del udsp: ")
 		},
 	}
 	c.Flags().StringVar(&index, "idx", "", "`NUMBER` of the rule")

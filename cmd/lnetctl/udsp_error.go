@@ -1,0 +1,31 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+
+	"ulnet/cmd/internal/cli"
+)
+
+// badUDSP is the error of a rule that cannot be.
+func badUDSP(err error) error {
+	text := err.Error()
+	switch {
+	case strings.HasPrefix(text, "invalid priority"):
+		words := strings.SplitN(text, ":", 2)
+		return textError(exitInvalid, cli.Usagef("%w", err), "I%s", words[0][1:]).onStdout()
+	case strings.HasPrefix(text, "failed to parse"):
+		text, _, _ = strings.Cut(text, ":")
+	}
+	return plainError("add", "udsp", -int(syscall.EINVAL), fmt.Sprintf("%q", text), cli.Usagef("%w", err))
+}
+
+// udspRefused is the error of the node. Both verbs are called add by the kernel's tool, which shows
+// a rule that is there already with an errno above 0.
+func udspRefused(err error, descr string) error {
+	if failed := failingPlainly(err, "add", "udsp", descr); failed == err || errnoOf(err) != syscall.EALREADY {
+		return failed
+	}
+	return plainError("add", "udsp", int(syscall.EALREADY), fmt.Sprintf("%q", descr+strerror(syscall.EALREADY)), err)
+}
