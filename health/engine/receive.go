@@ -15,7 +15,7 @@ type asked struct {
 	incarnation uint64        // incarnation of the NI that sent it
 	m           *wire.Message
 
-	granted bool // it is a connect that has passed takeovers: the process that was connected is gone
+	granted bool // it is a connect that takeovers has approved: the process that was connected is gone
 	waited  bool // it is a connect that had to wait
 }
 

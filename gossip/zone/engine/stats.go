@@ -21,7 +21,7 @@ type Stats struct {
 	Stale           uint64 // news older than what is known
 	TooFarAhead     uint64 // versions so high that their owner could not refute them (MS-A2)
 	BadReporter     uint64 // suspicions by a node outside the view, or on itself (MS-A29)
-	TooManyReports  uint64 // suspicions by a node that suspects very many, when there are very many suspicions
+	TooManyReports  uint64 // refused suspicions, because there are very many and their node has reported too many of them
 	Refuted         uint64 // suspicions on this node that were refuted before
 	StaleData       uint64 // attributes of another incarnation
 	TooLarge        uint64 // tables that are larger than allowed

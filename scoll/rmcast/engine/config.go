@@ -76,7 +76,7 @@ const (
 	beats        = 3               // heartbeats of an idle origin, and tail probes
 	rotateAfter  = 3               // unanswered reports until another manager is asked
 	sticks       = 4               // report intervals without an order until another manager may take over
-	maxPatience  = 2 * time.Second // of a timeout that was backed off
+	maxPatience  = 2 * time.Second // longest timeout after repeated polls
 	maxSpread    = time.Second     // of the measured times to acknowledge
 	maxGrace     = 100 * time.Millisecond
 	maxHeld      = 256 // datagrams and control messages of unknown versions
