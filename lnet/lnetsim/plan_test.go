@@ -55,12 +55,12 @@ func drawPlan(seed uint64) string {
 	return p.String()
 }
 
-// lastProbe is the second at which the last probes are sent. A connection to an earlier
-// incarnation ends when a message is sent on it, which is lost: with three rails there are
-// nine such connections to each node and from it.
+// lastProbe is the second of the last probes. Connections to earlier incarnations end with what
+// is sent on them, which is lost: with three rails there are nine on each net to each node and
+// from it, and a router is on all nets.
 func (p *plan) lastProbe() int {
 	if p.rails == maxRails {
-		return 76
+		return 66 + 15*p.nets
 	}
 	return 56
 }
