@@ -5,9 +5,11 @@ import (
 	"testing"
 
 	"ulnet/cmd/internal/drivers"
+	"ulnet/cmd/internal/node"
 	"ulnet/lnd"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/udsp"
 )
 
 // What net show has of multicast: groups at once, the rest with -v.
@@ -30,7 +32,10 @@ func TestNetShowMulticast(t *testing.T) {
 		{"no multicast, -v", nil, nil, 1, `null`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := json.Marshal(newMulticastDoc(tt.groups, tt.has, tt.level))
+			ni := node.NIStatus{NISnapshot: lnet.NISnapshot{NID: nid.MustParse("10.0.0.1@tcp"), Groups: tt.groups}}
+			ni.LND.Multicast = tt.has
+			nets := node.NetTree(node.Status{NIs: []node.NIStatus{ni}}, tt.level, udsp.List{})
+			got, err := json.Marshal(nets[0].NIs[0].Multicast)
 			if err != nil || string(got) != tt.want {
 				t.Errorf("got %s, %v, want %s", got, err, tt.want)
 			}

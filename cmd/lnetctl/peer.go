@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config/tree"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet/nid"
 )
@@ -65,12 +66,11 @@ func showPeers(c *cobra.Command, g *globals, level int) error {
 		return err
 	}
 	out := bufio.NewWriter(c.OutOrStdout())
-	list, some := cli.NewListPrinter[peerDoc](out, g.json, "peer"), g.json
+	list, some := cli.NewListPrinter[tree.Peer](out, g.json, "peer"), g.json
 	for after, more := (nid.NID{}), true; more; {
 		page, err := node.OpPeers.Call(c.Context(), g.client(), node.PeersRequest{After: after, Limit: node.MaxPeerPage})
 		if err == nil {
-			docs := peerDocs(page, nid.NID{}, level)
-			addPeerUDSP(docs, rules, level)
+			docs := node.PeerTree(page, nid.NID{}, level, rules)
 			some = some || len(docs) > 0
 			err = list.Add(docs)
 		}
@@ -97,11 +97,10 @@ func showPeer(c *cobra.Command, g *globals, only nid.NID, level int) error {
 	if err != nil {
 		return err
 	}
-	docs := peerDocs(page, only, level)
-	addPeerUDSP(docs, rules, level)
+	docs := node.PeerTree(page, only, level, rules)
 	if len(docs) == 0 {
 		err := cli.Hint(fmt.Errorf("%v is not a peer of this node", only), "try 'lnetctl ping %v' first", only)
 		return netlinkError("show", "peer", -int(syscall.ENOENT), "No such peer", err)
 	}
-	return cli.Print(c.OutOrStdout(), g.json, map[string][]peerDoc{"peer": docs})
+	return cli.Print(c.OutOrStdout(), g.json, map[string][]tree.Peer{"peer": docs})
 }

@@ -10,6 +10,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/udsp"
 )
 
 // maxPeerNIDs is more than a peer can have.
@@ -184,7 +185,7 @@ func peerList(g *globals) *cobra.Command {
 				if err != nil {
 					return failing(err, "show", "peer", "cannot list peers")
 				}
-				for _, p := range peerDocs(page, nid.NID{}, 0) {
+				for _, p := range node.PeerTree(page, nid.NID{}, 0, udsp.List{}) {
 					docs = append(docs, pingNIDoc{p.Primary})
 				}
 				if more = page.Next != nil; more {

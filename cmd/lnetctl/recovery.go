@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config/tree"
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet/recovery"
@@ -30,7 +31,7 @@ is what follows for drivers: (transaction_timeout - 1) / (retry_count + 1) secon
 			if err := downError(s); err != nil {
 				return plainError("show", "global", -int(syscall.ENETDOWN), `"cannot get numa_range: Unknown error -100"`, err)
 			}
-			doc := newGlobalDoc(s)
+			doc := globalDoc{Global: node.GlobalTree(s)}
 			if verbose {
 				doc.moreDoc = newMoreDoc(s.Routing)
 			}
@@ -42,21 +43,9 @@ is what follows for drivers: (transaction_timeout - 1) / (retry_count + 1) secon
 	return c
 }
 
-// globalDoc has the keys of the kernel's tool in its order.
+// globalDoc has the keys of the kernel's tool in its order, and then ours.
 type globalDoc struct {
-	NUMARange           int `json:"numa_range"` // without effect
-	MaxInterfaces       int `json:"max_interfaces"`
-	Discovery           int `json:"discovery"`
-	DropAsymmetricRoute int `json:"drop_asym_route"`
-	RetryCount          int `json:"retry_count"`
-	TransactionTimeout  int `json:"transaction_timeout"` // seconds
-	HealthSensitivity   int `json:"health_sensitivity"`
-	RecoveryInterval    int `json:"recovery_interval"` // without effect
-	RouterSensitivity   int `json:"router_sensitivity"`
-	LNDTimeout          int `json:"lnd_timeout"` // seconds
-	ResponseTracking    int `json:"response_tracking"`
-	RecoveryLimit       int `json:"recovery_limit"`             // seconds
-	MaxRecoveryInterval int `json:"max_recovery_ping_interval"` // seconds
+	*tree.Global
 	*moreDoc
 }
 
@@ -71,23 +60,6 @@ func newMoreDoc(t node.RouteTunables) *moreDoc {
 	doc := &moreDoc{CheckInterval: t.CheckInterval, PingTimeout: t.PingTimeout}
 	if t.AvoidAsymmetric {
 		doc.AvoidAsymmetric = 1
-	}
-	return doc
-}
-
-func newGlobalDoc(s node.Status) globalDoc {
-	h := s.Health
-	doc := globalDoc{
-		NUMARange: s.NUMARange, MaxInterfaces: s.MaxInterfaces,
-		RetryCount: h.RetryCount, TransactionTimeout: int(h.TransactionTimeout.Seconds()), HealthSensitivity: h.Sensitivity,
-		RecoveryInterval: 1, RouterSensitivity: s.Routing.Sensitivity, LNDTimeout: int(h.LNDTimeout().Seconds()),
-		ResponseTracking: s.ResponseTracking, RecoveryLimit: int(h.Recovery.Limit.Seconds()), MaxRecoveryInterval: int(h.Recovery.MaxInterval.Seconds()),
-	}
-	if s.DiscoveryOn {
-		doc.Discovery = 1
-	}
-	if s.Routing.DropAsymmetric {
-		doc.DropAsymmetricRoute = 1
 	}
 	return doc
 }

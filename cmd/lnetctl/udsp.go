@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config/tree"
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
-	"ulnet/lnet/nid"
 	"ulnet/lnet/path"
 	"ulnet/lnet/udsp"
 )
@@ -132,19 +132,6 @@ func udspDel(g *globals) *cobra.Command {
 	return c
 }
 
-// udspDoc is a rule with the keys of the kernel's tool.
-type udspDoc struct {
-	Index  int          `json:"idx"`
-	Src    string       `json:"src,omitempty"`
-	Dst    string       `json:"dst,omitempty"`
-	Rte    string       `json:"rte,omitempty"`
-	Action *udspPrefers `json:"action,omitempty"`
-}
-
-type udspPrefers struct {
-	Priority path.Priority `json:"priority"`
-}
-
 func udspShow(g *globals) *cobra.Command {
 	var index string
 	c := cli.Question[any]{
@@ -163,7 +150,7 @@ func udspShow(g *globals) *cobra.Command {
 			if err == nil && only >= len(u.Rules) {
 				err = cli.Hint(fmt.Errorf("there is no rule %d", only), "'lnetctl udsp show' lists the rules")
 			}
-			return map[string][]udspDoc{"udsp": udspDocs(u, only)}, err
+			return map[string][]tree.UDSP{"udsp": udspDocs(u, only)}, err
 		},
 	}.Command(&g.json)
 	c.Flags().StringVar(&index, "idx", "", "only the rule with this `NUMBER`")
@@ -171,64 +158,17 @@ func udspShow(g *globals) *cobra.Command {
 }
 
 // udspDocs makes a document of each rule, or of one.
-func udspDocs(u node.UDSP, only int) []udspDoc {
-	docs := []udspDoc{}
-	for i, r := range u.Rules {
-		if only >= 0 && i != only {
-			continue
-		}
-		d := udspDoc{Index: i, Src: r.Src.String(), Dst: r.Dst.String(), Rte: r.Rte.String()}
-		if d.Dst == "" || d.Src+d.Rte == "" {
-			d.Action = &udspPrefers{r.Priority}
-		}
-		docs = append(docs, d)
+func udspDocs(u node.UDSP, only int) []tree.UDSP {
+	docs := append([]tree.UDSP{}, node.UDSPTree(u)...)
+	if only < 0 {
+		return docs
 	}
-	return docs
+	return docs[min(only, len(docs)):min(only+1, len(docs))]
 }
-
-// udspInfoDoc is what the rules say of an NI, with the keys of the kernel's tool; the
-// preferred ones are ours.
-type udspInfoDoc struct {
-	Net     int64    `json:"net priority"` // -1: no rule
-	NID     int64    `json:"nid priority"` // -1: no rule
-	Locals  []string `json:"preferred local nids,omitempty"`
-	Routers []string `json:"preferred routers,omitempty"`
-}
-
-func priorityDoc(p path.Priority) int64 {
-	if p == path.NoPriority {
-		return -1
-	}
-	return int64(p)
-}
-
-// localUDSP is what rules say of an NI of this node.
-func localUDSP(l udsp.List, id nid.NID) *udspInfoDoc {
-	ni, net := l.Local(id)
-	return &udspInfoDoc{Net: priorityDoc(net), NID: priorityDoc(ni)}
-}
-
-// remoteUDSP is what rules say of an NI of another node.
-func remoteUDSP(l udsp.List, id nid.NID) *udspInfoDoc {
-	ni, net, prefers := l.Remote(id)
-	d := &udspInfoDoc{Net: priorityDoc(net), NID: priorityDoc(ni)}
-	if prefers != nil {
-		for _, s := range prefers.Locals {
-			d.Locals = append(d.Locals, s.String())
-		}
-		for _, s := range prefers.Routers {
-			d.Routers = append(d.Routers, s.String())
-		}
-	}
-	return d
-}
-
-// udspLevel is the level of detail that shows what rules say.
-const udspLevel = 4
 
 // rulesFor returns the selection rules if that level shows what they say.
 func (g *globals) rulesFor(ctx context.Context, level int) (l udsp.List, err error) {
-	if level < udspLevel {
+	if level < node.RulesLevel {
 		return l, nil
 	}
 	u, err := node.OpUDSP.Call(ctx, g.client(), control.None{})
@@ -236,26 +176,4 @@ func (g *globals) rulesFor(ctx context.Context, level int) (l udsp.List, err err
 		return l, err
 	}
 	return u.List()
-}
-
-// addUDSP adds to the NIs of this node what rules say of them.
-func addUDSP(docs []netDoc, l udsp.List, level int) {
-	for i := range docs {
-		for j := range docs[i].NIs {
-			if ni := &docs[i].NIs[j]; level >= udspLevel {
-				ni.UDSP = localUDSP(l, ni.NID)
-			}
-		}
-	}
-}
-
-// addPeerUDSP adds to the NIs of peers what rules say of them.
-func addPeerUDSP(docs []peerDoc, l udsp.List, level int) {
-	for i := range docs {
-		for j := range docs[i].NIs {
-			if ni := &docs[i].NIs[j]; level >= udspLevel {
-				ni.UDSP = remoteUDSP(l, ni.NID)
-			}
-		}
-	}
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"testing"
 
+	"ulnet/cmd/internal/node"
 	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/udsp"
 )
@@ -22,12 +24,12 @@ func TestUDSPInfo(t *testing.T) {
 		}
 	}
 	for level := range maxVerbosity + 1 {
-		nets := []netDoc{{NIs: []niDoc{{NID: nid.Lo0()}, {NID: nid.MustParse("10.0.0.1@tcp")}}}}
-		peers := []peerDoc{{NIs: []peerNIDoc{{NID: nid.MustParse("10.0.0.2@tcp")}}}}
-		addUDSP(nets, l, level)
-		addPeerUDSP(peers, l, level)
+		status := node.Status{NIs: make([]node.NIStatus, 2)}
+		status.NIs[0].NID, status.NIs[1].NID = nid.Lo0(), nid.MustParse("10.0.0.1@tcp")
+		nets := node.NetTree(status, level, l)
+		peers := node.PeerTree(node.PeerPage{Peers: []lnet.PeerSnapshot{{NID: nid.MustParse("10.0.0.2@tcp")}}}, nid.NID{}, level, l)
 		lo, ni, peer := nets[0].NIs[0].UDSP, nets[0].NIs[1].UDSP, peers[0].NIs[0].UDSP
-		if level < udspLevel {
+		if level < node.RulesLevel {
 			if lo != nil || ni != nil || peer != nil {
 				t.Errorf("-v %d shows rules", level)
 			}

@@ -19,7 +19,8 @@ type Asker struct {
 	UDSP    func(context.Context) (UDSP, error)                   // OpUDSP
 }
 
-// Tree returns the configuration of the node with its state, as 'lnetctl export' prints it.
+// Tree returns the configuration of the node with its state, as 'lnetctl export' prints it: with the
+// keys of Lustre's tool only.
 func (a Asker) Tree(ctx context.Context) (*tree.Tree, error) {
 	s, err := a.Status(ctx)
 	if err != nil {
@@ -46,6 +47,7 @@ func (a Asker) Tree(ctx context.Context) (*tree.Tree, error) {
 		}
 		t.Peer = append(t.Peer, PeerTree(peers, nid.NID{}, 2, udsp.List{})...)
 		if peers.Next == nil {
+			t.DropOurs()
 			return t, nil
 		}
 		page.After = *peers.Next

@@ -20,7 +20,7 @@ const RulesLevel = 4
 const noCPT = -1
 
 // NetTree returns the NIs by net, in the order in which these were started, at a level of detail
-// of 'lnetctl net show -v'. It has the keys of Lustre's tool only.
+// of 'lnetctl net show -v'. Some keys are ours, see tree.NI.
 func NetTree(s Status, level int, rules udsp.List) (nets []tree.Net) {
 	index := map[string]int{}
 	for _, ni := range s.NIs {
@@ -37,6 +37,7 @@ func NetTree(s Status, level int, rules udsp.List) (nets []tree.Net) {
 
 func newNITree(ni NIStatus, s Status, level int, rules udsp.List) tree.NI {
 	doc := tree.NI{NID: ni.NID, Status: ni.Status, ByAddress: ni.ByAddress}
+	addOurs(&doc, ni, s, level)
 	if ni.Interface != "" {
 		doc.Interfaces = tree.Interfaces{ni.Interface}
 	}
@@ -53,6 +54,31 @@ func newNITree(ni NIStatus, s Status, level int, rules udsp.List) tree.NI {
 		doc.UDSP = &tree.Priorities{Net: priorityOf(net), NID: priorityOf(own)}
 	}
 	return doc
+}
+
+// addOurs adds what Lustre's tool does not show.
+func addOurs(doc *tree.NI, ni NIStatus, s Status, level int) {
+	own := &ni.LND
+	doc.Cause, doc.Accept, doc.SourceAddress, doc.Provider, doc.Listen = ni.Cause, own.Accept, own.SourceAddress, own.Provider, own.Listen
+	if !s.SourceCheck && !ni.NID.IsLo() {
+		doc.SourceCheck = "off"
+	}
+	has := own.Multicast
+	if level < 1 {
+		has = nil
+	}
+	if ni.Groups != nil || has != nil {
+		doc.Multicast = &tree.Multicast{Groups: ni.Groups, Multicast: has}
+	}
+	if level >= 1 && ni.For > 0 {
+		doc.For = ni.For.Truncate(time.Second).String()
+	}
+	if level >= 3 {
+		doc.Verbs, doc.Reasons = own.Verbs, own.Reasons
+		if own.Tunables != nil { // nil of 0@lo
+			doc.Connections = &own.Connections
+		}
+	}
 }
 
 func newStatistics(t lnet.Traffic) *tree.Statistics {

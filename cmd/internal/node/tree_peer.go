@@ -11,8 +11,8 @@ import (
 )
 
 // PeerTree returns the peers of a page, or the one with a NID, at a level of detail of
-// 'lnetctl peer show -v'. What discovery knows to be one node is one peer. It has the keys of
-// Lustre's tool only.
+// 'lnetctl peer show -v'. What discovery knows to be one node is one peer. Some keys are ours, see
+// tree.Peer.
 func PeerTree(s PeerPage, only nid.NID, level int, rules udsp.List) (list []tree.Peer) {
 	peers := make(map[nid.NID]*tree.Peer)
 	peer := func(primary nid.NID) *tree.Peer {
@@ -28,6 +28,9 @@ func PeerTree(s PeerPage, only nid.NID, level int, rules udsp.List) (list []tree
 		p := peer(known.Primary)
 		if p.MultiRail = known.MultiRail; level >= 1 {
 			p.State = &known.Flags
+		}
+		for _, ni := range known.Claimed {
+			p.Claimed = append(p.Claimed, tree.ClaimedNI{NID: ni.NID})
 		}
 	}
 	for _, p := range s.Peers {
@@ -66,6 +69,7 @@ func completePeer(p *tree.Peer, known KnownPeer) {
 func newPeerNITree(p lnet.PeerSnapshot, s PeerPage, level int, rules udsp.List) tree.PeerNI {
 	doc := tree.PeerNI{NID: p.NID, State: p.State}
 	if level >= 1 {
+		doc.Cause = p.Cause
 		doc.Credits = &tree.Credits{
 			Max: p.MaxCredits, Available: p.Credits, Min: p.MinCredits, QueuedBytes: p.QueuedBytes,
 			AvailableRouter: p.RouterCredits, MinRouter: p.RouterMinCredits, References: 1 + p.MaxCredits - p.Credits + p.Parked,
@@ -81,8 +85,22 @@ func newPeerNITree(p lnet.PeerSnapshot, s PeerPage, level int, rules udsp.List) 
 		doc.Health.PingCount, doc.Health.NextPing = nextPing(s.Recovery, p.NID, s.Clock)
 	}
 	if level >= RulesLevel {
-		ni, net, _ := rules.Remote(p.NID)
-		doc.UDSP = &tree.Priorities{Net: priorityOf(net), NID: priorityOf(ni)}
+		doc.UDSP = remoteRules(rules, p.NID)
 	}
 	return doc
+}
+
+// remoteRules is what rules say of an NI of another node.
+func remoteRules(l udsp.List, id nid.NID) *tree.Priorities {
+	ni, net, prefers := l.Remote(id)
+	d := &tree.Priorities{Net: priorityOf(net), NID: priorityOf(ni)}
+	if prefers != nil {
+		for _, s := range prefers.Locals {
+			d.Locals = append(d.Locals, s.String())
+		}
+		for _, s := range prefers.Routers {
+			d.Routers = append(d.Routers, s.String())
+		}
+	}
+	return d
 }

@@ -31,6 +31,25 @@ func Write(w io.Writer, doc any) error {
 	return writeJSON(w, text)
 }
 
+// DropOurs removes what Lustre's tool does not have.
+func (t *Tree) DropOurs() {
+	for _, n := range t.Net {
+		for i, ni := range n.NIs {
+			n.NIs[i] = NI{
+				NID: ni.NID, Status: ni.Status, Interfaces: ni.Interfaces, Statistics: ni.Statistics, UDSP: ni.UDSP,
+				Sent: ni.Sent, Received: ni.Received, Dropped: ni.Dropped, Health: ni.Health, Tunables: ni.Tunables,
+				LND: ni.LND, DevCPT: ni.DevCPT, CPT: ni.CPT, ByAddress: ni.ByAddress,
+			}
+		}
+	}
+	for i, p := range t.Peer {
+		t.Peer[i].Claimed = nil
+		for j := range p.NIs {
+			p.NIs[j].Cause = ""
+		}
+	}
+}
+
 // Backup returns what is necessary to configure a node like this one: without counters and
 // states, without the loopback network, which every node has, and without peers of which only a NID
 // is known. As with Lustre's tool it has multi-rail peers that were discovered; see Saved.
