@@ -65,7 +65,8 @@ func (p *peerNI) review() {
 
 // discovered sends the parked messages, or fails them.
 func (p *peerNI) discovered(err error) {
-	p.vetting.ended(err)
+	known := p.known.Load()
+	p.vetting.ended(err == nil && known != nil && known.Flags.Has(PeerDiscovered))
 	p.mu.Lock()
 	if err == nil {
 		again := p.unpark()

@@ -210,6 +210,29 @@ func TestUnknownRouterAnswers(t *testing.T) {
 	}
 }
 
+// TestUnknownRouterForgotten: a peer that was forgotten before it answered, because an administrator
+// removed it or gave its NID to another peer, is asked again.
+func TestUnknownRouterForgotten(t *testing.T) {
+	spec.Covers(t, "RT-13")
+	for name, then := range map[string]func(*rig){
+		"removed": func(*rig) {},
+		"configured": func(r *rig) {
+			r.node.SetPeer(lnet.Peer{Primary: peerB, NIs: []wire.NIStatus{{NID: peerB}}, Flags: lnet.PeerConfigured})
+		},
+	} {
+		r := newRouted(t)
+		asked := 0
+		r.node.SetDiscoverer(func(nid.NID) { asked++ })
+		r.arrives(r.ni, from(peerB, peer1))
+		r.node.ForgetPeerNID(peerB)
+		then(r)
+		r.node.Discovered(peerB, nil)
+		if why := r.arrives(r.ni, from(peerB, peer1)); why != "foreign source" || asked != 2 {
+			t.Errorf("%s: dropped as %q, asked %d times, want twice", name, why, asked)
+		}
+	}
+}
+
 // TestRoutesChangeUnderWay: messages go by one gateway while routes by other gateways are
 // added and removed.
 func TestRoutesChangeUnderWay(t *testing.T) {

@@ -32,12 +32,12 @@ func (v *vetting) begin() (ask, trusted bool) {
 	return false, v.state.Load() == vettingFirst
 }
 
-// ended notes that a discovery of the peer has ended. A discovery for another reason changes
-// nothing.
-func (v *vetting) ended(err error) {
-	next := uint32(vettingAnswered)
-	if err != nil {
-		next = vettingFailed
+// ended notes that a discovery of the peer has ended, and whether the peer has answered: one that
+// was forgotten meanwhile has not. A discovery for another reason changes nothing.
+func (v *vetting) ended(answered bool) {
+	next := uint32(vettingFailed)
+	if answered {
+		next = vettingAnswered
 	}
 	for {
 		now := v.state.Load()
