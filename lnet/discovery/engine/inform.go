@@ -56,7 +56,7 @@ func (m *Machine) replied(now time.Duration, p *peer, in Input, out *Output) {
 		return
 	}
 	p.from, p.to = in.Local, in.Remote
-	if !m.isNews(now, p, in, out) {
+	if !m.isNews(now, p, in, p.asked, out) {
 		p.flags |= lnet.PeerNIDsUpToDate // the info known already is newer
 		return
 	}
@@ -111,7 +111,7 @@ func (m *Machine) tell(now time.Duration, p *peer, in Input, out *Output) bool {
 		m.stats.PlainPushes++
 		return false
 	}
-	if !m.isNews(now, p, in, out) {
+	if !m.isNews(now, p, in, 0, out) {
 		return p.flags.Has(lnet.PeerForcePing)
 	}
 	known := p.flags&(lnet.PeerNoDiscovery|lnet.PeerDiscovering|lnet.PeerConfigured) == 0 && p.flags.Has(lnet.PeerDiscovered)

@@ -76,3 +76,22 @@ func TestOvertakenReply(t *testing.T) {
 		t.Errorf("%d old infos were counted, want 1", got)
 	}
 }
+
+// TestOvertakenReplyBesideProbe: an older answer changes nothing either if another peer claimed the
+// NID meanwhile, so that it was probed after the push.
+func TestOvertakenReplyBesideProbe(t *testing.T) {
+	spec.Covers(t, "PD-26")
+	b, at := farBench(t)
+	b.step(Input{Kind: Refresh, NID: far, Force: true})
+	reply := b.reply(at(5, wire.StatusUp))
+	b.step(pushFrom(far, at(6, wire.StatusDown)))
+	b.step(discover(other))
+	b.step(b.reply(info(full, 2, other, far)))
+	if b.m.Stats().Probes != 1 {
+		t.Fatal("the claim was not probed")
+	}
+	b.step(reply)
+	if got := b.status(far); got != wire.StatusDown {
+		t.Errorf("%v by an old answer", got)
+	}
+}

@@ -35,6 +35,7 @@ type probe struct {
 	deadline time.Duration
 	peer     *peer
 	nid      nid.NID
+	asked    uint32 // latest of the peer that has nid, when the probe was sent
 }
 
 // reaches reports whether one of our NIs reaches a NID, or a route does.
@@ -118,10 +119,11 @@ func (m *Machine) probeDue(now time.Duration, out *Output) {
 func (m *Machine) sendProbe(now time.Duration, p *peer, r *rail, out *Output) {
 	m.last++
 	m.stats.Probes++
+	b := &probe{exchange: m.last, deadline: now + min(probeTimeout, m.limits.Timeout), peer: p, nid: r.NID}
 	if of := m.peers.of(r.NID); of != nil {
-		of.asked = of.latest()
+		b.asked = of.latest()
 	}
-	m.probes = append(m.probes, &probe{m.last, now + min(probeTimeout, m.limits.Timeout), p, r.NID})
+	m.probes = append(m.probes, b)
 	r.state = probing
 	p.probing++
 	p.spent = max(p.spent, now) + probeInterval
@@ -195,7 +197,7 @@ func (m *Machine) probed(now time.Duration, b *probe, in Input, out *Output) {
 		m.stats.Denied++
 		r.state = denied
 	default:
-		m.confirm(now, p, in, out)
+		m.confirm(now, b, in, out)
 	}
 	m.plan(p)
 	m.advance(now, p, out)
@@ -211,10 +213,10 @@ func (m *Machine) unanswered(now time.Duration, r *rail) {
 	r.retryAt = now + time.Second<<r.tries
 }
 
-// confirm adds a NID to p when both list each other: p lists the NID, and the node at the NID
-// lists p.by.
-func (m *Machine) confirm(now time.Duration, p *peer, in Input, out *Output) {
-	id := in.Remote
+// confirm adds the NID of a probe to its peer p when both list each other: p lists the NID, and
+// the node at the NID lists p.by.
+func (m *Machine) confirm(now time.Duration, b *probe, in Input, out *Output) {
+	p, id := b.peer, b.nid
 	part := m.peers.of(id)
 	switch {
 	case part != nil && part.flags.Has(lnet.PeerConfigured): // an administrator gave it to another peer
@@ -222,7 +224,7 @@ func (m *Machine) confirm(now time.Duration, p *peer, in Input, out *Output) {
 		p.rail(id).state = denied
 		return
 	case part != nil:
-		if !m.isNews(now, part, in, out) {
+		if !m.isNews(now, part, in, b.asked, out) {
 			m.unanswered(now, p.rail(id))
 			return
 		}

@@ -67,8 +67,9 @@ func (p *peer) relist() {
 // than the latest one from any NID of p, because all are of one incarnation of the node. An
 // equal one is taken, because routers change statuses without a new sequence number. If the
 // NID has another incarnation than before, isNews separates it from the peer's other NIDs: it
-// is not known whether they still belong to one node.
-func (m *Machine) isNews(now time.Duration, p *peer, in Input, out *Output) bool {
+// is not known whether they still belong to one node. asked is latest when the ping was sent that
+// the info answers.
+func (m *Machine) isNews(now time.Duration, p *peer, in Input, asked uint32, out *Output) bool {
 	r := p.rail(in.Remote)
 	switch {
 	case in.Incarnation != r.incarnation:
@@ -86,7 +87,7 @@ func (m *Machine) isNews(now time.Duration, p *peer, in Input, out *Output) bool
 	case in.Incarnation != 0 && in.Info.Sequence < p.newest():
 		m.stats.OldInfos++
 		return false
-	case in.Incarnation == 0 && !m.isNear(in.Remote) && !m.outranks(p, in):
+	case in.Incarnation == 0 && !m.isNear(in.Remote) && !m.outranks(p, in, asked):
 		m.stats.OldInfos++
 		return false
 	}
@@ -98,7 +99,7 @@ func (m *Machine) isNews(now time.Duration, p *peer, in Input, out *Output) bool
 // known, is to be taken. With a lower sequence number than known ones it was overtaken, or the
 // node has started again: only the answer to a ping tells, unless another info has come since
 // the ping was sent.
-func (m *Machine) outranks(p *peer, in Input) bool {
+func (m *Machine) outranks(p *peer, in Input, asked uint32) bool {
 	latest := p.latest()
 	if in.Info.Sequence >= latest {
 		return true
@@ -107,7 +108,7 @@ func (m *Machine) outranks(p *peer, in Input) bool {
 		p.stale()
 		return false
 	}
-	if latest != p.asked {
+	if latest != asked {
 		return false
 	}
 	for i := range p.rails { // it has started again
