@@ -123,7 +123,10 @@ func TestRouterSilenceChange(t *testing.T) {
 		t.Fatal("down at once")
 	}
 	node.SetRouterSilence(20 * time.Second)
-	clock.advance(w, time.Second)
+	if down() {
+		t.Error("down before any node there was asked")
+	}
+	clock.advance(w, 11*time.Second)
 	if !down() {
 		t.Error("not down though the net has been silent for longer than it may")
 	}

@@ -97,12 +97,14 @@ func (s *Switch) Step(now time.Duration, heard, busy bool) (wake time.Duration) 
 // Kernels count pings alone, and so call a net down between the pings of clients that check
 // their routers seldom, however much traffic there is. Here every message counts that came
 // from another node of the net, and after half of the time the router asks for one: it pings
-// nodes that it knows there. Local policy.
+// nodes that it knows there. No net is down before that, also if the time-out becomes shorter
+// meanwhile. Local policy.
 type Silence struct {
 	begun time.Duration // when the watch began
 	known bool          // begun is set
 	down  bool
-	asked bool // pings were sent since the net was heard
+	asked bool          // pings were sent since the net was heard
+	at    time.Duration // when they were
 }
 
 // Begin begins to watch: the net is up until it has been silent.
@@ -124,15 +126,29 @@ func (s *Silence) Step(now, timeout, heard time.Duration, ok bool) (changed, ask
 	if ok {
 		last = max(last, heard)
 	}
-	down := now-last >= timeout
+	s.asked = s.asked && s.at >= last
+	ask = !s.down && !s.asked && now-last >= timeout/2
+	if ask {
+		s.asked, s.at = true, now
+	}
+	limit := s.limit(last, timeout)
+	down := now >= limit
 	changed, s.down = down != s.down, down
 	switch {
 	case down:
-		return changed, false, machine.Never // the next message calls it
+		return changed, ask, machine.Never // the next message calls it
 	case now-last < timeout/2:
 		s.asked = false
-		return changed, false, last + timeout/2
+		return changed, ask, last + timeout/2
 	}
-	ask, s.asked = !s.asked, true
-	return changed, ask, last + timeout
+	return changed, ask, limit
+}
+
+// limit returns when the net is down, if nothing is heard. Nodes that were asked too late, because
+// the time-out was longer then, get the time that they have otherwise.
+func (s *Silence) limit(last, timeout time.Duration) time.Duration {
+	if s.asked && !s.down && s.at >= last+timeout {
+		return s.at + timeout/2
+	}
+	return last + timeout
 }

@@ -86,3 +86,27 @@ func TestSilence(t *testing.T) {
 		}
 	}
 }
+
+// TestSilenceChanged: a net that has been silent for longer than a shorter time-out allows is asked
+// before it is down, and a longer time-out brings it up.
+func TestSilenceChanged(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-16")
+	const long, short = 110 * time.Second, 20 * time.Second
+	for name, asked := range map[string]time.Duration{"not asked yet": 50 * time.Second, "asked": 60 * time.Second} {
+		var s Silence
+		s.Begin(0)
+		s.Step(asked, long, 0, false)
+		_, ask, wake := s.Step(asked, short, 0, false)
+		if s.Down() || ask != (asked < long/2) || wake != asked+short/2 {
+			t.Errorf("%s: down %v, asks %v, wakes at %v", name, s.Down(), ask, wake)
+		}
+		changed, _, wake := s.Step(wake, short, 0, false)
+		if !changed || !s.Down() || wake != machine.Never {
+			t.Errorf("%s: down %v without an answer, wakes at %v", name, s.Down(), wake)
+		}
+		if changed, _, _ := s.Step(asked+short, long, 0, false); !changed || s.Down() {
+			t.Errorf("%s: down %v, though it may be silent for longer", name, s.Down())
+		}
+	}
+}
