@@ -82,13 +82,16 @@ func setupCommands() (list []*cobra.Command) {
 // serviceID is that of port 987 of the RDMA CM's TCP port space, as the kernel's tool prints it.
 const serviceID = "0xdb03060100000000"
 
-func serviceCommand() *cobra.Command {
+func serviceCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "service-id [NET]",
 		Short:   "Print the service id by which o2ib is found on InfiniBand, for subnet managers",
 		Example: "  lnetctl service-id",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if g.json {
+				return cli.JSON(c.OutOrStdout(), map[string]map[string]string{"service_id": {"value": serviceID}})
+			}
 			_, err := io.WriteString(c.OutOrStdout(), "service_id:\n    value: "+serviceID+"\n")
 			return err
 		},
@@ -125,7 +128,7 @@ func cptCommand(g *globals) *cobra.Command {
 	}
 }
 
-func debugNIDList() *cobra.Command {
+func debugNIDList(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:     "nidlist NIDS",
 		Short:   "Check a list of NIDs, such as 10.0.0.[1-4]@tcp",
@@ -137,6 +140,9 @@ func debugNIDList() *cobra.Command {
 			}
 			if _, err := expandNIDs(args[0]); err != nil {
 				return textError(exitInvalid, cli.Usagef("%w", err), "Unable to parse nidlist from: %s", args[0])
+			}
+			if g.json {
+				return cli.JSON(c.OutOrStdout(), map[string]string{"nidlist": args[0]})
 			}
 			_, err := fmt.Fprintf(c.OutOrStdout(), "nidlist parsed to: %s\n", args[0])
 			return err
@@ -158,6 +164,11 @@ func debugPeer(g *globals) *cobra.Command {
 			id, err := parseNID(of)
 			if err != nil {
 				return plainError("debug", "peer", -int(syscall.EINVAL), "--nid is no NID", cli.Usagef("%w", err))
+			}
+			if page, err := node.OpPeers.Call(c.Context(), g.client(), node.PeersRequest{NID: id}); err != nil || len(page.Peers)+len(page.Known) == 0 && !g.json {
+				return err // kernels say nothing of peers that they do not know
+			} else if len(page.Peers)+len(page.Known) == 0 {
+				return cli.JSON(c.OutOrStdout(), map[string][]string{"peer": {}})
 			}
 			return showPeer(c, g, id, maxVerbosity)
 		},

@@ -17,7 +17,6 @@ type netSetting struct {
 	nid, net            string
 	all                 bool
 	health, conns, wait int
-	state               string
 	peer                bool
 }
 

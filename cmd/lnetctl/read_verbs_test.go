@@ -38,7 +38,7 @@ var notReading = strings.Fields("add del set reset evict drain undrain reload wa
 // arguments are what reading verbs cannot do without.
 var arguments = map[string]string{
 	"lnetctl path": "0@lo", "lnetctl cpt-of-nid": "0@lo", "lnetctl client show": "nosuch", "lnetctl debug recovery": "--local",
-	"lnetctl debug peer": "--nid 127.0.0.1@tcp", "lnetctl diff": "{empty}", "lnetctl config diff": "{empty}",
+	"lnetctl debug nidlist": "0@lo", "lnetctl debug peer": "--nid 127.0.0.1@tcp", "lnetctl diff": "{empty}", "lnetctl config diff": "{empty}",
 }
 
 // serveWhole starts a daemon with a node on loopback.

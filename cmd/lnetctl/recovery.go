@@ -66,7 +66,7 @@ func newMoreDoc(t node.RouteTunables) *moreDoc {
 
 func debugCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{Use: "debug", Short: "Inner state of the node"}
-	c.AddCommand(debugRecovery(g), debugPeer(g), debugNIDList())
+	c.AddCommand(debugRecovery(g), debugPeer(g), debugNIDList(g))
 	return c
 }
 
