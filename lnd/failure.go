@@ -26,16 +26,16 @@ type Failure uint8
 const (
 	FailureNone    Failure = iota // proves nothing about an NI: not blamed, not sent again
 	LocalInterrupt                // the device was interrupted
-	LocalDropped                  // it did not leave this NI
-	LocalAborted                  // the device gave it up
+	LocalDropped                  // the message did not leave this NI
+	LocalAborted                  // the device gave the message up
 	LocalNoRoute                  // this NI has no way to the peer
-	LocalError                    // this NI cannot send it
-	LocalTimeout                  // it did not leave this NI in time
+	LocalError                    // this NI cannot send the message
+	LocalTimeout                  // the message did not leave this NI in time
 	RemoteError                   // the peer cannot take it, or broke off what it sent
 	RemoteDropped                 // the peer refused or reset the connection
-	RemoteTimeout                 // the peer took nothing for too long
-	NetworkTimeout                // no connection, or no answer, in time
-	NumFailures                   // how many there are
+	RemoteTimeout                 // the peer took no bytes for too long
+	NetworkTimeout                // no connection was made, or no answer came, in time
+	NumFailures                   // number of failures above
 )
 
 var failureNames = [NumFailures]string{

@@ -10,7 +10,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestFailure shows HV-1.
+// TestFailure shows row HV-1 of the conformance table.
 func TestFailure(t *testing.T) {
 	spec.Covers(t, "HV-1")
 	numbers := map[lnd.Failure]string{

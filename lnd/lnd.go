@@ -167,14 +167,14 @@ type Answer uint8
 
 // The answers of [Upcalls.Parse].
 const (
-	Accept Answer = iota // the sink is known; go on
-	Hold                 // wait for NI.Recv
+	Accept Answer = iota // lnet has set the sink; the driver goes on
+	Hold                 // the driver waits until lnet calls NI.Recv
 )
 
 // Config is what every driver needs to start an NI. The zero value of a field
 // means its default; drivers keep their own tunables in their Driver value.
 type Config struct {
-	Net nid.Net // of the NI
+	Net nid.Net // net of the NI
 	// Interface is an interface name or a local address, as it stands in the
 	// brackets of a networks string; empty lets the driver choose.
 	Interface string
@@ -183,28 +183,28 @@ type Config struct {
 	// Incarnation is constant for the incarnation of the NI and differs after a
 	// restart: wall-clock nanoseconds at its start.
 	Incarnation uint64
-	Tunables    Tunables // of the NI; zero values take the defaults
+	Tunables    Tunables // tunables of the NI; zero values take the defaults
 	// LND are tunables of the driver that this NI has for itself, by their names (Tunable);
 	// nil: it has those of the driver.
 	LND   map[string]int
-	Clock machine.Clock // required
-	Log   *slog.Logger  // nil discards
-	Tap   Tap           // nil captures nothing
+	Clock machine.Clock // clock of all time-outs; required
+	Log   *slog.Logger  // log of the driver; nil discards records
+	Tap   Tap           // capture of the traffic; nil captures nothing
 }
 
 // Tunables are the tunables that all LNDs share, with Lustre's names and
 // defaults. Zero means default.
 type Tunables struct {
-	PeerTimeout       time.Duration // peer_timeout, 180 s
-	PeerCredits       int           // peer_credits, 8: concurrent sends per peer
-	PeerBufferCredits int           // peer_buffer_credits, 0: as PeerCredits
-	Credits           int           // credits, 256: concurrent sends per NI
+	PeerTimeout       time.Duration // peer_timeout, default 180 s
+	PeerCredits       int           // peer_credits, default 8: concurrent sends per peer
+	PeerBufferCredits int           // peer_buffer_credits; 0: as many as PeerCredits
+	Credits           int           // credits, default 256: concurrent sends per NI
 	// Timeout is how long a driver tries (lnet_lnd_timeout); lnet fills it in,
 	// see Timeout.
 	Timeout time.Duration
 }
 
-// DefaultRetryCount is LNet's lnet_retry_count.
+// DefaultRetryCount is the default of LNet's lnet_retry_count.
 const DefaultRetryCount = 2
 
 // Timeout returns how long a driver may try to send a message, if the transaction timeout has to
@@ -233,14 +233,14 @@ func (t Tunables) WithDefaults() Tunables {
 // Message is one outgoing LNet message (struct lnet_msg, the part that a
 // driver sees). lnet makes it, and the driver has it until Finalize.
 type Message struct {
-	Header  wire.Header   // complete; the driver encodes it as it is
-	Target  nid.ProcessID // next hop: the connection to use, not Header.DestNID
-	Payload Payload       // Header.PayloadLength bytes; read-only for the driver
+	Header  wire.Header   // complete header; the driver encodes it without changes
+	Target  nid.ProcessID // next hop, whose connection is used; not always Header.DestNID
+	Payload Payload       // Header.PayloadLength bytes; the driver only reads them
 	// Sink of a GET is the memory that its REPLY is for, if it is known. A driver may
 	// let the peer write there until it finalizes the message; it delivers the REPLY
 	// all the same, and copies nothing if that has the same Sink.
 	Sink     Payload
-	Priority bool  // it passes all messages but earlier priority messages
+	Priority bool  // the message overtakes all messages without priority
 	Group    Group // the group that Multicast sends it to; 0: it is for Send
 
 	// SentAt is the time on Config.Clock at which the message left; the driver sets it before
@@ -257,7 +257,7 @@ type Message struct {
 // Delivery is one arriving message. The driver owns it, fills Header, From,
 // Incarnation and ReceivedAt, and lnet has it from Parse until Delivered.
 type Delivery struct {
-	Header wire.Header   // as received; lnet may change it
+	Header wire.Header   // header as received; lnet may change it
 	From   nid.ProcessID // peer at the other end of the connection (previous hop)
 	Sink   Payload       // set by lnet: where the payload goes; Length may be 0
 	Group  Group         // the group that it was sent to, see Multicaster; 0: to this node
@@ -286,7 +286,7 @@ type Delivery struct {
 	// Cache and Owner are lnet's and its upper layer's; a driver clears
 	// neither. Cache survives from one message to the next of a Delivery.
 	Cache any
-	Owner any // see Cache
+	Owner any // lnet's own data of this delivery; see Cache
 	// Driver is the driver's own, to find its connection again in Recv.
 	Driver any
 	// the loop that received it, or nil if that loop cannot be handed over

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// TestTimeout: the time-outs of Lustre's releases.
+// TestTimeout checks the time-outs of several releases of Lustre.
 func TestTimeout(t *testing.T) {
 	for _, tt := range []struct {
 		transaction time.Duration
 		retries     int
 		want        time.Duration
 	}{
-		{150 * time.Second, 2, 49 * time.Second}, // 2.16
-		{50 * time.Second, 2, 16 * time.Second},  // 2.15
+		{150 * time.Second, 2, 49 * time.Second}, // the defaults of Lustre 2.16
+		{50 * time.Second, 2, 16 * time.Second},  // the defaults of Lustre 2.15
 		{50 * time.Second, 0, 49 * time.Second},
 		{2 * time.Second, 5, time.Second},
 		{0, 2, time.Second},

@@ -29,7 +29,7 @@ func TestCapturedIdentities(t *testing.T) {
 				}
 				info, _, err := wire.ParsePingInfo(r.Payload)
 				if err != nil {
-					return // of another kind
+					return // the NID is of another kind, for which this test says nothing
 				}
 				from := r.Header.SrcNID
 				if last := told[from]; info.Sequence < last.Sequence {

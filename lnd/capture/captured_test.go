@@ -64,9 +64,9 @@ func compareCapture(t *testing.T, file string, want object) {
 		}
 	})
 	s.packets, s.ours = packets, ours
-	delete(want, "lst") // it concerns the users of LNet, not LNet
+	delete(want, "lst") // LST is a user of LNet, which this package does not dissect
 	got := s.json()
-	if want["note"] != nil { // a short entry
+	if want["note"] != nil { // this entry of the list is in the short form
 		delete(want, "note")
 		delete(want, "hello_version")
 		got = common(got, want)

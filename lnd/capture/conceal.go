@@ -16,10 +16,10 @@ import (
 // the connection as before; checksums become "none". Bytes that it cannot interpret become
 // zeros as well. The zero value is ready for the beginning of a connection.
 type concealer struct {
-	opening tapHalf // the handshake
+	opening tapHalf // the handshake of this side
 	header  []byte  // of the message in progress, as far as it has come
-	left    uint64  // payload bytes of that message to come
-	out     []byte  // what conceal returned last
+	left    uint64  // payload bytes of the message in progress that are to come
+	out     []byte  // what conceal returned last; the next call reuses it
 }
 
 // conceal returns b, the next bytes of a side, with zeros in place of payload. The result is
@@ -57,7 +57,7 @@ func (c *concealer) take(b []byte) []byte {
 	h := &c.opening.half
 	n := min(len(b), h.concealHeader(c.header)-len(c.header))
 	c.header = append(c.header, b[:n]...)
-	if h.framed() { // ksm_csum, bytes 4 to 7
+	if h.framed() { // clear ksm_csum, bytes 4 to 7
 		first := len(c.header) - n
 		for i := max(4, first); i < min(8, len(c.header)); i++ {
 			b[i-first] = 0
@@ -140,13 +140,13 @@ func concealPacket(p lnd.Packet) []byte {
 	case err != nil || end < begin:
 		clear(b)
 		return b
-	case bth.DestQP == 1: // general services: the connection manager
+	case bth.DestQP == 1: // queue pair 1, general services: the connection manager
 		return b
 	case bth.OpCode.IsKnown():
 		begin = min(bth.OpCode.HeaderSize(), end)
 	}
 	if bth.OpCode.IsWrite() && bth.OpCode.IsFirst() {
-		clear(b[ibta.BTHSize:begin][:12]) // RETH: address and key
+		clear(b[ibta.BTHSize:begin][:12]) // RETH: address, key and length
 	}
 	keep := 0
 	switch payload := b[begin:end]; {

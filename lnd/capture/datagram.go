@@ -34,7 +34,7 @@ func (w *Writer) Datagram(from, to netip.AddrPort, _ bool, pieces [][]byte) {
 type datagramHeader struct {
 	from, to netip.AddrPort
 	tos, ttl uint8
-	id       uint16 // of IPv4
+	id       uint16 // identification field of the IPv4 header
 }
 
 // datagram writes one packet.
@@ -76,7 +76,7 @@ func (r *recorder) serializeUDP(h datagramHeader, pieces [][]byte, size int) err
 	case *layers.IPv6:
 		ip.TrafficClass = h.tos
 	}
-	_ = udp.SetNetworkLayerForChecksum(network) // it is an IP layer
+	_ = udp.SetNetworkLayerForChecksum(network) // network is an IP layer, so this cannot fail
 	options := gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}
 	if err := udp.SerializeTo(r.buf, options); err != nil {
 		return err

@@ -141,7 +141,7 @@ func TestDatagramsHostile(t *testing.T) {
 		name  string
 		group string
 		bend  func(b []byte) []byte
-		want  capture.Kind // 0: no record
+		want  capture.Kind // kind of the record; 0: there is none
 	}{
 		{"not LNet's", "239.76.0.5", func(b []byte) []byte { b[0] ^= 1; return b }, 0},
 		{"to one node", "10.0.0.2", func(b []byte) []byte { return b }, 0},

@@ -29,7 +29,7 @@ var (
 	keepalive = unhex("c0000000 00000000 0000000000000000 0100000000000000")
 )
 
-// join puts pieces together.
+// join returns all pieces as one slice.
 func join(pieces ...[]byte) []byte { return slices.Concat(pieces...) }
 
 // patch returns b with other bytes from an offset on.

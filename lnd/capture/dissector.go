@@ -17,7 +17,7 @@ const AcceptPort = 988
 // Bounds of a Dissector, local policy.
 const (
 	maxFlows         = 16384
-	defaultKeep      = 128 << 10 // more than the largest ping info
+	defaultKeep      = 128 << 10 // bytes kept of a payload: more than the largest ping info
 	reorderTimeout   = 2 * time.Second
 	flushInterval    = time.Second
 	rememberedClosed = 4096
@@ -34,16 +34,16 @@ type Options struct {
 
 // Counts are the packets that a Dissector has seen, by what became of them.
 type Counts struct {
-	Packets   uint64 // all
+	Packets   uint64 // all packets of the capture
 	Other     uint64 // not TCP, or not of our ports, and not RoCE
-	Fragments uint64 // IP fragments, which are not put together
-	Truncated uint64 // captured in part
-	Malformed uint64 // headers that cannot be read, unknown link types
+	Fragments uint64 // IP fragments; they are not put together
+	Truncated uint64 // packets that were captured in part
+	Malformed uint64 // packets with unreadable headers or of unknown link types
 	Stray     uint64 // TCP packets without data or SYN outside of a connection
 	Evicted   uint64 // connections given up because too many were open
 	Broken    uint64 // connections that the assembler could not handle
-	BadICRC   uint64 // packets of RoCE that were damaged
-	Repeated  uint64 // packets of RoCE that were sent again
+	BadICRC   uint64 // packets of RoCE whose ICRC is wrong
+	Repeated  uint64 // packets of RoCE that were sent more than once
 }
 
 // Dissector turns packets into Records: it finds the TCP connections, puts
@@ -61,15 +61,15 @@ type Dissector struct {
 	flows     map[tuple]*flow
 	byAge     *list.List // of *flow, the one that was silent longest in front
 	closed    closedFlows
-	conns     int // connections so far
+	conns     int // number of connections seen so far
 	assembler *reassembly.Assembler
 	roce      *roce
-	reordered bool // a packet has ever come out of order
+	reordered bool // whether a packet has ever come out of order
 	flushed   time.Time
-	ending    []*flow   // finished by both sides, but bytes are missing
-	held      []*Record // what a flush emits, to be sorted
+	ending    []*flow   // flows that both sides finished, but whose bytes are incomplete
+	held      []*Record // records of a flush, which are sorted before they are emitted
 	holding   bool
-	decoding  bool // our own code runs inside the assembler
+	decoding  bool // whether our own code runs inside the assembler
 }
 
 // NewDissector returns a dissector that hands its Records to emit.

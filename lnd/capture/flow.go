@@ -29,21 +29,21 @@ type flow struct {
 	decoder *Decoder
 	key     tuple
 	keys    [2]gopacket.Flow // the keys of the two directions in the assembler
-	first   Side             // of the first packet: the assembler's "client"
+	first   Side             // side that sent the first packet: the assembler's "client"
 	age     *list.Element
 
 	syn    [2]bool
 	isn    [2]uint32
-	next   [2]uint32 // sequence number behind the last byte seen
+	next   [2]uint32 // by side: sequence number behind the last byte seen
 	fin    [2]bool   // FIN was seen, though perhaps not all before it
-	closed [2]bool   // FIN or RST has been processed
+	closed [2]bool   // by side: FIN or RST has been processed
 	seen   time.Time // when the last packet was taken
-	lossy  bool      // a packet has come out of order
+	lossy  bool      // a packet of this flow has come out of order
 	ending bool      // the Dissector passes packets of its own, so that the assembler releases the flow
 	broken bool
 }
 
-// segment handles one TCP packet of our ports.
+// segment handles one TCP packet to or from a port of LNet.
 func (d *Dissector) segment(src, dst netip.AddrPort, tcp *layers.TCP) {
 	key := tupleOf(src, dst)
 	f := d.flows[key]
@@ -84,7 +84,7 @@ func (d *Dissector) segment(src, dst netip.AddrPort, tcp *layers.TCP) {
 	}
 }
 
-// both is true of both sides.
+// both stands for both sides of a connection, by Side.
 var both = [2]bool{true, true}
 
 // open begins a flow at its first packet.
@@ -167,7 +167,7 @@ func (f *flow) reset(side Side) *layers.TCP {
 	binary.BigEndian.PutUint16(header[0:], f.conn.Ends[side].Port())
 	binary.BigEndian.PutUint16(header[2:], f.conn.Ends[side.Other()].Port())
 	var tcp layers.TCP
-	_ = tcp.DecodeFromBytes(header[:], gopacket.NilDecodeFeedback) // it is long enough
+	_ = tcp.DecodeFromBytes(header[:], gopacket.NilDecodeFeedback) // the header is long enough, so this cannot fail
 	return &tcp
 }
 

@@ -10,17 +10,17 @@ type phase uint8
 
 const (
 	phaseSniff   phase = iota // the first bytes seen, perhaps not the first sent
-	phaseOpening              // acceptor request, or the answer to one
+	phaseOpening              // acceptor request, or the hello that answers one
 	phaseHello
 	phaseHeader  // ksock header and LNet header
-	phasePayload // of the message whose header is in buf
+	phasePayload // payload of the message whose header is in buf
 	phaseScan    // looking for the next message
 	phaseJunk    // a broken handshake: nothing more can be understood
 )
 
 const (
 	magicSize = 4
-	// maxJunk bounds what is kept of unknown bytes.
+	// maxJunk bounds how many bytes of a run without meaning are kept.
 	maxJunk = 4096
 	// maxIdle bounds the buffer that a side keeps between two records.
 	maxIdle = 4096
@@ -32,23 +32,23 @@ type half struct {
 	phase phase
 
 	start uint64 // offset of the first byte of the record in progress: of junk, or else of buf
-	next  uint64 // offset of the next byte to come
+	next  uint64 // offset in the stream of the next byte to come
 	buf   []byte // the record in progress: headers and kept payload
 	need  int    // collect until buf has so many bytes, then step
 
-	junk    []byte // the first bytes of a run without meaning
+	junk    []byte // the first bytes of a run of bytes without meaning
 	junkLen uint64
-	cause   error // why junk makes no sense
+	cause   error // why the bytes in junk make no sense
 
-	version   ksock.Version // 0 while unknown
+	version   ksock.Version // version of the ksock protocol; 0 while unknown
 	bigEndian bool
 
 	// The message in progress.
 	ksock   ksock.MsgHeader
 	header  wire.Header
 	invalid error  // the result of Header.Validate
-	left    uint32 // payload bytes to come
-	missing uint32 // payload bytes lost
+	left    uint32 // payload bytes of the message that are still to come
+	missing uint32 // payload bytes of the message that the capture lacks
 	sum     uint32
 }
 

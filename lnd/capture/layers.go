@@ -26,7 +26,7 @@ var (
 	LayerTypePingInfo   = layerType(1994, "LNetPingInfo", readPingInfo)
 )
 
-// Layer is one of the layers above, decoded.
+// Layer is a decoded layer of one of the types above.
 type Layer struct {
 	layers.BaseLayer
 	// Value is a *wire.AcceptorRequest (of a request or its refusal), *ksock.Hello,

@@ -17,8 +17,8 @@ type LinkType uint16
 const (
 	LinkEthernet  LinkType = 1
 	LinkRaw       LinkType = 101 // IPv4 or IPv6
-	LinkLinuxSLL  LinkType = 113 // of "any" interface
-	LinkLinuxSLL2 LinkType = 276 // the same, newer
+	LinkLinuxSLL  LinkType = 113 // packets captured on the pseudo-interface "any"
+	LinkLinuxSLL2 LinkType = 276 // packets of "any" in the newer form of the header
 )
 
 // ErrLinkType means a link type that this package cannot decode.
@@ -28,7 +28,7 @@ var ErrLinkType = errors.New("unknown link type")
 func (l LinkType) Decode(data []byte, p gopacket.PacketBuilder) error {
 	switch {
 	case l == LinkLinuxSLL2:
-		const protocol, size = 0, 20 // offsets
+		const protocol, size = 0, 20 // offset of the protocol field, size of the header
 		if len(data) < size {
 			return fmt.Errorf("SLL2 header of %d bytes", len(data))
 		}

@@ -9,7 +9,7 @@ import (
 func (d *Decoder) header(h *half) {
 	lnet := h.buf
 	if h.framed() {
-		h.ksock, lnet, _ = ksock.ParseMsgHeader(h.buf, h.bigEndian) // complete
+		h.ksock, lnet, _ = ksock.ParseMsgHeader(h.buf, h.bigEndian) // buf holds the complete header, so there is no error
 		if h.ksock.Type == ksock.Noop {
 			d.noop(h)
 			return
@@ -35,7 +35,7 @@ func (d *Decoder) header(h *half) {
 	}
 	h.invalid = h.header.Validate()
 	if h.header.Type > wire.Hello || h.header.PayloadLength > wire.MaxPayload {
-		d.rescan(h, h.invalid) // an invalid header's length is not trusted
+		d.rescan(h, h.invalid) // the length in an invalid header is not trusted
 		return
 	}
 	h.left, h.missing = h.header.PayloadLength, 0
@@ -47,7 +47,7 @@ func (d *Decoder) header(h *half) {
 	}
 }
 
-// noop reports the NOOP in buf.
+// noop reports the NOOP whose header is in buf.
 func (d *Decoder) noop(h *half) {
 	r := d.record(h, Noop)
 	r.Ksock = h.ksock

@@ -45,7 +45,7 @@ func (d *Decoder) opening(h *half) {
 	size, err := wire.AcceptorRequestSize(h.buf)
 	switch {
 	case errors.Is(err, wire.ErrVersion):
-		size = wire.AcceptorV1Size // what an acceptor reads before it refuses
+		size = wire.AcceptorV1Size // size that an acceptor reads before it refuses a request
 	case err != nil && h.side == Acceptor:
 		h.phase = phaseHello
 		d.hello(h)
@@ -110,7 +110,7 @@ func (d *Decoder) hello(h *half) {
 	d.conn.Version = hello.Version
 	d.conn.NIDs[h.side] = hello.SrcNID
 	d.emit(r)
-	if err != nil { // an address list of impossible length
+	if err != nil { // the length of the address list is impossible
 		h.start = h.next
 		h.buf = h.buf[:0]
 		d.reject(h, err)

@@ -9,14 +9,14 @@ import (
 // Understood is a decoded payload of a protocol above LNet. As JSON it is an object.
 type Understood interface {
 	Summary() string   // in some words, for the end of a line
-	Details() []string // all fields, a line each
+	Details() []string // all fields of the payload, one line each
 }
 
 // PortalDissector decodes the payload of PUTs to a portal. Read must accept any bytes.
 // With an error it returns nil, or what it could decode. It keeps no reference to
 // payload.
 type PortalDissector struct {
-	Protocol string                                                    // its name, as lnetdump prints it
+	Protocol string                                                    // name of the protocol, as lnetdump prints it
 	Read     func(put wire.PutCmd, payload []byte) (Understood, error) // decodes the payload of a PUT
 }
 
@@ -30,8 +30,8 @@ var ErrPartOfPayload = errors.New("only part of the payload is there")
 
 // Payload is what a dissector made of a message.
 type Payload struct {
-	Protocol string     // name of the dissector's protocol
-	Is       Understood // nil if nothing of it was understood
+	Protocol string     // name of the protocol, from its PortalDissector
+	Is       Understood // the decoded payload; nil if nothing was understood
 	Err      error      // why the rest, or all of it, was not understood
 }
 

@@ -12,7 +12,7 @@ import (
 // Packet is one packet of a capture.
 type Packet struct {
 	Time   time.Time // when it was captured
-	Link   LinkType  // what Data begins with
+	Link   LinkType  // type of the link-layer header that Data begins with
 	Data   []byte    // valid until the next call of Next
 	Length int       // bytes on the wire; more than len(Data) if cut
 }
@@ -38,7 +38,7 @@ var (
 // ErrDamaged.
 type DamageError struct {
 	Offset int64 // of the record or block at fault, bytes from the beginning
-	Err    error // what is wrong there
+	Err    error // what is wrong at this offset
 }
 
 func (e *DamageError) Error() string {
@@ -53,15 +53,15 @@ func (e *DamageError) Unwrap() []error { return []error{ErrDamaged, e.Err} }
 // whatever a file claims, and knows link types above 255.
 type Reader struct {
 	r      *bufio.Reader
-	offset int64 // of the next byte
-	begin  int64 // of the record or block in progress
+	offset int64 // offset in the file of the next byte
+	begin  int64 // offset of the record or block in progress
 	next   func() (Packet, error)
 	order  binary.ByteOrder
 	buf    []byte
 
-	link       LinkType // pcap
+	link       LinkType // link type of the whole file, if it is pcap
 	nanosecond bool
-	interfaces []ngInterface // pcapng, of the present section
+	interfaces []ngInterface // interfaces of the present section, if the file is pcapng
 }
 
 // NewReader reads the beginning of a capture. The error is ErrNotCapture, a
@@ -127,7 +127,7 @@ func (r *Reader) fileHeader() error {
 	if err != nil {
 		return r.fault(err)
 	}
-	r.link = LinkType(r.order.Uint32(b[20:])) // the upper half says other things
+	r.link = LinkType(r.order.Uint32(b[20:])) // the upper 16 bits do not belong to the link type
 	return nil
 }
 

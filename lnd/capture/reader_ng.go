@@ -13,7 +13,7 @@ import (
 const (
 	ngSection              = 0x0A0D0D0A
 	ngInterfaceDescription = 1
-	ngPacket               = 2 // obsolete
+	ngPacket               = 2 // obsolete Packet Block
 	ngSimple               = 3
 	ngEnhanced             = 6
 )
@@ -22,8 +22,8 @@ const (
 type ngInterface struct {
 	link   LinkType
 	snap   uint32
-	perSec uint64 // units of time stamps
-	offset int64  // seconds to add
+	perSec uint64 // units of the time stamps per second
+	offset int64  // seconds to add to the time stamps
 }
 
 // nextBlock reads blocks of pcapng up to the next packet.
@@ -169,7 +169,7 @@ func (r *Reader) enhanced(typ uint32, b []byte) (Packet, error) {
 	}
 	index := r.order.Uint32(b)
 	if typ == ngPacket {
-		index = uint32(r.order.Uint16(b)) // followed by a drop count
+		index = uint32(r.order.Uint16(b)) // in this block the index has 16 bits; a drop count follows
 	}
 	if int64(index) >= int64(len(r.interfaces)) {
 		return Packet{}, fmt.Errorf("packet of interface %d, which is not described", index)
@@ -181,7 +181,7 @@ func (r *Reader) enhanced(typ uint32, b []byte) (Packet, error) {
 		return Packet{}, fmt.Errorf("packet of %d bytes in a block of %d", captured, len(b)+12)
 	}
 	high, low := bits.Mul64(units%i.perSec, 1e9)
-	ns, _ := bits.Div64(high, low, i.perSec) // high < perSec
+	ns, _ := bits.Div64(high, low, i.perSec) // does not overflow: high < perSec
 	at := time.Unix(int64(units/i.perSec)+i.offset, int64(ns)).UTC()
 	return Packet{Time: at, Link: i.link, Data: b[20 : 20+captured], Length: int(length)}, nil
 }

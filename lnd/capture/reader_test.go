@@ -19,10 +19,10 @@ import (
 // pcapFile builds a pcap file with one packet of 4 bytes.
 func pcapFile(o binary.AppendByteOrder, magic uint32) []byte {
 	b := o.AppendUint32(nil, magic)
-	b = o.AppendUint32(b, 0x00040002) // version; not looked at
+	b = o.AppendUint32(b, 0x00040002) // major and minor version; the Reader ignores them
 	b = append(b, make([]byte, 8)...)
 	b = o.AppendUint32(b, 65535)
-	b = o.AppendUint32(b, 1) // Ethernet
+	b = o.AppendUint32(b, 1) // link type: Ethernet
 	b = o.AppendUint32(b, 1000)
 	b = o.AppendUint32(b, 7)
 	b = o.AppendUint32(b, 4)
@@ -106,7 +106,7 @@ func TestReaderFormats(t *testing.T) {
 func TestReaderDamaged(t *testing.T) {
 	little := binary.LittleEndian
 	pcap, ng := pcapFile(little, 0xa1b2c3d4), ngFile(little)
-	const ngPacket = 28 + 20 + 24 // offset of the packet block
+	const ngPacket = 28 + 20 + 24 // offset of the packet block in the file
 	tests := []struct {
 		name    string
 		file    []byte

@@ -27,12 +27,12 @@ func (s Side) Other() Side { return 1 - s }
 // is the side that sent the CM message REQ or, where that is missing, the first packet.
 // Two connections that use the same ports one after the other are two Conns.
 type Conn struct {
-	ID         int               // counts from 1 in the order of appearance
-	Ends       [2]netip.AddrPort // addresses and ports, by Side
-	FirstFrame uint64            // number of its first packet
-	MidStream  bool              // its beginning is not in the capture
-	Version    ksock.Version     // of the last HELLO, 0 before
-	NIDs       [2]nid.NID        // what each side calls itself
+	ID         int               // number of the connection, counted from 1 in order of appearance
+	Ends       [2]netip.AddrPort // IP address and port of each side, by Side
+	FirstFrame uint64            // number of the connection's first packet in the capture
+	MidStream  bool              // the connection's beginning is not in the capture
+	Version    ksock.Version     // version in the last HELLO; 0 before the first one
+	NIDs       [2]nid.NID        // NIDs that the sides give themselves, by Side
 	RoCE       bool              // no TCP connection, but one of two queue pairs
 	QPs        [2]uint32         // RoCE: the numbers of the queue pairs, 0 if not known
 }
@@ -49,15 +49,15 @@ type Kind uint8
 // The kinds of records. Request to Message are messages on the wire, Unknown are bytes
 // without meaning, the others are about the connection.
 const (
-	Opened    Kind = iota + 1 // the first packet of a connection
+	Opened    Kind = iota + 1 // the first packet of a connection was captured
 	Request                   // an acceptor request
 	Refusal                   // the acceptor's answer to a request it cannot grant
 	Hello                     // a HELLO of any version
-	Noop                      // a ksock header without message
+	Noop                      // a ksock header without an LNet message
 	Message                   // an LNet message
-	Unknown                   // Length bytes that mean nothing; Err says why
-	Lost                      // Length bytes are missing from the capture
-	MidStream                 // the beginning of the connection is missing
+	Unknown                   // Record.Length bytes that mean nothing; Record.Err says why
+	Lost                      // Record.Length bytes are missing from the capture
+	MidStream                 // the beginning of the connection is missing from the capture
 	Closed                    // the connection ended; Err is nil after FIN or DREP
 
 	// The kinds of RoCE alone. The record of a message follows the RocePacket that completes
@@ -82,11 +82,11 @@ var (
 // ChecksumState is the outcome of checking a message's checksum.
 type ChecksumState uint8
 
-// The outcomes.
+// Outcomes of the check of a checksum.
 const (
-	ChecksumNone      ChecksumState = iota // the sender sent none
+	ChecksumNone      ChecksumState = iota // the sender sent no checksum
 	ChecksumGood                           // the checksum is correct
-	ChecksumBad                            // the checksum is wrong, on a v2 connection
+	ChecksumBad                            // the checksum is wrong, and the connection is a v2 one
 	ChecksumUnchecked                      // not checked: bytes are missing, or the connection is not v2
 )
 
@@ -96,23 +96,23 @@ type Record struct {
 	Kind Kind // says which of the other fields are set
 	Stamp
 	Conn *Conn // the connection that the record is about
-	From Side  // the side that sent it
+	From Side  // the side that sent the bytes
 
 	Offset uint64 // of the first byte in the stream of its side
-	Length uint64 // bytes in the stream
+	Length uint64 // number of bytes that the record takes in the stream
 	Raw    []byte // the bytes as far as they were kept and not lost
 	Err    error  // what is wrong with it, nil if nothing is
 
-	Request wire.AcceptorRequest // Request and Refusal
-	Hello   ksock.Hello          // Hello
+	Request wire.AcceptorRequest // set for the kinds Request and Refusal
+	Hello   ksock.Hello          // set for the kind Hello
 	Framed  bool                 // Message: a ksock header precedes it (v2 to v4)
-	Ksock   ksock.MsgHeader      // Noop, and Message if Framed
-	Large   bool                 // Message: the header has the 96-byte form (v4)
-	Header  wire.Header          // Message
-	Payload []byte               // Message: as much of it as was kept
+	Ksock   ksock.MsgHeader      // set for the kind Noop, and for Message if Framed
+	Large   bool                 // for the kind Message: the header has the 96-byte form (v4)
+	Header  wire.Header          // set for the kind Message
+	Payload []byte               // set for the kind Message: the part of the payload that was kept
 	Missing uint32               // Message: payload bytes that are lost or cut off
 
-	Checksum ChecksumState // Noop, Message and Exchange
+	Checksum ChecksumState // set for the kinds Noop, Message and Exchange
 
 	RoCE *RoCE // further fields of RoCE; nil over TCP
 
@@ -197,7 +197,7 @@ func (r *Record) AppendBinary(b []byte) ([]byte, error) {
 			return r.appendDatagram(b)
 		}
 		if r.Framed {
-			b, _ = r.Ksock.AppendBinary(b) // the error is always nil
+			b, _ = r.Ksock.AppendBinary(b) // AppendBinary of this type never returns an error
 		}
 		if r.Large {
 			b, err = r.Header.AppendLarge(b)

@@ -19,14 +19,14 @@ const maxSegment = 32 << 10
 // recorder writes connections as packets. Its Writer's mutex guards it.
 type recorder struct {
 	ng    *pcapgo.NgWriter
-	err   error // the first; nothing is written after it
+	err   error // the first error; nothing is written after it
 	flows map[*tapFlow]*recorded
 
 	headersOnly bool // payload is replaced by zeros, see concealer
 
 	// room asks whether a packet may be written; nil always says yes.
 	room    func(size int) bool
-	written func() // a packet was written
+	written func() // called after each packet that was written
 	packets uint64
 	dropped uint64
 
@@ -35,10 +35,10 @@ type recorder struct {
 
 // recorded is a connection as one recorder shows it.
 type recorded struct {
-	seq    [2]uint32 // of the next byte
+	seq    [2]uint32 // by side: TCP sequence number of the next byte
 	synced [2]bool   // nothing was left out, or a message was found since
 
-	concealed [2]concealer // with headersOnly
+	concealed [2]concealer // by side: removes payload if headersOnly is set
 }
 
 // newRecorder writes the beginning of a capture to out.
@@ -64,7 +64,7 @@ func newRecorder(out io.Writer) (*recorder, error) {
 // announce shows the beginning of a connection: the TCP handshake, and the part of LNet's
 // handshake that has been sent so far. The mutex of f is held unless f is new.
 func (r *recorder) announce(f *tapFlow, at time.Time) {
-	const spread = 1_000_003 // consecutive connections have distinct numbers
+	const spread = 1_000_003 // distance between the first sequence numbers of consecutive connections
 	isn := uint32(f.id) * spread
 	c := &recorded{seq: [2]uint32{isn, ^isn}}
 	r.flows[f] = c
@@ -82,7 +82,7 @@ func (r *recorder) announce(f *tapFlow, at time.Time) {
 func (r *recorder) data(f *tapFlow, side Side, b []byte, at time.Time) {
 	c := r.flows[f]
 	if c == nil {
-		return // it has not been announced yet
+		return // the connection has not been announced in this capture yet
 	}
 	if !c.synced[side] {
 		if !f.halves[side].beginsMessage(b) {
@@ -123,7 +123,7 @@ func (r *recorder) finish(at time.Time) {
 			LastUpdate: at, PacketsReceived: r.packets + r.dropped, PacketsDropped: r.dropped,
 		})
 	}
-	_ = r.flush() // r.err keeps the error
+	_ = r.flush() // r.err keeps the error of flush
 }
 
 func (r *recorder) flush() error {
@@ -133,7 +133,7 @@ func (r *recorder) flush() error {
 	return r.err
 }
 
-// The flags of TCP.
+// Flags in the TCP header.
 const (
 	tcpFIN = 1 << iota
 	tcpSYN
@@ -169,7 +169,7 @@ func (r *recorder) packet(f *tapFlow, c *recorded, side Side, flags uint8, b []b
 	r.write(at)
 }
 
-// write writes the packet in buf.
+// write writes the packet that is in r.buf.
 func (r *recorder) write(at time.Time) {
 	data := r.buf.Bytes()
 	info := gopacket.CaptureInfo{Timestamp: at, CaptureLength: len(data), Length: len(data)}
@@ -182,11 +182,11 @@ func (r *recorder) write(at time.Time) {
 	}
 }
 
-// serialize puts the packet into buf.
+// serialize puts the packet into r.buf.
 func (r *recorder) serialize(src, dst netip.AddrPort, tcp *layers.TCP, b []byte) error {
 	tcp.SrcPort, tcp.DstPort = layers.TCPPort(src.Port()), layers.TCPPort(dst.Port())
 	ip, network := ipLayer(src.Addr(), dst.Addr(), layers.IPProtocolTCP, 64)
-	_ = tcp.SetNetworkLayerForChecksum(network) // it is an IP layer
+	_ = tcp.SetNetworkLayerForChecksum(network) // network is an IP layer, so this cannot fail
 	options := gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}
 	return gopacket.SerializeLayers(r.buf, options, ip, tcp, gopacket.Payload(b))
 }

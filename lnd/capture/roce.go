@@ -26,10 +26,10 @@ type RoCE struct {
 	// Msg is the message of o2iblnd: of a Message and Exchange, and of the CM
 	// messages REQ and REP if HasMsg.
 	Msg    kib.Msg
-	HasMsg bool // Msg is set
+	HasMsg bool // whether Msg is set
 	// Reject is why o2iblnd refuses, in a CM REJ if HasReject.
 	Reject    kib.Reject
-	HasReject bool // Reject is set
+	HasReject bool // whether Reject is set
 	// Transfer is what an Exchange is about, nil if its beginning is not in the
 	// capture.
 	Transfer *Transfer
@@ -40,13 +40,13 @@ type RoCE struct {
 type CM struct {
 	MAD  ibta.MAD  // header of the message
 	REQ  ibta.REQ  // request for a connection
-	IP   ibta.IPCM // of a REQ
-	REP  ibta.REP  // reply
-	REJ  ibta.REJ  // refusal
-	MRA  ibta.MRA  // "received, answer follows"
+	IP   ibta.IPCM // IP addresses and ports in the private data of a REQ
+	REP  ibta.REP  // reply to the request
+	REJ  ibta.REJ  // rejection of the request
+	MRA  ibta.MRA  // message receipt acknowledgement: "received, the answer follows later"
 	RTU  ibta.RTU  // ready to use
 	DREQ ibta.DREQ // request to disconnect
-	DREP ibta.DREP // reply to it
+	DREP ibta.DREP // reply to the DREQ
 }
 
 // ids returns the comm ids of the sender and of the receiver, 0 for none.
@@ -91,15 +91,15 @@ func (c *CM) AppendTo(b []byte) []byte {
 // Transfer is the payload of a message that goes by RDMA WRITE: from a PUT_REQ
 // or GET_REQ to its DONE or NAK.
 type Transfer struct {
-	Request kib.MsgType // PUT_REQ or GET_REQ
+	Request kib.MsgType // type of the request: PUT_REQ or GET_REQ
 	From    Side        // the side that sent the request
-	Header  wire.Header // of the message
-	Writes  int         // RDMA WRITEs so far
-	Bytes   uint64      // that they moved
+	Header  wire.Header // LNet header of the message that is transferred
+	Writes  int         // number of RDMA WRITEs so far
+	Bytes   uint64      // bytes that the RDMA WRITEs moved so far
 	Payload []byte      // their data from the beginning, as far as the decoder keeps it
 
 	cookie    uint64 // the cookie by which its DONE will name it
-	requested uint64 // cookie of the request
+	requested uint64 // cookie in the request
 	key       uint32
 	frags     []kib.Frag
 }

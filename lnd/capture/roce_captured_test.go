@@ -23,7 +23,7 @@ import (
 func TestRoCECaptured(t *testing.T) {
 	for _, dir := range captureDirs {
 		if strings.HasSuffix(dir.path, "captures2") {
-			continue // of TCP alone
+			continue // this capture holds TCP alone
 		}
 		t.Run(dir.name, func(t *testing.T) {
 			files, err := filepath.Glob(filepath.Join(dir.path, "o2ib-*.pcap"))
@@ -56,7 +56,7 @@ func compareRoCE(t *testing.T, file string, want object) {
 			t.Errorf("frame %d: kind %d, %v", r.Frame, r.Kind, r.Err)
 		}
 	})
-	delete(want, "lst") // it concerns the users of LNet
+	delete(want, "lst") // LST is a user of LNet, which this package does not dissect
 	if diff := cmp.Diff(want, s.json(frames, ours)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -127,7 +127,7 @@ func (s *roceSummary) cmMessage(r *capture.Record) {
 	s.cm[c.MAD.Attribute.String()]++
 	switch c.MAD.Attribute {
 	case ibta.AttrREQ:
-		s.kib["CONNREQ"]++ // those with an unknown version too
+		s.kib["CONNREQ"]++ // counts also CONNREQs with an unknown version
 	case ibta.AttrREP:
 		s.kib[r.RoCE.Msg.Type.String()]++
 	case ibta.AttrREJ:

@@ -57,7 +57,7 @@ func parseCM(b []byte) (m CM, err error) {
 	if m.MAD, body, err = ibta.ParseMAD(b); err != nil {
 		return m, err
 	}
-	switch m.MAD.Attribute { // the body is long enough
+	switch m.MAD.Attribute { // the MAD has a fixed size, so each body is long enough
 	case ibta.AttrREQ:
 		m.REQ, _ = ibta.ParseREQ(body)
 	case ibta.AttrREP:
@@ -135,7 +135,7 @@ func (r *roce) learn(c *roceConn, side Side, f *roceFrame, m *CM) {
 	}
 	end := qpEnd{f.dst, f.src, qp}
 	if c.qps[side] == end {
-		return // a repeated message
+		return // this message repeats an earlier one
 	}
 	r.name(c, side, end)
 	if fl := c.flows[side.Other()]; !fl.known {

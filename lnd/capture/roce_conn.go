@@ -17,11 +17,11 @@ type roceConn struct {
 	Conn
 	r      *roce
 	age    *list.Element
-	flows  [2]*roceFlow // by the sending side
+	flows  [2]*roceFlow // flow of packets of each side, by sending side
 	qps    [2]qpEnd     // the queue pair at which each side receives; zero: not known
-	ids    [2]commEnd   // the communication id of each side
-	closed bool         // Closed has been emitted
-	moving []*Transfer  // transfers that are not done, the oldest first
+	ids    [2]commEnd   // communication id and queue pair of each side
+	closed bool         // the record Closed has been emitted
+	moving []*Transfer  // transfers that are not complete, the oldest first
 }
 
 // find returns the connection of a packet and the side that sent it. A new one
@@ -95,7 +95,7 @@ func (r *roce) identify(c *roceConn, side Side, id commEnd) {
 	c.ids[side], r.byID[id] = id, c
 }
 
-// end reports that a connection is over.
+// end emits the record that a connection is over.
 func (r *roce) end(c *roceConn, cause error) {
 	if !c.closed {
 		c.closed = true

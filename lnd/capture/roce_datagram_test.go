@@ -120,7 +120,7 @@ func TestRoceDatagramHostile(t *testing.T) {
 		to   string
 		qp   ibta.QPN
 		bend func(b []byte) []byte
-		want capture.Kind // 0: the packet alone
+		want capture.Kind // expected kind; 0: only the record of the packet
 	}{
 		{"of others", "239.76.0.5", ibta.MulticastQPN, func(b []byte) []byte { b[0] ^= 1; return b }, 0},
 		{"empty", "239.76.0.5", ibta.MulticastQPN, func([]byte) []byte { return nil }, 0},

@@ -30,7 +30,7 @@ type roce struct {
 	conns *list.List // of *roceConn, the one that was silent longest in front
 	byQP  map[qpEnd]*roceConn
 	byID  map[commEnd]*roceConn
-	bulk  int // payload kept of unfinished transfers
+	bulk  int // payload bytes kept for all unfinished transfers
 	rec   Record
 	extra RoCE
 }
@@ -57,8 +57,8 @@ func newRoce(d *Dissector) *roce {
 type roceFrame struct {
 	src, dst netip.Addr
 	ibta.Packet
-	raw []byte // BTH to ICRC
-	cut int    // bytes of raw that were not captured
+	raw []byte // bytes of the packet from BTH to ICRC
+	cut int    // bytes at the end of raw that were not captured
 	gap int    // bytes of the payload that were not captured
 	err error
 	at  Stamp
@@ -148,7 +148,7 @@ func (r *roce) frame(f *roceFrame) {
 	}
 }
 
-// emitPacket reports a packet as such.
+// emitPacket emits the record of one RoCE packet.
 func (r *roce) emitPacket(c *roceConn, side Side, f *roceFrame) {
 	rec := r.record(c, side, RocePacket, f)
 	rec.Raw, rec.Length, rec.Err = f.raw, uint64(len(f.raw)+f.cut), f.err
@@ -170,7 +170,7 @@ func (r *roce) note(c *roceConn, side Side, kind Kind, n uint64, err error) {
 	r.d.deliver(&Record{Kind: kind, Stamp: r.d.at, Conn: &c.Conn, From: side, Length: n, Err: err, RoCE: &RoCE{}})
 }
 
-// close reports what is unfinished.
+// close reports all connections and transfers that are unfinished.
 func (r *roce) close() {
 	for e := r.conns.Front(); e != nil; e = e.Next() {
 		c := e.Value.(*roceConn)

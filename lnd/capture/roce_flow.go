@@ -17,14 +17,14 @@ type roceFlow struct {
 	c    *roceConn
 	side Side
 
-	known bool // next is known
+	known bool // whether next has a value
 	next  ibta.PSN
-	ahead []roceFrame // sorted, each behind next
+	ahead []roceFrame // packets that came early, in order of their PSN
 
-	recent [64]ibta.PSN // PSNs of packets that asked for an acknowledgement
+	recent [64]ibta.PSN // PSNs of the last packets that asked for an acknowledgement
 	count  int
 
-	buf     []byte // the SEND in progress
+	buf     []byte // the bytes so far of a SEND of several packets
 	sending bool
 	broken  error // why the SEND in progress cannot be completed, or nil
 	write   *Transfer
@@ -144,7 +144,7 @@ func (fl *roceFlow) take(f *roceFrame) {
 		fl.sending = true
 	}
 	if !fl.sending {
-		return // its beginning is not in the capture
+		return // the first packet of this message is not in the capture
 	}
 	if f.gap > 0 {
 		fl.broken = ErrCut

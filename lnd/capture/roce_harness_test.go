@@ -20,7 +20,7 @@ type roceEnd struct {
 	addr netip.Addr
 	qp   ibta.QPN
 	nid  nid.NID
-	psn  ibta.PSN // of its next request
+	psn  ibta.PSN // PSN of the next request that this end sends
 }
 
 // roceWire makes the packets of a connection between two ends.
@@ -32,7 +32,7 @@ type roceWire struct {
 
 func newRoceWire(t testing.TB) *roceWire {
 	return &roceWire{t: t, ends: [2]*roceEnd{
-		{netip.MustParseAddr("10.0.0.1"), 0x11, nid.MustParse("10.0.0.1@o2ib"), 0xFFFFFE}, // it wraps soon
+		{netip.MustParseAddr("10.0.0.1"), 0x11, nid.MustParse("10.0.0.1@o2ib"), 0xFFFFFE}, // the PSN wraps to 0 soon
 		{netip.MustParseAddr("10.0.0.2"), 0x22, nid.MustParse("10.0.0.2@o2ib"), 0x200},
 	}}
 }

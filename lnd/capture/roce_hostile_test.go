@@ -58,21 +58,21 @@ func TestRoCEStrange(t *testing.T) {
 		w.packet(0, ibta.Packet{BTH: ibta.BTH{OpCode: op, PSN: w.ends[0].psn}, Payload: []byte(b)})
 		w.ends[0].psn = w.ends[0].psn.Add(1)
 	}
-	send(ibta.SendOnly, "hello")                    // no message
-	send(ibta.SendFirst, strings.Repeat("x", 256))  // no end
-	send(ibta.SendOnly, "")                         // empty
-	send(ibta.SendFirst, strings.Repeat("x", 4096)) // too long
+	send(ibta.SendOnly, "hello")                    // the bytes are no message of o2iblnd
+	send(ibta.SendFirst, strings.Repeat("x", 256))  // a first packet without a last one
+	send(ibta.SendOnly, "")                         // an empty message
+	send(ibta.SendFirst, strings.Repeat("x", 4096)) // a message that is too long
 	send(ibta.SendLast, strings.Repeat("x", 4096))  //
-	send(ibta.SendMiddle, "x")                      // no beginning
-	send(ibta.WriteOnly, "x")                       // to nowhere
-	send(ibta.WriteLast, "x")                       // no beginning
-	send(0x0C, "")                                  // RDMA READ
-	w.message(0, immediate("still"), 256)           // still
+	send(ibta.SendMiddle, "x")                      // a middle packet without a first one
+	send(ibta.WriteOnly, "x")                       // an RDMA WRITE to an unknown address
+	send(ibta.WriteLast, "x")                       // a last packet without a first one
+	send(0x0C, "")                                  // opcode of an RDMA READ request
+	w.message(0, immediate("still"), 256)           // valid messages are still understood
 	mad := ibta.Packet{BTH: ibta.BTH{OpCode: ibta.UDSendOnly, DestQP: ibta.GSI}, Payload: make([]byte, ibta.MADSize)}
 	w.packet(0, mad)
 	mad.Payload = mad.Payload[:100]
 	w.packet(0, mad)
-	w.list = append(w.list, capture.Packet{Link: capture.LinkRaw, Data: w.list[0].Data[:28]}) // no packet at all
+	w.list = append(w.list, capture.Packet{Link: capture.LinkRaw, Data: w.list[0].Data[:28]}) // an IPv4 packet that ends after the UDP header
 	w.list[len(w.list)-1].Data = bytes.Clone(w.list[len(w.list)-1].Data)
 	w.list[len(w.list)-1].Data[25] = 8
 	counts := wantRoCE(t, w.list, `
@@ -144,7 +144,7 @@ func TestRoCEReused(t *testing.T) {
 		} {
 			p := ibta.Packet{BTH: ibta.BTH{OpCode: ibta.UDSendOnly, DestQP: ibta.GSI}, Payload: body}
 			w.packet(side, p)
-			w.packet(side, p) // sent again
+			w.packet(side, p) // the peer sends the same packet again
 		}
 	}
 	connect(7)
@@ -174,7 +174,7 @@ func FuzzRoCE(f *testing.F) {
 		for _, p := range packets {
 			roce := p.Data[headers : len(p.Data)-ibta.ICRCSize]
 			n := len(roce)
-			if p.Data[headers-13]&1 != 0 { // the last byte of the destination
+			if p.Data[headers-13]&1 != 0 { // the last byte of the destination's IPv4 address
 				n |= 1 << 15
 			}
 			b = append(append(b, byte(n>>8), byte(n)), roce...)

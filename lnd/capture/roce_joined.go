@@ -15,8 +15,8 @@ import (
 // of the first datagram, with the length of all.
 type joined struct {
 	path ibta.Path
-	id   uint16 // identification of the first
-	size int    // of each
+	id   uint16 // IPv4 identification of the first of the joined packets
+	size int    // payload bytes of each packet but the last
 }
 
 // largestPacket is the longest packet of RoCE in bytes, with its ICRC.

@@ -61,11 +61,11 @@ func TestRoCEJoined(t *testing.T) {
 		for i, a := range addrs {
 			w.ends[i].addr = netip.MustParseAddr(a)
 		}
-		long := strings.Repeat("long ", 200) // of which records keep the beginning
-		w.message(0, immediate(long), 256)   // FIRST, MIDDLE and LAST
+		long := strings.Repeat("long ", 200) // longer than what records keep of a payload
+		w.message(0, immediate(long), 256)   // three packets: FIRST, MIDDLE and LAST
 		w.join(0, len(w.list))
 		at := len(w.list)
-		w.message(0, immediate("and an answer"), 1024) // ONLY, and what it acknowledges
+		w.message(0, immediate("and an answer"), 1024) // one packet: ONLY, and the ACK for it
 		w.answer(0, w.ends[1].psn, 0)
 		w.join(at, at+2)
 		at = len(w.list)

@@ -86,7 +86,7 @@ func (t *Transfer) describe(d *kib.Desc) {
 	}
 }
 
-// begin remembers a transfer.
+// begin remembers t until the transfer is complete.
 func (c *roceConn) begin(t *Transfer) {
 	if len(c.moving) >= maxTransfers {
 		c.forgetTransfer(c.moving[0])

@@ -212,7 +212,7 @@ func TestRoCETransferDamaged(t *testing.T) {
 	w.answer(1, w.ends[0].psn.Add(-1), ibta.AckUnlimited)
 	for i, p := range w.list {
 		if roce, err := ibta.ParsePacket(p.Data[28:]); err == nil && roce.OpCode == ibta.WriteMiddle {
-			w.list = slices.Delete(w.list, i, i+1) // 256 of the first 600 bytes
+			w.list = slices.Delete(w.list, i, i+1) // one of the three packets is missing: 256 of 600 bytes
 			break
 		}
 	}

@@ -122,7 +122,7 @@ func (h *half) plausibleNoop(b []byte) bool {
 // plausibleBare tells whether b begins with the bare LNet header of v1. It has
 // no magic, so only the process ids of kernels are believed.
 func plausibleBare(b []byte) (v ksock.Version, more bool) {
-	const pids = 16 // offset
+	const pids = 16 // offset of the pid fields in the header
 	switch {
 	case len(b) >= pids+8 && binary.LittleEndian.Uint64(b[pids:]) != uint64(nid.LustrePID)<<32|uint64(nid.LustrePID):
 		return 0, false

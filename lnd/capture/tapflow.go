@@ -23,7 +23,7 @@ type tapFlow struct {
 
 	halves [2]tapHalf
 
-	mu    sync.Mutex // guards what is below, and parts of halves
+	mu    sync.Mutex // guards the fields below, and parts of both halves
 	ended bool
 }
 
@@ -31,21 +31,21 @@ type tapFlow struct {
 // so that no lock is needed while nothing records the connection.
 type tapHalf struct {
 	bytes atomic.Uint64
-	over  atomic.Bool // the handshake: state is not handshakeOpen
+	over  atomic.Bool // whether the handshake is over: state is not handshakeOpen
 
-	// tapFlow.mu guards what is below.
-	head  []byte // its handshake, while it lasts and after
+	// Guarded by tapFlow.mu:
+	head  []byte // bytes of this side's handshake, kept after its end
 	state handshake
-	half  half // knows how messages of this side begin
+	half  half // the parser that finds where messages of this side begin
 }
 
 // handshake is the state of the handshake of one side.
 type handshake uint8
 
 const (
-	handshakeOpen handshake = iota // all bytes so far are in head
-	handshakeDone                  // head is the whole handshake
-	handshakeBad                   // head is empty
+	handshakeOpen handshake = iota // the handshake goes on; head has all bytes so far
+	handshakeDone                  // the handshake is complete, and head has all of it
+	handshakeBad                   // the bytes were no valid handshake; head is empty
 )
 
 var _ lnd.Flow = (*tapFlow)(nil)
@@ -133,7 +133,7 @@ func (h *tapHalf) track(side Side, b []byte) {
 func (h *tapHalf) learn(side Side) {
 	hello := h.head
 	if side == Initiator {
-		n, _ := wire.AcceptorRequestSize(hello) // it is complete
+		n, _ := wire.AcceptorRequestSize(hello) // the request is complete, so there is no error
 		hello = hello[n:]
 	}
 	p, _ := ksock.ParsePrefix(hello)

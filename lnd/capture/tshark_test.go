@@ -13,7 +13,7 @@ import (
 func TestTshark(t *testing.T) {
 	for _, dir := range captureDirs {
 		if testing.Short() && dir.name != "testdata" {
-			continue // takes seconds
+			continue // tshark takes seconds for this capture
 		}
 		files, _ := filepath.Glob(filepath.Join(dir.path, "tcp-*.pcap"))
 		for _, file := range effort.Some(8, files) {

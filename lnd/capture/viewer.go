@@ -19,7 +19,7 @@ type viewer struct {
 
 func newViewer() *viewer {
 	v := &viewer{wake: make(chan struct{}, 1)}
-	v.recorder, _ = newRecorder(&v.pending) // memory does not fail
+	v.recorder, _ = newRecorder(&v.pending) // writing to memory does not fail
 	v.room = func(size int) bool { return v.pending.Len()+size+64<<10 <= maxPending }
 	v.written = v.signal
 	v.signal()
@@ -33,10 +33,10 @@ func (v *viewer) signal() {
 	}
 }
 
-// drain writes what is pending to out.
+// drain writes the bytes in v.pending to out.
 func (v *viewer) drain(w *Writer, out io.Writer) error {
 	w.mu.Lock()
-	_ = v.flush() // memory does not fail
+	_ = v.flush() // writing to memory does not fail
 	full := v.pending.Bytes()
 	v.pending = *bytes.NewBuffer(v.spare[:0])
 	w.mu.Unlock()

@@ -50,7 +50,7 @@ func viewFrom(t *testing.T, list []run, n, cut int) {
 	flows := taps(w, n, true)
 	play(flows, list[:cut], capture.Initiator)
 	v := view(t, w)
-	if _, err := io.ReadFull(v, make([]byte, 1)); err != nil { // it is attached
+	if _, err := io.ReadFull(v, make([]byte, 1)); err != nil { // a first byte shows that the viewer is attached
 		t.Fatal(err)
 	}
 	play(flows, list[cut:], capture.Initiator)

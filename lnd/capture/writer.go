@@ -23,17 +23,17 @@ import (
 // without a lock.
 type Writer struct {
 	now    func() time.Time
-	sinks  atomic.Int32 // number of recorders
+	sinks  atomic.Int32 // number of recorders that are open
 	done   chan struct{}
 	closed atomic.Bool
 
 	// mu guards what is below. It is taken after the mutex of a tapFlow.
 	mu        sync.Mutex
 	file      *recorder
-	recorders []*recorder // file and viewers
+	recorders []*recorder // the recorder of the file and those of the viewers
 	flows     map[tuple]*tapFlow
-	begun     uint64 // flows so far
-	dropped   uint64 // packets that viewers were too slow for
+	begun     uint64 // number of flows begun so far
+	dropped   uint64 // packets dropped because viewers read too slowly
 }
 
 // maxViewers bounds the viewers of one Writer.
@@ -114,7 +114,7 @@ func (w *Writer) Rotate(file io.Writer) error {
 	w.announce(r, open)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.closed.Load() { // Close has finished all recorders otherwise
+	if !w.closed.Load() { // if the Writer is closed, all recorders are finished already
 		old.finish(w.now())
 		w.dropped += old.dropped
 		w.remove(old)
@@ -177,7 +177,7 @@ func (w *Writer) attach(r *recorder) error {
 func (w *Writer) add(r *recorder) (open []*tapFlow) {
 	w.recorders = append(w.recorders, r)
 	w.sinks.Add(1)
-	for _, f := range w.flows { // any order: sorted below
+	for _, f := range w.flows { // in any order: the flows are sorted below
 		open = append(open, f)
 	}
 	slices.SortFunc(open, func(a, b *tapFlow) int { return cmp.Compare(a.id, b.id) })

@@ -55,7 +55,7 @@ func runs(t *testing.T, file string) (list []run, conns int) {
 	return list, len(ids)
 }
 
-// taps begins n connections.
+// taps begins n connections and returns their flows.
 func taps(w *capture.Writer, n int, dialled bool) []lnd.Flow {
 	flows := make([]lnd.Flow, n)
 	for i := range flows {
@@ -161,7 +161,7 @@ func TestWriterKeepsEverything(t *testing.T) {
 						got = append(got, r)
 					}
 				}
-				slices.SortFunc(want, inOrder) // bytes without meaning are reported at the end
+				slices.SortFunc(want, inOrder) // the Decoder reports bytes without meaning only when they end
 				slices.SortFunc(got, inOrder)
 				if diff := cmp.Diff(want, got, cmp.Comparer(compareErrors)); diff != "" || closed != n {
 					t.Errorf("%d of %d connections closed (-want +got):\n%s", closed, n, diff)
@@ -194,7 +194,7 @@ func TestWriterAgreesWithTshark(t *testing.T) {
 	capturetest.AgreeWithTshark(t, file)
 }
 
-// TestWriterFile checks the packets themselves.
+// TestWriterFile checks the packets of a written file.
 func TestWriterFile(t *testing.T) {
 	var out bytes.Buffer
 	w, err := capture.NewWriter(&out, clock())
@@ -298,7 +298,7 @@ func TestWriterConcurrent(t *testing.T) {
 	}
 }
 
-// cancelWriter ends its viewer with the first bytes.
+// cancelWriter ends its viewer when it gets the first bytes.
 type cancelWriter struct{ cancel context.CancelFunc }
 
 func (c cancelWriter) Write(b []byte) (int, error) { c.cancel(); return len(b), nil }

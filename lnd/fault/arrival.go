@@ -18,11 +18,11 @@ type upward netIf
 type arrival struct {
 	ni     *netIf
 	d      lnd.Delivery
-	memory []byte // the payload
+	memory []byte // memory that holds the payload
 	bytes  int    // of memory, as far as they count for this copy
 	due    time.Duration
-	twin   *arrival     // a copy, which has the same memory
-	rule   faultrule.ID // the delay rule that keeps it, or 0
+	twin   *arrival     // a copy of this arrival that uses the same memory
+	rule   faultrule.ID // number of the delay rule that keeps this arrival; 0: none
 }
 
 // lost stands for the arrival of every message that is lost, and dropped for that of every message
@@ -140,7 +140,7 @@ func (a *arrival) wait(err error) {
 		if err != nil || a.ni.ending() {
 			p.release(a.bytes)
 		} else {
-			if a.rule != 0 && !p.lnet.Has(a.rule) { // it was removed meanwhile
+			if a.rule != 0 && !p.lnet.Has(a.rule) { // the delay rule was removed while the arrival waited
 				a.due = p.cfg.Clock.Now()
 			}
 			a.ni.keep(item{due: a.due, ni: a.ni, a: a, rule: a.rule})

@@ -39,7 +39,7 @@ func TestLateArrivals(t *testing.T) {
 		if n := b.receive(there, 1, nil); n != 1 {
 			t.Errorf("%d bytes were read", n)
 		}
-		b.receive(there, 2, syscall.ECONNRESET) // in the middle of its payload
+		b.receive(there, 2, syscall.ECONNRESET) // the connection breaks in the middle of the payload
 		b.receive(third, 3, nil)
 		pass(time.Second)
 		want := []event{{at: 0, bits: 3, data: "3"}, {at: 10 * time.Millisecond, bits: 1, data: "1"}, {at: 10 * time.Millisecond, bits: 1, data: "1"}}

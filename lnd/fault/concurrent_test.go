@@ -85,13 +85,13 @@ func changesOf(t *testing.T, p *Plan) []func() {
 	}
 }
 
-// tally is an lnet that checks and counts.
+// tally is an lnet that checks the upcalls and counts them.
 type tally struct {
 	t     *testing.T
 	ended atomic.Int64
 
 	mu   sync.Mutex
-	ends map[*lnd.Message]int // guarded by mu, and all below
+	ends map[*lnd.Message]int // Finalize calls by message; guarded by mu, like all fields below
 	last error
 }
 

@@ -119,7 +119,7 @@ func startTCP(t testing.TB, planA, planB *Plan, shared bool, a, b lnd.Upcalls) (
 // ports lets every NI listen on a port that the system chooses.
 type ports struct {
 	mu   sync.Mutex
-	real map[netip.Addr]string // address and port of listeners; guarded by mu
+	real map[netip.Addr]string // listening address to its address with port; guarded by mu
 }
 
 func (p *ports) config() socklnd.Config {
@@ -139,7 +139,7 @@ func (p *ports) config() socklnd.Config {
 			to, ok := p.real[remote.Addr()]
 			p.mu.Unlock()
 			if !ok {
-				to = netip.AddrPortFrom(remote.Addr(), 1).String() // no program listens there
+				to = netip.AddrPortFrom(remote.Addr(), 1).String() // no program listens on port 1
 			}
 			from := net.TCPAddrFromAddrPort(netip.AddrPortFrom(local.Addr(), 0))
 			return (&net.Dialer{LocalAddr: from}).DialContext(ctx, "tcp", to)

@@ -45,7 +45,7 @@ func (d driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 		ni.caster = m
 	}
 	p.nis = append(p.nis, ni)
-	ni.arm() // for messages that have arrived meanwhile
+	ni.arm() // set the timer for messages that arrived during Startup
 	return ni, nil
 }
 
@@ -54,16 +54,16 @@ type netIf struct {
 	plan   *Plan
 	up     lnd.Upcalls
 	lower  lnd.NI
-	caster lnd.Multicaster // lower, if that has multicast, else nil
+	caster lnd.Multicaster // lower as a Multicaster; nil if lower has no multicast
 	nid    nid.NID
 	isLo   bool
 	rules  ruleDropper // up, if that counts what a drop rule discards, else nil
 
-	closed   bool          // guarded by plan.mu, and all below
-	kept     kept          // messages that are not due yet
+	closed   bool          // guarded by plan.mu, like all fields below
+	kept     kept          // messages that are kept until they are due
 	timer    machine.Timer // for the first of kept; nil: none is set
 	draining bool          // a goroutine is in drain
-	ends     []outcome     // of messages to finalize
+	ends     []outcome     // outcomes of messages that are to be finalized
 
 	finalizing bool // a goroutine is in end
 }

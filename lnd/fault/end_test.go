@@ -46,7 +46,7 @@ func TestClose(t *testing.T) {
 			t.Errorf("got %v", got)
 		}
 		b.empty()
-		Close(lnd.NI((*benchNI)(b))) // no wrapper: nothing happens
+		Close(lnd.NI((*benchNI)(b))) // Close does nothing to an NI that is not wrapped
 	})
 }
 

@@ -27,17 +27,17 @@ type bench struct {
 	t     testing.TB
 	clock machine.Clock
 	plan  *Plan
-	ni    lnd.NI      // the wrapper
-	up    lnd.Upcalls // the wrapper, seen from below
+	ni    lnd.NI      // the wrapper that is tested
+	up    lnd.Upcalls // the wrapper as the driver below it sees it
 
 	mu    sync.Mutex // held while an event is recorded; the test reads after pass
-	sent  []event    // events of messages that the driver got
-	ended []event    // what was finalized
-	got   []event    // what lnet got
-	slow  bool       // the driver does not finalize by itself
+	sent  []event    // messages that the driver got
+	ended []event    // messages that were finalized
+	got   []event    // messages that lnet got
+	slow  bool       // the driver does not finalize messages by itself
 	inTow []*lnd.Message
 	down  bool
-	parse func(*lnd.Delivery) (lnd.Answer, error) // instead of taking all
+	parse func(*lnd.Delivery) (lnd.Answer, error) // answers Parse; nil accepts every message
 }
 
 // tardyClock has timers that are late, so that messages that are due have not left yet while
@@ -49,7 +49,7 @@ func (c tardyClock) AfterFunc(d time.Duration, f func()) machine.Timer {
 	return c.Clock.AfterFunc(d+time.Millisecond, f)
 }
 
-// event is a message at an instant.
+// event is a message and the time at which it was seen.
 type event struct {
 	at   time.Duration
 	bits uint64
@@ -104,7 +104,7 @@ func (b *bench) note(to *[]event, h *wire.Header, data []byte, err error) {
 	*to = append(*to, e)
 }
 
-// benchNI is the driver's NI.
+// benchNI is the NI of the driver below the wrapper.
 type benchNI bench
 
 func (*benchNI) NID() nid.NID { return here }
@@ -129,7 +129,7 @@ func (n *benchNI) Shutdown(context.Context) error {
 	return nil
 }
 
-// benchLNet is lnet.
+// benchLNet is the lnet above the wrapper.
 type benchLNet bench
 
 func (l *benchLNet) Parse(d *lnd.Delivery) (lnd.Answer, error) {
@@ -154,7 +154,7 @@ func (l *benchLNet) Delivered(d *lnd.Delivery, err error) {
 func (l *benchLNet) Finalize(m *lnd.Message, err error) {
 	(*bench)(l).note(&l.ended, &m.Header, nil, err)
 	for _, s := range m.Payload.Segments {
-		clear(s) // it is the sender's again
+		clear(s) // after Finalize the sender may reuse the memory
 	}
 }
 
@@ -188,7 +188,7 @@ func (b *bench) receive(from nid.NID, bits uint64, err error) (read int) {
 	return read
 }
 
-// bitsOf are the numbers of messages, in order.
+// bitsOf returns the match bits of events, in order.
 func bitsOf(events []event) (list []uint64) {
 	for _, e := range events {
 		list = append(list, e.bits)

@@ -27,10 +27,10 @@ type twoRails struct {
 	fabric *simlnd.Fabric
 	nodes  [2]*node.Node
 	plan   *fault.Plan
-	wire   []wire.Header // what the plan let the first one send
+	wire   []wire.Header // headers that the first NI sent
 
-	ended, failed int // SEND events
-	arrived       int // PUTs
+	ended, failed int // number of SEND events, and of those with an error
+	arrived       int // number of PUTs that arrived
 }
 
 func newTwoRails(t *testing.T) *twoRails {
@@ -133,7 +133,7 @@ func TestLocalDropped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.put() // the discovery comes first
+	r.put() // the first message starts discovery of the peer
 	begin := len(r.wire)
 	for range 15 {
 		r.put()

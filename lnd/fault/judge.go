@@ -9,12 +9,12 @@ import (
 // Counts are the effects of a rule, in messages. Of several rules that match a message,
 // the one that determined the effect counts it.
 type Counts struct {
-	Matched    uint64 `json:"matched"`    // that the rule is about
-	Lost       uint64 `json:"lost"`       // by "loss"
-	Delayed    uint64 `json:"delayed"`    // by "latency"
-	Duplicated uint64 `json:"duplicated"` // by "duplicate"
-	Reordered  uint64 `json:"reordered"`  // by "reorder"
-	Cut        uint64 `json:"cut"`        // by "cut"
+	Matched    uint64 `json:"matched"`    // messages that match the rule
+	Lost       uint64 `json:"lost"`       // messages lost by "loss"
+	Delayed    uint64 `json:"delayed"`    // messages delayed by "latency"
+	Duplicated uint64 `json:"duplicated"` // messages sent twice by "duplicate"
+	Reordered  uint64 `json:"reordered"`  // messages held back by "reorder"
+	Cut        uint64 `json:"cut"`        // messages stopped by "cut"
 }
 
 // judge decides what happens to a message that goes to a NID, or no NID for one that

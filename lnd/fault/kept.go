@@ -17,7 +17,7 @@ type item struct {
 	m   *lnd.Message
 	a   *arrival
 
-	rule    faultrule.ID // the delay rule that keeps it, or 0
+	rule    faultrule.ID // number of the delay rule that keeps the message; 0: none
 	failure error        // what m is to end with; nil: it is sent
 }
 
@@ -25,7 +25,7 @@ type item struct {
 // messages on their way out go first.
 type kept struct{ urgent, normal items }
 
-// class returns the class of i.
+// class returns the queue in which i belongs: urgent or normal.
 func (k *kept) class(i *item) *items {
 	if i.m != nil && i.m.Priority {
 		return &k.urgent
@@ -178,7 +178,7 @@ func (i *item) leave() {
 	}
 }
 
-// pass lets the message go on.
+// pass lets the kept message go on to its destination.
 func (i *item) pass() {
 	switch {
 	case i.m == nil:

@@ -45,7 +45,7 @@ func (ni *netIf) Leave(g lnd.Group) error {
 // Multicast implements lnd.Multicaster. What is lost here is lost for all members.
 func (ni *netIf) Multicast(m *lnd.Message) { ni.Send(m) }
 
-// give gives a message to the driver.
+// give gives m to the driver as a unicast or multicast message.
 func (ni *netIf) give(m *lnd.Message) {
 	switch {
 	case m.Group == 0:

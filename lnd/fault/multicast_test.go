@@ -16,7 +16,7 @@ import (
 
 var group = nid.MustParse("239.0.0.5@tcp")
 
-// benchCaster is a driver's NI with multicast.
+// benchCaster is the NI of a driver that has multicast.
 type benchCaster struct{ *benchNI }
 
 func (benchCaster) GroupNID(lnd.Group) nid.NID { return group }
@@ -61,7 +61,7 @@ func (b *bench) cast(bits uint64) {
 	b.ni.(lnd.Multicaster).Multicast(m)
 }
 
-// catch lets a datagram arrive.
+// catch makes a datagram of a group arrive.
 func (b *bench) catch(from nid.NID, bits uint64) {
 	b.t.Helper()
 	m := put(from, group, bits, fmt.Sprint(bits))

@@ -46,10 +46,10 @@ func ParseRule(text string) (Rule, error) {
 }
 
 type ruleParser struct {
-	words  []string // those to come
+	words  []string // words of the text that are not parsed yet
 	rule   Rule
-	seen   []string // keys
-	change []string // words for link
+	seen   []string // keys that the rule has had so far
+	change []string // words that link.ParseChange parses
 	err    error
 }
 
@@ -133,7 +133,7 @@ func isLinkWord(w string) bool {
 	return slices.Contains(strings.Split(link.Words(), ", "), w)
 }
 
-// linkWords are those that a rule may have.
+// linkWords lists the keys of package link for error messages.
 func linkWords() string {
 	return strings.Join(slices.DeleteFunc(strings.Split(link.Words(), ", "), func(w string) bool { return w == "rate" }), ", ")
 }

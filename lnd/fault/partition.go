@@ -51,7 +51,7 @@ func (p *Partition) separates(a, b nid.NID) bool {
 	return len(p.sets) > 0 && a != b && p.side(a) != p.side(b)
 }
 
-// side is the number of id's set.
+// side is the number of the set that has id.
 func (p *Partition) side(id nid.NID) int {
 	for i := range p.sets {
 		if p.sets[i].Has(id) {

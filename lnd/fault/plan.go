@@ -25,7 +25,7 @@ const maxRules = 1024
 
 // Config configures a Plan.
 type Config struct {
-	Clock machine.Clock // required
+	Clock machine.Clock // the clock for delays; required
 	// Seed of all random numbers. The same messages in the same order have the same
 	// outcomes.
 	Seed uint64
@@ -33,7 +33,7 @@ type Config struct {
 	// and duplication, for all NIs together; zero means the default. The bytes
 	// are those of payload.
 	MaxHeld      int
-	MaxHeldBytes int // see MaxHeld
+	MaxHeldBytes int // bound of payload bytes, as MaxHeld is of messages
 }
 
 // Plan is the set of faults at one node. All methods are safe for concurrent use, and
@@ -43,21 +43,21 @@ type Plan struct {
 	active atomic.Bool // messages must be matched with the rules, or some are kept
 
 	mu        sync.Mutex
-	random    *rand.Rand    // guarded by mu, and all below
-	rules     []*activeRule // in order
+	random    *rand.Rand    // guarded by mu, like all fields below
+	rules     []*activeRule // the rules in the order in which they apply
 	lnet      *faultrule.Set
 	lastID    int
 	partition Partition
 	cut       uint64 // messages stopped by partitions, also by those that have ended
 	paused    bool
-	resume    machine.Timer // of a pause with an end
-	resumesAt time.Duration // instant; 0: never by itself
+	resume    machine.Timer // timer that ends a pause of limited length
+	resumesAt time.Duration // when the pause ends by itself; 0: never
 	stopped   bool
-	held      int // messages that are kept
-	heldBytes int // bytes of their payload
+	held      int // number of messages that are kept
+	heldBytes int // payload bytes of the messages that are kept
 	overflow  uint64
 	refused   uint64
-	seq       uint64 // number of the latest kept message
+	seq       uint64 // sequence number of the last message that was kept
 	nis       []*netIf
 	quiet     sync.Cond // signalled when an NI has ended what it was doing
 }
@@ -194,7 +194,7 @@ func (p *Plan) Stop() {
 	}
 }
 
-// settle sets active. The caller holds mu.
+// settle computes p.active anew. The caller holds mu.
 func (p *Plan) settle() {
 	busy := slices.ContainsFunc(p.nis, func(ni *netIf) bool { return ni.kept.len() > 0 || ni.draining })
 	p.active.Store(busy || len(p.rules) > 0 || !p.lnet.IsEmpty() || len(p.partition.sets) > 0 || p.paused || p.stopped)
@@ -214,7 +214,7 @@ func (p *Plan) reserve(bytes int, mayPass bool) bool {
 	return true
 }
 
-// release gives room back. The caller holds mu.
+// release subtracts a kept message's bytes. The caller holds mu.
 func (p *Plan) release(bytes int) {
 	p.held--
 	p.heldBytes -= bytes

@@ -15,17 +15,17 @@ type Types = faultrule.Types
 // Portals is a set of portals; see [faultrule.Portals].
 type Portals = faultrule.Portals
 
-// allWord stands for everything.
+// allWord matches every NID, type or portal.
 const allWord = faultrule.AllWord
 
 // Rule says which messages are spoiled, and how. The zero value of a field
 // stands for all messages.
 type Rule struct {
-	From, To nid.Set // source and destination in the header
-	Types    Types   // types of message
-	Portals  Portals // portals of PUTs and GETs
+	From, To nid.Set // sets that contain the header's source and destination NID
+	Types    Types   // types of the messages that match
+	Portals  Portals // portals of the PUTs and GETs that match
 
-	Cut    bool        // none of the messages passes; otherwise Change applies
+	Cut    bool        // no matching message passes; if false, Change applies
 	Change link.Change // the change of a perfect link; it has no rate
 }
 
@@ -49,7 +49,7 @@ func (r *Rule) Match() string {
 	return strings.Join(words, " ")
 }
 
-// Effect is the text of what r does.
+// Effect returns the text of what r does to messages.
 func (r *Rule) Effect() string {
 	if r.Cut {
 		return cutWord

@@ -8,25 +8,25 @@ import (
 
 // Snapshot is a plan at one instant.
 type Snapshot struct {
-	Seed       uint64            `json:"seed"`                 // of all random numbers
-	Rules      []RuleState       `json:"rules"`                // in order
+	Seed       uint64            `json:"seed"`                 // seed of all random numbers of the plan
+	Rules      []RuleState       `json:"rules"`                // rules of the plan, in the order in which they apply
 	Drop       []faultrule.State `json:"drop"`                 // LNet's drop rules, the newest first
 	Delay      []faultrule.State `json:"delay"`                // LNet's delay rules, the newest first
-	Partition  string            `json:"partition,omitempty"`  // its text, empty for none
-	Cut        uint64            `json:"cut"`                  // messages that partitions stopped, also earlier ones
+	Partition  string            `json:"partition,omitempty"`  // text of the partition; empty for none
+	Cut        uint64            `json:"cut"`                  // messages that the present and earlier partitions stopped
 	Paused     bool              `json:"paused"`               // no message leaves or arrives
-	PauseLeft  time.Duration     `json:"pause_left,omitempty"` // until the pause ends by itself; 0: never
+	PauseLeft  time.Duration     `json:"pause_left,omitempty"` // time until the pause ends by itself; 0: it never does
 	Held       int               `json:"held"`                 // messages kept at the moment, copies included
-	HeldBytes  int               `json:"held_bytes"`           // their payload
+	HeldBytes  int               `json:"held_bytes"`           // payload bytes of the messages in held
 	Overflowed uint64            `json:"overflowed"`           // messages and copies lost because too much was kept
-	Refused    uint64            `json:"refused"`              // kept arrivals that broke the protocol
+	Refused    uint64            `json:"refused"`              // kept arrivals refused because they broke the protocol
 }
 
 // RuleState is a rule and what it has done.
 type RuleState struct {
-	ID     int    `json:"id"`              // number that Plan.Add returned
-	Match  string `json:"match,omitempty"` // see Rule.Match
-	Effect string `json:"effect"`          // see Rule.Effect
+	ID     int    `json:"id"`              // number of the rule, as Plan.Add returned it
+	Match  string `json:"match,omitempty"` // text of the messages that match; see Rule.Match
+	Effect string `json:"effect"`          // text of what the rule does; see Rule.Effect
 	Counts
 }
 
@@ -35,7 +35,7 @@ func (s *Snapshot) Active() bool {
 	return len(s.Rules)+len(s.Drop)+len(s.Delay) > 0 || s.Partition != "" || s.Paused || s.Held > 0
 }
 
-// Snapshot returns the plan as it is.
+// Snapshot returns the present state of the plan.
 func (p *Plan) Snapshot() Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()

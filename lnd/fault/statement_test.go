@@ -33,7 +33,7 @@ func TestStatements(t *testing.T) {
 		if s := b.plan.Snapshot(); !want(s) || !s.Active() {
 			t.Errorf("%s: %+v", text, s)
 		}
-		b.plan.Stop() // the timer
+		b.plan.Stop() // Stop stops the timer of the pause
 		word, _, _ := strings.Cut(text, " ")
 		if got := statement.Once(); got != strings.TrimPrefix(word, "to") {
 			t.Errorf("%s: once %q", text, got)

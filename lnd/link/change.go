@@ -36,11 +36,11 @@ var words = []struct {
 
 // Change is a change of some fields of a [Quality].
 type Change struct {
-	Fields Field   // those that change
-	To     Quality // their new values; the others are zero
+	Fields Field   // the fields of Quality that change
+	To     Quality // new values of the fields in Fields; the others are zero
 }
 
-// Apply returns q with the change.
+// Apply returns q with the fields of c changed.
 func (c Change) Apply(q Quality) Quality {
 	for _, w := range words {
 		if c.Fields&w.field != 0 {
@@ -78,8 +78,8 @@ func Words() string {
 
 // ParseError says which word of a change is wrong.
 type ParseError struct {
-	Word int    // its index
-	Why  string // what is wrong, and what is wanted
+	Word int    // index of the wrong word
+	Why  string // what is wrong with the word, and what is wanted
 }
 
 func (e *ParseError) Error() string { return e.Why }
@@ -181,7 +181,7 @@ func (q Quality) String() string {
 	return c.String()
 }
 
-// ParseProbability parses 1% or 0.01.
+// ParseProbability parses a probability such as 1% or 0.01.
 func ParseProbability(s string) (float64, error) {
 	number, percent := strings.CutSuffix(s, "%")
 	p, err := strconv.ParseFloat(number, 64)
@@ -191,7 +191,7 @@ func ParseProbability(s string) (float64, error) {
 	if err != nil || !(p >= 0 && p <= 1) { // NaN is no probability either
 		return 0, fmt.Errorf("%q is no probability: want 0%% to 100%%, or 0 to 1", s)
 	}
-	return math.Abs(p), nil // -0 is 0
+	return math.Abs(p), nil // turns -0 into 0
 }
 
 // FormatProbability returns p in percent, exactly enough to parse it again.

@@ -13,7 +13,7 @@ const ms = time.Millisecond
 
 func TestParseChange(t *testing.T) {
 	for _, c := range []struct {
-		text, again string // again: "" if the same
+		text, again string // text to parse; text that String returns, "" if the same
 		want        Change
 	}{
 		{"latency 1ms", "", Change{FieldLatency, Quality{Latency: Dist{Base: ms}}}},

@@ -10,11 +10,11 @@ import (
 // Shape is the form of a [Dist] around its base.
 type Shape uint8
 
-// The shapes, with their text.
+// The shapes, with an example of their text.
 const (
-	Constant    Shape = iota // 1ms
+	Constant    Shape = iota // written as 1ms
 	Uniform                  // 1ms±0.2ms, also 1ms+-0.2ms: anywhere from 0.8 ms to 1.2 ms
-	Normal                   // 1ms~0.2ms: standard deviation 0.2 ms
+	Normal                   // written as 1ms~0.2ms: standard deviation 0.2 ms
 	Exponential              // 1ms+exp(0.2ms): at least 1 ms, 1.2 ms on average
 )
 

@@ -12,11 +12,11 @@ import (
 
 // Quality describes a link. The zero value is a perfect link.
 type Quality struct {
-	Latency   Dist    // of each message
+	Latency   Dist    // one-way latency of each message
 	Loss      float64 // probability that a message is lost
-	Duplicate float64 // probability that one comes twice
-	Reorder   float64 // probability that one is held back by Hold
-	Hold      Dist    // see Reorder; zero means DefaultHold
+	Duplicate float64 // probability that a message arrives twice
+	Reorder   float64 // probability that a message is held back for Hold
+	Hold      Dist    // how long Reorder holds a message; zero means DefaultHold
 	// Rate is the bandwidth in bits per second; 0 is unlimited. It is not part
 	// of a message's Outcome, for it depends on the messages before.
 	Rate int64
@@ -28,10 +28,10 @@ const DefaultHold = time.Millisecond
 
 // Outcome describes the transmission of one message.
 type Outcome struct {
-	Lost   bool             // it does not arrive
-	Held   bool             // held back, so that later ones may pass
-	Copies int              // 0 if lost, otherwise 1 or 2
-	Delays [2]time.Duration // of each copy
+	Lost   bool             // the message does not arrive
+	Held   bool             // the message is held back, so that later ones may pass
+	Copies int              // number of copies that arrive: 0 if lost, else 1 or 2
+	Delays [2]time.Duration // delay of each copy
 }
 
 // Draw draws the outcome of one message. How many random numbers it takes from r depends on

@@ -14,7 +14,7 @@ func TestDistMoments(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
 		d                        Dist
-		mean, variance, kurtosis float64 // of the shape, in ms
+		mean, variance, kurtosis float64 // expected moments of the shape, in ms
 	}{
 		{Dist{Base: 5 * ms}, 5, 0, 0},
 		{Dist{5 * ms, 2 * ms, Uniform}, 5, 4.0 / 3, 1.8},

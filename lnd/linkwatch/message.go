@@ -61,7 +61,7 @@ type message struct {
 	interrupted bool
 	index       uint32
 	name        []byte // of a link, part of the parsed bytes; empty: the message has none
-	flags       uint32 // of a link
+	flags       uint32 // flags of the interface, in a message about a link
 	addr        netip.Addr
 }
 
@@ -108,7 +108,7 @@ func (m *message) parseBody(b []byte) (ok bool, err error) {
 				m.name = text(value)
 			}
 		})
-		return err == nil && b[0] == 0, err // AF_UNSPEC: of AF_BRIDGE is what bridges say
+		return err == nil && b[0] == 0, err // AF_UNSPEC; messages of AF_BRIDGE concern the bridge port alone
 	case typeNewAddr, typeDelAddr:
 		if len(b) < addrSize {
 			return false, errMessage

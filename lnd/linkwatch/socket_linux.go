@@ -21,12 +21,12 @@ const (
 // Ten times a second it is asked and answers, so neither allocates.
 type kernel struct {
 	file *os.File
-	raw  syscall.RawConn // of file
+	raw  syscall.RawConn // the raw connection of file
 	buf  []byte
-	n    int                   // bytes of the last read
-	err  error                 // of the last read
-	read func(fd uintptr) bool // readOnce, as raw wants it
-	peek func(fd uintptr)      // the same
+	n    int                   // number of bytes of the last read
+	err  error                 // error of the last read
+	read func(fd uintptr) bool // the method value readOnce, made once
+	peek func(fd uintptr)      // the method value for peeking, made once
 }
 
 func listen() (source, error) {

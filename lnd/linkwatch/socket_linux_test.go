@@ -42,7 +42,7 @@ func TestNoAllocations(t *testing.T) {
 	var requests []byte
 	table := newTracker()
 	polls := func() {
-		requests = appendLink(requests[:0], 1, 1) // lo
+		requests = appendLink(requests[:0], 1, 1) // the request for interface 1, which is lo
 		if err := k.send(requests); err != nil {
 			t.Fatal(err)
 		}

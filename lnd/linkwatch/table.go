@@ -17,8 +17,8 @@ var (
 
 // StateError says why a link is down.
 type StateError struct {
-	Interface string     // of the system, as "eth0"
-	Addr      netip.Addr // that the NI uses
+	Interface string     // name of the network interface, such as "eth0"
+	Addr      netip.Addr // IP address that the NI uses
 	Reason    error      // one of ErrDown, ErrNoCarrier, ErrGone and ErrNoAddress
 }
 
@@ -36,7 +36,7 @@ func (e *StateError) Unwrap() error { return e.Reason }
 type table struct {
 	links map[uint32]*link
 	addrs map[netip.Addr][]owner
-	homes map[netip.Addr]home // of the addresses that were asked for
+	homes map[netip.Addr]home // interface of each address that was asked for
 	round uint32              // number of the latest round of dumps: a link or address that a round does not name is gone
 	told  bool                // some link had flagLowerUp, so the kernel reports carriers
 }
@@ -47,7 +47,7 @@ type link struct {
 	round uint32
 }
 
-// owner is an interface that has an address.
+// owner names an interface that has an address, and its round.
 type owner struct{ index, round uint32 }
 
 // home is the interface that had an address last.
@@ -104,7 +104,7 @@ func (t *table) disown(a netip.Addr, index uint32) bool {
 
 // sweepLinks and sweepAddrs forget what the dump of this round has not named.
 func (t *table) sweepLinks() {
-	for index, l := range t.links { // any order: each is judged by itself
+	for index, l := range t.links { // map order does not matter: each link is judged by itself
 		if l.round != t.round {
 			delete(t.links, index)
 		}
@@ -112,7 +112,7 @@ func (t *table) sweepLinks() {
 }
 
 func (t *table) sweepAddrs() {
-	for a, owners := range t.addrs { // any order: each is judged by itself
+	for a, owners := range t.addrs { // map order does not matter: each address is judged by itself
 		for _, o := range slices.Clone(owners) {
 			if o.round != t.round {
 				t.disown(a, o.index)

@@ -23,15 +23,15 @@ const (
 // table, and another follows when messages were lost. It reads no clock and has no socket.
 type tracker struct {
 	table
-	seq     uint32        // of the last request
-	dumping uint16        // typeGetLink, typeGetAddr: the dump under way; 0: none
-	dumpSeq uint32        // its sequence number
-	began   time.Duration // when it was asked for
-	again   bool          // another round is needed
-	rounds  int           // completed
+	seq     uint32        // sequence number of the last request
+	dumping uint16        // the dump in progress, typeGetLink or typeGetAddr; 0: none
+	dumpSeq uint32        // sequence number of the dump in progress
+	began   time.Duration // when the dump in progress was requested
+	again   bool          // another round of dumps is needed
+	rounds  int           // number of rounds that were completed
 	roundAt time.Duration // when the last round began
-	pollAt  time.Duration // when links are asked about next
-	polled  time.Duration // when they were last
+	pollAt  time.Duration // when to ask the kernel about links next
+	polled  time.Duration // when the kernel was last asked about links
 	awaited uint32        // sequence number of the last question about a link; 0: it was answered
 	stats   Stats
 }
@@ -40,8 +40,8 @@ type tracker struct {
 type Stats struct {
 	Changes   uint64 `json:"changes"`   // changes of links and addresses that the kernel reported
 	Lost      uint64 `json:"lost"`      // times that messages were lost because the socket had no room
-	Rounds    uint64 `json:"rounds"`    // rounds of dumps
-	Malformed uint64 `json:"malformed"` // invalid messages
+	Rounds    uint64 `json:"rounds"`    // rounds of dumps that were completed
+	Malformed uint64 `json:"malformed"` // messages of the kernel that were invalid
 }
 
 func newTracker() *tracker { return &tracker{table: newTable(), again: true} }
@@ -91,7 +91,7 @@ func (t *tracker) endDump(m message) {
 	}
 	if ended == typeGetLink {
 		t.sweepLinks()
-		t.dumping, t.dumpSeq = typeGetAddr, 0 // the dump of addresses is to be requested
+		t.dumping, t.dumpSeq = typeGetAddr, 0 // the next request asks for the dump of addresses
 		return
 	}
 	t.sweepAddrs()
@@ -102,7 +102,7 @@ func (t *tracker) endDump(m message) {
 func (t *tracker) lose() {
 	t.stats.Lost++
 	t.again = true
-	t.awaited = 0 // the answer may be what was lost
+	t.awaited = 0 // the lost messages may include the awaited answer
 }
 
 // requests appends the requests to send now, and returns when to call it again at the latest.
@@ -169,7 +169,7 @@ func (t *tracker) ready() bool { return t.rounds > 0 }
 
 // forget ends the interest in addresses that are not in use any more.
 func (t *tracker) forget(used func(netip.Addr) bool) {
-	for a := range t.homes { // any order: each is judged by itself
+	for a := range t.homes { // map order does not matter: each address is judged by itself
 		if !used(a) {
 			delete(t.homes, a)
 		}

@@ -57,7 +57,7 @@ func TestRecorded(t *testing.T) {
 		tr.receive(r.bytes)
 		got := tr.state(addr4)
 		if i+1 < len(list) && list[i+1].what == r.what {
-			continue // more follows
+			continue // this is not the last message of the dump
 		}
 		if !errors.Is(got, want[r.what]) || (got == nil) != (want[r.what] == nil) {
 			t.Errorf("%s: state %v, want %v", r.what, got, want[r.what])
@@ -117,7 +117,7 @@ func TestLost(t *testing.T) {
 	if err := tr.state(lostAddr); err != nil {
 		t.Fatal(err)
 	}
-	tr.lose() // the news that the interface has gone
+	tr.lose() // the lost message says that the interface has gone
 	round(t, tr, time.Second)
 	if err := tr.state(lostAddr); !errors.Is(err, ErrGone) {
 		t.Errorf("state %v, want %v", err, ErrGone)
@@ -214,11 +214,11 @@ func TestPollWaits(t *testing.T) {
 	if ask(time.Second + 2*pollInterval) {
 		t.Error("asked again before the answer")
 	}
-	tr.receive(reads(t)[0].bytes) // news, not the answer
+	tr.receive(reads(t)[0].bytes) // a notification, not the answer to the poll
 	if ask(time.Second + 3*pollInterval) {
 		t.Error("asked again before the answer, after other news")
 	}
-	tr.heard(message{kind: typeError, seq: tr.seq}) // that there is no such link
+	tr.heard(message{kind: typeError, seq: tr.seq}) // the kernel answers that there is no such link
 	if !ask(time.Second + 4*pollInterval) {
 		t.Error("not asked after the answer")
 	}
@@ -243,7 +243,7 @@ func TestBridgePort(t *testing.T) {
 		}
 		left := bytes.Clone(r.bytes)
 		left[4] = typeDelLink
-		if left[headerSize] == 0 { // of AF_UNSPEC
+		if left[headerSize] == 0 { // the address family is AF_UNSPEC
 			continue
 		}
 		if tr.receive(left) || tr.state(addr4) != nil {

@@ -27,7 +27,7 @@ type Watcher struct {
 	done    sync.WaitGroup
 
 	mu      sync.Mutex
-	tracker *tracker // guarded by mu
+	tracker *tracker // the state machine; guarded by mu
 	failed  error    // why links are not watched, or not any more; guarded by mu
 }
 
@@ -37,7 +37,7 @@ type source interface {
 	// kernel has dropped messages, errLate if none came in time.
 	receive(until time.Time) ([]byte, error)
 	send(requests []byte) error
-	close() error // ends receive
+	close() error // closes the socket, which ends receive
 }
 
 var (
@@ -143,7 +143,7 @@ func (w *Watcher) run(ctx context.Context) {
 		requests, wake = w.tracker.requests(time.Since(w.start), requests[:0])
 		w.mu.Unlock()
 		if len(requests) > 0 && w.source.send(requests) != nil {
-			w.lose() // the kernel has no memory for the request
+			w.lose() // sending failed: the kernel has no memory for the request
 		}
 		b, err := w.source.receive(w.start.Add(wake))
 		switch {

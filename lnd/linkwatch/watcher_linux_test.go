@@ -21,14 +21,14 @@ type watched struct {
 	t       *testing.T
 	w       *Watcher
 	changed chan struct{}
-	blocked sync.Mutex // taken by each call of changed
+	blocked sync.Mutex // locked by each call of changed, so that a test can block it
 }
 
 // block lets the watcher read nothing more until resume is called.
 func (s *watched) block() (resume func()) {
 	s.blocked.Lock()
 	s.w.mu.Lock()
-	s.w.tracker.again = true // its end is told
+	s.w.tracker.again = true // makes a round whose end calls changed
 	s.w.mu.Unlock()
 	return s.blocked.Unlock
 }
@@ -148,7 +148,7 @@ func TestOverflow(t *testing.T) {
 	resume := s.block()
 	if err := own.Do(func() error {
 		l, err := netlink.LinkByName("eth0")
-		for i := 0; i < 3000 && err == nil; i++ { // each is reported in more than a kilobyte
+		for i := 0; i < 3000 && err == nil; i++ { // the kernel reports each change in more than a kilobyte
 			err = netlink.LinkSetMTU(l, 1300+i%2)
 		}
 		return errors.Join(err, netlink.LinkSetDown(l))

@@ -54,14 +54,14 @@ func Poll(cond func() bool) bool {
 // shutdownLimit is the time after which a Shutdown hangs, if its context ended long before.
 const shutdownLimit = 30 * time.Second
 
-// fabric is a pair of NIs under test.
+// fabric is a pair of NIs under test, connected with each other.
 type fabric struct {
 	t     *testing.T
 	h     Harness
 	a, b  lnd.NI
 	upA   *recorder
 	upB   *recorder
-	match uint64 // match bits of the next message
+	match uint64 // match bits of the next message to send
 }
 
 func newFabric(t *testing.T, h Harness) *fabric {
@@ -72,7 +72,7 @@ func newFabric(t *testing.T, h Harness) *fabric {
 	f := &fabric{t: t, h: h, upA: newRecorder(), upB: newRecorder()}
 	f.a, f.b = h.Start(t, f.upA, f.upB)
 	f.upA.ni, f.upB.ni = f.a, f.b
-	if f.a == f.b { // loopback: both ends report to one recorder
+	if f.a == f.b { // loopback: one NI is both ends, with one recorder
 		f.upB = f.upA
 	}
 	t.Cleanup(func() {
@@ -114,7 +114,7 @@ func (f *fabric) await(what string, cond func() bool) {
 	}
 }
 
-// arrived is a message that came in whole.
+// arrived is a message that arrived completely.
 type arrived struct {
 	header wire.Header
 	from   nid.ProcessID
@@ -129,17 +129,17 @@ type recorder struct {
 	ni lnd.NI
 
 	mu        sync.Mutex
-	got       []arrived              // guarded by mu, like all below
-	finalized map[*lnd.Message]error // by message
-	repeated  int                    // Finalize calls too many
-	down      []error                // causes of PeerDown
-	peers     []nid.ProcessID        // of PeerUp and PeerDown, in order
+	got       []arrived              // messages that arrived; guarded by mu, like all fields below
+	finalized map[*lnd.Message]error // error of Finalize, by message
+	repeated  int                    // number of Finalize calls for messages already finalized
+	down      []error                // causes given to PeerDown
+	peers     []nid.ProcessID        // peers given to PeerUp and PeerDown, in order
 	ups       []bool                 // for each of peers: true for PeerUp
 	held      []*lnd.Delivery
-	waited    map[*lnd.Message]int // Waits calls
-	late      int                  // of them after Finalize
+	waited    map[*lnd.Message]int // number of Waits calls, by message
+	late      int                  // number of Waits calls that came after Finalize
 
-	// parse, when set, answers instead of accept.
+	// parse, if set, answers Parse instead of accept.
 	parse func(d *lnd.Delivery) (lnd.Answer, error)
 	// onFinalize and onDelivered, when set, run in the upcall.
 	onFinalize  func(m *lnd.Message, err error)
@@ -181,7 +181,7 @@ func (r *recorder) Delivered(d *lnd.Delivery, err error) {
 	}
 }
 
-// at returns a message that has arrived.
+// at returns the i-th message that arrived.
 func (r *recorder) at(i int) arrived {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -279,7 +279,7 @@ func (r *recorder) count(n int) func() bool {
 	}
 }
 
-// ended returns a condition: m was finalized.
+// ended returns the condition that all ms were finalized.
 func (r *recorder) ended(ms ...*lnd.Message) func() bool {
 	return func() bool {
 		r.mu.Lock()

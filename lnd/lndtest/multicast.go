@@ -21,7 +21,7 @@ type MulticastHarness struct {
 	// Start returns NIs of one net that reach each other, one for each of the upcalls. The
 	// few datagrams that the suite sends between them must not be lost.
 	Start func(t *testing.T, ups []lnd.Upcalls) []lnd.NI
-	// Await is as in [Harness].
+	// Await waits for a condition, as [Harness.Await] does.
 	Await func(cond func() bool) bool
 }
 
@@ -44,7 +44,7 @@ func RunMulticast(t *testing.T, h MulticastHarness) {
 	}
 }
 
-// casters are NIs under test.
+// casters are the NIs with multicast that are under test.
 type casters struct {
 	t     *testing.T
 	wait  func(cond func() bool) bool

@@ -21,7 +21,7 @@ func testMembers(t *testing.T, f *casters) {
 	f.wantOnly(1, 1, 2)
 	f.join(4, 2)
 	f.cast(1, 4, []byte("to others"))
-	f.wantOnly(2, 3) // not 1, although it came before
+	f.wantOnly(2, 3) // NI 1 has left the group, although it was first
 	for i, sent := range []*lnd.Message{first, second} {
 		from := f.nis[2*i].NID()
 		got := f.ups[1].at(i)
@@ -74,7 +74,7 @@ func testGroups(t *testing.T, f *casters) {
 	f.cast(0, 2, []byte("two"))
 	f.cast(0, lnd.MaxGroup, []byte("last"))
 	f.cast(0, 1, []byte("one"))
-	f.wantAll(1, 1, 2, 3) // groups know no order between them
+	f.wantAll(1, 1, 2, 3) // messages of different groups may arrive in any order
 	f.wantOnly(2, 3)
 	for _, g := range []lnd.Group{0, lnd.MaxGroup + 1} {
 		isErr(t, "join", f.nis[0].Join(g), syscall.EINVAL)

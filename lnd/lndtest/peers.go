@@ -89,7 +89,7 @@ func testPeers(t *testing.T, f *fabric) {
 	}
 	for range 3 {
 		f.a.Send(f.put(f.a, f.b, []byte("there")))
-		f.b.Send(f.put(f.b, f.a, fill(100000, 6))) // another type of connection, if there is one
+		f.b.Send(f.put(f.b, f.a, fill(100000, 6))) // if the driver has types of connection, this uses another one
 	}
 	f.await("arrivals", func() bool { return f.upA.count(3)() && f.upB.count(3)() })
 	f.await("PeerUp at a, once", f.upA.told(true))
@@ -121,14 +121,14 @@ func testPeers(t *testing.T, f *fabric) {
 func testClosePeer(t *testing.T, f *fabric) {
 	closer, ok := f.a.(lnd.PeerCloser)
 	if !ok || !f.h.Unreachable.IsValid() {
-		return // it has no connections, or cannot end them
+		return // the driver has no connections, or cannot end them
 	}
 	cause := errors.New("test: the node is down")
 	f.a.Send(f.put(f.a, f.b, []byte("there")))
 	f.await("arrival", f.upB.count(1))
 	f.await("PeerUp", f.upA.told(true))
 	f.await("PeerUp at the other end", f.upB.told(true))
-	closer.ClosePeer(f.h.Unreachable, cause) // no node is there
+	closer.ClosePeer(f.h.Unreachable, cause) // no node has this NID
 	closer.ClosePeer(f.b.NID(), cause)
 	for _, up := range []*recorder{f.upA, f.upB} {
 		f.await("PeerDown at both ends", func() bool {

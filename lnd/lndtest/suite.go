@@ -43,7 +43,7 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// fill makes n bytes that depend on seed.
+// fill makes n bytes whose values depend on seed.
 func fill(n int, seed uint64) []byte {
 	b := make([]byte, n)
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -384,7 +384,7 @@ func testShutdown(t *testing.T, f *fabric) {
 		f.a.Send(messages[i])
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // no time to drain
+	cancel() // the context has ended: Shutdown has no time to drain
 	_ = f.a.Shutdown(ctx)
 	if !f.upA.ended(messages...)() {
 		t.Error("Shutdown returned before every message was finalized")

@@ -38,18 +38,18 @@ type loNI struct {
 	incarnation uint64
 
 	mu      sync.Mutex
-	quiet   sync.Cond // signalled when delivering ends
-	queue   lnd.Queue // guarded by mu
-	running bool      // a goroutine delivers; guarded by mu
-	closed  bool      // guarded by mu
-	free    *transfer // guarded by mu
+	quiet   sync.Cond // signalled when the delivering goroutine ends
+	queue   lnd.Queue // messages to deliver; guarded by mu
+	running bool      // a goroutine delivers messages; guarded by mu
+	closed  bool      // Shutdown has begun; guarded by mu
+	free    *transfer // list of unused transfers; guarded by mu
 }
 
 // transfer is one message in progress: the sender's and the receiver's view.
 type transfer struct {
 	d    lnd.Delivery
 	m    *lnd.Message
-	next *transfer // in free
+	next *transfer // next transfer in the list loNI.free
 }
 
 func (*loNI) NID() nid.NID { return nid.Lo0() }

@@ -23,9 +23,9 @@ type acceptor struct {
 	nis      []*NI // in the order of their starts; guarded by mu
 	starting int   // NIs that are not in nis yet; guarded by mu
 
-	subnets  []netip.Prefix // of addr
+	subnets  []netip.Prefix // IP networks of addr on this host
 	redialMu sync.Mutex
-	redials  redials // guarded by redialMu
+	redials  redials // peers asked to dial again; guarded by redialMu
 }
 
 // join opens the device of ni's address, if need be, and accepts requests for ni. The caller
@@ -57,7 +57,7 @@ func (d *Driver) join(ni *NI, cfg lnd.Config) error {
 		}
 	}
 	if err != nil {
-		if d.acceptors[ni.addr] != a { // otherwise release closes it
+		if d.acceptors[ni.addr] != a { // the NI joined an acceptor that was replaced meanwhile
 			err = errors.Join(err, a.dev.Close())
 		}
 		return err
@@ -155,7 +155,7 @@ const maxPrivilegedPort = 1023
 func refuse(r verbs.Request, some *NI, why kib.Why, reason Reason, version kib.Version, err error) {
 	from := r.Peer()
 	reject := kib.Reject{Version: version, Why: why, Params: kib.ConnParams{MaxMsgSize: kib.MaxMsgSize}}
-	_ = r.Reject(reject.AppendTo(nil)) // the peer may have gone
+	_ = r.Reject(reject.AppendTo(nil)) // an error means that the peer has gone
 	if some != nil {
 		some.rejectAddr(reason, from, err)
 	}

@@ -12,10 +12,10 @@ import (
 // begin inside one. Both sides have all their credits and owe none, and no transfer is
 // under way.
 type Adoption struct {
-	Peer       nid.NID // at the other end
-	PeerStamp  uint64  // incarnation
-	QueueDepth int     // 0: peer_credits
-	MaxFrags   int     // 0: 257
+	Peer       nid.NID // NID of the peer
+	PeerStamp  uint64  // incarnation of the peer's NI
+	QueueDepth int     // messages in flight; 0: as many as peer_credits
+	MaxFrags   int     // fragments per transfer; 0: 257
 	// Connect makes this side's end of the connection, on the NI's device: see
 	// softroce.Adopt. No event Established follows.
 	Connect func(dev verbs.Device, qp verbs.QPConfig, events func(verbs.Conn, verbs.Event)) (verbs.Conn, error)

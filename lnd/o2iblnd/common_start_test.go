@@ -24,13 +24,13 @@ type crowd struct {
 	arrived int
 }
 
-// newcomer is a node of a crowd.
+// newcomer is one node of a crowd that starts together.
 type newcomer struct {
 	sink
 	crowd *crowd
 	began time.Duration
 	ni    *NI
-	first map[nid.NID]time.Duration // arrivals
+	first map[nid.NID]time.Duration // time of the first arrival from each peer
 }
 
 func (n *newcomer) Parse(d *lnd.Delivery) (lnd.Answer, error) {
@@ -67,7 +67,7 @@ func newCrowd(t *testing.T, seed uint64, nodes int, spread time.Duration, loss f
 
 func crowdAddr(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}) }
 
-// meet runs until everything has arrived.
+// meet runs the clock until every node heard from every other.
 func (x *crowd) meet() {
 	x.t.Helper()
 	for all := len(x.nodes) * (len(x.nodes) - 1); x.arrived < all; {
@@ -75,7 +75,7 @@ func (x *crowd) meet() {
 			x.t.Fatalf("%d of %d arrived", x.arrived, all)
 		}
 	}
-	x.clock.Run(x.clock.Now() + 10*time.Second) // what else is under way
+	x.clock.Run(x.clock.Now() + 10*time.Second) // let messages that are still under way arrive
 }
 
 // waits returns the times that first messages took, from the start of the later node.
@@ -136,8 +136,8 @@ func TestCommonStart(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		loss        float64
-		most, worst time.Duration // of 99 of 100, and of all
-		surplus     int           // pairs of a hundred
+		most, worst time.Duration // time within which 99 % were met, and all of them
+		surplus     int           // pairs of 100 that had a second connection
 	}{
 		{0, 20 * time.Millisecond, 20 * time.Millisecond, 0},
 		{0.01, 110 * time.Millisecond, 400 * time.Millisecond, 0},

@@ -22,10 +22,10 @@ type Config struct {
 	// Open opens the device of an address: softroce.Open or ibv.Open. Required.
 	Open verbs.Opener
 
-	Service         uint16 // service, 987: the CM port
+	Service         uint16 // service, default 987: the port of the connection manager
 	PeerCreditsHIW  int    // peer_credits_hiw, half of peer_credits: when so many credits are owed, a NOOP returns them
 	ConcurrentSends int    // concurrent_sends, as peer_credits: sends of a connection that are not completed
-	ConnsPerPeer    int    // conns_per_peer, 1, at most 127
+	ConnsPerPeer    int    // conns_per_peer: default 1, at most 127
 	NTX             int    // ntx, 512: messages of the NI that are under way, besides the queue depth of each connection
 
 	// Timeout (timeout) is how long a message may wait, for credits, for its completion and
@@ -62,7 +62,7 @@ type Config struct {
 	// MaxConns bounds the connections of an NI, those that are being made or ended
 	// included (16384). Above, requests are refused with NO_RESOURCES. Local policy.
 	MaxConns int
-	// MTU is the device's, see verbs.OpenConfig.
+	// MTU is the path MTU of the device; see verbs.OpenConfig.
 	MTU int
 	// ReceiveBuffer is the device's in bytes, see verbs.OpenConfig. 0: 4 MiB, if the system
 	// gives as much. It bounds the packets in flight: with the 24 packets that Linux has
@@ -73,8 +73,8 @@ type Config struct {
 	// address MulticastBase + g. All nodes of a net have the same base and Q_Key. Kernels
 	// have no multicast. Local policy.
 	NoMulticast      bool
-	MulticastBase    netip.Addr // multicast_base, 239.76.0.0; its low 16 bits are 0
-	MulticastQKey    uint32     // multicast_qkey, 0x01234567 as RDMA-CM's groups have; below 0x80000000
+	MulticastBase    netip.Addr // multicast_base, default 239.76.0.0; its low 16 bits are 0
+	MulticastQKey    uint32     // multicast_qkey, default 0x01234567 as RDMA-CM's groups; below 0x80000000
 	MulticastBuffers int        // multicast_buffers, 512: datagrams that the NI can be receiving at a time
 
 	// FirstCookie is the cookie of the first transfer of each connection, for the
@@ -90,7 +90,7 @@ const (
 	minPeerCredits  = 8   // IBLND_CREDITS_DEFAULT
 	maxPeerCredits  = 255 // IBLND_CREDITS_MAX
 	maxConnsPerPeer = 127
-	// defaultTimeout is lnet_lnd_timeout with LNet's defaults.
+	// defaultTimeout is the value of lnet_lnd_timeout with LNet's defaults.
 	defaultTimeout = 49 * time.Second
 )
 

@@ -116,7 +116,7 @@ func TestTwoNets(t *testing.T) {
 	shut(nis[1][0])
 	ups[0][0].await(t, "end of the connection", func() bool { return len(ups[0][0].downs) > 0 })
 	send(1, 2)
-	nis[0][0].Send(newMessage(nis[0][0], nis[1][0].nid, 100)) // a NID that has ended
+	nis[0][0].Send(newMessage(nis[0][0], nis[1][0].nid, 100)) // the NID of an NI that was shut down
 	ups[0][0].await(t, "error", func() bool { return len(ups[0][0].errs) == 1 })
 	if err := ups[0][0].errs[0]; !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("refused with %v", err)
@@ -132,7 +132,7 @@ func TestTwoNets(t *testing.T) {
 	}
 }
 
-// TestStartErrors: what cannot be started says why.
+// TestStartErrors checks that a failed Startup names the cause.
 func TestStartErrors(t *testing.T) {
 	d, err := New(Config{Open: softroce.Open})
 	if err != nil {
@@ -150,7 +150,7 @@ func TestStartErrors(t *testing.T) {
 	}
 }
 
-// packetTap keeps packets.
+// packetTap keeps the packets that it is given.
 type packetTap struct {
 	lnd.Tap
 	sent, received chan lnd.Packet
@@ -203,7 +203,7 @@ func TestServiceTaken(t *testing.T) {
 		t.Fatalf("started beside another driver: %v", err)
 	}
 	y := start(t, at[1], softroce.Open, Config{}, new(sink))
-	y.Send(newMessage(y, x.nid, 100)) // the first one still listens
+	y.Send(newMessage(y, x.nid, 100)) // the NI that was first still listens
 	a.await(t, "message", func() bool { return a.arrived == 1 })
 	shut(x)
 	ni, err := d.Startup(cfg, new(sink))

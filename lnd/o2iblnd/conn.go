@@ -12,7 +12,7 @@ import (
 type connState uint8
 
 const (
-	connOpening connState = iota // asked for, or accepted
+	connOpening connState = iota // requested by this side, or accepted from the peer
 	connOpen                     // established: messages go through the exchange
 	connClosing                  // ended, but the device or lnet may still use it
 	connGone
@@ -30,34 +30,34 @@ type conn struct {
 	ni      *NI
 	peer    *peer
 	id      uint32
-	dialled bool // by this side
-	ask     ask  // the request, if this side dialled
+	dialled bool // this side requested the connection
+	ask     ask  // the request, if this side sent it
 
-	// Set before it is established.
+	// These fields are set before the connection is established.
 	peerStamp       uint64
 	version         kib.Version
 	depth, maxFrags int
 	counting        kib.Counting // how the peer computes checksums
 
-	mu        sync.Mutex // guards all below
+	mu        sync.Mutex // guards all fields below
 	state     connState
-	vc        verbs.Conn // fixed once it is there
-	x         *exchange  // nil while opening
+	vc        verbs.Conn // the device's connection; does not change once set
+	x         *exchange  // the exchange of messages; nil while opening
 	now       time.Duration
 	wakeAt    time.Duration
 	out       *exchangeOut // of the steps since the last unlock; nil for none
-	posting   bool         // a goroutine posts
-	ending    int          // goroutines that tell lnet which messages have ended
+	posting   bool         // a goroutine posts work requests
+	ending    int          // number of goroutines that finalize messages of this connection
 	waiting   []verbs.Buffer
 	flushed   []uint32 // work requests that did not leave, while it is not known why
 	handling  bool     // a goroutine hands arrivals to lnet
 	rxs       int      // that lnet has, or that are on their way there and back
-	spare     *rx      // for the next message
+	spare     *rx      // receive structure for the next message
 	held      []*rx
-	ended     bool // no event follows
-	told      bool // the peer knows that it is over
-	abandoned bool // held is not used any more
-	closed    bool // vc is
+	ended     bool // the device sends no more events of this connection
+	told      bool // the peer knows that the connection is over
+	abandoned bool // nothing uses the held deliveries any more
+	closed    bool // vc is closed
 }
 
 var outs = sync.Pool{New: func() any { return new(exchangeOut) }}
@@ -75,7 +75,7 @@ func (ni *NI) newConn(p *peer, dialled bool) *conn {
 	return c
 }
 
-// step steps the exchange under mu.
+// step gives in to the exchange; the caller holds mu.
 func (c *conn) step(in exchangeIn) {
 	if c.out == nil {
 		c.out = outs.Get().(*exchangeOut)
@@ -95,7 +95,7 @@ func (c *conn) unlock() {
 			c.tellEnded()
 		case !c.posting:
 			c.flush()
-		default: // the goroutine that posts does these, too
+		default: // the goroutine that posts sends these messages, too
 			c.mu.Unlock()
 			return
 		}
@@ -122,7 +122,7 @@ func (c *conn) over() bool {
 
 // free releases the resources of the connection.
 func (c *conn) free() {
-	if !c.closed { // no other goroutine has c now
+	if !c.closed { // no other goroutine uses c now, so no lock is needed
 		c.vc.Close()
 	}
 	c.ni.conns.remove(c)
@@ -209,7 +209,7 @@ func (c *conn) down(cause *Error) {
 	c.unlock()
 }
 
-// scan handles the deadlines that have passed.
+// scan handles the deadlines of c that have passed.
 func (c *conn) scan(now time.Duration) {
 	c.mu.Lock()
 	if c.state == connOpen && now >= c.wakeAt {

@@ -70,7 +70,7 @@ func (c *conn) handle(b verbs.Buffer) {
 	c.mu.Lock()
 }
 
-// deliver asks lnet about a message.
+// deliver gives lnet the header of a message that arrived.
 func (c *conn) deliver(r *rx) {
 	if r.kind != kib.Immediate {
 		r.giveBack()
@@ -222,7 +222,7 @@ func (c *conn) takePut(r *rx) {
 	r.end(true)
 }
 
-// answerPut offers the peer the memory of t.
+// answerPut offers the peer the memory of t in a PUT_ACK.
 func (c *conn) answerPut(r *rx, t *tx) {
 	c.mu.Lock()
 	if c.state == connOpen {

@@ -35,7 +35,7 @@ func (c *conn) tellEnded() {
 		return
 	}
 	if len(c.out.WRs) > 0 && !c.posting {
-		c.flush() // posting does not wait for lnet
+		c.flush() // flush first: posting does not wait for lnet
 	}
 	c.ending++
 	c.mu.Unlock()
@@ -118,11 +118,11 @@ func (c *conn) completed(id uint32, status verbs.Status) {
 	if status == verbs.Flushed && c.state == connOpen {
 		c.flushed = append(c.flushed, id)
 		c.mu.Unlock()
-		c.vc.Disconnect() // its last event follows, with the reason
+		c.vc.Disconnect() // its last event, with the reason, follows
 		return
 	}
 	if failed != nil && c.x.failed != nil {
-		failed = c.x.failed // the first failure counts
+		failed = c.x.failed // the first failure is the one that is reported
 	} else if failed != nil {
 		failed.bulk = isBulk(id)
 	}

@@ -43,7 +43,7 @@ func (ni *NI) greeting(m *kib.Msg, typ kib.MsgType, p *peer, stamp uint64) []byt
 	return b
 }
 
-// ack encodes the CONNACK of c.
+// ack encodes the CONNACK that accepts c.
 func (ni *NI) ack(c *conn, m *kib.Msg, stamp uint64) []byte {
 	b := ni.greeting(m, kib.ConnAck, c.peer, stamp)
 	switch {
@@ -117,7 +117,7 @@ func (ni *NI) request(r verbs.Request, m *kib.Msg) {
 	for p := ni.peer(m.SrcNID); p != nil; p = ni.peer(m.SrcNID) {
 		if p.request(r, m) {
 			return
-		} // it was removed from the table
+		} // c was removed from the table meanwhile
 	}
 	ni.reject(r, kib.Early)
 }
@@ -128,7 +128,7 @@ func (ni *NI) reject(r verbs.Request, why kib.Why) {
 		Version: kib.V2, Why: why, Stamp: ni.stamp,
 		Params: kib.ConnParams{QueueDepth: uint16(ni.depth), MaxFrags: kib.MaxFrags, MaxMsgSize: kib.MaxMsgSize},
 	}
-	_ = r.Reject(reject.AppendTo(nil)) // the peer may have gone
+	_ = r.Reject(reject.AppendTo(nil)) // an error means that the peer has gone
 }
 
 // accept makes the connection that p requests with m.

@@ -9,7 +9,7 @@ import (
 // connTable finds connections by the numbers in their completions. The table is copied
 // when it changes, which is rare, so that it is read without a lock.
 type connTable struct {
-	mu   sync.Mutex // held to change the table
+	mu   sync.Mutex // held by whoever changes the table
 	free []uint32   // numbers without connection, the longest free first; guarded by mu
 	n    atomic.Int64
 	list atomic.Pointer[[]*conn]
@@ -19,7 +19,7 @@ type connTable struct {
 // of a connection that was given up before its last event, which must not reach another one.
 const restingIDs = 32
 
-// add gives c its number.
+// add gives c a number and puts it into the table.
 func (t *connTable) add(c *conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -60,7 +60,7 @@ func (t *connTable) at(id uint32) *conn {
 
 func (t *connTable) len() int { return int(t.n.Load()) }
 
-// all returns the connections of this instant.
+// all returns the connections that are in the table now.
 func (t *connTable) all() (all []*conn) {
 	if list := t.list.Load(); list != nil {
 		for _, c := range *list {

@@ -12,27 +12,27 @@ const (
 
 	// Requests that were refused, in the order of the tests (o2iblnd-wire §7.1).
 	UnprivilegedPort // it claims a port above 1023 and require_privileged_port is set
-	RequestCut       // its private data ends early
-	RequestMagic     // it does not begin with o2iblnd's magic
+	RequestCut       // the request's private data ends early
+	RequestMagic     // the request does not begin with o2iblnd's magic
 	RequestVersion   // of a version that is not spoken here, version 1 included
-	RequestBad       // its CONNREQ is not valid
-	RequestType      // a message, but no CONNREQ
+	RequestBad       // the request's CONNREQ is not valid
+	RequestType      // the request holds a message, but no CONNREQ
 	ForeignNID       // the NID that it wants is no NI's of this address
 	RequestSource    // its source NID does not have the address that it came from
-	RefusedEarly     // the NI is starting
+	RefusedEarly     // refused because this NI is starting
 	RefusedStale     // it is meant for an earlier incarnation of this NI
-	RefusedDepth     // its queue depth is more than peer_credits
+	RefusedDepth     // refused because the peer's queue depth exceeds our peer_credits
 	RefusedFrags     // it wants more fragments than a transfer can have
-	RefusedSize      // it wants longer messages than o2iblnd has
+	RefusedSize      // refused because the peer wants longer messages than o2iblnd has
 	RefusedRestart   // the peer has a new incarnation or version: its old connections are closed first
-	RefusedRace      // both sides connect, and our request wins
+	RefusedRace      // refused because both sides connect, and our request wins
 	RefusedLimit     // too many connections: see max_conns, or 508 of one peer
-	AcceptFailed     // the device could not accept
-	ShuttingDown     // the NI ends
+	AcceptFailed     // the device could not accept the request
+	ShuttingDown     // refused because this NI shuts down
 
-	// Requests of this side.
-	ConnectFailed   // the device could not ask
-	Unreachable     // no answer came
+	// Requests that this side sent:
+	ConnectFailed   // the device could not send the request
+	Unreachable     // no answer came to the request
 	NoListener      // the peer's host has no o2iblnd at this port
 	RejectedRace    // both sides connect, and the peer's request wins
 	RejectedStale   // the peer has a new incarnation, or takes us for an older one
@@ -41,26 +41,26 @@ const (
 	RejectedMTU     // the path MTU is too large for the peer: the next smaller one is asked for
 	RejectedVersion // the peer speaks version 1 alone
 	RejectedEarly   // the peer's NI is starting
-	RejectedLimit   // the peer has no resources
+	RejectedLimit   // the peer has no resources for a connection
 	Rejected        // the peer refuses for another reason
-	AckBad          // its CONNACK is not valid
+	AckBad          // the peer's CONNACK is not valid
 	AckParams       // its CONNACK has parameters beyond what was asked for
 	AckPeer         // its CONNACK comes from another NID or incarnation, or has another version
-	QueueTimeout    // no connection in time for a message
+	QueueTimeout    // no connection was established in time for a message
 
-	// Established connections.
-	PeerClosed       // by the peer
+	// Established connections:
+	PeerClosed       // the peer closed the connection
 	TransportFailed  // by the device: retries exceeded, or an error of a work request
-	BadMessage       // a message that is not valid (o2iblnd-wire §3.1)
+	BadMessage       // the peer sent an invalid message (o2iblnd-wire §3.1)
 	BadChecksum      // a message does not have the checksum that it says
-	StaleMessage     // a message of another connection or incarnation
+	StaleMessage     // the message belongs to another connection or incarnation
 	CreditsReturned  // the peer gives back more credits than it was given
 	CreditsOverdrawn // the peer sends more than it has credits for
-	UnexpectedType   // CONNREQ or CONNACK on a connection
-	UnknownCookie    // an answer to nothing
+	UnexpectedType   // CONNREQ or CONNACK came on an established connection
+	UnknownCookie    // the cookie of an answer belongs to no request
 	BadStatus        // a transfer is said to have another length than was asked for
 	BadDescriptor    // a descriptor with a length that makes no sense
-	Refused          // lnet refused the header
+	Refused          // lnet refused the header of a message
 	SendTimeout      // a message waited for the device, or for the peer's answer, beyond the timeout
 	CreditTimeout    // a message waited for credits beyond the timeout
 	PeerRestarted    // closed because the peer has a new incarnation or version
@@ -68,33 +68,33 @@ const (
 	PeerStatus       // the peer says that it could not transfer
 
 	// Messages that did not leave, or whose transfer failed alone.
-	NoTx         // ntx messages are under way
+	NoTx         // all ntx messages are under way
 	TooManyFrags // the transfer would take more WRITEs than the peer allows (EMSGSIZE)
-	BadHeader    // a message that cannot be encoded
-	NoReply      // a GET_REQ that lnet did not answer
+	BadHeader    // a message to send could not be encoded
+	NoReply      // lnet did not answer a GET_REQ
 	NotWritten   // the peer has written less than it says, as kernels do with short replies
 
-	// Tolerated.
+	// Faults that do not end the connection:
 	SumNotTrusted // a wrong checksum of an IMMEDIATE with payload, which kernels send
 
 	// Peers that use connections of an earlier incarnation of this NI (see redials).
-	Redialled     // asked for a connection, so that they notice
-	RedialLimited // not asked: too many at a time
+	Redialled     // asked the peer to connect, so that it notices the restart
+	RedialLimited // not asked to connect: too many requests at a time
 
 	// Multicast datagrams: those that arrived and were dropped, in the order of the
 	// tests, and those that did not leave.
-	DatagramCut     // shorter than its headers
-	DatagramForeign // not o2iblnd's
-	DatagramVersion // of an unknown version
+	DatagramCut     // a datagram shorter than its headers
+	DatagramForeign // a datagram that is not o2iblnd's
+	DatagramVersion // a datagram of an unknown version
 	DatagramHeader  // its LNet header does not have the size of o2ib's
 	DatagramLength  // its payload is not as long as it says
-	DatagramType    // no PUT without ACK
-	DatagramOwn     // in the name of this NI
-	DatagramNet     // for another net of the same address
+	DatagramType    // a datagram that is not a PUT without ACK
+	DatagramOwn     // a datagram in the name of this NI
+	DatagramNet     // a datagram for another net on the same address
 	DatagramSource  // its source NID does not have the address that it came from
 	DatagramGroup   // not sent to the group that it names, or to none that was joined
-	DatagramTooLong // did not leave: longer than the network's packets
-	DatagramFailed  // did not leave: the device refused
+	DatagramTooLong // a datagram not sent: longer than the network's packets
+	DatagramFailed  // a datagram not sent: the device refused it
 	numReasons
 )
 
@@ -145,7 +145,7 @@ func Reasons() []Reason {
 // Counters says how often each Reason occurred.
 type Counters [numReasons]uint64
 
-// Of returns the counter of r.
+// Of returns how often r occurred.
 func (c *Counters) Of(r Reason) uint64 { return c[r] }
 
 // counters are the live Counters of an NI.

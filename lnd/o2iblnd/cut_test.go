@@ -59,7 +59,7 @@ func (v *virtual) shut(i int) time.Duration {
 		select {
 		case <-ended:
 			return v.clock.Now() - began
-		case <-time.After(time.Millisecond): // it waits for the network
+		case <-time.After(time.Millisecond): // Shutdown waits for the network, so let time pass
 			v.clock.Step(machine.Never - 1)
 		}
 	}
@@ -75,7 +75,7 @@ func TestCut(t *testing.T) {
 	b.mu.Lock()
 	b.hold = true
 	b.mu.Unlock()
-	v.nis[0].Send(newMessage(v.nis[0], v.nis[1].nid, 5000)) // whose PUT_REQ is held
+	v.nis[0].Send(newMessage(v.nis[0], v.nis[1].nid, 5000)) // the PUT_REQ of this message is held
 	v.until("held message", time.Second, func(s *sink) bool { return len(s.held) == 1 }, b)
 	v.net.Cut(v.at[0], v.at[1], true)
 	v.nis[0].Send(newMessage(v.nis[0], v.nis[1].nid, 100))
@@ -143,7 +143,7 @@ func TestQueueTimeout(t *testing.T) {
 	a := v.ups[0]
 	p := v.nis[0].peer(v.nis[1].nid)
 	p.mu.Lock()
-	p.set.accepting++ // a request that never ends
+	p.set.accepting++ // as if a request were being accepted for ever
 	p.mu.Unlock()
 	v.nis[0].Send(newMessage(v.nis[0], v.nis[1].nid, 10))
 	v.clock.Run(v.clock.Now() + 20*time.Second)

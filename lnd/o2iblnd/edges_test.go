@@ -69,7 +69,7 @@ func TestHeldReply(t *testing.T) {
 	}
 }
 
-// TestHeldReplyGone: likewise if the connection ends meanwhile.
+// TestHeldReplyGone ends the connection while the reply is held.
 func TestHeldReplyGone(t *testing.T) {
 	a, x, y := newAsking(t)
 	a.hold = true

@@ -11,12 +11,12 @@ import (
 // Error says why a connection ended, or why a message did not leave. It
 // unwraps to its Errno, which is the status that LNet reports, and to Err.
 type Error struct {
-	Reason Reason        // has a counter, too
-	Peer   nid.ProcessID // zero while unknown
-	Errno  syscall.Errno // the status that LNet reports
-	Err    error         // what the device said, nil if nothing
+	Reason Reason        // reason of the failure, which also has a counter
+	Peer   nid.ProcessID // the peer; zero while unknown
+	Errno  syscall.Errno // error number that LNet reports
+	Err    error         // error of the device; nil if there is none
 
-	bulk bool // it was a transfer by RDMA
+	bulk bool // a transfer by RDMA failed
 }
 
 func (e *Error) Error() string {
@@ -41,7 +41,7 @@ func (e *Error) advice() string {
 	return text
 }
 
-// Unwrap returns the errors that e stands for.
+// Unwrap returns Errno and Err, for errors.Is.
 func (e *Error) Unwrap() []error {
 	if e.Err == nil {
 		return []error{e.Errno}

@@ -25,9 +25,9 @@ import (
 type exchange struct {
 	cfg exchangeConfig
 
-	credits     int // messages that this side may send
-	owed        int // credits to give back (outstanding)
-	reserved    int // answers that this side may still ask for
+	credits     int // number of messages that this side may send
+	owed        int // number of credits to give back to the peer
+	reserved    int // number of answers that this side may still ask for
 	peerCredits int // messages that the peer may send: what it was given
 
 	sends int // SENDs that are posted and not completed
@@ -44,13 +44,13 @@ type exchange struct {
 
 	slots  []*tx
 	free   []uint32
-	active int // of slots
+	active int // number of slots in use
 
-	cookie uint64        // of the next transfer
-	sentAt time.Duration // when something was posted last
-	desc   []byte        // memory for descriptors
-	frags  []kib.Frag    // memory for fragments
-	failed *Error        // why it ended; nil while it goes on
+	cookie uint64        // cookie of the next transfer
+	sentAt time.Duration // time of the last work request that was posted
+	desc   []byte        // memory in which descriptors are made
+	frags  []kib.Frag    // memory in which fragments are made
+	failed *Error        // why the exchange ended; nil while it goes on
 
 	counts exchangeCounts
 }
@@ -62,20 +62,20 @@ type exchangeConfig struct {
 	local, peer      nid.NID
 	stamp, peerStamp uint64
 	version          kib.Version
-	depth            int // queue depth: credits of each side
-	maxFrags         int // WRITEs of a transfer
+	depth            int // queue depth: number of credits of each side
+	maxFrags         int // most RDMA WRITEs of one transfer
 	highWater        int // when this many credits are owed, a NOOP returns them
-	concurrent       int // SENDs that may be posted
-	gather           int // pieces of memory in a WRITE
-	sendGather       int // and in a SEND, its header included
+	concurrent       int // most SENDs that may be posted at a time
+	gather           int // most pieces of memory in one RDMA WRITE
+	sendGather       int // most pieces of memory in one SEND, with its header
 	timeout          time.Duration
-	keepalive        time.Duration // negative: none
+	keepalive        time.Duration // time between keepalive NOOPs; negative: none are sent
 	checksum         bool          // add checksums once it is known how the peer counts
-	counting         kib.Counting  // as far as that is known
+	counting         kib.Counting  // how the peer computes checksums, if known
 	firstCookie      uint64
 }
 
-// exchangeCounts are counters for snapshots.
+// exchangeCounts are the counters that a snapshot shows.
 type exchangeCounts struct{ sent, received, bytesOut, bytesIn uint64 }
 
 // Bounds of the WRITEs that are posted at a time (local policy). A priority message waits for
@@ -154,7 +154,7 @@ func (x *exchange) wake() time.Duration {
 // can be forgotten.
 func (x *exchange) idle() bool { return x.active == 0 && x.sends == 0 && x.turns == 0 }
 
-// begin gives t a slot.
+// begin takes a free slot for t.
 func (x *exchange) begin(t *tx) {
 	if n := len(x.free); n > 0 {
 		t.slot, x.free = x.free[n-1], x.free[:n-1]
@@ -217,7 +217,7 @@ func (x *exchange) finish(t *tx, out *exchangeOut) {
 	out.Done.push(t)
 }
 
-// invariants reports a broken invariant, for tests.
+// invariants reports an invariant that does not hold, for tests.
 func (x *exchange) invariants() error {
 	d := x.cfg.depth
 	switch {

@@ -202,7 +202,7 @@ func (x *exchange) getDone(m *kib.Msg, out *exchangeOut) Reason {
 	return ReasonNone
 }
 
-// peerStatus is the error that the peer reports.
+// peerStatus makes an Error of the status in a peer's message.
 func (x *exchange) peerStatus(status int32) *Error {
 	e := newError(PeerStatus, lustre(x.cfg.peer), nil)
 	e.Errno = errnoOf(status)

@@ -29,21 +29,21 @@ type end struct {
 	out   exchangeOut
 	other *end
 
-	wire      []item   // on its way to the other end
+	wire      []item   // messages on their way to the other end
 	completes []uint32 // of signaled work requests that the other end has
 	memory    map[uint32][]byte
 	nextKey   uint32
 
 	want   int  // bytes that are taken of a PUT; negative: all
-	cheats bool // does not keep to the rules
+	cheats bool // this end breaks the rules of credits
 	hold   bool
 	held   []*rx
-	gets   []*rx // GET_REQs that lnet has
+	gets   []*rx // GET_REQs that were given to lnet
 	sent   map[*lnd.Message]error
-	begun  int // messages
+	begun  int // number of messages begun
 	got    []received
-	types  []kib.MsgType // of messages that arrived
-	give   []uint8       // their credits
+	types  []kib.MsgType // types of the messages that arrived
+	give   []uint8       // credits in the messages that arrived
 }
 
 type item struct {
@@ -114,7 +114,7 @@ func (e *end) step(in exchangeIn) (arrival, kib.Msg, *tx) {
 	return a, m, t
 }
 
-// done ends a tx as the shell would.
+// done ends t as the NI would.
 func (e *end) done(t *tx) {
 	if t.posted != 0 {
 		e.p.t.Fatalf("%v ended with %d work requests posted", t.kind, t.posted)
@@ -133,7 +133,7 @@ func (e *end) done(t *tx) {
 	}
 }
 
-// take removes the memory of t.
+// take unregisters the memory of t and returns its bytes.
 func (e *end) take(t *tx) []byte {
 	var data []byte
 	for _, f := range t.frags {
@@ -232,13 +232,13 @@ func (e *end) complete() bool {
 	return true
 }
 
-// arrive acts as lnet.
+// arrive does what lnet and the NI do with a message.
 func (e *end) arrive(b []byte) {
 	a, m, t := e.step(exchangeIn{kind: exchangeArrived, bytes: b})
 	e.types, e.give = append(e.types, m.Type), append(e.give, m.Credits)
 	switch {
 	case a == arrivalNone:
-	case m.LNet.PayloadLength > lnd.MaxPayload: // which lnet refuses
+	case m.LNet.PayloadLength > lnd.MaxPayload: // lnet refuses a header with such a length
 		e.step(exchangeIn{kind: exchangeClose, err: newError(Refused, lustre(e.x.cfg.peer), nil)})
 	case a == arrivalGet:
 		e.gets = append(e.gets, &rx{slot: t.slot, cookie: t.cookie})
@@ -255,7 +255,7 @@ func (e *end) arrive(b []byte) {
 	}
 }
 
-// resume takes the PUT_REQ that was held first.
+// resume accepts the PUT_REQ that has been held longest.
 func (e *end) resume() bool {
 	if len(e.held) == 0 {
 		return false
@@ -288,7 +288,7 @@ func (e *end) answer(n int, status int32) bool {
 	t := e.x.getAt(e.gets[0].slot, e.gets[0].cookie)
 	e.gets = e.gets[1:]
 	if t == nil {
-		return true // given up
+		return true // the answer was given up
 	}
 	t.status = status
 	if n >= 0 {
@@ -299,7 +299,7 @@ func (e *end) answer(n int, status int32) bool {
 	return true
 }
 
-// settle delivers items until none is left.
+// settle delivers messages of both ends until none is left.
 func (p *pair) settle() {
 	for again := true; again; {
 		again = false

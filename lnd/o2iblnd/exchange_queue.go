@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// send queues a message of this side.
+// send queues t for sending.
 func (x *exchange) send(now time.Duration, t *tx) {
 	x.begin(t)
 	x.list(now, t)
@@ -28,7 +28,7 @@ func (x *exchange) nextCookie() uint64 {
 	return c
 }
 
-// flush posts what may be posted.
+// flush posts the queued messages that credits allow.
 func (x *exchange) flush(now time.Duration, out *exchangeOut) {
 	if x.failed != nil {
 		return
@@ -134,7 +134,7 @@ func (x *exchange) emit(now time.Duration, kind kib.MsgType, id uint32, m *kib.M
 	wr.bytes[0], wr.pieces[0] = len(out.Bytes), len(out.Pieces)
 	b, err := m.AppendBinary(out.Bytes)
 	if err != nil {
-		panic("o2iblnd: " + err.Error()) // the shell has checked it, see sendable
+		panic("o2iblnd: " + err.Error()) // the caller has checked the message; see sendable
 	}
 	if kind == kib.Immediate && t.msg.Payload.Length > 0 {
 		b = x.attach(b, wr.bytes[0], t, out)

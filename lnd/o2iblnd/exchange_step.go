@@ -11,17 +11,17 @@ import (
 type exchangeInKind uint8
 
 const (
-	exchangeTimer      exchangeInKind = iota // the wake is due
+	exchangeTimer      exchangeInKind = iota // the time given as wake has come
 	exchangeSend                             // tx is to be sent: IMMEDIATE, PUT_REQ or GET_REQ
-	exchangeArrived                          // bytes arrived; answered by an arrival
+	exchangeArrived                          // bytes arrived; the output has an arrival
 	exchangeConsumed                         // lnet has consumed a message of arrivalDeliver; not for accepted PUT_REQs and for GET_REQs
 	exchangeSink                             // tx has the memory for the PUT_REQ of its cookie
-	exchangeNak                              // refuse the PUT_REQ of tx's cookie, with status
-	exchangeAwaitReply                       // lnet has been given the GET_REQ of tx
+	exchangeNak                              // refuse the PUT_REQ of tx's cookie with this status
+	exchangeAwaitReply                       // lnet has been given the GET_REQ of tx and will reply
 	exchangeReply                            // lnet answers the GET_REQ of tx, with msg or status
 	exchangeSent                             // a signaled work request is done, in error or not
 	exchangeClose                            // the connection ends because of err
-	exchangePatience                         // timeout is another one
+	exchangePatience                         // the timeout has changed
 )
 
 // exchangeIn is one input; the fields that its kind needs are set.
@@ -35,12 +35,12 @@ type exchangeIn struct {
 	timeout time.Duration
 }
 
-// arrival says how to handle bytes that arrived.
+// arrival says what to do with bytes that arrived.
 type arrival uint8
 
 const (
 	arrivalNone    arrival = iota
-	arrivalDeliver         // Message is for lnet
+	arrivalDeliver         // Message is to be given to lnet
 	arrivalGet             // Message is a GET_REQ for lnet; Tx is for exchangeAwaitReply and exchangeReply
 )
 
@@ -48,20 +48,20 @@ const (
 // order of the steps; end the transfers in Done, of which nothing is posted or will be; and
 // then close. A refused message had no effect on the exchange.
 type exchangeOut struct {
-	Bytes  []byte      // of messages; WRs have positions in it
-	Pieces []verbs.SGE // of WRs, by position
+	Bytes  []byte      // bytes of the messages to send; WRs refer to them
+	Pieces []verbs.SGE // pieces of memory of the WRs, in order
 	WRs    []workRequest
 	Done   txQueue
-	Closed *Error // the connection is to be ended
+	Closed *Error // the reason if the connection is to be ended, else nil
 
-	Counted []Reason // reasons to count; the connection goes on
+	Counted []Reason // reasons to count, for which the connection goes on
 
-	posts []verbs.SendWR // memory of the shell
-	sges  []verbs.SGE    // memory of the shell
+	posts []verbs.SendWR // memory of the caller for WRs
+	sges  []verbs.SGE    // memory of the caller for Pieces
 
 	refused bool
 	arrival arrival
-	Message kib.Msg // refers to the bytes that arrived
+	Message kib.Msg // the parsed message, which refers to the bytes that arrived
 	Tx      *tx
 }
 
@@ -87,7 +87,7 @@ func (o *exchangeOut) Reset() {
 	}
 }
 
-// empty reports whether there is nothing to do.
+// empty reports whether the output asks for nothing.
 func (o *exchangeOut) empty() bool {
 	return len(o.WRs) == 0 && o.Done.n == 0 && o.Closed == nil && len(o.Counted) == 0
 }

@@ -96,7 +96,7 @@ func TestGet(t *testing.T) {
 func TestCreditTrace(t *testing.T) {
 	p := newPair(t)
 	a, b := p.ends[0], p.ends[1]
-	for range 3 { // request, GET_REQ of the server, its answer, reply
+	for range 3 { // a request, the server's GET_REQ, its answer, and the reply
 		a.send(wire.Put, 160, 1, 1, false)
 		p.settle()
 		b.send(wire.Get, 65536, 0, 1, false)
@@ -200,7 +200,7 @@ func TestTurns(t *testing.T) {
 	a, b := p.ends[0], p.ends[1]
 	a.send(wire.Put, lnd.MaxPayload, 1, 1, false)
 	a.deliver()
-	b.deliver() // PUT_ACK
+	b.deliver() // delivers the PUT_ACK
 	n := 0
 	for _, it := range a.wire {
 		n += len(it.bytes)
@@ -248,7 +248,7 @@ func TestTimeouts(t *testing.T) {
 			p.now++
 			a.step(exchangeIn{})
 			a.wantClosed(tt.want)
-			for _, it := range a.wire { // what is posted is flushed
+			for _, it := range a.wire { // work requests that were posted are flushed
 				if it.signaled {
 					a.step(exchangeIn{kind: exchangeSent, id: it.id, err: a.x.failed})
 				}

@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestFailureClasses shows HV-3: the table in docs/o2ib.md.
+// TestFailureClasses shows row HV-3: the table in docs/o2ib.md.
 func TestFailureClasses(t *testing.T) {
 	spec.Covers(t, "HV-3")
 	for want, reasons := range map[lnd.Failure][]Reason{

@@ -92,10 +92,10 @@ func capturedMessages(t testing.TB) (list [][]byte) {
 			if at < 0 {
 				continue
 			}
-			b := bytes.Clone(p.Data[at : len(p.Data)-4]) // without ICRC
+			b := bytes.Clone(p.Data[at : len(p.Data)-4]) // the message without the ICRC of the packet
 			h, err := kib.ParseHeader(b)
 			if err != nil {
-				continue // a reject
+				continue // the packet holds a reject, not a message
 			}
 			b = b[:h.Nob]
 			binary.LittleEndian.PutUint64(b[16:], nid.MustParse("10.0.0.2@o2ib").Value4())

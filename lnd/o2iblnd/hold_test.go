@@ -36,7 +36,7 @@ func TestHoldMany(t *testing.T) {
 	b.mu.Unlock()
 	for _, d := range list {
 		segments, size := d.Sink.Segments, int(d.Header.PayloadLength)
-		v.nis[1].Recv(d) // after which d is the driver's
+		v.nis[1].Recv(d) // from now on d belongs to the driver
 		if got := bytes.Join(segments, nil); !bytes.Equal(got, noise[:size]) {
 			t.Fatalf("a payload of %d bytes has changed", size)
 		}

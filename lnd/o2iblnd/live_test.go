@@ -100,7 +100,7 @@ func newMessage(from *NI, to nid.NID, n int) *lnd.Message {
 	return m
 }
 
-// shut ends an NI at once.
+// shut ends an NI without waiting for its messages.
 func shut(ni *NI) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -244,7 +244,7 @@ func TestStorm(t *testing.T) {
 			})
 		}
 		if round%2 == 1 {
-			shut(nis[0]) // in the middle
+			shut(nis[0]) // end the NI in the middle of the storm
 		}
 		wg.Wait()
 		for i, ni := range nis {
@@ -297,7 +297,7 @@ func TestOneOfFour(t *testing.T) {
 	}
 	conns()[0].fail(newError(TransportFailed, lustre(y.nid), verbs.General))
 	a.await(t, "end", func() bool { return len(a.downs) == 1 })
-	x.Send(newMessage(x, y.nid, 10)) // which asks again
+	x.Send(newMessage(x, y.nid, 10)) // this message makes x connect again
 	a.await(t, "message", func() bool { return a.finished == 26 && a.ups == 2 })
 	shut(x)
 	shut(y)

@@ -47,7 +47,7 @@ type casting struct {
 
 	mu     sync.Mutex
 	groups []lnd.Group // that were joined; guarded by mu, like all below
-	ends   *castEnds   // nil before the first group or datagram
+	ends   *castEnds   // queue pairs for multicast; nil before the first use
 	ended  bool
 
 	sending castQueue
@@ -57,13 +57,13 @@ type casting struct {
 	datagram kib.Datagram
 
 	joined atomic.Pointer[[]lnd.Group] // a copy of groups, to be read without mu
-	// Counters for Snapshot.
+	// Counters that Snapshot reports.
 	txMsgs, txBytes, rxMsgs, rxBytes atomic.Uint64
 }
 
 var _ lnd.Multicaster = (*NI)(nil)
 
-// init sets the largest payload of a datagram.
+// init computes the largest payload of a datagram.
 func (c *casting) init(ni *NI, dev verbs.Device, clock machine.Clock) {
 	c.ni, c.dev, c.clock = ni, dev, clock
 	c.joined.Store(new([]lnd.Group))
@@ -152,7 +152,7 @@ func (ni *NI) MulticastLimits() lnd.MulticastLimits {
 	if len(c.groups) == 0 {
 		return l
 	}
-	const least = 1024 // bytes for which Burst allows no datagram
+	const least = 1024 // most bytes for which Burst allows no datagram
 	l.ReceiveBuffer = max(ni.cfg.MulticastBuffers*least, 2*c.limit+least)
 	if q, ok := c.ends.qp.(interface{ ReceiveBuffer() int }); ok { // the system's receive buffer is the limit, if the device has one
 		l.ReceiveBuffer = q.ReceiveBuffer()
@@ -253,7 +253,7 @@ func (ni *NI) Leave(g lnd.Group) error {
 // upcall follows it. The error is ctx's if datagrams were lost.
 func (c *casting) shutdown(ctx context.Context) error {
 	if c.ni == nil {
-		return nil // multicast was never used
+		return nil // multicast was never used on this NI
 	}
 	err := c.sending.drain(ctx)
 	c.mu.Lock()
@@ -264,7 +264,7 @@ func (c *casting) shutdown(ctx context.Context) error {
 	if e != nil {
 		err = errors.Join(err, e.close())
 	}
-	for m := c.sending.queue.Pop(); m != nil; m = c.sending.queue.Pop() { // no other goroutine has the queue now
+	for m := c.sending.queue.Pop(); m != nil; m = c.sending.queue.Pop() { // no other goroutine uses the queue now
 		c.ni.up.Finalize(m, newError(ShuttingDown, m.Target, nil))
 	}
 	return err

@@ -22,12 +22,12 @@ func castFrom(src string) *kib.Datagram {
 	return g
 }
 
-// hostile are datagrams that are dropped, and why.
+// hostile lists datagrams that are dropped, each with the reason.
 var hostile = []struct {
 	name string
-	head func(g *kib.Datagram) // changes the message
-	tail func(b []byte) []byte // changes its bytes
-	from string                // source address of the packet, if not 10.0.0.2
+	head func(g *kib.Datagram) // edits the datagram before it is encoded
+	tail func(b []byte) []byte // edits the encoded bytes
+	from string                // source IP address of the packet; empty: 10.0.0.2
 	to   string                // where it went, if not to group 5; "node": to this node
 	want Reason
 }{
@@ -61,7 +61,7 @@ var hostile = []struct {
 	{name: "sent to the node, and names it", head: func(g *kib.Datagram) { g.Header.DestNID = nid.MustParse("10.0.0.1@o2ib") }, to: "node", want: DatagramGroup},
 }
 
-// encodeHostile returns the bytes of a row.
+// encodeHostile returns the bytes of row i of hostile.
 func encodeHostile(t testing.TB, i int) []byte {
 	t.Helper()
 	g := castFrom("10.0.0.2@o2ib")
@@ -78,7 +78,7 @@ func encodeHostile(t testing.TB, i int) []byte {
 	return b
 }
 
-// counting counts what lnet gets.
+// counting is an lnet that counts its messages.
 type counting struct {
 	lnd.Upcalls
 	got []lnd.Delivery
@@ -91,7 +91,7 @@ func (c *counting) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 
 func (c *counting) Delivered(d *lnd.Delivery, _ error) { c.got = append(c.got, *d) }
 
-// dropped returns how often datagrams were dropped.
+// dropped returns how many datagrams the counters show as dropped.
 func dropped(c *Counters) (n uint64) {
 	for _, r := range Reasons() {
 		n += c.Of(r)
@@ -99,7 +99,7 @@ func dropped(c *Counters) (n uint64) {
 	return n
 }
 
-// countingPool counts what is returned to it.
+// countingPool counts the buffers that are returned to it.
 type countingPool struct {
 	returned, closed int
 }

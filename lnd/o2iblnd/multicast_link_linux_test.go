@@ -21,12 +21,12 @@ type street struct {
 	ups   [2]*tally
 }
 
-// tally counts what lnet is told.
+// tally counts the messages of lnet.
 type tally struct {
 	lnd.Upcalls
 	mu   sync.Mutex
-	bits []uint64 // that have arrived
-	errs []error  // with which messages ended
+	bits []uint64 // match bits of messages that have arrived
+	errs []error  // errors with which messages were finalized
 	more chan struct{}
 }
 
@@ -77,7 +77,7 @@ func newStreet(t *testing.T) *street {
 	s := &street{hosts: [2]*netlab.Host{lab.Host("a"), lab.Host("b")}}
 	addrs := [2]netip.Prefix{netip.MustParsePrefix("10.8.0.1/24"), netip.MustParsePrefix("10.8.0.2/24")}
 	s.cable = lab.Cable(s.hosts[0], addrs[0].String(), s.hosts[1], addrs[1].String())
-	open := softroce.NewOpener(softroce.Options{}) // other tests have these addresses, too
+	open := softroce.NewOpener(softroce.Options{}) // an opener of its own: other tests use these addresses, too
 	for i := range s.ends {
 		s.ups[i] = &tally{more: make(chan struct{}, 1)}
 		if err := s.hosts[i].Do(func() error {
@@ -108,7 +108,7 @@ func TestMulticastRoom(t *testing.T) {
 		}
 	}
 	s.ups[1].await(t, "arrival", func() bool { return len(s.ups[1].bits) == n })
-	overtaken := 0 // by datagrams that another CPU has carried
+	overtaken := 0 // number of datagrams overtaken by those of another CPU
 	for i, bits := range s.ups[1].bits[1:] {
 		if bits < s.ups[1].bits[i] {
 			overtaken++

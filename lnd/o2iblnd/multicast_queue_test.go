@@ -152,7 +152,7 @@ func TestCastShutdown(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- ni.cast.shutdown(ctx) }()
 		s := &ni.cast.sending
-		for closing := false; !closing; { // until it has begun
+		for closing := false; !closing; { // until Shutdown has begun
 			s.mu.Lock()
 			closing = s.closing
 			s.mu.Unlock()
@@ -250,7 +250,7 @@ func TestSlowJoin(t *testing.T) {
 	}
 }
 
-// castArrival is a datagram as it arrives.
+// castArrival makes the completion with which g arrives.
 func castArrival(t *testing.T, g *kib.Datagram) *verbs.Completion {
 	t.Helper()
 	b, err := g.AppendBinary(nil)
@@ -314,7 +314,7 @@ func TestCastAllocations(t *testing.T) {
 	}
 }
 
-// quiet takes everything.
+// quiet is an lnet that takes every message silently.
 type quiet struct {
 	lnd.Upcalls
 	sink      lnd.Payload

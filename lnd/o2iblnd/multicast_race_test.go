@@ -21,7 +21,7 @@ func TestMulticastAllAtOnce(t *testing.T) {
 	base, addrs := randomBase(), loopbackAddrs(nodes)
 	var nis [nodes]*NI
 	var ups [nodes]*tally
-	var others [nodes]verbs.Device // handles that stay
+	var others [nodes]verbs.Device // devices that stay open while the NIs come and go
 	for i, addr := range addrs {
 		var err error
 		if others[i], err = softroce.Open(verbs.OpenConfig{Addr: addr, Clock: machine.RealClock()}); err != nil {

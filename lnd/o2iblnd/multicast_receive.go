@@ -36,7 +36,7 @@ func (c *casting) arrive(in *verbs.Completion) {
 	c.rxMsgs.Add(1)
 	c.rxBytes.Add(uint64(len(g.Payload)))
 	if answer, err := c.ni.up.Parse(d); err != nil || answer != lnd.Accept {
-		return // lnet goes down
+		return // lnet shuts down
 	}
 	d.Sink.CopyIn(g.Payload)
 	c.ni.up.Delivered(d, nil)
@@ -64,7 +64,7 @@ func (c *casting) inspect(in *verbs.Completion, g *kib.Datagram) Reason {
 	return ReasonNone
 }
 
-// parseDatagram parses a datagram.
+// parseDatagram parses b into g; it returns 0 if valid.
 func parseDatagram(b []byte, g *kib.Datagram) Reason {
 	switch err := kib.ParseDatagram(b, g); {
 	case err == nil:
@@ -77,7 +77,7 @@ func parseDatagram(b []byte, g *kib.Datagram) Reason {
 		return DatagramLength
 	case errors.Is(err, kib.ErrShort):
 		return DatagramCut
-	default: // an impossible header size or NID
+	default: // the header size or a NID is invalid
 		return DatagramHeader
 	}
 }

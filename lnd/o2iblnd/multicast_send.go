@@ -19,16 +19,16 @@ const maxCasts = 64
 // meanwhile. So datagrams leave in order, and a handler that sends from inside Finalize does
 // not recurse.
 type castQueue struct {
-	mu      sync.Mutex // guards all up to idle
+	mu      sync.Mutex // guards the fields up to idle
 	queue   lnd.Queue
-	running bool                   // a goroutine posts
-	closing bool                   // nothing new is taken
-	stopped bool                   // nothing is posted any more
-	posted  [maxCasts]*lnd.Message // by the ID of their work requests
-	free    []uint8                // IDs that are not used
-	idle    sync.Cond              // signalled when running ends or a datagram completes
+	running bool                   // a goroutine posts datagrams
+	closing bool                   // no new datagram is taken
+	stopped bool                   // no datagram is posted any more
+	posted  [maxCasts]*lnd.Message // posted messages by the ID of their work request
+	free    []uint8                // work request IDs that are not in use
+	idle    sync.Cond              // signalled when running becomes false or a datagram completes
 
-	// Owned by the goroutine that runs.
+	// Used only by the goroutine that posts:
 	head   [kib.DatagramOverhead]byte
 	flat   []byte // a payload in more pieces than the device can gather
 	pieces [][]byte
@@ -74,7 +74,7 @@ func (c *casting) run() {
 	}
 }
 
-// begin reports whether the caller is to run.
+// begin reports whether the caller has to post the queue.
 func (s *castQueue) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,13 +191,13 @@ func (s *castQueue) gather(head []byte, p *lnd.Payload, most int) {
 	s.sges = append(s.sges, verbs.SGE{Bytes: s.flat})
 }
 
-// failed counts a datagram that did not leave.
+// failed counts a datagram that was not sent.
 func (c *casting) failed(why Reason, m *lnd.Message, err error) error {
 	c.ni.counts.count(why)
 	return newError(why, m.Target, err)
 }
 
-// sent takes completions of datagrams.
+// sent takes the completions of datagrams that were sent.
 func (c *casting) sent(batch []verbs.Completion) {
 	now := c.clock.Now()
 	for i := range batch {

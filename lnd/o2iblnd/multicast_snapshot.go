@@ -6,20 +6,20 @@ import "ulnet/lnd"
 // datagrams were dropped here; those that the device dropped are in the device's statistics.
 type MulticastSnapshot struct {
 	QPN        uint32              // of the queue pair for datagrams; 0: none was needed so far
-	QKey       uint32              // of all groups
-	Limits     lnd.MulticastLimits // as they are now
-	Groups     []lnd.Group         // that were joined, in that order
-	TxMessages uint64              // datagrams sent
-	TxBytes    uint64              // of payload
-	RxMessages uint64              // that lnet was given
-	RxBytes    uint64              // of their payload
+	QKey       uint32              // Q_Key of all groups
+	Limits     lnd.MulticastLimits // limits of datagrams now
+	Groups     []lnd.Group         // groups joined, in the order of joining
+	TxMessages uint64              // datagrams that were sent
+	TxBytes    uint64              // payload bytes of the datagrams sent
+	RxMessages uint64              // datagrams that were given to lnet
+	RxBytes    uint64              // payload bytes of the datagrams given to lnet
 	Missed     uint64              // datagrams that found no receive buffer, here or in the system
 }
 
 func (ni *NI) multicastSnapshot() MulticastSnapshot {
 	c := &ni.cast
 	if c.ni == nil {
-		return MulticastSnapshot{} // multicast was never used
+		return MulticastSnapshot{} // multicast was never used on this NI
 	}
 	s := MulticastSnapshot{
 		QKey: ni.cfg.MulticastQKey, Limits: ni.MulticastLimits(), Groups: *c.joined.Load(),

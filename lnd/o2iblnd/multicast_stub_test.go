@@ -13,7 +13,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// frozen is a clock at one instant.
+// frozen is a clock whose time stands still.
 type frozen struct{ machine.Clock }
 
 func (frozen) Now() time.Duration { return time.Minute }
@@ -26,7 +26,7 @@ type stubDevice struct {
 	pool      countingPool
 	queues    []*stubCQ
 	qp        *stubUD
-	closed    int // protection domains
+	closed    int // number of protection domains that were closed
 }
 
 func (s *stubDevice) Attr() verbs.DeviceAttr   { return verbs.DeviceAttr{MTU: s.mtu, SGEs: s.sges} }
@@ -58,14 +58,14 @@ type stubCQ struct {
 
 func (q *stubCQ) Close() error { q.closed = true; return nil }
 
-// stubUD keeps what is posted.
+// stubUD is a queue pair that keeps what is posted.
 type stubUD struct {
-	refuse error // of PostSend and Join
-	bare   bool  // the bytes are not kept
+	refuse error // error that PostSend and Join return
+	bare   bool  // the bytes of datagrams are not kept
 	done   func([]verbs.Completion)
-	posted []verbs.Datagram // not completed
-	sent   [][]byte         // the bytes of all
-	pieces int              // of the last one
+	posted []verbs.Datagram // datagrams that are posted and not completed
+	sent   [][]byte         // bytes of all datagrams that were posted
+	pieces int              // pieces of memory of the last datagram
 	closed bool
 	// Join tells held and waits for hold, unless that is nil.
 	hold, held chan struct{}
@@ -116,7 +116,7 @@ func (u *stubUD) Close() {
 	}
 }
 
-// finals keeps how messages ended.
+// finals keeps the errors with which messages were finalized.
 type finals struct {
 	lnd.Upcalls
 	list []*lnd.Message
@@ -128,7 +128,7 @@ func (f *finals) Finalize(m *lnd.Message, err error) {
 	f.errs[m] = err
 }
 
-// stubNI is an NI on a stubDevice.
+// stubNI makes an NI on a stubDevice.
 func stubNI(t testing.TB, cfg Config) (*NI, *stubDevice, *finals) {
 	t.Helper()
 	cfg.Open = func(verbs.OpenConfig) (verbs.Device, error) { return nil, errors.ErrUnsupported }

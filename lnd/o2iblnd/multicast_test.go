@@ -141,7 +141,7 @@ func TestMulticastOverBridge(t *testing.T) {
 		Start: func(t *testing.T, ups []lnd.Upcalls) (nis []lnd.NI) {
 			lab := netlab.New(t)
 			bridge := lab.Switch("bridge")
-			open := softroce.NewOpener(softroce.Options{}) // other tests have these addresses, too
+			open := softroce.NewOpener(softroce.Options{}) // an opener of its own: other tests use these addresses, too
 			for i, up := range ups {
 				host, addr := lab.Host(fmt.Sprint(i)), netip.MustParsePrefix(fmt.Sprintf("10.9.0.%d/24", i+1))
 				lab.Cable(bridge, "", host, addr.String())

@@ -22,22 +22,22 @@ import (
 // NI is one network interface: one local address in one net, and the peers that are
 // reached from it.
 type NI struct {
-	cfg      Config // with defaults
+	cfg      Config // configuration with defaults filled in
 	nid      nid.NID
 	addr     netip.Addr
 	stamp    uint64
-	depth    int // peer_credits
+	depth    int // queue depth: peer_credits
 	clock    machine.Clock
 	up       lnd.Upcalls
 	log      *slog.Logger
 	warned   shell.Warnings[Reason, nid.NID]
 	counts   counters
-	patience patience // timeout in force
+	patience patience // time-outs that are in force
 	acceptor *acceptor
 
-	dev  verbs.Device // of the acceptor
+	dev  verbs.Device // device of the acceptor
 	attr verbs.DeviceAttr
-	loop lnd.ReadLoop // of dev; nil: it hands none over
+	loop lnd.ReadLoop // read loop of dev; nil if it has none
 	pd   verbs.PD
 	mrs  registrations
 	pool verbs.Pool
@@ -45,17 +45,17 @@ type NI struct {
 
 	mu      sync.RWMutex
 	peers   map[nid.NID]*peer // guarded by mu; nil when the NI has ended
-	most    int               // peers since that was made; guarded by mu
+	most    int               // most peers since the table was made; guarded by mu
 	scanner machine.Timer     // nil while there is nothing to scan; guarded by mu
 	conns   connTable
 
-	cast casting // multicast
+	cast casting // state of multicast
 
 	recent   atomic.Pointer[peer] // the target of an earlier message; it may have been removed since
 	messages shell.Messages       // that are not finalized; closing: nothing new is taken
 	waiting  atomic.Int64         // messages that had to wait for a connection
-	dying    chan struct{}        // closed when everything has to end
-	tasks    sync.WaitGroup       // connections, timer functions, and goroutines that tell lnet
+	dying    chan struct{}        // closed when all goroutines and connections have to end
+	tasks    sync.WaitGroup       // connections, timer functions, and goroutines that call lnet
 }
 
 var (
@@ -175,7 +175,7 @@ func (ni *NI) after(d time.Duration, f func()) machine.Timer {
 	})
 }
 
-// ended reports whether everything has to end.
+// ended reports whether all connections have to end.
 func (ni *NI) ended() bool {
 	select {
 	case <-ni.dying:
@@ -191,7 +191,7 @@ func (ni *NI) Shutdown(ctx context.Context) error {
 	ni.messages.Close()
 	ni.acceptor.leave(ni)
 	err := errors.Join(ni.messages.Wait(ctx), ni.cast.shutdown(ctx))
-	ni.mu.Lock() // so that no task begins meanwhile
+	ni.mu.Lock() // no task may begin while Shutdown waits for the others
 	again := ni.ended()
 	if !again {
 		close(ni.dying)

@@ -36,7 +36,7 @@ func (ni *NI) Send(m *lnd.Message) {
 		ni.giveUp(m, e)
 		return
 	case t == nil:
-		return // it answered a GET_REQ
+		return // the message answered a GET_REQ, which sends it
 	}
 	for p != nil && !p.send(t) {
 		p = ni.peer(m.Target.NID) // the peer that was found had been removed from the table

@@ -19,12 +19,12 @@ import (
 
 // Message has the fields of a NOOP or an LNet message that both this project and tshark report.
 type Message struct {
-	Frame         uint64    // number of the packet that completes it
-	Type          string    // NOOP, ACK, PUT, GET, REPLY
-	Src, Dest     string    // NIDs; empty for a NOOP
-	Portal        string    // of a PUT or GET, else empty
+	Frame         uint64    // number of the packet that completes the message
+	Type          string    // type of the message: NOOP, ACK, PUT, GET or REPLY
+	Src, Dest     string    // NIDs of the sender and the receiver; empty for a NOOP
+	Portal        string    // portal of a PUT or GET; empty for other types
 	PayloadLength uint32    // bytes, as the header says
-	Cookies       [2]uint64 // of the ksock header
+	Cookies       [2]uint64 // cookies of the ksock header
 }
 
 // AgreeWithTshark fails the test unless tshark and this project find the same
@@ -134,7 +134,7 @@ func tshark(t testing.TB) string {
 // packet holds the values of one packet: queues from which its messages take.
 type packet [][]string
 
-// pop takes the next value of a field.
+// pop takes the next value of the field with the given index.
 func (p packet) pop(field int) string {
 	if len(p[field]) == 0 {
 		return ""

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// compute keeps a CPU busy for milliseconds.
+// compute keeps a CPU busy for some milliseconds.
 func compute() (n uint64) {
 	for range 20_000_000 {
 		n = n*6364136223846793005 + 1442695040888963407

@@ -28,7 +28,7 @@ func TestFreePort(t *testing.T) {
 
 func TestFreePortFails(t *testing.T) {
 	ours := netip.MustParseAddr("127.0.0.1")
-	elsewhere := netip.MustParseAddr("192.0.2.1") // for documentation, on no host
+	elsewhere := netip.MustParseAddr("192.0.2.1") // an address for documentation, which no host has
 	if port, err := loopback.FreePort(ours, elsewhere); err == nil {
 		t.Errorf("got port %d on an address that is not ours", port)
 	}

@@ -5,15 +5,15 @@ import "testing"
 func TestOutside(t *testing.T) {
 	for _, tt := range []struct {
 		kernels   portRange
-		low, high int // of what may be given
-		not, till int // and none between these, unless 0
+		low, high int // bounds of the ports that may be given
+		not, till int // bounds of ports that may not be given; 0: none
 	}{
 		{portRange{32_768, 60_999}, 10_000, 65_535, 32_768, 60_999},
 		{portRange{1024, 60_000}, 60_001, 65_535, 0, 0},
 		{portRange{40_000, 65_535}, 10_000, 39_999, 0, 0},
 		{portRange{1024, 5000}, 10_000, 65_535, 0, 0},
 		{portRange{1024, 65_534}, 65_535, 65_535, 0, 0},
-		{portRange{1024, 65_535}, 10_000, 65_535, 0, 0}, // nothing is left: any
+		{portRange{1024, 65_535}, 10_000, 65_535, 0, 0}, // no port would be left, so any may be given
 	} {
 		for range 1000 {
 			p := int(tt.kernels.outside())

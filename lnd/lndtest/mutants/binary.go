@@ -18,9 +18,9 @@ import (
 // A binary is the tests of one package, compiled with mutants. Which one acts is
 // chosen at start.
 type binary struct {
-	dir    string // of the package
+	dir    string // directory of the package
 	path   string
-	number map[string]int // of each mutant inside, from 1
+	number map[string]int // number of each mutant in the binary, counted from 1
 	chosen []string       // regular expressions of the tests of all mutants inside
 }
 

@@ -57,7 +57,7 @@ func Kill(t *testing.T) {
 	}
 }
 
-// killAll builds and judges mutants.
+// killAll builds the mutants of patches and judges each.
 func killAll(t *testing.T, patches []patch) {
 	t.Helper()
 	b := &build{dir: t.TempDir()}
@@ -109,7 +109,7 @@ func result(p patch, out []byte, err error) error {
 	return nil
 }
 
-// dirs lists the folders that patches change.
+// dirs lists the directories whose files the patches change.
 func dirs(patches []patch) (all []string) {
 	for _, p := range patches {
 		if !slices.Contains(all, p.dir) {
@@ -119,7 +119,7 @@ func dirs(patches []patch) (all []string) {
 	return all
 }
 
-// in returns the patches that change a folder.
+// in returns the patches that change files in dir.
 func in(dir string, patches []patch) (some []patch) {
 	for _, p := range patches {
 		if p.dir == dir {

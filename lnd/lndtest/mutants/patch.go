@@ -14,7 +14,7 @@ import (
 // A patch is one mutant, read from its file and applied in memory.
 type patch struct {
 	name  string
-	tests string            // regular expression for -test.run
+	tests string            // regular expression given to -test.run
 	hangs bool              // a run that never ends counts as killed
 	dir   string            // folder of the package that it changes, relative to the working directory
 	files map[string]string // changed text of each file, by its path relative to the working directory
@@ -58,7 +58,7 @@ func readPatch(path string) (patch, error) {
 	return p, nil
 }
 
-// apply makes one change.
+// apply makes one change of the patch.
 func (p *patch) apply(file, lines string) error {
 	if p.files[file] == "" {
 		source, err := os.ReadFile(file)
@@ -107,7 +107,7 @@ func (p *patch) check() error {
 		return err
 	}
 	for pattern := range strings.SplitSeq(p.tests, "|") {
-		pattern, _, _ = strings.Cut(pattern, "/") // behind it are subtests
+		pattern, _, _ = strings.Cut(pattern, "/") // the part behind the first "/" names subtests
 		run, err := regexp.Compile(pattern)
 		if err != nil {
 			return err

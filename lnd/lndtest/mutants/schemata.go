@@ -42,9 +42,9 @@ const chooserEnv = "ULNET_MUTANT"
 // A schema is the text of one file to which mutants are added one by one.
 type schema struct {
 	text   string
-	funcs  map[string]*ast.FuncDecl // by receiver and name
-	rest   string                   // declarations that are no functions
-	cases  map[string]*bytes.Buffer // of the switch of a function
+	funcs  map[string]*ast.FuncDecl // functions of the package by receiver and name
+	rest   string                   // declarations that are not functions
+	cases  map[string]*bytes.Buffer // cases of the switch in each mutated function
 	copies bytes.Buffer
 }
 
@@ -74,7 +74,7 @@ func declarations(file, text string) (map[string]*ast.FuncDecl, string, error) {
 		if fn.Recv != nil {
 			key = span(text, fn.Recv) + key
 		}
-		for funcs[key] != nil { // init may be declared several times
+		for funcs[key] != nil { // init may be declared several times, so number it
 			key += "'"
 		}
 		funcs[key] = fn
@@ -181,7 +181,7 @@ func (s *schema) String() string {
 	var edits []edit
 	for key, cases := range s.cases {
 		fn := s.funcs[key]
-		at := int(fn.Body.Lbrace) // behind the brace
+		at := int(fn.Body.Lbrace) // offset just behind the opening brace
 		edits = append(edits, edit{at, at, " switch chosenMutant { " + cases.String() + "};"})
 		edits = append(edits, nameAll(fn.Recv, "receiver")...)
 		edits = append(edits, nameAll(fn.Type.Params, "argument")...)

@@ -20,11 +20,11 @@ const carrierTimeout = 10 * time.Second
 // Cable is a link between two hosts, with an interface in each.
 type Cable struct{ ends [2]end }
 
-// end is one end of a cable.
+// end is one end of a cable, in one host.
 type end struct {
 	host   *Host
-	name   string   // of the interface
-	tap    *os.File // nil for a veth
+	name   string   // name of the network interface
+	tap    *os.File // the TAP device; nil for a veth
 	pulled bool
 }
 
@@ -43,7 +43,7 @@ func (l *Lab) Cable(a *Host, addrA string, b *Host, addrB string) *Cable {
 	return c
 }
 
-// nextEnd names the next interface of a host.
+// nextEnd chooses the name of the host's next interface.
 func (h *Host) nextEnd() end {
 	e := end{host: h, name: fmt.Sprintf("eth%d", h.links)}
 	h.links++
@@ -157,7 +157,7 @@ func setAddr(name, addr string) error {
 	}}
 	if prefix.Addr().Is6() {
 		a.Flags = unix.IFA_F_NODAD
-		keep := "/proc/sys/net/ipv6/conf/" + name + "/keep_addr_on_down" // of this thread's namespace
+		keep := "/proc/sys/net/ipv6/conf/" + name + "/keep_addr_on_down" // /proc/sys/net shows the network namespace of this thread
 		if err := os.WriteFile(keep, []byte("1"), 0); err != nil {
 			return err
 		}

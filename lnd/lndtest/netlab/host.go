@@ -81,10 +81,10 @@ type Host struct {
 	name  string
 	t     T
 	ns    *os.File
-	links int // cables so far: names eth0, eth1, …
+	links int // number of cables so far; interfaces are named eth0, eth1, …
 }
 
-// Host adds a host; name is for messages.
+// Host adds a host; name appears in error messages.
 func (l *Lab) Host(name string) *Host {
 	l.t.Helper()
 	ns, err := newNamespace()
@@ -113,7 +113,7 @@ func (h *Host) Start(cmd *exec.Cmd) *Process {
 		p.err = cmd.Wait()
 	}()
 	h.t.Cleanup(func() {
-		_ = cmd.Process.Kill() // fails if the program has ended
+		_ = cmd.Process.Kill() // fails if the program has already ended
 		<-p.done
 	})
 	return p
@@ -123,7 +123,7 @@ func (h *Host) Start(cmd *exec.Cmd) *Process {
 type Process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
-	err  error // set before done is closed
+	err  error // exit error of the program; set before done is closed
 }
 
 // Signal sends the program a signal.
@@ -172,7 +172,7 @@ func within(ns *os.File, f func() error) error {
 func onThread(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends
+		runtime.LockOSThread() // never unlocked, so that the thread ends with the goroutine
 		done <- f()
 	}()
 	return <-done

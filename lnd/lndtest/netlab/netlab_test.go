@@ -16,7 +16,7 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// pair is two hosts with a cable.
+// pair makes two hosts that a cable connects.
 func pair(t *testing.T) (a, b *netlab.Host, cable *netlab.Cable) {
 	lab := netlab.New(t)
 	a, b = lab.Host("a"), lab.Host("b")

@@ -40,10 +40,10 @@ func Perform(f func(T) error) (err error) {
 // runs.
 type stage struct{ cleanups []func() }
 
-// stageError is what Perform recovers.
+// stageError is a panic value that Perform recovers.
 type stageError struct{ err error }
 
-// The methods of T.
+// These methods have the meaning that they have in testing.TB.
 
 func (*stage) Helper() {}
 

@@ -54,7 +54,7 @@ func (c *Cable) SetRate(h *Host, rate int64) {
 		}
 		if rate == 0 {
 			if err := netlink.QdiscDel(bucket); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
-				return err // with these two errors there was no limit
+				return err // any other error; these two say that no limit was set
 			}
 			return nil
 		}
@@ -156,7 +156,7 @@ func (h *Host) filter(table, rules string) {
 		}
 		h.t.Skipf("nft is not installed")
 	}
-	// A table must exist to be deleted.
+	// Deleting fails without a table, so the script makes one first.
 	script := fmt.Sprintf("table %s {}\ndelete table %[1]s\n%s\n", table, rules)
 	cmd := exec.Command(nft, "-f", "-")
 	cmd.Stdin = strings.NewReader(script)

@@ -46,7 +46,7 @@ func (l *Lab) Wire(a *Host, addrA string, b *Host, addrB string, seed uint64) *W
 			}
 			return err
 		})
-		l.t.Cleanup(func() { e.tap.Close() }) // closed before, unless we fail half-way
+		l.t.Cleanup(func() { e.tap.Close() }) // fails if already closed, which is no error
 	}
 	w.emulator = netem.New(w.ends[0].tap, w.ends[1].tap, seed)
 	l.t.Cleanup(func() { _ = w.emulator.Close() })
@@ -107,7 +107,7 @@ func openTAP(name string) (*os.File, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("TUNSETIFF: %w", err)
 	}
-	// Only now can the descriptor be polled.
+	// The descriptor can be polled only after TUNSETIFF.
 	return os.NewFile(uintptr(fd), name), nil
 }
 

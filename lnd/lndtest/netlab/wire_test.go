@@ -22,7 +22,7 @@ import (
 // patience limits the wait for an event that must happen.
 const patience = 30 * time.Second
 
-// wired is two hosts with a wire.
+// wired makes two hosts that a wire connects.
 func wired(t *testing.T) (a, b *netlab.Host, w *netlab.Wire) {
 	lab := netlab.New(t)
 	a, b = lab.Host("a"), lab.Host("b")
@@ -52,7 +52,7 @@ func transfer(t *testing.T, from, to net.Conn, size int) {
 	t.Helper()
 	sent := make([]byte, size)
 	random := rand.NewChaCha8([32]byte{})
-	_, _ = random.Read(sent) // never fails
+	_, _ = random.Read(sent) // Read of this source never fails
 	failed := make(chan error, 1)
 	go func() {
 		_, err := from.Write(sent)
@@ -70,7 +70,7 @@ func transfer(t *testing.T, from, to net.Conn, size int) {
 	}
 }
 
-// TestSpoiledWire: TCP transfers everything, and each fault happens.
+// TestSpoiledWire checks that TCP survives every fault of a wire.
 func TestSpoiledWire(t *testing.T) {
 	const ms = time.Millisecond
 	tests := []struct {
@@ -129,10 +129,10 @@ func TestPulledWire(t *testing.T) {
 		t.Errorf("other end down: got %v, want EHOSTUNREACH", err)
 	}
 	w.Plug(b)
-	transfer(t, from, to, 1000) // the connection is still there
+	transfer(t, from, to, 1000) // the TCP connection is still open
 }
 
-// TestPlugKeepsTheAddress: IPv6 addresses would vanish with the interface.
+// TestPlugKeepsTheAddress checks that IPv6 addresses survive a pulled cable.
 func TestPlugKeepsTheAddress(t *testing.T) {
 	lab := netlab.New(t)
 	a, b := lab.Host("a"), lab.Host("b")
@@ -172,16 +172,16 @@ func TestRate(t *testing.T) {
 	if took := time.Since(begin); took < 400*time.Millisecond {
 		t.Errorf("%d bytes at %d bit/s took %v", size, rate, took)
 	}
-	cable.SetRate(a, 2*rate) // another one
+	cable.SetRate(a, 2*rate) // set another limit
 	cable.SetRate(a, 0)
-	cable.SetRate(a, 0) // none is no error
+	cable.SetRate(a, 0) // remove the limit, twice without an error
 	transfer(t, from, to, 8<<20)
 }
 
 // TestLoss counts datagrams, 5 standard deviations around the mean.
 func TestLoss(t *testing.T) {
 	a, b, cable := pair(t)
-	connect(t, a, b) // and resolve addresses
+	connect(t, a, b) // connect once, so that both hosts resolve the address
 	var from, to net.Conn
 	for _, end := range []struct {
 		host        *netlab.Host

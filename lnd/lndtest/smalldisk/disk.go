@@ -25,10 +25,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// size is what a disk holds, in bytes.
+// size is the number of bytes that a disk holds.
 const size = 4 << 20
 
-// Disk is a small file system.
+// Disk is a small file system that a test can fill.
 type Disk struct {
 	// Dir is where it is mounted, for functions called by Do.
 	Dir string
@@ -85,7 +85,7 @@ func (d *Disk) Do(f func() error) error {
 	})
 }
 
-// Fill leaves no room for another byte.
+// Fill fills the disk, so that no byte has room.
 func (d *Disk) Fill() {
 	d.t.Helper()
 	d.must(func() error {
@@ -103,7 +103,7 @@ func (d *Disk) Fill() {
 	})
 }
 
-// Free undoes Fill.
+// Free removes what Fill wrote.
 func (d *Disk) Free() {
 	d.t.Helper()
 	d.must(func() error { return os.Remove(d.filler()) })

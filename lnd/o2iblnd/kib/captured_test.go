@@ -17,7 +17,7 @@ import (
 type frame struct {
 	name   string
 	bytes  []byte
-	kernel bool // sent by a kernel node: a reference
+	kernel bool // a kernel node sent the frame, so it is a reference
 	reject bool
 }
 
@@ -61,11 +61,11 @@ func readCapture(t testing.TB, file string) (list []frame) {
 		fr := frame{name: filepath.Base(file), kernel: p.Data[srcIP+3] != 1}
 		const bth, deth, mad = 12, 8, 24
 		switch roce[0] {
-		case 0x04: // SEND ONLY
+		case 0x04: // opcode SEND ONLY, reliable connection
 			fr.bytes = roce[bth:]
-		case 0x64: // UD SEND ONLY
+		case 0x64: // opcode SEND ONLY, unreliable datagram
 			body := roce[bth+deth+mad:]
-			switch roce[bth+deth+17] { // attribute
+			switch roce[bth+deth+17] { // attribute of the CM message
 			case 0x10:
 				fr.bytes = body[140+36:]
 			case 0x12:

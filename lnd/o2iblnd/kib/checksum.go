@@ -14,7 +14,7 @@ const (
 	Signed
 )
 
-// String returns the name of the counting.
+// String returns "unknown", "unsigned" or "signed".
 func (c Counting) String() string { return [...]string{"unknown", "unsigned", "signed"}[c] }
 
 // checksumAt is where the checksum stands in a message.

@@ -27,20 +27,20 @@ func (p *ConnParams) appendTo(b []byte, o byteOrder) []byte {
 	return o.AppendUint32(b, p.MaxMsgSize) // ibcp_max_msg_size
 }
 
-// Why says why a connection was refused.
+// Why is the reason in a reject of a connection.
 type Why uint8
 
-// The reasons.
+// The reasons, with o2iblnd's numbers.
 const (
-	ConnRace     Why = 1 // both sides connect, and this one gives way
+	ConnRace     Why = 1 // both sides connect, and the sender's own request wins
 	NoResources  Why = 2
 	Fatal        Why = 3 // the request is invalid
-	ConnUncompat Why = 4 // another version
-	ConnStale    Why = 5 // an incarnation is not known any more
-	RDMAFrags    Why = 6 // too many fragments: fewer are offered
-	MsgQueueSize Why = 7 // too many messages in flight: fewer are offered
+	ConnUncompat Why = 4 // the versions of the sides are not compatible
+	ConnStale    Why = 5 // the request is for an earlier incarnation of the sender
+	RDMAFrags    Why = 6 // too many fragments: Reject.Params offers fewer
+	MsgQueueSize Why = 7 // too many messages in flight: Reject.Params offers fewer
 	InvalidSrvID Why = 8
-	Early        Why = 9 // the NI is starting
+	Early        Why = 9 // the NI of the sender is still starting
 )
 
 var whyNames = [...]string{
@@ -48,7 +48,7 @@ var whyNames = [...]string{
 	RDMAFrags: "RDMA_FRAGS", MsgQueueSize: "MSG_QUEUE_SIZE", InvalidSrvID: "INVALID_SRV_ID", Early: "EARLY",
 }
 
-// String returns "CONN_RACE" or "why 77".
+// String returns the name, such as "CONN_RACE" or "why 77".
 func (w Why) String() string {
 	if int(w) < len(whyNames) && w > 0 {
 		return whyNames[w]
@@ -70,14 +70,14 @@ const (
 //	4  2  version   16  8  connection parameters that would be accepted
 //	6  1  why
 type Reject struct {
-	BigEndian bool    // byte order of the sender
+	BigEndian bool    // the sender is a big-endian host
 	Version   Version // of the request if it was understood, else V2
 	Why       Why     // the reason of the reject
 	// Complete tells that what follows was there: rejects of version 1 end
 	// before it.
 	Complete bool
-	Stamp    uint64     // incarnation of the sender
-	Params   ConnParams // what the sender would accept
+	Stamp    uint64     // incarnation stamp of the sender
+	Params   ConnParams // parameters that the sender would accept
 }
 
 // ParseReject parses the private data of a CM REJ. The magic may be the

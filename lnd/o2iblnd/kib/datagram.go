@@ -15,7 +15,7 @@ import (
 //	4 2  version 1           80  …  payload, to the end of the packet
 //	6 2  header size 72
 const (
-	DatagramMagic   uint32 = 0x424d4e4c // "LNMB" as it stands on the wire
+	DatagramMagic   uint32 = 0x424d4e4c // the bytes "LNMB" on the wire
 	DatagramVersion uint16 = 1
 )
 
@@ -40,8 +40,8 @@ var (
 
 // Datagram is a multicast datagram: one LNet message, whole.
 type Datagram struct {
-	Header  wire.Header // of a PUT
-	Payload []byte      // of Header.PayloadLength bytes
+	Header  wire.Header // LNet header of the PUT
+	Payload []byte      // payload: Header.PayloadLength bytes
 }
 
 // AppendDatagram appends what precedes the payload of a datagram. The error is

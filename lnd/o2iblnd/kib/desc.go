@@ -12,15 +12,15 @@ const (
 
 // Frag is a piece of a remote buffer (struct kib_rdma_frag).
 type Frag struct {
-	Length  uint32 // in bytes
+	Length  uint32 // length of the fragment in bytes
 	Address uint64 // the address to put into a RETH; it means nothing on this machine
 }
 
 // Desc describes a remote buffer (struct kib_rdma_desc). A parsed one refers to
 // the message it was in.
 type Desc struct {
-	Key  uint32 // rkey of all fragments
-	wire []byte // the fragments
+	Key  uint32 // remote key (rkey) of all fragments
+	wire []byte // the fragments as they stand on the wire
 	big  byteOrder
 }
 

@@ -45,7 +45,7 @@ import (
 	"fmt"
 )
 
-// The refusals of this package. Callers count them.
+// Errors of parsing, one for each counter of the callers.
 var (
 	// ErrShort means fewer bytes than the record, or its type, has.
 	ErrShort = errors.New("record is cut short")
@@ -60,11 +60,11 @@ var (
 	errNob = errors.New("message claims more bytes than there are")
 	// errNobType means a message that claims fewer bytes than its type has.
 	errNobType = errors.New("message too short for its type")
-	// ErrType means a type that no message has.
+	// ErrType means that the message type is unknown.
 	ErrType = errors.New("unknown message type")
 	// ErrChecksum means a checksum that is wrong with every [Counting].
 	ErrChecksum = errors.New("checksum is wrong")
-	// errSrcNID means a message from the wildcard.
+	// errSrcNID means that the source NID is the wildcard.
 	errSrcNID = errors.New("source NID is the wildcard")
 	// errFrags means a descriptor with no fragment or more than MaxFrags.
 	errFrags = errors.New("bad number of fragments")

@@ -16,8 +16,8 @@ const (
 
 // Sizes in bytes.
 const (
-	prefixSize = 6  // magic and version, which never move
-	HeaderSize = 48 // of every message
+	prefixSize = 6  // magic and version, which have the same place in all versions
+	HeaderSize = 48 // size of the header of every message
 	MaxMsgSize = 4096
 	// ImmediateSize is an IMMEDIATE without its payload, of which there may be
 	// MaxImmediate bytes.
@@ -32,7 +32,7 @@ const Service = 987
 // Version is a version of the protocol.
 type Version uint16
 
-// The versions.
+// Versions of the protocol.
 const (
 	V1 Version = 0x11
 	V2 Version = 0x12
@@ -41,7 +41,7 @@ const (
 // IsValid reports whether v is a version that this package can parse.
 func (v Version) IsValid() bool { return v == V1 || v == V2 }
 
-// String returns "v2" or "version 0x13".
+// String returns the name, such as "v2" or "version 0x13".
 func (v Version) String() string {
 	if v.IsValid() {
 		return fmt.Sprintf("v%d", v&15)
@@ -52,7 +52,7 @@ func (v Version) String() string {
 // MsgType is the type of a message.
 type MsgType uint8
 
-// The types.
+// Types of messages.
 const (
 	ConnReq   MsgType = 0xC0
 	ConnAck   MsgType = 0xC1
@@ -71,7 +71,7 @@ var typeNames = map[MsgType]string{
 	PutAck: "PUT_ACK", PutDone: "PUT_DONE", GetReq: "GET_REQ", GetDone: "GET_DONE",
 }
 
-// String returns "IMMEDIATE" or "type 0xd8".
+// String returns the name, such as "IMMEDIATE" or "type 0xd8".
 func (t MsgType) String() string {
 	if s, ok := typeNames[t]; ok {
 		return s
@@ -113,15 +113,15 @@ func (t MsgType) HasLNet() bool { return t.NeedsCredit() }
 
 // Header is what every message begins with (struct kib_msg).
 type Header struct {
-	BigEndian bool    // byte order of the sender
-	Version   Version // 0x11 or 0x12
-	Type      MsgType // what follows the header
+	BigEndian bool    // the sender is a big-endian host
+	Version   Version // version of the protocol: 0x11 or 0x12
+	Type      MsgType // type of the message, which says what follows the header
 	Credits   uint8   // credits given back: receives for the addressee's messages that were posted again
 	Nob       uint32  // length of the message as its sender counts it
-	Checksum  uint32  // 0: none
-	SrcNID    nid.NID // of the sender
+	Checksum  uint32  // checksum of the message; 0: the sender computed none
+	SrcNID    nid.NID // NID of the sender
 	SrcStamp  uint64  // incarnation of the sender: microseconds since 1970
-	DstNID    nid.NID // of the receiver
+	DstNID    nid.NID // NID of the receiver
 	DstStamp  uint64  // incarnation of the receiver, 0 if it is not known
 }
 
@@ -181,7 +181,7 @@ func ParseHeader(b []byte) (h Header, err error) {
 	return h, nil
 }
 
-// appendTo appends the header.
+// appendTo appends the 48 bytes of the header.
 func (h *Header) appendTo(b []byte) ([]byte, error) {
 	src, dst := h.SrcNID.Value4(), h.DstNID.Value4()
 	if src == 0 && h.SrcNID.IsValid() || dst == 0 && h.DstNID.IsValid() {

@@ -6,14 +6,14 @@ import "ulnet/lnet/wire"
 // zero.
 type Msg struct {
 	Header
-	Params  ConnParams  // CONNREQ, CONNACK
-	LNet    wire.Header // IMMEDIATE, PUT_REQ, GET_REQ
-	Payload []byte      // IMMEDIATE: part of the parsed bytes
+	Params  ConnParams  // in CONNREQ and CONNACK
+	LNet    wire.Header // in IMMEDIATE, PUT_REQ and GET_REQ
+	Payload []byte      // in IMMEDIATE: a part of the parsed bytes
 	// Cookie names a transfer. It is chosen by the sender of PUT_REQ and GET_REQ,
 	// and repeated by PUT_ACK, PUT_NAK and GET_DONE; PUT_DONE repeats DstCookie.
 	Cookie    uint64
-	DstCookie uint64 // PUT_ACK: chosen by its sender
-	Desc      Desc   // PUT_ACK, GET_REQ: where the data is to go
+	DstCookie uint64 // in PUT_ACK: cookie that its sender chose
+	Desc      Desc   // in PUT_ACK and GET_REQ: memory that takes the data
 	// Status of PUT_NAK, PUT_DONE and GET_DONE is a negative errno of Linux, or
 	// the number of bytes written.
 	Status int32
@@ -28,7 +28,7 @@ func ParseMsg(b []byte) (m Msg, err error) {
 		return m, err
 	}
 	o := byteOrder(m.BigEndian)
-	body := b[HeaderSize:m.Nob] // long enough for its type
+	body := b[HeaderSize:m.Nob] // the length was checked: it is enough for this type
 	switch m.Type {
 	case ConnReq, ConnAck:
 		m.Params.parse(body, o)

@@ -11,26 +11,26 @@ import (
 // input of a line: a frame, a new plan, both, or neither: the timer. The line
 // takes the frame's memory over.
 type input struct {
-	Frame []byte // to transmit; nil: none
-	Plan  *Plan  // in force from now on; nil: as before
+	Frame []byte // frame to transmit; nil: none
+	Plan  *Plan  // new plan, in force from now on; nil: no change
 }
 
 // output of a line: frames that leave now, in order. The same memory can be
 // in it twice, and must not be changed.
 type output struct {
-	Frames [][]byte // to deliver now
+	Frames [][]byte // frames to deliver now
 }
 
 // Counters of a line. Frames + Duplicated = Delivered + Lost + Overflowed +
 // the frames that are on the line.
 type Counters struct {
-	Frames     uint64 `json:"frames"`     // taken
-	Delivered  uint64 `json:"delivered"`  // frames, copies included
-	Lost       uint64 `json:"lost"`       // by Plan.Loss
-	Overflowed uint64 `json:"overflowed"` // found no room
-	Duplicated uint64 `json:"duplicated"` // frames of which a copy was sent
-	Corrupted  uint64 `json:"corrupted"`  // frames with a changed byte
-	Reordered  uint64 `json:"reordered"`  // held back
+	Frames     uint64 `json:"frames"`     // frames that the line took
+	Delivered  uint64 `json:"delivered"`  // frames that were delivered, copies included
+	Lost       uint64 `json:"lost"`       // frames that Plan.Loss lost
+	Overflowed uint64 `json:"overflowed"` // frames dropped because the queue was full
+	Duplicated uint64 `json:"duplicated"` // frames that were delivered twice
+	Corrupted  uint64 `json:"corrupted"`  // frames in which a byte was changed
+	Reordered  uint64 `json:"reordered"`  // frames that were held back
 }
 
 // Add returns the sum of two counts.
@@ -47,14 +47,14 @@ func (c Counters) Add(d Counters) Counters {
 type line struct {
 	plan     Plan
 	random   *rand.Rand
-	queue    []queued      // by at
-	bytes    int           // in queue
+	queue    []queued      // frames on the line, in order of their field at
+	bytes    int           // bytes of all frames in queue
 	free     time.Duration // when the last frame has been sent at Plan.Rate
 	last     time.Duration // when the last frame leaves that was not held back
 	counters Counters
 }
 
-// queued is a frame on the line.
+// queued is a frame on the line with its time of arrival.
 type queued struct {
 	frame []byte
 	at    time.Duration
@@ -66,10 +66,10 @@ var _ machine.Machine[input, output] = (*line)(nil)
 // on.
 func newLine(random *rand.Rand) *line { return &line{random: random} }
 
-// Counters returns what has happened so far.
+// Counters returns the counts of frames so far.
 func (l *line) Counters() Counters { return l.counters }
 
-// Step implements machine.Machine. A plan must be valid.
+// Step implements machine.Machine. A given plan must be valid.
 func (l *line) Step(now time.Duration, in input, out *output) (wake time.Duration) {
 	if in.Plan != nil {
 		l.plan = *in.Plan
@@ -84,7 +84,7 @@ func (l *line) Step(now time.Duration, in input, out *output) (wake time.Duratio
 	return l.queue[0].at
 }
 
-// take decides a frame's outcome.
+// take decides what happens to a frame: loss, delay, copies.
 func (l *line) take(now time.Duration, frame []byte) {
 	l.counters.Frames++
 	if l.chance(l.plan.Loss) {

@@ -151,7 +151,7 @@ func TestJitter(t *testing.T) {
 		quarters[4*late/plan.Jitter]++
 	}
 	for i, n := range quarters {
-		if n < frames/4-500 || n > frames/4+500 { // 8 standard deviations
+		if n < frames/4-500 || n > frames/4+500 { // within 8 standard deviations of the expected number
 			t.Errorf("quarter %d of the jitter has %d of %d frames", i, n, frames)
 		}
 	}
@@ -254,7 +254,7 @@ func TestConservation(t *testing.T) {
 	})
 }
 
-// sum is the Internet checksum of RFC 1071.
+// sum computes the Internet checksum of RFC 1071.
 func sum(b []byte) uint16 {
 	var s uint32
 	for len(b) >= 2 {
@@ -270,7 +270,7 @@ func sum(b []byte) uint16 {
 	return ^uint16(s)
 }
 
-// tcpFrame is 60 bytes of IPv4 in Ethernet.
+// tcpFrame is an Ethernet frame with 60 bytes of IPv4.
 var tcpFrame = append([]byte("\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x08\x00\x45\x00"), bytes.Repeat([]byte{0xFF, 0, 0, 0xFF, 0xFF}, 9)[:44]...)
 
 func TestCorruptionChangesTheChecksum(t *testing.T) {

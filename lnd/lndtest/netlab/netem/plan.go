@@ -17,16 +17,16 @@ const (
 // them on at once. Probabilities are from 0 to 1 and concern each frame by
 // itself.
 type Plan struct {
-	Delay  time.Duration // every frame is late by this
+	Delay  time.Duration // delay of every frame
 	Jitter time.Duration // and by a random part of this, without overtaking
-	Rate   int64         // bits per second; 0 is no limit
+	Rate   int64         // bits per second; 0: no limit
 
 	Loss      float64 // probability that a frame is lost, 0 to 1
-	Duplicate float64 // the copy follows at once
+	Duplicate float64 // probability that a copy follows a frame at once
 	Corrupt   float64 // see the package text; what is not IP is left alone
 	Reorder   float64 // held back by HoldBack, so that others overtake it
 
-	HoldBack time.Duration // 0 is 5 ms
+	HoldBack time.Duration // how long a reordered frame waits; 0: 5 ms
 	// Queue is how many bytes are on the line at most, those that are delayed
 	// included. A frame that finds no room is dropped. 0 is 4 MiB.
 	Queue int
@@ -38,7 +38,7 @@ func (p Plan) Validate() error {
 		return errors.New("a time, rate or size is negative")
 	}
 	for _, probability := range []float64{p.Loss, p.Duplicate, p.Corrupt, p.Reorder} {
-		if !(probability >= 0 && probability <= 1) { // also not NaN
+		if !(probability >= 0 && probability <= 1) { // written so that NaN is refused, too
 			return fmt.Errorf("probability %v is not from 0 to 1", probability)
 		}
 	}

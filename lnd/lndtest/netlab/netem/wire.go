@@ -15,10 +15,10 @@ import (
 // maxFrame is the largest frame of a virtual Ethernet device.
 const maxFrame = 64<<10 + 256
 
-// End names an end of a wire.
+// End names one of the two ends of a wire.
 type End int
 
-// The ends.
+// The two ends of a wire.
 const (
 	A End = iota
 	B
@@ -34,7 +34,7 @@ type Device = io.ReadWriteCloser
 type Wire struct {
 	ends    [2]Device
 	clock   machine.Clock
-	lines   [2]shell // by the end where the frames come from
+	lines   [2]shell // the two directions, by the end that sends
 	readers sync.WaitGroup
 }
 
@@ -43,7 +43,7 @@ type Wire struct {
 type shell struct {
 	clock   machine.Clock
 	to      Device
-	refused atomic.Uint64 // frames that the device did not take
+	refused atomic.Uint64 // frames that the device refused to write
 
 	mu     sync.Mutex // guards what follows; held while frames are written, to keep their order
 	core   *line

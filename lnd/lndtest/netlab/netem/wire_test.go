@@ -14,8 +14,8 @@ import (
 
 // device is a Device in memory.
 type device struct {
-	in     chan []byte // what Read returns
-	out    chan []byte // what was written
+	in     chan []byte // frames that Read returns
+	out    chan []byte // frames that were written
 	down   chan struct{}
 	closed chan struct{}
 	once   sync.Once
@@ -111,6 +111,6 @@ func TestWire(t *testing.T) {
 			t.Error(err)
 		}
 		time.Sleep(2 * time.Second)
-		want(b) // what was on the wire is lost
+		want(b) // the frames on the wire were lost
 	})
 }

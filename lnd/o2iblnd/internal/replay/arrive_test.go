@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// arrived takes a packet of the node.
+// arrived takes a packet that the node sent.
 func (p *Player) arrived(d Datagram) error {
 	path := ibta.NewPath(d.From, d.To)
 	_, good := path.CheckAny(d.Bytes)
@@ -75,11 +75,11 @@ func (p *Player) arrivedAck(q *Packet) error {
 		return err
 	}
 	want := Packet{Packet: f.answer(q.PSN)}
-	want.Migrated = q.Migrated // as allowed, see Allowed
+	want.Migrated = q.Migrated // this bit may differ; see Allowed
 	return p.Check(&want, q)
 }
 
-// arrivedRequest takes a SEND or WRITE.
+// arrivedRequest takes a SEND or RDMA WRITE of the node.
 func (p *Player) arrivedRequest(q *Packet) error {
 	f := p.node[q.DestQP]
 	if f == nil {

@@ -67,7 +67,7 @@ func TestBulk(t *testing.T) {
 				}
 				n.adopt(s.Conns()[0], s.Numbers(host).Stamp)
 				n.play()
-				for what := range n.Player.Seen { // how many does not matter
+				for what := range n.Player.Seen { // only the kinds of differences matter, not their number
 					if what == m || what == ask {
 						n.Player.Seen[what] = 0
 					}
@@ -99,7 +99,7 @@ func (n *node) eager(s *replay.Script) {
 		case kib.Immediate, kib.GetReq:
 			answers = append(answers, n.answer(s, i))
 		case kib.PutDone, kib.GetDone:
-			answers = append(answers, 0) // in Parse the data is not there yet
+			answers = append(answers, 0) // while Parse runs the payload has not arrived
 		}
 	}
 	n.up.parsed = func(message int) {

@@ -33,7 +33,7 @@ func sumOf(m *kib.Msg, c kib.Counting) uint32 {
 	}
 	b, err := m.AppendBinary(nil)
 	if err != nil {
-		return 0 // it cannot have been parsed
+		return 0 // the packet was parsed, so this cannot happen
 	}
 	return kib.Checksum(b, c)
 }

@@ -20,7 +20,7 @@ type CM struct {
 	DREP ibta.DREP
 
 	IP      *ibta.IPCM // of a REQ; nil: Private is all of the private data
-	Msg     *kib.Msg   // of a REQ or REP
+	Msg     *kib.Msg   // message in the private data of a REQ or REP
 	Reject  *kib.Reject
 	Private []byte
 }
@@ -34,7 +34,7 @@ func parseCM(b []byte) (*CM, error) {
 	if c.MAD, body, err = ibta.ParseMAD(b); err != nil {
 		return nil, err
 	}
-	switch c.MAD.Attribute { // the body is long enough
+	switch c.MAD.Attribute { // the MAD has a fixed size, so each body is long enough
 	case ibta.AttrREQ:
 		c.REQ, _ = ibta.ParseREQ(body)
 		user := c.REQ.Private
@@ -66,7 +66,7 @@ func parseCM(b []byte) (*CM, error) {
 	return &c, err
 }
 
-// message takes what o2iblnd says in private data.
+// message parses the private data, which is o2iblnd's.
 func (c *CM) message(b []byte) {
 	m, err := kib.ParseMsg(b)
 	if err != nil {
@@ -76,11 +76,11 @@ func (c *CM) message(b []byte) {
 	c.Msg = &m
 }
 
-// encode returns the message, made of its parts.
+// encode returns the bytes of the CM message.
 func (c *CM) encode() []byte {
 	private := c.Private
 	if c.Msg != nil {
-		private, _ = c.Msg.AppendBinary(nil) // it was parsed
+		private, _ = c.Msg.AppendBinary(nil) // Msg was parsed, so it can be encoded
 	}
 	if c.Reject != nil {
 		private = c.Reject.AppendTo(nil)

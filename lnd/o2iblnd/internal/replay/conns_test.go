@@ -12,14 +12,14 @@ import (
 type Conn struct {
 	Ends [2]netip.Addr // of a connection whose REQ is recorded, the asking side first
 	QPN  [2]ibta.QPN
-	PSN  [2]ibta.PSN // of the first request that a side sends
+	PSN  [2]ibta.PSN // by side: PSN of its first request
 	MSN  [2]uint32   // messages that a side had completed as responder before
-	MTU  int         // payload bytes of a packet
+	MTU  int         // most payload bytes of a packet
 	// Adopted tells that the recording begins inside the connection.
 	Adopted bool
 }
 
-// side returns the index of an address.
+// side returns the index of the side that has addr.
 func (c *Conn) side(addr netip.Addr) int {
 	if c.Ends[1] == addr {
 		return 1

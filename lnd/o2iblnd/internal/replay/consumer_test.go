@@ -24,15 +24,15 @@ type consumer struct {
 	pd     verbs.PD
 	cq     verbs.CQ
 	pool   verbs.Pool
-	conns  []verbs.Conn // the last one counts
+	conns  []verbs.Conn // connections of the node; the last one is in use
 
-	memory  []byte // that the peer writes to
+	memory  []byte // memory to which the peer writes
 	sink    verbs.MR
-	written [][]byte // by the peer
+	written [][]byte // payloads that the peer wrote
 	mrs     []verbs.MR
-	answers [][]byte // private data of the node's REPs and REJs
+	answers [][]byte // private data that the node's REPs and REJs are to have
 	refuses []bool
-	want    [][]byte // messages of the host
+	want    [][]byte // messages expected from the host
 	events  []string
 }
 
@@ -135,7 +135,7 @@ func (c *consumer) adopt(r replay.Conn, peer netip.Addr) {
 	c.conns = append(c.conns, conn)
 }
 
-// connConfig is what o2iblnd asks of a connection.
+// connConfig is how o2iblnd would configure the connection.
 func (c *consumer) connConfig(private []byte) verbs.ConnConfig {
 	return verbs.ConnConfig{QP: c.qp(), SrcPort: 1023, RetryCount: 5, RNRRetryCount: 6, Private: private}
 }
@@ -171,7 +171,7 @@ func (c *consumer) event(_ verbs.Conn, e verbs.Event) {
 	c.events = append(c.events, text)
 }
 
-// completed compares what arrives with the recording.
+// completed compares messages that arrived with the recording.
 func (c *consumer) completed(list []verbs.Completion) {
 	for i := range list {
 		w := &list[i]
@@ -194,7 +194,7 @@ func (c *consumer) completed(list []verbs.Completion) {
 	}
 }
 
-// begin makes the node send a packet.
+// begin makes the node send the packet at index at.
 func (c *consumer) begin(at int) {
 	p := &c.script.Packets[at]
 	var err error

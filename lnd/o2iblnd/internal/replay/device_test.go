@@ -33,7 +33,7 @@ func replayDevice(t *testing.T, s *replay.Script, host netip.Addr, single bool) 
 	st.Player.Prepare()
 	if err := st.Run(); err != nil {
 		t.Error(err)
-	} else if err := st.Quiet(400 * time.Millisecond); err != nil { // nothing is sent again before
+	} else if err := st.Quiet(400 * time.Millisecond); err != nil { // shorter than any time until a retransmission
 		t.Error(err)
 	}
 	if len(c.want) > 0 {

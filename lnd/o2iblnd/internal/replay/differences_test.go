@@ -89,9 +89,9 @@ type Differences struct {
 	// Seen counts the packets in which something differed, by What.
 	Seen map[string]int
 
-	guids        map[ibta.GUID]ibta.GUID // recorded → the node's, as all of them
+	guids        map[ibta.GUID]ibta.GUID // recorded GUIDs → GUIDs of the node
 	transactions map[uint64]uint64
-	requests     map[uint64]uint64 // transaction ids of the node's REQs → recorded
+	requests     map[uint64]uint64 // transaction ids of the node's REQs → recorded ones
 	ids          translation[ibta.CommID]
 	cookies      translation[uint64]
 	lead         map[ibta.QPN]int // credits that the node gave back so far beyond those of the recording

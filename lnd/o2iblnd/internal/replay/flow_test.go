@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// The errors of acknowledgements.
+// Errors in acknowledgements of the node.
 var (
 	ErrAck = errors.New("acknowledgement is wrong")
 	// errWindow means that more packets are in flight than a kernel would have.
@@ -22,16 +22,16 @@ const mostUnacknowledged = 128
 // acknowledgements that come back.
 type flow struct {
 	conn      *Conn
-	to        ibta.QPN // of the requests
-	back      ibta.QPN // of the acknowledgements
+	to        ibta.QPN // queue pair that the requests go to
+	back      ibta.QPN // queue pair that the acknowledgements go to
 	next      ibta.PSN
-	completed map[ibta.PSN]uint32 // messages that were complete with a packet
-	count     uint32              // messages
-	base      uint32              // MSN before the first of them
+	completed map[ibta.PSN]uint32 // number of complete messages after the packet with this PSN
+	count     uint32              // number of messages so far
+	base      uint32              // MSN before the first message
 
-	acked   ibta.PSN         // behind the last one that is acknowledged
-	must    ibta.PSN         // behind the last one that asked for it
-	indexes map[ibta.PSN]int // in the script
+	acked   ibta.PSN         // PSN behind the last packet that is acknowledged
+	must    ibta.PSN         // PSN behind the last packet that asked for an acknowledgement
+	indexes map[ibta.PSN]int // index in the script of the packet with this PSN
 	sent    map[ibta.PSN][]byte
 	written follower
 }
@@ -43,7 +43,7 @@ func newFlow(c *Conn, from int) *flow {
 	}
 }
 
-// send notes a request.
+// send notes that a request was sent.
 func (f *flow) send(p *Packet) {
 	if p.OpCode.IsLast() {
 		f.count++

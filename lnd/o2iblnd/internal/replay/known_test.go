@@ -69,7 +69,7 @@ func TestNoTaker(t *testing.T) {
 	whole := load(t, bulk)
 	for _, tt := range []struct {
 		name            string
-		request, answer int // frames
+		request, answer int // frame numbers of the request and its answer
 		change          func(m *kib.Msg)
 	}{
 		{"PUT_REQ", 1079, 1081, func(m *kib.Msg) { *m = kib.Msg{Header: m.Header, Cookie: m.Cookie}; m.Type = kib.PutNak }},
@@ -122,14 +122,14 @@ func TestTooManyCredits(t *testing.T) {
 // of the new incarnation that of frame 2 of the rejects, and then of frame 14.
 func TestRestartedPeer(t *testing.T) {
 	whole, other := load(t, activePing), load(t, rejects)
-	stamp := other.Packets[1].CM.Msg.SrcStamp // of the new incarnation
+	stamp := other.Packets[1].CM.Msg.SrcStamp // incarnation stamp after the restart
 	again := other.Cut(2, 2).Edit(func(p *replay.Packet) { p.CM.Msg.Params.QueueDepth = 8 })
 	stale := other.Cut(3, 3).Edit(func(p *replay.Packet) { p.CM.Reject.Why = kib.ConnStale })
 	qpn := whole.Packets[1].CM.REP.QPN + 1
 	good := other.Cut(14, 20).Edit(func(p *replay.Packet) {
 		switch {
 		case p.CM == nil:
-			if p.DestQP == 0x15 { // the kernel's, which has made others meanwhile
+			if p.DestQP == 0x15 { // the kernel's queue pair: it has made others meanwhile
 				p.DestQP = qpn
 			}
 		case p.CM.MAD.Attribute == ibta.AttrREQ:
@@ -148,7 +148,7 @@ func TestRestartedPeer(t *testing.T) {
 		n := newNode(t, s, improvised, nil)
 		for at, op := range n.ops {
 			if op.Kind == replay.Disconnect {
-				delete(n.ops, at) // it does that by itself
+				delete(n.ops, at) // the node does that by itself
 			}
 		}
 		n.play()

@@ -22,12 +22,12 @@ type node struct {
 	addr  netip.Addr
 	up    *upper
 	ni    lnd.NI
-	ops   map[int]replay.Op // of the node, by place
+	ops   map[int]replay.Op // operations of the node, by index of packet in the script
 	sent  []*lnd.Message
-	ended chan error // result of Shutdown
+	ended chan error // receives the result of Shutdown
 }
 
-// o2ib returns the NID of an address.
+// o2ib returns the o2ib NID of a.
 func o2ib(a netip.Addr) nid.NID { return nid.FromAddr(nid.MakeNet(nid.O2IB, 0), a) }
 
 // newNode starts a node with the recorded numbers on a stage; adjust may change its
@@ -117,7 +117,7 @@ func (n *node) play() {
 	n.close()
 }
 
-// close ends the node, whose peer is gone.
+// close ends a node whose peer does not answer any more.
 func (n *node) close() {
 	n.t.Helper()
 	n.Clear()

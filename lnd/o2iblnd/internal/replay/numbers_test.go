@@ -12,11 +12,11 @@ import (
 // them for the first time. A device that gets them (softroce.Numbers) uses up all
 // but the first three.
 type Numbers struct {
-	Stamp   uint64 // incarnation
+	Stamp   uint64 // incarnation stamp of the node
 	Adapter ibta.GUID
 	CommIDs []ibta.CommID
 	QPNs    []ibta.QPN
-	PSNs    []ibta.PSN // that its peers begin with
+	PSNs    []ibta.PSN // first PSNs of the node's peers
 	Cookies []uint64
 	// RKeys and IOVAs are of regions in the order of transfers; 0 where the node is the
 	// one that writes: the numbers of its memory are in no recording.
@@ -29,7 +29,7 @@ type Numbers struct {
 
 var _ softroce.Numbers = (*Numbers)(nil)
 
-// Numbers returns the numbers of a node.
+// Numbers returns the numbers that node uses in the recording.
 func (s *Script) Numbers(node netip.Addr) *Numbers {
 	n := &Numbers{}
 	for i := range s.Packets {
@@ -67,7 +67,7 @@ func (n *Numbers) connection(c *CM) {
 	}
 }
 
-// message takes the numbers of a message.
+// message takes the numbers that are in m.
 func (n *Numbers) message(m *kib.Msg, own bool) {
 	if own {
 		n.Stamp = m.SrcStamp
@@ -106,20 +106,20 @@ func next[T ibta.PSN | ibta.RKey | uint64](n *Numbers, list *[]T) T {
 	return first
 }
 
-// GUID returns the adapter's (softroce.Numbers).
+// GUID returns the GUID of the adapter (softroce.Numbers).
 func (n *Numbers) GUID() ibta.GUID { return n.Adapter }
 
 // CommID returns what makes that of the first connection the recorded one.
 func (n *Numbers) CommID() ibta.CommID { return append(n.CommIDs, 1)[0] - n.refused }
 
-// QPN returns that of the first connection.
+// QPN returns the queue pair number of the first connection.
 func (n *Numbers) QPN() ibta.QPN { return append(n.QPNs, 2)[0] }
 
-// PSN returns the next one.
+// PSN returns the next recorded first PSN.
 func (n *Numbers) PSN() ibta.PSN { return next(n, &n.PSNs) }
 
-// RKey returns the next one.
+// RKey returns the next recorded remote key.
 func (n *Numbers) RKey() ibta.RKey { return next(n, &n.RKeys) }
 
-// Address returns the next one.
+// Address returns the next recorded memory address.
 func (n *Numbers) Address(uint64) uint64 { return next(n, &n.IOVAs) }

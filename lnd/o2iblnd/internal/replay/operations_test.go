@@ -14,7 +14,7 @@ type OpKind uint8
 // The kinds of operations.
 const (
 	SendMessage OpKind = iota // LNet sends a message
-	Disconnect                // the connection is ended
+	Disconnect                // the node ends the connection
 )
 
 // Op is something that a node does of itself, and not because of a packet.

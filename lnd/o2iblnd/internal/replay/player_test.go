@@ -47,26 +47,26 @@ type Player struct {
 	Differences
 
 	// Counts of what a recording does not have, and a node may do.
-	Repeated int // packets that came again
+	Repeated int // number of packets that the node sent again
 	OwnAcks  int // ACKs that the player gave where none is recorded
 
 	mu    sync.Mutex // guards inbox
 	inbox []Datagram
 
 	err   error
-	at    int // next packet of the script
+	at    int // index of the next packet of the script
 	done  map[int]bool
 	begun int                 // place of the packet behind the last one that Begin was called for
 	since time.Duration       // when the packet before the next one was done
-	host  map[ibta.QPN]*flow  // requests to the node, by its queue pair
+	host  map[ibta.QPN]*flow  // the host's requests to the node, by the node's queue pair
 	node  map[ibta.QPN]*flow  // requests of the node, by the host's queue pair
-	cms   []int               // CM messages of the node to come
-	last  map[string]bool     // CM messages that came
-	acks  map[ackName]*Packet // recorded ACKs of the host
-	where map[int]target      // where the recorded WRITEs of the node go
+	cms   []int               // indexes of the CM messages that the node has to send
+	last  map[string]bool     // CM messages that the node sent last
+	acks  map[ackName]*Packet // the ACKs that the host sent in the recording
+	where map[int]target      // targets of the RDMA WRITEs that the node sent
 }
 
-// ackName names an ACK.
+// ackName identifies an ACK of the recording.
 type ackName struct {
 	to  ibta.QPN
 	psn ibta.PSN
@@ -141,10 +141,10 @@ func (p *Player) Step() (busy bool) {
 // Done reports whether the recording is over.
 func (p *Player) Done() bool { return p.at == len(p.Script.Packets) }
 
-// Err returns the first difference.
+// Err returns the first difference from the recording.
 func (p *Player) Err() error { return p.err }
 
-// Waiting says what the player waits for.
+// Waiting says what packet of the node the player waits for.
 func (p *Player) Waiting() string {
 	if p.Done() {
 		return "nothing"
@@ -175,12 +175,12 @@ func (p *Player) advance() bool {
 		}
 		p.begun = p.at + 1
 		p.Begin(p.at)
-		return true // it has perhaps sent something
+		return true // the node may have sent a packet meanwhile
 	}
 	return p.at != from
 }
 
-// pass goes on to the next packet.
+// pass goes on to the next packet of the script.
 func (p *Player) pass() {
 	p.at++
 	if p.Elapsed != nil {
@@ -223,7 +223,7 @@ func (p *Player) flowOfAck(to ibta.QPN, flows map[ibta.QPN]*flow) *flow {
 	return nil
 }
 
-// play sends a packet of the host.
+// play sends the host's packet q.
 func (p *Player) play(q *Packet) {
 	d := p.Substitute(q)
 	if f := p.host[q.DestQP]; f != nil && q.CM == nil {

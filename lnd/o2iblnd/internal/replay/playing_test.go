@@ -93,12 +93,12 @@ func TestPlayers(t *testing.T) {
 	}
 }
 
-// text returns a datagram but for its ICRC.
+// text returns the bytes of a datagram without its ICRC.
 func text(d replay.Datagram) string {
 	return fmt.Sprintf("%v %v %x", d.From, d.To, d.Bytes[:len(d.Bytes)-ibta.ICRCSize])
 }
 
-// reseal makes the ICRC of a datagram right.
+// reseal computes the ICRC of a datagram anew.
 func reseal(d *replay.Datagram) {
 	n := len(d.Bytes) - ibta.ICRCSize
 	d.Bytes = ibta.NewPath(d.From, d.To).AppendICRC(d.ID, d.Bytes[:n])
@@ -154,7 +154,7 @@ func mayDiffer(s *replay.Script, p *replay.Packet, at, bit int) bool {
 		mad, body             = ibta.BTHSize + ibta.DETHSize, ibta.BTHSize + ibta.DETHSize + ibta.MADHeaderSize
 	)
 	in := func(from, n int) bool { return at >= from && at < from+n }
-	if at == flags && bit == 6 { // M
+	if at == flags && bit == 6 { // MigReq, bit 6 of the BTH's flags
 		return true
 	}
 	if p.CM == nil {

@@ -44,7 +44,7 @@ func TestRejectsAsKernel(t *testing.T) {
 func TestStrangersDREQ(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		whole := load(t, rejects)
-		answer := whole.Cut(22, 22).Edit(func(p *replay.Packet) { // a DREP of the other direction
+		answer := whole.Cut(22, 22).Edit(func(p *replay.Packet) { // a DREP with the sides exchanged
 			dreq := whole.Packets[0].CM
 			p.From, p.To = netip.AddrPortFrom(improvised, p.From.Port()), netip.AddrPortFrom(kernel, ibta.Port)
 			p.CM.MAD.TransactionID = dreq.MAD.TransactionID
@@ -135,14 +135,14 @@ func incarnations(whole *replay.Script, req *replay.Packet, stamp uint64) *repla
 // and others made from them, and looks at what comes next (o2iblnd-wire §7.2): a request with
 // the parameters that the kernel has offered, the connection and the ping.
 func TestAgainAfterReject(t *testing.T) {
-	const stamp = 1795208531088883 // of the kernel
+	const stamp = 1795208531088883 // incarnation stamp of the kernel
 	for _, tt := range []struct {
 		name    string
-		frame   int // of the REQ; the REJ follows
+		frame   int // frame number of the REQ; the REJ has the next one
 		credits int
 		asked   func(*replay.CM) // changes the REQ into one that ours can be
-		refused func(*replay.CM) // changes the REJ
-		again   func(*replay.CM) // and what is asked for then
+		refused func(*replay.CM) // edits the REJ
+		again   func(*replay.CM) // edits the REQ that follows the REJ
 		stamp   uint64
 	}{
 		{name: "MSG_QUEUE_SIZE", frame: 2, credits: 32, stamp: stamp},
@@ -240,7 +240,7 @@ func TestGiveUpAfterReject(t *testing.T) {
 				if err := n.Run(); err != nil {
 					t.Error(err)
 				}
-				if err := n.Quiet(15 * time.Second); err != nil { // longer than any pause before a repeated request
+				if err := n.Quiet(15 * time.Second); err != nil { // longer than any pause before the node repeats a request
 					t.Error(err)
 				}
 				if err := n.failure(); !errors.Is(err, tt.errno) {

@@ -44,7 +44,7 @@ func TestChecksumsOfPeer(t *testing.T) {
 			t.Run(counting.String(), func(t *testing.T) {
 				roles(t, file, func(t *testing.T, s *replay.Script, host netip.Addr) {
 					s.AddChecksums(host, counting)
-					defer func() { // roles gives both the same script
+					defer func() { // both roles share this script, so restore it
 						s.AddChecksums(host, kib.Unknown)
 					}()
 					n := prepare(t, s, host)

@@ -19,23 +19,23 @@ import (
 
 // Packet is one packet of a recording, taken apart.
 type Packet struct {
-	Frame int // in the capture, from 1 on
+	Frame int // number of the frame in the capture, from 1
 	At    time.Duration
 	Datagram
-	ibta.Packet          // Payload is part of Bytes
-	CM          *CM      // of a datagram to QP 1
-	Msg         *kib.Msg // of a SEND
+	ibta.Packet          // BTH and the other headers; Payload is part of Bytes
+	CM          *CM      // message of the connection manager, in a datagram to QP 1
+	Msg         *kib.Msg // message of o2iblnd, in a SEND
 }
 
 // Datagram is a packet on its way, from the BTH to the ICRC.
 type Datagram struct {
 	From, To netip.AddrPort
-	Class    uint8  // traffic class
-	ID       uint16 // identification of IPv4, which the ICRC covers
+	Class    uint8  // traffic class of the IP header
+	ID       uint16 // identification field of IPv4, which the ICRC covers
 	Bytes    []byte
 }
 
-// Script is a recording of two nodes.
+// Script is a recording of what two nodes sent.
 type Script struct {
 	Name    string
 	Packets []Packet
@@ -88,7 +88,7 @@ func Load(path string) (*Script, error) {
 	}
 }
 
-// parseFrame takes an Ethernet frame apart.
+// parseFrame parses an Ethernet frame.
 func parseFrame(b []byte) (Packet, error) {
 	const ethernet, protocol, udp = 14, 9, 17
 	if len(b) < ethernet+ibta.IPv4Size+ibta.UDPSize || b[ethernet] != 0x45 || b[ethernet+protocol] != udp {
@@ -141,7 +141,7 @@ func (p *Packet) Encode() []byte {
 	case p.Msg != nil:
 		b, err := p.Msg.AppendBinary(nil)
 		if err != nil {
-			return nil // it cannot have been parsed
+			return nil // the packet was parsed, so this cannot happen
 		}
 		q.Payload = b
 	}
@@ -183,7 +183,7 @@ func (s *Script) Hosts() [2]netip.Addr {
 	return [2]netip.Addr{s.Packets[0].From.Addr(), s.Packets[0].To.Addr()}
 }
 
-// Other returns the node that talks with host.
+// Other returns the node that host talks with.
 func (s *Script) Other(host netip.Addr) netip.Addr {
 	h := s.Hosts()
 	if h[0] == host {
@@ -201,7 +201,7 @@ func (s *Script) Edit(f func(p *Packet)) *Script {
 		f(&p)
 		p.seal()
 		q, err := Parse(p.Datagram)
-		if err != nil { // f has made nonsense of it
+		if err != nil { // the edit f has made the packet invalid
 			panic(fmt.Sprintf("%s: %v edited: %v", s.Name, &p, err))
 		}
 		q.Frame, q.At = p.Frame, p.At

@@ -25,8 +25,8 @@ import (
 type rawHost struct {
 	raw   int
 	in    *net.UDPConn
-	heard chan struct{} // gets a value when something has arrived
-	err   chan error    // of sending
+	heard chan struct{} // gets a value when a packet has arrived
+	err   chan error    // error of a failed send
 }
 
 func newRawHost(h *netlab.Host, addr netip.Addr) (*rawHost, error) {
@@ -57,7 +57,7 @@ func (r *rawHost) send(d replay.Datagram) {
 	b = binary.BigEndian.AppendUint16(b, uint16(n))
 	b = binary.BigEndian.AppendUint16(b, d.ID)
 	b = binary.BigEndian.AppendUint16(b, ibta.DontFragment)
-	b = append(b, ttl, udp, 0, 0) // the system fills in the checksum
+	b = append(b, ttl, udp, 0, 0) // total length 0 and checksum 0: the system computes them
 	b = append(append(b, src[:]...), dst[:]...)
 	b = binary.BigEndian.AppendUint16(b, d.From.Port())
 	b = binary.BigEndian.AppendUint16(b, d.To.Port())
@@ -89,7 +89,7 @@ func (r *rawHost) receive(p *replay.Player, addr netip.Addr) {
 
 func (r *rawHost) close() error { return errors.Join(r.in.Close(), unix.Close(r.raw)) }
 
-// play steps the player until the end.
+// play steps the player until the script is over.
 func (r *rawHost) play(p *replay.Player) error {
 	const patience, tick = 10 * time.Second, 5 * time.Millisecond
 	for quiet := time.Now(); !p.Done() && p.Err() == nil && time.Since(quiet) < patience; {
@@ -148,7 +148,7 @@ func replayOverSockets(t *testing.T, s *replay.Script, host netip.Addr) {
 	if err := r.play(n.Player); err != nil {
 		t.Error(err)
 	}
-	if !lndtest.Poll(func() bool { return n.up.check(n.sent) == nil }) { // the last ACK is on its way
+	if !lndtest.Poll(func() bool { return n.up.check(n.sent) == nil }) { // the last ACK may still be on its way
 		t.Error(n.up.check(n.sent))
 	}
 	n.close()

@@ -20,7 +20,7 @@ type Stage struct {
 
 	attr wire.Attr
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards all fields below
 	receive func([]wire.Datagrams)
 	queue   []wire.Datagrams
 }

@@ -15,7 +15,7 @@ type transfer struct {
 // transfers returns the transfers by the index of their request.
 func (s *Script) transfers() map[int]*transfer {
 	type name struct {
-		sender string // of the request or PUT_ACK
+		sender string // node that sent the request or PUT_ACK
 		cookie uint64
 	}
 	all := map[int]*transfer{}
@@ -84,7 +84,7 @@ type target struct {
 // follower knows where the packets of WRITEs go, those of one flow in order.
 type follower struct {
 	at   target
-	left uint32 // bytes to come
+	left uint32 // bytes of the message that are still to come
 }
 
 // follow returns where the data of a packet belongs, and whether the packet fits the WRITE

@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// The errors of comm ids and cookies.
+// Errors in communication ids and cookies.
 var (
 	errNumber = errors.New("number is zero or in use")
 	errFirst  = errors.New("first number is not the one that was given")
@@ -16,8 +16,8 @@ var (
 
 // translation maps the numbers of a recorded node to those of the node under test.
 type translation[T comparable] struct {
-	own      map[T]T // recorded → the node's
-	recorded map[T]T // and back
+	own      map[T]T // recorded value → the node's value
+	recorded map[T]T // the node's value → recorded value
 }
 
 func newTranslation[T comparable]() translation[T] { return translation[T]{map[T]T{}, map[T]T{}} }
@@ -55,7 +55,7 @@ func adaptTransaction(d *Differences, want, node *Packet) (bool, error) {
 		return false, nil
 	}
 	if !want.CM.begins() {
-		if own, mine := d.transactions[want.CM.MAD.TransactionID]; mine { // an RTU, of its own REQ
+		if own, mine := d.transactions[want.CM.MAD.TransactionID]; mine { // an RTU has the transaction id of the node's own REQ
 			want.CM.MAD.TransactionID = own
 		}
 		return false, nil

@@ -27,13 +27,13 @@ func feed(s *replay.Script, host netip.Addr, f func(p *replay.Packet) bool) *rep
 	return p
 }
 
-// perTurn are the packets of 64 KiB.
+// perTurn is the number of packets in 64 KiB.
 const perTurn = 64
 
 // inTurns returns a function that makes turns of 64 KiB of the recorded WRITEs; spoil
 // may change the first and last packet of each, of which it gets the number.
 func inTurns(spoil func(turn int, p *replay.Packet)) func(*replay.Packet) bool {
-	var at ibta.RETH // where the WRITE goes on
+	var at ibta.RETH // address and rest of the WRITE for its next packet
 	n := 0
 	return func(p *replay.Packet) bool {
 		if !p.OpCode.IsWrite() {
@@ -180,7 +180,7 @@ func TestOutOfOrder(t *testing.T) {
 	}
 	var twice replay.Packet
 	p := feed(s, third, func(p *replay.Packet) bool {
-		if p.Frame == 1051 { // WRITE LAST
+		if p.Frame == 1051 { // the last packet of a WRITE
 			twice = *p
 		}
 		return true
@@ -209,7 +209,7 @@ func TestEarly(t *testing.T) {
 	s := load(t, activePing)
 	p := &replay.Player{Script: s, Host: improvised, Send: func(replay.Datagram) {}, Begin: func(int) {}}
 	p.Prepare()
-	p.Arrived(s.Packets[1].Datagram) // the REP, before the REQ
+	p.Arrived(s.Packets[1].Datagram) // the REP comes before the REQ
 	if p.Step(); !errors.Is(p.Err(), replay.ErrEarly) {
 		t.Errorf("%v, want %v", p.Err(), replay.ErrEarly)
 	}

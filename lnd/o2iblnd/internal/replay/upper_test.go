@@ -24,13 +24,13 @@ type upper struct {
 	// drop are the numbers of messages that have no taker.
 	drop map[int]bool
 
-	mu       sync.Mutex // guards all below
+	mu       sync.Mutex // guards all fields below
 	ni       lnd.NI
 	peer     nid.NID
 	want     []replay.Delivery
 	sinks    map[wire.MDHandle]lnd.Payload // of the node's GETs, by the MD that its REPLY names
-	next     int                           // of want, to be parsed
-	under    map[*lnd.Delivery]int         // of want, parsed and not delivered
+	next     int                           // index in want of the next message to parse
+	under    map[*lnd.Delivery]int         // index in want of each message parsed but not delivered
 	complete int
 	ended    map[*lnd.Message]error
 	downs    []error
