@@ -17,6 +17,8 @@ type asked struct {
 	more  map[nid.ProcessID]answers
 	grown bool // more has had many entries
 
+	acks, replies bool // whether some of the awaited ACKs, and REPLYs, are tracked; without those of calls
+
 	hop nid.NID // the NID that the latest message without a call went to, if LNet chose its path
 
 	calls   *call // operations with a call, whose answers name the call; all does not count these
@@ -31,6 +33,14 @@ const manyAsked = 32
 
 // to returns the counter of ACKs for a PUT, and that of REPLYs for a GET.
 func (a *answers) to(typ wire.MsgType) *int32 {
+	if typ == wire.Get {
+		return &a.replies
+	}
+	return &a.acks
+}
+
+// tracks returns whether some of the awaited answers to a PUT, or a GET, are tracked.
+func (a *asked) tracks(typ wire.MsgType) *bool {
 	if typ == wire.Get {
 		return &a.replies
 	}
@@ -69,7 +79,9 @@ func (a *asked) take(id *nid.ProcessID, typ wire.MsgType) bool {
 	} else if !a.takeMore(id, typ) {
 		return false
 	}
-	*a.all.to(typ)--
+	if *a.all.to(typ)--; *a.all.to(typ) == 0 {
+		*a.tracks(typ) = false
+	}
 	return true
 }
 

@@ -156,7 +156,7 @@ func (t *Table) timeOut(d *md, c *call) {
 	e.OpPtr, e.Offset = c.ptr, uint32(c.offset)
 	hop := c.hop
 	t.end(d, c)
-	t.settle(d)
+	d.settle()
 	d.begin()
 	d.describe(e)
 	d.mu.Unlock()

@@ -72,7 +72,7 @@ func (t *Table) unanswered(d *md, o *operation) {
 	}
 	if c := t.calls.at(cookieSlot(o.answerTo)); c.is(o.answerTo, d) {
 		t.end(d, c)
-		t.settle(d)
+		d.settle()
 	}
 }
 
@@ -122,6 +122,6 @@ func (t *Table) take(r *response, id *nid.ProcessID) bool {
 		return false
 	}
 	t.end(r.md, r.call)
-	t.settle(r.md)
+	r.md.settle()
 	return true
 }

@@ -52,6 +52,7 @@ func (t *Table) await(d *md, id *nid.ProcessID, typ wire.MsgType) (tracked bool)
 	if !t.tracks(d.options, typ) {
 		return false
 	}
+	*d.asked.tracks(typ) = true
 	d.awaited = t.tracker.round.Load()
 	return true
 }
@@ -62,21 +63,15 @@ func (t *Table) answered(d *md, id *nid.ProcessID, typ wire.MsgType) bool {
 	if !d.asked.take(id, typ) {
 		return false
 	}
-	t.settle(d)
+	d.settle()
 	return true
 }
 
 // settle clears d.awaited when no tracked answer is awaited any more. The caller holds d.mu.
-func (t *Table) settle(d *md) {
-	if d.asked.tracked > 0 {
-		return
+func (d *md) settle() {
+	if !d.asked.acks && !d.asked.replies && d.asked.tracked == 0 {
+		d.awaited = 0
 	}
-	for _, typ := range [...]wire.MsgType{wire.Get, wire.Put} {
-		if d.asked.awaits(typ) && t.tracks(d.options, typ) {
-			return
-		}
-	}
-	d.awaited = 0
 }
 
 // awaitCall is await for an operation with a call, which has a deadline of its own if

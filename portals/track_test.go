@@ -79,7 +79,7 @@ func TestResponseTimeout(t *testing.T) {
 	for name, c := range map[string]struct {
 		tracking int
 		options  portals.MDOption
-		steps    string // p: PUT with ACK, q: PUT without, g: GET; s: sent, f: failed; a: ACK, r: REPLY; u: unlink; digits: seconds
+		steps    string // p: PUT with ACK, q: PUT without, g: GET; s: sent, f: failed; a: ACK, r: REPLY; u: unlink; + and -: tracking is turned on, off; digits: seconds
 		want     []string
 		timeouts uint64
 	}{
@@ -106,6 +106,10 @@ func TestResponseTimeout(t *testing.T) {
 		"none tracked":               {tracking: -1, steps: "gsps 9 9", want: []string{"0s SEND", "0s SEND"}},
 		"none tracked but this one":  {tracking: -1, options: track, steps: "ps 9 9", want: []string{"0s SEND", "15s UNLINK!"}, timeouts: 1},
 		"all tracked but this one":   {options: noTrack, steps: "gsps 9 9", want: []string{"0s SEND", "0s SEND"}},
+		"turned off meanwhile":       {steps: "gs gs - r 9 6", want: []string{"0s SEND", "0s SEND", "0s REPLY", "15s UNLINK!"}, timeouts: 1},
+		"turned on meanwhile":        {tracking: -1, steps: "gs + ps a 9 9", want: []string{"0s SEND", "0s SEND", "0s ACK"}},
+		"turned on, then asked":      {tracking: -1, steps: "gs + gs r 9 6", want: []string{"0s SEND", "0s SEND", "0s REPLY", "15s UNLINK!"}, timeouts: 1},
+		"turned off, then asked":     {steps: "gs r - gs 9 9", want: []string{"0s SEND", "0s REPLY", "0s SEND"}},
 		"not, if both are asked for": {options: track | noTrack, steps: "gs 9 9", want: []string{"0s SEND"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -163,6 +167,10 @@ func (h *harness) timedStep(net *network, clock *fakeClock, md portals.MDHandle,
 		err = net.arrive(replyHeader(8, handle(md)), nil)
 	case 'u':
 		err = h.MDUnlink(md)
+	case '+':
+		h.Node().SetResponseTracking(3)
+	case '-':
+		h.Node().SetResponseTracking(0)
 	case ' ':
 	default:
 		clock.advance(time.Duration(step-'0') * time.Second)
