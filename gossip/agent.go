@@ -23,8 +23,8 @@ import (
 type Agent struct {
 	table  *portals.Table
 	cfg    Config
-	self   nid.NID // the NID that takes part
-	pid    nid.PID // the PID that all participants use
+	self   nid.NID // the NID of this node that takes part in gossip
+	pid    nid.PID // the PID of every participant's agent
 	clock  machine.Clock
 	runner *machine.Runner[engine.Input, engine.Output]
 	m      *engine.Machine // stepped by runner

@@ -48,7 +48,7 @@ type besieged struct {
 	t     *testing.T
 	table *portals.Table
 	ids   []nid.NID
-	next  []nid.NID // a list to stage
+	next  []nid.NID // the list that Stage is called with
 	ni    *countingNI
 	s     station
 	ping  []byte
@@ -104,7 +104,7 @@ func (b *besieged) use(a *Agent, busy *sync.WaitGroup) {
 		for range 20 {
 			a.Watch(func(nid.NID, bool, uint64) { a.Counts() })()
 			a.Status()
-			_ = a.Stage(b.next) // refused once the agent is closed
+			_ = a.Stage(b.next) // Stage fails once the agent is closed
 			_ = a.Cancel()
 		}
 	})

@@ -50,7 +50,7 @@ func TestAgentLog(t *testing.T) {
 			died++
 		}
 	}
-	if alive != n-1 || died != n-1 || errors != 2 { // other parameters, no quorum
+	if alive != n-1 || died != n-1 || errors != 2 { // the error events: other parameters, and no quorum
 		t.Errorf("%d lives, %d deaths and %d errors in\n%s", alive, died, errors, &s.log)
 	}
 	if h := s.agent.History(); len(h) != strings.Count(s.log.String(), "\n") {
@@ -85,7 +85,7 @@ func TestWatchCoalesces(t *testing.T) {
 	for _, id := range ids {
 		w.tell(id, state{false, 51})
 	}
-	<-fast.all // while the other is blocked
+	<-fast.all // the fast watcher is called while the other one is blocked
 	close(release)
 	<-slow.all
 	if slow.calls != n+1 {
@@ -96,14 +96,14 @@ func TestWatchCoalesces(t *testing.T) {
 	}
 }
 
-// told is what a watcher was called with.
+// told records the calls of a watcher's function.
 type told struct {
 	latest    map[nid.NID]uint64
 	calls     int
 	last      int // number of participants known to have died for the last time
 	want      int
 	backwards bool
-	all       chan struct{} // closed when all of them are known
+	all       chan struct{} // closed when all participants are known to the watcher
 }
 
 func newTold(n int) *told {
@@ -166,7 +166,7 @@ func TestCloseWaits(t *testing.T) {
 	over := make(chan struct{})
 	go func() { s.clock.advance(1); close(over) }()
 	<-entered
-	s.arrive(s.list.NID(1), wire.PingBits, s.ping(1)) // there is another change to report
+	s.arrive(s.list.NID(1), wire.PingBits, s.ping(1)) // this ping causes another change to report
 	why := errors.New("no patience")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)

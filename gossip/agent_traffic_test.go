@@ -121,7 +121,7 @@ func TestAgentBuffers(t *testing.T) {
 		}
 		all = append(all, d)
 	}
-	fill := func(d *lnd.Delivery) { // valid parameters, but far too long
+	fill := func(d *lnd.Delivery) { // the ping has valid parameters but a body that is far too long
 		d.Sink.CopyIn(append(s.ping(1), make([]byte, portals.MaxPayload)...)[:portals.MaxPayload])
 		ni.up.Delivered(d, nil)
 	}
@@ -156,7 +156,7 @@ func TestAgentStops(t *testing.T) {
 	for round := range 3 {
 		s.start(nil)
 		s.clock.advance(interval)
-		for i := 1; i <= 5; i++ { // the fifth message waits when the agent stops
+		for i := 1; i <= 5; i++ { // the fifth message still waits when the agent stops
 			s.parse(s.delivery(s.list.NID(i), wire.PingBits, 8))
 		}
 		before := len(ni.tap)
@@ -186,13 +186,13 @@ func TestAgentNeedsOneNID(t *testing.T) {
 		"two":  {testNIDs(n)[1], testNIDs(n)[2]},
 	} {
 		s := newStation(t, n, ids[0])
-		if len(ids) > 1 { // a second NI on the same net
+		if len(ids) > 1 { // the node has a second NI on the same net
 			ni := &testNI{id: ids[1]}
 			if _, err := s.node.AddNI(testDriver{ni}, lnd.Config{Net: ids[1].Net(), Interface: "two"}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		timers := len(s.clock.timers) // timers of the node itself
+		timers := len(s.clock.timers) // timers of the node itself, without those of the agent
 		_, err := New(s.table, Config{Participants: s.list.NIDs(), Interval: interval})
 		if !refused(err) {
 			t.Errorf("%s: got %v, want an *Error", name, err)
@@ -232,9 +232,9 @@ func TestAgentDeadPeers(t *testing.T) {
 	const n = 200
 	s := newStation(t, n, testNIDs(n)[0])
 	ni := s.nis[0]
-	ni.hold = true // all others are dead
+	ni.hold = true // messages stay in flight: all other participants are dead
 	s.start(nil)
-	const cycles = 250 // 50 s
+	const cycles = 250 // 250 cycles are 50 s
 	peers := map[nid.NID]int{}
 	for range cycles {
 		s.clock.advance(interval)

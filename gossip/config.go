@@ -56,7 +56,7 @@ type Config struct {
 	// Notify is told of each event in turn, as History has it. It is called where the
 	// machine is stepped: it must neither block nor call the agent. May be nil.
 	Notify func(Event)
-	Log    *slog.Logger // nil discards
+	Log    *slog.Logger // nil: nothing is logged
 	// Clock is the clock by whose jumps the agent notices that the node was paused. Default the
 	// node's clock; machine.BootClock, in real time, notices more pauses.
 	Clock machine.Clock

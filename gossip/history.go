@@ -15,11 +15,11 @@ const kept = 1024
 
 // Event is an event of gossip: a change of a participant, or of this node's own state.
 type Event struct {
-	At        time.Duration `json:"-"`                   // on the agent's clock
-	Clock     uint64        `json:"clock"`               // the Lamport clock of this node then
+	At        time.Duration `json:"-"`                   // time of the event on the agent's clock
+	Clock     uint64        `json:"clock"`               // the Lamport clock of this node at that time
 	Kind      EventKind     `json:"event"`               // what happened
 	NID       nid.NID       `json:"nid,omitzero"`        // the participant that it happened to; none for events of this node
-	Aliveness uint64        `json:"aliveness,omitempty"` // how often it has died
+	Aliveness uint64        `json:"aliveness,omitempty"` // how often the participant has died
 }
 
 // history is a ring of the last events.
@@ -45,7 +45,7 @@ func (a *Agent) History() []Event {
 	return append(append([]Event(nil), h.events[h.next:]...), h.events[:h.next]...)
 }
 
-// fault logs that the machine broke its contract.
+// fault logs that the machine violated one of its guarantees.
 func (a *Agent) fault(err error) {
 	var clock uint64
 	a.runner.Inspect(func() { clock = a.m.Clock() })

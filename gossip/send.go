@@ -12,9 +12,9 @@ import (
 // in total. The agent drops what exceeds them: lost gossip does no harm, and the next message
 // is fresher.
 var bounds = portals.OutboxConfig[struct{}]{
-	PeerMessages: 2, // a ping and a reply
+	PeerMessages: 2, // a ping and a reply per peer
 	MaxBytes:     256 << 20,
-	Spare:        16 << 20, // 16 messages of a million nodes
+	Spare:        16 << 20, // room for 16 messages about a million nodes
 }
 
 // send sends a message as a PUT with priority, from this node's NID in the list. It asks for no

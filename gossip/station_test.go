@@ -71,10 +71,10 @@ type station struct {
 type testNI struct {
 	id   nid.NID
 	up   lnd.Upcalls
-	sent []*lnd.Message // messages that were not reported as sent yet
+	sent []*lnd.Message // messages that were not yet reported as sent
 	tap  []sentPut      // all PUTs that were ever passed to the driver
 	hold bool           // messages stay in sent until the test finalizes them
-	deaf bool           // tap does not record
+	deaf bool           // tap discards messages instead of recording them
 	recv []*lnd.Delivery
 }
 

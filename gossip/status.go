@@ -60,24 +60,24 @@ func (a *Agent) Watch(f func(id nid.NID, alive bool, aliveness uint64)) (stop fu
 // Status is the state of an agent at one value of its clock.
 type Status struct {
 	Self         nid.NID       `json:"self"`         // the NID of this node that takes part
-	Clock        uint64        `json:"clock"`        // the Lamport clock
-	Cycle        uint64        `json:"cycle"`        // own cycles since the start
+	Clock        uint64        `json:"clock"`        // the Lamport clock of this node
+	Cycle        uint64        `json:"cycle"`        // number of this node's cycles since the start
 	N            int           `json:"n"`            // number of participants
 	Threshold    int           `json:"threshold"`    // age in cycles above which a participant is dead
-	Interval     time.Duration `json:"-"`            // between gossip cycles
-	Limits       engine.Limits `json:"limits"`       // follow from the configuration and N
+	Interval     time.Duration `json:"-"`            // time between gossip cycles
+	Limits       engine.Limits `json:"limits"`       // limits that follow from the configuration and N
 	Digest       string        `json:"digest"`       // SHA-1 digest of the list of participants, in hexadecimal
 	Quorum       bool          `json:"quorum"`       // enough participants are alive
 	Alive        int           `json:"alive"`        // number of live participants, this node included
-	Silent       bool          `json:"silent"`       // the silence after the start lasts
-	Stopped      bool          `json:"stopped"`      // by a disagreement about parameters
+	Silent       bool          `json:"silent"`       // this node is still silent after its start
+	Stopped      bool          `json:"stopped"`      // a disagreement about parameters has stopped this node
 	Participants []Participant `json:"participants"` // in the order of the list
 	Stats        engine.Stats  `json:"stats"`        // counters of the machine since the start
 	Keys         int           `json:"keys"`         // number of keys; 0: messages are not signed
 	Verified     [2]uint64     `json:"verified"`     // messages that each key has verified
 	NotSent      uint64        `json:"not_sent"`     // messages that LNet did not take or send
 	StrayBits    uint64        `json:"stray_bits"`   // messages with match bits that are neither those of a ping nor of a reply
-	OtherPID     uint64        `json:"other_pid"`    // messages of programs that are no lnetd
+	OtherPID     uint64        `json:"other_pid"`    // messages dropped because their PID is not lnetd's
 	NotPosted    uint64        `json:"not_posted"`   // buffers that could not be posted at once
 }
 

@@ -32,7 +32,7 @@ type EventKind = engine.EventKind
 // The kinds of events. Died, CameAlive, Disagreed, NotSigned and ClockRefused are about a
 // participant, the others about this node.
 const (
-	Died         = engine.Died // was alive and is not any more
+	Died         = engine.Died // the participant was alive and is not any more
 	CameAlive    = engine.CameAlive
 	QuorumWon    = engine.QuorumWon
 	QuorumLost   = engine.QuorumLost
@@ -41,8 +41,8 @@ const (
 	Left         = engine.Left         // this node has stopped, because the new list is without it
 	SpeaksUp     = engine.SpeaksUp     // the silence after the start has ended
 	Paused       = engine.Paused       // this node was paused
-	Resynced     = engine.Resynced     // health is reported again
+	Resynced     = engine.Resynced     // this node reports health events again
 	Realigned    = engine.Realigned    // our clock was out of step with all others, and has been set
 	NotSigned    = engine.NotSigned    // its messages are not signed with our keys; told once for each
-	ClockRefused = engine.ClockRefused // its clock is impossible
+	ClockRefused = engine.ClockRefused // a participant's clock is impossible
 )

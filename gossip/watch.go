@@ -20,8 +20,8 @@ type watchers struct {
 	idle   chan struct{} // closed when the last call after close has returned
 	mu     sync.Mutex
 	list   []*watcher // guarded by mu, like all below
-	calls  int        // that are under way
-	closed bool       // there are no more
+	calls  int        // number of calls of watchers that are under way
+	closed bool       // the agent is closed: no more calls
 }
 
 func (w *watchers) init(clock machine.Clock) { w.clock, w.idle = clock, make(chan struct{}) }
@@ -98,7 +98,7 @@ func (w *watchers) begin() bool {
 	return !w.closed
 }
 
-// end counts a call that has returned.
+// end counts a call of Watch that has returned.
 func (w *watchers) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

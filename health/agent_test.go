@@ -42,7 +42,7 @@ type cluster struct {
 	keys    map[int]keyring.Keys  // by host: the keys of agents that are started from now on
 	events  [][]health.Event
 	told    [][]health.ClientEvent
-	log     bytes.Buffer // what the servers log
+	log     bytes.Buffer // log of all servers
 }
 
 func newCluster(t *testing.T, clients int) *cluster {
@@ -163,7 +163,7 @@ func TestAgents(t *testing.T) {
 	c.evictByHand(t)
 	c.leaveOne(t)
 	for i, a := range c.agents[:servers] {
-		for range 2 { // the second time changes nothing
+		for range 2 { // the second Close changes nothing
 			c.hosts[i].Do(func() {
 				if err := a.Close(t.Context()); err != nil {
 					t.Error(err)

@@ -60,7 +60,7 @@ func TestNodeTalksOn(t *testing.T) {
 			master := c.conns[gone].Status().Master
 			client := c.conns[gone].Status().Client
 			test.gone(c, gone)
-			const evict, tick = 17500 * time.Millisecond, time.Second // the defaults
+			const evict, tick = 17500 * time.Millisecond, time.Second // the defaults of T_evict and of the server's tick
 			c.chatter(gone, master, 2*evict+2*tick+2*time.Second)
 			for i := range servers {
 				if info, ok := c.agents[i].Client(client); ok {

@@ -43,7 +43,7 @@ type AgentConfig struct {
 
 	View        View        // required
 	Broadcaster Broadcaster // required
-	Store       Store       // nil: nothing survives a restart
+	Store       Store       // nil: no record survives a restart
 	// Wall returns the wall clock, for tombstones in the Store and the times of History.
 	// Required with a Store.
 	Wall func() time.Time
@@ -53,7 +53,7 @@ type AgentConfig struct {
 	Recovered func(r *Record)
 	// Notify is called with each event, in order. It must not block. May be nil.
 	Notify func(Event)
-	Log    *slog.Logger  // nil discards
+	Log    *slog.Logger  // nil: nothing is logged
 	Clock  machine.Clock // default the node's; machine.BootClock also notices that the system was suspended
 }
 
@@ -104,8 +104,8 @@ type DialConfig struct {
 	Attach []nid.NID
 	// Notify is called with each event, in order. It must not block. May be nil.
 	Notify func(ClientEvent)
-	Log    *slog.Logger  // nil discards
-	Clock  machine.Clock // default the node's
+	Log    *slog.Logger  // nil: nothing is logged
+	Clock  machine.Clock // nil: the clock of the node
 }
 
 // Engine returns the configuration of the machine that a connection with this configuration

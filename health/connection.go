@@ -18,7 +18,7 @@ import (
 // master and keeps it. It has no goroutine of its own. Methods are safe for concurrent use. A
 // node can have one Connection, which receives at ClientPortal.
 type Connection struct {
-	cfg       DialConfig     // Attach is guarded by mu
+	cfg       DialConfig     // only Attach changes; it is guarded by mu
 	m         *engine.Client // stepped by runner
 	runner    *machine.Runner[engine.ClientInput, engine.ClientOutput]
 	transport transport
@@ -27,14 +27,14 @@ type Connection struct {
 
 	mu         sync.Mutex
 	ready      chan struct{} // closed while Wait need not block: there is a master, or superseded is set; guarded by mu
-	master     nid.NID       // zero: none; guarded by mu
+	master     nid.NID       // the present master; zero: there is none; guarded by mu
 	left       chan struct{} // closed when all servers know that this client has left, or T_evict has passed
 	leftOnce   sync.Once
 	superseded bool          // a later incarnation runs elsewhere; guarded by mu
 	closed     chan struct{} // closed by Leave and Close
-	once       sync.Once     // for closing closed
+	once       sync.Once     // closes closed once
 	ended      chan struct{} // closed when Close has ended the connection
-	closing    sync.Once     // for closing ended
+	closing    sync.Once     // closes ended once
 }
 
 // Dial makes the node a client. It returns before there is a master, see [Connection.Wait].
@@ -145,7 +145,7 @@ func (c *Connection) setMaster(id nid.NID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case id.IsValid() && c.superseded: // ready is closed already
+	case id.IsValid() && c.superseded: // the client has no master, and ready is closed already
 		c.superseded = false
 	case id.IsValid() && !c.master.IsValid():
 		close(c.ready)
@@ -187,7 +187,7 @@ func (c *Connection) unwatch(id nid.NID) {
 }
 
 func (c *Connection) watched() (ids []nid.NID) {
-	for id := range c.watches { // any order: all watches end
+	for id := range c.watches { // any order: every watch ends
 		ids = append(ids, id)
 	}
 	return ids

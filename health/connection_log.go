@@ -20,7 +20,7 @@ var hints = []struct {
 	{OtherKey, "other-key: give this client the servers' key (key_file in the section health of lnetd's configuration); see 'lnetctl keys show' on both"},
 }
 
-// answersText lists answers in one line.
+// answersText formats answers of candidates in one line.
 func answersText(answers []engine.Answer) string {
 	texts := make([]string, len(answers))
 	for i, a := range answers {

@@ -40,9 +40,9 @@ func ExampleStartServer() {
 	var (
 		table   *portals.Table     // of the program's node
 		servers []nid.NID          // all of the cluster
-		view    health.View        // a *gossip.Agent is one
-		all     health.Broadcaster // to all other servers
-		store   health.Store       // may be nil
+		view    health.View        // for example a *gossip.Agent
+		all     health.Broadcaster // sends to all other servers
+		store   health.Store       // nil: no record survives a restart
 	)
 	serve, stop := func(health.ClientID) {}, func(health.ClientID) {}
 
@@ -55,7 +55,7 @@ func ExampleStartServer() {
 		Notify: func(e health.Event) {
 			switch e.Kind {
 			case health.ClientSuspended, health.ClientEvicted:
-				stop(e.Client) // its requests are refused, its locks are free
+				stop(e.Client) // refuse the client's requests and free its locks
 			case health.ClientConnected, health.ClientRecovered:
 				serve(e.Client)
 			}

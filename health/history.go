@@ -11,14 +11,14 @@ const keptHistory = 4096
 
 // Past is an eviction by a server.
 type Past struct {
-	At time.Time `json:"time"` // wall clock; zero if the agent has none
+	At time.Time `json:"time"` // time of the wall clock; zero if the agent has none
 	Event
 }
 
 // history is a ring of the latest evictions.
 type history struct {
 	mu   sync.Mutex
-	ring []Past // guarded by mu, like next
+	ring []Past // the latest evictions; guarded by mu, like next
 	next int    // index of the oldest one once the ring is full
 }
 
@@ -59,7 +59,7 @@ func (a *ServerAgent) History(limit int, match func(*Past) bool) (list []Past, m
 	return a.past.list(limit, match)
 }
 
-// remember records an eviction.
+// remember records an eviction in the agent's history.
 func (a *ServerAgent) remember(e *Event) {
 	if e.Kind != ClientEvicted {
 		return

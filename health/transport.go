@@ -14,10 +14,10 @@ import (
 // arrival is handled in the goroutine that delivers it.
 type transport struct {
 	table  *portals.Table
-	self   nid.NID // the NID to send from
-	portal int     // the portal to receive at
-	size   int     // size of the largest message
-	count  int     // number of buffers
+	self   nid.NID // the NID from which messages are sent
+	portal int     // the portal at which messages arrive
+	size   int     // size of the largest message in bytes
+	count  int     // number of receive buffers
 	handle func(*portals.Event, []byte)
 
 	inbox     portals.Inbox

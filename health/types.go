@@ -83,7 +83,7 @@ const (
 const (
 	TimedOut    = wire.TimedOut    // the master has received no message of the client for T_evict
 	Rebooted    = wire.Rebooted    // the client has connected again, in a new incarnation
-	ByAdmin     = wire.ByAdmin     // an administrator has ordered it
+	ByAdmin     = wire.ByAdmin     // an administrator has ordered the eviction
 	LostMaster  = wire.LostMaster  // the client's master died, and the client did not name another one within T_orphan
 	LostQuorum  = wire.LostQuorum  // this server is cut off from most others
 	Left        = wire.Left        // the client has disconnected
@@ -95,7 +95,7 @@ const (
 	ClientConnected = engine.ClientConnected // an incarnation of a client is connected
 	ClientRecovered = engine.ClientRecovered // the client was connected before this server's restart, and is connected again
 	ClientSuspended = engine.ClientSuspended // the client's eviction begins: do not serve it any more
-	ClientEvicted   = engine.ClientEvicted   // the client was evicted, for Cause
+	ClientEvicted   = engine.ClientEvicted   // the client was evicted, for the reason Cause
 	ClientOrphaned  = engine.ClientOrphaned  // the client's master is dead or unsure
 	ClientRehomed   = engine.ClientRehomed   // the client has another master, or has confirmed its old one
 	QuorumLost      = engine.QuorumLost      // this server is cut off from most others
@@ -104,9 +104,9 @@ const (
 
 // The kinds of events of clients, with the fields of [ClientEvent] that they use.
 const (
-	MasterChosen = engine.MasterChosen // Server, Epoch: the server is the master now
+	MasterChosen = engine.MasterChosen // sets Server, Epoch: the server is the master now
 	MasterLost   = engine.MasterLost   // Server, Code: the server is no longer the master; the client looks for another one
-	Attached     = engine.Attached     // Server: the client is connected to the server
+	Attached     = engine.Attached     // sets Server: the client is connected to the server
 	Dropped      = engine.Dropped      // Server, Code: the client is no longer connected to the server
 	Refused      = engine.Refused      // Server, Code: the server does not accept the client now; Evict with OtherTimes
 	Evicted      = engine.Evicted      // Server, Code, Incarnation: all servers have evicted the client; its next incarnation begins

@@ -7,9 +7,9 @@ import (
 
 // agreement is what a node knows of the parameters of others.
 type agreement struct {
-	verified  bool  // a participant had the same parameters
-	bad       noted // participants that had other parameters
-	strangers noted // nodes outside the list that had other parameters
+	verified  bool  // a participant sent the same parameters as this node
+	bad       noted // participants that sent other parameters than this node
+	strangers noted // nodes outside the list that sent other parameters
 	// unsigned has the participants that a NotSigned event reported; true: their latest
 	// message was not signed with our keys either.
 	unsigned    map[nid.NID]bool
@@ -42,9 +42,9 @@ type answers struct {
 
 // Bounds of what this node does for peers with other parameters.
 const (
-	maxBad       = 1024 // participants that are remembered and reported
+	maxBad       = 1024 // bound of the participants that are remembered and reported
 	maxStrangers = 64   // nodes outside the list that are remembered and reported
-	maxAnswers   = 8    // answers with parameters in a cycle
+	maxAnswers   = 8    // bound of the answers with parameters in one cycle
 )
 
 // agreed compares the parameters of a message, as far as it carries them, with

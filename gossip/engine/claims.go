@@ -67,7 +67,7 @@ func (c *claims) remove(from nid.NID) {
 type vote struct {
 	agree, differ int
 	first         uint64 // own cycle of the first claim among those that agree
-	highest       uint64 // highest clock among those that agree
+	highest       uint64 // highest Lamport clock among the participants that agree
 }
 
 // vote counts the peers that claimed the same clock within the last cycles, and those that

@@ -61,12 +61,12 @@ type Config struct {
 // Limits are what follows from a Config and the number of participants, in
 // cycles unless noted.
 type Limits struct {
-	Dead     int // a participant with a higher age is dead
+	Dead     int // a participant whose age is above this is dead
 	Again    int // a participant that is not alive becomes alive at this age or below
 	Overdue  int // a partner with a higher age is probably dead, and the node pings a second one in that cycle; 0: never
 	Obsolete int // by how much the clock of a message may be behind, in units of the Lamport clock
 	Fudge    int // see Config.Fudge
-	Stealth  int // cycles of silence after a start
+	Stealth  int // cycles in which a node is silent after its start
 	VeryOld  int // age of this node in a ping that ends the silence early
 	Resync   int // cycles after a pause in which a node reports no change of health
 }

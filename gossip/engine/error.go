@@ -8,7 +8,7 @@ import (
 
 // Error says what is wrong with a configuration, a list, or a change of the list.
 type Error struct {
-	Why  string    // the text of the error, without the participants
+	Why  string    // the text of the error, without the list of participants
 	NIDs []nid.NID // the participants that have not staged the list; nil for other errors
 }
 

@@ -12,15 +12,15 @@ type EventKind uint8
 // The kinds of events, with the fields of [Event] that they use.
 const (
 	Died         EventKind = iota // NID, Aliveness: was alive and is not any more
-	CameAlive                     // NID, Aliveness
-	QuorumWon                     // Alive
-	QuorumLost                    // Alive
+	CameAlive                     // sets NID and Aliveness
+	QuorumWon                     // sets Alive
+	QuorumLost                    // sets Alive
 	Disagreed                     // NID: its parameters are not ours; told once for each
 	Stopped                       // NID: this node has stopped, because its parameters differ from that node's and from the others'
 	Left                          // this node has stopped, because the new list is without it
 	SpeaksUp                      // the silence after the start has ended
-	Paused                        // Cycles: that were missed
-	Resynced                      // health is reported again
+	Paused                        // sets Cycles: the number of cycles that were missed
+	Resynced                      // this node reports health events again, after a pause
 	Realigned                     // our clock was out of step with all others, and has been set
 	NotSigned                     // NID: its messages are not signed with our keys; told once for each
 	ClockRefused                  // NID: its clock is impossible; told at most once in Limits.Dead own cycles
@@ -30,12 +30,12 @@ const (
 type Event struct {
 	Kind      EventKind // decides which fields are set
 	NID       nid.NID   // the participant that the event is about
-	Aliveness uint64    // how often it has died
+	Aliveness uint64    // how often the participant has died
 	Alive     int       // number of live participants, this node included
 	Cycles    uint64    // own cycles that were missed, silent or in resync
 	Clock     uint64    // the node's own Lamport clock
-	Message   bool      // a message caused the event
-	Header    uint64    // the Lamport clock of that message
+	Message   bool      // a message caused the event, not the passing of time
+	Header    uint64    // the Lamport clock in that message
 }
 
 var eventNames = [...]string{

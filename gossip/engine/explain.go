@@ -9,7 +9,7 @@ import (
 // heard is the last news of a participant, and the peer that brought it.
 type heard struct {
 	via   nid.NID
-	cycle uint64 // this node's own cycle at that time
+	cycle uint64 // this node's own cycle in which the news arrived
 	clock uint64
 	age   uint8 // the participant's age in that news
 }
@@ -23,14 +23,14 @@ type Explanation struct {
 	// which peer (the participant itself, if it is the same), and the age that the
 	// participant had then. Only with Config.Trace, and if Heard.
 	Heard    bool    `json:"heard"`
-	Cycle    uint64  `json:"cycle,omitempty"`    // own cycle
-	Ago      uint64  `json:"ago,omitempty"`      // cycles
+	Cycle    uint64  `json:"cycle,omitempty"`    // this node's own cycle in which the news arrived
+	Ago      uint64  `json:"ago,omitempty"`      // cycles that have passed since then
 	Clock    uint64  `json:"clock,omitempty"`    // the node's own Lamport clock
 	Via      nid.NID `json:"via,omitzero"`       // the peer that brought the news
-	AgeThen  uint8   `json:"age_then,omitempty"` // cycles
+	AgeThen  uint8   `json:"age_then,omitempty"` // the participant's age in the news, in cycles
 	Resync   bool    `json:"resync,omitempty"`   // after a pause of this node: health is as it was before
 	Silent   bool    `json:"silent,omitempty"`   // this node has just started, and the others do not know it yet
-	Interval int64   `json:"interval_ms"`        // between gossip cycles, in milliseconds
+	Interval int64   `json:"interval_ms"`        // time between gossip cycles, in milliseconds
 	// Refused says why this node drops messages of the participant; NotRefused: it drops none, as
 	// far as it knows.
 	Refused      Refusal `json:"refused,omitempty"`

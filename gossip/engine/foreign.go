@@ -5,8 +5,8 @@ package engine
 type foreign struct {
 	list   *List
 	ours   []int32   // its index to our index, -1 if we do not have it
-	vector ageVector // scratch in our order
-	theirs ageVector // scratch in its order
+	vector ageVector // buffer for ages in the order of our list
+	theirs ageVector // buffer for ages in the order of the other list
 }
 
 func newForeign(list, ours *List) *foreign {

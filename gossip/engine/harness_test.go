@@ -37,7 +37,7 @@ type harness struct {
 	now   time.Duration
 	wake  time.Duration
 	out   Output
-	sends []Send // messages of the last step
+	sends []Send // messages that the last step sent
 }
 
 func newHarness(t testing.TB, n, self int, change func(*Config)) *harness {

@@ -8,7 +8,7 @@ import (
 
 // health is the health of all participants, as last reported.
 type health struct {
-	alive   []byte // a bit for each entry
+	alive   []byte // one bit for each entry of the list: it is alive
 	scratch []byte
 	count   int
 	died    map[int]uint64     // number of deaths of each participant that has died

@@ -29,7 +29,7 @@ func hostile(t *testing.T, n int, clock uint64) *troubled {
 	return c
 }
 
-// pass lets some cycles pass.
+// pass runs the cluster for a number of cycles.
 func (c *troubled) pass(cycles int) { c.run(c.now+time.Duration(cycles)*interval, false) }
 
 // forge delivers a ping to a node in the name of another one; its ages are all unheard.

@@ -117,7 +117,7 @@ func TestList(t *testing.T) {
 		"wildcard":     {ids[0], nid.Any()},
 		"loopback":     {nid.Lo0(), nid.Lo0()},
 		"invalid":      {ids[0], {}},
-		"too many":     make([]nid.NID, wire.MaxParticipants+1), // GO-A15
+		"too many":     make([]nid.NID, wire.MaxParticipants+1), // the list must be refused (GO-A15)
 	} {
 		if _, err := NewList(bad); !isConfig(err) {
 			t.Errorf("%s: got %v, want a ConfigError", name, err)

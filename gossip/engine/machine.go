@@ -9,7 +9,7 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// Kind tells inputs apart.
+// Kind says what an input is.
 type Kind uint8
 
 // The kinds of inputs.
@@ -17,17 +17,17 @@ const (
 	Timer  Kind = iota
 	Ping        // a ping arrived
 	Reply       // a reply arrived
-	Stage       // List: the list to change to
+	Stage       // change to Input.List later, at Commit
 	Commit      // change to the staged list
-	Cancel      // do not change to it
+	Cancel      // discard the staged list
 )
 
 // Input is what a [Machine] steps on; the zero value is the timer.
 type Input struct {
 	Kind Kind    // decides which fields are used
-	From nid.NID // of a message: its sender
-	Data []byte  // of a message; valid during Step
-	List *List   // with Stage
+	From nid.NID // sender of the message, with Ping or Reply
+	Data []byte  // the message, with Ping or Reply; valid during Step
+	List *List   // the list to change to, with Stage
 	Self int     // with List: index of this node in it
 }
 
@@ -45,9 +45,9 @@ func (o *Output) Reset() { o.Sends, o.Events, o.Buf = o.Sends[:0], o.Events[:0],
 // Send is a message to send.
 type Send struct {
 	To    nid.NID // the receiver
-	Reply bool    // otherwise a ping
+	Reply bool    // the message is a reply; otherwise a ping
 	Begin int     // Data is Buf[Begin:End]
-	End   int     // see Begin
+	End   int     // end of the message in Buf
 }
 
 // Data returns the message, part of o.Buf.
@@ -65,13 +65,13 @@ type Machine struct {
 
 	clock   lamport
 	ages    ageVector
-	cycle   uint64        // own cycles since the start
+	cycle   uint64        // number of this node's cycles since the start
 	merged  uint64        // the latest own cycle in which ages of another node were merged
 	last    time.Duration // when the last cycle began, or would have begun during a pause
 	begun   bool
 	stopped bool
 
-	message      bool   // the input is a message
+	message      bool   // the input of this step is a message
 	messageClock uint64 // the Lamport clock of that message
 
 	health  health
@@ -79,7 +79,7 @@ type Machine struct {
 	pause   pause
 	params  agreement
 	roll    roll
-	trace   []heard // nil unless Config.Trace
+	trace   []heard // the latest news of each participant; nil unless Config.Trace
 	stats   Stats
 }
 
@@ -136,7 +136,7 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	}
 	if !m.begun {
 		m.begun = true
-		m.last = now - time.Duration(m.rng.Int64N(int64(m.cfg.Interval))) // a random phase
+		m.last = now - time.Duration(m.rng.Int64N(int64(m.cfg.Interval))) // start at a random phase of the interval
 	}
 	m.message = false
 	m.catchUp(now, out)

@@ -19,7 +19,7 @@ func TestObsolete(t *testing.T) {
 	}{{"default", false, 40}, {"strict", true, 3}} {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHarness(t, 8, 0, func(cfg *Config) { cfg.Strict = c.strict })
-			h.cycles(9) // after the first N cycles
+			h.cycles(9) // the messages above were recorded in the first cycles
 			h.m.clock.value = 1000
 			before := bytes.Clone(h.m.ages.Bytes())
 			header := h.header()
@@ -57,7 +57,7 @@ func TestReplayed(t *testing.T) {
 	for i := range 2 * h.m.Limits().Dead {
 		h.cycles(1)
 		late := h.header()
-		h.ping(1+i%3, h.params(late), young(16, 1+i%3)...) // the cluster continues
+		h.ping(1+i%3, h.params(late), young(16, 1+i%3)...) // meanwhile the cluster continues
 	}
 	h.set(append([]byte{0}, bytes.Repeat([]byte{200}, 15)...)...)
 	h.ping(7, header, young(16, 7)...)
@@ -86,7 +86,7 @@ func TestBadClock(t *testing.T) {
 	if h.m.Clock() != 1_000_000_001 {
 		t.Errorf("a newcomer has clock %d", h.m.Clock())
 	}
-	for _, peer := range []int{3, 4} { // in sync with two peers
+	for _, peer := range []int{3, 4} { // two peers are in sync with this node
 		h.ping(peer, h.params(h.header()), young(8, peer)...)
 	}
 	before := h.m.Clock()
@@ -136,7 +136,7 @@ func TestTwoParticipants(t *testing.T) {
 	if h.m.Stats().BadClock != 1 || h.m.Clock() != before {
 		t.Errorf("a jump from %d to %d was believed", before, h.m.Clock())
 	}
-	h.cycles(h.m.Limits().Dead + 1) // until the node is alone
+	h.cycles(h.m.Limits().Dead + 1) // run until the other participant is dead
 	far.Clock += 100
 	h.ping(1, far, 1, 0)
 	if h.m.Clock() != far.Clock+1 {

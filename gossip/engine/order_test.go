@@ -35,12 +35,12 @@ func TestRulesInOrder(t *testing.T) {
 			case "cycle":
 				h.cycles(1)
 				for i := range want {
-					want[i] = older(want[i]) // rule 1
+					want[i] = older(want[i]) // rule 1: every age grows by a cycle
 				}
 			case "ping":
 				h.ping(from, h.header(), ages...)
 				for i := range want {
-					want[i] = min(want[i], older(ages[i])) // rule 2
+					want[i] = min(want[i], older(ages[i])) // rule 2: the younger of both ages is kept
 				}
 			case "reply":
 				some := rapid.SliceOfNDistinct(rapid.IntRange(0, n-1), 0, n, rapid.ID).Draw(r, "entries")
@@ -56,7 +56,7 @@ func TestRulesInOrder(t *testing.T) {
 				h.reply(from, header, body...)
 				want[from] = min(want[from], 1) // the sender was heard directly
 			}
-			want[self] = 0 // rule 3
+			want[self] = 0 // rule 3: the node's own age is always 0
 			if got := h.m.ages.Bytes(); !bytes.Equal(got, want) {
 				r.Fatalf("ages %v, want %v", got, want)
 			}

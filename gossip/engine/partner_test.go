@@ -21,7 +21,7 @@ func TestSecondPartner(t *testing.T) {
 	ages[self] = 0
 	first, second := make([]float64, n), make([]float64, n)
 	for range draws {
-		for i, age := range ages { // one cycle before the draw
+		for i, age := range ages { // the ages as they were one cycle before the draw
 			h.m.ages.bytes[i] = age - 1 + age/unheard
 		}
 		h.m.ages.bytes[self], h.m.merged = 0, h.m.cycle
@@ -66,7 +66,7 @@ func TestOverdueToAll(t *testing.T) {
 	h := newHarness(t, 8, 0, nil)
 	for _, c := range []struct {
 		name string
-		ages []byte // ages one cycle before
+		ages []byte // ages of the participants one cycle before the draw
 		want []int
 	}{
 		{"two overdue", []byte{0, 15, 200, 200, 15, 200, 200, 200}, []int{1, 4}},

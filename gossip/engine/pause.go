@@ -9,14 +9,14 @@ import "time"
 // participants for live ones (GO-A7). With the missed cycles added, all participants look
 // dead (GO-A8). Messages that were queued during the pause look fresh (GO-A9).
 type pause struct {
-	quiet    bool   // no message is merged
-	until    uint64 // own cycle in which quiet ends
+	quiet    bool   // messages are not merged at present
+	until    uint64 // this node's own cycle in which quiet ends
 	missed   uint64 // cycles missed since quiet was last false
 	hold     uint64 // suppress health events until this own cycle, so that the first messages can arrive
-	since    uint64 // own cycle since when health events are suppressed
+	since    uint64 // this node's own cycle since when health events are suppressed
 	resync   bool   // suppress health events until enough messages were merged
-	cycles   int    // own cycles that have begun during resync
-	accepted int    // messages merged during resync
+	cycles   int    // number of this node's cycles that have begun during resync
+	accepted int    // number of messages merged during resync
 }
 
 // catchUp detects missed cycles. Each step begins with it.
@@ -122,7 +122,7 @@ func (m *Machine) heardAll() bool {
 type stealth struct {
 	silent bool
 	cycles int
-	last   uint64 // own cycle that was the last silent one
+	last   uint64 // this node's last silent cycle
 }
 
 // tick begins a cycle and reports whether it is a silent one.

@@ -317,7 +317,7 @@ func TestNoFlapping(t *testing.T) {
 		h.m.ages.bytes[5] = byte(l.Dead)
 		h.cycles(1)
 		ages := young(64, 3)
-		ages[5] = byte(l.Dead - 1) // one hop later at the limit
+		ages[5] = byte(l.Dead - 1) // after one more hop the age is at the limit
 		h.ping(3, h.params(h.header()), ages...)
 		p := h.m.Participant(5)
 		if p.Age != uint8(l.Dead) || (p.Health == Alive) != strict || p.Aliveness != 1 {

@@ -12,7 +12,7 @@ type incoming struct {
 	index   int // index of from in our list, -1 if it is not in it
 	ping    bool
 	body    []byte
-	entries wire.Entries // of a reply
+	entries wire.Entries // the entries of a reply, not parsed yet
 	foreign *foreign     // not nil: the message uses the other list of a change
 }
 

@@ -25,16 +25,16 @@ func TestRefused(t *testing.T) {
 			return h
 		}
 	}
-	late := func(h *wire.Header) { h.Clock = 1 } // as recorded in the first cycle
+	late := func(h *wire.Header) { h.Clock = 1 } // a clock as in a message recorded in the first cycle
 	vector := young(n, 3)
 	for _, c := range []struct {
 		name   string
 		kind   Kind
 		header func(wire.Header) wire.Header
 		body   []byte
-		spoil  func([]byte) []byte // changes the message
+		spoil  func([]byte) []byte // makes a valid message one that must be refused
 		counts func(*Stats) *uint64
-		stops  bool // with Strict the node stops
+		stops  bool // in strict mode the message stops the node
 	}{
 		{"another version", Ping, nil, vector, func(b []byte) []byte { b[0] = 9; return b }, (*Stats).otherVersion, true},
 		{"another version, reply", Reply, nil, nil, func(b []byte) []byte { b[1] = 9; return b }, (*Stats).otherVersion, true},
@@ -65,7 +65,7 @@ func TestRefused(t *testing.T) {
 		for _, strict := range []bool{false, true} {
 			h := newHarness(t, n, 0, func(cfg *Config) { cfg.Strict = strict })
 			h.meet(minutes * int(time.Minute/interval) / 10)
-			h.m.clock.value *= 10 // as after a run of that length
+			h.m.clock.value *= 10 // a clock as high as after a long run
 			h.meet(2)
 			header := h.params(h.header())
 			if c.header != nil {
@@ -79,7 +79,7 @@ func TestRefused(t *testing.T) {
 			*c.counts(&want)++
 			h.step(Input{Kind: c.kind, From: h.list.NID(3), Data: data})
 			got := h.m.Stats()
-			got.RepliesSent = want.RepliesSent // some of these messages are answered
+			got.RepliesSent = want.RepliesSent // this counter may differ: some of these messages are answered
 			if got != want || h.m.Stopped() != (strict && c.stops) {
 				t.Errorf("%s, strict %v: counters %+v, want %+v; stopped %v", c.name, strict, got, want, h.m.Stopped())
 			}

@@ -13,7 +13,7 @@ func TestCommitWhilePaused(t *testing.T) {
 	spec.Covers(t, "GO-77", "GO-A8", "GO-A21")
 	h := newHarness(t, 8, 2, nil)
 	h.meet(12)
-	h.stage(newListOf(t, 2, 10)) // participants 0 and 1 leave, two join
+	h.stage(newListOf(t, 2, 10)) // participants 0 and 1 leave, two nodes join
 	h.now += 100 * interval
 	h.step(Input{Kind: Commit})
 	if !h.m.pause.resync || h.m.AliveCount() != 6 || !h.m.Quorum() {
@@ -72,7 +72,7 @@ func TestStartedWithNextList(t *testing.T) {
 			header := h.in(old, true)
 			header.Flags, header.Staged = header.Flags|wire.FlagStaged, staged.Digest()
 			before := h.m.Clock()
-			for _, from := range []int{0, 1, 2, 3} { // two of these leave
+			for _, from := range []int{0, 1, 2, 3} { // two of these participants leave
 				h.hear(old, old.NID(from), header)
 				if len(h.sends) != 0 && staged == next {
 					t.Errorf("strict %v: answered what it does not understand", strict)

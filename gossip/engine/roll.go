@@ -15,8 +15,8 @@ import (
 // partner that knows the new one, and answers in the new list by a node that has not committed.
 // From these digests all participants learn how far each other is.
 type roll struct {
-	other     *foreign // nil: no change is under way
-	committed bool     // then other is the old list
+	other     *foreign // the other list; nil: no change is under way
+	committed bool     // this node has committed: other is the old list
 	self      int      // our index in the new list, -1 if we are not in it
 	seen      map[nid.NID]RollState
 	since     uint64 // after a commit: own cycle in which a message in the old list last arrived
@@ -27,16 +27,16 @@ type RollState uint8
 
 // The states of a participant, from what it told this node itself.
 const (
-	RollUnknown   RollState = iota // it has told nothing since we staged
-	RollUnstaged                   // it knows the old list only
-	RollOther                      // it has staged a third list
-	RollStaged                     // it understands both lists
-	RollCommitted                  // it speaks the new list
+	RollUnknown   RollState = iota // the member sent no message since this node staged
+	RollUnstaged                   // the member knows the old list only
+	RollOther                      // the member has staged a third list
+	RollStaged                     // the member has staged the same list
+	RollCommitted                  // the member has committed to the new list
 )
 
 var rollStates = [...]string{"unknown", "unstaged", "other", "staged", "committed"}
 
-// String returns the word for it.
+// String returns the name of the state.
 func (s RollState) String() string { return rollStates[s] }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -172,7 +172,7 @@ func (m *Machine) commit(out *Output) {
 	}
 	old, f := *m, r.other
 	m.list, m.self = f.list, r.self
-	m.limits, _ = m.cfg.Limits(m.list.Len()) // stage checked it
+	m.limits, _ = m.cfg.Limits(m.list.Len()) // cannot fail: stage has checked the number of participants
 	m.ages = newAgeVector(m.list.Len())
 	copy(m.ages.bytes, f.render(old.ages).bytes)
 	m.health.init(m.list.Len(), m.list.Len(), choose(m.cfg.Quorum, 50))

@@ -47,7 +47,7 @@ func (h *harness) hear(l *List, from nid.NID, header wire.Header) {
 func TestRollStaged(t *testing.T) {
 	spec.Covers(t, "GO-78", "GO-A21")
 	h := newHarness(t, 8, 2, nil)
-	next := newListOf(t, 2, 12) // participants 0 and 1 leave, four join
+	next := newListOf(t, 2, 12) // participants 0 and 1 leave, four nodes join
 	h.cycles(10)
 	h.stage(next)
 	h.cycles(1)
@@ -76,7 +76,7 @@ func TestRollSameNumber(t *testing.T) {
 	next := newListOf(t, 1, 9) // participant 0 leaves, 8 joins: index 3 of one list is 2 of the other
 	for _, c := range []struct {
 		name    string
-		from    int // index in testNIDs
+		from    int // number of the sender: index in testNIDs
 		told    bool
 		commits bool
 		foreign bool
@@ -137,7 +137,7 @@ func TestRollCommit(t *testing.T) {
 	h := newHarness(t, 8, 2, func(c *Config) { c.Trace = true })
 	h.meet(12)
 	h.m.health.died[7] = 3
-	next := newListOf(t, 2, 10) // participants 0 and 1 leave, two join
+	next := newListOf(t, 2, 10) // participants 0 and 1 leave, two nodes join
 	h.stage(next)
 	h.step(Input{Kind: Commit})
 	if got := kinds(h.out.Events); !slices.Equal(got, []EventKind{Died, Died}) || h.out.Events[0].NID != h.list.NID(0) {
@@ -152,7 +152,7 @@ func TestRollCommit(t *testing.T) {
 	old := h.list
 	others := []int{3, 4, 5, 6, 7, 8, 9}
 	ids := testNIDs(10)
-	for range 2 * h.m.Limits().Dead { // one participant has not committed
+	for range 2 * h.m.Limits().Dead { // the participant others[0] does not commit
 		h.cycles(1)
 		for _, i := range others[1:] {
 			h.hear(next, ids[i], h.in(next, true))

@@ -5,22 +5,22 @@ import "ulnet/lnet/nid"
 // RollStatus is how far a change of the list of participants is (GO-A21), as far as the
 // participants themselves have told this node: about two of them do in each cycle.
 type RollStatus struct {
-	Staged    bool         `json:"staged"`               // a change waits for Commit here
-	Committed bool         `json:"committed"`            // this node has committed, others perhaps not
+	Staged    bool         `json:"staged"`               // this node has a staged list that waits for Commit
+	Committed bool         `json:"committed"`            // this node has committed, other members perhaps not
 	N         int          `json:"n"`                    // number of participants in the list in force here
 	Digest    string       `json:"digest"`               // SHA-1 digest of the list in force here, in hexadecimal
 	NewN      int          `json:"new_n,omitempty"`      // number of participants in the list that is changed to
-	NewDigest string       `json:"new_digest,omitempty"` // digest of the list that is changed to
-	Members   []RollMember `json:"members,omitempty"`    // of both lists, by NID
+	NewDigest string       `json:"new_digest,omitempty"` // digest of the list to change to
+	Members   []RollMember `json:"members,omitempty"`    // members of both lists, sorted by NID
 }
 
 // RollMember is a participant of the old or the new list.
 type RollMember struct {
-	NID    nid.NID   `json:"nid"`              // of the participant
+	NID    nid.NID   `json:"nid"`              // NID of the member
 	State  RollState `json:"state"`            // as far as the participant itself told this node
-	Health Health    `json:"health"`           // as this node reports it
-	Joins  bool      `json:"joins,omitempty"`  // it is in the new list only
-	Leaves bool      `json:"leaves,omitempty"` // it is in the old list only
+	Health Health    `json:"health"`           // health of the member, as this node reports it
+	Joins  bool      `json:"joins,omitempty"`  // the member is in the new list only
+	Leaves bool      `json:"leaves,omitempty"` // the member is in the old list only
 }
 
 // RollStatus returns how far a change of the list is.

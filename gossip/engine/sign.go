@@ -64,7 +64,7 @@ func (m *Machine) unsigned(msg *incoming, out *Output) {
 	m.params.unsigned[msg.from] = true
 }
 
-// SetKeys replaces the keys from now on.
+// SetKeys replaces the keys that sign and verify messages.
 func (m *Machine) SetKeys(keys keyring.Keys) {
 	m.cfg.Keys, m.ring = keys, keys.Ring(label)
 	m.params.unsigned = nil // the reports may not hold with the new keys

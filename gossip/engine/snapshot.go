@@ -9,19 +9,19 @@ type Stats struct {
 	PingsReceived   uint64 `json:"pings_received"`   // pings that were accepted
 	RepliesSent     uint64 `json:"replies_sent"`     // replies, with ages or without
 	RepliesReceived uint64 `json:"replies_received"` // replies that were accepted
-	Obsolete        uint64 `json:"obsolete"`         // messages with an old clock
-	BadClock        uint64 `json:"bad_clock"`        // messages with an impossible clock
+	Obsolete        uint64 `json:"obsolete"`         // messages dropped because their clock was too old
+	BadClock        uint64 `json:"bad_clock"`        // messages dropped because their clock is impossible
 	Realigned       uint64 `json:"realigned"`        // times that our clock was out of step and was set to that of the others
 	Malformed       uint64 `json:"malformed"`        // messages with impossible lengths, flags or contents
 	NoParticipant   uint64 `json:"for_nobody"`       // messages with ages of participants that do not exist
 	NotYoung        uint64 `json:"not_young"`        // pings whose sender has an age above 0 in its own vector
 	OtherVersion    uint64 `json:"other_version"`    // messages of another version of the protocol
-	Disagreements   uint64 `json:"disagreements"`    // messages with other parameters
+	Disagreements   uint64 `json:"disagreements"`    // messages whose sender has other parameters
 	NotSigned       uint64 `json:"not_signed"`       // messages without a code made with one of our keys, or with a code while we have no keys
 	Strangers       uint64 `json:"strangers"`        // messages from NIDs that are not in the list
 	Quiet           uint64 `json:"quiet"`            // messages not merged because of a pause of this node
 	Behind          uint64 `json:"behind"`           // pauses of this node that it noticed by a message whose clock was far ahead
-	Missed          uint64 `json:"missed"`           // own cycles that were missed in pauses
+	Missed          uint64 `json:"missed"`           // this node's own cycles that were missed in pauses
 	BadStages       uint64 `json:"bad_stages"`       // changes of the list that were requested at the wrong time
 }
 
@@ -30,7 +30,7 @@ type Health uint8
 
 // The values of Health.
 const (
-	Unknown Health = iota // never heard of, so not alive
+	Unknown Health = iota // no news has arrived of the participant: it counts as not alive
 	Alive
 	Dead
 )
@@ -45,10 +45,10 @@ func (h Health) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
 // Participant is what this node knows of a participant.
 type Participant struct {
-	NID       nid.NID `json:"nid"`       // of the participant
+	NID       nid.NID `json:"nid"`       // NID of the participant
 	Age       uint8   `json:"age"`       // cycles since it was last heard of; 255: never
-	Health    Health  `json:"health"`    // as last reported
-	Aliveness uint64  `json:"aliveness"` // how often it has died
+	Health    Health  `json:"health"`    // health of the participant, as last reported
+	Aliveness uint64  `json:"aliveness"` // how often the participant has died
 }
 
 // Participant returns what is known of participant i.

@@ -27,8 +27,8 @@ type troubledNode struct {
 	id     nid.NID
 	m      *Machine // nil: the node does not run
 	wake   time.Duration
-	asleep time.Duration // until when the node is paused
-	side   int           // side of the partition
+	asleep time.Duration // time until which the node is paused
+	side   int           // the side of the partition on which the node is
 	inbox  []troubledMessage
 	out    Output
 }

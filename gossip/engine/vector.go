@@ -24,7 +24,7 @@ const (
 
 // notBelow returns a word with the high bit set in each lane where a >= b.
 func notBelow(a, b uint64) uint64 {
-	low := ((a | highs) - (b &^ highs)) & highs // comparison of the lower seven bits
+	low := ((a | highs) - (b &^ highs)) & highs // per lane: compares the lower seven bits
 	return (a&^b | ^(a^b)&low) & highs
 }
 
@@ -41,8 +41,8 @@ func older(x uint64) uint64 {
 // youngest returns, lane by lane, the smaller of a and of b with a cycle added.
 func youngest(a, b uint64) uint64 {
 	differ := a ^ b
-	low := (b | highs) - a&^highs           // comparison of the lower seven bits
-	take := ^(low ^ differ&(low^b)) & highs // a > b
+	low := (b | highs) - a&^highs           // per lane: compares the lower seven bits
+	take := ^(low ^ differ&(low^b)) & highs // per lane: a > b
 	old := (b&^highs + 2*ones) & b          // set in lanes where b is oldest, or unheard, which is not taken
 	return (a ^ differ&spread(take)) + take&^old>>7
 }
@@ -50,7 +50,7 @@ func youngest(a, b uint64) uint64 {
 // youngestLow is a shorter youngest for lanes whose high bits are 0.
 func youngestLow(a, b uint64) uint64 {
 	b += ones
-	take := ((a | highs) - b) & highs // a >= b
+	take := ((a | highs) - b) & highs // per lane: a >= b
 	return a ^ (a^b)&(take-take>>7)
 }
 
@@ -63,7 +63,7 @@ func setWord(b []byte, w uint64) { binary.LittleEndian.PutUint64(b, w) }
 // ageVector has an age for each participant, in cycles. Its memory is a multiple of eight
 // bytes; the bytes after the last participant are unheard.
 type ageVector struct {
-	bytes []byte // padded
+	bytes []byte // one byte for each entry, padded to whole words
 	n     int
 }
 
@@ -164,7 +164,7 @@ func (v ageVector) fresher(peer []byte, gap int, f func(i int, age byte)) {
 	i := 0
 	for ; i+lanes <= len(peer); i += lanes {
 		theirs, ours := word(peer[i:]), word(v.bytes[i:])
-		m := spread(notBelow(theirs, ours)) // only these lanes: the others would borrow
+		m := spread(notBelow(theirs, ours)) // only these lanes: others would borrow from the next lane
 		for h := notBelow(theirs&m-ours&m, uint64(gap)*ones); h != 0; h &= h - 1 {
 			k := i + bits.TrailingZeros64(h)/lanes
 			f(k, v.bytes[k])

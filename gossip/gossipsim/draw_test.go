@@ -49,13 +49,13 @@ func draw(seed uint64) string {
 	return fmt.Sprintf("protocol gossip\nnodes %d\nrun %v\nlink latency 1ms±500µs loss %d%%\n", p.nodes, p.at+40*time.Second, loss) + p.String()
 }
 
-// sever cuts links until the time end.
+// sever writes faults of links that end before the time end.
 func (p *plan) sever(lasts time.Duration) (end time.Duration) {
 	end = p.at + lasts
 	a, b := p.some(1 + p.IntN(p.nodes-1))
 	switch p.IntN(4) {
 	case 0:
-		return p.at // no link is cut
+		return p.at // the draw cut no link
 	case 1:
 		p.Line("at %v partition %d-%d", p.at, a, b)
 	case 2:

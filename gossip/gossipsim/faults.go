@@ -26,7 +26,7 @@ type faults struct {
 	links links
 }
 
-// never is an instant that is not reached.
+// never marks an event that does not happen.
 const never = time.Duration(-1)
 
 // nodeState is the ground truth about a node.

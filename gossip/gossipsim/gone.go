@@ -8,8 +8,8 @@ import (
 
 // Gone is what the remaining nodes reported after many failed at once.
 type Gone struct {
-	Outcome       Outcome // of the whole run
-	Before, After float64 // bytes that a remaining node sends per cycle
+	Outcome       Outcome // outcome of the whole run
+	Before, After float64 // bytes that a remaining node sends per cycle, before and after
 	Late          string  // the first death that was not detected within a cycle more than the limit; empty: none
 }
 

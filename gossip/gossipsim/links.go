@@ -14,7 +14,7 @@ type links struct {
 	worse time.Duration // when a node or a link was last lost
 
 	limit    time.Duration // longest partition after which clocks are still in step
-	since    time.Duration // when the current partition began
+	since    time.Duration // time at which the current partition began
 	together time.Duration // when partitions that lasted for longer were last healed
 	sim.Cuts
 	paths paths
@@ -40,7 +40,7 @@ func (l *links) init(nodes int, limit time.Duration) {
 	l.fine, l.limit, l.together = make([]bool, nodes), limit, never
 }
 
-// partition replaces the partition; cuts stay.
+// partition replaces the partition; cuts of single links stay.
 func (l *links) partition(sets []sim.NodeSet, now time.Duration) {
 	l.worse = now
 	l.Partition(len(l.fine), sets)
@@ -82,7 +82,7 @@ func (l *links) relay(id sim.NodeID, fine bool, now time.Duration) {
 	}
 }
 
-// change ends an era.
+// change ends the current era and begins another.
 func (l *links) change(now time.Duration) {
 	if l.paths.class == nil {
 		l.since = now

@@ -25,8 +25,8 @@ type Measured struct {
 	Nodes   int     // number of nodes
 	Columns int     // number of tracked nodes, which are the first ones; 0: all nodes
 	Loss    float64 // probability of the loss of a message, 0 to 1
-	Seed    uint64  // of the run
-	Strict  bool    // gossip strictly as the design says
+	Seed    uint64  // seed of the run
+	Strict  bool    // gossip in strict mode, as the design says
 }
 
 // config returns the configuration of a measurement in which all nodes start at once.

@@ -47,18 +47,18 @@ type Net struct {
 	cfg          Config
 	limits       engine.Limits
 	lists        lists
-	incarnations []incarnation // by node, the latest; nil before the first
+	incarnations []incarnation // latest incarnation of each node; nil before its first
 	faults       faults
 	outcome      Outcome
 
-	out  engine.Output // of the latest step
+	out  engine.Output // output of the latest step of any machine
 	pool pool
 }
 
 // incarnation is the bare machine or the agent of one incarnation of a node.
 type incarnation interface {
 	view() view
-	stopped() bool // it has stopped taking part
+	stopped() bool // the node has stopped taking part in gossip
 	quorum() bool
 	clock() uint64
 	stats() engine.Stats

@@ -10,18 +10,18 @@ import (
 
 // Outcome is what nodes have reported so far, compared with the ground truth.
 type Outcome struct {
-	Joins         uint64 // events
-	Deaths        uint64 // events, correct ones or not
+	Joins         uint64 // number of events that a node has joined
+	Deaths        uint64 // number of events that a node has died, correct or not
 	FalseDeaths   uint64 // deaths reported of nodes that were fine, see faults
 	FewDeaths     uint64 // the same, but just after more than six of ten nodes failed at once
 	Resurrections uint64 // returns reported of nodes that had been down for longer than a detection takes
 	Flaps         uint64 // returns reported earlier than that, because some nodes detect a death later than others
 	FirstFalse    string // text of the first false death or resurrection
 
-	Detected    uint64        // deaths reported of nodes that are down
+	Detected    uint64        // number of deaths reported of nodes that are down
 	Earliest    time.Duration // shortest detection, counted from the end of the incarnation
-	Latest      time.Duration // longest detection
-	DetectTotal time.Duration // sum of all detections
+	Latest      time.Duration // longest time between a failure and its detection
+	DetectTotal time.Duration // sum of the times until detection
 }
 
 // Outcome returns what nodes have reported so far, compared with the ground truth.

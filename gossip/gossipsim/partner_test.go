@@ -22,7 +22,7 @@ func TestPartners(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var counts [nodes][nodes]int // by the previous partner
+	var counts [nodes][nodes]int // how often each partner was drawn, by the previous partner
 	var out engine.Output
 	last, now := 0, m.Step(0, engine.Input{}, &out)
 	for range draws {
@@ -37,7 +37,7 @@ func TestPartners(t *testing.T) {
 	for i, row := range counts {
 		for k, c := range row {
 			if i == self || k == self {
-				if c > 1 { // the first partner has no previous one
+				if c > 1 { // the first partner of a node has no previous one
 					t.Errorf("%d pings of ourselves", c)
 				}
 				continue

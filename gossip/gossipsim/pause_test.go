@@ -34,7 +34,7 @@ func TestPausedNodes(t *testing.T) {
 	spec.Covers(t, "GO-65", "GO-A7", "GO-A9")
 	sweeps(t)
 	seeds := effort.Of(1, 3, 50)
-	falseDeaths, resurrections := 0.0, 0.0 // with Strict
+	falseDeaths, resurrections := 0.0, 0.0 // counts of the runs in strict mode
 	for seed := range uint64(seeds) {
 		for _, blocked := range []int{4, 16} {
 			seed := seed * 7919
@@ -140,7 +140,7 @@ expect alive 64
 always no-false-death
 `), scenario.Options{Seed: &seed})
 		for _, o := range res.Expects {
-			if !o.OK && o.At > 5e9 { // before that the cluster is starting
+			if !o.OK && o.At > 5e9 { // before 5 s the cluster is starting
 				t.Errorf("seed %d: %s: failed at %v: %s", seed, o.Text, o.At, o.Why)
 			}
 		}

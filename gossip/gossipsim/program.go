@@ -24,9 +24,9 @@ type program struct {
 // aliveness, history.Leave of one that left the list or when the node itself stopped, and
 // the machine's other kinds above history.Own, such as these.
 const (
-	stopped  = history.Own + history.Kind(engine.Stopped)  // takes part no more
+	stopped  = history.Own + history.Kind(engine.Stopped)  // the node has stopped taking part in gossip
 	left     = history.Own + history.Kind(engine.Left)     // takes no part any more, because it is not in the new list
-	speaksUp = history.Own + history.Kind(engine.SpeaksUp) // its silence ends
+	speaksUp = history.Own + history.Kind(engine.SpeaksUp) // the node's silence after the start has ended
 )
 
 // boot begins an incarnation. A restarted node knows nothing of its earlier incarnations.
@@ -53,7 +53,7 @@ func (p *program) begin(list *engine.List, cfg gossip.Config) (err error) {
 	return err
 }
 
-// cold reports whether an incarnation speaks at once.
+// cold reports whether an incarnation sends without a silence first.
 func (n *Net) cold(incarnation sim.Incarnation) bool {
 	if n.cfg.ColdStart != nil {
 		return n.cfg.ColdStart(incarnation)

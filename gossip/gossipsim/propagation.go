@@ -10,13 +10,13 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// Propagation is how fast the others know newcomers.
+// Propagation is how fast newcomers become known to the others.
 type Propagation struct {
 	Known  []int  // for each newcomer: cycles from its first ping until all others knew it, ascending
 	Synced []int  // for each newcomer: cycles from its first ping until its clock was close to all others, ascending
-	Flaps  int    // events that a newcomer had died
-	Steps  uint64 // steps of all machines
-	Net    *Net   // as it is at the end
+	Flaps  int    // number of events that a newcomer had died
+	Steps  uint64 // number of steps of all machines
+	Net    *Net   // the network at the end of the run
 }
 
 // quietBefore is how long the cluster of a [Propagation] runs before newcomers

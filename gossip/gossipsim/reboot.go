@@ -10,8 +10,8 @@ import (
 
 // Reboots is the result of quick reboots.
 type Reboots struct {
-	Made     int // reboots
-	Peers    int // that should notice each reboot
+	Made     int // number of reboots
+	Peers    int // number of peers that should notice each reboot
 	Noticed  int // reboots that each peer reported as a death and a return
 	Mistakes int // deaths that a peer reported after the new incarnation had spoken
 }
@@ -30,7 +30,7 @@ func (c Measured) Reboot(rounds int) (r Reboots, err error) {
 			}
 		case engine.Died:
 			if int(node) < len(spoke) {
-				return // it has just been restarted itself
+				return // the observer has just been restarted itself
 			}
 			peers[subject][node] = true
 			if spoke[subject] {

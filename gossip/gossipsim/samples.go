@@ -12,9 +12,9 @@ import (
 // Samples counts how often live nodes were considered dead, with loss as the only fault. A
 // sample is the health of one node as another one sees it in one cycle.
 type Samples struct {
-	Total    uint64 // pairs of nodes times cycles
+	Total    uint64 // number of samples: pairs of nodes times cycles
 	Dead     uint64 // samples in which the other node was considered dead
-	Deaths   uint64 // events of deaths; each lasts for several samples
+	Deaths   uint64 // number of deaths reported; each lasts for several samples
 	Messages uint64 // messages received, including obsolete ones
 	Obsolete uint64 // messages dropped because of an old clock
 }
@@ -64,7 +64,7 @@ func (c Measured) Sample(ctx context.Context, want uint64) (s Samples, err error
 			return s, err
 		}
 	}
-	for _, died := range since { // any order: a sum
+	for _, died := range since { // any order: the result is a sum
 		s.Dead += uint64(cyclesOf(net.Now() - died))
 	}
 	after := net.Counters()

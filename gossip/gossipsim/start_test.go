@@ -53,7 +53,7 @@ func TestSilence(t *testing.T) {
 				switch {
 				case e.Kind == engine.SpeaksUp:
 					s := net.Machine(node).Stats()
-					if spoke = at; s.PingsSent+s.RepliesSent > 1 { // including the messages of this step
+					if spoke = at; s.PingsSent+s.RepliesSent > 1 { // the counters include the messages of this step
 						t.Errorf("%d nodes: a silent node has sent %d pings and %d replies", nodes, s.PingsSent, s.RepliesSent)
 					}
 					if net.Clock(node)+40 < net.Clock(1) {

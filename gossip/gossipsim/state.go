@@ -15,7 +15,7 @@ import (
 // view is the list of a node, with the health that the node reports.
 type view struct {
 	list  *engine.List
-	alive []byte // in the form of engine.Machine.AliveBits
+	alive []byte // one bit per node, as engine.Machine.AliveBits returns
 }
 
 // has reports whether a node is considered alive.

@@ -9,7 +9,7 @@ import (
 type Entries struct {
 	flags  Flags
 	bitmap []byte
-	ages   []byte // or pairs of an index and an age
+	ages   []byte // one age per entry, or pairs of an index and an age
 }
 
 // ParseEntries checks the body of a reply about n participants.

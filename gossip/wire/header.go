@@ -26,10 +26,10 @@ type Flags uint16
 
 // The flags. A reply has at most one of FlagBitmap and FlagPairs.
 const (
-	FlagParams Flags = 1 << iota // Interval and Digest
-	FlagStaged                   // the digest of the list that is staged
-	FlagBitmap                   // reply: a bitmap and an age per bit
-	FlagPairs                    // reply: index and age
+	FlagParams Flags = 1 << iota // Interval and Digest follow
+	FlagStaged                   // the digest of the staged list follows
+	FlagBitmap                   // in a reply: a bitmap and one age per set bit
+	FlagPairs                    // in a reply: pairs of an index and an age
 	FlagSigned                   // a code made with the cluster's key ends the message
 	knownFlags = FlagParams | FlagStaged | FlagBitmap | FlagPairs | FlagSigned
 )
@@ -89,8 +89,8 @@ type Header struct {
 	Flags    Flags         // which parts follow, and whether the message is signed
 	N        uint32        // number of participants in the sender's list
 	Clock    uint64        // the sender's Lamport clock
-	Interval time.Duration // whole milliseconds
-	Digest   Digest        // of the sender's list; with FlagParams
+	Interval time.Duration // the sender's gossip interval, in whole milliseconds
+	Digest   Digest        // digest of the sender's list; only with FlagParams
 	Staged   Digest        // digest of the list that the sender has staged; with FlagStaged
 }
 

@@ -64,7 +64,7 @@ func TestEntries(t *testing.T) {
 		name  string
 		flags Flags
 		body  []byte
-		want  pairs // nil: ErrBody
+		want  pairs // the entries expected; nil: ErrBody
 	}{
 		{"nothing", 0, nil, pairs{}},
 		{"bitmap", FlagBitmap, []byte{0x81, 0x02, 5, 6, 7}, pairs{0: 5, 7: 6, 9: 7}},

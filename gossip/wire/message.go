@@ -8,7 +8,7 @@ import (
 
 // Message is a message as an observer parses it, without the list of participants.
 type Message struct {
-	Reply bool // otherwise a ping
+	Reply bool // the message is a reply; otherwise a ping
 	Header
 	// Entries are the ages that it carries: of a ping all participants, of a
 	// reply those that it knows better.
@@ -17,8 +17,8 @@ type Message struct {
 
 // Entry is the age of a participant, by its index in the list.
 type Entry struct {
-	Index int   // from 0
-	Age   uint8 // 255: never heard of
+	Index int   // index of the participant in the list, from 0
+	Age   uint8 // age of the participant in cycles; 255: never heard of
 }
 
 // String returns the age, or a word for it.
@@ -44,7 +44,7 @@ func ParseMessage(bits uint64, data []byte) (m Message, err error) {
 	}
 	var body []byte
 	if Signed(data) && len(data) >= HeaderSize+keyring.CodeSize {
-		data = data[:len(data)-keyring.CodeSize] // an observer has no key
+		data = data[:len(data)-keyring.CodeSize] // skip the code: an observer has no key to verify it
 	}
 	if m.Header, body, err = ParseHeader(data); err != nil {
 		return m, err

@@ -29,7 +29,7 @@ type Agent struct {
 	cfg     Config
 	self    ID
 	clock   machine.Clock
-	pid     nid.PID         // the PID that all nodes use
+	pid     nid.PID         // the PID of the agents of all nodes
 	m       *engine.Machine // stepped by stepper, which runner steps
 	stepper *engine.Addressed
 	runner  *machine.Runner[engine.AddressedInput, engine.AddressedOutput]

@@ -74,7 +74,7 @@ func (ni *exchangeNI) Shutdown(context.Context) error { return nil }
 // use makes calls as users do, for a while and from many goroutines.
 func use(a *zone.Agent, other zone.ID, busy *sync.WaitGroup) {
 	for _, f := range []func(i int){
-		func(i int) { _ = a.Set(fmt.Sprint("key", i%5), fmt.Append(nil, i)) }, // refused between two incarnations
+		func(i int) { _ = a.Set(fmt.Sprint("key", i%5), fmt.Append(nil, i)) }, // Set fails between two incarnations
 		func(i int) { _ = a.Delete(fmt.Sprint("key", i%5)) },
 		func(int) { a.Watch(func(zone.Event) { a.Status() })() },
 		func(int) { a.Explain(other); a.Members(); a.Links(); a.Find(other.Name()) },
@@ -163,7 +163,7 @@ func TestAgentsAnytime(t *testing.T) {
 	tick, late := time.NewTicker(5*time.Millisecond), time.After(20*time.Second)
 	defer tick.Stop()
 	for _, a := range agents[:n-1] {
-		_ = a.Join(0) // in case the node's last call was Leave
+		_ = a.Join(0) // needed if the node's last call was Leave
 	}
 	for _, a := range agents[:n-1] {
 		for !knows(a, n-1) {

@@ -25,10 +25,10 @@ type cluster struct {
 	change func(i int, c *zone.Config)
 	number func(h *simlnd.Host) uint64 // number of an incarnation; nil: that of the host
 	lean   bool                        // listeners remember only the number of members
-	sizes  []int                       // numbers of members that listeners remember
+	sizes  []int                       // numbers of members, one for each listener
 	agents []*zone.Agent
 	tables []*portals.Table
-	views  []map[zone.ID]zone.Version // members according to the events of a listener
+	views  []map[zone.ID]zone.Version // members according to the events, one for each listener
 	events [][]zone.Event
 	at     [][]time.Duration
 }

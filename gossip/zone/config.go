@@ -79,7 +79,7 @@ type Config struct {
 	// any node, may block, and must not call the agent. Nil: nothing is stored.
 	Keep func(incarnation uint64)
 
-	Log *slog.Logger // nil discards
+	Log *slog.Logger // nil: nothing is logged
 	// Clock is the clock by whose jumps the agent notices that the node was paused. Default the
 	// node's clock; machine.BootClock, in real time, notices more pauses.
 	Clock machine.Clock

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// closed ends an agent.
+// closed closes an agent.
 func closed(t *testing.T, a *zone.Agent) {
 	t.Helper()
 	if err := a.Close(t.Context()); err != nil {

@@ -25,7 +25,7 @@ func TestAgentsMany(t *testing.T) {
 	spec.Covers(t, "MS-4", "MS-58", "MS-104", "MS-105")
 	n, victims := 256, 16
 	switch {
-	case raceEnabled: // a single goroutine, which cannot have a race
+	case raceEnabled: // the test has a single goroutine, which cannot race
 		n, victims = 24, 2
 	case testing.Short():
 		n, victims = 64, 4

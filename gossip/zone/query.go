@@ -20,7 +20,7 @@ const (
 type queries struct {
 	clock  machine.Clock
 	mu     sync.Mutex
-	last   uint64 // guarded by mu, like all below
+	last   uint64 // number of the latest query; guarded by mu, like all below
 	open   map[uint64]*query
 	closed bool
 }
@@ -41,7 +41,7 @@ func (q *queries) init(clock machine.Clock, secret uint64) {
 // [ErrUnguarded], or [ErrNoAnswer]: after 5 s, or at once if very many queries are pending.
 // done must not block, nor call [Agent.Close].
 func (a *Agent) Query(zone string, done func(members []Named, err error)) {
-	if !a.Joined() { // there would be no answer
+	if !a.Joined() { // a node that has not joined gets no answer
 		done(nil, ErrNotJoined)
 		return
 	}

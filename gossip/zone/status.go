@@ -100,12 +100,12 @@ type Status struct {
 	Random     int              `json:"random"`            // K_r: random members that a node keeps links to
 	Bootstrap  int              `json:"bootstrap"`         // number of bootstrap nodes, without this one
 	Supervises bool             `json:"supervises"`        // this node is a supervisor, in the management zone
-	Delegation DelegationStatus `json:"delegation"`        // the part of this node in the hierarchy
+	Delegation DelegationStatus `json:"delegation"`        // what this node does in the hierarchy of zones
 	Guarded    []string         `json:"guarded,omitempty"` // base zones that this supervisor guards
 	NotSent    uint64           `json:"not_sent"`          // messages that LNet did not take or send
 	Keys       int              `json:"keys"`              // number of keys; 0: messages are not signed
 	Verified   [2]uint64        `json:"verified"`          // messages that each key has verified
-	OtherPID   uint64           `json:"other_pid"`         // messages of programs that are no lnetd
+	OtherPID   uint64           `json:"other_pid"`         // messages dropped because their PID is not lnetd's
 	StrayBits  uint64           `json:"stray_bits"`        // messages with match bits that are not those of zones
 	NotPosted  uint64           `json:"not_posted"`        // buffers that could not be posted at once
 }

@@ -22,9 +22,9 @@ var (
 	ErrUnguarded      error = &Error{Why: "no supervisor guards a zone of that name"}
 	ErrNoAnswer       error = &Error{Why: "the supervisor of that zone does not answer"}
 
-	ErrKey   = engine.ErrKey   // an attribute's key has 1 to 255 bytes
-	ErrTable = engine.ErrTable // the attributes would be too large: wrapped
-	ErrKeys  = engine.ErrKeys  // the node would have too many attributes: wrapped
+	ErrKey   = engine.ErrKey   // an attribute's key does not have 1 to 255 bytes
+	ErrTable = engine.ErrTable // the attributes would be too large; errors wrap ErrTable
+	ErrKeys  = engine.ErrKeys  // the node would have too many attributes; errors wrap ErrKeys
 )
 
 // ID names a node: its name and network endpoints. IDs are comparable; the zero value
@@ -86,12 +86,12 @@ type EventKind = engine.EventKind
 
 // The kinds of events, with the fields of [Event] that they use besides ID.
 const (
-	Joined            = engine.Joined            // Version: the node is in the view now
+	Joined            = engine.Joined            // sets Version: the node is in the view now
 	Left              = engine.Left              // Version, Cause, Code: the node is no longer in the view
-	AttributesChanged = engine.AttributesChanged // Keys, Attributes: attributes of the node have changed
-	Suspected         = engine.Suspected         // Version: this node filed a suspicion
+	AttributesChanged = engine.AttributesChanged // sets Keys, Attributes: attributes of the node have changed
+	Suspected         = engine.Suspected         // sets Version: this node has filed a suspicion
 	Doubted           = engine.Doubted           // Version: enough nodes report that the node is silent; it is removed soon unless it refutes that
-	Refuted           = engine.Refuted           // Version: this node's new version
+	Refuted           = engine.Refuted           // sets Version: this node's new version, which refutes a suspicion
 	Clash             = engine.Clash             // another node claims this node's id, or has the same name
 	Refused           = engine.Refused           // Keys: an attribute of this node is not written
 	FarAhead          = engine.FarAhead          // Version: of a node, too far ahead of the clock to be accepted; reported at most once a minute
@@ -108,9 +108,9 @@ type Cause = engine.Cause
 // The causes.
 const (
 	Said      = engine.Said      // the node said goodbye, with Code
-	Dead      = engine.Dead      // enough nodes suspect it
-	Restarted = engine.Restarted // a newer incarnation of it joins at once
-	Corrected = engine.Corrected // a neighbour had removed it
+	Dead      = engine.Dead      // enough nodes suspect the node
+	Restarted = engine.Restarted // a newer incarnation of the node joins at once
+	Corrected = engine.Corrected // a neighbour had removed the node
 	Parted    = engine.Parted    // this node itself has left by [Agent.Leave], and its view is empty
 )
 

@@ -19,7 +19,7 @@ type watchers struct {
 	idle   chan struct{} // closed when the last call after close has returned
 	mu     sync.Mutex
 	list   []*watcher // guarded by mu, like all below
-	calls  int        // that are under way
+	calls  int        // number of calls of watchers that are under way
 	closed bool
 }
 
@@ -33,7 +33,7 @@ type watcher struct {
 
 	mu      sync.Mutex
 	queue   []Event // guarded by mu, like all below
-	weight  int     // of the queue
+	weight  int     // sum of the weights of the queued events
 	most    int     // weight above which the queue is shortened
 	running bool
 	stopped bool
@@ -150,7 +150,7 @@ func (w *watchers) begin() bool {
 	return !w.closed
 }
 
-// end counts a call that has returned.
+// end counts a call of Watch that has returned.
 func (w *watchers) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -57,7 +57,7 @@ func strace(t *testing.T, path string, rounds int, args ...string) (said []strin
 // books are the callbacks that the worker reported for each client.
 type books struct {
 	incarnations map[int]uint64 // the latest incarnation that was saved, 0 after it was removed
-	tombstones   map[int]uint64 // the latest incarnation that was removed
+	tombstones   map[int]uint64 // of each client: the latest incarnation that was removed
 	rounds       map[int]int    // how many calls for the client were called back
 }
 

@@ -83,7 +83,7 @@ func TestDamage(t *testing.T) {
 			b := tx.Bucket(clientsBucket)
 			return b.Put([]byte{1, 0, 0, 0, 0, 0, 0, 0}, bytes.Clone(b.Get(first)))
 		}),
-		"out of order": func() []byte { // each record by itself is sound
+		"out of order": func() []byte { // each record by itself is valid
 			seventh := id(6)
 			return bytes.ReplaceAll(sound, append([]byte{0, 0, 0, 0, 0, 0, 0, 7}, seventh[:]...), append([]byte{0, 0, 0, 0, 0, 0, 9, 9}, seventh[:]...))
 		}(),
@@ -198,7 +198,7 @@ func TestDamageAtRandom(t *testing.T) {
 				t.Fatalf("round %d: %d records in a new database", round, len(records))
 			}
 		}
-		for _, got := range records { // the overwritten page may have been free
+		for _, got := range records { // the overwritten page may have been unused: nothing is wrong then
 			if n := int(got.Epoch); got.Client != id(n) || got.Name != fmt.Sprintf("host%d", n) {
 				t.Fatalf("round %d: loaded %+v", round, got)
 			}

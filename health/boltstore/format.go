@@ -143,7 +143,7 @@ func parseTombstone(key, value []byte) (t health.Tombstone, err error) {
 // counts are the numbers of entries after a commit. They detect lost entries, because a page of
 // bbolt has only the count of its own entries.
 type counts struct {
-	commit              uint64 // number of the commit
+	commit              uint64 // number of the commit that wrote the counts
 	clients, tombstones uint64
 }
 

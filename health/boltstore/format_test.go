@@ -89,7 +89,7 @@ func sealed(body []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// FuzzTombstone: the same for tombstones.
+// FuzzTombstone: tombstones are parsed and written back unchanged.
 func FuzzTombstone(f *testing.F) {
 	key, value, _ := tombstone(&health.Tombstone{Client: id(1), Incarnation: 7, Until: time.Unix(1, 2)})
 	f.Add(key, value)

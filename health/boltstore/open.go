@@ -25,7 +25,7 @@ var (
 	countsKey        = []byte("tally")
 )
 
-// Errors of Open, beside those of the system.
+// Errors of Open, besides those of the operating system.
 var (
 	ErrInUse   = errors.New("boltstore: another process has the database open; is another lnetd running with this state directory?")
 	ErrVersion = errors.New("boltstore: the database is of a newer version: use that, or move the file away")

@@ -84,7 +84,7 @@ func (p *plan) unbury(tombstones *bbolt.Bucket) error {
 	if len(p.voids) == 0 {
 		return nil
 	}
-	var keys [][]byte // deleting during the iteration would disturb the cursor
+	var keys [][]byte // collected first: deleting during the iteration would disturb the cursor
 	err := tombstones.ForEach(func(key, value []byte) error {
 		if t, err := parseTombstone(key, value); err == nil && t.Incarnation <= p.voids[t.Client] {
 			keys = append(keys, bytes.Clone(key))
@@ -100,7 +100,7 @@ func (p *plan) unbury(tombstones *bbolt.Bucket) error {
 	return err
 }
 
-// empty reports whether there is nothing to write.
+// empty reports whether the plan writes nothing.
 func (p *plan) empty() bool {
 	return len(p.changes) == 0 && len(p.tombstones) == 0 && len(p.voids) == 0
 }

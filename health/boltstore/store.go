@@ -36,12 +36,12 @@ type Config struct {
 	// MaxWaiting is how many calls may wait for the disk; 0 means 131072.
 	MaxWaiting int
 	Now        func() time.Time // the wall clock, for tombstones; nil means time.Now
-	Log        *slog.Logger     // nil discards
+	Log        *slog.Logger     // nil: nothing is logged
 
 	// CommitDelay makes each commit take longer, as on a slower disk, for benchmarks.
 	CommitDelay time.Duration
 
-	// For tests.
+	// The fields below are for tests.
 	openFile func(string, int, os.FileMode) (*os.File, error)
 	syncDir  func(string) error
 	inspect  func(path string) (damage, err error) // checks the file; nil: a child process does
@@ -68,12 +68,12 @@ func (c Config) withDefaults() Config {
 
 // Stats are the counters of a Store.
 type Stats struct {
-	Records  int           `json:"records"`             // clients that are saved now
-	Saved    uint64        `json:"saved"`               // calls of Save and Remove that succeeded
-	Failed   uint64        `json:"failed"`              // calls that failed
-	Commits  uint64        `json:"commits"`             // commits, including those that failed
-	Waiting  int           `json:"waiting"`             // calls that wait for a commit
-	Slowest  time.Duration `json:"slowest_commit_ns"`   // the longest commit so far
+	Records  int           `json:"records"`             // number of clients whose records are saved now
+	Saved    uint64        `json:"saved"`               // number of calls of Save and Remove that succeeded
+	Failed   uint64        `json:"failed"`              // number of calls of Save and Remove that failed
+	Commits  uint64        `json:"commits"`             // number of commits, including those that failed
+	Waiting  int           `json:"waiting"`             // number of calls that wait for a commit
+	Slowest  time.Duration `json:"slowest_commit_ns"`   // duration of the longest commit so far, in nanoseconds
 	Error    string        `json:"error,omitempty"`     // error of the last commit; empty: the commit succeeded
 	SetAside string        `json:"set_aside,omitempty"` // path of the damaged file that was renamed
 	Damage   string        `json:"damage,omitempty"`    // what was wrong with that file
@@ -86,18 +86,18 @@ type Store struct {
 
 	// The fields from here to tried are owned by the writer.
 	db         *bbolt.DB                  // nil after a commit that failed, until the file is opened again
-	file       *os.File                   // the file of db
+	file       *os.File                   // the open file of db
 	keys       map[health.ClientID]uint64 // key of each client's record
 	next       uint64                     // the key of the next new client
 	tombstones uint64                     // number of tombstones
-	was        bool                       // the file has been open before
+	was        bool                       // the file was open before, since the start
 	failure    error                      // why the file is not open now
 	resume     time.Time                  // earliest time of the next attempt to open it
 	readOnly   error                      // why the file cannot be written
 	tried      time.Time                  // when writing was last tried
 
 	mu      sync.Mutex
-	waiting []call // guarded by mu, like all below
+	waiting []call // calls for the next commit; guarded by mu, like all below
 	loads   []*load
 	closed  bool
 	stats   Stats
@@ -110,10 +110,10 @@ var _ health.Store = (*Store)(nil)
 // call is one call of Save or Remove.
 type call struct {
 	client    health.ClientID
-	record    []byte // nil: remove the record
-	key       []byte // key of a tombstone, or nil
+	record    []byte // the record to save; nil: remove the record
+	key       []byte // key of the tombstone to save; nil: none
 	tombstone []byte
-	void      uint64 // remove the client's tombstones up to this incarnation
+	void      uint64 // highest incarnation of which tombstones are removed; 0: none
 	err       error  // why the change cannot be saved
 	done      func(error)
 }

@@ -154,7 +154,7 @@ func TestTombstonesTakenBack(t *testing.T) {
 	}
 	var done sync.WaitGroup
 	done.Add(5)
-	for _, g := range []health.Tombstone{void(1, 6), tombstone(2, 6), void(2, 6), tombstone(2, 4), void(4, 9)} { // these may share a commit
+	for _, g := range []health.Tombstone{void(1, 6), tombstone(2, 6), void(2, 6), tombstone(2, 4), void(4, 9)} { // all of these may share a commit
 		s.Remove(g, func(err error) {
 			if err != nil {
 				t.Error(err)
@@ -170,7 +170,7 @@ func TestTombstonesTakenBack(t *testing.T) {
 	want(t, open(t, path), nil, []health.Tombstone{tombstone(1, 7), tombstone(2, 4), tombstone(3, 5)})
 }
 
-// TestRefused: a record that is invalid fails alone.
+// TestRefused: an invalid record fails alone, without others of its commit.
 func TestRefused(t *testing.T) {
 	s := open(t, dbPath(t))
 	var group sync.WaitGroup
@@ -269,7 +269,7 @@ func TestInUse(t *testing.T) {
 	}
 }
 
-// TestNowhere: without a directory there is no store.
+// TestNowhere: Open fails if the directory does not exist.
 func TestNowhere(t *testing.T) {
 	if s, err := Open(Config{Path: "/nonexistent/connections.db"}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v, %v", s, err)

@@ -30,12 +30,12 @@ import (
 const (
 	sweeperVerb = "boltstore-sweeper"
 
-	sweptRecords    = 70 // enough for several pages
+	sweptRecords    = 70 // number of records, enough for several pages
 	sweptTombstones = 20
-	sweptAtOnce     = 1000 // files per process: each damaged file stays open
+	sweptAtOnce     = 1000 // files per process, because each damaged file stays open
 )
 
-// damage is a way to damage a file.
+// damage is one way in which the test damages a file.
 type damage struct {
 	at   int
 	kind byte // 'f': flip a bit, 'z': set a byte to zero, 'c': truncate the file there

@@ -18,7 +18,7 @@ const (
 	maxBatchBytes = 8 << 20
 )
 
-// run commits waiting calls until Close.
+// run commits the queued calls until Close.
 func (s *Store) run() {
 	defer close(s.ended)
 	// Commits are blocking system calls. With a thread of its own the writer does not block other
@@ -142,9 +142,9 @@ const (
 	checkShare = 20
 )
 
-// ready makes sure that the file is open.
+// ready opens the file if it is not open.
 func (s *Store) ready(toWrite bool) error {
-	if s.db != nil && s.readOnly != nil && toWrite { // the disk may have become writable
+	if s.db != nil && s.readOnly != nil && toWrite { // try again: the disk may have become writable
 		if now := s.cfg.Now(); now.Sub(s.tried) < tryAgainAfter && !now.Before(s.tried) {
 			return s.readOnly
 		}

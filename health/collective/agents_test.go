@@ -17,7 +17,7 @@ type watched struct {
 	*servers
 	agents []*health.ServerAgent
 	conn   *health.Connection
-	gone   map[int]time.Duration // when each server evicted the client
+	gone   map[int]time.Duration // time at which each server evicted the client
 }
 
 const watchers = 5

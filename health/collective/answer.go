@@ -14,8 +14,8 @@ import (
 //	4     absent   their NIDs, 20 bytes each, in the extended form
 //	      reply    of all others, a [wire.Reply]
 type Answer struct {
-	Absent []nid.NID  // servers that are there but did not answer
-	Reply  wire.Reply // merged answer of the others
+	Absent []nid.NID  // servers that are alive but did not answer
+	Reply  wire.Reply // merged answer of the servers that did answer
 }
 
 // headerSize is the size of an Answer without NIDs and reply.

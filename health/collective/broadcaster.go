@@ -41,7 +41,7 @@ type Config struct {
 	MaxMemory int64
 	// Clock runs the callback of a broadcast that could not begin. Required.
 	Clock machine.Clock
-	Log   *slog.Logger // nil discards
+	Log   *slog.Logger // nil: nothing is logged
 }
 
 // Broadcaster is a health.Broadcaster over collectives. Methods are safe for concurrent use.

@@ -198,7 +198,7 @@ func (s *servers) runFor(done *int) int {
 func TestSetServers(t *testing.T) {
 	spec.Covers(t, "CH-A22")
 	s := newServers(t, 4, func(i int, cfg *Config) {
-		cfg.Servers = cfg.Servers[1:] // all servers but the highest one
+		cfg.Servers = cfg.Servers[1:] // the servers without the highest one
 	})
 	s.nodes[3].b.SetServers(s.ids)
 	s.want(s.broadcast(0, 1), 2)

@@ -43,7 +43,7 @@ func Example() {
 		all = append(all, b)
 	}
 	all[1].Serve(func(root nid.NID, request []byte, reply func([]byte)) {
-		batch, _ := wire.ParseBatch(request) // it is one, or this is not called
+		batch, _ := wire.ParseBatch(request) // cannot fail: only valid batches are delivered
 		fmt.Println(root, "evicts", batch.Entries.At(0).Client)
 		reply((&wire.Reply{Evicted: 1}).AppendTo(nil))
 	})

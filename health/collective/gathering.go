@@ -56,7 +56,7 @@ func (g *gathering) with(self nid.NID, own []byte) []byte {
 	return g.answer.AppendTo(nil)
 }
 
-// all returns the merged answer of the children.
+// all returns the merged answer of all children.
 func (g *gathering) all() Answer {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 const (
 	latency    = 100 * time.Microsecond
 	processing = 200 * time.Millisecond
-	fewGroups  = 3 // groups of others that a server keeps
+	fewGroups  = 3 // number of other groups that a server keeps
 )
 
 // server is a simulated server. The test sets how it answers evictions.
@@ -29,9 +29,9 @@ type server struct {
 	agent  *scoll.Agent
 	b      *Broadcaster
 	view   *view
-	asked  int           // how often it was asked
-	late   time.Duration // how long it takes to answer
-	answer []byte        // the answer it gives, if not nil
+	asked  int           // how often the server was asked
+	late   time.Duration // time that the server takes to answer
+	answer []byte        // the answer that the server gives; nil: the usual one
 }
 
 // servers is a set of servers on one simulated network.
@@ -88,7 +88,7 @@ func (s *servers) boot(h *simlnd.Host, change func(int, *Config)) {
 // evict answers that each client was evicted, unless the test has set another answer.
 func (k *server) evict(request []byte, reply func([]byte)) {
 	k.asked++
-	batch, _ := wire.ParseBatch(request) // the service has checked the request
+	batch, _ := wire.ParseBatch(request) // cannot fail: the service has checked the request
 	answer := (&wire.Reply{Evicted: uint32(batch.Entries.Len())}).AppendTo(nil)
 	if k.answer != nil {
 		answer = k.answer

@@ -15,14 +15,14 @@ type received struct {
 	memory int64         // bytes of the request's buffers
 	until  time.Duration // time after which this server's own answer is too late
 	own    own
-	timer  atomic.Pointer[machine.Timer] // expires at until
+	timer  atomic.Pointer[machine.Timer] // fires at the time until
 	gathering
 }
 
 // preRequest checks a request and posts buffers for the answers of the children.
 func (b *Broadcaster) preRequest(r *scoll.Request) error {
 	if c, root := r.Private().(*call); root {
-		return c.begin(r) // this server repeats its own request
+		return c.begin(r) // this server is the root and repeats its own request
 	}
 	batch, err := wire.ParseBatch(r.Payload())
 	if err != nil {
@@ -77,7 +77,7 @@ func (b *Broadcaster) run(r *scoll.Request, p *received) {
 // incomingReply merges the answer of a child.
 func (b *Broadcaster) incomingReply(p *scoll.Reply) {
 	if p.Status != scoll.OK {
-		return // Unreached lists all missing servers
+		return // the root adds missing servers to its answer itself
 	}
 	var g *gathering
 	if c, root := p.Request.Private().(*call); root {

@@ -5,7 +5,7 @@ import "sync/atomic"
 // Stats has the counters of a [Broadcaster].
 type Stats struct {
 	Broadcasts uint64 // broadcasts that this server began
-	Unsent     uint64 // of these, broadcasts that could not be sent
+	Unsent     uint64 // broadcasts of this server that could not be sent
 	Served     uint64 // requests of others that this server answered
 	Unserved   uint64 // requests that came while no function of Serve was set, as before the start
 	Malformed  uint64 // requests that do not parse

@@ -25,7 +25,7 @@ type contest struct {
 	stacks [contestants]*lnetsim.Stack
 	conns  [contestants]*health.Connection
 	told   [contestants][]health.ClientEvent
-	at     [contestants][]time.Duration // the time of each event
+	at     [contestants][]time.Duration // times at which events occurred, by contestant
 }
 
 func newContest(t *testing.T) *contest {
@@ -105,7 +105,7 @@ func (c *contest) holds(i int) {
 func TestTakeover(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	c := newContest(t)
-	const evict, ping, backoff = 17500 * time.Millisecond, 5 * time.Second, 10 * time.Second // the defaults
+	const evict, ping, backoff = 17500 * time.Millisecond, 5 * time.Second, 10 * time.Second // the defaults of T_evict, T_ping and the back-off
 	begin := c.stacks[oldNode].Table.Node().Incarnation()
 	c.dialAs(oldNode, begin)
 	c.run(10 * time.Second)

@@ -17,9 +17,9 @@ import (
 // standard deviations of a random choice; towards a server that has just come back, a surplus
 // of two is enough.
 type balance struct {
-	counted time.Duration // active time at which mine was counted
+	counted time.Duration // active time at which mine was last counted
 	mine    int           // number of clients whose master this server is
-	cursor  int32         // slot at which ask continues
+	cursor  int32         // slot of the table at which ask continues
 	turn    int32         // number of the next server to report to
 	shed    bool          // there is a surplus towards a server whose clients were not all asked yet
 }
@@ -39,7 +39,7 @@ const (
 	greeted    = 2  // number of servers, other than masters, that get a report in a round of digests
 	shedTicks  = 16 // number of ticks over which the clients of a surplus are asked
 	favorFor   = 4  // how long a server counts as just come back, in units of T_evict
-	deviations = 4  // threshold in standard deviations of a random choice
+	deviations = 4  // threshold, in standard deviations of a random choice of masters
 )
 
 // load returns how many clients have this server as their master, counted once per tick.

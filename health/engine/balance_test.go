@@ -43,7 +43,7 @@ func (h *harness) suggested(d time.Duration) (to map[nid.NID]int, clients map[wi
 			}
 		}
 		most = max(most, now)
-		for i := range h.s.table.count { // the clients show that they are alive
+		for i := range h.s.table.count { // every client sends a ping
 			h.message(crowdHost(i), wire.Message{Kind: wire.Ping, Client: crowdID(i), Incarnation: 1, Epoch: 1})
 		}
 	}
@@ -80,7 +80,7 @@ func TestBalance(t *testing.T) {
 			t.Errorf("%s: suggested %v", tt.name, to)
 		}
 	}
-	h = newHarness(t, nil) // Uneven
+	h = newHarness(t, nil) // a server without this balancing (Uneven)
 	for i := range 100 {
 		h.message(crowdHost(i), wire.Message{Kind: wire.Connect, Client: crowdID(i), Incarnation: 1, Server: me, Epoch: 1})
 	}
@@ -105,8 +105,8 @@ func TestBalanceReturned(t *testing.T) {
 		t.Errorf("suggested %v", to)
 	}
 	for clients, want := range map[uint32]int{7: 0, 6: 1, 5: 1, 4: 1, 1: 2, 0: 2} { // any order: the cases are independent
-		h.advance(h.s.cfg.Tick)        // so that the clients are counted again
-		h.says(gone, clients, wire.OK) // two servers have more clients than that one
+		h.advance(h.s.cfg.Tick)        // the next tick counts the clients again
+		h.says(gone, clients, wire.OK) // two servers have more clients than this one
 		if to, _, _ := h.suggested(2 * h.s.cfg.Tick); to[gone] != want {
 			t.Errorf("%d more: suggested %v, want %d", 8-clients, to, want)
 		}
@@ -115,7 +115,7 @@ func TestBalanceReturned(t *testing.T) {
 	if to, _, _ := h.suggested(h.s.cfg.Evict); len(to) != 0 {
 		t.Errorf("suggested %v", to)
 	}
-	h.suggested(4 * h.s.cfg.Evict) // it has come back long ago
+	h.suggested(4 * h.s.cfg.Evict) // the server counts no longer as one that has just come back
 	h.says(gone, 0, wire.OK)
 	if to, _, _ := h.suggested(h.s.cfg.Evict); len(to) != 0 {
 		t.Errorf("suggested %v", to)

@@ -243,7 +243,7 @@ func TestTwoWithOneID(t *testing.T) {
 			w.fail("the second is %+v", st)
 		}
 		first.kill()
-		w.run(time.Minute) // T_evict and the back-off of the second node
+		w.run(time.Minute) // enough for T_evict and the back-off of the second node
 		if st := second.m.Status(); st.State != "settled" || len(w.holders(second)) != 5 {
 			w.fail("the first is gone, the second is %+v", st)
 		}

@@ -30,7 +30,7 @@ func bootRecords(t *testing.T, seed uint64, clients int) {
 	t.Helper()
 	const servers = 9
 	w := newWorld(t, seed, servers)
-	w.sparse = clients / 90 // a check examines all clients
+	w.sparse = clients / 90 // check invariants rarely, as each check examines all clients
 	w.run(5 * time.Second)
 	for _, s := range w.servers {
 		s.fsync = 2500 * time.Millisecond // a client waits for a candidate for Try, which is 1 s

@@ -23,11 +23,11 @@ const (
 	maxAsks = 5
 )
 
-// catchup is the state of this read repair.
+// catchup is the state of the read repair of tombstones.
 type catchup struct {
 	sequence uint64
 	until    time.Duration // active time until which connects must wait; 0: they need not
-	asked    []question    // questions by the number of the server
+	asked    []question    // the question to each server, by the server's number
 	news     news
 	doubts   doubts
 }
@@ -35,14 +35,14 @@ type catchup struct {
 // question is a question to another server, and this server's latest answer to a question of
 // the other one.
 type question struct {
-	sequence uint64 // 0: nothing is asked
-	last     uint64 // sequence number of the latest question
+	sequence uint64 // sequence number of the open question; 0: none is open
+	last     uint64 // sequence number of the latest question, open or not
 	age      time.Duration
 	at       time.Duration // when the question was last sent
 	asks     int
 	pages    uint64 // pages of the answer that have arrived, a bit for each
 	told     int    // number of incarnations in news that the server itself has reported
-	outdated bool   // the quorum was lost since the question
+	outdated bool   // the quorum was lost since the question was sent
 	answer   answer
 }
 
@@ -53,7 +53,7 @@ type answer struct {
 	age      time.Duration
 }
 
-// of returns the question of a server.
+// of returns the question to a server.
 func (u *catchup) of(i int32) *question {
 	for int(i) >= len(u.asked) {
 		u.asked = append(u.asked, question{answer: answer{at: -1}})
@@ -167,7 +167,7 @@ func (s *Server) tombstonesAsked(q *asked) {
 	s.catchup.askBack(s, from, q.m.Retry)
 }
 
-// tellTombstones sends an answer to a server.
+// tellTombstones answers a server's question with tombstones.
 func (s *Server) tellTombstones(to int32, a answer) {
 	pages, cut := s.tombstones.young(s.now, s.cfg.tombstone(), a.age)
 	s.stats.Untold += cut
@@ -227,7 +227,7 @@ func (s *Server) tombstonesTold(q *asked) {
 		s.stats.Malformed++
 		return
 	case of.pages&(1<<page) != 0 && of.sequence != 0:
-		return // a duplicate
+		return // the message is a duplicate
 	}
 	for k := range q.m.Entries.Len() {
 		s.buryAlso(q.m.Entries.At(k), from)

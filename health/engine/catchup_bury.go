@@ -11,7 +11,7 @@ import (
 // choice of a master than the evicted one, it is evicted only if most servers have the
 // tombstone.
 func (s *Server) buryAlso(e wire.Entry, from int32) {
-	if e.Incarnation > s.believed(e.Client) { // such a tombstone would refuse all later incarnations
+	if e.Incarnation > s.believed(e.Client) { // a tombstone of such an incarnation would refuse all later ones
 		s.stats.Ahead++
 		return
 	}

@@ -75,7 +75,7 @@ func TestHostileTombstones(t *testing.T) {
 	h.tellTombstones(host.NID, ask.Sequence, tombstone)
 	h.tellTombstones(otherA, ask.Sequence, tombstone) // the sequence of the question to the other server
 	h.tellTombstones(otherB, ask.Sequence, wire.Entry{Client: testClient, Incarnation: 1<<64 - 1, Mark: 255})
-	h.tellTombstones(otherB, ask.Sequence-1, tombstone) // otherB was not asked with this sequence
+	h.tellTombstones(otherB, ask.Sequence-1, tombstone) // otherB was not asked with this sequence number
 	if st := h.s.Stats(); h.s.Status().Tombstones != 0 || st.Strangers != 1 || st.Late != 2 || st.Ahead != 1 {
 		t.Errorf("%+v", st)
 	}

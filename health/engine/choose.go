@@ -10,7 +10,7 @@ func (s *Server) choose(q *asked) {
 		code = s.chosen(i, c, q)
 	}
 	if k, ok := s.find(q.m.Client); ok && code == wire.Busy && c == nil && s.conn(k).state == saving {
-		s.conn(k).sequence = q.m.Sequence // saved sends the answer
+		s.conn(k).sequence = q.m.Sequence // saved sends the answer once the record is durable
 		return
 	}
 	s.stats.Choices[code]++
@@ -37,17 +37,17 @@ func (s *Server) chosen(i int32, c *conn, q *asked) wire.Code {
 		return wire.Draining
 	case !self && !s.claims.verify(m.Token, m.Client, m.Incarnation, m.Server, m.Epoch):
 		return wire.BadClaim
-	case !s.members.alive(master): // CH-A18
+	case !s.members.alive(master): // the new master is dead (CH-A18)
 		return wire.MasterDead
 	}
 	if m.Epoch > c.epoch || c.state == recovering {
 		s.rehome(i, c, master, m.Epoch)
 	}
-	s.spoke(c, q) // also if this server had recorded another master
+	s.spoke(c, q) // counts even if this server had recorded another master
 	return wire.OK
 }
 
-// rehome sets the master of a connection.
+// rehome changes the master of a connection.
 func (s *Server) rehome(i int32, c *conn, master int32, epoch uint32) {
 	s.become(c, connected)
 	c.master, c.epoch, c.previous = master, epoch, noSlot

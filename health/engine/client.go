@@ -44,14 +44,14 @@ type ClientInputKind uint8
 // The kinds of inputs, with the fields of [ClientInput] that they use.
 const (
 	ClientTimer   ClientInputKind = iota
-	ClientStart                   // find a master
-	ClientLeave                   // disconnect from all servers; AllTold is the answer
-	ClientArrived                 // From, PeerIncarnation, At, Data: a message arrived
-	Traffic                       // Server, Sent, Heard: the answer to LookAt
+	ClientStart                   // starts the search for a master
+	ClientLeave                   // disconnects from all servers; AllTold is the answer
+	ClientArrived                 // uses From, PeerIncarnation, At, Data: a message arrived
+	Traffic                       // uses Server, Sent, Heard: the answer to LookAt
 	Attach                        // Server: connect to this server, too; only with a master (CH-58)
-	Detach                        // Server: disconnect from this server
+	Detach                        // uses Server: disconnect from this server
 	Doubt                         // Server: the server may have forgotten this client, because a request failed, or the transport lost the connection
-	ClientServers                 // Servers: all servers from now on
+	ClientServers                 // uses Servers: all servers from now on
 )
 
 // ClientInput is what a [Client] steps on; the zero value is the timer. Data is
@@ -72,9 +72,9 @@ type ClientEffectKind uint8
 
 // The kinds of effects, with the fields of [ClientEffect] that they use.
 const (
-	SendTo  ClientEffectKind = iota // To, Data: send a message to a server
+	SendTo  ClientEffectKind = iota // uses To, Data: send a message to a server
 	LookAt                          // To, PeerIncarnation: report the last message of that incarnation by Traffic
-	Tell                            // Event
+	Tell                            // uses Event: report the event to the program
 	Lonely                          // there is no master, for the reasons in ClientOutput.Answers
 	AllTold                         // all servers know that this client has left, or T_evict has passed: see Client.Unaware
 )
@@ -83,9 +83,9 @@ const (
 type ClientEffect struct {
 	Kind            ClientEffectKind // which of the other fields are used
 	Begin, End      int              // Data is Buf[Begin:End]
-	PeerIncarnation uint64           // incarnation of the NI of To
+	PeerIncarnation uint64           // incarnation of the NI of the receiver
 	To              nid.ProcessID    // the receiver, or the process to look for
-	Event           ClientEvent      // for the program
+	Event           ClientEvent      // the event to report to the program
 }
 
 // ClientEventKind tells events of a client apart.
@@ -93,9 +93,9 @@ type ClientEventKind uint8
 
 // The kinds of events, with the fields of [ClientEvent] that they use.
 const (
-	MasterChosen ClientEventKind = iota // Server, Epoch: the server is the master now
+	MasterChosen ClientEventKind = iota // sets Server, Epoch: the server is the master now
 	MasterLost                          // Server, Code: the server is no longer the master; the client looks for another one
-	Attached                            // Server: the client is connected to the server
+	Attached                            // sets Server: the client is connected to the server
 	Dropped                             // Server, Code: the client is no longer connected to the server
 	Refused                             // Server, Code: the server does not accept the client now or, with NotConnected, Attach was called without a master; Evict with OtherTimes
 	Evicted                             // Server, Code, Incarnation: all servers have evicted the client; its next incarnation begins
@@ -119,7 +119,7 @@ func (k ClientEventKind) MarshalText() ([]byte, error) { return []byte(k.String(
 // ClientEvent is an event that is reported to the program of a client.
 type ClientEvent struct {
 	Kind        ClientEventKind `json:"event"`           // what happened
-	Code        wire.Code       `json:"code"`            // why
+	Code        wire.Code       `json:"code"`            // the reason of the event
 	Epoch       uint32          `json:"epoch,omitempty"` // number of the latest choice of a master
 	Incarnation uint64          `json:"incarnation"`     // incarnation of this client; with Superseded: the later one
 	Server      nid.NID         `json:"server,omitzero"` // the server that the event is about
@@ -133,7 +133,7 @@ type ClientEvent struct {
 // ClientOutput has what a step of a [Client] asks its caller to do, in order.
 type ClientOutput struct {
 	Effects []ClientEffect // to be applied in their order
-	Answers []Answer       // answers of servers, with Lonely
+	Answers []Answer       // answers of candidates, set with the event Lonely
 	Buf     []byte         // belongs to the caller after Step
 }
 
@@ -164,14 +164,14 @@ var phaseNames = [...]string{"resting", "electing", "settled"}
 // Client is the machine of one client. See machine.Machine.
 type Client struct {
 	cfg         ClientConfig
-	incarnation uint64 // number of the present incarnation
+	incarnation uint64 // number of the client's present incarnation
 	own         uint64 // number that it would have if no server had reported later ones
 	phase       phase
 	epoch       uint32
 	agreed      uint32 // epoch in which a server last agreed to be the master
 	master      nid.NID
 	settledAt   time.Duration
-	token       []byte // claim of the master
+	token       []byte // claim that the master has signed
 	peers       []peer // servers, in the order in which they were first used
 	farewells   []farewell
 	leaving     bool      // AllTold is to be emitted once no farewells are left
@@ -186,12 +186,12 @@ type Client struct {
 
 	superseded superseded
 
-	out *ClientOutput // of the current step
-	now time.Duration // active time
+	out *ClientOutput // output of the current step
+	now time.Duration // active time of the current step
 	via uint64        // incarnation of the NI that sent the current message
 
 	keepAt   time.Duration // active time of the next ping to the old master
-	lonelyAt time.Duration // active time of the next Lonely
+	lonelyAt time.Duration // active time of the next event Lonely
 }
 
 var _ machine.Machine[ClientInput, ClientOutput] = (*Client)(nil)
@@ -230,7 +230,7 @@ func (c *Client) Step(now time.Duration, in ClientInput, out *ClientOutput) (wak
 	c.out = out
 	var missed time.Duration
 	if c.now, missed = c.pauses.enter(now); missed > 0 {
-		c.pinging.at = c.now // a ping may be due
+		c.pinging.at = c.now // ping now if a ping is due
 	}
 	c.apply(&in)
 	c.expire()
@@ -333,7 +333,7 @@ func (c *Client) send(to nid.NID, m *wire.Message) {
 	c.out.Effects = append(c.out.Effects, ClientEffect{Kind: SendTo, To: nid.ProcessID{NID: to, PID: c.cfg.PID}, Begin: begin, End: len(c.out.Buf)})
 }
 
-// tell reports an event.
+// tell reports an event to the program.
 func (c *Client) tell(kind ClientEventKind, server nid.NID, code wire.Code) {
 	c.out.Effects = append(c.out.Effects, ClientEffect{Kind: Tell, Event: ClientEvent{
 		Kind: kind, Code: code, Epoch: c.epoch, Incarnation: c.incarnation, Server: server,

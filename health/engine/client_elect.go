@@ -11,8 +11,8 @@ import (
 // election is the search for a master: the client asks one candidate after the other, each
 // once per round, with a back-off between rounds (CH-47, CH-50, CH-A14).
 type election struct {
-	at        time.Duration // active time of the next question
-	candidate nid.NID       // the server that was asked; zero: none
+	at        time.Duration // active time at which to ask the next candidate
+	candidate nid.NID       // the server that was asked to be the master; zero: none
 	sequence  uint64
 	again     bool // the candidate is being asked a second time
 	belated   bool // the candidate has agreed to an earlier question of this election
@@ -206,7 +206,7 @@ func (c *Client) previous(id nid.NID) {
 	}
 }
 
-// declined handles a candidate's refusal.
+// declined handles a candidate's refusal to be the master.
 func (c *Client) declined(p *peer, m *wire.Message) {
 	e := &c.election
 	p.said, p.evict = m.Code, toldEvict(m)

@@ -15,9 +15,9 @@ type farewell struct {
 	incarnation uint64
 	code        wire.Code // NotConnected: the client leaves only this server; OK: all servers
 	sequence    uint64
-	at          time.Duration // active time of the next repetition
-	wait        time.Duration // back-off: time between the latest two
-	until       time.Duration // active time when repetitions end
+	at          time.Duration // active time at which the message is repeated
+	wait        time.Duration // back-off: time between the latest two messages
+	until       time.Duration // active time at which the repetitions end
 }
 
 // leave disconnects from all servers. It repeats the message to each, with exponential

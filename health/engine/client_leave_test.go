@@ -33,7 +33,7 @@ func TestFarewell(t *testing.T) {
 		t.Fatalf("at once; unaware: %v", h.c.Unaware())
 	}
 	first, deaf := h.sent[0], h.to[1]
-	h.from(deaf, wire.Message{Kind: wire.Reject, Code: wire.NotConnected, Sequence: first.Sequence}) // one server cannot answer for another
+	h.from(deaf, wire.Message{Kind: wire.Reject, Code: wire.NotConnected, Sequence: first.Sequence}) // one server cannot acknowledge for another
 	h.from(h.to0(first), wire.Message{Kind: wire.Reject, Code: wire.Busy, Sequence: first.Sequence})
 	if len(h.c.Unaware()) != 2 {
 		t.Fatalf("unaware: %v", h.c.Unaware())
@@ -92,9 +92,9 @@ func TestFarewellAnswered(t *testing.T) {
 	if m := h.last(wire.Reject); m.Sequence != 10 || m.Incarnation != 5 || m.Client != testClient {
 		t.Errorf("%+v", m)
 	}
-	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 5}) // as earlier versions send it
+	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 5}) // earlier versions send no sequence number
 	h.want("")
-	h.message(host, wire.Message{Kind: wire.Disconnect, Code: wire.NotConnected, Incarnation: 5, Sequence: 11}) // leaves this server only
+	h.message(host, wire.Message{Kind: wire.Disconnect, Code: wire.NotConnected, Incarnation: 5, Sequence: 11}) // the client leaves this server only
 	h.want("reject:not-connected")
 
 	h = newHarness(t, nil)

@@ -27,7 +27,7 @@ func TestLateAccept(t *testing.T) {
 	h := leftover(t)
 	other := h.other()
 	h.from(other, wire.Message{Kind: wire.Accept, Epoch: h.c.epoch - 1})
-	for range 3 { // the server answers none of these
+	for range 3 { // the server does not answer these connects
 		if h.step(ClientInput{}); len(h.sent) > 0 {
 			t.Fatalf("%v at once", h.sent)
 		}
@@ -63,7 +63,7 @@ func TestLateChosen(t *testing.T) {
 	h.from(other, wire.Message{Kind: wire.Notice, Code: wire.OtherMaster, Epoch: h.c.epoch, Server: h.c.master})
 	h.want("", wire.Disconnect)
 
-	h = newClientHarness(t, me, otherA) // a connected server knows an earlier choice
+	h = newClientHarness(t, me, otherA) // the server knows an earlier choice of the client
 	h.settled()
 	h.c.epoch++
 	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.OtherMaster, Epoch: h.c.epoch - 1, Server: h.c.master})

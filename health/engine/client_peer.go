@@ -21,16 +21,16 @@ const (
 type peer struct {
 	id       nid.NID
 	state    peerState
-	wanted   bool          // the user has asked for the connection
+	wanted   bool          // the user has asked for this connection
 	joining  bool          // the client connects, although the user has not asked for it
 	asking   bool          // a connect or a choice of a master is repeated until the server answers
 	refused  bool          // the user was told that the server has refused
-	stale    bool          // the server reports a later incarnation
-	sequence uint64        // sequence number of the latest question
-	at       time.Duration // active time of the next question
-	wait     time.Duration // back-off: time between questions
+	stale    bool          // the server has reported a later incarnation of the client
+	sequence uint64        // sequence number of the latest message that needs an answer
+	at       time.Duration // active time at which to repeat that message
+	wait     time.Duration // back-off: time between repetitions
 	since    time.Duration // active time when the server was first told of the present master
-	asked    time.Duration // active time of the latest question
+	asked    time.Duration // active time at which that message was last sent
 	said     wire.Code     // the server's latest refusal to be the master; OK: none since it agreed
 	evict    time.Duration // T_evict of the server, if that refusal was OtherTimes
 	silent   time.Duration // active time since when a question whether it will be the master is unanswered; 0: none is
@@ -138,7 +138,7 @@ func (c *Client) lost(p *peer) {
 
 // attach connects to a server at the user's request.
 func (c *Client) attach(id nid.NID) {
-	if c.phase != settled { // CH-58
+	if c.phase != settled { // the client has no master at present (CH-58)
 		c.tell(Refused, id, wire.NotConnected)
 		return
 	}
@@ -149,7 +149,7 @@ func (c *Client) attach(id nid.NID) {
 	p := c.peer(id)
 	p.wanted, p.refused = true, false
 	switch {
-	case p.state == attached: // the user was told already
+	case p.state == attached: // the user has been told of the connection already
 		return
 	case p.state == perhaps && p.asking && c.now-p.asked < c.cfg.Try/2: // a connect was sent just now, as when the master was chosen
 		return

@@ -10,15 +10,15 @@ import (
 // pinging tells the master regularly that this client is alive, and finds out whether the
 // master is alive (CH-9, CH-56). All times are active time.
 type pinging struct {
-	at          time.Duration // when to ping next
+	at          time.Duration // when to send the next ping
 	sent        time.Duration // when a message was last sent to the master
 	heard       time.Duration // when the last message of the master's node arrived
 	said        time.Duration // when the master's last message of this protocol arrived
 	since       time.Duration // time of the first ping that the master has not answered since, while its node sends messages; 0: none
-	incarnation uint64        // incarnation of the master
+	incarnation uint64        // incarnation of the master's server
 	via         uint64        // incarnation of the NI that sent the master's last message
 	asked       bool          // the transport was asked for other traffic since a ping became due
-	due         bool          // a ping was sent and not answered yet
+	due         bool          // a ping is waiting for its answer
 }
 
 func (g *pinging) sentNow(c *Client) {
@@ -66,7 +66,7 @@ func (c *Client) ping() {
 	g := &c.pinging
 	switch {
 	case c.now >= g.silentAt(c):
-		c.replaceMaster(wire.NotConnected, false) // CH-16, CH-49: the master is silent
+		c.replaceMaster(wire.NotConnected, false) // the master is silent for too long (CH-16, CH-49)
 		c.campaign()
 	case c.now < g.at:
 	case c.now >= g.doubtful(c):

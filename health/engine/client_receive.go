@@ -136,7 +136,7 @@ func (c *Client) accepted(p *peer, m *wire.Message) {
 // client everywhere once it hears no pings. So the client repeats which server is the master
 // until the server answers, and then disconnects from it.
 func (c *Client) late(p *peer, m *wire.Message) {
-	if m.Kind == wire.Chosen && m.Epoch == c.epoch { // the server knows the master
+	if m.Kind == wire.Chosen && m.Epoch == c.epoch { // the server has recorded the master
 		c.farewell(p.id, wire.NotConnected)
 		return
 	}
@@ -172,7 +172,7 @@ func (c *Client) rejected(p *peer, m *wire.Message) {
 		c.evicted(p.id, m)
 	case wire.Stale:
 		c.outlived(p, m)
-	case wire.MasterDead, wire.UnknownServer: // CH-49, CH-60
+	case wire.MasterDead, wire.UnknownServer: // the chosen master is not acceptable (CH-49, CH-60)
 		if p.state == perhaps && m.Kind == wire.Reject { // a server that refuses a choice is one to which the client is connected
 			p.state = detached
 		}
@@ -218,7 +218,7 @@ func (c *Client) refusedFor(p *peer, m *wire.Message) {
 func (c *Client) standing(p *peer, m *wire.Message) {
 	switch m.Code {
 	case wire.OK, wire.Busy:
-		if m.ServerIncarnation != c.pinging.incarnation { // CH-A19: the master was restarted
+		if m.ServerIncarnation != c.pinging.incarnation { // the master was restarted (CH-A19)
 			c.replaceMaster(wire.Orphaned, true)
 		}
 	case wire.Global:
@@ -285,7 +285,7 @@ func (c *Client) outdated(p *peer, m *wire.Message) bool {
 // orphaned handles a server's notice that this client's master is dead or unsure.
 func (c *Client) orphaned(p *peer, m *wire.Message) {
 	switch {
-	case c.phase != settled: // the server repeats the notice
+	case c.phase != settled: // the client is electing already: the server repeats the notice
 	case p.id == c.master && m.Epoch < c.epoch && m.ServerIncarnation <= c.pinging.incarnation:
 		c.stats.Stray++ // the notice was sent before the master agreed
 	case p.id == c.master:

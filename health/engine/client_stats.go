@@ -9,22 +9,22 @@ import (
 
 // ClientStats has the counters of a Client.
 type ClientStats struct {
-	Sent      uint64             // messages sent
-	Pings     uint64             // of those, pings
-	Answers   uint64             // of those, answers to an Ask
-	Changes   uint64             // masters chosen
-	Evictions uint64             // evictions of this client
-	Declined  [wire.Codes]uint64 // refusals of candidates, by reason
+	Sent      uint64             // number of messages sent
+	Pings     uint64             // number of pings among the messages sent
+	Answers   uint64             // number of messages sent that answer an Ask
+	Changes   uint64             // how often a master was chosen
+	Evictions uint64             // how often this client was evicted
+	Declined  [wire.Codes]uint64 // refusals by candidates, by reason
 	Malformed uint64             // messages that do not parse
 	Stray     uint64             // messages of a server that was not asked, or about another incarnation
 }
 
 // ClientStatus is the state of a client.
 type ClientStatus struct {
-	Client      wire.ClientID `json:"client"`          // its id
+	Client      wire.ClientID `json:"client"`          // id of the client
 	Incarnation uint64        `json:"incarnation"`     // number of the present incarnation
 	State       string        `json:"state"`           // resting, electing or settled
-	Master      nid.NID       `json:"master,omitzero"` // zero: there is none
+	Master      nid.NID       `json:"master,omitzero"` // the present master; zero: there is none
 	Epoch       uint32        `json:"epoch"`           // number of the latest choice of a master
 	Attached    []nid.NID     `json:"attached"`        // servers that it is connected to, the master included
 	Heard       time.Duration `json:"heard_ns"`        // time since the last message of the master's node

@@ -13,10 +13,10 @@ const againAfter = 10 * time.Minute
 
 // SupersededBy describes the later incarnation because of which a client waits.
 type SupersededBy struct {
-	Server      nid.NID       `json:"server"`        // the server that reported it
+	Server      nid.NID       `json:"server"`        // the server that reported the later incarnation
 	Peer        nid.NID       `json:"peer,omitzero"` // NID of the other client, if the server has reported it
 	Incarnation uint64        `json:"incarnation"`   // number of the later incarnation
-	Again       time.Duration `json:"again_ns"`      // time until the next attempt to connect
+	Again       time.Duration `json:"again_ns"`      // time until the next attempt to connect, in nanoseconds
 }
 
 // superseded is why a client waits, and until when.
@@ -35,7 +35,7 @@ func (c *Client) supersede(from nid.NID, m *wire.Message) {
 	c.restFor(SupersededBy{Server: from, Peer: by, Incarnation: m.Incarnation})
 }
 
-// restFor makes the client wait for againAfter.
+// restFor makes the client rest for againAfter.
 func (c *Client) restFor(by SupersededBy) {
 	var kept []peer
 	for i := range c.peers {

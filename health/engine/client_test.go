@@ -146,7 +146,7 @@ func TestClientAttach(t *testing.T) {
 	}
 	h.answer(0, wire.Message{Kind: wire.Accept})
 	h.want("attached master-chosen", wire.Choose)
-	if h.to[0] != master || h.sent[0].Server != other { // CH-51: the old master learns the new one
+	if h.to[0] != master || h.sent[0].Server != other { // the old master learns who the new one is (CH-51)
 		t.Errorf("tells %v: %+v", h.to[0], h.sent[0])
 	}
 }
@@ -185,7 +185,7 @@ func TestClientNotices(t *testing.T) {
 		t.Errorf("CH-61: %+v", st)
 	}
 	h = start()
-	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.Global, Incarnation: 4}) // about an earlier incarnation of the client
+	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.Global, Incarnation: 4}) // the notice is about an earlier incarnation of the client
 	h.want("")
 	h.from(gone, wire.Message{Kind: wire.Notice, Code: wire.Global}) // from a server that the client is not connected to
 	h.want("")

@@ -93,7 +93,7 @@ func TestPassOn(t *testing.T) {
 		want  string
 	}{
 		{time.Second, 0, "bury tombstones-reply"},
-		{time.Second, 1, "bury"}, // the master has told all servers
+		{time.Second, 1, "bury"}, // the master has told all servers of the choice
 		{time.Minute, 0, "bury"},
 	} {
 		h := three(t)
@@ -149,7 +149,7 @@ func TestDoubt(t *testing.T) {
 	long := 60 * time.Second
 	for name, tt := range map[string]struct {
 		master      nid.NID
-		first, then time.Duration // the ages of the two tombstones
+		first, then time.Duration // ages of the first and the second tombstone
 		withdrawn   bool
 		want        string
 	}{

@@ -46,7 +46,7 @@ func (s *Server) refusal(q *asked, r wire.Message) {
 // refusal.
 func (s *Server) refuse(q *asked) (r wire.Message, refused bool) {
 	m := q.m
-	if !s.quorum.have { // CH-21, CH-36
+	if !s.quorum.have { // this server has no quorum (CH-21, CH-36)
 		return wire.Message{Code: wire.NoQuorum, Retry: s.cfg.Quorum}, true
 	}
 	switch incarnation, dead := s.tombstones.covers(m.Client, m.Incarnation); {
@@ -112,7 +112,7 @@ func (s *Server) again(i int32, q *asked) {
 	case c.state == evicting:
 		s.reject(q, wire.Message{Code: wire.Busy, Retry: s.cfg.Broadcast})
 		return
-	case !s.members.alive(master): // CH-40
+	case !s.members.alive(master): // the master is dead (CH-40)
 		s.reject(q, wire.Message{Code: wire.MasterDead})
 		return
 	case m.Epoch == c.epoch && master != c.master:
@@ -127,12 +127,12 @@ func (s *Server) again(i int32, q *asked) {
 	}
 	c.sequence = max(c.sequence, q.m.Sequence) // otherwise a late copy of this connect would make an old disconnect valid again
 	if c.state == saving {
-		return // saved sends the answer
+		return // saved sends the answer once the record is durable
 	}
 	if m.Epoch > c.epoch || m.Epoch == c.epoch && c.state == recovering {
 		s.rehome(i, c, master, m.Epoch)
 	}
-	s.spoke(c, q) // also if this server had recorded another master
+	s.spoke(c, q) // counts even if this server had recorded another master
 	s.accepted(i)
 }
 
@@ -148,7 +148,7 @@ func (s *Server) replace(i int32, q *asked) {
 		s.waiting.add(s, q)
 		s.evictions.urgent = s.evictions.urgent || q.granted
 		return
-	case s.ours(c) && c.state != saving: // CH-23, CH-39
+	case s.ours(c) && c.state != saving: // evict the earlier incarnation first (CH-23, CH-39)
 		s.evict(i, wire.Rebooted)
 		if c.peer != q.from {
 			x := &s.evictions.queue[len(s.evictions.queue)-1]
@@ -159,7 +159,7 @@ func (s *Server) replace(i int32, q *asked) {
 		return
 	case c.state == saving:
 		s.reject(&asked{from: c.peer, m: &wire.Message{Client: c.id, Sequence: c.sequence}}, wire.Message{Code: wire.Stale, Incarnation: q.m.Incarnation, Server: q.from.NID})
-	case c.state == orphaned && q.m.Server != s.cfg.Self: // CH-37, CH-A12
+	case c.state == orphaned && q.m.Server != s.cfg.Self: // its master cannot evict the earlier incarnation (CH-37, CH-A12)
 		previous = noSlot
 	}
 	if c.peer != q.from && c.state != saving {
@@ -174,7 +174,7 @@ func (s *Server) replace(i int32, q *asked) {
 func (s *Server) accept(q *asked, previous int32) {
 	m := q.m
 	master, ok := s.members.find(m.Server)
-	if !ok || !s.members.alive(master) { // CH-40, CH-A11
+	if !ok || !s.members.alive(master) { // the named master is not a live server (CH-40, CH-A11)
 		s.reject(q, wire.Message{Code: wire.MasterDead})
 		return
 	}

@@ -26,7 +26,7 @@ func slowPartition(t *testing.T, seed uint64, lasts time.Duration) (w *world, re
 		side[s.id] = 2
 	}
 	for i, c := range w.clients {
-		reach[c] = i%3 + 1 // 1: the majority, 2: the minority, 3: both
+		reach[c] = i%3 + 1 // side that the client reaches: 1 majority, 2 minority, 3 both
 		side[c.id] = reach[c]
 	}
 	w.run(time.Second)
@@ -95,7 +95,7 @@ func (w *world) finalStays() {
 	}
 }
 
-// heal ends a cut.
+// heal ends a network partition.
 func (w *world) heal() {
 	w.log("healed")
 	w.cut = nil

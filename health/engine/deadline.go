@@ -22,7 +22,7 @@ func (s *Server) set(i int32, due time.Duration) {
 	s.down(int(c.pos))
 }
 
-// unset removes a connection.
+// unset removes a connection from the heap of deadlines.
 func (s *Server) unset(i int32) {
 	d, c := &s.deadlines, s.conn(i)
 	if c.pos == noSlot {

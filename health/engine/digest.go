@@ -17,7 +17,7 @@ const (
 type digests struct {
 	soon bool          // a client waits for its master's confirmation, so send before next
 	away bool          // a master was away, and must be asked about all its clients
-	next time.Duration // active time of the next complete digest
+	next time.Duration // active time at which the next complete digest is sent
 }
 
 // send sends each live master a digest of its clients that are connected here. Between complete
@@ -84,7 +84,7 @@ func (s *Server) digest(q *asked) {
 		known, unsure := s.watches(e)
 		switch {
 		case unsure:
-			continue // the client itself will tell the other server
+			continue // the client itself tells the other server of its choice
 		case !known:
 			e.Mark = 0
 		case e.Mark == markConfirm:
@@ -94,7 +94,7 @@ func (s *Server) digest(q *asked) {
 		}
 		reply = e.AppendTo(reply)
 	}
-	if len(reply) > 0 || len(q.m.Entries) == 0 { // an empty digest asks for this server's load
+	if len(reply) > 0 || len(q.m.Entries) == 0 { // an empty digest is a question for this server's load
 		s.sendDigest(from, wire.DigestReply, reply)
 	}
 }

@@ -21,7 +21,7 @@ type doubt struct {
 	incarnation uint64
 	by          []int32       // servers that have had the tombstone for T_evict
 	age         time.Duration // age of the oldest tombstone that was reported
-	at          time.Duration // active time at which to ask all servers
+	at          time.Duration // active time at which to ask all servers for tombstones
 	asked       bool
 }
 

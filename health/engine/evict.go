@@ -40,7 +40,7 @@ type eviction struct {
 	cause       wire.Cause
 	exception   wire.Exception // exception of the server that knows the client's latest choice; Code OK: there is none
 	later       uint64         // later incarnation that supersedes this one; 0: there is none, or it is of the same process
-	by          nid.NID        // NID of the process of that incarnation
+	by          nid.NID        // NID of the process of the later incarnation
 }
 
 // batch is a broadcast that is repeated until all live servers have answered it.
@@ -51,10 +51,10 @@ type batch struct {
 	missing  []int32 // servers that have not answered any of its broadcasts
 	servers  int     // servers that the batch is for, this one included
 	made     uint64  // evictions made and tombstones added, summed over all answers
-	withdraw bool    // the batch withdraws evictions
+	withdraw bool    // the batch withdraws earlier evictions
 	inFlight bool
 	sent     bool
-	ready    bool // the batch is to be sent
+	ready    bool // the batch is to be sent in this step
 	settled  bool // all live servers have answered; dead servers get the batch if they come back in time
 }
 
@@ -185,7 +185,7 @@ func (s *Server) broadcast(b *batch) {
 	s.emit(ServerEffect{Kind: DoBroadcast, ID: b.id, Begin: begin, End: len(s.out.Buf)})
 }
 
-// broadcastDone applies the merged answers to a batch.
+// broadcastDone applies the merged answers to the batch.
 func (s *Server) broadcastDone(in *ServerInput) {
 	e := &s.evictions
 	k := slices.IndexFunc(e.batches, func(b *batch) bool { return b.id == in.ID && b.inFlight })

@@ -27,7 +27,7 @@ func (s *Server) evictClient(in *ServerInput) {
 		result.Code = wire.NoQuorum
 		s.notify(c, wire.NoQuorum)
 		s.end(i, wire.ByAdmin, false)
-	case c.state == orphaned: // it has no live master
+	case c.state == orphaned: // an orphan has no live master that could evict it
 		s.evict(i, wire.ByAdmin)
 		s.evictions.urgent = true
 	case c.state != connected && !s.ours(c): // recovering: this server is asking the client's master about it
@@ -50,10 +50,10 @@ func ofOrphan(e *wire.Entry, c *conn) bool {
 
 // EvictionStatus is the progress of an eviction that this server makes.
 type EvictionStatus struct {
-	Incarnation uint64 // incarnation of the client
-	// Settled means that all live servers have answered.
+	Incarnation uint64 // incarnation of the client that was evicted
+	// Settled means that all live servers have answered the batch.
 	Settled bool
-	Missing []nid.NID // live servers that have not answered
+	Missing []nid.NID // live servers that have not answered the batch
 	Owed    []nid.NID // dead servers that have not answered; they are told if they come back within T_q
 }
 

@@ -67,7 +67,7 @@ func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Re
 			s.notify(c, wire.Global)
 		}
 		s.heardOf(&e, from, func(bury bool) { s.finally(i, e.Incarnation, wire.Cause(min(e.Mark, uint8(wire.Causes)-1)), bury) })
-		s.waiting.resume(s, e.Client) // if this server was evicting the client, too
+		s.waiting.resume(s, e.Client) // a connect may wait if this server was evicting the client, too
 		return
 	}
 	s.stats.Excepted++

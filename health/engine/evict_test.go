@@ -63,7 +63,7 @@ func TestLateEvictionOfEarlierChoice(t *testing.T) {
 	if r := late(h, 3); r.Evicted != 1 {
 		t.Errorf("%+v", r)
 	}
-	h = newHarness(t, nil) // epochs of different incarnations are not comparable
+	h = newHarness(t, nil) // epochs of different incarnations cannot be compared
 	h.connect(4, otherA, 7)
 	if r := late(h, 1); r.Evicted != 1 {
 		t.Errorf("%+v", r)
@@ -85,7 +85,7 @@ func TestTwoMastersEvict(t *testing.T) {
 	h := newHarness(t, nil)
 	h.connect(5, me, 1)
 	h.step(ServerInput{Kind: EvictClient, Client: testClient})
-	if r := h.evicted(otherA, 5); len(r.Exceptions) != 1 || r.Exceptions[0].Master != me { // CH-29
+	if r := h.evicted(otherA, 5); len(r.Exceptions) != 1 || r.Exceptions[0].Master != me { // the answer names the client's other master (CH-29)
 		t.Fatalf("%+v", r)
 	}
 	h.done(wire.Reply{Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: otherA}}}, gone)
@@ -117,7 +117,7 @@ func TestMuteServer(t *testing.T) {
 	spec.Covers(t, "CH-A21")
 	h := newHarness(t, func(c *ServerConfig) { c.MaxBroadcasts, c.MaxIDs = 2, 10 })
 	told := make(map[wire.ClientID]bool)
-	flights := make(map[uint64]time.Duration) // the end time of each broadcast
+	flights := make(map[uint64]time.Duration) // the time at which each broadcast ends
 	look := func() {
 		for _, e := range h.effects {
 			if e.Kind == DoBroadcast {

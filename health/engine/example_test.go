@@ -42,10 +42,10 @@ func Example() {
 		for i := range out.Effects {
 			switch e := &out.Effects[i]; e.Kind {
 			case engine.DoSend:
-				if now < time.Second { // then it is dead
+				if now < time.Second { // the client sends pings for a second, then it is dead
 					tellClient(engine.ClientInput{Kind: engine.ClientArrived, From: nid.ProcessID{NID: servers[0], PID: nid.LustrePID}, Data: out.Data(e)})
 				}
-			case engine.DoSave: // it is durable at once
+			case engine.DoSave: // the write of the record is durable at once
 				tellServer(engine.ServerInput{Kind: engine.Saved, ID: e.ID})
 			case engine.DoBroadcast: // there is no other server
 				tellServer(engine.ServerInput{Kind: engine.BroadcastDone, ID: e.ID, Data: (&wire.Reply{}).AppendTo(nil)})

@@ -22,8 +22,8 @@ type flapping struct {
 }
 
 type flap struct {
-	last  uint64 // the latest incarnation that was counted
-	count int    // number of incarnations in this window
+	last  uint64 // the highest incarnation that was counted
+	count int    // number of incarnations counted in the present window
 }
 
 func (f *flaps) init() { f.incarnations, f.until = make(map[flapping]flap), machine.Never }
@@ -44,7 +44,7 @@ func (f *flaps) allow(s *Server, id flapping, incarnation uint64) bool {
 	return true
 }
 
-// expire begins a new window.
+// expire begins a new window for counting.
 func (f *flaps) expire(s *Server) {
 	if s.now >= f.until {
 		f.init()

@@ -51,7 +51,7 @@ func (s *Server) push(i int32) {
 	*s.table.byNID.next(i), *at = *at, i+1
 }
 
-// unlink removes a connection from its chain.
+// unlink removes a connection from its hash chain.
 func (s *Server) unlink(i int32) {
 	at := s.table.byNID.head(s.conn(i).peer.NID)
 	for *at != i+1 {

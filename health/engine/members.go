@@ -17,11 +17,11 @@ type members struct {
 type member struct {
 	id        nid.NID
 	listed    bool          // the server is on the list of servers; others were on it, or are in old records
-	alive     bool          // discovery last reported the server alive
-	known     bool          // discovery has reported it
+	alive     bool          // discovery has last reported the server as alive
+	known     bool          // discovery has reported the server at least once
 	away      bool          // the server has reported that it was cut off, and was not asked about its clients yet
 	lifetime  uint64        // how often the server has died, as discovery counts
-	deadSince time.Duration // active time at which it died
+	deadSince time.Duration // active time at which the server died
 	burden    burden
 }
 

@@ -11,7 +11,7 @@ import (
 // time of their caller less all pauses. A pause thus moves all time stamps and deadlines at
 // once.
 type pauses struct {
-	limit  time.Duration // a shorter delay is no pause
+	limit  time.Duration // a delay shorter than this is no pause
 	skew   time.Duration // sum of all pauses so far
 	before time.Duration // sum of all pauses except the latest
 	began  time.Duration // begin of the latest pause, in the caller's time
@@ -50,7 +50,7 @@ func (p *pauses) stamp(at time.Duration) time.Duration {
 	case p.count > 0 && at <= p.began:
 		return at - p.before
 	case p.count > 0 && at < p.began+p.skew-p.before:
-		return p.began - p.before // the message was received during the pause
+		return p.began - p.before // the message arrived during the latest pause
 	}
 	return at - p.skew
 }

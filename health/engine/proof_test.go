@@ -36,7 +36,7 @@ func signed(keys keyring.Keys, m wire.Message, from nid.ProcessID, to nid.NID) [
 	return sign(keys.Ring(keyLabel), m.AppendTo(nil), 0, from, to)
 }
 
-// newKeyed returns a server with keys.
+// newKeyed returns a server with keys that verify connects.
 func newKeyed(t *testing.T, letters string) *harness {
 	t.Helper()
 	return newHarness(t, func(c *ServerConfig) { c.Keys = testKeys(t, letters) })
@@ -149,7 +149,7 @@ func TestReplayedConnect(t *testing.T) {
 	h.wantState("connected 5 10.0.0.1@tcp/3")
 	h.raw(host, old)
 	h.wantState("connected 5 10.0.0.1@tcp/3")
-	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 5, Sequence: 11}) // it arrives as late as the copy
+	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 5, Sequence: 11}) // this message arrives as late as the copy
 	h.wantState("connected 5 10.0.0.1@tcp/3")
 	h.raw(host, at(6, 1, 13)) // the connect waits for the eviction; the server has checked its code already
 	h.done(wire.Reply{Evicted: 1}, gone)
@@ -166,7 +166,7 @@ func TestReplayedConnect(t *testing.T) {
 	h.wantState("connected 5 10.0.0.1@tcp/1")
 	h.advance(h.s.cfg.Evict + h.s.cfg.Tick)
 	h.wantState("evicting 5 10.0.0.1@tcp/1")
-	h.raw(host, at(7, 1, 20)) // the client itself connects meanwhile
+	h.raw(host, at(7, 1, 20)) // meanwhile the client itself connects
 	h.done(wire.Reply{Evicted: 1}, gone)
 	h.wantState("connected 7 10.0.0.1@tcp/1")
 }
@@ -177,7 +177,7 @@ func TestSignedTakeover(t *testing.T) {
 	h := newKeyed(t, "a")
 	h.raw(host, signed(testKeys(t, "a"), wire.Message{Incarnation: 5, Server: otherA, Epoch: 1}, host, me))
 	h.raw(stranger, signed(testKeys(t, "b"), wire.Message{Incarnation: 6, Server: otherA, Epoch: 1, Retry: time.Second}, stranger, me))
-	h.want("reject:other-key") // and the connected process is not asked
+	h.want("reject:other-key") // the connected process is not asked whether it is alive
 	h.raw(stranger, signed(testKeys(t, "a"), wire.Message{Incarnation: 6, Server: otherA, Epoch: 1}, stranger, me))
 	h.want("reject:busy ask:stale")
 	h.advance(h.s.cfg.Evict)

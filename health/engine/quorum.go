@@ -13,9 +13,9 @@ type quorum struct {
 	had    bool
 	unsure bool
 	lost   bool          // the loss has lasted so long that all clients were evicted
-	since  time.Duration // active time from which the loss counts
+	since  time.Duration // active time since which the quorum counts as lost
 	grace  time.Duration
-	ended  time.Duration // active time of the latest loss
+	ended  time.Duration // active time at which the quorum was last lost
 }
 
 // begin starts without a quorum, and allows time to get one: after a restart of the whole
@@ -87,7 +87,7 @@ func (q *quorum) judge(s *Server) {
 // drain makes clients choose other masters, so that an administrator can take this server down.
 type drain struct {
 	on   bool
-	next time.Duration // active time of the next reminder
+	next time.Duration // active time at which clients are reminded again
 }
 
 // set begins or ends draining. With a count above 0 it only asks that many clients, once.

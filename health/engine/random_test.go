@@ -121,7 +121,7 @@ func (w *world) mildFault() {
 	}
 }
 
-// fault applies a fault of any kind.
+// fault causes a random fault of any kind.
 func (w *world) fault() {
 	s := w.servers[w.rng.IntN(len(w.servers))]
 	c := w.clients[w.rng.IntN(len(w.clients))]

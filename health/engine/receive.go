@@ -11,12 +11,12 @@ import (
 // asked is a message that this server is answering.
 type asked struct {
 	from        nid.ProcessID
-	at          time.Duration // active time
-	incarnation uint64        // incarnation of the NI that sent it
+	at          time.Duration // active time at which the message arrived
+	incarnation uint64        // incarnation of the NI that sent the message
 	m           *wire.Message
 
 	granted bool // it is a connect that takeovers has approved: the process that was connected is gone
-	waited  bool // it is a connect that had to wait
+	waited  bool // the message is a connect that had to wait
 }
 
 // arrived handles a message of a client or a server.

@@ -86,7 +86,7 @@ func TestWithdrawn(t *testing.T) {
 	h.step(ServerInput{Kind: EvictClient, Client: testClient})
 	h.done(wire.Reply{Evicted: 2}, gone)
 	h.want("notice:global evicted:by-admin bury")
-	h.batchFrom(otherA, false) // a late copy of the eviction
+	h.batchFrom(otherA, false) // a late copy of the eviction arrives
 	h.batchFrom(otherA, true)
 	if got := word5(h, wire.Connect, 2); got != "reject:global" {
 		t.Errorf("what this master knows to be everywhere was taken back: %q", got)
@@ -112,7 +112,7 @@ func TestCutOffRevokes(t *testing.T) {
 	h = newHarness(t, nil)
 	h.batchFrom(otherA, false)
 	h.message(host, wire.Message{Kind: wire.Connect, Incarnation: 6, Server: otherA, Epoch: 1})
-	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 6}) // the client has left, which is final
+	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 6}) // the client has disconnected, which is final
 	h.step(ServerInput{Kind: QuorumIs})
 	h.want("quorum-lost")
 }

@@ -45,7 +45,7 @@ type ServerConfig struct {
 	// MaxIncarnations is how many incarnations of one client are accepted in FlapWindow.
 	// Default 10.
 	MaxIncarnations int
-	FlapWindow      time.Duration // default 10 s
+	FlapWindow      time.Duration // 0: 10 s
 	// Uneven turns load balancing off: this server does not ask its clients to choose a server
 	// that has far fewer clients, and reports its load only in digests that it sends anyway.
 	Uneven bool
@@ -72,11 +72,11 @@ type Server struct {
 	ring       *keyring.Ring // nil without keys
 	claims     claims
 
-	tick    time.Duration // active time of the next tick
+	tick    time.Duration // active time at which the next tick is due
 	started bool
-	began   time.Duration // active time of the first step
-	out     *ServerOutput // of the current step
-	now     time.Duration // active time
+	began   time.Duration // active time of the server's first step
+	out     *ServerOutput // output of the current step
+	now     time.Duration // active time of the current step
 }
 
 var _ machine.Machine[ServerInput, ServerOutput] = (*Server)(nil)

@@ -18,7 +18,7 @@ var (
 	me     = nid.MustParse("10.0.0.1@tcp")
 	otherA = nid.MustParse("10.0.0.2@tcp")
 	otherB = nid.MustParse("10.0.0.3@tcp")
-	gone   = nid.MustParse("10.0.0.4@tcp") // a server that is dead
+	gone   = nid.MustParse("10.0.0.4@tcp") // a server that is dead in all tests
 	host   = nid.ProcessID{NID: nid.MustParse("10.1.0.1@tcp"), PID: nid.LustrePID}
 )
 
@@ -29,8 +29,8 @@ type harness struct {
 	now     time.Duration
 	wake    time.Duration
 	out     ServerOutput
-	effects []ServerEffect // of the latest step
-	hold    bool           // do not answer DoSave at once
+	effects []ServerEffect // effects of the latest step
+	hold    bool           // the harness does not answer DoSave at once
 	mute    bool           // the other servers do not answer questions for tombstones
 	batch   uint64         // the id of the latest broadcast
 }

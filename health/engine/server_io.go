@@ -25,18 +25,18 @@ type ServerInputKind uint8
 // The kinds of inputs, with the fields of [ServerInput] that they use.
 const (
 	ServerTimer      ServerInputKind = iota
-	Arrived                          // From, PeerIncarnation, At, Data: a message arrived
+	Arrived                          // uses From, PeerIncarnation, At, Data: a message arrived
 	Seen                             // Client, At: reports, after DoLook, when the transport last received a message of that node
-	ServerHealth                     // Server, Alive, Lifetime: a report of discovery
+	ServerHealth                     // uses Server, Alive, Lifetime: a report of discovery
 	QuorumIs                         // Alive: there is a quorum; Unsure: discovery cannot tell, as after a pause (CH-A6)
 	Saved                            // ID, Failed: the record of DoSave is durable, or cannot be saved
 	BroadcastDone                    // ID, Failed, Servers (those that did not answer), Data (the reply)
 	EvictArrived                     // Server, Data, Token: a batch of another server; DoAnswer has the answer
-	Restore                          // Record: a record from before a restart
+	Restore                          // uses Record: a record saved before a restart
 	RestoreTombstone                 // Client, Incarnation, For: a tombstone from before a restart
 	EvictClient                      // Client, Token: an administrator orders the client's eviction; DoResult has the answer
 	Drain                            // Alive: begin or end draining; Count: ask only that many clients, once
-	SetServers                       // Servers: all servers from now on
+	SetServers                       // uses Servers: all servers from now on
 )
 
 // ServerInput is what a [Server] steps on; the zero value is the timer. Slices
@@ -45,14 +45,14 @@ type ServerInput struct {
 	Kind            ServerInputKind // which of the other fields are used
 	Alive           bool            // a server is alive; there is a quorum; draining begins
 	Unsure          bool            // discovery cannot tell at present
-	Failed          bool            // discovery cannot tell at present
-	Count           int             // number of clients; 0: not limited
+	Failed          bool            // the write or the broadcast failed
+	Count           int             // number of clients that the input is about; 0: not limited
 	ID              uint64          // ID of the DoSave or DoBroadcast that has ended
 	Incarnation     uint64          // incarnation of Client
 	Lifetime        uint64          // how often Server has died, as discovery counts
 	At              time.Duration   // when the message was received, in the caller's time; 0: now
 	PeerIncarnation uint64          // incarnation of the NI that sent the message
-	For             time.Duration   // remaining lifetime of a tombstone
+	For             time.Duration   // remaining lifetime of the tombstone
 	From            nid.ProcessID   // the process that sent the message
 	Server          nid.NID         // the server that the input is about
 	Client          wire.ClientID   // the client that the input is about
@@ -72,9 +72,9 @@ const (
 	DoSave                              // ID, Record: save the record, in the order of these effects, then report Saved unless ID is 0
 	DoRemove                            // Client, Incarnation, For: remove the record; For above 0: add a tombstone for that time; below 0: remove the tombstone
 	DoBroadcast                         // ID, Data: send a batch to all live servers, then report BroadcastDone
-	DoAnswer                            // Token, Data: send the reply to EvictArrived
+	DoAnswer                            // uses Token, Data: send the reply to EvictArrived
 	DoLook                              // Client, To, Incarnation (of the NI): report Seen, if the transport has received a message of that NI
-	DoTell                              // Event
+	DoTell                              // uses Event: report the event to the program
 	DoResult                            // Token, Code, Server, Incarnation: the result of EvictClient; OK: the eviction has begun
 )
 
@@ -88,10 +88,10 @@ type ServerEffect struct {
 	For         time.Duration    // lifetime of the tombstone, see DoRemove
 	To          nid.ProcessID    // the receiver, or the process to look for
 	Server      nid.NID          // the receiver, if it is a server; or the client's master
-	Client      wire.ClientID    // the client that the effect is about
-	Token       any              // Token of the input that is answered
+	Client      wire.ClientID    // id of the client that the effect is about
+	Token       any              // the Token of the input that the effect answers
 	Record      *Record          // the record, which is not modified after the step
-	Event       Event            // for the program
+	Event       Event            // the event to report to the program
 }
 
 // EventKind tells events apart.
@@ -102,7 +102,7 @@ const (
 	ClientConnected EventKind = iota // an incarnation of a client is connected
 	ClientRecovered                  // the client was connected before this server's restart, and is connected again
 	ClientSuspended                  // the client's eviction begins: do not serve it any more
-	ClientEvicted                    // the client was evicted, for Cause
+	ClientEvicted                    // the client was evicted, for the reason Cause
 	ClientOrphaned                   // the client's master is dead or unsure
 	ClientRehomed                    // the client has another master, or has confirmed its old one
 	QuorumLost                       // this server is cut off from most others
@@ -130,7 +130,7 @@ func (k *EventKind) UnmarshalText(text []byte) error { return unmarshal(k, event
 // only Kind.
 type Event struct {
 	Kind        EventKind     `json:"event"`           // what happened
-	Cause       wire.Cause    `json:"cause"`           // of ClientSuspended and ClientEvicted
+	Cause       wire.Cause    `json:"cause"`           // reason of ClientSuspended and ClientEvicted
 	Epoch       uint32        `json:"epoch,omitempty"` // number of the client's choice of Master
 	Client      wire.ClientID `json:"client"`          // the client that the event is about
 	Incarnation uint64        `json:"incarnation"`     // number of the client's incarnation

@@ -34,7 +34,7 @@ func TestTombstones(t *testing.T) {
 	}
 	h.connect(6, otherA, 1)
 	h.want("save connected accept")
-	h.message(host, wire.Message{Kind: wire.Disconnect, Code: wire.NotConnected, Incarnation: 6}) // leaves this server only
+	h.message(host, wire.Message{Kind: wire.Disconnect, Code: wire.NotConnected, Incarnation: 6}) // the client leaves this server only
 	h.want("evicted:left remove")
 	h.connect(6, otherA, 1)
 	h.want("save connected accept")
@@ -159,12 +159,12 @@ func TestRecovery(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 
-	h = start(me) // the client has ended
+	h = start(me) // the client's process has ended
 	h.advance(h.s.cfg.Evict + h.s.cfg.Tick)
 	if s := h.words(); !strings.HasSuffix(s, "look suspended broadcast1") {
 		t.Errorf("got %q", s)
 	}
-	h = start(me) // a later incarnation connects
+	h = start(me) // a later incarnation of the client connects
 	h.connect(6, otherA, 1)
 	h.want("suspended broadcast1")
 
@@ -182,12 +182,12 @@ func TestRecovery(t *testing.T) {
 	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 2, Server: otherA})
 	h.want("save rehomed chosen")
 
-	h = start(otherA) // a missed eviction: the client's master evicts it
+	h = start(otherA) // the eviction was missed, so the client's master evicts it
 	if r := h.evicted(otherA, 5); r.Evicted != 1 {
 		t.Errorf("%+v", r)
 	}
 
-	h = start(otherB) // no master confirms the client
+	h = start(otherB) // no master confirms that the client is connected
 	h.advance(h.s.cfg.Orphan + h.s.cfg.Tick)
 	if s := h.words(); !strings.Contains(s, "notice:orphaned") || !strings.Contains(s, "notice:global evicted:lost-master bury") {
 		t.Errorf("got %q", s)

@@ -123,7 +123,7 @@ func TestQuorum(t *testing.T) {
 	h.want("quorum-lost")
 	h.advance(h.s.cfg.Quorum - time.Millisecond)
 	h.want("")
-	h.step(ServerInput{Kind: QuorumIs, Alive: true}) // discovery alternates for less than T_q
+	h.step(ServerInput{Kind: QuorumIs, Alive: true}) // discovery alternates within the grace time T_q
 	h.step(ServerInput{Kind: QuorumIs})
 	h.advance(h.s.cfg.Quorum - time.Millisecond)
 	h.want("")
@@ -142,6 +142,6 @@ func TestQuorum(t *testing.T) {
 	h.connect(5, me, 1)
 	h.want("save connected accept")
 
-	h = start(func(c *ServerConfig) { c.Quorum = -1 }) // as the design says it
+	h = start(func(c *ServerConfig) { c.Quorum = -1 }) // the exact quorum of the design
 	h.want("quorum-lost " + all)
 }

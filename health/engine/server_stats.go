@@ -15,11 +15,11 @@ type ServerStats struct {
 	Rejected     [wire.Codes]uint64  // connects that were refused, by reason
 	Pings        uint64              // pings that arrived
 	Asks         uint64              // questions to clients that are silent while their nodes send other messages
-	Answers      uint64              // answers to these questions
+	Answers      uint64              // answers of clients to these questions
 	Displaced    uint64              // clients of restarted processes that made room at the bound of a NID
 	Refuted      uint64              // later incarnations of other processes, refused because the client has answered
 	Chosen       uint64              // choices of a master that arrived
-	Choices      [wire.Codes]uint64  // choices, by answer
+	Choices      [wire.Codes]uint64  // choices of a master, by the answer of this server
 	Sent         uint64              // messages sent
 	Notices      [wire.Codes]uint64  // notices sent, by code
 	Ended        [wire.Causes]uint64 // connections that ended, by cause
@@ -29,11 +29,11 @@ type ServerStats struct {
 	Rebroadcasts uint64              // of these broadcasts, repeated ones
 	Kept         uint64              // evictions given up because the client has another master
 	Excepted     uint64              // evictions by other servers that were refused
-	Ghosts       uint64              // clients that their master did not know
+	Ghosts       uint64              // clients that their recorded master did not know
 	Shed         uint64              // clients that were asked to choose a server with fewer clients
 	Revoked      uint64              `json:"pardoned"` // tombstones that were withdrawn, or dropped because this server lost its quorum
 	Forgotten    uint64              // tombstones removed because there was no room
-	Fetched      uint64              // tombstones learned by read repair
+	Fetched      uint64              // tombstones removed early because there was no room
 	Untold       uint64              // tombstones left out of answers because there was no room
 	Hurried      uint64              // questions for tombstones refused by the rate limit
 	Ahead        uint64              // evictions of incarnations whose number is too high to be accepted; no tombstone is kept
@@ -43,7 +43,7 @@ type ServerStats struct {
 	Unexpected   uint64              // messages of a kind that is not for servers
 	Foreign      uint64              // messages about a client that came from another node than the client's
 	Strangers    uint64              // messages between servers whose sender is not a server
-	Late         uint64              // inputs about something that has ended
+	Late         uint64              // inputs about a connection or broadcast that has ended
 	NotSaved     uint64              // records that could not be written
 	Unsent       uint64              // broadcasts that could not be sent
 	BadReplies   uint64              // replies to broadcasts that could not be parsed
@@ -52,7 +52,7 @@ type ServerStats struct {
 
 // ClientInfo is what a server knows of a client.
 type ClientInfo struct {
-	Client      wire.ClientID `json:"client"`         // its id
+	Client      wire.ClientID `json:"client"`         // id of the client
 	Incarnation uint64        `json:"incarnation"`    // number of the connected incarnation
 	Name        string        `json:"name,omitempty"` // a name for people to read
 	Peer        nid.ProcessID `json:"peer"`           // the process from which the client sends
@@ -67,18 +67,18 @@ type ClientInfo struct {
 // ServerStatus is the state of a server.
 type ServerStatus struct {
 	Self       nid.NID   `json:"self"`                  // this server
-	Quorum     bool      `json:"quorum"`                // the server can reach a majority
-	Draining   bool      `json:"draining"`              // its clients are asked to choose other masters
-	Clients    int       `json:"clients"`               // connections, in any state
-	Mastered   int       `json:"mastered"`              // connected clients whose master this server is
-	Orphaned   int       `json:"orphaned"`              // clients whose master is dead
+	Quorum     bool      `json:"quorum"`                // the server can reach a majority of the servers
+	Draining   bool      `json:"draining"`              // the server asks its clients to choose other masters
+	Clients    int       `json:"clients"`               // number of connections, in any state
+	Mastered   int       `json:"mastered"`              // number of connected clients whose master this server is
+	Orphaned   int       `json:"orphaned"`              // number of clients whose master is dead
 	Recovering int       `json:"recovering"`            // clients from before a restart that are not confirmed
-	Evicting   int       `json:"evicting"`              // clients that this server is evicting
-	Waiting    int       `json:"waiting"`               // connects that wait for an eviction
-	Tombstones int       `json:"tombstones"`            // evictions that are remembered
+	Evicting   int       `json:"evicting"`              // number of clients that this server is evicting
+	Waiting    int       `json:"waiting"`               // number of connects that wait for an eviction
+	Tombstones int       `json:"tombstones"`            // number of evictions that are remembered
 	Batches    int       `json:"batches"`               // broadcasts of evictions that some server has not answered
-	ClaimKeys  int       `json:"claim_keys"`            // keys that verify claims
-	Keys       int       `json:"connect_keys"`          // keys that verify connects
+	ClaimKeys  int       `json:"claim_keys"`            // number of keys that verify claims
+	Keys       int       `json:"connect_keys"`          // number of keys that verify connects
 	Verified   [2]uint64 `json:"connect_keys_verified"` // connects that each of these keys has verified since it was set
 }
 
@@ -99,7 +99,7 @@ func (s *Server) Clients() []ClientInfo {
 func (s *Server) List(limit int, match func(*ClientInfo) bool) (list []ClientInfo, matching int) {
 	byID := func(a, b ClientInfo) int { return a.Client.Compare(b.Client) }
 	list = make([]ClientInfo, 0, min(limit, s.table.count))
-	full := false // from then on list[limit-1] is an upper bound
+	full := false // from then on list[limit-1] bounds the ids that are listed
 	var info ClientInfo
 	s.each(func(_ int32, c *conn) {
 		if info = s.info(c); !match(&info) {

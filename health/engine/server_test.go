@@ -59,7 +59,7 @@ func TestEvictHostile(t *testing.T) {
 	h.evicted(nid.MustParse("10.9.9.9@tcp"), 5)
 	h.step(ServerInput{Kind: EvictArrived, Server: otherA, Data: []byte("HEVB")})
 	h.want("answer")
-	h.evicted(me, 5) // a broadcast of this server itself
+	h.evicted(me, 5) // this server's own broadcast comes back to it
 	h.wantState("connected 5 10.0.0.2@tcp/1")
 	if st := h.s.Stats(); st.Strangers != 1 || st.Malformed != 1 {
 		t.Errorf("%+v", st)
@@ -203,7 +203,7 @@ func TestRetry(t *testing.T) {
 	h.connect(5, me, 1)
 	h.step(ServerInput{Kind: EvictClient, Client: testClient, Token: 1})
 	h.want("suspended result:ok broadcast1")
-	h.step(ServerInput{Kind: BroadcastDone, ID: h.batch, Failed: true}) // the broadcast failed, as with ESTALE
+	h.step(ServerInput{Kind: BroadcastDone, ID: h.batch, Failed: true}) // the broadcast failed, as after ESTALE
 	h.want("")
 	h.advance(h.s.cfg.Tick)
 	h.want("broadcast1")
@@ -262,9 +262,9 @@ func TestEvictionOfMoved(t *testing.T) {
 	h.want("save rehomed orphaned")
 
 	for _, x := range []wire.Exception{
-		{Code: wire.OtherMaster, Epoch: 2, Incarnation: 4, Master: otherA},                       // about an earlier incarnation
-		{Code: wire.Newer, Epoch: 2, Incarnation: 6, Master: otherA},                             // about a later one
-		{Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: nid.MustParse("9.9.9.9@tcp")}, // the master is not a server
+		{Code: wire.OtherMaster, Epoch: 2, Incarnation: 4, Master: otherA},                       // the exception is about an earlier incarnation
+		{Code: wire.Newer, Epoch: 2, Incarnation: 6, Master: otherA},                             // the exception is about a later incarnation
+		{Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: nid.MustParse("9.9.9.9@tcp")}, // the named master is not a server
 		{Index: 3, Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: otherA},             // there is no eviction with this index
 	} {
 		h = start()
@@ -286,5 +286,5 @@ func TestAdmin(t *testing.T) {
 	}
 	h.step(ServerInput{Kind: ServerHealth, Server: otherA})
 	h.step(ServerInput{Kind: EvictClient, Client: testClient})
-	h.want("suspended result:ok broadcast1") // any server may evict an orphan
+	h.want("suspended result:ok broadcast1") // any server may evict a client whose master is dead
 }

@@ -45,7 +45,7 @@ type conn struct {
 	sequence uint64 // sequence number of the connect that is answered once the record is saved
 	name     string
 	epoch    uint32
-	gen      uint32 // tells the connections of one slot apart
+	gen      uint32 // generation: tells successive connections in one slot apart
 	master   int32
 	previous int32 // master of the previous incarnation; while evicting: another server that evicts this client
 	pos      int32 // position in the heap of deadlines
@@ -65,7 +65,7 @@ type table struct {
 	blocks [][]conn
 	spare  []int32
 	count  int
-	unsure int // recovering
+	unsure int // number of connections in the state recovering
 }
 
 func (t *table) init() {

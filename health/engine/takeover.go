@@ -19,8 +19,8 @@ import (
 // Bounds of the takeovers that wait (local policy). The second one keeps one node from using up
 // the first.
 const (
-	maxTakeovers = 1024 // in all
-	maxOfOneNID  = 16   // wanted by one NID
+	maxTakeovers = 1024 // bound of all waiting takeovers together
+	maxOfOneNID  = 16   // bound of waiting takeovers from one NID
 )
 
 // takeovers are the connects that wait for an answer of the connected process, one per client.
@@ -34,7 +34,7 @@ type takeovers struct {
 type takeover struct {
 	asked
 	until   time.Duration // active time at which the connected process will have been silent for T_evict
-	askAt   time.Duration // active time of the next question
+	askAt   time.Duration // active time at which to ask the connected process again
 	refused bool          // the connected process has answered; kept until askAt as a rate limit for questions
 }
 
@@ -69,7 +69,7 @@ func (s *Server) contested(c *conn, q *asked) bool {
 		s.takeovers.queue = append(s.takeovers.queue, c.id)
 	case x.refused:
 		x.refused, x.until = false, s.now+s.cfg.Evict
-	case x.from != q.from: // another process came first
+	case x.from != q.from: // another process wanted to take over before this one
 		s.reject(q, wire.Message{Code: wire.Busy, Retry: x.until - s.now})
 		return true
 	}

@@ -28,7 +28,7 @@ func (t *Timing) told() (ping time.Duration, found uint64) {
 	return t.Ping, uint64(max(min(t.Client+t.Elect, maxTold), 0) / time.Millisecond)
 }
 
-// evictTold returns T_evict in milliseconds, rounded up.
+// evictTold returns T_evict rounded up to whole milliseconds.
 func (t *Timing) evictTold() time.Duration {
 	return (min(t.Evict, maxTold) + time.Millisecond - 1).Truncate(time.Millisecond)
 }

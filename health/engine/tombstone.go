@@ -10,19 +10,19 @@ import (
 // tombstones are the incarnations of clients that must not connect again (CH-65).
 type tombstones struct {
 	incarnations map[wire.ClientID]tombstone
-	queue        []slot // in the order of expiry
+	queue        []slot // client and incarnation, in the order of expiry
 	max          int
-	counts       [shares]int32 // of tombstones, by shareOf
+	counts       [shares]int32 // number of tombstones by shareOf
 }
 
 type tombstone struct {
 	incarnation uint64
-	until       time.Duration // active time at which it expires
-	said        time.Duration // active time at which another server ordered it
+	until       time.Duration // active time at which the tombstone expires
+	said        time.Duration // active time at which another server ordered the tombstone
 	epoch       uint32        // epoch of the choice of a master that it ends, 24 bits
 	from        int32         // number of the server that ordered it; noSlot: none, so it cannot be withdrawn
 	known       *known        // name and process of the client; nil: not known
-	by          uint16        // index, by shareOf, of the client's NID
+	by          uint16        // group of NIDs, by shareOf, to which the client belongs
 	void        bool          // it was withdrawn: it refuses no incarnation, and late copies of the eviction are ignored
 }
 

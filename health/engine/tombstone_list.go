@@ -31,8 +31,8 @@ type TombstoneInfo struct {
 	// server did not have that connection, or has been restarted.
 	Name string        `json:"name,omitempty"`
 	Peer nid.ProcessID `json:"peer,omitzero"` // the process from which the client sent
-	Age  time.Duration `json:"age_ns"`        // time since the eviction
-	Left time.Duration `json:"left_ns"`       // time until the tombstone expires
+	Age  time.Duration `json:"age_ns"`        // time since the eviction, in nanoseconds
+	Left time.Duration `json:"left_ns"`       // time until the tombstone expires, in nanoseconds
 	// Server is the server that ordered the eviction. It is zero if this server evicted the client
 	// itself, or learned of the eviction before its restart or by read repair.
 	Server nid.NID `json:"server,omitzero"`
@@ -80,7 +80,7 @@ func (s *Server) TombstonesBefore(until time.Duration, f func(*TombstoneInfo)) (
 	return s.tombstones.before(until, func(id wire.ClientID, g *tombstone) {
 		left := g.until - s.now
 		if left <= 0 {
-			return // expired, but present until the next tick
+			return // the tombstone has expired and is removed at the next tick
 		}
 		info := TombstoneInfo{Client: id, Incarnation: g.incarnation, Age: s.cfg.tombstone() - left, Left: left, Withdrawn: g.void}
 		if g.known != nil {

@@ -31,7 +31,7 @@ func TestTombstoneList(t *testing.T) {
 	h.evictedBy(otherA, 5, 1) // the client was connected to this server
 	h.advance(time.Minute)
 	stranger := wire.ClientID{9}
-	h.wanted(otherB, wire.Batch{Entries: entries(wire.Entry{Client: stranger, Incarnation: 3, Epoch: 1})}) // and this one was not
+	h.wanted(otherB, wire.Batch{Entries: entries(wire.Entry{Client: stranger, Incarnation: 3, Epoch: 1})}) // this client was not connected to this server
 	h.advance(time.Minute)
 	list, _ := h.tombstones()
 	want := []TombstoneInfo{

@@ -10,7 +10,7 @@ import (
 // one for each client.
 type waiting struct {
 	clients map[wire.ClientID]*waiter
-	queue   []waitSlot // in the order of arrival
+	queue   []waitSlot // waiting connects in the order of arrival
 }
 
 type waiter struct {
@@ -33,7 +33,7 @@ func (w *waiting) add(s *Server, q *asked) {
 	since := s.now
 	if old := w.clients[m.Client]; old != nil {
 		if i, ok := s.find(m.Client); ok && old.from != q.from && rank(s.conn(i), q.from) <= rank(s.conn(i), old.from) {
-			s.reject(q, wire.Message{Code: wire.Busy, Retry: s.cfg.Broadcast}) // another process came first
+			s.reject(q, wire.Message{Code: wire.Busy, Retry: s.cfg.Broadcast}) // a connect of another process is waiting already
 			return
 		}
 		since = old.since

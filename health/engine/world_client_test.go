@@ -16,7 +16,7 @@ type client struct {
 	out    ClientOutput
 	wants  []nid.NID
 	events []ClientEvent
-	at     []time.Duration // the time of each event
+	at     []time.Duration // times at which the client reported events
 	busy   nid.NID         // it exchanges other messages with this server all the time
 }
 

@@ -16,16 +16,16 @@ type server struct {
 	out        ServerOutput
 	store      map[wire.ClientID]Record
 	tombstones map[wire.ClientID]uint64
-	durable    time.Duration // when the latest write becomes durable
+	durable    time.Duration // time at which the latest write becomes durable
 	// the length of the events at each death that came before all of them were durable
 	unwritten []int
 	views     map[nid.NID]*view
 	quorum    bool
-	unsure    time.Duration // discovery is unsure until then
+	unsure    time.Duration // discovery reports no quorum or health until then
 	ready     time.Duration // after a start the server is silent until then
 	events    []Event
 	fsync     time.Duration
-	broken    bool          // the store fails
+	broken    bool          // the store fails every write
 	quick     time.Duration // by how much its discovery is faster than that of other servers
 }
 
@@ -253,7 +253,7 @@ func (w *world) pause(n node, d time.Duration) {
 		w.log("%v goes on", b.id)
 		if s, ok := n.(*server); ok {
 			for _, v := range s.views { // any order: the entries are independent
-				v.heard += d // their ages stay as they were
+				v.heard += d // the ages of the entries stay as they were
 			}
 			s.unsure = w.now + time.Second
 		}

@@ -27,7 +27,7 @@ type world struct {
 	clients []*client
 	nodes   map[nid.NID]node
 
-	loss, dup, reorder float64 // probabilities per message
+	loss, dup, reorder float64 // probabilities that a message is lost, doubled or delayed
 	stale              float64 // probability that a broadcast fails
 	late               float64 // probability that an eviction arrives a second time, much later
 	cut                func(a, b nid.NID) bool
@@ -76,7 +76,7 @@ type base struct {
 	id          nid.NID
 	up          bool
 	stopped     bool
-	inbox       []func() // calls of run during a pause
+	inbox       []func() // inputs that arrived during a pause
 	incarnation uint64
 	timer       uint64
 }

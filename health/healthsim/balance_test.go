@@ -19,7 +19,7 @@ func TestEvenLoad(t *testing.T) {
 		fault           string
 		within          string
 		least, most     int
-		dropped         int // connections dropped when the server dies
+		dropped         int // connections that were lost when the server died
 	}{
 		{5, 100, 5, "at 30s kill 1\nat 90s restart 1 keeping state", "60s", 12, 32, 100},
 		{5, 100, 5, "at 30s kill 1\nat 90s restart 1", "60s", 12, 32, 100},

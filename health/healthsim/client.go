@@ -22,7 +22,7 @@ const busyInterval = time.Second
 type client struct {
 	net         *Net
 	id          sim.NodeID
-	incarnation uint64 // of the node
+	incarnation uint64 // incarnation of the node
 	m           *engine.Client
 	wants       []nid.NID // servers that the program connects to besides the master
 	wake        time.Duration
@@ -30,7 +30,7 @@ type client struct {
 	sent        map[nid.NID]time.Duration
 	heard       map[ni]time.Duration
 
-	now time.Duration // of the current step
+	now time.Duration // time of the current step
 	out *sim.Output[*message]
 }
 
@@ -50,7 +50,7 @@ func (n *Net) bootClient(incarnation sim.Incarnation) sim.Program[*message] {
 	return c
 }
 
-// history returns what was done to the node.
+// history returns what the simulation did to the node.
 func (c *client) history() *nodeHistory { return &c.net.groundTruth.nodes[c.id] }
 
 // wants returns the servers that the client on a node connects to besides its master.
@@ -106,7 +106,7 @@ func (c *client) input(in engine.ClientInput) { c.net.clientQueue = append(c.net
 // steps steps the machine on all queued inputs, and on those that follow from them.
 func (c *client) steps() {
 	n := c.net
-	if c.history().quit { // the process has ended
+	if c.history().quit { // the client's process has ended
 		c.wake, n.clientQueue = machine.Never, n.clientQueue[:0]
 		return
 	}
@@ -120,7 +120,7 @@ func (c *client) steps() {
 	n.clientQueue = n.clientQueue[:0]
 }
 
-// take converts a message to an input.
+// take converts an arrived message to an input.
 func (c *client) take(from sim.NodeID, m *message) {
 	switch m.kind {
 	case ofHealth:

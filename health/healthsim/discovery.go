@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// judge applies what discovery says of another server.
+// judge applies a report of discovery about another server.
 func (s *server) judge(id sim.NodeID, alive bool, lifetime uint64) {
 	if v := &s.view; v.alive[id] != alive {
 		if v.alive[id] = alive; alive {
@@ -29,7 +29,7 @@ func (s *server) count() {
 	}
 }
 
-// chat steps the machine of gossip.
+// chat steps the gossip machine of a server.
 func (s *server) chat(in engine.Input) {
 	out := &s.net.gossipOut
 	out.Reset()

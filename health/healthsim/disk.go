@@ -15,20 +15,20 @@ type disk struct {
 	records    map[health.ClientID]health.Record
 	tombstones map[health.ClientID]tombstone
 	pending    []write
-	broken     bool // writes fail at present
+	broken     bool // writes to the disk fail at present
 }
 
 // tombstone remembers an eviction.
 type tombstone struct {
 	incarnation uint64
-	until       time.Duration // by the node's clock
+	until       time.Duration // time of expiry, by the node's clock
 }
 
 // write is a write that is not durable yet.
 type write struct {
 	at        time.Duration
 	id        uint64         // id of the DoSave to be answered; 0: none is
-	record    *health.Record // to save; nil: to remove
+	record    *health.Record // the record to save; nil: the record is removed
 	client    health.ClientID
 	tombstone tombstone // incarnation 0: there is none; an expired one removes the client's tombstone
 }
@@ -40,7 +40,7 @@ func (d *disk) init(old *disk) {
 	}
 }
 
-// add queues a write.
+// add queues a write to the disk.
 func (d *disk) add(now time.Duration, each time.Duration, rng *rand.PCG, w write) {
 	if w.at = now; len(d.pending) > 0 {
 		w.at = max(now, d.pending[len(d.pending)-1].at)
@@ -71,7 +71,7 @@ func (d *disk) run(now time.Duration, saved func(id uint64, failed bool)) {
 	}
 }
 
-// next returns when the next write becomes durable.
+// next returns when the next queued write becomes durable.
 func (d *disk) next() (at time.Duration, some bool) {
 	if len(d.pending) == 0 {
 		return 0, false
@@ -95,7 +95,7 @@ func (d *disk) load(now time.Duration) (list []engine.ServerInput) {
 
 func sortedIDs[V any](m map[health.ClientID]V) []health.ClientID {
 	ids := make([]health.ClientID, 0, len(m))
-	for id := range m { // any order: they are sorted
+	for id := range m { // any order: the ids are sorted below
 		ids = append(ids, id)
 	}
 	slices.SortFunc(ids, health.ClientID.Compare)

@@ -12,7 +12,7 @@ import (
 // that allows it. There are no others.
 type exemption struct{ file, sentence string }
 
-// The exemptions.
+// The exemptions: causes for which an eviction is not false.
 var (
 	exemptPause = &exemption{"scenarios.md", "or stood still for no longer than T_evict less a ping interval and a fifth of one"}
 	exemptApart = &exemption{"scenarios.md", "although nothing kept it from any server"}

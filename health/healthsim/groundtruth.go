@@ -13,43 +13,43 @@ type groundTruth struct {
 	net   *Net
 	nodes []nodeHistory
 	sim.Cuts
-	links []link.Quality // of the topology
-	rules []rule         // changes of links, in order
+	links []link.Quality // qualities of the topology's links
+	rules []rule         // changes of link qualities, in the order of time
 	// poorAmong means that some link between servers is poor.
 	poorAmong bool
 	touched   time.Duration // when something was last done to a server or to a link
-	unsent    time.Duration // when sending a broadcast failed last
+	unsent    time.Duration // time at which sending a broadcast last failed
 }
 
 // nodeHistory records what was done to a node.
 type nodeHistory struct {
-	began   time.Duration // begin of the latest incarnation
-	stopped bool          // it is paused
-	paused  time.Duration // begin of the pause, if stopped
+	began   time.Duration // time at which the latest incarnation began
+	stopped bool          // the node is paused
+	paused  time.Duration // time at which the present pause began, if stopped
 	stood   time.Duration // length of the latest pause
-	resumed time.Duration // end of that pause
+	resumed time.Duration // time at which the latest pause ended
 	links   bool          // a link between it and a server is poor, or one between servers
-	skewed  bool          // its clock is wrong
-	slow    bool          // its steps take long
+	skewed  bool          // the node's clock is wrong
+	slow    bool          // steps of the node take long
 	trouble time.Duration // when its client was last in trouble (see inTrouble); never: it was not
-	touched time.Duration // when something was last done to its client
+	touched time.Duration // time at which something was last done to the node's client
 
 	ended      time.Duration // when the client with this node's id last ended; 0: it has not
-	endedOn    sim.NodeID    // the node on which it ended
+	endedOn    sim.NodeID    // the node on which the client ended
 	over       bool          // the client on this node has ended, the node goes on
 	quit       bool          // the client ended without a message
 	clientless bool          // later incarnations of this node have no client
 	talks      bool          // other programs of this node exchange messages with servers
-	talked     bool          // they did so in this incarnation
+	talked     bool          // other programs of the node sent messages in this incarnation
 	client     sim.NodeID    // the node whose client id the client on this node has
-	ordered    uint64        // the incarnation that an administrator had evicted
+	ordered    uint64        // the incarnation that an administrator told servers to evict
 	superseded bool          // the client on this node was told of a later incarnation elsewhere
 }
 
-// never is before the begin of the simulation.
+// never is a time before the simulation begins.
 const never = -1 << 62
 
-// rule is a change of links.
+// rule changes the quality of some links.
 type rule struct {
 	sim.Severed
 	change link.Change

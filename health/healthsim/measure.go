@@ -24,7 +24,7 @@ type Measured struct {
 	// Attach is the number of servers that a client connects to besides its master, as in
 	// Config: 0 is all, negative none.
 	Attach int
-	Seed   uint64 // of all randomness
+	Seed   uint64 // seed of all random choices
 }
 
 // begun is when the first client begins. The others follow within a ping interval, so that pings
@@ -60,7 +60,7 @@ func (m Measured) start(cfg Config) (*Net, error) {
 
 // Load is the number of control messages in a cluster in which nothing happens (G-CH-1).
 type Load struct {
-	Interval time.Duration // T_ping
+	Interval time.Duration // T_ping of the clients
 	// Pings and Pongs are per interval, of all clients together. Others are all other messages
 	// of client health, mostly digests.
 	Pings, Pongs, Others float64

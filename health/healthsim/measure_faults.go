@@ -11,12 +11,12 @@ import (
 // Split is the effect of a partition of the servers on clients that reach all of them (G-CH-6).
 type Split struct {
 	Bound    time.Duration // T_q + T_orphan, after discovery has noticed the partition
-	Majority int           // clients whose master was in the majority
-	Minority int           // the other clients
-	Evicted  int           // clients of the majority that were evicted
+	Majority int           // number of clients whose master was in the majority
+	Minority int           // number of all other clients
+	Evicted  int           // number of clients of the majority that were evicted
 	Rehomed  int           // clients of the minority with a master in the majority at the end
 	Neither  int           // clients that are neither connected to the majority nor evicted everywhere
-	Held     int           // clients that the minority still holds
+	Held     int           // number of clients that the minority still holds
 }
 
 // Split cuts the last two fifths of the servers off from the others.

@@ -9,7 +9,7 @@ import (
 type kind uint8
 
 const (
-	ofHealth kind = iota // between clients and servers, and digests
+	ofHealth kind = iota // messages between clients and servers, and digests
 	evictRequest
 	evictReply
 	traffic // a message of another program of a client's node to a server, and the answer
@@ -20,9 +20,9 @@ const (
 // message is a message in flight. It is immutable, with all that it refers to.
 type message struct {
 	kind        kind
-	incarnation uint64 // of the node that sent it
+	incarnation uint64 // incarnation of the node that sent the message
 	data        []byte
-	key         relayKey     // of evictions
+	key         relayKey     // key of the broadcast, in requests and replies of evictions
 	members     []sim.NodeID // of a request: the members of its tree, the root first
 	missing     []sim.NodeID // of a reply: the servers that did not answer
 }

@@ -76,16 +76,16 @@ type Net struct {
 	timing      health.Timing
 	ids         []nid.NID // NIDs of the servers
 	list        *engine.List
-	servers     []watcher // by node, latest incarnation; nil before the first
+	servers     []watcher // by node: its latest incarnation; nil before the first
 	clients     []pinger  // by node, latest incarnation; index 0 is node cfg.Servers
-	stores      []*store  // of servers, at the level of stacks
+	stores      []*store  // durable stores of servers, at the level of stacks
 	oracle      oracle
 	groundTruth groundTruth
 	ledger      ledger
 	// impostors are the nodes that have run clients with ids of others.
 	impostors []sim.NodeID
 
-	serverQueue []healthengine.ServerInput // of the current step
+	serverQueue []healthengine.ServerInput // inputs to servers that the current step collects
 	serverOut   healthengine.ServerOutput
 	clientQueue []healthengine.ClientInput
 	clientOut   healthengine.ClientOutput

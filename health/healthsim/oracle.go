@@ -15,8 +15,8 @@ import (
 type oracle struct {
 	net   *Net
 	pcg   rand.PCG
-	ready []time.Duration // when a server speaks again
-	pairs [][]pair        // by observer, then subject
+	ready []time.Duration // by server: time at which it sends again after a restart
+	pairs [][]pair        // reports by observer, then by subject
 	dirty bool
 }
 
@@ -29,7 +29,7 @@ type pair struct {
 
 // Times of the oracle besides Config.Discovery.
 const (
-	returnLeast = 200 * time.Millisecond // until a return is noticed
+	returnLeast = 200 * time.Millisecond // bounds of the time until a return is noticed
 	returnMost  = 600 * time.Millisecond
 	resync      = time.Second // how long a server is unsure after a pause
 )

@@ -25,14 +25,14 @@ type Outcome struct {
 	// False is how often a client was evicted or superseded without a cause (exempt.go), and
 	// was told so, or most servers had its tombstone.
 	False      uint64
-	FirstFalse string // describes the first of these
+	FirstFalse string // describes the first eviction that False counts
 	Superseded uint64 // clients that were told of a later incarnation elsewhere
-	Changes    uint64 // masters lost
-	Dropped    uint64 // connections lost while the client went on
+	Changes    uint64 // how often a client lost its master
+	Dropped    uint64 // how often a client lost a connection and went on
 	// Revived is how often a server accepted an incarnation of which most servers had a
 	// tombstone, although nothing kept them from telling it (exemptUntold).
 	Revived      uint64
-	FirstRevived string // describes the first of these
+	FirstRevived string // describes the first incarnation that Revived counts
 	// Skew is the longest time between the first and the last server that evicted a silent
 	// client, Latest the longest from its last message to the last server.
 	Skew, Latest time.Duration
@@ -50,20 +50,20 @@ type ledger struct {
 
 // entry has what servers and the client have told of a client.
 type entry struct {
-	spoke       time.Duration // when it last sent a message
+	spoke       time.Duration // time at which the client last sent a message
 	incarnation uint64        // the highest one that was evicted from all servers
 	first, last time.Duration // when the first and the last server evicted that
-	evicted     int           // how often the client was told so
-	timed       bool          // because it was silent
+	evicted     int           // how often the client was told of that eviction
+	timed       bool          // the reason of that eviction was the client's silence
 
 	judged uint64        // the highest incarnation whose eviction a server began
-	just   bool          // that eviction had a cause
+	just   bool          // the eviction of the incarnation judged had a cause
 	taken  bool          // the latest incarnation runs on another node, and the one before gave a cause
 	ending uint64        // the highest incarnation that servers have begun to evict, for any cause
-	ends   time.Duration // when they did
+	ends   time.Duration // time at which they began to evict it
 	comes  uint64        // the latest incarnation that was connected or changed its master
-	came   time.Duration // when that happened
-	began  time.Duration // when it was first connected
+	came   time.Duration // time at which the incarnation comes was connected or changed
+	began  time.Duration // time at which the incarnation was first connected
 	died   time.Duration // when its master died, while it has no other; 0: it has one
 }
 
@@ -153,7 +153,7 @@ func (l *ledger) came(c *entry, server sim.NodeID, e *health.Event) {
 	if e.Incarnation >= c.comes {
 		c.comes, c.came = e.Incarnation, n.Now()
 	}
-	underWay := c.ending >= e.Incarnation && n.Now()-max(c.ends, n.groundTruth.unsent) <= n.spreadIn() // exemptSpread
+	underWay := c.ending >= e.Incarnation && n.Now()-max(c.ends, n.groundTruth.unsent) <= n.spreadIn() // the eviction may still spread, see exemptSpread
 	if e.Kind != health.ClientConnected || underWay || n.groundTruth.untold(server) != nil || 2*n.buriedBy(e.Client, e.Incarnation) <= n.cfg.Servers {
 		return
 	}
@@ -188,7 +188,7 @@ func (l *ledger) gone(c *entry, e *health.Event) {
 	}
 	if c.last = now; c.timed && e.Cause == health.TimedOut {
 		l.outcome.Skew = max(l.outcome.Skew, c.last-c.first)
-		if !l.net.cfg.Stacks { // there spoke is not recorded
+		if !l.net.cfg.Stacks { // only machines record the time spoke
 			l.outcome.Latest = max(l.outcome.Latest, c.last-c.spoke)
 		}
 	}
@@ -197,7 +197,7 @@ func (l *ledger) gone(c *entry, e *health.Event) {
 // clientTold records an event of a client.
 func (n *Net) clientTold(id sim.NodeID, e *health.ClientEvent) {
 	f, v := &n.groundTruth.nodes[id], &n.ledger.outcome
-	if f.quit { // the process has ended
+	if f.quit { // the client's process has ended
 		return
 	}
 	c := n.ledger.of(f.client)

@@ -19,13 +19,13 @@ type plan struct {
 	kit.Plan
 	servers int
 	at      time.Duration
-	busy    []time.Duration // by server: when its latest fault ends
-	drained []time.Duration // by server: when it ends draining
+	busy    []time.Duration // by server: time at which its latest fault ends
+	drained []time.Duration // by server: time at which it ends draining
 	gone    []time.Duration // by client: when it is up again on its own node
-	apart   time.Duration   // when the latest partition ends
+	apart   time.Duration   // time at which the latest partition ends
 }
 
-// later draws a time after the present one.
+// later draws a time after p.at.
 func (p *plan) later(a, b time.Duration) time.Duration { return p.at + p.Between(a, b) }
 
 // clientNode returns the number of a client's node.

@@ -42,16 +42,16 @@ func (p *plan) clientFault() {
 	case 0, 1:
 		p.Line("at %v kill %d\nat %v restart %d", p.at, client, until, client)
 		p.gone[k] = until
-	case 2: // its node goes on sending, for a time
+	case 2: // the client quits, and its node goes on sending for a time
 		p.Line("at %v do %d traffic on\nat %v do %d quit\nat %v kill %d\nat %v restart %d", p.at, client, p.at, client, until, client, until+time.Second, client)
 		p.gone[k] = until + time.Second
-	case 3: // or for good
+	case 3: // the client quits, and its node sends until the end
 		p.Line("at %v do %d traffic on\nat %v do %d quit", p.at, client, p.at, client)
 		p.gone[k] = forever
-	case 4: // its node comes back without it, and sends
+	case 4: // the node comes back without its client, and sends
 		p.Line("at %v do %d clientless on\nat %v kill %d\nat %v restart %d", p.at, client, p.at, client, until, client)
 		p.gone[k] = forever
-	case 5: // another node uses its id from then on
+	case 5: // from then on another node uses the client's id
 		p.Line("at %v do %d quit", p.at, client)
 		p.gone[k] = forever
 		if p.gone[other] <= p.at {
@@ -89,7 +89,7 @@ func (p *plan) serverFault() {
 		keeping = ""
 	}
 	kind := p.IntN(7)
-	if kind < 2 && p.at <= p.drained[k] { // it must be up to end draining
+	if kind < 2 && p.at <= p.drained[k] { // a server must be up when it ends draining
 		kind = 2
 	}
 	switch kind {
@@ -161,7 +161,7 @@ func (p *plan) drain() {
 			list = append(list, k)
 		}
 	}
-	list = slices.DeleteFunc(list, func(k int) bool { return p.at <= p.busy[k] }) // these may be down
+	list = slices.DeleteFunc(list, func(k int) bool { return p.at <= p.busy[k] }) // remove servers that may be down
 	if len(list) == 0 {
 		return
 	}

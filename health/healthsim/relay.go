@@ -32,7 +32,7 @@ type relayKey struct {
 type relay struct {
 	key      relayKey
 	parent   sim.NodeID
-	id       uint64 // at the root: of the machine's DoBroadcast
+	id       uint64 // id of the machine's DoBroadcast; only at the root
 	began    time.Duration
 	children []branch
 	waiting  int // number of answers that are missing: of children, and this node's own
@@ -41,18 +41,18 @@ type relay struct {
 	over     bool
 }
 
-// branch is a child in the tree.
+// branch is a child of a node in the tree.
 type branch struct {
 	child    sim.NodeID
 	deadline time.Duration
-	below    []sim.NodeID // its subtree, the child included
+	below    []sim.NodeID // nodes of the child's subtree, the child included
 	done     bool
 }
 
 // relays are the broadcasts at a node.
 type relays struct {
 	byKey map[relayKey]*relay
-	order []*relay // oldest first
+	order []*relay // broadcasts in the order of their begin, oldest first
 	late  []lateCopy
 }
 

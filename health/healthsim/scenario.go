@@ -60,7 +60,7 @@ func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	clients := int64(nodes) - servers
 	perClient := 3000 + 900*min(servers, int64(attachOf(o["attach"], int(servers)))+1)
 	perServer := 40<<10 + 200*servers
-	if level == scenario.Stacks { // mostly buffers of gossip and health
+	if level == scenario.Stacks { // most of the memory is buffers of gossip and health
 		perServer += 6<<20 + 5000*(min(clients, 1000)+servers)
 		perClient += 64<<10 + 5000*servers
 	}
@@ -71,7 +71,7 @@ func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 func attachOf(text string, servers int) int {
 	switch count, err := strconv.Atoi(text); {
 	case err != nil:
-		return servers // all
+		return servers // connect to all servers
 	case count == 0:
 		return -1
 	default:

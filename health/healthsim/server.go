@@ -21,7 +21,7 @@ type server struct {
 	id          sim.NodeID
 	incarnation sim.Incarnation
 	m           *healthengine.Server
-	gossip      *engine.Machine // nil: the oracle
+	gossip      *engine.Machine // the machine of gossip; nil: the oracle reports health
 	pcg         rand.PCG
 	disk        disk
 	view        view
@@ -30,7 +30,7 @@ type server struct {
 	wake        time.Duration        // when the machine m is stepped next
 	talk        time.Duration        // when the machine of gossip is stepped next
 
-	now time.Duration // of the current step
+	now time.Duration // time of the current step
 	out *sim.Output[*message]
 }
 
@@ -46,7 +46,7 @@ func incarnationOf(l sim.Incarnation) uint64 { return l.Number + 1 }
 // view is what discovery has told a server about the others.
 type view struct {
 	alive          []bool
-	count          int // servers that are alive, this one included
+	count          int // number of servers that are alive, this one included
 	quorum, unsure bool
 }
 
@@ -99,7 +99,7 @@ func (s *server) Step(now time.Duration, in sim.Input[*message], out *sim.Output
 	}
 	s.steps()
 	next := s.wait(machine.Never)
-	s.steps() // on the inputs that wait has queued
+	s.steps() // step on the inputs that wait has queued
 	next = min(next, s.wake, s.talk)
 	if at, some := s.disk.next(); some {
 		next = min(next, at)
@@ -126,7 +126,7 @@ func (s *server) input(in healthengine.ServerInput) {
 }
 
 func (s *server) send(to sim.NodeID, m *message) {
-	if m.incarnation == 0 { // otherwise this node forwards it
+	if m.incarnation == 0 { // the message begins here; otherwise this node forwards it
 		m.incarnation = incarnationOf(s.incarnation)
 	}
 	s.out.Sends = append(s.out.Sends, sim.Send[*message]{To: to, Msg: m, Size: m.size(), Priority: true})

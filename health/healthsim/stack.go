@@ -46,7 +46,7 @@ func (n *Net) bootStack(h, kept *simlnd.Host) (err error) {
 	return k.dial(h.ID())
 }
 
-// serve starts a server.
+// serve starts a server's agent.
 func (k *stack) serve(keeps bool) error {
 	n, id, incarnation := k.net, k.host.ID(), k.host.Incarnation()
 	agent, err := gossip.New(k.lnet.Table, gossip.Config{
@@ -81,7 +81,7 @@ func (k *stack) serve(keeps bool) error {
 	return err
 }
 
-// wall is the wall clock.
+// wall returns the time of the simulated wall clock.
 func (n *Net) wall() time.Time { return time.Unix(0, epoch).Add(n.Now()) }
 
 // dial starts a client with the id of the given node's client, unless this node is to have none.
@@ -95,7 +95,7 @@ func (k *stack) dial(as sim.NodeID) (err error) {
 		ID: clientID(as), Incarnation: epoch + uint64(n.Now()), Servers: n.ids, Timing: n.cfg.Timing, Seed: k.host.Incarnation().Seed,
 		Attach: n.wants(id),
 		Notify: func(e health.ClientEvent) {
-			if self != nil && self != k.client { // that client has ended
+			if self != nil && self != k.client { // the client of this call has ended
 				return
 			}
 			n.clientTold(id, &e)
@@ -130,7 +130,7 @@ func (k *stack) talk() {
 }
 
 func (k *stack) ping(on *lnetsim.Stack) {
-	if k.lnet != on { // that stack has ended
+	if k.lnet != on { // the stack of this call has ended
 		return
 	}
 	if k.net.groundTruth.nodes[k.host.ID()].talks {
@@ -151,7 +151,7 @@ func (k *stack) command(text string) {
 	}
 	switch verb {
 	case "drain":
-		_ = k.server.Drain(rest == "on", true) // forced, so it is never refused
+		_ = k.server.Drain(rest == "on", true) // cannot be refused, because it is forced
 	case "disk":
 		k.net.stores[k.host.ID()].broken = rest == "broken"
 	case "shed":
@@ -210,7 +210,7 @@ func (k *stack) connect(verb, rest string) {
 	}
 }
 
-// atOnce is a context that is over.
+// atOnce is a context that is done already.
 var atOnce = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -14,10 +14,10 @@ import (
 type store struct {
 	net        *Net
 	host       *simlnd.Host
-	durable    time.Duration // when the latest write is durable
+	durable    time.Duration // time at which the latest write is durable
 	records    map[health.ClientID]health.Record
 	tombstones map[health.ClientID]health.Tombstone
-	broken     bool // writes fail
+	broken     bool // writes to the store fail at present
 }
 
 var errBroken = errors.New("the disk is broken")

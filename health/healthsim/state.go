@@ -28,7 +28,7 @@ func (n *Net) running(set sim.NodeSet) iter.Seq2[sim.NodeID, watcher] {
 // without it.
 func (n *Net) present(id sim.NodeID) bool { return n.Up(id) && !n.groundTruth.nodes[id].over }
 
-// each yields the clients of a set.
+// each yields the clients in a set of nodes.
 func (n *Net) each(set sim.NodeSet) iter.Seq[sim.NodeID] {
 	return func(yield func(sim.NodeID) bool) {
 		for id := range set.All(n.Nodes()) {
@@ -112,7 +112,7 @@ func (n *Net) connected(node, id sim.NodeID) string {
 	return ""
 }
 
-// word formats a server for people.
+// word formats a server's NID for people to read.
 func (n *Net) word(id nid.NID) string {
 	if !id.IsValid() {
 		return "nobody"

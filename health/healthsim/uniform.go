@@ -99,7 +99,7 @@ func (n *Net) lingers(id sim.NodeID) string {
 		info, known := w.Client(clientID(id))
 		switch {
 		case !known, info.State == "evicting" && n.Now()-c.ends <= n.evictingIn():
-		case len(nodes) > 0 && info.Incarnation >= c.comes, n.incarnations(nodes, info.Incarnation): // the running one
+		case len(nodes) > 0 && info.Incarnation >= c.comes, n.incarnations(nodes, info.Incarnation): // the incarnation is running
 		default:
 			return fmt.Sprintf("at %v, %v after its end, client %v is %s at server %v", n.Now(), (n.Now() - ended).Round(time.Millisecond), id, info.State, s)
 		}
@@ -130,13 +130,13 @@ func (n *Net) buriedAlive() {
 	for k := range n.cfg.Clients {
 		id := n.firstClient() + sim.NodeID(k)
 		c := n.ledger.of(id)
-		if c.judged == 0 || c.just || n.Now()-max(c.ends, n.groundTruth.unsent) <= n.spreadIn() { // or it may be withdrawn
+		if c.judged == 0 || c.just || n.Now()-max(c.ends, n.groundTruth.unsent) <= n.spreadIn() { // the eviction had a cause, or may still be withdrawn
 			continue
 		}
 		for _, node := range n.claimants(id) {
 			if st := n.client(node).Status(); n.runs(node) && st.Incarnation <= c.judged && 2*n.buriedBy(clientID(id), st.Incarnation) > n.cfg.Servers {
 				n.ledger.falsely("most servers have evicted client %v, without a cause", id)
-				c.just = true // count it once
+				c.just = true // the same eviction is counted once
 			}
 		}
 	}

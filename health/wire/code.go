@@ -58,7 +58,7 @@ type Cause uint8
 const (
 	TimedOut    Cause = iota // the master has received no message of the client for T_evict
 	Rebooted                 // the client has connected again, in a new incarnation
-	ByAdmin                  // an administrator has ordered it
+	ByAdmin                  // an administrator has ordered the eviction
 	LostMaster               // the client's master died, and the client did not name another one within T_orphan
 	LostQuorum               // this server is cut off from most others
 	Left                     // the client has disconnected

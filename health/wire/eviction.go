@@ -19,10 +19,10 @@ const EntrySize = 28
 //	25  3  in evictions the last 24 bits of the epoch in which the client chose
 //	       the sender as its master; 0: any
 type Entry struct {
-	Client      ClientID // the client
-	Incarnation uint64   // number of its incarnation
-	Mark        uint8    // cause, or a flag of digests
-	Epoch       uint32   // last 24 bits of the epoch; 0: any
+	Client      ClientID // id of the client
+	Incarnation uint64   // number of the client's incarnation
+	Mark        uint8    // cause of the eviction, or a flag in digests
+	Epoch       uint32   // last 24 bits of the epoch; 0: any epoch
 }
 
 // Before reports whether an eviction is of an earlier choice of a master than the given epoch.
@@ -81,8 +81,8 @@ var errIndex = errors.New("health: a reply to an eviction that does not exist")
 //	16     entries
 type Batch struct {
 	Incarnation uint64  // incarnation of the master
-	Withdraw    bool    // the evictions are withdrawn
-	Entries     Entries // 1 to MaxBatch
+	Withdraw    bool    // the batch withdraws earlier evictions
+	Entries     Entries // 1 to MaxBatch evictions
 }
 
 // AppendTo appends the request.
@@ -132,10 +132,10 @@ func ParseBatch(b []byte) (r Batch, err error) {
 //	16 20  master       of the client
 type Exception struct {
 	Index       uint16  // index of the eviction in its batch
-	Code        Code    // OtherMaster or Newer
-	Epoch       uint32  // number of the choice of Master
-	Incarnation uint64  // the connected one
-	Master      nid.NID // master of the client
+	Code        Code    // why it was not made: OtherMaster or Newer
+	Epoch       uint32  // number of the client's choice of Master
+	Incarnation uint64  // incarnation of the client that is connected
+	Master      nid.NID // the client's master
 }
 
 func (e *Exception) appendTo(b []byte) []byte {
@@ -159,7 +159,7 @@ func (e *Exception) appendTo(b []byte) []byte {
 type Reply struct {
 	Evicted    uint32      // evictions made, summed over servers
 	Unknown    uint32      // evictions of clients that were not connected, summed over servers
-	Exceptions []Exception // ordered by Index, at most one for each
+	Exceptions []Exception // exceptions ordered by Index, at most one for each eviction
 }
 
 // AppendTo appends the answer.

@@ -33,8 +33,8 @@ const (
 	Connect         Kind = 1 + iota // client → server: Epoch, Server (its master), Name, Token; Retry: its T_ping; ServerIncarnation: its T_client + T_elect in ms; Proof
 	Accept                          // answer: Epoch, Server (the previous master, or none), ServerIncarnation, Token, Code (OK or Orphaned); Retry: T_evict
 	Reject                          // answer: Code, Retry, Server (the master in question; with Stale the NID of the later incarnation), Epoch (with OtherTimes T_evict in ms), ServerIncarnation; Incarnation: the one that is known
-	Ping                            // client → master: Epoch
-	Pong                            // answer: Code, Server (the master), Epoch, ServerIncarnation
+	Ping                            // client to master; has Epoch
+	Pong                            // answer to Ping; has Code, Server (the master), Epoch, ServerIncarnation
 	Choose                          // client → server: Epoch, Server (its new master), Token; Retry and ServerIncarnation as in Connect
 	Chosen                          // answer: Code, Server, Epoch (with OtherTimes T_evict in ms), ServerIncarnation, Token; Retry: T_evict, with OK
 	Disconnect                      // client → server: Code (OK: it leaves all servers, which Reject with NotConnected answers; NotConnected: it leaves this one)
@@ -42,7 +42,7 @@ const (
 	Digest                          // server → master: Entries that it holds under it, ServerIncarnation, Epoch (number of clients whose master it is), Code (OK: it takes more)
 	DigestReply                     // answer: Entries that the master does not know, or was asked to confirm; the rest as in Digest
 	Ask                             // server → client: Epoch: is the client there? Its node sends messages; with Code Stale: a later incarnation on node Server connects
-	Here                            // answer: Code (OK or NotConnected), Epoch
+	Here                            // answer to Ask; has Code (OK or NotConnected), Epoch
 	Tombstones                      // server → server: which clients has it evicted in the last Retry?
 	TombstonesReply                 // answer, perhaps several: Entries, Epoch (its number in the upper 16 bits, how many there are in the lower)
 	kinds
@@ -64,7 +64,7 @@ const (
 	HeaderSize = 84
 	MaxName    = 255
 	TokenSize  = 32
-	MaxEntries = 1024 // entries of a digest
+	MaxEntries = 1024 // bound of the number of entries in a digest
 	MaxMessage = HeaderSize + MaxName + TokenSize + MaxEntries*EntrySize
 )
 
@@ -103,17 +103,17 @@ var (
 //	       code         12 bytes, see package keyring: of a signed connect
 type Message struct {
 	Kind              Kind          // which of the other fields are used
-	Code              Code          // answer, state or reason
-	Client            ClientID      // zero in messages between servers
+	Code              Code          // an answer, a state or a reason, depending on Kind
+	Client            ClientID      // id of the client; zero in messages between servers
 	Incarnation       uint64        // incarnation of the client
 	ServerIncarnation uint64        // incarnation of the sending server; in messages of clients see Connect
-	Sequence          uint64        // pairs an answer with its question
+	Sequence          uint64        // the answer has the sequence number of its question
 	Epoch             uint32        // number of the client's choice of a master, or see Kind
-	Retry             time.Duration // whole milliseconds, up to 49 days
-	Server            nid.NID       // zero: none
+	Retry             time.Duration // time before the client asks again; whole milliseconds, up to 49 days
+	Server            nid.NID       // a server, depending on Kind; zero: none
 	Name              []byte        // name of the client, printable, up to MaxName bytes
-	Token             []byte        // a claim: empty or TokenSize bytes
-	Entries           Entries       // at most MaxEntries
+	Token             []byte        // a claim: empty, or TokenSize bytes
+	Entries           Entries       // entries of a digest, at most MaxEntries
 	Proof             []byte        // the code of a signed connect: empty or keyring.CodeSize bytes
 }
 

@@ -19,22 +19,22 @@ type AddressedInput struct {
 // AddressedOutput is the output of a step, with addresses instead of refs.
 type AddressedOutput struct {
 	Output
-	Step        uint64       // number of the step, from 1
-	To          []Target     // receivers of Sends
-	Across      []Target     // receivers of Dispatches
+	Step        uint64       // number of the step, counted from 1
+	To          []Target     // receivers of the messages in Sends
+	Across      []Target     // receivers of the messages in Dispatches
 	Connections []Connection // to watch or to ignore from now on, in order
 }
 
 // Target is where a message goes.
 type Target struct {
-	ID     wire.ID // invalid: only the NID is known
+	ID     wire.ID // id of the receiver; invalid: only the NID is known
 	NID    nid.NID // the endpoint to send to
 	Across bool    // the receiver is in another zone
 }
 
 // Connection says whether the connection with a node matters from now on.
 type Connection struct {
-	To      Target // the peer
+	To      Target // the peer of the connection
 	Matters bool   // false: its loss is of no interest any more
 }
 
@@ -50,9 +50,9 @@ type Addressed struct {
 	m          *Machine
 	nets       []nid.Net // networks that this node is on
 	step       uint64
-	targets    []Target // where each node is reached, by Ref
+	targets    []Target // the address of each node, by its Ref
 	told       map[wire.ID]uint64
-	supervisor wire.ID // the supervisor with which the connection matters
+	supervisor wire.ID // the supervisor to which the connection is watched
 }
 
 // NewAddressed returns a machine with addresses, for a node on some networks.
@@ -172,5 +172,5 @@ func (s *Addressed) reach(id wire.ID) nid.NID {
 	if len(endpoints) == 0 {
 		return nid.NID{}
 	}
-	return endpoints[0] // there may be a route
+	return endpoints[0] // not on a net of this node, but there may be a route
 }

@@ -25,7 +25,7 @@ func TestAgentLoss(t *testing.T) {
 		s.now += time.Millisecond
 		st.Step(s.now, in, &out)
 	}
-	step(AddressedInput{}) // messages are sent
+	step(AddressedInput{}) // the machine sends messages in this step
 	sent := out.Step
 	failed := func(step uint64) AddressedInput {
 		return AddressedInput{Input: Input{Kind: Failed}, About: testID(1), Sent: step}

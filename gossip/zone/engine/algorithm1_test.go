@@ -36,7 +36,7 @@ func TestAlive(t *testing.T) {
 	t.Run("MS-42 equal is nothing", func(t *testing.T) {
 		s := newSolo(t, 5, Config{})
 		s.alive(2, v(7, 3))
-		s.pass(s.m.cfg.Aggregation) // Δ is sent
+		s.pass(s.m.cfg.Aggregation) // the collected changes are sent
 		s.delta(0, 0, 0)
 		s.alive(2, v(7, 3))
 		s.alive(2, v(7, 2))
@@ -57,7 +57,7 @@ func TestAlive(t *testing.T) {
 		s.alive(2, v(7, 3))
 		s.alive(2, v(7, 5))
 		s.alive(2, v(8, 1))
-		s.want( // MS-A5: the version that was announced
+		s.want( // MS-A5: the event has the version that was announced
 			Event{Kind: Left, Node: s.ref[2], Version: v(7, 3), Cause: Restarted},
 			Event{Kind: Joined, Node: s.ref[2], Version: v(8, 1)})
 	})
@@ -113,7 +113,7 @@ func TestLeave(t *testing.T) {
 		s.want(Event{Kind: Left, Node: s.ref[2], Version: v(7, 3), Cause: Said, Code: 4})
 		s.is(2, inHistory, v(7, 3))
 		s.delta(1, 1, 0)
-		if h := s.m.History(); len(h) != 1 || !h[0].Orderly || h[0].Code != 4 { // MS-12, MS-A33
+		if h := s.m.History(); len(h) != 1 || !h[0].Orderly || h[0].Code != 4 { // a goodbye with code 4 (MS-12, MS-A33)
 			t.Errorf("history %+v", h)
 		}
 	})
@@ -133,7 +133,7 @@ func TestLeave(t *testing.T) {
 		s := newSolo(t, 5, Config{})
 		s.leave(2, v(7, 3), 0)
 		s.want()
-		s.delta(0, 1, 0) // forwarded, once
+		s.delta(0, 1, 0) // the goodbye is forwarded once
 		s.leave(2, v(7, 3), 0)
 		s.delta(0, 1, 0)
 		s.alive(2, v(7, 3)) // this Alive arrives after the goodbye, and does not add the node
@@ -146,7 +146,7 @@ func TestLeave(t *testing.T) {
 		s := newSolo(t, 5, Config{})
 		s.leave(0, v(10, 1), 0)
 		s.want(Event{Kind: Refuted, Node: s.ref[0], Version: v(10, 2)})
-		s.leave(0, v(10, 1), 0) // the same goodbye again
+		s.leave(0, v(10, 1), 0) // the same goodbye arrives again and has no effect
 		s.want()
 		s.is(0, inView, v(10, 2))
 	})
@@ -204,7 +204,7 @@ func TestSuspicion(t *testing.T) {
 			}
 			s.want(Event{Kind: Left, Node: s.ref[2], Version: v(7, 3), Cause: Dead})
 			s.is(2, inHistory, v(7, 3))
-			s.delta(0, 0, theta) // only the suspicions are forwarded
+			s.delta(0, 0, theta) // suspicions are forwarded, joins and leaves are not
 		})
 	}
 	t.Run("MS-48 MS-A2 of itself, once", func(t *testing.T) {
@@ -231,7 +231,7 @@ func TestSuspicion(t *testing.T) {
 	})
 }
 
-// TestSuspicionBelieved: which reports count.
+// TestSuspicionBelieved: which reports of suspicion are accepted.
 func TestSuspicionBelieved(t *testing.T) {
 	spec.Covers(t, "MS-A1", "MS-A5", "MS-A29")
 	t.Run("MS-A5 of an incarnation not seen yet", func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestSuspicionBelieved(t *testing.T) {
 		s.suspicion(3, 2, v(7, 3))
 		s.suspicion(4, 2, v(7, 3))
 		s.is(2, inView, v(7, 3))
-		s.leave(4, v(7, 3), 0) // the reporter's report is dropped with it
+		s.leave(4, v(7, 3), 0) // the reporter says goodbye: its report is dropped
 		s.suspicion(5, 2, v(7, 3))
 		s.is(2, inView, v(7, 3))
 	})
@@ -259,7 +259,7 @@ func TestSuspicionBelieved(t *testing.T) {
 		two.is(1, inHistory, v(7, 3))
 
 		three := acquainted(t, 3, Config{})
-		three.suspicion(1, 2, v(7, 3)) // a broken link between nodes 1 and 2
+		three.suspicion(1, 2, v(7, 3)) // only the link between nodes 1 and 2 is broken
 		three.suspicion(2, 1, v(7, 3))
 		three.is(1, inView, v(7, 3))
 		three.is(2, inView, v(7, 3))

@@ -61,13 +61,13 @@ func TestAlgorithm2(t *testing.T) {
 	t.Run("MS-75 MS-83 MS-85 MS-A16 data", func(t *testing.T) {
 		s := withNeighbours(t)
 		s.offer(1, 5, 7, 9)
-		s.give(1, wire.TableData{Owner: s.ref[5], Inc: 7, To: 3, Last: true, Entries: entries(0, 3)}) // less than offered: the table was reset meanwhile
+		s.give(1, wire.TableData{Owner: s.ref[5], Inc: 7, To: 3, Last: true, Entries: entries(0, 3)}) // less than offered: the owner reset the table meanwhile
 		r := s.m.attributes.of[s.ref[5]]
 		if len(s.out.Events) != 1 || len(s.out.Events[0].Keys) != 3 || r.u != 3 || r.pending != 3 || r.target != 0 || r.notified != 3 {
 			t.Errorf("events %+v, %+v", s.out.Events, r)
 		}
 		s.give(2, wire.TableData{Owner: s.ref[5], Inc: 7, To: 2, Last: true, Entries: entries(0, 2)})
-		s.want() // an older version
+		s.want() // the offer has an older version: nothing is requested
 		s.offer(2, 5, 7, 4)
 		if s.count(wire.AttributeRequest) != 1 {
 			t.Error("MS-A16: nothing gets through any more")
@@ -89,16 +89,16 @@ func TestAlgorithm2(t *testing.T) {
 		if d := ask(0, 2); len(d) != 1 || d[0].From != 2 || d[0].To != 6 || len(d[0].Entries) != 4 || !d[0].Last {
 			t.Errorf("answer %+v", d)
 		}
-		if d := ask(0, 6); len(d) != 1 || d[0].To != 0 || d[0].Owner != s.ref[5] { // ⟨p, ⊥⟩
+		if d := ask(0, 6); len(d) != 1 || d[0].To != 0 || d[0].Owner != s.ref[5] { // a request for the whole table: ⟨p, ⊥⟩
 			t.Errorf("nothing newer: %+v", d)
 		}
-		if d := ask(wire.Push, 6); d != nil { // MS-A20
+		if d := ask(wire.Push, 6); d != nil { // no answer to a push for which there is no data (MS-A20)
 			t.Errorf("nothing newer, push: %+v", d)
 		}
 	})
 }
 
-// TestAlgorithm2Unanswered: requests that get no data.
+// TestAlgorithm2Unanswered: requests that get no data in reply.
 func TestAlgorithm2Unanswered(t *testing.T) {
 	spec.Covers(t, "MS-82", "MS-84", "MS-87", "MS-A18", "MS-A21")
 	t.Run("MS-82 MS-84 nothing newer any more", func(t *testing.T) {

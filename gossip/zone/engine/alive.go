@@ -52,7 +52,7 @@ func (m *Machine) within(v wire.Version, skew uint64) bool {
 	return v.IsValid() && v.Inc < wire.MaxIncarnation && v.Inc <= base+m.cfg.Ahead+skew
 }
 
-// farAheadInterval is the least time between FarAhead events.
+// farAheadInterval is the least time between two FarAhead events.
 const farAheadInterval = time.Minute
 
 // tooFarAhead counts a version that is refused, and reports it.
@@ -118,7 +118,7 @@ func (m *Machine) renew(p wire.Ref, e entry, v wire.Version) {
 
 // raise is renew without sending the change to the neighbours.
 func (m *Machine) raise(p wire.Ref, e entry, v wire.Version) {
-	if e.inc == v.Inc { // no notification (MS-44, MS-A6)
+	if e.inc == v.Inc { // only the minor number is new: no notification (MS-44, MS-A6)
 		m.announce(p, e.minor)
 		m.view.set(p, entry{inc: v.Inc, minor: v.Minor, state: inView})
 		return
@@ -161,10 +161,10 @@ func (m *Machine) processLeave(d *wire.Departure) {
 		return
 	}
 	switch e := m.view.at(p); {
-	case e.state == inView && !v.Less(e.version()): // in-view leave
+	case e.state == inView && !v.Less(e.version()): // the departing node is in the view
 		m.remove(p, v, Said, d.Code)
 		m.delta.leave(m, d)
-	case e.state == inHistory && e.version().Less(v): // out-of-view leave
+	case e.state == inHistory && e.version().Less(v): // the departing node is in the history
 		m.bury(p, v, farewell{cause: Said, code: d.Code})
 		m.delta.leave(m, d)
 	case e.state == unknown: // the goodbye arrived before the Alive, which must not add the node later (MS-A4)
@@ -241,7 +241,7 @@ func (m *Machine) setVersion(v wire.Version) {
 func (m *Machine) bump() {
 	was := m.ver
 	m.setVersion(was.Next())
-	if m.ver.Inc != was.Inc { // there was no higher minor number
+	if m.ver.Inc != was.Inc { // the minor number was at its maximum
 		m.tell(Event{Kind: Refuted, Node: m.self, Version: m.ver})
 	}
 }

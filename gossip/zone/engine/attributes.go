@@ -15,11 +15,11 @@ type attributes struct {
 	order    []wire.Ref // owners of all tables in the map, for iteration in a fixed order
 	hash     uint64
 	dirty    []wire.Ref // tables with versions that were not sent to the neighbours yet
-	pushes   []wire.Ref // tables to request from all neighbours (MS-84)
+	pushes   []wire.Ref // tables to request from all neighbours with a push (MS-84)
 	pushed   bitmap
 	answered bitmap    // tables that are in the answer being built
 	waiting  []waiting // offers of nodes that are not in the view yet (MS-A18)
-	open     int       // requests without an answer
+	open     int       // number of requests without an answer
 	monitors []wire.Ref
 	merged   []wire.Ref // tables that the message being processed has changed
 	at       time.Duration
@@ -33,14 +33,14 @@ type waiting struct {
 }
 
 const (
-	maxWaiting = 1024 // above this number the oldest are dropped
+	maxWaiting = 1024 // above this number the oldest waiting offers are dropped
 	// deathAge is how long death certificates stay after all neighbours have them.
 	deathAge = 10 * time.Minute
 )
 
 func (a *attributes) init(m *Machine) {
 	*a = attributes{of: make(map[wire.Ref]*replica), at: machine.Never}
-	a.phase = time.Duration(m.rand(int(m.cfg.Aggregation))) // MS-A31
+	a.phase = time.Duration(m.rand(int(m.cfg.Aggregation))) // draw a random phase of the interval (MS-A31)
 }
 
 // replica returns the table of a node, and creates it if there is none.

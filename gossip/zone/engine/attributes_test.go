@@ -56,7 +56,7 @@ func TestAttributes(t *testing.T) {
 		w.nodes[9].set(fmt.Sprint("k", i), fmt.Sprint("v", i))
 	}
 	took := w.until(3*time.Second, w.replicated)
-	if took > 900*time.Millisecond { // MS-A31: less than 3.5 rounds at 2048
+	if took > 900*time.Millisecond { // MS-A31: less than 3.5 rounds for 2048 nodes
 		t.Errorf("took %v", took)
 	}
 	var received uint64
@@ -150,7 +150,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// split divides data into parts.
+// split divides the data of a table into random parts.
 func split(rng *rand.Rand, d wire.TableData) (parts []wire.TableData) {
 	for len(d.Entries) > 1 && rng.IntN(2) == 0 {
 		at := 1 + rng.IntN(len(d.Entries)-1)

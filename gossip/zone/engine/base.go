@@ -64,7 +64,7 @@ func (m *Machine) learn(msg *wire.Message, held func(wire.Ref)) {
 // the reporter: they are echoes.
 func (m *Machine) accusations(list []wire.Suspicion, silent bool) {
 	for i := range list {
-		if s := &list[i]; s.Reporter != m.self { // others are echoes of this node's own reports
+		if s := &list[i]; s.Reporter != m.self { // reports by other nodes only echo this node's reports
 			m.processSuspicion(s, silent)
 		}
 	}

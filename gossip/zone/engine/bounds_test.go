@@ -44,7 +44,7 @@ func TestRefusedForEver(t *testing.T) {
 		s := newSolo(t, 2, Config{})
 		s.alive(1, v(7, 1))
 		asked := 0
-		for range 12_000 { // a minute
+		for range 12_000 { // 12,000 steps are a minute
 			requests := s.count(wire.LinkRequest)
 			for range requests {
 				asked++

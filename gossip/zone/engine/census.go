@@ -22,9 +22,9 @@ type CensusEntry struct {
 	Activation   uint64       `json:"activation"`   // number of the delegate's activation; of two entries the one with the higher number takes precedence
 	Registration uint64       `json:"registration"` // how often the delegate has chosen a supervisor; compared if the activations are equal
 	Delegates    int          `json:"delegates"`    // number of delegates that the supervisor knows
-	Delegate     wire.ID      `json:"delegate"`     // the active delegate
+	Delegate     wire.ID      `json:"delegate"`     // id of the active delegate
 	Version      wire.Version `json:"version"`      // version of the active delegate
-	Size         int          `json:"size"`         // members of the zone
+	Size         int          `json:"size"`         // number of members of the zone
 	Supervisor   wire.ID      `json:"supervisor"`   // the supervisor that wrote the entry; not part of the attribute's value
 
 	State CensusState   `json:"state"` // whether a supervisor hears the zone's active delegate

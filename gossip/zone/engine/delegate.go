@@ -19,23 +19,23 @@ const delegateKey = "zone.delegate"
 // Activations are numbered: of two active delegates the one with the later number takes
 // precedence.
 type delegation struct {
-	claims  []claim // claims of other members
+	claims  []claim // claims to be a delegate, made by other members
 	stale   bool    // the view or the claims have changed
 	quiet   time.Duration
 	own     uint64 // number of this node's activation; 0: it is not active
-	highest uint64 // activation ever seen
-	claimed bool   // the attribute delegateKey is written
+	highest uint64 // the highest number of an activation ever seen
+	claimed bool   // this node has written the attribute delegateKey
 	serving bool   // this node is a delegate, active or not
 
 	search
 	registration uint64
-	marks        []mark        // of other members: whether they reach a supervisor
-	mark         string        // this node's own mark, as it was written
-	told         string        // supervisors, as this node published them
+	marks        []mark        // of each other member: whether it reaches a supervisor
+	mark         string        // this node's own mark, as the attribute has it
+	told         string        // the list of supervisors, as this node published it
 	due          time.Duration // when the next message to the supervisor is sent; Never without a supervisor
 	changes      time.Duration // when changes of the zone may be reported again
-	whole        bool          // the supervisor wants all members of the zone
-	joined, left []wire.Named  // changes that the supervisor was not told yet
+	whole        bool          // the supervisor has asked for all members of the zone
+	joined, left []wire.Named  // changes that the supervisor has not been told yet
 	untold       bool          // something changed that the supervisor was not told yet
 	contested    bool          // in its last answer the supervisor named another node as the active one
 }
@@ -89,7 +89,7 @@ func (d *delegation) tell(m *Machine, list *[]wire.Named, p wire.Ref, v wire.Ver
 func (d *delegation) claim(p wire.Ref, value []byte, there bool) {
 	d.stale = true
 	d.claims = slices.DeleteFunc(d.claims, func(c claim) bool { return c.node == p })
-	if n, err := strconv.ParseUint(string(value), 10, 62); there && err == nil { // below maxActivation
+	if n, err := strconv.ParseUint(string(value), 10, 62); there && err == nil { // valid claims are below maxActivation
 		d.claims = append(d.claims, claim{p, n})
 		d.highest = max(d.highest, n)
 	}
@@ -173,7 +173,7 @@ func (d *delegation) serve(m *Machine, serving bool) {
 	switch {
 	case serving && !d.serving:
 		d.serving = true
-		d.widen(m) // with the supervisors that earlier delegates have published
+		d.widen(m) // add the supervisors that earlier delegates have published
 		if !d.claimed {
 			d.publish(m)
 		}
@@ -202,6 +202,6 @@ func (d *delegation) publish(m *Machine) {
 	}
 	d.announce(m)
 	if d.serving {
-		d.due = m.now // the supervisor must learn of this
+		d.due = m.now // due now: the supervisor must learn of the change
 	}
 }

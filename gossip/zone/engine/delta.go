@@ -15,7 +15,7 @@ type delta struct {
 	count      int    // number of nodes in the bitmap
 	leaves     []wire.Departure
 	suspicions []wire.Suspicion
-	silences   []wire.Suspicion // see Lists.Silences
+	silences   []wire.Suspicion // suspicions to send as Lists.Silences
 	at         time.Duration    // when Δ is sent: τ after its first change (MS-56)
 }
 

@@ -15,7 +15,7 @@ type discovery struct {
 	interval time.Duration
 	asked    []question
 	healing  []wire.Ref // nodes to ask at once: the other side of a partition (MS-A7)
-	toHeal   bitmap     // the same nodes, as a set
+	toHeal   bitmap     // the nodes in healing, as a set
 }
 
 type question struct {
@@ -30,7 +30,7 @@ const (
 	discoveryPerMember = 100 * time.Millisecond
 )
 
-// begin asks all bootstraps.
+// begin sends a discovery request to every bootstrap node.
 func (d *discovery) begin(m *Machine) {
 	d.interval, d.at = m.cfg.Retry, machine.Never
 	if len(m.bootstrap) == 0 {
@@ -87,7 +87,7 @@ func (m *Machine) discover() {
 func (m *Machine) target() wire.Ref {
 	var missing []wire.Ref
 	for _, p := range m.bootstrap {
-		if e := m.view.at(p); e.state == unknown || e.state == inHistory && e.orderly { // the others are in H
+		if e := m.view.at(p); e.state == unknown || e.state == inHistory && e.orderly { // other nodes are in the view, or in H and added below
 			missing = append(missing, p)
 		}
 	}
@@ -124,7 +124,7 @@ func (d *discovery) expire(now time.Duration) {
 	d.asked = slices.DeleteFunc(d.asked, func(q question) bool { return now >= q.until })
 }
 
-// failed gives up the request to a node.
+// failed gives up the discovery request to a node.
 func (d *discovery) failed(p wire.Ref) {
 	d.asked = slices.DeleteFunc(d.asked, func(q question) bool { return q.node == p })
 }
@@ -170,7 +170,7 @@ func (m *Machine) told() {
 	if m.in.Flags&wire.More != 0 {
 		return
 	}
-	m.discovery.failed(p) // the request is answered
+	m.discovery.failed(p) // the peer has answered the discovery request
 	if healing && m.in.Flags&(wire.Third|wire.Brief) == 0 {
 		m.sendView(p, wire.Healing|wire.Third)
 	}

@@ -39,8 +39,8 @@ func TestDiscoveryTargets(t *testing.T) {
 		for i := 3; i < 7; i++ {
 			s.removed(i, v(7, 1))
 		}
-		s.leave(7, v(7, 1), 0) // a goodbye
-		s.leave(1, v(7, 1), 0) // a goodbye of a bootstrap node
+		s.leave(7, v(7, 1), 0) // node 7 has said goodbye
+		s.leave(1, v(7, 1), 0) // a bootstrap node has said goodbye
 		seen := map[wire.Ref]int{}
 		const draws = 6000
 		for range draws {
@@ -121,7 +121,7 @@ func TestDiscoveryAnswers(t *testing.T) {
 	if reply.Flags != wire.Healing || s.m.ver != v(10, 2) {
 		t.Errorf("answer %+v, own version %v", reply, s.m.ver)
 	}
-	s.delta(2, 0, 0) // and spreads it
+	s.delta(2, 0, 0) // the target spreads its new version
 
 	// The requester asks at once the nodes that it has in its history but that are alive on the
 	// other side, at most 8 at a time.
@@ -184,7 +184,7 @@ func TestHistoryBounds(t *testing.T) {
 	if n := s.m.view.gone; n != 1999 { // above the soft limit, but the nodes left recently
 		t.Errorf("%d in the history", n)
 	}
-	s.alive(5, v(7, 1)) // a stale version
+	s.alive(5, v(7, 1)) // a stale version of node 5 is ignored
 	s.want()
 	for range 120 {
 		s.now += time.Second
@@ -236,7 +236,7 @@ func TestManyIds(t *testing.T) {
 		sender.out, sender.ver = &Output{}, v(1, 1)
 		sender.send(to, wire.Message{Kind: wire.DiscoveryReply, Lists: &wire.Lists{Alive: []wire.Member{{Node: sender.self, Version: v(1, 1)}, {Node: r, Version: v(1, 1)}}}})
 		sender.encode(0)
-		if i == 2 { // so that the sender is known
+		if i == 2 { // make the sender known first
 			sender.send(to, wire.Message{Kind: wire.DiscoveryRequest})
 			sender.out.Sends[0], sender.out.Sends[1] = sender.out.Sends[1], sender.out.Sends[0]
 			sender.out.Buf = nil

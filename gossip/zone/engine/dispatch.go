@@ -4,11 +4,11 @@ import "ulnet/gossip/zone/wire"
 
 // DispatchSend is a message to another zone.
 type DispatchSend struct {
-	To         wire.ID        // id of the receiver
+	To         wire.ID        // id of the node that receives the message
 	Priority   bool           // sent before other messages (MS-A32)
-	Dispatch   *wire.Dispatch // without Config.Wire
+	Dispatch   *wire.Dispatch // the message, without Config.Wire
 	Begin, End int            // with Config.Wire: the message is Output.Buf[Begin:End]
-	Size       int            // in bytes
+	Size       int            // length of the message in bytes
 }
 
 // dispatch sends a message to another zone, in several parts if it is too large for one.

@@ -15,14 +15,14 @@ const (
 	Joined            EventKind = iota // Version: the node is in the view now (NOTIFY-JOIN, MS-9)
 	Left                               // Version, Cause, Code: the node is no longer in the view (NOTIFY-LEAVE)
 	AttributesChanged                  // Keys, Attributes: attributes of the node have changed (MS-85, MS-A23)
-	Suspected                          // Version: this node filed a suspicion
-	Refuted                            // Version: this node's new version (MS-A2): see Output.Incarnation
+	Suspected                          // sets Version: this node has filed a suspicion
+	Refuted                            // sets Version, the node's new one (MS-A2): see Output.Incarnation
 	Clash                              // another node claims this node's id, or has the same name
 	Refused                            // Keys: an attribute of this node is not written: see Machine.Fits
 	Alarmed                            // Zone, Suspect, Reporters: a member of a base zone is suspected (MS-101)
 	Contested                          // Zone, Members: two active delegates of a base zone, of which the first counts: two zones have that name, and one must get another, or one is parted
 	FarAhead                           // Version: of a node, too far ahead of the clock to be accepted (MS-A2); reported at most once a minute
-	Listed                             // Zone, Number, Size, Members, Unknown, More: answers QueryZone
+	Listed                             // sets Zone, Number, Size, Members, Unknown, More: answers QueryZone
 	SupervisorLost                     // Zone, Suspect, Trouble: this delegate gave up a supervisor; reported once until the supervisor answers (MS-100)
 	SupervisorFound                    // Zone, Suspect: a supervisor that was given up answers again
 	ZoneRefused                        // Zone, Size: this supervisor guards Size zones, and has no room for another; reported at most once a minute
@@ -75,9 +75,9 @@ type Cause uint8
 // The causes.
 const (
 	Said      Cause = iota // the node said goodbye, with Code
-	Dead                   // enough nodes suspect it
-	Restarted              // a newer incarnation of it joins at once
-	Corrected              // a neighbour had removed it (MS-A9)
+	Dead                   // enough nodes suspect the node
+	Restarted              // a newer incarnation of the node joins at once
+	Corrected              // a neighbour had removed the node (MS-A9)
 	Parted                 // this node itself has left by Agent.Leave, and its view is empty
 	causes
 )
@@ -99,24 +99,24 @@ func (c *Cause) UnmarshalText(text []byte) error {
 // incarnation; replaying them gives the view (MS-10).
 type Event struct {
 	Kind       EventKind        `json:"event"`                // decides which fields are set
-	Cause      Cause            `json:"cause"`                // of Left
-	Node       wire.Ref         `json:"-"`                    // in the machine's table
-	ID         wire.ID          `json:"id,omitzero"`          // of Node
-	Version    wire.Version     `json:"version,omitzero"`     // of Node
-	Code       int32            `json:"code,omitempty"`       // exit code of a goodbye
-	Keys       []string         `json:"keys,omitempty"`       // keys that were written or deleted, in order
+	Cause      Cause            `json:"cause"`                // cause of a Left event
+	Node       wire.Ref         `json:"-"`                    // number of the node in the machine's table
+	ID         wire.ID          `json:"id,omitzero"`          // id of Node
+	Version    wire.Version     `json:"version,omitzero"`     // version of Node
+	Code       int32            `json:"code,omitempty"`       // exit code in a goodbye
+	Keys       []string         `json:"keys,omitempty"`       // attribute keys that were written or deleted, in order
 	Attributes []wire.Attribute `json:"attributes,omitempty"` // all attributes of the node, in the order in which they were written
 
-	// Of a base zone, in the management zone.
+	// Zone is a base zone; events of the management zone have it.
 	Zone      string       `json:"zone,omitempty"`
 	Suspect   wire.Named   `json:"suspect,omitzero"`    // the member, delegate or supervisor that the event is about
-	Trouble   Trouble      `json:"trouble,omitzero"`    // of SupervisorLost
+	Trouble   Trouble      `json:"trouble,omitzero"`    // reason of a SupervisorLost event
 	Reporters int          `json:"reporters,omitempty"` // how many members suspect it, as its active delegate knows
-	Number    uint64       `json:"number,omitempty"`    // number of the query
-	Size      int          `json:"size,omitempty"`      // number of members or zones
+	Number    uint64       `json:"number,omitempty"`    // number of the query that is answered
+	Size      int          `json:"size,omitempty"`      // number of members of the zone, or of zones
 	Members   []wire.Named `json:"members,omitempty"`   // answer of Listed, or the delegates of Contested
 	Unknown   bool         `json:"unknown,omitempty"`   // no supervisor guards the zone
-	More      bool         `json:"more,omitempty"`      // another event continues Members
+	More      bool         `json:"more,omitempty"`      // another event continues the list Members
 }
 
 // tell appends an event.

@@ -42,7 +42,7 @@ func (m *Machine) probe(l *link, patience time.Duration) {
 func (m *Machine) failed(p wire.Ref, local bool) {
 	l := m.links.get(p)
 	switch {
-	case local: // never a reason to suspect a node (MS-A1)
+	case local: // a local failure is never a reason to suspect a node (MS-A1)
 		m.stats.LocalErrors++
 		if l != nil {
 			l.local = true
@@ -102,7 +102,7 @@ func (m *Machine) lost(l *link) {
 	}
 }
 
-// excuse gives a link another timeout.
+// excuse gives the peer of a link another timeout.
 func (m *Machine) excuse(l *link) {
 	m.stats.Excused++
 	l.heard, l.probing, l.doubted = m.now, false, false
@@ -128,7 +128,7 @@ func (m *Machine) file(l *link) {
 		m.judge()
 	}
 	switch l = m.links.get(p); {
-	case l == nil: // the node was removed
+	case l == nil: // the peer was removed from the zone
 	case l.mine&wire.Successor == 0:
 		m.cut(p)
 		m.topology.soon(m)
@@ -202,7 +202,7 @@ func (m *Machine) alone() bool {
 	return m.links.count(held)+m.links.count(retrying) >= m.view.members-1
 }
 
-// fileHeld reports the peers of all held links.
+// fileHeld files suspicions on the peers of all held links.
 func (m *Machine) fileHeld() {
 	m.blind = blind{}
 	var nodes []wire.Ref

@@ -287,7 +287,7 @@ func TestBoundedRepair(t *testing.T) {
 	s := newSolo(t, 3, Config{})
 	s.link(1, v(7, 1))
 	sent := 0
-	for range 600 { // ten minutes
+	for range 600 { // 600 steps are ten minutes
 		s.hear(1, v(7, 1), wire.Message{Kind: wire.Heartbeat, Hash: 42, Tables: 43})
 		sent += s.count(wire.Base) + s.count(wire.AttributeDigest)
 		sent += countKind(s.pass(time.Second), wire.Base)
@@ -308,7 +308,7 @@ func TestRestarts(t *testing.T) {
 	w.until(5*time.Second, w.agree)
 	for _, o := range w.nodes {
 		if o.up && o.watched[n.i] {
-			o.input(o.incarnation, Input{Kind: Down}, n.id) // the reset arrives late
+			o.input(o.incarnation, Input{Kind: Down}, n.id) // the connection reset of the old incarnation arrives late
 		}
 	}
 	w.run(10 * time.Second)
@@ -322,7 +322,7 @@ func TestRestarts(t *testing.T) {
 		if s.m.phase != left || s.m.stats.BadJoins != 1 {
 			t.Errorf("state %v", s.m.phase)
 		}
-		s.step(Input{Kind: Join, Inc: 11}) // MS-A33
+		s.step(Input{Kind: Join, Inc: 11}) // a Join with a higher incarnation (MS-A33)
 		if s.m.phase != joined || s.m.ver != v(11, 1) {
 			t.Errorf("state %v, version %v", s.m.phase, s.m.ver)
 		}

@@ -12,8 +12,8 @@ import (
 type filings map[wire.Ref]filing
 
 type filing struct {
-	inc     uint64        // the suspect's incarnation
-	until   time.Duration // no new suspicion is filed before
+	inc     uint64        // incarnation of the suspect in that suspicion
+	until   time.Duration // before this time no new suspicion is filed
 	backoff time.Duration
 }
 

@@ -11,17 +11,17 @@ import (
 // entries are dropped first.
 type GoneStatus struct {
 	ID      wire.ID       `json:"id,omitzero"`  // invalid: the node left before its id was known
-	Version wire.Version  `json:"version"`      // the last one known
-	Ago     time.Duration `json:"ago"`          // since this node removed it
+	Version wire.Version  `json:"version"`      // the last version known of the node
+	Ago     time.Duration `json:"ago"`          // time since this node removed it
 	Orderly bool          `json:"orderly"`      // the node said goodbye, or was removed in its name
-	Cause   Cause         `json:"cause"`        // Said, Dead or Corrected
+	Cause   Cause         `json:"cause"`        // why it left: Said, Dead or Corrected
 	Code    int32         `json:"code"`         // with Said: the exit code, CodeRemoved if an administrator removed the node
 	By      []Witness     `json:"by,omitempty"` // the reporters of a member that was removed as dead
 }
 
 // Witness is a node that reported another one as failed.
 type Witness struct {
-	ID     wire.ID `json:"id"`     // of the reporter
+	ID     wire.ID `json:"id"`     // id of the reporter
 	Silent bool    `json:"silent"` // the reporter heard nothing of the node; false: its connections to the node broke or were refused
 }
 

@@ -49,7 +49,7 @@ func TestGone(t *testing.T) {
 		want[i].Ago = s.m.now - before
 	}
 	s.went(want...)
-	s.alive(5, v(7, 4)) // the node refutes that
+	s.alive(5, v(7, 4)) // node 5 refutes the suspicions
 	s.went(want[0], want[1], want[3])
 }
 

@@ -11,14 +11,14 @@ import (
 // guarded is a base zone that this supervisor guards.
 type guarded struct {
 	name      string
-	delegates []registered // registered delegates, the one that takes precedence first
+	delegates []registered // registered delegates in order of precedence
 	members   map[wire.ID]wire.Version
-	hash      uint64 // hash of the members
+	hash      uint64 // hash of the zone's members
 	published CensusEntry
-	highest   uint64        // highest activation that any delegate had
-	holder    wire.ID       // the first delegate that had the highest activation
-	due       time.Duration // when the next silent delegate is given up
-	active    time.Duration // when an active delegate was heard last
+	highest   uint64        // highest activation number of any delegate
+	holder    wire.ID       // the first delegate that had that number
+	due       time.Duration // deadline after which a silent delegate is given up
+	active    time.Duration // when a message of an active delegate last arrived
 	rival     rival
 }
 
@@ -99,7 +99,7 @@ func (g *guarded) set(id wire.ID, v wire.Version) {
 	}
 }
 
-// has reports whether a node is a delegate.
+// has reports whether a node is a registered delegate.
 func (g *guarded) has(id wire.ID) bool {
 	return slices.ContainsFunc(g.delegates, func(r registered) bool { return r.ID == id })
 }
@@ -120,7 +120,7 @@ func (g *guarded) drop(id wire.ID) {
 	g.delegates = slices.DeleteFunc(g.delegates, func(r registered) bool { return r.ID == id })
 }
 
-// list returns the members, sorted by id.
+// list returns the members of the zone, sorted by id.
 func (g *guarded) list() []wire.Named {
 	list := make([]wire.Named, 0, len(g.members))
 	for id, v := range g.members { // any order: sorted below

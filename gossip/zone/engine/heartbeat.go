@@ -32,11 +32,11 @@ func (m *Machine) heartbeat() {
 			l.said = m.ver
 			m.send(l.node, wire.Message{Kind: wire.LinkRequest, Roles: l.mine})
 			if l.mine&wire.Successor != 0 && l.silent(m) {
-				m.topology.later(m) // the node must monitor other members as well
+				m.topology.later(m) // postpone the next choice: this node must monitor others as well
 			}
 		}
 	}
-	if m.delta.at > m.now+m.cfg.Heartbeat { // no change is about to be sent
+	if m.delta.at > m.now+m.cfg.Heartbeat { // no update is about to be sent instead
 		m.view.share()
 	}
 	m.attributes.compact(m)
@@ -51,7 +51,7 @@ func (m *Machine) beaten(l *link) {
 	case l == nil: // a node that wants a link must send its id
 		m.answer(wire.Message{Kind: wire.LinkDrop, Reason: wire.NoLink})
 		return
-	case l.state == retrying: // this node hears the peer at least
+	case l.state == retrying: // messages of the peer arrive, so connecting is worth another attempt
 		m.request(l)
 		return
 	case l.state == connecting:
@@ -75,8 +75,8 @@ func (m *Machine) beaten(l *link) {
 type agreement struct {
 	mine, theirs uint64
 	since        time.Duration // when this pair of hashes was first compared; they differ
-	count        int           // how often the pair was compared since then
-	next         time.Duration // no exchange before this time
+	count        int           // number of comparisons of this pair since then
+	next         time.Duration // time before which no exchange of views or tables starts
 	backoff      time.Duration
 }
 

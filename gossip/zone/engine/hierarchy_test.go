@@ -129,7 +129,7 @@ func TestHierarchy(t *testing.T) {
 				}
 			}
 			g := s.guardian(z).m.supervisor.zones[fmt.Sprint("zone", z)]
-			if len(g.members) != 7 || g.hash != a[0].m.Hash() { // MS-97
+			if len(g.members) != 7 || g.hash != a[0].m.Hash() { // the supervisor knows the same seven members (MS-97)
 				t.Errorf("the supervisor knows %d members of zone %d", len(g.members), z)
 			}
 		}

@@ -28,7 +28,7 @@ type farewell struct {
 	at     time.Duration
 	cause  Cause
 	code   int32
-	by     []Witness // Dead: the nodes that reported it
+	by     []Witness // with Dead: the nodes that reported the failure
 }
 
 // Bounds of the history (MS-A10).

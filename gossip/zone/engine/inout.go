@@ -14,13 +14,13 @@ type InputKind uint8
 const (
 	Timer     InputKind = iota
 	Join                // Inc: begin an incarnation with this number, higher than any before
-	Leave               // Code: say goodbye
-	Arrived             // Data, Peer, At: a message arrived as bytes
+	Leave               // say goodbye, with Code
+	Arrived             // uses Data, Peer, At: a message arrived as bytes
 	Delivered           // Message, At: a message of a machine with the same table
 	Down                // Node: the transport lost its connection to a node in Output.Watch
-	Failed              // Node, Local: a send to the node failed
-	Set                 // Key, Value: write an attribute
-	Delete              // Key: delete an attribute
+	Failed              // uses Node, Local: a send to the node failed
+	Set                 // uses Key, Value: write an attribute
+	Delete              // uses Key: delete an attribute
 	Remove              // Node: say goodbye in the name of a member, at an administrator's request
 
 	DispatchDelivered // Dispatch: a message of another zone, handed over as it is
@@ -32,20 +32,20 @@ const (
 // are valid during Step.
 type Input struct {
 	Kind    InputKind     // decides which fields are used
-	Node    wire.Ref      // in the machine's table
+	Node    wire.Ref      // number of the node in the machine's table
 	Local   bool          // the send failed for a reason of this host alone
-	Code    int32         // exit code
+	Code    int32         // exit code for the goodbye
 	Inc     uint64        // number of the incarnation
-	Peer    nid.NID       // the sender of Data, as the transport says
-	At      time.Duration // when the transport had a message; 0: now
+	Peer    nid.NID       // NID of the sender of Data, as the transport reports
+	At      time.Duration // when the transport received the message; 0: now
 	Data    []byte        // one message; signed if the machine has a key
 	Message *wire.Message // the message, which must not be changed later
 	Key     string        // of an attribute, or the name of a zone
-	Value   []byte        // of an attribute
+	Value   []byte        // value of the attribute, with Set
 
 	Dispatch *wire.Dispatch // the dispatch, which must not be changed later
-	To       wire.ID        // DispatchFailed: the receiver of the dispatch
-	Number   uint64         // QueryZone: the answer has the same number
+	To       wire.ID        // with DispatchFailed: the receiver of the dispatch
+	Number   uint64         // with QueryZone: the answer carries the same number
 }
 
 // Send is a message to send.
@@ -53,7 +53,7 @@ type Send struct {
 	To         wire.Ref     // the receiver; 0: only its NID is known
 	NID        nid.NID      // the receiver if To is 0
 	Priority   bool         // sent without acknowledgement, before other messages (MS-A32)
-	Message    wire.Message // without Config.Wire
+	Message    wire.Message // the message, without Config.Wire
 	Begin, End int          // with Config.Wire: the message is Output.Buf[Begin:End]
 	short      uint64       // short form of the receiver's id
 }
@@ -63,7 +63,7 @@ type Output struct {
 	Sends  []Send     // messages within the zone
 	Events []Event    // in the order in which they happened
 	Watch  []wire.Ref // nodes for which the caller reports a lost connection by Down from now on
-	Ignore []wire.Ref // nodes for which it no longer does
+	Ignore []wire.Ref // nodes whose lost connections the caller no longer needs to report
 	// Dispatches are messages to other zones. The caller reports a failure, or the loss of a
 	// connection, by DispatchFailed.
 	Dispatches []DispatchSend

@@ -120,7 +120,7 @@ func (m *Machine) checkAttributes() error {
 		}
 		before := uint64(0)
 		for i, e := range r.entries {
-			if e.U <= before || e.U > r.u { // MS-73
+			if e.U <= before || e.U > r.u { // versions ascend and none is above the table's (MS-73)
 				return fmt.Errorf("attributes of %v out of order: %d after %d, of %d", m.cfg.Table.ID(p), e.U, before, r.u)
 			}
 			if e.named || r.find(e.Key) != i {

@@ -36,7 +36,7 @@ type link struct {
 	node   wire.Ref
 	state  linkState
 	mine   wire.Roles // roles for which this node wants the link
-	theirs wire.Roles // roles for which the peer wants it
+	theirs wire.Roles // roles for which the peer wants the link
 	// probing: the peer must answer a heartbeat before due, because the transport lost the
 	// connection (MS-A30) or the link was held.
 	probing bool
@@ -45,19 +45,19 @@ type link struct {
 	quiet   bool          // it failed because the peer was silent, not because a connection broke
 	same    bool          // the peer's last heartbeat had the same hash of attributes as this node
 	local   bool          // the last attempt failed for a reason of this host
-	met     bool          // a message arrived on it
-	tries   uint8         // attempts since the last message
-	hops    uint8         // redirections so far
+	met     bool          // a message has arrived on the link
+	tries   uint8         // number of attempts to connect since the last message
+	hops    uint8         // number of redirections so far
 	drawn   uint32        // size of the view when the peer was drawn
 	heard   time.Duration // when the last message arrived, or the link got another timeout
-	last    time.Duration // when the last message arrived
+	last    time.Duration // when the last message arrived on the link
 	due     time.Duration // connecting: when it fails; retrying: when it is tried again
-	backoff time.Duration // of retries
+	backoff time.Duration // time to the next attempt to connect
 	version wire.Version  // newest version of the peer that arrived on it
 	said    wire.Version  // this node's version when it last asked for the link
 	replied time.Duration // when this node last answered with its whole view
-	repair  agreement     // comparison of the views
-	tables  agreement     // comparison of the attribute tables
+	repair  agreement     // progress of comparing the views with the peer
+	tables  agreement     // progress of comparing the attribute tables with the peer
 }
 
 // links are all links of a node: so few that a linear search is fast.
@@ -149,7 +149,7 @@ func (m *Machine) cut(p wire.Ref) {
 	}
 	m.links.list = slices.Delete(m.links.list, i, i+1)
 	m.out.Ignore = append(m.out.Ignore, p)
-	m.attributes.lost(m, p) // MS-87
+	m.attributes.lost(m, p) // requests to this neighbour go to others (MS-87)
 }
 
 // unlink ends the link to a node that was removed from the view, with a message: a node that

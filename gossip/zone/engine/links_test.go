@@ -29,7 +29,7 @@ const (
 type linked struct {
 	*system
 	delegates []*node
-	mask      int // bit 3·delegate + supervisor
+	mask      int // which links are cut: bit 3·delegate + supervisor of each
 }
 
 func newLinked(t *testing.T, seed uint64, size, mask int) *linked {

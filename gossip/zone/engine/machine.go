@@ -29,7 +29,7 @@ type Machine struct {
 	codec wire.Codec
 	self  wire.Ref
 	phase phase
-	ver   wire.Version // version of this node
+	ver   wire.Version // version (incarnation and minor number) of this node
 	born  uint64       // incarnation number that Join gave; refutations may raise the number
 	began time.Duration
 	// farAhead is when a version that is too far ahead may be reported again.
@@ -62,7 +62,7 @@ type Machine struct {
 	inShort uint64
 
 	out *Output
-	now time.Duration // active time: see pauses
+	now time.Duration // active time of the step, without pauses: see pauses
 }
 
 var _ machine.Machine[Input, Output] = (*Machine)(nil)

@@ -12,7 +12,7 @@ import (
 // less all pauses, so that a pause defers every deadline by its length.
 type pauses struct {
 	limit time.Duration
-	skew  time.Duration // all pauses so far
+	skew  time.Duration // sum of all pauses so far
 	last  time.Duration // when the machine was stepped last, in the caller's time
 	wake  time.Duration // when it asked to be stepped next, in the caller's time
 	began bool

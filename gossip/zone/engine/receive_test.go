@@ -162,7 +162,7 @@ func TestHeartbeatAllocations(t *testing.T) {
 	r := to.cfg.Table.Lookup(testID(1))
 	to.Step(1, Input{Kind: Delivered, Message: &wire.Message{Kind: wire.LinkRequest, From: r, Version: v(3, 4), Roles: wire.Random}}, &out)
 	now := 20 * to.cfg.Heartbeat
-	for range 20 { // until nothing changes any more
+	for range 20 { // run until the state does not change any more
 		now += to.cfg.Heartbeat / 2
 		out.Reset()
 		to.Step(now, Input{Kind: Arrived, Data: msg}, &out)

@@ -173,14 +173,14 @@ func (a *attributes) requested(m *Machine) {
 			m.stats.RepeatedAsks++
 		case r != nil && r.inc == v.Inc && v.U < r.u:
 			data = append(data, r.above(v.U))
-		case !push: // ⟨p, ⊥⟩ (MS-80)
+		case !push: // a request for the whole table: ⟨p, ⊥⟩ (MS-80)
 			data = append(data, wire.TableData{Owner: v.Owner, Inc: v.Inc, Last: true})
 		}
 	}
 	for i := range m.in.Lists.Tables {
 		a.answered.unset(m.in.Lists.Tables[i].Owner)
 	}
-	if len(data) > 0 { // MS-A20
+	if len(data) > 0 { // an empty answer is not sent (MS-A20)
 		m.send(m.in.From, wire.Message{Kind: wire.AttributeData, Lists: &wire.Lists{Data: data}})
 	}
 }
@@ -195,7 +195,7 @@ func (a *attributes) received(m *Machine) {
 		case d.Owner == 0 || d.Owner == m.self || !m.view.has(d.Owner) || m.view.at(d.Owner).inc != d.Inc:
 			m.stats.StaleData++
 			continue
-		case d.To == 0: // ⟨p, ⊥⟩ (MS-82)
+		case d.To == 0: // the answer has the whole table: ⟨p, ⊥⟩ (MS-82)
 			if r != nil && r.target == m.in.From {
 				a.settle(r)
 				a.want(m, d.Owner)
@@ -231,7 +231,7 @@ func (a *attributes) merge(m *Machine, r *replica, d *wire.TableData) {
 	}
 	r.changed = append(r.changed, keys...)
 	if r.target != 0 && (r.u >= r.pending || r.target == m.in.From && d.Last) {
-		a.settle(r) // MS-A16
+		a.settle(r) // the request is settled (MS-A16)
 	}
 }
 

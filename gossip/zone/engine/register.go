@@ -51,7 +51,7 @@ func (m *Machine) members() []wire.Named {
 // registered processes a supervisor's answer.
 func (d *delegation) registered(m *Machine, r *wire.Dispatch) {
 	switch {
-	case r.From != d.chosen && r.From != d.candidate: // of an earlier supervisor, or forged
+	case r.From != d.chosen && r.From != d.candidate: // the answer comes from an earlier supervisor, or is forged
 		m.stats.StrayDispatches++
 		return
 	case r.Flags&wire.NoRoom != 0:

@@ -12,17 +12,17 @@ type replica struct {
 	owner    wire.Ref
 	inc      uint64   // incarnation of the owner (MS-A17)
 	u        uint64   // newest version of the table
-	sent     uint64   // newest version that neighbours were sent
-	notified uint64   // newest version that the user was notified of
-	pending  uint64   // version that was requested
-	target   wire.Ref // the neighbour that the request went to
+	sent     uint64   // newest version of the table that neighbours were sent
+	notified uint64   // newest version of the table that the user was notified of
+	pending  uint64   // version of the table that was requested
+	target   wire.Ref // the neighbour to which the request was sent
 	asked    int64    // when it was requested, in nanoseconds of active time
 	floor    uint64   // version of the newest death certificate that was dropped (MS-A22)
 	deaths   int
 	bytes    int
 	dirty    bool     // the table is in attributes.dirty
 	changed  []string // keys that the message being merged has changed
-	keys     int      // number of entries without the holes
+	keys     int      // number of entries, without the holes
 	entries  []stored
 	// index has the version of each key, by which the entry is found. Small tables have no index.
 	index map[string]uint64
@@ -34,7 +34,7 @@ type replica struct {
 type stored struct {
 	wire.Attribute
 	since int64
-	named bool // the data being merged names the key
+	named bool // the data that is being merged names the key
 }
 
 // indexFrom is the number of entries from which on a table has an index.
@@ -139,7 +139,7 @@ func (r *replica) merge(d *wire.TableData, now int64) (keys []string, ok bool) {
 	if d.From > r.u || d.To <= r.u {
 		return nil, d.To <= r.u
 	}
-	if whole(d) && r.u > 0 { // attributes that d does not have were deleted
+	if whole(d) && r.u > 0 { // delete the attributes that the whole table d does not have
 		keys = r.keepNamed(d)
 	}
 	for i := range d.Entries {
@@ -196,7 +196,7 @@ func (r *replica) live() (list []wire.Attribute) {
 	return list
 }
 
-// bound is the size of a table.
+// bound is the size of a table, in bytes and in keys.
 type bound struct{ bytes, keys int }
 
 // after returns how large the table will be when data is merged. It returns false if data names

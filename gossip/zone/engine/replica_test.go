@@ -140,7 +140,7 @@ func TestKeyLimits(t *testing.T) {
 	if len(s.out.Events) > 0 || s.m.stats.NotWritten != 0 {
 		t.Errorf("deletions: told %+v, %d not written", s.out.Events, s.m.stats.NotWritten)
 	}
-	s.step(Input{Kind: Set, Key: "20"}) // the deletion of 1 must still be remembered
+	s.step(Input{Kind: Set, Key: "20"}) // the table must still remember the deletion of key 1
 	s.want(Event{Kind: Refused, Node: s.ref[0]})
 	if list, u := s.m.Attributes(s.m.self); len(list) != 19 || u != 22 || s.m.stats.NotWritten != 1 {
 		t.Errorf("%d attributes, version %d, %d not written", len(list), u, s.m.stats.NotWritten)
@@ -150,14 +150,14 @@ func TestKeyLimits(t *testing.T) {
 		t.Errorf("version %d, %d with too many keys", u, s.m.stats.TooManyKeys)
 	}
 	s.give(1, tableOfNode5(s, wire.MaxTableKeys, 0))
-	s.give(1, tableOfNode5(s, wire.MaxTableKeys, wire.MaxTableKeys)) // the same keys
+	s.give(1, tableOfNode5(s, wire.MaxTableKeys, wire.MaxTableKeys)) // a table with the same keys
 	more := wire.TableData{Owner: s.ref[5], Inc: 7, From: 2 * wire.MaxTableKeys, To: 2*wire.MaxTableKeys + 1, Last: true}
 	more.Entries = []wire.Attribute{{Key: "x", U: more.To}}
 	s.give(1, more)
 	if list, u := s.m.Attributes(s.ref[5]); len(list) != wire.MaxTableKeys || u != 2*wire.MaxTableKeys || s.m.stats.TooManyKeys != 2 {
 		t.Errorf("%d attributes, version %d, %d with too many keys", len(list), u, s.m.stats.TooManyKeys)
 	}
-	more.From, more.To = 0, 2*wire.MaxTableKeys+2 // all other keys were deleted
+	more.From, more.To = 0, 2*wire.MaxTableKeys+2 // data in which all other keys were deleted
 	s.give(1, more)
 	if list, u := s.m.Attributes(s.ref[5]); len(list) != 1 || u != more.To {
 		t.Errorf("%d attributes, version %d", len(list), u)
@@ -220,7 +220,7 @@ func TestRepeatedRequest(t *testing.T) {
 		}
 		return s.out.Sends[0].Message.Lists.Data
 	}
-	for range 2 { // the next request is a new one
+	for range 2 { // the second request is a new one, not a repetition
 		if d := request(); len(d) != 2 || len(d[0].Entries) != 2 || len(d[1].Entries) != 1000 {
 			t.Errorf("%d tables", len(d))
 		}

@@ -143,7 +143,7 @@ func TestGuardedBounds(t *testing.T) {
 		t.Errorf("first is %v of %d members, %d left out", g.delegates[0].ID, len(g.members), s.m.stats.ViewFull)
 	}
 
-	s.m.supervisor.most = 70 // members of all zones together
+	s.m.supervisor.most = 70 // bound of the members of all zones together
 	d := wire.Dispatch{Kind: wire.Register, Zone: "rack2", From: testID(70), Version: v(3, 1), Registration: 1, Activation: 1, Flags: wire.Whole, Joined: many}
 	s.step(Input{Kind: DispatchDelivered, Dispatch: &d})
 	if n := len(s.m.supervisor.zones["rack2"].members); n != 20 || s.m.stats.ViewFull != 2 {

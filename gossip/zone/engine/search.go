@@ -15,7 +15,7 @@ import (
 // From time to time it asks a supervisor that comes earlier in the order, and changes to that
 // one once it answers.
 type search struct {
-	supervisors []wire.Named // each supervisor once, in the order of preference
+	supervisors []wire.Named // each known supervisor once, in the order of preference
 	known       uint64       // hash of the supervisors, as a supervisor told it
 	learned     []wire.Named // supervisors that other members published
 	troubles    []trouble
@@ -28,7 +28,7 @@ type search struct {
 	pause    time.Duration // no message is sent before, because all supervisors failed recently
 
 	candidate wire.ID       // a supervisor that comes before the chosen one and was asked
-	deadline  time.Duration // when the candidate must have answered
+	deadline  time.Duration // time by which the candidate must have answered
 }
 
 // Trouble is why a delegate can not register with a supervisor.
@@ -37,9 +37,9 @@ type Trouble uint8
 // The reasons.
 const (
 	Untroubled  Trouble = iota
-	NotHeard            // the supervisor did not answer within a timeout
+	NotHeard            // the supervisor did not answer within the timeout
 	Unreachable         // messages to it, or the connection, failed twice in a row
-	Full                // it has no room for the zone
+	Full                // the supervisor has no room for the zone
 	troubles
 )
 
@@ -60,7 +60,7 @@ func (t *Trouble) UnmarshalText(text []byte) error {
 type trouble struct {
 	wire.Named
 	why         Trouble
-	since, last time.Duration // when it was first and last given up
+	since, last time.Duration // when the supervisor was first and last given up
 	tries       int
 }
 

@@ -83,7 +83,7 @@ func TestGrace(t *testing.T) {
 		s := sees(t)
 		s.silence(2, 3, 4, 5)
 		s.suspicion(3, 2, v(7, 1)) // the node is reported as failed, not only as silent
-		s.delta(8, 0, 1)           // all neighbours must get this
+		s.delta(8, 0, 1)           // all neighbours must get this suspicion
 		s.is(2, inView, v(7, 1))
 		s.suspicion(6, 2, v(7, 1))
 		s.is(2, inHistory, v(7, 1))
@@ -129,7 +129,7 @@ func TestSummons(t *testing.T) {
 		said := wire.Message{Kind: wire.Base, Flags: wire.Repair, Lists: &wire.Lists{Removed: []wire.Member{{Node: s.ref[5], Version: v(7, 1)}, {Node: s.ref[6], Version: v(7, 1)}}}}
 		s.hear(1, v(7, 1), said)
 		sent := append(slices.Clone(s.out.Sends), s.pass(300*time.Millisecond)...)
-		s.hear(1, v(7, 1), said) // the notification is being sent
+		s.hear(1, v(7, 1), said) // the sender's notification is under way already
 		s.alive(6, v(7, 2))
 		sent = append(sent, s.pass(295*time.Millisecond)...)
 		s.is(5, inView, v(7, 1))

@@ -12,7 +12,7 @@ import (
 func TestBehind(t *testing.T) {
 	spec.Covers(t, "G-MS-8")
 	for _, tt := range []struct {
-		onTime int // steps on time between two late ones
+		onTime int // number of punctual steps between two late ones
 		late   bool
 	}{{0, true}, {1, false}} {
 		p := pauses{}

@@ -45,7 +45,7 @@ func (s *supervision) age(m *Machine, g *guarded) {
 		s.yield(m, g)
 		return
 	}
-	g.due = min(g.due, m.now+m.cfg.Timeout) // to look for other supervisors' entries again
+	g.due = min(g.due, m.now+m.cfg.Timeout) // look again for entries of other supervisors
 	if e := g.published; e.State == Current {
 		e.State, e.Age, e.Delegates = Stale, silent, g.own()
 		s.publish(m, g, &e)

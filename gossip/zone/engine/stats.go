@@ -9,28 +9,28 @@ import (
 
 // Stats counts what a machine did.
 type Stats struct {
-	Sent     [wire.Kinds]uint64 // messages by kind
-	Received [wire.Kinds]uint64 // messages by kind
+	Sent     [wire.Kinds]uint64 // messages sent, by kind
+	Received [wire.Kinds]uint64 // messages received, by kind
 
-	Dispatched [wire.DispatchKinds]uint64 // messages sent to other zones
+	Dispatched [wire.DispatchKinds]uint64 // messages sent to other zones, by kind
 
 	// Messages that were not accepted as valid.
 	Malformed, OtherVersion, OtherZone, NotSigned, BadID, TableFull, Collisions uint64
 	// Parts of valid messages that were ignored.
-	UnknownSender   uint64 // by a node of which nothing is known
-	Stale           uint64 // news older than what is known
+	UnknownSender   uint64 // messages of a sender about which nothing is known
+	Stale           uint64 // news that were older than what is known
 	TooFarAhead     uint64 // versions so high that their owner could not refute them (MS-A2)
 	BadReporter     uint64 // suspicions by a node outside the view, or on itself (MS-A29)
 	TooManyReports  uint64 // refused suspicions, because there are very many and their node has reported too many of them
-	Refuted         uint64 // suspicions on this node that were refuted before
-	StaleData       uint64 // attributes of another incarnation
+	Refuted         uint64 // suspicions of this node that it had refuted already
+	StaleData       uint64 // attributes of another incarnation of their owner
 	TooLarge        uint64 // tables that are larger than allowed
 	TooManyKeys     uint64 // tables with more keys than allowed
 	RepeatedKeys    uint64 // parts of tables that name a key twice
 	RepeatedAsks    uint64 // requests for a table that the same message asks for already
 	NotWritten      uint64 // own attributes that were refused: see Machine.Fits
 	Gaps            uint64 // parts of tables whose previous part is missing
-	WaitingFull     uint64 // offers of attributes of unknown nodes
+	WaitingFull     uint64 // offers dropped because too many owners are unknown
 	ViewFull        uint64 // nodes for which the view has no room
 	StrayDispatches uint64 // messages of other zones that are not meant for this node
 	TooManyZones    uint64 // base zones or delegates for which there is no room
@@ -39,10 +39,10 @@ type Stats struct {
 	Filed            uint64        // suspicions that this node filed
 	Withheld         uint64        // suspicions that it did not file, because the last one of the same node was refuted shortly before
 	Muted            uint64        // times that so many links failed that this node suspected itself to be at fault
-	Excused          uint64        // failures that did not count after a pause
+	Excused          uint64        // failures that were excused because this node was paused
 	OtherIncarnation uint64        `json:"OtherLife"` // failures that did not count because the peer had restarted
 	LocalErrors      uint64        // sends that failed for reasons of this host alone
-	Repairs          uint64        // views that were exchanged again
+	Repairs          uint64        // exchanges of whole views after the first
 	TableRepairs     uint64        // exchanges of all attributes, because the tables' hashes stayed different
 	Unanswered       uint64        // requests for attributes that were not answered in time
 	Entries          uint64        // entries of attribute tables that were received
@@ -51,9 +51,9 @@ type Stats struct {
 	SupervisorsLost  uint64        // supervisors that did not answer this delegate
 	Contested        uint64        // times that this supervisor saw two active delegates of a zone, or this delegate was told so
 	Clashes          uint64        // times that another node claimed this node's id
-	Late             uint64        // messages that were processed long after they arrived
+	Late             uint64        // messages processed long after their arrival
 	Pauses           uint64        // pauses of this node
-	Missed           time.Duration // length of all pauses
+	Missed           time.Duration // length of all pauses together
 }
 
 // Refusals returns how many messages were not understood.

@@ -8,16 +8,16 @@ import (
 
 // MemberStatus is what is known of a member.
 type MemberStatus struct {
-	ID         wire.ID      `json:"id"`                   // of the member
-	Version    wire.Version `json:"version"`              // the newest one known
-	Self       bool         `json:"self,omitempty"`       // the member is this node
+	ID         wire.ID      `json:"id"`                   // id of the member
+	Version    wire.Version `json:"version"`              // the newest version known of the member
+	Self       bool         `json:"self,omitempty"`       // this member is the node itself
 	Reports    int          `json:"reports,omitempty"`    // reports by nodes that suspect the member, without refuted ones
-	Attributes int          `json:"attributes,omitempty"` // number of its attributes
+	Attributes int          `json:"attributes,omitempty"` // number of the member's attributes
 }
 
 // LinkStatus is what is known of a neighbour.
 type LinkStatus struct {
-	ID        wire.ID       `json:"id"`                  // of the neighbour
+	ID        wire.ID       `json:"id"`                  // id of the neighbour
 	State     string        `json:"state"`               // connecting, up or another state of the link
 	Successor bool          `json:"successor,omitempty"` // this node wants the link because the neighbour is its successor
 	Random    bool          `json:"random,omitempty"`    // this node wants the link because it drew the neighbour
@@ -32,7 +32,7 @@ type LinkStatus struct {
 type SuspicionStatus struct {
 	Suspect  wire.ID      `json:"suspect"`  // the member that is suspected
 	Reporter wire.ID      `json:"reporter"` // the node that reported it
-	Version  wire.Version `json:"version"`  // of the suspect, as the reporter knew it
+	Version  wire.Version `json:"version"`  // version of the suspect, as the reporter knew it
 	Counts   bool         `json:"counts"`   // false: the reporter suspects too many nodes for its report to count
 	Silent   bool         `json:"silent"`   // the reporter heard nothing of the suspect; false: connections to it failed
 	Needed   int          `json:"needed"`   // number of reports that remove the suspect (Θ_eff)
@@ -40,11 +40,11 @@ type SuspicionStatus struct {
 
 // Status is a summary of a machine's state.
 type Status struct {
-	State     string        `json:"state"`     // of this node, such as joined
-	Version   wire.Version  `json:"version"`   // of this node
-	Members   int           `json:"members"`   // this node included
-	Gone      int           `json:"gone"`      // nodes in the history
-	Links     int           `json:"links"`     // links that are up
+	State     string        `json:"state"`     // state of this node, such as joined
+	Version   wire.Version  `json:"version"`   // version of this node
+	Members   int           `json:"members"`   // number of members, this node included
+	Gone      int           `json:"gone"`      // number of nodes in the history
+	Links     int           `json:"links"`     // number of links that are up
 	Suspects  int           `json:"suspects"`  // members with reports that were not refuted
 	Monitors  int           `json:"monitors"`  // members that are notified of suspicions at once
 	Hash      uint64        `json:"hash"`      // hash of the view: equal views have equal hashes
@@ -158,11 +158,11 @@ func (m *Machine) Attributes(p wire.Ref) (list []wire.Attribute, u uint64) {
 type DelegationStatus struct {
 	Delegate     bool    `json:"delegate"`            // this node is a delegate of its zone
 	Activation   uint64  `json:"activation"`          // number of this node's activation; 0: it is not the active delegate
-	Supervisor   wire.ID `json:"supervisor,omitzero"` // the supervisor that it registered with
+	Supervisor   wire.ID `json:"supervisor,omitzero"` // the supervisor with which it has registered
 	Answered     bool    `json:"answered"`            // whether that supervisor answered
 	Registration uint64  `json:"registration"`        // number of the active delegate's latest registration
-	Supervisors  int     `json:"supervisors"`         // number of supervisors that it knows
-	Avoided      int     `json:"avoided"`             // number of those that did not answer lately
+	Supervisors  int     `json:"supervisors"`         // number of supervisors that the delegate knows
+	Avoided      int     `json:"avoided"`             // number of supervisors that did not answer lately
 	// Unreached are the avoided supervisors, in the order in which this delegate gave them up.
 	Unreached []UnreachedStatus `json:"unreached,omitempty"`
 	// CutOff is set after none of the supervisors that this delegate tried has answered. If this
@@ -177,9 +177,9 @@ type DelegationStatus struct {
 type UnreachedStatus struct {
 	Supervisor wire.ID       `json:"supervisor"` // the supervisor that does not answer
 	Why        Trouble       `json:"why"`        // how the last attempt failed
-	For        time.Duration `json:"for"`        // time since it was first given up
-	Last       time.Duration `json:"last"`       // time since it was last given up
-	Tries      int           `json:"tries"`      // attempts so far
+	For        time.Duration `json:"for"`        // time since the supervisor was first given up
+	Last       time.Duration `json:"last"`       // time since the supervisor was last given up
+	Tries      int           `json:"tries"`      // attempts to register so far
 }
 
 // Delegation returns the role of this node in the hierarchy, the zero value without a
@@ -212,13 +212,13 @@ func (m *Machine) Guarded() (list []string) {
 
 // Explanation is all that is known of a node.
 type Explanation struct {
-	ID         wire.ID           `json:"id"`                   // of the node
+	ID         wire.ID           `json:"id"`                   // id of the node
 	State      string            `json:"state"`                // member, gone or unknown
-	Version    wire.Version      `json:"version,omitzero"`     // the newest one known
+	Version    wire.Version      `json:"version,omitzero"`     // the newest version known of the node
 	Gone       *GoneStatus       `json:"gone,omitempty"`       // nil: the node is not in the history
 	Link       *LinkStatus       `json:"link,omitempty"`       // nil: there is no link to the node
-	Suspicions []SuspicionStatus `json:"suspicions,omitempty"` // of the node
-	Tables     uint64            `json:"tables"`               // version of its attributes
+	Suspicions []SuspicionStatus `json:"suspicions,omitempty"` // reports that suspect the node
+	Tables     uint64            `json:"tables"`               // version of the node's attribute table
 }
 
 // Explain returns all that is known of a node.

@@ -14,7 +14,7 @@ import (
 type summonses struct {
 	list   []summons
 	marked [2]bitmap     // the nodes in list: those that are suspected, and those to be removed
-	at     time.Duration // deadline of the first entry
+	at     time.Duration // deadline of the first entry of the queue
 }
 
 // summons is a node that is notified. A newer version of the node ends the notification.

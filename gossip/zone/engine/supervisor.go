@@ -14,7 +14,7 @@ type supervision struct {
 	zones   map[string]*guarded
 	names   []string      // names of the zones, sorted
 	due     time.Duration // when the next silent delegate is given up, or a zone becomes stale; 0 without zones
-	most    int           // bound of the members of all zones together
+	most    int           // bound of the number of members of all zones together
 	orphans map[string]orphan
 	refused time.Duration // when the event ZoneRefused may be reported again
 }
@@ -22,14 +22,14 @@ type supervision struct {
 // Bounds of what delegates can make a supervisor remember.
 const (
 	maxGuarded        = 4096
-	maxGuardedMembers = 1 << 21 // members of all zones together
+	maxGuardedMembers = 1 << 21 // bound of the number of members of all zones together
 	maxDelegates      = 16
 )
 
-// refusalInterval is the least time between ZoneRefused events.
+// refusalInterval is the least time between two ZoneRefused events.
 const refusalInterval = time.Minute
 
-// next returns the next deadline.
+// next returns the next deadline of the supervisor.
 func (s *supervision) next() time.Duration {
 	if len(s.names) == 0 {
 		return machine.Never
@@ -193,7 +193,7 @@ func (s *supervision) publish(m *Machine, g *guarded, e *CensusEntry) {
 	m.write(wire.Attribute{Key: CensusKey + g.name, Value: value})
 }
 
-// forget stops guarding a zone.
+// forget makes the supervisor stop guarding a zone.
 func (s *supervision) forget(m *Machine, g *guarded) {
 	m.write(wire.Attribute{Key: CensusKey + g.name, Deleted: true})
 	delete(s.orphans, g.name)

@@ -12,7 +12,7 @@ import (
 // (membership design, Failure Detection).
 type suspicions struct {
 	list  []suspect
-	index map[wire.Ref]int // index in list
+	index map[wire.Ref]int // suspect's index in list
 	open  map[wire.Ref]int // number of reports by each reporter
 	total int              // number of all reports
 	fresh bool             // reports have changed since all suspects were judged
@@ -125,7 +125,7 @@ func (m *Machine) processSuspicion(s *wire.Suspicion, silent bool) {
 	case s.Suspect == m.self:
 		m.accused(s.Version)
 		return
-	case s.Reporter == s.Suspect || !m.view.has(s.Reporter): // MS-A29
+	case s.Reporter == s.Suspect || !m.view.has(s.Reporter): // the report is invalid (MS-A29)
 		m.stats.BadReporter++
 		return
 	case !m.plausible(s.Version):
@@ -133,7 +133,7 @@ func (m *Machine) processSuspicion(s *wire.Suspicion, silent bool) {
 		return
 	}
 	e := m.view.at(s.Suspect)
-	if e.state != inView || s.Version.Less(e.version()) { // MS-37
+	if e.state != inView || s.Version.Less(e.version()) { // the report is stale (MS-37)
 		m.stats.Stale++
 		return
 	}
@@ -148,7 +148,7 @@ func (m *Machine) processSuspicion(s *wire.Suspicion, silent bool) {
 		m.suspicions.refuted(s.Suspect, s.Version)
 		m.raise(s.Suspect, e, s.Version)
 	}
-	known := silent && m.suspicions.graced(s.Suspect) // then the neighbours know it, too
+	known := silent && m.suspicions.graced(s.Suspect) // if true, the neighbours know of the suspicion, too
 	if m.suspicions.add(s.Reporter, s.Suspect, s.Version, silent) && !known {
 		m.delta.suspicion(m, s, silent)
 		if m.delegate != nil {

@@ -39,7 +39,7 @@ type known struct {
 	pos   wire.Position
 	short uint64
 	vote  uint64   // the beginning of SHA-1(id ‖ zone)
-	twin  wire.Ref // another id with the same name
+	twin  wire.Ref // another id that has the same name; 0: none
 }
 
 // NewTable returns a table for at most limit ids.

@@ -37,7 +37,7 @@ func (m *Machine) chooseNeighbours() {
 	settled := m.topology.settled
 	m.topology = topology{at: machine.Never, settled: true}
 	if !settled {
-		m.topology.at = m.now + m.cfg.Aggregation // choose once more, τ after the last change
+		m.topology.at = m.now + m.cfg.Aggregation // choose once more, τ after the last change of the view
 	}
 	m.chooseSuccessors()
 	if settled {
@@ -114,7 +114,7 @@ func (m *Machine) wantLink(p wire.Ref, role wire.Roles) {
 		l.mine |= role
 		l.drawn = uint32(m.view.members)
 		if l.state == up {
-			m.send(p, wire.Message{Kind: wire.LinkRequest, Roles: l.mine}) // so that the peer keeps it
+			m.send(p, wire.Message{Kind: wire.LinkRequest, Roles: l.mine}) // the request makes the peer keep the link
 		}
 	}
 }

@@ -309,7 +309,7 @@ func TestProbe(t *testing.T) {
 	s.step(Input{Kind: Failed, Node: s.ref[3]})
 	s.want(Event{Kind: Suspected, Node: s.ref[3], Version: v(7, 1)})
 
-	s.step(Input{Kind: Down, Node: s.ref[4]}) // its next incarnation is known already
+	s.step(Input{Kind: Down, Node: s.ref[4]}) // the next incarnation of node 4 is known already
 	s.alive(4, v(8, 1))
 	s.step(Input{Kind: Failed, Node: s.ref[4]})
 	s.want()

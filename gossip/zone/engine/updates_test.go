@@ -24,7 +24,7 @@ func TestBase(t *testing.T) {
 		len(base.Lists.Suspicions) != 1 || base.Lists.Suspicions[0] != (wire.Suspicion{Reporter: s.ref[3], Suspect: s.ref[2], Version: v(7, 1)}) {
 		t.Fatalf("sent %+v", s.out.Sends)
 	}
-	s.hear(6, v(4, 1), wire.Message{Kind: wire.LinkRequest, Roles: wire.Successor}) // a repeated request: the answer was lost
+	s.hear(6, v(4, 1), wire.Message{Kind: wire.LinkRequest, Roles: wire.Successor}) // the request is repeated because the answer was lost
 	if s.count(wire.LinkAccept) != 1 || s.count(wire.Base) != 0 {
 		t.Errorf("the second time: %+v", s.out.Sends)
 	}
@@ -75,7 +75,7 @@ func TestIdle(t *testing.T) {
 	if mean := float64(w.messages[wire.Heartbeat]) / 32 / 60; mean < 8 || mean > 11 {
 		t.Errorf("%.1f heartbeats in a second", mean)
 	}
-	if size := w.bytes[wire.Heartbeat] / w.messages[wire.Heartbeat]; size > 64 { // G-MS-5
+	if size := w.bytes[wire.Heartbeat] / w.messages[wire.Heartbeat]; size > 64 { // the bound of G-MS-5, in bytes
 		t.Errorf("heartbeats of %d bytes", size)
 	}
 }
@@ -90,7 +90,7 @@ func TestNotices(t *testing.T) {
 		monitor.step(Input{Kind: Set, Key: MonitorKey, Value: []byte("1")})
 		w.run(3 * time.Second)
 		for _, n := range w.nodes {
-			if m := n.m.attributes.monitors; n != monitor && len(m) != 1 { // MS-59
+			if m := n.m.attributes.monitors; n != monitor && len(m) != 1 { // every other node knows the monitor (MS-59)
 				t.Fatalf("%v knows the monitors %v", n.id, m)
 			}
 		}
@@ -111,10 +111,10 @@ func TestNotices(t *testing.T) {
 		}
 		victim.kill()
 		w.run(5 * time.Second)
-		if detected == 0 || detected > 3*2*w.latency { // G-MS-3: three round trips, MS-60: long before τ
+		if detected == 0 || detected > 3*2*w.latency { // G-MS-3: three round trips; MS-60: long before τ
 			t.Errorf("Θ=%d: the monitor knows after %v", theta, detected)
 		}
-		if notices > degree || notices < theta { // MS-62
+		if notices > degree || notices < theta { // bounds of the number of notices (MS-62)
 			t.Errorf("%d notices of %d neighbours", notices, degree)
 		}
 	}
@@ -128,7 +128,7 @@ func TestNotices(t *testing.T) {
 			s.hear(by, v(7, 1), wire.Message{Kind: wire.Notice, Lists: &wire.Lists{Suspicions: []wire.Suspicion{{Reporter: s.ref[by], Suspect: s.ref[2], Version: v(7, 1)}}}})
 		}
 		s.is(2, inHistory, v(7, 1))
-		s.delta(8, 0, 2) // all others get these as from any node
+		s.delta(8, 0, 2) // the others get these suspicions as from any node
 	})
 }
 

@@ -19,7 +19,7 @@ type entry struct {
 	inc     uint64
 	minor   uint32
 	state   state
-	orderly bool // inHistory: it left with a goodbye
+	orderly bool // with inHistory: the node left with a goodbye
 }
 
 func (e entry) version() wire.Version { return wire.Version{Inc: e.inc, Minor: e.minor} }
@@ -37,7 +37,7 @@ type page struct {
 // history to the versions with which they left. A node is in at most one of the two (MS-13).
 type view struct {
 	table   *Table
-	pages   []*page // by Ref / pageSize; nil: all unknown
+	pages   []*page // pages by Ref / pageSize; nil: all nodes on it are unknown
 	members int
 	gone    int    // number of nodes in the history
 	bytes   int    // size of the canonical forms of all members' ids

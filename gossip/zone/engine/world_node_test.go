@@ -108,7 +108,7 @@ func (n *node) step(in Input) {
 			})
 		})
 	}
-	n.inc = max(n.inc, out.Incarnation) // stored before anything else is done (MS-A2)
+	n.inc = max(n.inc, out.Incarnation) // the incarnation is stored before anything else (MS-A2)
 	for i := range out.Events {
 		n.event(&out.Events[i])
 	}

@@ -24,7 +24,7 @@ type world struct {
 	nodes   []*node
 	byNID   map[nid.NID]*node
 	shared  *Table
-	byRef   map[wire.Ref]*node // with a shared table
+	byRef   map[wire.Ref]*node // node by Ref, if all nodes share a table
 	cfg     Config
 	strict  bool // the invariants of the machine are checked after every step
 	wrongly int  // how often others removed a node that was up
@@ -74,10 +74,10 @@ type node struct {
 	boot        []wire.ID
 	change      func(*Config) // changes the configuration of this node
 	up          bool
-	hostDown    bool // messages to it are not even refused
+	hostDown    bool // the host is down: messages to it are not even refused
 	paused      bool
 	slow        time.Duration // time that a step takes
-	busy        time.Duration // until when a step takes place
+	busy        time.Duration // time until which the current step lasts
 	inbox       []func()
 	incarnation uint64 // number of the process's incarnation
 	inc         uint64
@@ -236,7 +236,7 @@ func (w *world) send(from *node, s *Send, buf []byte) {
 		if w.stray != nil && s.To != 0 {
 			w.stray(from, from.m.Table().ID(s.To))
 		}
-		return // a message to a node outside this test
+		return // the receiver is a node outside this test
 	}
 	msg, data := &s.Message, []byte(nil)
 	size := s.End - s.Begin

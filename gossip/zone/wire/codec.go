@@ -10,8 +10,8 @@ import (
 type Names interface {
 	ID(Ref) ID                          // the invalid id if only the short form is known
 	Short(Ref) uint64                   // the short form of a node's id, 0 for Ref 0
-	Find(short uint64) Ref              // 0 if the node is not known
-	Add(ID) (Ref, error)                // makes a node known
+	Find(short uint64) Ref              // number of the node; 0: the node is not known
+	Add(ID) (Ref, error)                // makes a node known and returns its number
 	AddShort(short uint64) (Ref, error) // makes a node known of which only the short form is known
 }
 
@@ -27,9 +27,9 @@ type View interface {
 // Codec turns messages of a zone into bytes and back.
 type Codec struct {
 	Names    Names         // the nodes that this node knows
-	Zone     uint64        // see [ZoneNumber]
-	Ring     *keyring.Ring // nil without a key
-	Self     Ref           // this node
+	Zone     uint64        // number of the zone, see [ZoneNumber]
+	Ring     *keyring.Ring // keys that sign and verify; nil: messages are not signed
+	Self     Ref           // number of this node in Names
 	MaxBytes int           // limit of a message; lists that exceed it are sent in parts
 	observes bool          // it is an observer's, which parses messages to any node of any zone, and checks no code
 }

@@ -31,11 +31,11 @@ type DispatchFlags uint16
 
 // The flags; the first is [Signed].
 const (
-	Whole     DispatchFlags = 2 << iota // Register: Joined has all members of the zone
-	Want                                // Registered: send all members
-	Unknown                             // Answer: the zone is not guarded here
-	Continued                           // another message continues Joined
-	Continues                           // this message continues another one
+	Whole     DispatchFlags = 2 << iota // in Register: Joined has all members of the zone
+	Want                                // in Registered: the delegate must send all members
+	Unknown                             // in Answer: no supervisor here guards the zone
+	Continued                           // another message continues the list Joined
+	Continues                           // this message continues the list of another one
 	Taken                               // Registered: another active delegate of a zone with this name, About, takes precedence
 	NoRoom                              // Registered: the supervisor has no room for the zone, or for one more delegate of it
 	dispatchFlagsEnd
@@ -43,8 +43,8 @@ const (
 
 // Named is a node of another zone and a version of it.
 type Named struct {
-	ID      ID      `json:"id"`      // of the node
-	Version Version `json:"version"` // of the node
+	ID      ID      `json:"id"`      // id of the node
+	Version Version `json:"version"` // version of the node
 }
 
 // Dispatch is a message between zones: between the delegates of a base zone and the supervisors
@@ -72,19 +72,19 @@ type Named struct {
 type Dispatch struct {
 	Kind         DispatchKind  // decides which fields are used
 	Flags        DispatchFlags // see DispatchFlags
-	From         ID            // the sender
-	Version      Version       // of the sender
-	Zone         string        // the base zone
+	From         ID            // id of the sender
+	Version      Version       // version of the sender
+	Zone         string        // name of the base zone
 	Activation   uint64        // number of the delegate's activation; the highest takes precedence
-	Registration uint64        // number of the registration, higher in each
-	Hash         uint64        // of the base zone's view
+	Registration uint64        // number of the registration, one higher each time
+	Hash         uint64        // hash of the base zone's view
 	Known        uint64        // hash of the supervisors that the delegate knows
-	Number       uint64        // of a query; its answer has the same
-	Size         uint32        // members of the base zone
-	Reporters    uint32        // how many members suspect About
+	Number       uint64        // number of a query; its answer has the same number
+	Size         uint32        // number of members of the base zone
+	Reporters    uint32        // number of members that suspect About
 	About        ID            // the suspect, or the delegate that takes precedence
-	AboutVersion Version       // of About
-	Joined, Left []Named       // changes since the last registration
+	AboutVersion Version       // version of About
+	Joined, Left []Named       // members that came and went since the last registration
 }
 
 const (

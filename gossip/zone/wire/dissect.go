@@ -8,7 +8,7 @@ import (
 // Seen is a message of a zone as a capture shows it: the observer is no member of the zone, and
 // knows only those ids that the message itself has.
 type Seen struct {
-	Message        // Name, ID and Short translate its Refs
+	Message        // the message; Name, ID and Short translate its Refs
 	Zone    uint64 // the number of the zone, see [ZoneNumber]
 	Sender  uint64 // the short form of the sender's id
 	names   *seenNames
@@ -45,7 +45,7 @@ func (s *Seen) Name(r Ref) string {
 // ID returns the id of a node, the invalid one if the message does not have it.
 func (s *Seen) ID(r Ref) ID { return s.names.ID(r) }
 
-// IDs returns the ids that the message has.
+// IDs returns the ids that the message contains.
 func (s *Seen) IDs() (list []ID) {
 	for _, n := range s.names.nodes {
 		if n.id.IsValid() {
@@ -58,7 +58,7 @@ func (s *Seen) IDs() (list []ID) {
 // Short returns the short form of a node's id, 0 for Ref 0.
 func (s *Seen) Short(r Ref) uint64 { return s.names.Short(r) }
 
-// ShortName returns the text of a short form.
+// ShortName returns the short form of an id as text.
 func ShortName(short uint64) string { return fmt.Sprintf("#%016x", short) }
 
 // seenNames are the nodes that one message names.

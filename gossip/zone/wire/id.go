@@ -16,9 +16,9 @@ import (
 
 // Limits of an [ID].
 const (
-	maxName      = 255 // bytes
+	maxName      = 255 // bound of the length of a name in bytes
 	maxEndpoints = 8
-	maxID        = maxName + 1 + maxEndpoints*nid.ExtendedSize // bytes of the canonical form
+	maxID        = maxName + 1 + maxEndpoints*nid.ExtendedSize // bound of the length of the canonical form in bytes
 )
 
 // Why a text or bytes are not an id.

@@ -10,15 +10,15 @@ const (
 	LinkRequest                      // asks the receiver to be a neighbour: Roles; has the sender's id in full
 	LinkAccept                       // answer: Roles: for which the sender itself wants the link
 	LinkRefuse                       // answer: Reason; Removed: About is the receiver, with the version that was removed; Redirect: ask About
-	LinkDrop                         // Reason: NoLink or Unwanted
+	LinkDrop                         // has the Reason NoLink or Unwanted
 	Base                             // the whole view and all suspicions, to a new neighbour; Repair: with the history; Ask: send yours
-	Update                           // changes since the last update
+	Update                           // has the changes since the last update
 	DiscoveryRequest                 // asks for the members; has the sender's id in full
 	DiscoveryReply                   // the whole view; Third: an answer to a reply
-	AttributeDigest                  // Lists.Tables: versions of attribute tables
+	AttributeDigest                  // has Lists.Tables: versions of attribute tables
 	AttributeRequest                 // Lists.Tables: what the sender has; Push: the receiver answers only if it has more
-	AttributeData                    // Lists.Data
-	Notice                           // Lists.Suspicions: at once, to monitors (MS-60)
+	AttributeData                    // has Lists.Data
+	Notice                           // has Lists.Suspicions: sent at once to monitors (MS-60)
 	// Kinds is one more than the highest kind.
 	Kinds
 )
@@ -59,15 +59,15 @@ type Flags uint16
 // The flags.
 const (
 	Signed  Flags = 1 << iota // a code made with the cluster's key ends the message
-	Echo                      // Heartbeat: answer at once
+	Echo                      // in Heartbeat: the receiver answers at once
 	Healing                   // discovery: the target was in the history, it is not a bootstrap node (¬boot, MS-17)
-	Third                     // DiscoveryReply: it answers a reply, not a request
-	Repair                    // Base: the history is part of it (MS-A9)
-	Ask                       // Base: answer with your own view
+	Third                     // in DiscoveryReply: it answers a reply, not a request
+	Repair                    // in Base: the history is part of it (MS-A9)
+	Ask                       // in Base: the receiver answers with its own view
 	Push                      // AttributeRequest: answer only if you have newer entries (MS-A20)
 	More                      // another message continues this one
 	Later                     // this message continues another one
-	Brief                     // discovery: about the target alone, without its view
+	Brief                     // in discovery: the target alone, without its view
 	flagsEnd
 )
 
@@ -125,11 +125,11 @@ type Message struct {
 	Kind         Kind    // decides which fields are used
 	Flags        Flags   // see Flags
 	Roles        Roles   // roles of the link that is requested or accepted
-	Reason       Reason  // reason of a refusal or a drop
-	From         Ref     // the sender
+	Reason       Reason  // reason of a refusal or of a LinkDrop
+	From         Ref     // number of the sender in the table of names
 	About        Ref     // the node that the message is about, if it is about another one
-	Version      Version // the sender's
-	AboutVersion Version // of About
+	Version      Version // version of the sender
+	AboutVersion Version // version of About
 	Hash         uint64  // hash of the members' ids and incarnations
 	Tables       uint64  // hash of the versions of attribute tables
 	Lists        *Lists  // nil if the message has no lists
@@ -137,11 +137,11 @@ type Message struct {
 
 // Lists are the variable parts of a message. Any of them may be empty.
 type Lists struct {
-	Leaves     []Departure    // processed first (MS-57)
+	Leaves     []Departure    // goodbyes; the receiver processes them first (MS-57)
 	Alive      []Member       // members with their versions
 	Suspicions []Suspicion    // reports of failures
 	Silences   []Suspicion    // reports of nodes that were only silent: these have a grace period to refute that
-	Removed    []Member       // Repair: the history
+	Removed    []Member       // the history, with Repair
 	View       View           // replaces Alive, and with Repair also Removed; nil in a message parsed from bytes
 	Tables     []TableVersion // versions of attribute tables
 	Data       []TableData    // entries of attribute tables
@@ -149,20 +149,20 @@ type Lists struct {
 
 // Member is a node and a version of it.
 type Member struct {
-	Node    Ref     // in the table of names
-	Version Version // of the node
+	Node    Ref     // number of the node in the table of names
+	Version Version // version of the node
 }
 
 // Departure is a goodbye (MS-40).
 type Departure struct {
 	Node    Ref     // the node that said goodbye
 	Version Version // the node's last version
-	Code    int32   // exit code
+	Code    int32   // exit code that the node gave
 }
 
 // Suspicion is a report ⟨reporter, suspect, version⟩ (MS-A11).
 type Suspicion struct {
-	Reporter, Suspect Ref     // in the table of names
+	Reporter, Suspect Ref     // numbers of both nodes in the table of names
 	Version           Version // the version of the suspect that the reporter knows
 }
 
@@ -179,16 +179,16 @@ type TableVersion struct {
 type TableData struct {
 	Owner    Ref         // the node whose attributes they are
 	Inc      uint64      // the owner's incarnation
-	From, To uint64      // versions of the table
-	Last     bool        // the requested entries end here
+	From, To uint64      // first and last version of the table that Entries cover
+	Last     bool        // no further message has requested entries
 	Entries  []Attribute // in ascending order of their versions
 }
 
 // Attribute is an entry of an attribute table.
 type Attribute struct {
-	Key     string // 1 to 255 bytes
-	Value   []byte // nil with Deleted
-	Deleted bool   // a death certificate (MS-89)
+	Key     string // name of the attribute, 1 to 255 bytes
+	Value   []byte // value of the attribute; nil with Deleted
+	Deleted bool   // the entry is a death certificate: the key was deleted (MS-89)
 	U       uint64 // version of the table after the attribute was written
 }
 

@@ -246,7 +246,7 @@ func (p *parser) suspicions(n int) {
 			continue
 		}
 		s := Suspicion{p.named(), p.named(), p.version()}
-		if s.Reporter != 0 && s.Suspect != 0 { // suspicions with unknown nodes would be ignored anyway
+		if s.Reporter != 0 && s.Suspect != 0 { // skip suspicions of unknown nodes, which would be ignored anyway
 			*into = append(*into, s)
 		}
 	}

@@ -37,7 +37,7 @@ func listsSize(names Names, m *Message) int {
 	}
 	silences := len(l.Silences)
 	if silences > 0 {
-		silences++ // the mark in front of them
+		silences++ // the mark in front of the silences
 	}
 	n := len(l.Leaves)*departureSize + silences*suspicionSize + len(l.Suspicions)*suspicionSize + len(l.Removed)*removedSize
 	for i := range l.Alive {

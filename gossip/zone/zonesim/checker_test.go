@@ -18,8 +18,8 @@ func TestCheckerSees(t *testing.T) {
 		name   string
 		before func(n *Net)
 		kind   engine.EventKind
-		fine   bool // there was no false removal
-		turn   bool // joins and leaves alternate
+		fine   bool // the run had no false removal
+		turn   bool // the plan alternates joins and leaves
 	}{
 		{"a healthy node is removed", func(*Net) {}, engine.Left, false, true},
 		{"by one that is slow", func(n *Net) { n.SetSlow(observer, time.Second) }, engine.Left, false, true},

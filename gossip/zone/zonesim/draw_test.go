@@ -10,14 +10,14 @@ import (
 
 // plan writes a random scenario.
 type plan struct {
-	kit.Plan // the steps
+	kit.Plan // the steps of the scenario
 	settings strings.Builder
 
 	supervisors int
 	zones, size int
 	at          time.Duration
 	busy        []time.Duration // by node: when its latest fault ends
-	slowest     time.Duration   // by how much a step may take longer
+	slowest     time.Duration   // longest extra time that a step takes
 	colors      []string        // by node: the value of its attribute
 	owners      []int           // nodes that ever had an attribute, in order
 }

@@ -24,7 +24,7 @@ type nodeState struct {
 	was     time.Duration // value that fine would have without the present pause
 	pausing time.Duration // beginning of the latest pause
 	resumed time.Duration // end of the latest pause that has ended
-	ended   time.Duration // end of its latest incarnation that has ended
+	ended   time.Duration // end of the node's latest incarnation that has ended
 	slowing time.Duration // beginning of the latest time in which it was slow
 	slowed  time.Duration // end of that time; never: it is still slow, or never was
 	slow    bool
@@ -38,7 +38,7 @@ type severed struct {
 	until    time.Duration // end of the cut; never: it has not ended
 }
 
-// never is an instant that is not reached.
+// never marks an event that does not happen.
 const never = time.Duration(-1)
 
 func (t *faults) init(nodes int, clock func() time.Duration, grace time.Duration) {

@@ -13,7 +13,7 @@ import (
 type group struct {
 	name  string
 	first sim.NodeID
-	count int // number of nodes
+	count int // number of nodes in the group
 	ids   []wire.ID
 	refs  []wire.Ref
 	local []int32 // index in ids, by Ref; -1 for a node of no index

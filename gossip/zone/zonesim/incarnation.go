@@ -9,7 +9,7 @@ import (
 // incarnation is a node's latest incarnation, for conditions and checks: a bare machine, or
 // an agent on a whole stack.
 type incarnation interface {
-	size() int // number of members in its view
+	size() int // number of members in the node's view
 	hash() uint64
 	tables() uint64 // digest of the versions of all attribute tables
 	has(i int) (wire.Version, bool)
@@ -25,7 +25,7 @@ type member struct {
 	net   *Net
 	id    sim.NodeID
 	group *group
-	heard listener // with Config.Check
+	heard listener // checks the order of the events, with Config.Check
 	// missed are the nodes that a monitor has reported as down, with their incarnations.
 	missed map[sim.NodeID]uint64
 }
@@ -51,7 +51,7 @@ func (p *member) about(e *engine.Event) int {
 	if !p.net.cfg.Stacks {
 		return p.group.at(e.Node)
 	}
-	id, ok := p.net.nodeOf(e.ID) // an agent has a table of its own
+	id, ok := p.net.nodeOf(e.ID) // ids, because an agent has a table of its own
 	if !ok || !p.group.has(id) {
 		return -1
 	}

@@ -21,11 +21,11 @@ type Measured struct {
 	Supervisors int         // of these, the number of supervisors, which form the management zone
 	Zones       int         // number of base zones; 0: one
 	Stub        int         // members of each base zone, only one of which is a node; 0: all members are nodes
-	Seed        uint64      // of the run
+	Seed        uint64      // seed of the run
 	Zone        zone.Config // configuration of all nodes
 	Rate        int64       // rate of each node's own link, in bits per second; 0: not limited
 	CPU         sim.CPU     // time that a step costs
-	Poll        func()      // is called now and then
+	Poll        func()      // is called now and then during a run
 }
 
 // patience is how long a measurement waits for a condition.
@@ -76,7 +76,7 @@ func (m Measured) until(ctx context.Context, n *Net, step time.Duration, so func
 	return fmt.Errorf("zonesim: after %v: %s", patience, why)
 }
 
-// Tau returns τ.
+// Tau returns τ, the aggregation interval.
 func (m Measured) Tau() time.Duration {
 	if t := m.Zone.Aggregation; t != 0 {
 		return t

@@ -31,7 +31,7 @@ type Change struct {
 	Detected time.Duration // time until the first neighbour suspects the last of these nodes
 	Late     time.Duration // time from the first suspicion of a node until the last other node knew, for the node for which that took longest
 	Mean     time.Duration // mean over all pairs of a node that left and a node that stayed
-	Last     time.Duration // time until the last node knew
+	Last     time.Duration // time until the last node knew of the change
 	Back     time.Duration // time until all nodes had the restarted ones in their views
 }
 
@@ -60,7 +60,7 @@ func (m Measured) Leave(ctx context.Context, numbers ...int) (list []Change, err
 
 func (m Measured) leave(ctx context.Context, n *Net, k int) (c Change, err error) {
 	begin, sum, pairs := n.Now(), time.Duration(0), 0
-	suspected := make([]time.Duration, k) // when each was suspected; 0: it was not
+	suspected := make([]time.Duration, k) // when each node was suspected; 0: it was not
 	right := func() (bool, string) { return n.Equal(sim.AllNodes, true) }
 	n.cfg.Tell = func(at time.Duration, _ sim.NodeID, e *engine.Event) {
 		subject, _ := n.nodeOf(e.ID)
@@ -100,10 +100,10 @@ func (m Measured) leave(ctx context.Context, n *Net, k int) (c Change, err error
 
 // Idle is the traffic of a zone without changes, per node and second.
 type Idle struct {
-	Heartbeats float64 // bytes of heartbeats
+	Heartbeats float64 // bytes of heartbeats that a node sends per second
 	Others     uint64  // bytes of other messages, of all nodes, in the whole time
-	Messages   float64 // number of heartbeats
-	Links      float64 // links of a node
+	Messages   float64 // number of heartbeats that a node sends per second
+	Links      float64 // number of links of a node
 }
 
 // Rest counts bytes in a zone that has come to rest (G-MS-5).

@@ -16,7 +16,7 @@ type Healing struct {
 	Contact  time.Duration // time from the end of the partition until a message from the other side arrived
 	Rarest   time.Duration // longest interval at which a node asked nodes that it had removed
 	Took     time.Duration // time from the contact until all views were right
-	Diameter int           // diameter of the overlay after that
+	Diameter int           // diameter of the overlay once all views were right
 }
 
 // Heal separates the first nodes from the others for a while (G-MS-6).

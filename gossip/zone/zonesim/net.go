@@ -29,7 +29,7 @@ type Config struct {
 	// Sever is the number of links between supervisors and delegates that lose all messages from
 	// SeverAt on.
 	Sever   int
-	SeverAt time.Duration // see Sever
+	SeverAt time.Duration // when the faults of Sever begin
 	// Bootstrap is the number of bootstrap nodes of each node, which are in its own zone. Default
 	// 3.
 	Bootstrap int
@@ -55,14 +55,14 @@ type Net struct {
 	cfg          Config
 	filled       engine.Config
 	groups       []*group      // the management zone first, if there is one
-	incarnations []incarnation // by node, the latest; nil before the first
+	incarnations []incarnation // latest incarnation of each node; nil before its first
 	incs         []uint64      // number of each node's latest incarnation
 	faults       faults
 	outcome      Outcome
 	beats        uint64 // bytes of heartbeats that machines have sent
 	others       uint64 // bytes of other messages
 
-	out engine.Output // of the latest step
+	out engine.Output // output of the latest step of any machine
 	msg wire.Message
 
 	severed severing

@@ -10,24 +10,24 @@ import (
 
 // Outcome is what nodes have reported so far, compared with the ground truth.
 type Outcome struct {
-	Joins    uint64 // events
-	Leaves   uint64 // events of all causes
-	Removals uint64 // of these, removals because of suspicions
-	False    uint64 // removals of nodes that were fine
-	Refuted  uint64 // suspicions that were refuted
-	Wrong    string // text of the first false removal
+	Joins    uint64 // number of events that a node joined
+	Leaves   uint64 // number of events that a node left, for any cause
+	Removals uint64 // number of removals because of suspicions
+	False    uint64 // number of removals of nodes that were fine
+	Refuted  uint64 // number of suspicions that were refuted
+	Wrong    string // description of the first false removal
 
 	Unheard string // the first event that contradicts earlier ones
 	Broken  string // the first violated invariant of a machine
 
-	Detected uint64        // removals of nodes that are down
+	Detected uint64        // number of removals of nodes that are down
 	Earliest time.Duration // shortest time from the end of a node to a removal
-	Latest   time.Duration // longest such time
-	Total    time.Duration // sum of all such times
+	Latest   time.Duration // longest time from the end of a node to a removal
+	Total    time.Duration // sum of the times from the end of a node to each removal
 
 	Alerted      uint64        // nodes that are down and that a monitor was notified of: that enough nodes miss them, or that they were removed
-	AlertedLast  time.Duration // longest time until such a notification
-	AlertedTotal time.Duration // sum of these times
+	AlertedLast  time.Duration // longest time from the end of a node to such a notification
+	AlertedTotal time.Duration // sum of the times from the end of a node to such a notification
 }
 
 // Outcome returns what nodes have reported so far, compared with the ground truth.

@@ -17,7 +17,7 @@ import (
 type program struct {
 	member
 	m     *engine.Machine
-	stub  *stub // nil for a whole zone
+	stub  *stub // simulates the other members of the zone; nil: they run machines
 	steps uint64
 
 	lies      []*wire.Lists // forged lists that the next step sends

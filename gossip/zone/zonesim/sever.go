@@ -13,7 +13,7 @@ import (
 // (MS-100). It justifies no other failure of a node.
 type severing struct {
 	done bool
-	cut  map[[2]sim.NodeID]bool // supervisor, delegate
+	cut  map[[2]sim.NodeID]bool // pairs of a supervisor and a delegate that are cut
 }
 
 // Run runs the network until an instant, see sim.Network. If the configured instant SeverAt is

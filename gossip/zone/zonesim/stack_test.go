@@ -20,7 +20,7 @@ import (
 func TestPlansOnStacks(t *testing.T) {
 	spec.Covers(t, "MS-2", "MS-95", "MS-100", "G-MS-8")
 	mild := func(seed uint64) string { return mildPlan(seed, 20*time.Millisecond) }
-	for name, draw := range map[string]func(uint64) string{"mild": mild, "wild": wildPlan} { // each by itself
+	for name, draw := range map[string]func(uint64) string{"mild": mild, "wild": wildPlan} { // any order: each kind of plan runs by itself
 		t.Run(name, func(t *testing.T) {
 			count := sweep(3, 8, 300)
 			if some := plans(t, scenario.Stacks, count, draw); some < count/3 {
@@ -55,7 +55,7 @@ func TestExamplesOnStacks(t *testing.T) {
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".sim")
 		switch {
-		case name == "zone-stubs": // stubs exist only for machines
+		case name == "zone-stubs": // stubs exist only with bare machines
 			continue
 		case !effort.Long() && (testing.Short() || name != "zone-hierarchy"):
 			continue

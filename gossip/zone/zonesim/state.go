@@ -183,7 +183,7 @@ func (n *Net) census(id sim.NodeID, sizes map[string]int) string {
 		d, ok := n.nodeOf(e.Delegate)
 		guard, guarded := n.nodeOf(e.Supervisor)
 		switch want := sizes[e.Zone]; {
-		case want == 0: // no member is left to report it
+		case want == 0: // no member is left to report the zone
 			continue
 		case e.State != engine.Current:
 			return fmt.Sprintf("in the eyes of supervisor %v %s is %v", id, e.Zone, e.State)

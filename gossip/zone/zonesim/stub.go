@@ -24,16 +24,16 @@ type stub struct {
 	tau     time.Duration
 	theta   int
 	began   time.Duration
-	present []bool   // by member
+	present []bool   // whether each member is present
 	incs    []uint64 // latest incarnation of each member
 	started int      // number of members that have started so far
-	count   int      // members that are present, the delegate included
+	count   int      // number of members that are present, the delegate included
 	joined  []int32  // members that the delegate was not told of yet
 	tick    time.Duration
-	linked  []int // members with which the delegate has links
+	linked  []int // numbers of the members that have a link to the delegate
 	losing  int   // number of members that die in this step
 	dead    []int32
-	queue   []wire.Message // messages for the delegate
+	queue   []wire.Message // messages that wait for the delegate
 }
 
 // newStubGroup makes a zone with a stub, in which only the active delegate is a node: the
@@ -141,7 +141,7 @@ func (s *stub) gain(count int) {
 		s.join(int(s.dead[0]))
 		s.dead = s.dead[1:]
 	}
-	s.tick = min(s.tick, s.began) // at once
+	s.tick = min(s.tick, s.began) // the next step is due at once
 }
 
 // lose makes members die: the first ones that are not neighbours of the delegate. Θ others
