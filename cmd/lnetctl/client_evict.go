@@ -45,7 +45,7 @@ names those that have not, and exits with 1.`,
 	}
 	c.Flags().StringVar(&address, "nid", "", "evict all clients that speak from `NID`")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until all live servers have answered")
-	limit := timeoutFlag(c, "timeout", "wait so long at most, such as 10s; a bare number is seconds (default 1m)")
+	limit := timeoutFlag(c, "timeout", "", "wait so long at most, such as 10s; a bare number is seconds (default 1m)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if limit.value != 0 && !wait {
 			return cli.Usagef("--timeout is for --wait")

@@ -19,7 +19,7 @@ in a backup, or where another address than its first is used, the NID.`,
 		Example: "  lnetctl export --backup > lnet.conf",
 		Args:    cli.Args(),
 	}
-	backup := c.Flags().Bool("backup", false, "only what is necessary to configure a node like this one")
+	backup := c.Flags().BoolP("backup", "b", false, "only what is necessary to configure a node like this one")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		t, err := node.Remote(g.client()).Tree(c.Context())
 		if err != nil {

@@ -60,7 +60,7 @@ control socket work on.`,
 		Example: "  lnetctl fault pause --for 5s",
 		Args:    cli.Args(),
 	}
-	limit := timeoutFlag(c, "for", "how long, such as 500ms; a bare number is seconds; without it until 'fault resume'")
+	limit := timeoutFlag(c, "for", "", "how long, such as 500ms; a bare number is seconds; without it until 'fault resume'")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		statement := "pause"
 		if limit.value > 0 {

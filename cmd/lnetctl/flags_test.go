@@ -1,10 +1,13 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
 )
 
 func TestTimeoutFlag(t *testing.T) {
@@ -24,7 +27,7 @@ func TestTimeoutFlag(t *testing.T) {
 		{"99999999999999999999", 0},
 	} {
 		c := new(cobra.Command)
-		v := timeoutFlag(c, "timeout", "")
+		v := timeoutFlag(c, "timeout", "", "")
 		err := c.ParseFlags([]string{"--timeout", test.text})
 		if (err == nil) != (test.want > 0) || err == nil && v.value != test.want {
 			t.Errorf("%s: %v, error %v, want %v", test.text, v.value, err, test.want)
@@ -95,6 +98,70 @@ func TestSizeFlag(t *testing.T) {
 		}
 		if test.ok && s.String() != test.back {
 			t.Errorf("%q prints as %s, want %s", test.text, &s, test.back)
+		}
+	}
+}
+
+// TestLetters tests that options have the single letters of the kernel's tool.
+func TestLetters(t *testing.T) {
+	for verb, letters := range map[string]map[string]string{
+		"export":           {"b": "backup"},
+		"import":           {"a": "add", "d": "del", "s": "show", "e": "exec"},
+		"udsp add":         {"s": "src", "d": "dst", "r": "rte", "p": "priority", "i": "idx"},
+		"udsp del":         {"a": "all", "i": "idx"},
+		"udsp show":        {"i": "idx"},
+		"ping":             {"s": "source", "t": "timeout"},
+		"discover":         {"f": "force"},
+		"net add":          {"n": "net", "i": "if", "p": "ip2net", "t": "peer-timeout", "c": "peer-credits", "b": "peer-buffer-credits", "r": "credits", "s": "cpt", "m": "conns-per-peer"},
+		"net set":          {"n": "nid", "t": "health", "m": "conns-per-peer", "a": "all"},
+		"peer add":         {"k": "prim_nid", "n": "nid", "m": "non_mr", "i": "ip2nets", "l": "lock_prim"},
+		"route add":        {"n": "net", "g": "gateway", "c": "hop", "p": "priority"},
+		"lnet configure":   {"a": "all", "l": "large"},
+		"debug recovery":   {"l": "local", "p": "peer"},
+		"fault drop add":   {"s": "source", "d": "dest", "r": "rate", "i": "interval", "p": "portal", "m": "message", "e": "health_error"},
+		"fault delay del":  {"a": "all", "s": "source", "d": "dest"},
+		"fault delay add ": {"l": "latency"},
+	} {
+		c, _, err := root(cli.Env{Getenv: func(string) string { return "" }}).Find(strings.Fields(verb))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for letter, name := range letters {
+			if f := c.Flags().ShorthandLookup(letter); f == nil || f.Name != name {
+				t.Errorf("%s: -%s is not --%s", verb, letter, name)
+			}
+		}
+	}
+}
+
+// TestParseTargets tests lists and ranges of NIDs.
+func TestParseTargets(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want string // of an error: its description
+	}{
+		{[]string{"10.0.0.1@tcp", "12345-10.0.0.2@tcp1"}, "12345-10.0.0.1@tcp 12345-10.0.0.2@tcp1"},
+		{[]string{"10.0.0.1@tcp,10.0.0.3@tcp"}, "12345-10.0.0.1@tcp 12345-10.0.0.3@tcp"},
+		{[]string{"10.0.0.[1-2,4]@tcp"}, "12345-10.0.0.1@tcp 12345-10.0.0.2@tcp 12345-10.0.0.4@tcp"},
+		{[]string{"10.0.0.1@tcp", "nosuch"}, "no valid NIDs in string"},
+		{[]string{"nosuch@tcp"}, "invalid NID in nidstr"},
+		{[]string{"10.0.0.[1-2@tcp"}, "invalid NID in nidstr"},
+		{[]string{"10.0.[0-255].[0-255]@tcp"}, "invalid NID in nidstr"},
+		{[]string{"10.0.[0-15].[0-255]@tcp", "10.1.0.1@tcp"}, "invalid NID in nidstr"},
+	} {
+		targets, err := parseTargets("ping", test.args)
+		if err != nil {
+			if !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%q: %v, want %s", test.args, err, test.want)
+			}
+			continue
+		}
+		var texts []string
+		for _, one := range targets {
+			texts = append(texts, one.String())
+		}
+		if got := strings.Join(texts, " "); got != test.want {
+			t.Errorf("%q: %s, want %s", test.args, got, test.want)
 		}
 	}
 }

@@ -31,7 +31,7 @@ what import would change. --del removes what the file has, --show shows the stat
 	}
 	flags := [4]bool{}
 	for i, name := range []string{"add", "del", "show", "exec"} {
-		c.Flags().BoolVar(&flags[i], name, false, [...]string{"add what the file has: the default", "remove what the file has", "show the state of what the file has", "add, ping and discover"}[i])
+		c.Flags().BoolVarP(&flags[i], name, name[:1], false, [...]string{"add what the file has: the default", "remove what the file has", "show the state of what the file has", "add, ping and discover"}[i])
 	}
 	c.MarkFlagsMutuallyExclusive("add", "del", "show", "exec")
 	c.RunE = func(c *cobra.Command, args []string) error {

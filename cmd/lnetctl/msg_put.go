@@ -37,7 +37,7 @@ nothing tells whether anybody took it.`,
 	c.Flags().BoolVar(&v.request.Ack, "ack", false, "ask for an ACK of each PUT and wait for it")
 	c.Flags().Uint32Var(&v.request.Offset, "offset", 0, "`BYTES` into the target's memory, if its entry lets us choose")
 	c.Flags().Var(&v.hdrData, "hdr-data", "64 bits that come with each PUT's event")
-	v.timeout = timeoutFlag(c, "timeout", "how long each PUT may take, such as 500ms; a bare number is seconds (default 10s)")
+	v.timeout = timeoutFlag(c, "timeout", "", "how long each PUT may take, such as 500ms; a bare number is seconds (default 10s)")
 	c.Flags().StringVar(&v.source, "source", "", "local `NID` to send from")
 	v.alone = addStandalone(c)
 	return c

@@ -22,15 +22,18 @@ type pingVerb struct {
 func pingCommand(g *globals) *cobra.Command {
 	v := &pingVerb{globals: g}
 	c := &cobra.Command{
-		Use:   "ping NID...",
+		Use:   "ping NIDS...",
 		Short: "Ask nodes for their interfaces",
+		Long: `Asks each node for its interfaces. Commas separate NIDs, and brackets enclose numbers and
+ranges: 10.0.0.[2-4,9]@tcp are four nodes. All NIDs are read before the first node is asked.`,
 		Example: `  lnetctl ping 10.0.0.2@tcp 10.0.0.3@tcp
+  lnetctl ping '10.0.0.[2-4]@tcp'
   lnetctl ping --standalone --networks 'tcp(eth0)' 10.0.0.2@tcp`,
 		Args: cli.AtLeastOne("NID"),
 		RunE: v.run,
 	}
-	v.timeout = timeoutFlag(c, "timeout", "how long to wait for each answer, such as 500ms; a bare number is seconds")
-	c.Flags().StringVar(&v.source, "source", "", "local `NID` to ping from")
+	v.timeout = timeoutFlag(c, "timeout", "t", "how long to wait for each answer, such as 500ms; a bare number is seconds")
+	c.Flags().StringVarP(&v.source, "source", "s", "", "local `NID` to ping from")
 	v.alone = addStandalone(c)
 	return c
 }
@@ -65,17 +68,17 @@ func (v *pingVerb) run(c *cobra.Command, args []string) error {
 
 // pingRequests checks the arguments.
 func pingRequests(args []string, source string) ([]node.PingRequest, error) {
-	var requests []node.PingRequest
-	for _, arg := range args {
-		target, err := parseTarget(arg)
-		if err != nil {
-			return nil, err
-		}
-		r := node.PingRequest{Target: target}
-		if r.Source, err = parseSource(source); err != nil {
-			return nil, err
-		}
-		requests = append(requests, r)
+	targets, err := parseTargets("ping", args)
+	if err != nil {
+		return nil, err
+	}
+	from, err := parseSource(source)
+	if err != nil {
+		return nil, err
+	}
+	requests := make([]node.PingRequest, len(targets))
+	for i, target := range targets {
+		requests[i] = node.PingRequest{Target: target, Source: from}
 	}
 	return requests, nil
 }

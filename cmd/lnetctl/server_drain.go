@@ -41,7 +41,7 @@ goes on draining.`,
   lnetctl server drain --no-wait`,
 		Args: cli.Args(),
 	}
-	limit := timeoutFlag(c, "timeout", "wait so long at most, such as 500ms; a bare number is seconds (default 2m)")
+	limit := timeoutFlag(c, "timeout", "", "wait so long at most, such as 500ms; a bare number is seconds (default 2m)")
 	c.Flags().BoolVar(&noWait, "no-wait", false, "only begin, and do not wait")
 	c.Flags().BoolVar(&force, "force", false, "drain although no other server takes clients")
 	c.MarkFlagsMutuallyExclusive("no-wait", "timeout")

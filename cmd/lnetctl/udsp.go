@@ -65,11 +65,11 @@ another one changes its priority.`,
 			return udspRefused(node.OpAddUDSP.Call(c.Context(), g.client(), add), "cannot add udsp: ")
 		},
 	}
-	c.Flags().StringVar(&patterns[0], "src", "", "local `NIDS`, or net")
-	c.Flags().StringVar(&patterns[1], "dst", "", "`NIDS` of peers, or net")
-	c.Flags().StringVar(&patterns[2], "rte", "", "`NIDS` of routers, or net")
-	c.Flags().StringVar(&priority, "priority", "", "`PRIORITY` of a rule with one pattern; 0, the default, is the best")
-	c.Flags().StringVar(&index, "idx", "", "`NUMBER` that the rule gets, from 0")
+	c.Flags().StringVarP(&patterns[0], "src", "s", "", "local `NIDS`, or net")
+	c.Flags().StringVarP(&patterns[1], "dst", "d", "", "`NIDS` of peers, or net")
+	c.Flags().StringVarP(&patterns[2], "rte", "r", "", "`NIDS` of routers, or net")
+	c.Flags().StringVarP(&priority, "priority", "p", "", "`PRIORITY` of a rule with one pattern; 0, the default, is the best")
+	c.Flags().StringVarP(&index, "idx", "i", "", "`NUMBER` that the rule gets, from 0")
 	return c
 }
 
@@ -127,8 +127,8 @@ func udspDel(g *globals) *cobra.Command {
 			return udspRefused(node.OpRemoveUDSP.Call(c.Context(), g.client(), r), "cannot del udsp: ")
 		},
 	}
-	c.Flags().StringVar(&index, "idx", "", "`NUMBER` of the rule")
-	c.Flags().BoolVar(&all, "all", false, "all rules")
+	c.Flags().StringVarP(&index, "idx", "i", "", "`NUMBER` of the rule")
+	c.Flags().BoolVarP(&all, "all", "a", false, "all rules")
 	return c
 }
 
@@ -153,7 +153,7 @@ func udspShow(g *globals) *cobra.Command {
 			return map[string][]tree.UDSP{"udsp": udspDocs(u, only)}, err
 		},
 	}.Command(&g.json)
-	c.Flags().StringVar(&index, "idx", "", "only the rule with this `NUMBER`")
+	c.Flags().StringVarP(&index, "idx", "i", "", "only the rule with this `NUMBER`")
 	return c
 }
 

@@ -80,9 +80,9 @@ var sizeUnits = []struct {
 // the kernel's tool. Its zero value is "not given".
 type timeoutValue struct{ value time.Duration }
 
-func timeoutFlag(c *cobra.Command, name, usage string) *timeoutValue {
+func timeoutFlag(c *cobra.Command, name, letter, usage string) *timeoutValue {
 	t := new(timeoutValue)
-	c.Flags().Var(t, name, usage)
+	c.Flags().VarP(t, name, letter, usage)
 	return t
 }
 
