@@ -22,7 +22,11 @@ type Edited struct {
 func (m *Machine) configure(in Input, out *Output) {
 	ids := configuredNIDs(in)
 	p := m.peers.of(in.NID)
-	if err := m.checkConfigured(in, ids, p); err != nil {
+	err := m.checkConfigured(in, ids, p)
+	if err == nil && !m.roomFor(ids, out) {
+		err = errRoom
+	}
+	if err != nil {
 		out.Edited = append(out.Edited, Edited{in.Edit, err})
 		return
 	}
@@ -60,28 +64,51 @@ func (m *Machine) checkConfigured(in Input, ids []nid.NID, p *peer) error {
 	if p != nil && p.flags.Has(lnet.PeerConfigured) && p.primary != in.NID {
 		return fmt.Errorf("%v belongs to the configured peer %v: %w", in.NID, p.primary, syscall.EEXIST)
 	}
-	if in.Plain && len(ids) > 1 {
+	rails, added := 0, 0
+	if p != nil && p.flags.Has(lnet.PeerConfigured) {
+		rails = len(p.rails)
+	}
+	if in.Plain && max(len(ids), rails) > 1 {
 		return fmt.Errorf("a peer that is not multi-rail has one NID: %w", syscall.EINVAL)
 	}
-	fresh, most := 0, len(ids)
 	for _, id := range ids {
 		of := m.peers.of(id)
 		switch {
 		case !id.IsValid() || id.IsAny() || id.IsLo() || m.isOwn(id):
 			return fmt.Errorf("%v cannot be a peer's NID: %w", id, syscall.EINVAL)
-		case of == nil:
-			fresh++
-		case of != p && of.flags.Has(lnet.PeerConfigured):
+		case of != nil && of != p && of.flags.Has(lnet.PeerConfigured):
 			return fmt.Errorf("%v belongs to the configured peer %v: %w", id, of.primary, syscall.EEXIST)
+		case rails == 0 || of != p:
+			added++
 		}
 	}
-	if p != nil && p.flags.Has(lnet.PeerConfigured) {
-		most += len(p.rails)
-	}
-	if most+1 > m.limits.MaxInterfaces || len(m.peers.byNID)+fresh > m.limits.MaxNIDs {
-		return fmt.Errorf("too many NIDs: %w", syscall.ENOSPC)
+	if rails+added+1 > m.limits.MaxInterfaces {
+		return errRoom
 	}
 	return nil
+}
+
+// errRoom refuses a Configure for which there is no room.
+var errRoom = fmt.Errorf("too many NIDs: %w", syscall.ENOSPC)
+
+// roomFor makes room for those of some NIDs that no peer has. Idle peers without any of them may
+// have to go.
+func (m *Machine) roomFor(ids []nid.NID, out *Output) bool {
+	fresh := 0
+	for _, id := range ids {
+		if m.peers.of(id) == nil {
+			fresh++
+		}
+	}
+	has := func(p *peer) bool {
+		return slices.ContainsFunc(ids, func(id nid.NID) bool { return m.peers.of(id) == p })
+	}
+	for len(m.peers.byNID)+fresh > m.limits.MaxNIDs {
+		if !m.evict(has, out) {
+			return false
+		}
+	}
+	return true
 }
 
 // replace makes a peer of these rails. Peers that had some of the NIDs lose them; the first one of

@@ -74,6 +74,38 @@ func TestConfigureErrors(t *testing.T) {
 	if err := b.out.Edited[0].Err; !errors.Is(err, syscall.EINVAL) {
 		t.Errorf("two NIDs that are not multi-rail: %v, want EINVAL", err)
 	}
+	b.step(Input{Kind: Configure, NID: them, Plain: true})
+	if err := b.out.Edited[0].Err; !errors.Is(err, syscall.EINVAL) || !b.m.peers.of(them).flags.Has(lnet.PeerMultiRail) {
+		t.Errorf("a peer with two NIDs that is multi-rail no more: %v, want EINVAL", err)
+	}
+}
+
+// TestConfigureAtLimits: NIDs that a configured peer has already need no room, and discovered peers
+// that nobody uses make room.
+func TestConfigureAtLimits(t *testing.T) {
+	b := newBench(t, Limits{MaxInterfaces: 3})
+	for range 2 {
+		if err := b.edit(Configure, them, also); err != nil {
+			t.Errorf("two NIDs: %v", err)
+		}
+	}
+	if err := b.edit(Configure, them, other); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("a third NID: %v, want ENOSPC", err)
+	}
+	b = newBench(t, Limits{MaxNIDs: 3})
+	b.meet(other)
+	b.meet(them)
+	b.meet(far)
+	if err := b.edit(Configure, them, also); err != nil || b.m.peers.of(other) != nil || b.m.peers.of(far) == nil {
+		t.Errorf("a table full of idle peers: %v", err)
+	}
+	if err := b.edit(Configure, other); err != nil || b.m.peers.of(far) != nil {
+		t.Errorf("a table with one idle peer: %v", err)
+	}
+	b.step(Input{Kind: Configure, Edit: 7, NID: far})
+	if err := b.out.Edited[0].Err; !errors.Is(err, syscall.ENOSPC) || len(b.m.peers.byNID) != 3 {
+		t.Errorf("a full table: %v, want ENOSPC", err)
+	}
 }
 
 // TestConfiguredWins: infos of a configured peer change the statuses of its NIDs and nothing

@@ -161,15 +161,17 @@ const evictTries = 64
 
 // room makes room for a NID; an idle peer that is not keep may have to go.
 func (m *Machine) room(keep *peer, out *Output) bool {
-	if len(m.peers.byNID) < m.limits.MaxNIDs {
-		return true
-	}
+	return len(m.peers.byNID) < m.limits.MaxNIDs || m.evict(func(p *peer) bool { return p == keep }, out)
+}
+
+// evict forgets an idle peer that is not to be kept.
+func (m *Machine) evict(keep func(*peer) bool, out *Output) bool {
 	p := m.peers.ring.newer
 	for range evictTries {
 		if p == &m.peers.ring {
 			break
 		}
-		if p != keep && p.idle() {
+		if p.idle() && !keep(p) {
 			m.delete(p, out)
 			return true
 		}
