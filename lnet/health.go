@@ -90,8 +90,7 @@ type failureCounts [lnd.NumFailures]atomic.Uint64
 func (n *Node) Health() HealthSettings { return *n.state.settings.Load() }
 
 // SetHealth replaces the settings of health. EINVAL, with the reason: they are not valid.
-// NIs get the time-out for drivers that follows, but for those that were started with another
-// one.
+// NIs get the time-out for drivers that follows, but for those that have one of their own.
 func (n *Node) SetHealth(s HealthSettings) error {
 	if err := s.check(); err != nil {
 		return err
@@ -117,6 +116,19 @@ func (ni *NI) followTimeout() {
 	if s, ok := ni.lower.(lnd.TimeoutSetter); ok && !ni.ownTimeout {
 		s.SetTimeout(ni.node.Health().LNDTimeout())
 	}
+}
+
+// SetTimeout changes how long the driver of a running NI tries, which does not follow from the
+// settings of the node any more. It reports whether the driver can change it.
+func (ni *NI) SetTimeout(d time.Duration) bool {
+	s, ok := ni.lower.(lnd.TimeoutSetter)
+	if ok {
+		ni.node.state.setting.Lock()
+		defer ni.node.state.setting.Unlock()
+		ni.ownTimeout = true
+		s.SetTimeout(d)
+	}
+	return ok
 }
 
 // SetRecoverer installs the function that is told how the health of NIs changes, to ping

@@ -33,7 +33,7 @@ type NI struct {
 	rail     path.Local    // what the choice of paths reads
 	failures failureCounts // of messages by this NI
 
-	ownTimeout bool // cfg.Tunables.Timeout was given, and does not follow the node's settings
+	ownTimeout bool // the time-out does not follow from the node's settings; guarded by health.setting
 
 	stopping atomic.Bool   // set when the NI leaves the node
 	pending  atomic.Int64  // messages given to its peers and not ended

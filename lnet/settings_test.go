@@ -32,3 +32,22 @@ func TestLNDTimeoutReachesNIs(t *testing.T) {
 		t.Errorf("an NI with a time-out of its own was given %v", own.given)
 	}
 }
+
+// TestLNDTimeoutOfOneNI: an NI that was given a time-out while it runs keeps it when the settings of the
+// node change.
+func TestLNDTimeoutOfOneNI(t *testing.T) {
+	spec.Covers(t, "HV-13")
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	r.given = nil
+	if !r.ni.SetTimeout(7 * time.Second) {
+		t.Error("the driver was not given the time-out")
+	}
+	s := r.node.Health()
+	s.RetryCount, s.TransactionTimeout = 3, 61*time.Second
+	if err := r.node.SetHealth(s); err != nil {
+		t.Fatal(err)
+	}
+	if want := []time.Duration{7 * time.Second}; !slices.Equal(r.given, want) {
+		t.Errorf("the NI was given %v, want %v", r.given, want)
+	}
+}

@@ -43,8 +43,8 @@ func (n *Node) Tune(r TuneRequest) error {
 		return cli.Errnof(syscall.EOPNOTSUPP, "%v has no conns_per_peer", nis[0].NID())
 	}
 	for _, ni := range nis {
-		if s, can := ni.Lower().(lnd.TimeoutSetter); can && r.Timeout > 0 {
-			s.SetTimeout(r.Timeout)
+		if r.Timeout > 0 {
+			ni.SetTimeout(r.Timeout)
 		}
 		if s, can := ni.Lower().(lnd.ConnsSetter); can && r.ConnsPerPeer != nil {
 			s.SetConnsPerPeer(*r.ConnsPerPeer)
