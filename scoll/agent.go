@@ -40,7 +40,7 @@ type Agent struct {
 	unwatch func()
 
 	signer *keyring.Signer
-	inbox  portals.Inbox // of requests
+	inbox  portals.Inbox // queue of arrived requests
 	missed atomic.Uint64 // inbox.NotPosted, as of the latest log message about it
 	outbox portals.Outbox[sending]
 	due    due
@@ -48,14 +48,14 @@ type Agent struct {
 	mu       sync.Mutex
 	services map[ServiceID]*Service // guarded by mu
 	open     openAnswers
-	ctx      context.Context // of handlers and calls; ends with the agent
+	ctx      context.Context // context of handlers and calls; it ends when the agent closes
 	cancel   context.CancelFunc
 	closing  atomic.Bool
 	silent   chan struct{} // closed when the agent does not take part any more
 	finish   sync.Once
 
-	posts    sync.Pool // of *post
-	payloads sync.Pool // of *[]byte
+	posts    sync.Pool // free values of type *post
+	payloads sync.Pool // free values of type *[]byte
 
 	bulkModified atomic.Uint64
 
@@ -187,7 +187,7 @@ func (a *Agent) fallSilent(ctx context.Context) {
 // giveUp unlinks the buffers of all requests and stops all fetches. It is called when no
 // callback can start more of them.
 func (a *Agent) giveUp() {
-	for _, r := range a.requests { // any order: each has buffers of its own
+	for _, r := range a.requests { // any order: each request has buffers of its own
 		r.unlinkAll()
 		r.frame.stop()
 	}

@@ -11,7 +11,7 @@ import (
 // buffers is the memory that a request has posted to the network.
 type buffers struct {
 	mu          sync.Mutex
-	posts       []*post // for replies; guarded by mu, like all below
+	posts       []*post // posts for replies of children; guarded by mu, like all below
 	exposed     []*post
 	linked      int  // posts that the network may still use
 	withdrawing bool // the machine waits until linked is 0
@@ -106,7 +106,7 @@ func (b *buffers) of(list []*post, child int) []*post {
 func (r *Request) forward(e *engine.Effect, out *engine.Output) {
 	var few [8]*post
 	posts := r.buffers.of(few[:0], e.Child)
-	if len(posts) == 0 { // the request concerns the module alone
+	if len(posts) == 0 { // the children belong to a request of the module alone
 		posts = append(posts, r.buffers.add(r, e.Child, nil))
 	}
 	for _, p := range posts {
@@ -176,7 +176,7 @@ func unlink(r *Request, posts []*post) {
 		entry, linked := p.entry, p.linked
 		r.buffers.mu.Unlock()
 		if linked {
-			_ = r.agent.table.MEUnlink(entry) // ENOENT: a message is in it
+			_ = r.agent.table.MEUnlink(entry) // ENOENT: a message is arriving in the buffer
 		}
 	}
 }

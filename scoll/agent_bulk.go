@@ -41,7 +41,7 @@ func (r *Request) expose(e *engine.Effect) {
 		}
 	}
 	if err != nil {
-		p.unlinked() // the children run into their timeouts
+		p.unlinked() // on failure the children run into their timeouts
 	}
 }
 
@@ -54,23 +54,23 @@ type fetch struct {
 	id       engine.RequestID
 	from     nid.NID
 	bits     uint64
-	list     []byte // of members; nil for bulk data
+	list     []byte // encoded list of members; nil: bulk data is fetched
 	segments []portals.Segment
 	length   int
-	chunk    int         // bytes of one GET
-	partly   bool        // the machine wants to be told of progress
+	chunk    int         // bytes that one GET asks for
+	partly   bool        // the machine wants to be told of each progress
 	sum      wire.Digest // digest of the bulk data; zero: not known
 
 	mu     sync.Mutex
 	limit  int        // bytes that the parent has so far; guarded by mu, like all below
 	next   int        // offset of the next GET
-	under  []*getting // GETs under way, in order
+	under  []*getting // GETs under way, in the order of their offsets
 	there  int        // bytes before those of the GETs under way, as told to the machine
 	status Status
-	told   bool // the machine was told of the end
+	told   bool // the machine was told that the fetch has ended
 }
 
-// getting is a GET.
+// getting is one GET of a fetch.
 type getting struct {
 	f    *fetch
 	md   portals.MDHandle
@@ -126,7 +126,7 @@ func (f *fetch) pump() {
 	status := f.status
 	f.mu.Unlock()
 	switch {
-	case over && status == OK && f.sum != wire.Digest{}: // the check may take a long time
+	case over && status == OK && f.sum != wire.Digest{}: // in another goroutine, because the check may take long
 		f.a.work(func() {
 			f.a.do(engine.Input{Kind: engine.InFetched, ID: f.id, Status: f.check()})
 		})
@@ -149,7 +149,7 @@ func (g *getting) begin() {
 	stopped := f.status != OK
 	f.mu.Unlock()
 	if stopped {
-		_ = f.a.table.MDUnlink(md) // the event of the unlinking ends it
+		_ = f.a.table.MDUnlink(md) // the GET ends with the event of the unlinking
 		return
 	}
 	err = f.a.table.Get(portals.GetRequest{
@@ -157,7 +157,7 @@ func (g *getting) begin() {
 		Portal: wire.BulkPortal, MatchBits: f.bits, Offset: uint32(g.from),
 	})
 	if err != nil {
-		_ = f.a.table.MDUnlink(md) // the event of the unlinking ends it
+		_ = f.a.table.MDUnlink(md) // the GET ends with the event of the unlinking
 	}
 }
 
@@ -173,7 +173,7 @@ func (g *getting) event(e *portals.Event) {
 		}
 		g.over(status)
 	} else if e.Err != nil {
-		_ = g.f.a.table.MDUnlink(e.MD) // no other event will follow
+		_ = g.f.a.table.MDUnlink(e.MD) // no event follows this one
 	}
 }
 
@@ -227,7 +227,7 @@ func (f *fetch) stop() {
 		f.mu.Lock()
 		md := g.md
 		f.mu.Unlock()
-		_ = f.a.table.MDUnlink(md) // ENOENT: it has just ended
+		_ = f.a.table.MDUnlink(md) // ENOENT: the GET has just ended
 	}
 	f.pump()
 }

@@ -69,9 +69,9 @@ func (r *Request) preRequest(id engine.RequestID) engine.Input {
 	case in.Status != OK && !r.root:
 		r.stage = endedStage
 	case r.buffers.unposted(len(r.children)) >= 0, r.bulkLength > 0 && len(r.bulk) == 0:
-		in.Status, r.stage = EINVAL, endedStage // SC-41, SC-32
+		in.Status, r.stage = EINVAL, endedStage // a buffer or the bulk data is missing (SC-41, SC-32)
 		if r.root {
-			r.stage = sentStage // PostReply follows
+			r.stage = sentStage // the machine calls PostReply next
 		}
 	default:
 		r.stage = sentStage
@@ -126,7 +126,7 @@ func (a *Agent) callFor(e *engine.Effect, out *engine.Output) {
 		}
 	case engine.CallReply:
 		c.r = a.request(e.ID)
-		if c.r.service.IncomingReply == nil { // SC-48
+		if c.r.service.IncomingReply == nil { // the service has no IncomingReply (SC-48)
 			a.runner.Do(engine.Input{Kind: engine.InReply, ID: e.ID, Child: e.Child})
 			return
 		}
@@ -148,7 +148,7 @@ func (a *Agent) callFor(e *engine.Effect, out *engine.Output) {
 	a.due.add(c)
 }
 
-// childReply returns the argument of incoming-reply.
+// childReply returns the argument of the service's IncomingReply.
 func (r *Request) childReply(e *engine.Effect, out *engine.Output) Reply {
 	p := Reply{
 		Request: r, Child: e.Child, From: r.members.NID(e.Rank), Status: e.Status, Collective: e.Collective,

@@ -17,16 +17,16 @@ import (
 // goroutines' deliveries, it has several calls to make, and a worker helps it. The calls of one
 // delivery are made one after the other, which saves goroutine switches.
 type due struct {
-	applying atomic.Bool // effects are being applied; the calls follow afterwards
+	applying atomic.Bool // effects are being applied; calls are made after that
 	left     atomic.Bool // a goroutine left the effects of its delivery to another one
 	count    atomic.Int64
-	helper   func() // Agent.helps, allocated once
+	helper   func() // the method Agent.helps as a func value, allocated once
 	clock    machine.Clock
-	slow     atomic.Uint64 // number of slow calls
-	warns    atomic.Bool   // unsaid is not empty
+	slow     atomic.Uint64 // number of slow callbacks
+	warns    atomic.Bool   // unsaid has entries that are to be logged
 
 	mu     sync.Mutex
-	idle   chan struct{} // closed when no call runs after close
+	idle   chan struct{} // closed when the last call has ended after the agent closed
 	queue  []*call       // guarded by mu, like all below; from head on
 	head   int
 	free   []*call
@@ -37,7 +37,7 @@ type due struct {
 
 	running []*call // see watchdog.go; guarded by mu, like all below
 	slowOf  map[ServiceID]*slowOf
-	unsaid  []slowCall // to be logged
+	unsaid  []slowCall // slow callbacks that are not logged yet
 }
 
 // call is a callback to be called, with its arguments.
@@ -45,13 +45,13 @@ type call struct {
 	kind  engine.EffectKind
 	r     *Request
 	id    engine.RequestID
-	reply Reply    // CallReply
-	maps  *Service // CallMap
-	oob   OOBID    // with CallMap, too
-	made  *Group   // Created
-	err   error    // with Created, too
+	reply Reply    // argument of CallReply
+	maps  *Service // service of CallMap
+	oob   OOBID    // the group to be mapped, with CallMap
+	made  *Group   // the group of the event Created
+	err   error    // why the group was not created, with Created
 	began time.Duration
-	slow  bool // the watchdog has counted it
+	slow  bool // the watchdog has counted the callback as slow
 }
 
 // keptCalls bounds the calls whose memory is kept for reuse.
@@ -70,7 +70,7 @@ func (d *due) add(c call) {
 		p = new(call)
 	}
 	*p = c
-	if d.head > len(d.queue)/2 { // before it grows
+	if d.head > len(d.queue)/2 { // before the slice grows: drop the entries that are done
 		n := copy(d.queue, d.queue[d.head:])
 		clear(d.queue[n:])
 		d.queue, d.head = d.queue[:n], 0

@@ -19,7 +19,7 @@ type Group struct {
 	oob     bool
 	segment uint32
 	done    func(*Group, error)
-	members *Membership // while it is created
+	members *Membership // members of the group, while it is created
 }
 
 // Name returns the name that the creator of the handle gave.
@@ -70,7 +70,7 @@ func (a *Agent) CreateGroup(cfg GroupConfig) {
 	}
 	o := engine.Outgoing{Service: cfg.Service, Members: cfg.Members, Tree: cfg.Tree}
 	if !cfg.Now { // the result is set when tell returns, whichever goroutine applies the effects
-		o.Status = ECANCELED // remains if the agent has stopped
+		o.Status = ECANCELED // remains set if the agent has stopped
 		a.tell(engine.Input{Kind: engine.Create, Broadcast: &o})
 		g.id = o.Group
 		g.done(g, o.Status.Err())
@@ -108,7 +108,7 @@ func (g *Group) Destroy(done func(error)) {
 	o := g.outgoing(wire.FlagModule | wire.FlagLast)
 	o.Token = &pending
 	if g.oob {
-		done(ENOTSUP) // an out-of-band group belongs to its service
+		done(ENOTSUP) // only its service ends an out-of-band group
 		return
 	}
 	g.agent.tell(engine.Input{Kind: engine.Broadcast, Broadcast: &o})

@@ -62,7 +62,7 @@ func TestMappingChanges(t *testing.T) {
 	}
 }
 
-// TestDestroyGroup: SC-100 and SC-99 end to end.
+// TestDestroyGroup: a group is destroyed at all members (SC-100, SC-99).
 func TestDestroyGroup(t *testing.T) {
 	spec.Covers(t, "SC-99", "SC-100")
 	s := newStacks(t, 8, nil)

@@ -29,17 +29,17 @@ type stack struct {
 	entries  int
 	ended    int
 	repeated int
-	refuses  int  // how many requests the service refuses
+	refuses  int  // number of requests that the service will refuse
 	poison   bool // the service overwrites the request's payload
-	writes   bool // the service overwrites bulk data
+	writes   bool // the service overwrites the request's bulk data
 	mapped   *scoll.Membership
 	done     []outcome
 	errs     []error
-	kept     *scoll.Request // of the last PreRequest
+	kept     *scoll.Request // the request of the last PreRequest
 	replies  []scoll.Reply
 	extra    int // bytes by which the reply exceeds the expected size
 	parts    int // the number of parts of a reply, if above 1
-	size     int // payload size of replies; 0: the collected numbers
+	size     int // payload size of replies in bytes; 0: the collected numbers are the payload
 }
 
 // outcome is the result of a broadcast at its root.
@@ -129,7 +129,7 @@ func (k *stack) service() scoll.Service {
 			if r.Repeated() {
 				k.repeated++
 			}
-			delete(got, r) // of an earlier attempt
+			delete(got, r) // remove what an earlier attempt has left
 			if k.refuses--; k.refuses >= 0 {
 				return scoll.EBUSY
 			}

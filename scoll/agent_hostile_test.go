@@ -156,8 +156,8 @@ func TestBadAnswers(t *testing.T) {
 		from   int
 		change func(*wire.ReplyHeader)
 		count  func(*scoll.Stats) uint64
-		status scoll.Status // of node 1
-		told   scoll.Status // passed to incoming-reply
+		status scoll.Status // status in the answer of node 1
+		told   scoll.Status // status that incoming-reply receives
 	}{
 		{"another broadcast", 1, func(h *wire.ReplyHeader) { h.Sequence = 9 }, func(s *scoll.Stats) uint64 { return s.Stray }, scoll.ETIMEDOUT, scoll.ETIMEDOUT},
 		{"another life", 1, func(h *wire.ReplyHeader) { h.RootIncarnation-- }, func(s *scoll.Stats) uint64 { return s.Stray }, scoll.ETIMEDOUT, scoll.ETIMEDOUT},

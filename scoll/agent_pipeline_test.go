@@ -21,7 +21,7 @@ func TestAgentsPipeline(t *testing.T) {
 			t.Run(fmt.Sprintf("%d in %d", size, segment), func(t *testing.T) {
 				s := newStacks(t, 12, nil)
 				g := s.group(0, false, scoll.Tree{})
-				g.SetSegment(max(segment, size>>7)) // limits the number of messages
+				g.SetSegment(max(segment, size>>7)) // large enough segments to limit the number of messages
 				bulk := make([]byte, size)
 				for i := range bulk {
 					bulk[i] = byte(i * i >> 5)
@@ -113,7 +113,7 @@ func TestAgentsPipelineDeath(t *testing.T) {
 func TestAgentsPipelineUntold(t *testing.T) {
 	spec.Covers(t, "SC-A17", "SC-A22")
 	s := newStacksAt(t, 3, 1_000_000_000, nil)
-	g := s.group(0, true, scoll.Tree{Type: scoll.KAry, K: 1}) // a chain
+	g := s.group(0, true, scoll.Tree{Type: scoll.KAry, K: 1}) // the tree is a chain
 	g.SetSegment(64 << 10)
 	s.nodes[1].agent.SpoilWords(1)
 	bulk := bytes.Repeat([]byte("bulk data "), 100_000)

@@ -18,9 +18,9 @@ type post struct {
 	header   [wire.ReplyHeaderSize]byte
 	trailer  []byte // room for the longest trailer, and for carried answers
 	segments []portals.Segment
-	handler  func(*portals.Event) // allocated once
+	handler  func(*portals.Event) // the method event as a func value, allocated once
 
-	attached bool // guarded by buffers.mu, like all below
+	attached bool // the buffer is attached; guarded by buffers.mu, like all below
 	linked   bool
 	reading  int // number of events that are being delivered to the machine
 	filled   bool

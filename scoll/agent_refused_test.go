@@ -50,7 +50,7 @@ func TestRefusedAfterAll(t *testing.T) {
 	}
 }
 
-// TestSendRefused: SC-30, SC-72: the errors of Send.
+// TestSendRefused: the errors of Send (SC-30, SC-72).
 func TestSendRefused(t *testing.T) {
 	spec.Covers(t, "SC-12", "SC-30", "SC-72", "SC-A12")
 	s := newStacks(t, 4, nil)
@@ -158,7 +158,7 @@ func TestMaxPayloadOfAgents(t *testing.T) {
 	if errs := s.nodes[1].errs; len(errs) != 1 || !errors.Is(errs[0], scoll.EMSGSIZE) {
 		t.Errorf("a byte too many: %v", errs)
 	}
-	if sent := counts.SendCount; sent != 1+6+2 { // reply to the creation, GETs, parts
+	if sent := counts.SendCount; sent != 1+6+2 { // a reply to the creation, six GETs, two parts
 		t.Errorf("%d messages", sent)
 	}
 }

@@ -36,12 +36,12 @@ type Request struct {
 	tree       tree.Tree
 	children   []tree.Child
 	bulkLength int
-	groupID    GroupID     // while group is nil
-	mapped     *Membership // of an out-of-band group, at the root
+	groupID    GroupID     // id of the group; used while group is nil
+	mapped     *Membership // members of an out-of-band group; at the root only
 	shape      Tree
 	segment    uint32
 	attempt    attempt
-	treeTime   time.Duration // at the root: see Plan.Time
+	treeTime   time.Duration // timeout of the tree, see Plan.Time; at the root only
 	few        [8]tree.Child
 	single     [1]reply
 
@@ -51,19 +51,19 @@ type Request struct {
 	aborted    bool
 	failed     bool // IncomingRequest returned an error
 	bulk       []portals.Segment
-	arrived    bool // bulk data does not have to be fetched
+	arrived    bool // bulk data is here, or there is none to fetch
 	bulkStatus Status
 	timeout    time.Duration
 	missing    []wire.Missing
 	status     Status
 	busy       bool
 	parts      int    // messages of the service's reply before the last one
-	final      []byte // the last message of the service's reply
+	final      []byte // the last message of the service's reply, to be sent
 
 	buffers buffers
 	replies []reply // messages of the reply by part; owned by apply
 	sum     uint64  // checksum of the bulk data, with CheckBulk; owned by apply
-	frame   *fetch  // fetch of the bulk data; owned by apply
+	frame   *fetch  // the fetch of the bulk data; only apply uses it
 }
 
 // attempt names a broadcast to the live members; all its attempts have the same name.
@@ -78,17 +78,17 @@ type attempt struct {
 type stage uint8
 
 const (
-	preparingStage stage = iota // buffers may be posted
+	preparingStage stage = iota // in this stage buffers may be posted
 	sentStage                   // the request was sent or, on other members than the root, PreRequest has returned
-	replyStage                  // the service may call Reply
+	replyStage                  // in this stage the service may call Reply
 	repliedStage                // the service or the module has given the last message of the reply
 	endedStage
 )
 
 // Child describes the subtree of a child.
 type Child struct {
-	Nodes    int // in the subtree, including the child
-	Entities int // entities on these nodes
+	Nodes    int // number of nodes in the subtree, including the child
+	Entities int // number of entities on these nodes
 }
 
 // Root reports whether this node sent the request.
@@ -129,7 +129,7 @@ func (r *Request) LeftOut() (dead []nid.NID) {
 	return dead
 }
 
-// Private returns RequestConfig.Private, at the root.
+// Private returns RequestConfig.Private; nil except at the root.
 func (r *Request) Private() any { return r.private }
 
 // Payload returns the payload of the root, valid until the handle ends. On members other than
@@ -283,8 +283,8 @@ func (r *Request) Status() Status {
 // Unreached is a member whose answer did not arrive. It may have run the request; with ELOST
 // it has.
 type Unreached struct {
-	NID    nid.NID // of the member
-	Status Status  // the reason
+	NID    nid.NID // NID of the member
+	Status Status  // why the member was not reached
 }
 
 // Unreached returns in PostReply at the root the members whose answer did not arrive, once

@@ -11,7 +11,7 @@ import (
 
 // RequestConfig configures a broadcast.
 type RequestConfig struct {
-	Payload []byte // for the services, see Group.MaxPayload
+	Payload []byte // payload for the services, see Group.MaxPayload
 	// Bulk is data that is too long for a message, in at most 256 segments.
 	Bulk [][]byte
 	// Last destroys the group when the broadcast is over.
@@ -26,7 +26,7 @@ type RequestConfig struct {
 	// their members unreached with ELOST. Each member needs as much memory for each request under
 	// way. Default 4096, MaxCarry at most; negative: none.
 	Carry   int
-	Private any // for the program, see Request.Private
+	Private any // any value for the program, see Request.Private
 }
 
 // NewRequest returns a request with this node as the root. Payload and bulk data belong to
@@ -153,11 +153,11 @@ func (r *Request) Send() error {
 	if r.flags&wire.FlagSubset != 0 {
 		o.Planned = r.members.Digest()
 	}
-	o.Members = r.mapped // the cache may have displaced the group meanwhile
+	o.Members = r.mapped // the cache may have displaced the group since Plan
 	if err := r.enter(preparingStage, sentStage); err != nil {
 		return err
 	}
-	o.Status = ECANCELED // remains if the agent has stopped
+	o.Status = ECANCELED // remains set if the agent has stopped
 	r.agent.tell(engine.Input{Kind: engine.Broadcast, Broadcast: &o})
 	if o.Status == OK {
 		return nil
@@ -184,7 +184,7 @@ func (r *Request) enter(from, to stage) error {
 func (a *Agent) ours(e *engine.Effect, out *engine.Output) {
 	switch of := e.Token.(type) {
 	case *Request:
-		if e.Kind == engine.Refused { // Send returns the error
+		if e.Kind == engine.Refused { // Send itself returns the error
 			return
 		}
 		of.mu.Lock()

@@ -92,7 +92,7 @@ func TestBurst(t *testing.T) {
 		if len(k.done) != each || len(k.ran) != 8*each {
 			t.Errorf("node %d: %d done, %d ran", k.id, len(k.done), len(k.ran))
 		}
-		if posted, all := k.agent.Buffers(); posted != 2 || all != 2 { // SC-156
+		if posted, all := k.agent.Buffers(); posted != 2 || all != 2 { // the expected numbers of buffers (SC-156)
 			t.Errorf("node %d: %d buffers, %d posted", k.id, all, posted)
 		}
 		for _, o := range k.done {
@@ -119,7 +119,7 @@ func TestBlockedService(t *testing.T) {
 			t.Errorf("node %d ran %q", k.id, k.ran)
 		}
 	}
-	if len(o.unreached) != 0 { // PostReply sent the reply while incoming-request was blocked
+	if len(o.unreached) != 0 { // PostReply has replied while incoming-request was blocked
 		t.Errorf("unreached %v", o.unreached)
 	}
 }
@@ -271,7 +271,7 @@ func TestServiceMistakes(t *testing.T) {
 		mistaken.PreRequest = func(r *scoll.Request) error {
 			early[i] = r.Reply(nil)
 			if i == 2 && len(r.Payload()) == 0 {
-				return nil // posts no buffer for its child
+				return nil // an error of the service: no buffer for its child
 			}
 			if n := r.BulkLength(); n > 0 && i == 1 {
 				return r.SetBulk(make([]byte, n-1))

@@ -102,7 +102,7 @@ func TestOtherKeys(t *testing.T) {
 	spec.Covers(t, "SC-165")
 	for name, other := range map[string]string{"another": "b", "none": ""} {
 		s := signed(t, 8, func(id int) string {
-			if id == 6 { // node 7 is below node 6
+			if id == 6 { // node 6 has other keys, and node 7 is below it
 				return other
 			}
 			return "a"
@@ -156,7 +156,7 @@ func TestForgedCodes(t *testing.T) {
 func TestChangedBulk(t *testing.T) {
 	spec.Covers(t, "SC-165")
 	s := signed(t, 3, alike("a"))
-	g := s.group(0, false, scoll.Tree{Type: scoll.KAry, K: 1}) // a chain
+	g := s.group(0, false, scoll.Tree{Type: scoll.KAry, K: 1}) // the tree is a chain
 	s.nodes[1].writes = true                                   // node 1 changes the bulk data before the next node fetches it
 	o := s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("x"), Bulk: [][]byte{make([]byte, 10_000)}})
 	want := []scoll.Unreached{{NID: simlnd.NID(2), Status: scoll.EKEY}}

@@ -221,7 +221,7 @@ func TestDeadMember(t *testing.T) {
 	}
 }
 
-// fakeView is a view that tests set.
+// fakeView is a view whose nodes the tests set.
 type fakeView struct {
 	alive []nid.NID
 	dead  nid.NID
@@ -277,7 +277,7 @@ func TestRootErrors(t *testing.T) {
 	s.all(s.nodes[0].done[0], []string{string(make([]byte, limit))})
 }
 
-// TestStop: agents can be closed, also twice.
+// TestStop: an agent can be closed, also a second time.
 func TestStop(t *testing.T) {
 	s := newStacks(t, 4, nil)
 	g := s.group(0, false, scoll.Tree{})

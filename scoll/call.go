@@ -95,7 +95,7 @@ func (g *Group) Call(ctx context.Context, cfg CallConfig) (*Result, error) {
 	}
 }
 
-// call makes one attempt.
+// call makes one attempt of a call.
 func (g *Group) call(ctx context.Context, cfg CallConfig, live bool) (*Result, error) {
 	c, err := g.begin(ctx, cfg, live)
 	if err != nil {
@@ -121,14 +121,14 @@ func (g *Group) call(ctx context.Context, cfg CallConfig, live bool) (*Result, e
 	}
 }
 
-// calling is a call at its root.
+// calling is a call in progress, at its root.
 type calling struct {
 	d      *handling
 	r      *Request
 	own    *ownAnswer
 	only   rankSet
 	data   []byte
-	done   chan struct{} // closed when result or err is set
+	done   chan struct{} // closed when result or err has been set
 	result *Result
 	err    error
 }
@@ -213,7 +213,7 @@ func (c *calling) prepare(d *handling, r *Request) error {
 // gathered takes the list of missing members in PostReply, and sets the result once this node's
 // own answer is there.
 func (c *calling) gathered(r *Request, at *asked) {
-	if s := r.Status(); s != OK { // the request was never sent
+	if s := r.Status(); s != OK { // the request of the call was never sent
 		c.err = s
 		close(c.done)
 		return

@@ -23,7 +23,7 @@ func TestCallLate(t *testing.T) {
 	release := make(chan struct{})
 	w.handle(func(id int) scoll.Handler {
 		return scoll.Handler{Answer: func(ctx context.Context, _ *scoll.Question) ([]byte, error) {
-			if id == 4 { // 5, 6 and 7 are below it
+			if id == 4 { // nodes 5, 6 and 7 are below node 4
 				<-ctx.Done()
 				if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("the context of a handler ends with %v", err)
@@ -63,7 +63,7 @@ func TestCallCanceled(t *testing.T) {
 			}
 			if id == 1 {
 				close(begun)
-				<-of.Done() // ends when the agent is closed
+				<-of.Done() // the context ends when the agent is closed
 				ended <- of.Err()
 			}
 			return nil, nil

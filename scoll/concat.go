@@ -17,9 +17,9 @@ import (
 
 // Encoded lengths in bytes.
 const (
-	PieceSize    = nid.ExtendedSize + 4 // a piece without its data
+	PieceSize    = nid.ExtendedSize + 4 // length of a piece without its data
 	StatusSize   = nid.ExtendedSize + 4 // an entry of a StatusMap: NID in LNet's extended form, status, two bytes reserved
-	VersionsSize = 8                    // encoded Versions: Lowest and Count
+	VersionsSize = 8                    // length of encoded Versions: Lowest and Count
 )
 
 // AppendPiece appends a piece with the data of a node to a concatenation.

@@ -17,7 +17,7 @@ import (
 // tally is the state of a request at a node.
 type tally struct {
 	mu   sync.Mutex
-	sum  uint64 // guarded by mu
+	sum  uint64 // sum of the answers; guarded by mu
 	past int    // guarded by mu: how many of PostReply and this node's own work have ended
 	done chan *scoll.Request
 }
@@ -118,7 +118,7 @@ func TestConcurrent(t *testing.T) {
 	spec.Covers(t, "SC-1", "SC-42")
 	const n, rounds = 6, 15
 	s := newStacks(t, n, func(_ int, cfg *scoll.Config) {
-		cfg.RTT, cfg.MaxTimeout = time.Hour, 24*time.Hour // virtual time runs faster than the goroutines work
+		cfg.RTT, cfg.MaxTimeout = time.Hour, 24*time.Hour // long, because virtual time runs faster than the goroutines
 		cfg.Worker = func(f func()) { go f() }
 	})
 	groups := make([]*scoll.Group, n)

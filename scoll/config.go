@@ -53,12 +53,12 @@ type Config struct {
 	// (SC-A20). Default one second.
 	Propagation time.Duration
 
-	View View // of discovery; nil: all nodes count as alive
+	View View // health of nodes, from discovery; nil: all nodes count as alive
 	// Wall is the wall clock against which incarnations are checked: members refuse one that
 	// is more than a day above theirs. nil: the time since this node's own incarnation.
 	Wall  func() time.Time
-	Log   *slog.Logger  // nil: no log
-	Clock machine.Clock // nil: that of the node
+	Log   *slog.Logger  // nil: nothing is logged
+	Clock machine.Clock // nil: the clock of the node
 	// Keys sign all messages, if there are any. Then messages without a valid signature are
 	// refused. All nodes have the same keys. [Agent.SetKeys] changes them.
 	Keys keyring.Keys

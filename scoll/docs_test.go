@@ -25,7 +25,7 @@ func TestDocumentExample(t *testing.T) {
 		if len(blocks) <= i {
 			t.Fatal("a program is missing")
 		}
-		_, shown, found := strings.Cut(blocks[i], ")\n\n") // without the imports
+		_, shown, found := strings.Cut(blocks[i], ")\n\n") // skip the imports
 		shown, _, _ = strings.Cut(shown, "\n```")
 		_, example, _ := strings.Cut(read(t, e.file), ")\n\n")
 		example, _, _ = strings.Cut(example, e.end)

@@ -9,8 +9,8 @@ import (
 
 // Error is an error with details. Errors without details are plain [Status] values.
 type Error struct {
-	Why       string      // what failed, and what to do about it
-	Status    Status      // OK: none
+	Why       string      // what failed, and what the caller can do about it
+	Status    Status      // status that describes the error; OK: there is none
 	Dead      []nid.NID   // dead members that keep a broadcast from being sent
 	Unreached []Unreached // members that could not be told about a group
 	Result    *Result     // result of a call that did not succeed at all members

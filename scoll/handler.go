@@ -49,10 +49,10 @@ type Handler struct {
 
 // Question is a question to a member. It is valid until Answer returns.
 type Question struct {
-	Payload []byte  // the payload of CallConfig; may be modified
+	Payload []byte  // the payload of CallConfig; the handler may modify it
 	Bulk    []byte  // nil: no bulk data. It must not be modified, because other members fetch it
 	Root    nid.NID // the node that asks, see [Request.RootNID]
-	Self    nid.NID // this node in the group
+	Self    nid.NID // NID of this node in the group
 }
 
 // handling is a registered handler.
@@ -81,15 +81,15 @@ func (a *Agent) Handle(id ServiceID, h Handler) error {
 type asked struct {
 	d      *handling
 	own    *ownAnswer
-	asks   bool // the handler of this node is asked
+	asks   bool // the handler of this node answers, too
 	data   []byte
 	memory int64
-	call   *calling // at the root
+	call   *calling // the call in progress; nil except at the root
 
 	mu    sync.Mutex
 	tally *tally    // status of each member of the subtree; guarded by mu
 	parts []portion // payloads in the order of arrival; guarded by mu
-	begun bool      // guarded by mu: at least one was merged
+	begun bool      // at least one answer was merged; guarded by mu
 }
 
 // preRequest checks a question and posts buffers for the answers of the children. At the root
@@ -165,7 +165,7 @@ func (at *asked) post(r *Request) error {
 func (d *handling) incomingRequest(r *Request) error {
 	at := r.Data.(*asked)
 	if r.BulkStatus() != OK || !at.asks {
-		return nil // if it is gone, the module has answered
+		return nil // the request has ended, so the module has answered
 	}
 	q := &Question{Payload: at.data, Root: r.RootNID(), Self: r.NID()}
 	if bulk := r.Bulk(); len(bulk) > 0 {
@@ -257,7 +257,7 @@ func (d *handling) gone(at *asked) {
 type handlerContext struct {
 	context.Context
 	cancel context.CancelCauseFunc
-	stop   context.CancelFunc // of the real clock
+	stop   context.CancelFunc // stops the timer of the real clock
 	timer  machine.Timer
 }
 
@@ -275,7 +275,7 @@ func newHandlerContext(a *Agent, left time.Duration, own *ownAnswer) *handlerCon
 	return c
 }
 
-// end ends the context before its time.
+// end ends the context before its deadline.
 func (c *handlerContext) end() {
 	c.timer.Stop()
 	c.cancel(context.Canceled)

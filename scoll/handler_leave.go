@@ -13,7 +13,7 @@ const leaveTime = time.Second
 // Close loses no answer. The zero value is ready.
 type openAnswers struct {
 	mu    sync.Mutex
-	count int           // guarded by mu, like all below
+	count int           // number of open answers; guarded by mu, like all below
 	none  chan struct{} // made by wait, after which no question is accepted; closed when count is 0
 }
 

@@ -78,7 +78,7 @@ func (at *asked) merge(r *Request) []byte {
 		case at.d.Merge == nil:
 			merged = append(all, p.payload...)
 		case at.begun:
-			merged, err = at.d.Merge(slices.Clone(all), p.payload) // if it fails, all stays as it was
+			merged, err = at.d.Merge(slices.Clone(all), p.payload) // if Merge fails, all stays as it was
 		}
 		if err == nil && len(merged) > at.d.limit(len(at.tally.nodes)) {
 			err = EMSGSIZE
@@ -110,7 +110,7 @@ func (at *asked) takeOwn(r *Request) {
 	if at.d.Merge == nil {
 		answer = AppendPiece(nil, r.NID(), answer)
 	} else {
-		answer = slices.Clone(answer) // other attempts use the same answer
+		answer = slices.Clone(answer) // copied, because other attempts use the same answer
 	}
 	at.parts = append(at.parts, portion{r.rank, []int{r.rank}, answer})
 }

@@ -11,11 +11,11 @@ import (
 // Only the first call of set has an effect. The zero value is ready.
 type ownAnswer struct {
 	mu      sync.Mutex
-	done    bool     // guarded by mu, like all below
-	answer  []byte   // read-only once done
-	err     error    // read-only once done
+	done    bool     // the handler has answered; guarded by mu, like all below
+	answer  []byte   // the handler's answer; not changed once done is set
+	err     error    // the handler's error; not changed once done is set
 	waiting []func() // functions to call when the answer is set
-	ended   func()   // called if the answer is given up
+	ended   func()   // called if the answer is no longer wanted
 }
 
 // set sets the answer, if there is none, and calls the functions that wait for it.
@@ -90,13 +90,13 @@ const (
 // members does not run the handler again, but needs its answer. The zero value is ready.
 type ownAnswers struct {
 	mu    sync.Mutex
-	byKey map[attempt]*ownAnswer // guarded by mu
-	order []answerFor            // guarded by mu; the oldest first
+	byKey map[attempt]*ownAnswer // answers by attempt; guarded by mu
+	order []answerFor            // answers in the order of their begin; guarded by mu
 }
 
 type answerFor struct {
 	attempt
-	parent nid.NID // parent in the tree of the first attempt
+	parent nid.NID // this node's parent in the first attempt's tree
 }
 
 // of returns the answer to a request of another node: a new one, or that of an earlier attempt.

@@ -194,7 +194,7 @@ func TestVersions(t *testing.T) {
 				if r.Root() {
 					result = *of(r)
 				} else {
-					k.host.Clock().AfterFunc(2000, func() { _ = r.Reply(of(r).AppendTo(nil)) }) // when its own work is done
+					k.host.Clock().AfterFunc(2000, func() { _ = r.Reply(of(r).AppendTo(nil)) }) // replies later, when the node's own work is done
 				}
 			},
 		})

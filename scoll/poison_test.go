@@ -25,8 +25,8 @@ type spoiler struct {
 	onDone func(*scoll.Request, *spoiled)
 
 	mu    sync.Mutex
-	freed [][]byte // guarded by mu, like all fields below
-	busy  int      // how often PostReply found buffers in use
+	freed [][]byte // buffers that were freed; guarded by mu, like all below
+	busy  int      // how often PostReply found that buffers were in use
 }
 
 // spoiled is a request at a node.
@@ -278,7 +278,7 @@ func TestPoisonSlowChild(t *testing.T) {
 			paused := false
 			for !paused && s.fabric.Now() < begin+time.Second {
 				s.run(time.Millisecond)
-				if gets := s.nodes[7].table.Node().Snapshot().Stats.SendCount; gets > 0 { // 7 has asked 6 for data
+				if gets := s.nodes[7].table.Node().Snapshot().Stats.SendCount; gets > 0 { // node 7 has fetched data from node 6
 					s.fabric.Pause(7)
 					paused = true
 				}

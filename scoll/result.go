@@ -15,8 +15,8 @@ import (
 type Result struct {
 	// Answer is the merged answer of Handler.Merge; without Merge see Each.
 	Answer    []byte
-	Asked     int       // members that were asked
-	Answered  int       // members whose answer is in Answer
+	Asked     int       // number of members that were asked
+	Answered  int       // number of members whose answers are in Answer
 	Failed    []Failure // members that answered with an error, sorted by rank
 	Unreached []Lost    // members whose answer did not arrive; they may have run the question
 }
@@ -41,7 +41,7 @@ func (f Failure) Error() string {
 	return fmt.Sprintf("rank %d, %v: %s", f.Rank, f.NID, text)
 }
 
-// Unwrap returns the status.
+// Unwrap returns the status of the failure.
 func (f Failure) Unwrap() error { return f.Status }
 
 // Lost is a member whose answer did not arrive. It implements error, and Unwrap returns the
@@ -66,7 +66,7 @@ func (l Lost) Error() string {
 	return fmt.Sprintf("rank %d, %v: %s", l.Rank, l.NID, text)
 }
 
-// Unwrap returns the status.
+// Unwrap returns the status of the loss.
 func (l Lost) Unwrap() error { return l.Status }
 
 // Each yields the answer of each member, if Handler.Merge is nil.

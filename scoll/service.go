@@ -30,7 +30,7 @@ import (
 // of other requests, as IncomingRequest, and as IncomingReply for other children. The agent
 // holds no lock while it calls a callback.
 type Service struct {
-	ID ServiceID // the same on all nodes
+	ID ServiceID // id of the service, the same on all nodes
 	// PreRequest refuses a request by returning an error. Then the request ends here: it is
 	// not forwarded, and the parent gets the error (a [Status], otherwise EIO). Required.
 	PreRequest func(*Request) error
@@ -61,8 +61,8 @@ type Service struct {
 
 // OOBID names an out-of-band group of a service. Only the service knows its meaning.
 type OOBID struct {
-	High uint64 // first half
-	Low  uint64 // second half
+	High uint64 // first eight bytes of the id
+	Low  uint64 // last eight bytes of the id
 }
 
 func (id OOBID) group() GroupID { return GroupID{Incarnation: id.High, Index: id.Low} }
@@ -71,7 +71,7 @@ func (id OOBID) group() GroupID { return GroupID{Incarnation: id.High, Index: id
 // callback.
 type Reply struct {
 	Request *Request // the request that the reply belongs to
-	Child   int      // index among Request.Children
+	Child   int      // index of the child in Request.Children
 	// From is the node that answers: the child or, if the child's module answers in place of
 	// its service, a node below the child whose answer it passes on.
 	From nid.NID
@@ -87,7 +87,7 @@ type Reply struct {
 	// Nodes is how many nodes an error stands for: 1, or the child and all below it. Parts of
 	// the child's answer that came before the error do not count.
 	Nodes    int
-	Entities int // entities on these nodes
+	Entities int // number of entities on these nodes
 }
 
 // RegisterService registers a service. EINVAL: a callback is missing; EALREADY: a service with

@@ -19,7 +19,7 @@ import (
 // ones unreached.
 func TestStopAmid(t *testing.T) {
 	const n, stopped = 5, 2
-	var over atomic.Bool // Close of node 2 has returned
+	var over atomic.Bool // node 2's Close has returned
 	w := newWires(t, n, scoll.Config{RTT: 50 * time.Millisecond})
 	for _, d := range w.nodes {
 		called := func() {

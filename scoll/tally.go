@@ -12,7 +12,7 @@ import (
 
 // Values of a tally in place of the status of an answer.
 const (
-	notKnown Status = 0xffff // the answer has not arrived
+	notKnown Status = 0xffff // the answer of the member has not arrived
 	notAsked Status = 0xfffe // the member only forwards the call
 )
 
@@ -38,11 +38,11 @@ const tallyVersion = 1
 //
 // Ranks are those of the tree, which are the group's own unless it goes to the live members.
 type tally struct {
-	nodes     []int       // ranks, in the order of the wire
-	positions map[int]int // positions of the ranks; nil until needed
+	nodes     []int       // ranks of the members, in the order of encoding
+	positions map[int]int // positions of the ranks in nodes; nil until needed
 	status    []Status    // status of each member, by position
 	texts     map[int]string
-	size      int // size of all texts
+	size      int // encoded size of all texts, in bytes
 }
 
 func newTally(t tree.Tree, rank int) *tally {

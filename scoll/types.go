@@ -45,9 +45,9 @@ const (
 
 // Bounds in bytes.
 const (
-	MaxMessage = wire.MaxMessage // of a request with everything in it
-	MinSegment = wire.MinSegment // of pipelined bulk data, see Group.SetSegment
-	MaxCarry   = wire.MaxCarry   // of RequestConfig.Carry
+	MaxMessage = wire.MaxMessage // size of a request with everything in it
+	MinSegment = wire.MinSegment // smallest segment of pipelined bulk data, see Group.SetSegment
+	MaxCarry   = wire.MaxCarry   // largest RequestConfig.Carry
 )
 
 // ErrTwice says that a node is listed twice.

@@ -19,7 +19,7 @@ type Versions struct {
 	// Lowest is the lowest version of the members that could not run the request, among this
 	// one and those below it; 0: all could.
 	Lowest uint32
-	Count  uint32 // number of members that could not
+	Count  uint32 // number of members that could not report a version
 }
 
 // Check reports whether this member can run a request of a version.

@@ -142,6 +142,6 @@ func callback(kind engine.EffectKind) string {
 	case engine.Created:
 		return "GroupConfig.Done"
 	default:
-		return "PostReply" // also for the effect Refused
+		return "PostReply" // used for the effect Refused, too
 	}
 }

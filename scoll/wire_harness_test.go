@@ -21,7 +21,7 @@ type wires struct {
 	t     *testing.T
 	nodes []*wired
 	wg    sync.WaitGroup
-	busy  sync.WaitGroup // messages on their way
+	busy  sync.WaitGroup // counts messages on their way
 }
 
 // wired is a node and its driver.
@@ -31,7 +31,7 @@ type wired struct {
 	table *portals.Table
 	agent *scoll.Agent
 	up    lnd.Upcalls
-	to    []chan *lnd.Message // queues, by receiving node
+	to    []chan *lnd.Message // queues of messages, by the receiving node
 	once  sync.Once
 }
 
@@ -84,7 +84,7 @@ func newWiresOf(t *testing.T, n int, cfg func(id int) scoll.Config) *wires {
 		for _, d := range w.nodes {
 			closeAgent(t, d.agent)
 		}
-		w.busy.Wait() // no node sends any more after this
+		w.busy.Wait() // after this no node sends messages any more
 		for _, d := range w.nodes {
 			_ = d.Shutdown(context.Background())
 		}

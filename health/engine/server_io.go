@@ -46,7 +46,7 @@ type ServerInput struct {
 	Alive           bool            // a server is alive; there is a quorum; draining begins
 	Unsure          bool            // discovery cannot tell at present
 	Failed          bool            // the write or the broadcast failed
-	Count           int             // number of clients that the input is about; 0: not limited
+	Count           int             // number of clients to ask while draining; 0: all clients
 	ID              uint64          // ID of the DoSave or DoBroadcast that has ended
 	Incarnation     uint64          // incarnation of Client
 	Lifetime        uint64          // how often Server has died, as discovery counts

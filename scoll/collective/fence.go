@@ -20,14 +20,14 @@ type Fence struct {
 	cfg FenceConfig
 
 	mu     sync.Mutex
-	epoch  uint64         // guarded by mu, like all below
+	epoch  uint64         // the present epoch; guarded by mu, like all below
 	atWork map[uint64]int // number of works under way, by epoch
-	left   chan struct{}  // closed when some work has ended
+	left   chan struct{}  // closed when some work of an epoch has ended
 }
 
 // FenceConfig configures a Fence.
 type FenceConfig struct {
-	Service scoll.ServiceID // the same on all members
+	Service scoll.ServiceID // id of the service; the same on all members
 	// MayRaise reports whether a root may raise this node's epoch, which ends all earlier
 	// ones for good. nil: any node that reaches the service may, by at most 2^32 at a time.
 	MayRaise func(root nid.NID, epoch uint64) bool
@@ -115,7 +115,7 @@ func (f *Fence) answer(ctx context.Context, q *scoll.Question) ([]byte, error) {
 
 // worksBelow reports whether there is work for an earlier epoch. The caller holds f.mu.
 func (f *Fence) worksBelow(epoch uint64) bool {
-	for e := range f.atWork { // any order: one is enough
+	for e := range f.atWork { // any order: one epoch is enough
 		if e < epoch {
 			return true
 		}

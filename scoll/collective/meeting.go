@@ -10,7 +10,7 @@ import (
 	"ulnet/scoll"
 )
 
-// Errors of operations.
+// Errors of the operations of this package.
 var (
 	// ErrIncomplete says that the leader gave up because a member did not arrive.
 	ErrIncomplete = errors.New("collective: not all members came")
@@ -23,7 +23,7 @@ var (
 const (
 	come byte = iota // the question whether the member has arrived: it waits until it has, and answers with its data
 	open             // the message that all have arrived; the bulk data is the data of all members
-	fail             // the message that not all have arrived
+	fail             // the leader says that not all members have arrived
 )
 
 // meeting has the points at which members meet, by name. A point exists while this node waits
@@ -38,9 +38,9 @@ type meeting struct {
 
 // point is one meeting of this node with the others.
 type point struct {
-	users  int // number of calls and questions that use it
+	users  int // number of calls and questions that use the point
 	here   bool
-	came   chan struct{} // closed when this node has arrived
+	came   chan struct{} // closed when this node has arrived at the point
 	brings []byte
 	leader nid.NID       // the leader that asked last
 	opened chan struct{} // closed when all have arrived, or the leader has given up
@@ -132,7 +132,7 @@ func (m *meeting) lead(ctx context.Context, g *scoll.Group, name string, brings 
 	} else {
 		then.Bulk = r.Answer
 	}
-	told, terr := g.Call(context.WithoutCancel(ctx), then) // within 5 seconds, because the others wait
+	told, terr := g.Call(context.WithoutCancel(ctx), then) // within 5 s, because the other members wait
 	if err == nil && terr == nil {
 		terr = told.Err()
 	}

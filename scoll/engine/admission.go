@@ -10,17 +10,17 @@ import (
 // of members. One peer may have three quarters of them, all strangers together a quarter.
 const (
 	minHeld      = 1024    // number of requests; more if four times MaxActive is more
-	maxHeldBytes = 8 << 20 // of their bodies
+	maxHeldBytes = 8 << 20 // bytes of the bodies of held requests
 	maxLevels    = 64      // number of levels that are told apart; deeper trees are chains
 )
 
 // admission has the admission slots, and the requests that wait for one, see hold.go.
 type admission struct {
-	taken  int                  // slots in use
+	taken  int                  // number of slots in use
 	levels [maxLevels + 1]int32 // number of slots that requests of listed nodes have, by levels
 	lines  []*line
 	next   int  // index of the line that gets the next slot
-	freed  bool // a slot was freed in this step
+	freed  bool // a slot became free in this step
 }
 
 // line is the held requests of one peer with the same number of levels, in order.
@@ -89,7 +89,7 @@ func (m *Machine) hold(r *request) {
 
 // grantSlot gives a request a slot, and calls the service for it.
 func (m *Machine) grantSlot(r *request) {
-	m.shares.charge(r.parent, r.stranger, share{active: 1, waiting: -1, body: -r.waits.body}, 1) // modulo 2^64
+	m.shares.charge(r.parent, r.stranger, share{active: 1, waiting: -1, body: -r.waits.body}, 1) // the sum is modulo 2^64
 	r.waits = share{active: 1}
 	m.admission.taken++
 	if !r.stranger {

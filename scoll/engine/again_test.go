@@ -210,7 +210,7 @@ func TestRootFailsOnce(t *testing.T) {
 // members, and gets no bulk data for the second. It does not run the third.
 func TestRunOnceInThree(t *testing.T) {
 	spec.Covers(t, "SC-43", "SC-A20")
-	h := newHarness(t, 8, 7, nil) // a leaf
+	h := newHarness(t, 8, 7, nil) // node 7 is a leaf of the tree
 	attempt := func(sequence uint64) {
 		t.Helper()
 		h.admitted(func(r *wire.RequestHeader) {

@@ -59,7 +59,7 @@ func (q *quietRequest) play() {
 func TestMachineAllocations(t *testing.T) {
 	spec.Covers(t, "SC-155")
 	h := newHarness(t, 8, 4, nil)
-	h.running(nil) // makes the group known
+	h.running(nil) // makes the group known to the machine
 	q := newQuietRequest(t, h)
 	q.sequence = 1
 	for range 10 {

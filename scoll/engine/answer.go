@@ -79,7 +79,7 @@ func (m *Machine) overdue(r *request) {
 		return
 	case held:
 		m.stats.HeldTooLong++
-		m.reject(r, wire.EMAXACTIVE) // no member of the subtree has run it
+		m.reject(r, wire.EMAXACTIVE) // EMAXACTIVE: no member of the subtree has run the request
 		return
 	case preparing:
 		m.refuseFor(r, wire.ETIMEDOUT)
@@ -243,7 +243,7 @@ func (m *Machine) leave(r *request) {
 	}
 }
 
-// finished handles the return of reply-out.
+// finished handles the end of the reply-out callback.
 func (m *Machine) finished(r *request) {
 	if r.out == called {
 		m.end(r)

@@ -137,7 +137,7 @@ func TestMuteLeaf(t *testing.T) {
 func TestTimeLeft(t *testing.T) {
 	spec.Covers(t, "SC-A8")
 	const rtt, guard = 2 * time.Millisecond, time.Millisecond
-	for _, slow := range []sim.NodeID{14, 12, 8} { // the ancestors of 15
+	for _, slow := range []sim.NodeID{14, 12, 8} { // the ancestors of node 15
 		for _, late := range []bool{false, true} {
 			c := newCluster(t, 16, func(c *cluster, _ *sim.Config[*packet]) {
 				c.service = func(id sim.NodeID) (b behaviour) {
@@ -151,7 +151,7 @@ func TestTimeLeft(t *testing.T) {
 			})
 			c.run(0)
 			g := c.create(0, wire.Tree{}, false)
-			c.net.Crash(slow + 1<<bits.TrailingZeros(uint(slow))/2) // the child with the deepest subtree
+			c.net.Crash(slow + 1<<bits.TrailingZeros(uint(slow))/2) // of its children, crash the one with the deepest subtree
 			r := c.broadcast(0, g, Outgoing{})
 			if named := slices.ContainsFunc(r.missing, func(e wire.Missing) bool { return e.Rank == uint32(slow) }); named != late {
 				t.Errorf("rank %d replies after %v: missing %v", slow, c.nodes[slow].service.think, r.missing)

@@ -39,11 +39,11 @@ const (
 type lruState struct {
 	class      class
 	pinned     bool
-	holds      int     // handles that the service has
+	holds      int     // number of handles of the group that the service holds
 	tick       uint64  // when the group was last used
 	holder     *holder // the node that brought the group
-	queue      *queue  // nil: the group must stay
-	prev, next *group  // in queue
+	queue      *queue  // queue of the group's class; nil: the group must stay
+	prev, next *group  // neighbours in queue
 }
 
 // queue lists groups that may be displaced, the least recently used first.
@@ -77,7 +77,7 @@ func (q *queue) remove(g *group) {
 // holder is a node whose requests brought groups into the cache.
 type holder struct {
 	id    nid.NID
-	at    int // in cache.holders
+	at    int // index in cache.holders
 	parts [2]part
 }
 
@@ -93,7 +93,7 @@ type part struct {
 type cache struct {
 	of      map[nid.NID]*holder
 	holders []*holder
-	groups  [3]int // by class
+	groups  [3]int // number of groups by class
 	ours    queue
 	tick    uint64
 }

@@ -75,7 +75,7 @@ func (h *harness) end() bool {
 func (h *harness) ask(o Outgoing) (refused bool) {
 	o.Token, o.Service = 1, testService
 	h.id = 0
-	if _, err := h.m.Plan(&o, nil); err != nil { // the check that NewRequest makes
+	if _, err := h.m.Plan(&o, nil); err != nil { // Plan makes the same check as NewRequest
 		return true
 	}
 	h.quick(Input{Kind: Broadcast, Broadcast: &o})
@@ -161,7 +161,7 @@ func TestLeastRecentlyUsed(t *testing.T) {
 	use(1, 2)
 	use(4, 1)
 	h.known(1, 3, 4)
-	h.oob(3, 2) // the request stays under way
+	h.oob(3, 2) // this request stays under way
 	first := h.id
 	use(5, 1)
 	use(6, 1)
@@ -294,7 +294,7 @@ func TestHeldGroups(t *testing.T) {
 	h.known(20, 21, 22)
 	release := h.m.HoldGroup(of(22), testService)
 	h.m.table.remove(h.m.table.groups[keyOf(of(22), testService)])
-	release() // the group of this handle has ended
+	release() // the group of the released handle has ended
 	h.known(20, 21)
 }
 

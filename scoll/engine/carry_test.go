@@ -102,7 +102,7 @@ func TestPassedOn(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		carry   uint16
-		missing []wire.Missing // below 6
+		missing []wire.Missing // members below node 6 that are missing
 		want    []byte
 		trailer []wire.Missing
 	}{
@@ -113,7 +113,7 @@ func TestPassedOn(t *testing.T) {
 		{"nothing but one who is named", 0, []wire.Missing{{Rank: 7, Status: wire.EPERM, Scope: wire.Node}}, nil, []wire.Missing{{Rank: 7, Status: wire.EPERM, Scope: wire.Node}, own, {Rank: 6, Status: wire.ELOST, Scope: wire.Node}, {Rank: 5, Status: wire.ELOST, Scope: wire.Subtree}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newHarness(t, 8, 4, nil) // children 6 (with 7 below) and 5
+			h := newHarness(t, 8, 4, nil) // node 4 has the children 6 (with 7 below) and 5
 			h.admitted(func(r *wire.RequestHeader) { r.Carry = tt.carry })
 			h.step(Input{Kind: InPreRequest})
 			answer(h, 6, "six", tt.missing...)

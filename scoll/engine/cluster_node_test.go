@@ -53,7 +53,7 @@ func (n *simNode) arrived(from sim.NodeID, p *packet, out *sim.Output[*packet]) 
 type simFetch struct {
 	e     Effect
 	data  []byte
-	parts [][]byte // of a list
+	parts [][]byte // parts of a list that have arrived
 	there uint64
 	asked bool
 }
@@ -121,7 +121,7 @@ func (n *simNode) apply(now time.Duration, e *Effect, out *sim.Output[*packet]) 
 	case DoFetch:
 		f := &simFetch{e: *e}
 		if n.fetches[e.ID] = f; !e.List {
-			f.data = make([]byte, min(e.Length, 64<<20)) // no test has more data
+			f.data = make([]byte, min(e.Length, 64<<20)) // bounded, as no test has more data
 			n.bulk = f.data
 			if w := n.work[e.ID]; w != nil {
 				w.fetched = f.data
@@ -156,7 +156,7 @@ func (n *simNode) apply(now time.Duration, e *Effect, out *sim.Output[*packet]) 
 	}
 }
 
-// call calls the service.
+// call calls the service of the node.
 func (n *simNode) call(now time.Duration, e *Effect) {
 	w := n.work[e.ID]
 	switch e.Kind {
@@ -232,7 +232,7 @@ func (n *simNode) runErrands(now time.Duration) {
 	})
 }
 
-// take adds a message of an answer.
+// take adds one message of a member's answer.
 func (w *work) take(rank int, payload []byte) {
 	if w.got == nil {
 		w.got = map[int][]byte{}

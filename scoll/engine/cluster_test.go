@@ -20,7 +20,7 @@ const testService wire.ServiceID = 7
 
 // packet is a message between the machines of a cluster.
 type packet struct {
-	kind    string // "request", "reply", "get", "data"
+	kind    string // "request", "reply", "get" or "data"
 	bits    uint64
 	data    []byte
 	trailer []byte
@@ -33,15 +33,15 @@ type packet struct {
 
 // behaviour is what the service of a node does.
 type behaviour struct {
-	mute    bool        // never replies
-	deaf    bool        // incoming-request never returns
-	reject  wire.Status // pre-request returns it
-	fail    wire.Status // incoming-request returns it
+	mute    bool        // the service never replies
+	deaf    bool        // the incoming-request callback never returns
+	reject  wire.Status // status that pre-request returns
+	fail    wire.Status // status that incoming-request returns
 	parts   int         // the number of parts of a reply, if above 1; with mute the last part is not sent
 	timeout time.Duration
-	late    time.Duration // how long incoming-request takes
-	think   time.Duration // the time from post-reply to the reply
-	below   bool          // the service replies for its children alone
+	late    time.Duration // time that incoming-request takes
+	think   time.Duration // time from post-reply to the reply
+	below   bool          // the service replies for its children, not for itself
 }
 
 // result is the result of a broadcast at its root.
@@ -50,13 +50,13 @@ type result struct {
 	answered []int // nodes whose answers the root's service got
 	missing  []wire.Missing
 	busy     bool
-	calls    int // calls of incoming-reply
+	calls    int // number of incoming-reply callbacks
 }
 
 // work is a request at a node, as its service sees it.
 type work struct {
 	children []tree.Child
-	got      map[int][]byte // answers, by the rank of the member
+	got      map[int][]byte // answers, by the rank of the answering member
 	payload  []byte
 	bulk     uint64
 	fetched  []byte // bulk data of this request
@@ -89,7 +89,7 @@ type simNode struct {
 	sends       int
 	news        sim.NodeID // a death that this node has not learned of yet
 	outs        int
-	errands     []errand // what late services still have to do
+	errands     []errand // actions that services still have to do later
 	came        []byte   // the payload of the reply that arrived last
 }
 
@@ -225,7 +225,7 @@ func (n *simNode) command(text string) {
 		for _, id := range slices.Sorted(maps.Keys(n.work)) {
 			n.queue = append(n.queue, Input{Kind: Abort, ID: id})
 		}
-	case "lose": // what is being fetched
+	case "lose": // lose the messages of the fetch under way
 		for id := range n.fetches { // any order: there is only one
 			delete(n.fetches, id)
 			n.queue = append(n.queue, Input{Kind: InFetched, ID: id, Status: wire.EIO})

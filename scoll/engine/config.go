@@ -11,14 +11,14 @@ import (
 const (
 	DefaultRTT    = 10 * time.Millisecond
 	minGuard      = 5 * time.Millisecond
-	minBulkRate   = 100_000_000 // bytes per second
+	minBulkRate   = 100_000_000 // lowest rate of bulk data, in bytes per second
 	maxPayload    = 1 << 20
 	maxActive     = 1024
 	moduleTime    = time.Second // time for a member to read a list, or to forget a group while busy
 	maxMembers    = 131_072
 	maxGroups     = 8192
 	maxChildren   = 1024
-	maxAttempts   = 3         // attempts to reach the live members
+	maxAttempts   = 3         // bound of the attempts to reach the live members
 	maxTries      = 3         // tries to send a message that cannot be sent
 	maxListSize   = 256 << 20 // bytes of all lists of members that are being fetched at a time
 	maxTombstones = 4096
@@ -41,7 +41,7 @@ type Config struct {
 	MaxPayload int
 	// MaxActive bounds the requests of other nodes that have an admission slot.
 	MaxActive int
-	// MaxMembers bounds the nodes of a group.
+	// MaxMembers bounds the number of nodes of a group.
 	MaxMembers int
 	// MaxGroups bounds the cached groups of other nodes, see cache.go.
 	MaxGroups int
@@ -49,7 +49,7 @@ type Config struct {
 	MaxChildren int
 	// MaxTimeout bounds the timeout of a broadcast.
 	MaxTimeout time.Duration
-	// Propagation is how long discovery takes to converge.
+	// Propagation is the time in which all nodes learn of a failure.
 	Propagation time.Duration
 
 	// Watched says that Health inputs report which nodes are alive; nodes without a report count

@@ -19,27 +19,27 @@ type InputKind uint8
 const (
 	Timer      InputKind = iota
 	Broadcast            // Broadcast: send it; the effect Began has the same Token
-	Arrival              // From, Data, Cut, Wall, Signed: a request arrived
+	Arrival              // uses From, Data, Cut, Wall, Signed: a request arrived
 	Return               // From, Bits, Data (header), Payload or Carried, Trailer, Length (without a code), Cut, Signed: a reply arrived
 	Answer               // ID, Size, Final, Below, Status: the service replies; Final: the last part; Below: for the members below alone, Status is the node's own
-	Abort                // ID: the service aborts the request
+	Abort                // uses ID: the service aborts the request
 	Register             // Service, OOB, Pinned: a service exists; OOB: it maps out-of-band groups; Pinned: these stay
-	Unregister           // Service: it was unregistered
-	Create               // Broadcast: of the group Group with Members
-	Health               // From, Alive, Lifetime: news of discovery
+	Unregister           // uses Service: the service was unregistered
+	Create               // uses Broadcast: create the group Group with Members
+	Health               // uses From, Alive, Lifetime: news of discovery
 	Listed               // Listed: reports which nodes are listed from now on; nil: all are
 
-	InPreRequest // ID, Status, Timeout: the callback returned
-	InIncoming   // ID, Status: the callback returned
-	InReply      // ID, Child: the callback returned
-	InPostReply  // ID: the callback returned
-	InReplyOut   // ID: the callback returned
-	InMapped     // ID, Members or Status: the result of CallMap
+	InPreRequest // uses ID, Status, Timeout: the pre-request callback returned
+	InIncoming   // uses ID, Status: the incoming-request callback returned
+	InReply      // uses ID, Child: the incoming-reply callback returned
+	InPostReply  // uses ID: the post-reply callback returned
+	InReplyOut   // uses ID: the reply-out callback returned
+	InMapped     // uses ID, and Members or Status: the result of CallMap
 	InSent       // ID, Child (Upward: Part), Status: a message was sent, or cannot be sent
 	InFetched    // ID, Status, Data (of a list): a fetch has ended
 	InProgress   // ID, There: the first There bytes of pipelined bulk data have arrived
 	InUntold     // ID, Child: a message of DoTell cannot be sent
-	InWithdrawn  // ID: all buffers of the request are free
+	InWithdrawn  // uses ID: all buffers of the request are free
 )
 
 // Upward as the value of Child means that a message goes to the parent.
@@ -49,39 +49,39 @@ const Upward = -1
 // not use its pointers and slices any more, except for Members.
 type Input struct {
 	Kind      InputKind          // selects the fields that are used
-	ID        RequestID          // of the request
+	ID        RequestID          // id of the request
 	Child     int                // index of a child, or Upward
 	Part      uint32             // number of a message of a reply, from 0
 	From      nid.NID            // sender, or the node that the input is about
 	Bits      uint64             // match bits of the reply
-	Status    wire.Status        // result of the effect
-	Data      []byte             // message, header, or list
+	Status    wire.Status        // result of the effect or callback
+	Data      []byte             // the message, the header, or the list
 	Trailer   []byte             // trailer of a reply, as it arrived
 	Payload   []byte             // payload of the service's reply
 	Carried   []byte             // answers that the child's module passes on
 	Length    int                // length of a reply as it was sent, in bytes
-	Cut       bool               // the message was longer than its buffer
-	Signed    bool               // a signature was verified
+	Cut       bool               // the message is incomplete: longer than its buffer
+	Signed    bool               // the message has a valid signature
 	Final     bool               // the message is the last part of a reply
 	Below     bool               // the reply does not cover this node
-	Alive     bool               // whether From is alive
-	OOB       bool               // the service maps out-of-band groups
-	Pinned    bool               // its out-of-band groups stay in the cache
+	Alive     bool               // the node From is alive
+	OOB       bool               // the service maps out-of-band groups to members
+	Pinned    bool               // the service's out-of-band groups stay in the cache
 	Size      int                // bytes of the service's reply
 	There     uint64             // bytes that have arrived, without a gap from the beginning
-	Lifetime  uint64             // how often From has died
+	Lifetime  uint64             // how often the node From has died
 	Wall      uint64             // this node's wall clock, in ns since 1970; 0: not known
 	Timeout   time.Duration      // timeout of the service at this node; 0: the root's
 	Service   wire.ServiceID     // the service that was registered or unregistered
 	Members   *wire.Membership   // members of an out-of-band group; the machine keeps the pointer
 	Broadcast *Outgoing          // the broadcast to send, or the group to create
-	Listed    func(nid.NID) bool // a pure function
-	Token     any                // DoReply returns it
+	Listed    func(nid.NID) bool // reports whether a node is listed; a pure function
+	Token     any                // value that DoReply returns
 }
 
 // Outgoing describes a broadcast, or the creation of a group.
 type Outgoing struct {
-	Token      any              // Began, Refused and Created return it
+	Token      any              // value that Began, Refused and Created return
 	Group      wire.GroupID     // the group to send to; set by Create without FlagModule
 	Service    wire.ServiceID   // the service that runs the request
 	Members    *wire.Membership // members of an out-of-band group, and for Create
@@ -91,10 +91,10 @@ type Outgoing struct {
 	Bulk       uint64           // length of the bulk data in bytes
 	BulkSum    wire.Digest      // digest of the bulk data, with Config.Signed
 	Segment    uint32           // bytes of a segment of pipelined bulk data; 0: not pipelined
-	Processing time.Duration    // estimate of how long services take
+	Processing time.Duration    // estimate of the time that services take
 	Carry      int              // bytes of answers that modules pass on in a message; 0: DefaultCarry; negative: none
 	Planned    wire.Digest      // with FlagSubset: digest of the members for which buffers were posted
-	Status     wire.Status      // result, set by Create and Broadcast
+	Status     wire.Status      // result of Create or Broadcast, which set it
 }
 
 // EffectKind tells effects apart.
@@ -107,24 +107,24 @@ const (
 	DoSend      EffectKind = iota // ID, Child, To, Bits, Nodes, Room (for carried answers), Data: post the child's reply buffers under Bits, then send
 	DoReply                       // ID, To, Bits, Part, Data (header), Carried, Trailer, Own, Token: send a reply; Own: with the service's payload; Again: repeat the message
 	DoRefuse                      // To, Bits, Data: send a reply that no request waits for
-	DoUnpost                      // ID, Child: withdraw the child's reply buffers
+	DoUnpost                      // uses ID, Child: withdraw the child's reply buffers
 	DoExpose                      // ID, Bits, Members or bulk data: let children fetch this data
 	DoFetch                       // ID, To, Bits, Length, Limit, Chunk, List: fetch a list, or bulk data, up to Limit; Segments: report progress; Data: digest of bulk data, if it is not empty
-	DoFetchMore                   // ID, Limit: the parent has more data
+	DoFetchMore                   // uses ID, Limit: the parent has more data
 	DoTell                        // ID, Child, To, Data: send a child a Progress, or the parent (Upward) a Hold
-	DoStop                        // ID: stop fetching
-	DoWithdraw                    // ID: withdraw all buffers, then report InWithdrawn
-	DoFree                        // ID: the request is over
+	DoStop                        // uses ID: stop fetching
+	DoWithdraw                    // uses ID: withdraw all buffers, then report InWithdrawn
+	DoFree                        // uses ID: the request is over
 
 	Began          // ID, Token, Children: a broadcast of this node is under way
-	Refused        // Token, Status: a broadcast was refused
-	Created        // Token, Status: the group was created, or destroyed
+	Refused        // uses Token, Status: a broadcast was refused
+	Created        // uses Token, Status: the group was created, or destroyed
 	CallPreRequest // ID, To (parent), Children, Members, Whole, Data (payload), Header, Again (CallIncoming will not follow); at the root before another attempt
-	CallIncoming   // ID, Status (of bulk data)
+	CallIncoming   // uses ID, Status (of bulk data): call incoming-request
 	CallReply      // ID, Child, Rank (of the member that answers), Status, Collective, Part, Final, Length (of the payload), Passed: Data (the payload), Nodes, Entities
 	CallPostReply  // ID, Busy, Missing and Status (at the root): why the broadcast was never sent
-	CallReplyOut   // ID, Status
-	CallMap        // ID, Service, Group
+	CallReplyOut   // uses ID, Status: call reply-out
+	CallMap        // uses ID, Service, Group: the service maps the group
 	WarnAhead      // To, Bits (an incarnation; 0: in a request that this node sent), Status: this node refused a request of To or, with EAHEAD, To refused one of this node
 )
 
@@ -137,38 +137,38 @@ type Range struct {
 // Effect is one thing that the caller of a step has to do.
 type Effect struct {
 	Kind       EffectKind          // selects the fields that are used
-	Final      bool                // the last part of a reply
+	Final      bool                // this is the last part of a reply
 	Own        bool                // the payload is that of this node's service, see Token
 	List       bool                // the list of members is meant, not bulk data
 	Busy       bool                // buffers are in use until reply-out
-	Collective bool                // Status was reported by the child's module
+	Collective bool                // Status was reported by the module of the child
 	Again      bool                // a retry, or another attempt of a request that has run here
 	Segments   bool                // report progress with InProgress
-	Passed     bool                // an answer that the child's module carried
-	Status     wire.Status         // OK, or the reason
+	Passed     bool                // the child's module has passed on the answer
+	Status     wire.Status         // OK, or the reason of the failure
 	Child      int                 // index of a child, or Upward
-	Rank       int                 // rank of the member that answers
-	Room       int                 // room for carried answers, in bytes
+	Rank       int                 // rank of the member that has answered
+	Room       int                 // bytes available for carried answers
 	Part       uint32              // number of a message of a reply, from 0
 	ID         RequestID           // of the request; 0: none
 	To         nid.NID             // receiver; the parent, or the node that a warning is about
-	Bits       uint64              // match bits
-	Length     uint64              // in bytes
-	Limit      uint64              // bytes that can be fetched so far
-	Chunk      int                 // bytes of a GET
-	Token      any                 // Token of the input
+	Bits       uint64              // match bits for the replies
+	Length     uint64              // length of the data in bytes
+	Limit      uint64              // number of bytes that can be fetched so far
+	Chunk      int                 // bytes of one GET
+	Token      any                 // Token of the input that the effect answers
 	Nodes      int                 // nodes that an error stands for, or that a reply may name
-	Entities   int                 // entities on these nodes
-	Data       Range               // part of Output.Buf
-	Trailer    Range               // part of Output.Buf
-	Carried    Range               // part of Output.Buf
-	Children   Range               // part of Output.Children
-	Missing    Range               // part of Output.Missing
-	Members    *wire.Membership    // nodes of the tree
+	Entities   int                 // number of entities on these nodes
+	Data       Range               // message or payload, in Output.Buf
+	Trailer    Range               // trailer of the reply, in Output.Buf
+	Carried    Range               // carried answers, in Output.Buf
+	Children   Range               // children, in Output.Children
+	Missing    Range               // missing members, in Output.Missing
+	Members    *wire.Membership    // nodes of the request's tree
 	Whole      *wire.Membership    // all members of the group, of which Members may be the live ones
-	Header     *wire.RequestHeader // valid until the effects are applied
+	Header     *wire.RequestHeader // header of the request; valid until the effects are applied
 	Group      wire.GroupID        // the group that was created, or is to be mapped
-	Service    wire.ServiceID      // the service that maps it
+	Service    wire.ServiceID      // service that the effect is about
 }
 
 // Output is the result of a step. The caller reuses it, with Reset.

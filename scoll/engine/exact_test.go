@@ -12,7 +12,7 @@ import (
 // first part did not. The child is missing with all members below, each of them once.
 func TestMissingOnce(t *testing.T) {
 	spec.Covers(t, "SC-A27")
-	h := newHarness(t, 8, 4, nil) // children 6 (with 7 below) and 5
+	h := newHarness(t, 8, 4, nil) // node 4 has the children 6 (with 7 below) and 5
 	h.running(nil)
 	h.childReplies(6, func(r *wire.ReplyHeader, _ *Input) { r.Part = 1 }, wire.Missing{Rank: 7, Status: wire.EIO, Scope: wire.Node})
 	h.step(Input{Kind: InReply, Child: 0})
@@ -55,7 +55,7 @@ func TestOverdueOnce(t *testing.T) {
 // TestSaidTwice: SC-160: the root lists a missing member once, whatever a child sends.
 func TestSaidTwice(t *testing.T) {
 	spec.Covers(t, "SC-160")
-	h := newHarness(t, 4, 0, nil) // children 2 (with 3 below) and 1
+	h := newHarness(t, 4, 0, nil) // the root has the children 2 (with 3 below) and 1
 	h.root(wire.OK)
 	h.childReplies(1, ours)
 	h.step(Input{Kind: InReply, Child: 1})

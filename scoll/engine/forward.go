@@ -101,12 +101,12 @@ func (m *Machine) frame(r *request, listed bool) Range {
 	return Range{begin, len(m.out.Buf)}
 }
 
-// send sends a child the request.
+// send sends the request to a child.
 func (m *Machine) send(r *request, i int, frame Range) {
 	c := &r.children[i]
 	h := r.header
 	if c.listed {
-		h.BulkTime += m.cfg.bulkTime(uint64(r.group.members.Size())) // the child may have to fetch the list
+		h.BulkTime += m.cfg.bulkTime(uint64(r.group.members.Size())) // time in which the child may have to fetch the list
 	}
 	c.state, c.held, c.word, c.words = waiting, false, 0, 0
 	if m.await(r, c, m.now+max(childTimeout(&h, c.Depth, r.processing), 1)); r.pipe.loading {
@@ -205,7 +205,7 @@ func (m *Machine) schedule(r *request) {
 	m.requests.setWake(r, at)
 }
 
-// expire processes the requests whose time has come.
+// expire processes the requests whose timers have expired.
 func (m *Machine) expire() {
 	for len(m.requests.heap) > 0 && m.requests.heap[0].at <= m.now {
 		m.look(m.requests.heap[0])

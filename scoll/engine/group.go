@@ -27,15 +27,15 @@ type group struct {
 	key      groupKey
 	members  *wire.Membership
 	tree     wire.Tree
-	index    int           // in table.list
+	index    int           // index of the group in table.list
 	rank     int           // rank of this node among members, or -1
 	creator  bool          // this node created it
-	stranger bool          // a member is a stranger, see shares.go
+	stranger bool          // a member of the group is a stranger, see shares.go
 	parent   nid.NID       // the node whose request brought the group
-	creating bool          // the creation is under way
+	creating bool          // the group is being created
 	complete bool          // all members know it, as far as this node knows
-	last     bool          // it ends with the last request
-	inFlight int           // number of requests under way
+	last     bool          // the group ends with the last request under way
+	inFlight int           // number of the group's requests under way
 	bytes    uint64        // size of the list, while the group is in the table
 	used     time.Duration // when the latest request of another node arrived
 	sequence uint64        // sequence number of this node's latest broadcast
@@ -93,7 +93,7 @@ type table struct {
 	cache      cache
 	lists      lists
 	shares     *shares
-	next       uint64 // index of the next group
+	next       uint64 // index for the next group
 	tombstones graveyard
 	ghosts     graveyard
 	// sequence is the highest sequence of this node's broadcasts over groups that left the

@@ -190,10 +190,10 @@ func TestOutOfBandMismatch(t *testing.T) {
 	}
 	h.admitted(oob)
 	h.step(Input{Kind: InMapped, Members: other})
-	h.step(Input{Kind: InMapped, Members: h.members}) // the service's membership has just changed
+	h.step(Input{Kind: InMapped, Members: h.members}) // the service's membership has changed just before
 	h.want("pre")
 	h.admitted(func(r *wire.RequestHeader) { oob(r); r.Sequence, r.First = 2, 2 })
-	h.want("pre") // SC-92: the group is known now
+	h.want("pre") // the group is known now (SC-92)
 	h.step(Input{Kind: Register, Service: testService})
 	h.admitted(func(r *wire.RequestHeader) { oob(r); r.Sequence, r.First = 3, 3 })
 	if h.refusal().Status != wire.ENOTSUP {

@@ -9,14 +9,14 @@ import (
 
 // GroupState is the state of a group at a node.
 type GroupState struct {
-	ID       wire.GroupID   // the same on all members
+	ID       wire.GroupID   // id of the group, the same on all members
 	Service  wire.ServiceID // the service that the group is for
 	Nodes    int            // number of members
 	Entities int            // number of entities on all members
-	Tree     wire.Tree      // type and K
-	Creator  bool           // this node created it
+	Tree     wire.Tree      // type of tree and its K
+	Creator  bool           // this node has created the group
 	Complete bool           // this node created it, and all members know it
-	InFlight int            // number of broadcasts at this node
+	InFlight int            // number of the group's broadcasts at this node
 }
 
 // Groups lists the groups, sorted by creator and then by number.

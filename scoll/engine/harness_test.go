@@ -28,10 +28,10 @@ type harness struct {
 	now     time.Duration
 	wake    time.Duration
 	out     Output
-	effects []Effect // of the latest step
+	effects []Effect // effects of the latest step
 	group   wire.GroupID
-	id      RequestID // of the latest request
-	bits    uint64    // match bits for the replies of its children
+	id      RequestID // id of the latest request
+	bits    uint64    // match bits for the replies of the request's children
 	words   uint64    // the number of Hold messages delivered so far
 	many    bool      // there are many requests, and checking all of them in each step takes too long
 }
@@ -159,7 +159,7 @@ func (h *harness) running(change func(*wire.RequestHeader)) {
 	h.step(Input{Kind: InIncoming})
 }
 
-// refusal returns the reply of a DoRefuse.
+// refusal returns the reply of a DoRefuse effect.
 func (h *harness) refusal() wire.ReplyHeader {
 	h.t.Helper()
 	e := h.find(DoRefuse)
@@ -231,7 +231,7 @@ func (h *harness) leave() {
 	h.want("free")
 }
 
-// one fails unless a counter is one.
+// one fails the test unless the counter is 1.
 func (h *harness) one(name string, counter uint64) {
 	h.t.Helper()
 	if counter != 1 {

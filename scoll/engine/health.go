@@ -73,7 +73,7 @@ func (m *Machine) endWaits(id nid.NID, s wire.Status, since time.Duration) {
 	}
 }
 
-// endGroups removes groups that other nodes created.
+// endGroups ends groups that other nodes created.
 func (m *Machine) endGroups(which func(*group) bool) {
 	for _, g := range slices.Clone(m.table.list) {
 		if !g.creator && which(g) {

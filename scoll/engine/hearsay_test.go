@@ -122,7 +122,7 @@ func TestHearsayEndsNothing(t *testing.T) {
 	}
 	h := newHarness(t, 8, 7, nil)
 	h.honest(1, "nothing")
-	for rank := range 7 { // answers without a question
+	for rank := range 7 { // answers to questions that this node did not send
 		answer := wire.Identity{Nonce: uint64(rank), Incarnation: math.MaxUint64, Kind: wire.Tell}
 		h.step(Input{Kind: Arrival, From: h.members.NID(rank), Data: answer.AppendTo(nil)})
 	}
@@ -224,7 +224,7 @@ func extremes(b []byte, at, size int, put func([]byte)) {
 		changed := append([]byte(nil), b...)
 		var word [8]byte
 		binary.LittleEndian.PutUint64(word[:], value)
-		if value == 1<<63 || value == math.MaxUint64>>1 { // the highest bit of shorter fields
+		if value == 1<<63 || value == math.MaxUint64>>1 { // this sets the highest bit of shorter fields
 			binary.LittleEndian.PutUint64(word[:], value>>(64-8*min(size, 8)))
 		}
 		copy(changed[at:at+size], word[:])

@@ -38,7 +38,7 @@ type holding struct {
 	number uint64
 	held   bool
 	tries  uint8
-	at     time.Duration // when the machine next tries to send it
+	at     time.Duration // when the machine tries to send the Hold next
 }
 
 // tellHolding tells the parent that a request is held, or not any more.
@@ -72,7 +72,7 @@ func (m *Machine) untoldUp(r *request) {
 	m.schedule(r)
 }
 
-// sayAgain retries a Hold.
+// sayAgain tries again to send a Hold.
 func (m *Machine) sayAgain(r *request) {
 	if r.told.at <= m.now && !r.answered {
 		m.stats.Retries++
@@ -101,7 +101,7 @@ func (m *Machine) heardOfHolding(in *Input) {
 		m.stats.Late++ // each node below sends a Hold and a release at most once
 		return
 	}
-	if c.word, c.held = w.Number, w.Held; c.at != machine.Never { // otherwise see loaded
+	if c.word, c.held = w.Number, w.Held; c.at != machine.Never { // if Never, loaded sets the timer later
 		c.at = c.until
 		if !c.held {
 			c.at = min(m.now+max(childTimeout(&r.header, c.Depth, r.processing), 1), c.until)

@@ -194,7 +194,7 @@ func TestHeldBelow(t *testing.T) {
 	h.want("send0 send1 incoming")
 	sent, r := h.now, h.header()
 	r.Hold = testHold
-	h.childReplies(5, nil) // 5 is a leaf
+	h.childReplies(5, nil) // node 5 is a leaf
 	h.now += childTimeout(&r, 2, 0) - 1
 	h.say(6, true)
 	if h.want("tell-1"); !h.word().Held {
@@ -328,7 +328,7 @@ func TestForgedHold(t *testing.T) {
 	h.another(1, func(r *wire.RequestHeader) { r.Hold = 0 })
 	h.step(Input{Kind: InPreRequest})
 	h.say(6, true)
-	h.want("") // the request does not ask for Hold messages
+	h.want("") // ignored: the request does not ask for Hold messages
 }
 
 // TestHoldingUntold: a Hold message that cannot be sent is sent again, with the state at that

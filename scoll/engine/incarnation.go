@@ -28,15 +28,15 @@ const IncarnationSlack = 24 * time.Hour
 const (
 	maxAsked        = 64               // questions under way at a time; at most half of them planned for later
 	askAgain        = time.Second      // time after which a question counts as lost
-	askSpread       = 10 * time.Second // over which later questions are spread
+	askSpread       = 10 * time.Second // time over which later questions are spread
 	maxIncarnations = 65_536           // number of other nodes whose incarnation is remembered
 	nonceStep       = 1 << 32
 )
 
 // incarnations is what this node knows of the incarnations of other nodes.
 type incarnations struct {
-	of    map[nid.NID]uint64 // as the node itself has reported
-	order []nid.NID          // the keys, the oldest first
+	of    map[nid.NID]uint64 // incarnation of each node, as the node itself has reported
+	order []nid.NID          // keys of the map, the oldest first
 	asked []question
 	nonce uint64
 }

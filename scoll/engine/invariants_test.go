@@ -100,7 +100,7 @@ func (t *table) invariants() error {
 // invariants compares the shares of nodes with the requests and groups.
 func (s *shares) invariants(active, waiting, groups int, fetch uint64) error {
 	var all share
-	for _, one := range s.of { // any order: a sum
+	for _, one := range s.of { // any order: the result is a sum
 		all.active += one.active
 		all.waiting += one.waiting
 		all.body += one.body

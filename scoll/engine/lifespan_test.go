@@ -46,10 +46,10 @@ func TestLast(t *testing.T) {
 		if h.refusal().Status != wire.ENOGROUP {
 			t.Errorf("a late message: %v", h.refusal().Status)
 		}
-		h.admitted(nil) // the list rides on the request
+		h.admitted(nil) // the request contains the list of members
 		h.want("refuse")
 	}
-	h.advance() // the tombstone expires
+	h.advance() // the tombstone of the group expires
 	if len(h.m.table.tombstones.of) != 0 || h.now < 2*time.Minute {
 		t.Errorf("tombstones: %d at %v", len(h.m.table.tombstones.of), h.now)
 	}
@@ -96,7 +96,7 @@ func TestLastOutOfBandInUse(t *testing.T) {
 		}
 		h.want("pre")
 	}
-	h.step(Input{Kind: InPreRequest}) // of the last broadcast
+	h.step(Input{Kind: InPreRequest}) // the request of the last broadcast is in pre-request
 	h.step(Input{Kind: InIncoming})
 	h.leave()
 	if len(h.m.table.list) != 1 {
@@ -168,7 +168,7 @@ func TestWindow(t *testing.T) {
 	if !w.add(1<<40) || w.add(2999) || w.add(1<<40) || !w.has(2999) || w.has(1<<40+1) {
 		t.Error("after a jump")
 	}
-	for range 2 { // near the highest possible sequence numbers
+	for range 2 { // sequence numbers near the highest one
 		w.add(math.MaxUint64 - 1)
 		w.add(math.MaxUint64)
 	}
@@ -244,7 +244,7 @@ func (h *harness) childrenReply() {
 // the earlier incarnation.
 func TestRebootEndsWait(t *testing.T) {
 	spec.Covers(t, "SC-158")
-	h := newHarness(t, 8, 4, nil) // children 6 and 5
+	h := newHarness(t, 8, 4, nil) // node 4 has the children 6 and 5
 	all := h.group
 	made := func(incarnation uint64) {
 		h.group = wire.GroupID{Creator: h.members.NID(6), Incarnation: incarnation, Index: 1, Digest: h.members.Digest()}
@@ -266,7 +266,7 @@ func TestRebootEndsWait(t *testing.T) {
 // later incarnation has received the request.
 func TestRebootBeforeWait(t *testing.T) {
 	spec.Covers(t, "SC-158")
-	h := newHarness(t, 8, 4, nil) // children 6 and 5
+	h := newHarness(t, 8, 4, nil) // node 4 has the children 6 and 5
 	all := h.group
 	made := func(incarnation uint64) {
 		h.group = wire.GroupID{Creator: h.members.NID(6), Incarnation: incarnation, Index: 1, Digest: h.members.Digest()}
@@ -277,7 +277,7 @@ func TestRebootBeforeWait(t *testing.T) {
 	made(8) // no request waits for member 6, so that it is asked later
 	h.want("pre")
 	h.now = h.m.incarnations.asked[0].at - time.Millisecond
-	h.step(Input{}) // the other requests are overdue
+	h.step(Input{}) // the other requests are overdue in this step
 	h.group = all
 	h.running(nil)
 	h.asked(testRTT)
@@ -292,7 +292,7 @@ func TestRebootBeforeWait(t *testing.T) {
 // out-of-band groups, and its sequences start again.
 func TestRootReboots(t *testing.T) {
 	spec.Covers(t, "SC-102")
-	h := newHarness(t, 8, 4, nil) // 4 is a child of the root
+	h := newHarness(t, 8, 4, nil) // node 4 is a child of the root
 	incarnation := func(incarnation uint64) {
 		h.admitted(func(r *wire.RequestHeader) {
 			r.Flags |= wire.FlagOOB

@@ -220,7 +220,7 @@ func TestFlood(t *testing.T) {
 	if n := len(h.m.requests.slots); n > 12+minHeld*3/4 || h.m.admission.taken != 12 || len(h.m.table.list) > 8 || h.m.Stats().Busy < 2000 {
 		t.Errorf("%d requests, %d groups, %+v", n, len(h.m.table.list), h.m.Stats())
 	}
-	for h.m.requests.active > 0 { // the service never answers
+	for h.m.requests.active > 0 { // the service never answers, so all requests expire
 		h.id = h.m.requests.heap[0].id
 		h.advance()
 		for _, id := range active(h.m) {
@@ -265,7 +265,7 @@ func TestMemberOrder(t *testing.T) {
 	c.run(0)
 	c.broadcast(0, c.create(0, wire.Tree{}, false), Outgoing{})
 	at := func(rank int) sim.NodeID { return simID(members.NID(rank)) }
-	for rank := 1; rank < 9; rank++ { // a binomial tree of the given order
+	for rank := 1; rank < 9; rank++ { // check that the tree is binomial in the given order
 		if parents[at(rank)] != at(rank&(rank-1)) {
 			t.Errorf("rank %d has parent %d", rank, parents[at(rank)])
 		}

@@ -13,7 +13,7 @@ type list struct {
 	groups  int
 }
 
-// add counts a group that enters the table.
+// add counts the list of a group that enters the table.
 func (l lists) add(g *group) {
 	if g.isOOB() { // its list belongs to the service, and may change
 		return

@@ -20,14 +20,14 @@ type Machine struct {
 	pipelines    pipelines
 	health       health
 	parse        func([]byte) (*wire.Membership, error)
-	bits         uint64 // the next match bits to be used
-	incoming     int    // number of requests of other nodes
+	bits         uint64 // match bits for the next request
+	incoming     int    // number of requests of other nodes under way
 	lists        uint64 // bytes of lists of members that are being fetched
 	stats        Stats
 
 	out   *Output // output of the current step
 	now   time.Duration
-	began time.Duration // time of the first step
+	began time.Duration // time of the machine's first step
 	steps bool
 }
 
@@ -109,7 +109,7 @@ func (m *Machine) apply(in *Input) {
 	}
 }
 
-// proceed steps a request on an input.
+// proceed steps a request with an input.
 func (m *Machine) proceed(r *request, in *Input) {
 	switch in.Kind {
 	case Answer:

@@ -14,8 +14,8 @@ type orders struct {
 	plan    []int
 	todo    []func()
 	called  map[EffectKind]int
-	inside  int // incoming-reply callbacks that have not returned
-	running int // incoming-request and post-reply callbacks that have not returned
+	inside  int // number of incoming-reply callbacks that have not returned
+	running int // number of incoming-request and post-reply callbacks that have not returned
 }
 
 // pick executes one of the possible next events, and reports whether there was one.
@@ -35,7 +35,7 @@ func (o *orders) pick() bool {
 	return true
 }
 
-// can adds a possible next event.
+// can adds an event that is possible next.
 func (o *orders) can(f func()) { o.todo = append(o.todo, f) }
 
 // follow adds the events that the effects of a step make possible.

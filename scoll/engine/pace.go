@@ -16,7 +16,7 @@ const maxWaiting = 4096
 // decrease it grows by one for each broadcast that no member held, afterwards by one for each
 // window of such broadcasts.
 type pace struct {
-	size   int // size of the window; 0: firstPace
+	size   int // window: bound of broadcasts in flight; 0: firstPace
 	credit int
 	until  uint64 // sequence: broadcasts up to this one do not halve the window again
 }
@@ -31,7 +31,7 @@ func (p *pace) most() int {
 	return p.size
 }
 
-// grow counts a broadcast that no member held.
+// grow counts a broadcast that no member held, and enlarges the window.
 func (p *pace) grow() {
 	size := p.most()
 	if p.credit++; p.until == 0 || p.credit >= size {
@@ -61,7 +61,7 @@ func (g *group) isOpen() bool { return g.hasRoom() && len(g.busy) < g.pace.most(
 func (m *Machine) queue(r *request) {
 	g := r.group
 	if r.header.Flags&wire.FlagLast != 0 && g.key.id.Creator.IsValid() {
-		g.last = true // nothing follows it
+		g.last = true // no broadcast follows this one
 	}
 	if len(g.waiting) > 0 || !g.isOpen() {
 		m.stats.Waited++
@@ -128,7 +128,7 @@ func (m *Machine) cancel(r *request, s wire.Status) {
 	if i := slices.Index(g.waiting, r); i >= 0 {
 		g.waiting = slices.Delete(g.waiting, i, i+1)
 	}
-	r.phase, r.incoming, r.unsent = running, returned, s // this node does not run it either
+	r.phase, r.incoming, r.unsent = running, returned, s // this node does not run the broadcast either
 	for i := range r.children {
 		m.fail(r, i, s)
 	}

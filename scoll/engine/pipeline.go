@@ -21,8 +21,8 @@ import (
 type pipeline struct {
 	loading bool   // bulk data is being fetched, and children have the request
 	there   uint64 // bytes that this node has, without a gap from the beginning
-	known   uint64 // bytes that the parent has
-	tries   uint8  // tries to send a Progress to the children
+	known   uint64 // number of bytes that the parent has
+	tries   uint8  // attempts to send a Progress to the children
 	at      time.Duration
 }
 
@@ -42,7 +42,7 @@ const (
 // pipelines finds requests by the messages of their parents.
 type pipelines struct {
 	byOrigin map[origin]*request
-	early    []overtaking // the oldest first; nil until the first one
+	early    []overtaking // Progress messages that came early; nil until the first one
 }
 
 // overtaking is a Progress that arrived before its request.
@@ -160,7 +160,7 @@ func (m *Machine) heardOf(r *request, p *wire.Progress) {
 	}
 }
 
-// progressed handles the arrival of further bytes.
+// progressed handles the arrival of more bulk data.
 func (m *Machine) progressed(r *request, there uint64) {
 	if !r.pipe.loading || there <= r.pipe.there || r.bulk != wire.OK {
 		m.stats.Late++
@@ -170,7 +170,7 @@ func (m *Machine) progressed(r *request, there uint64) {
 	m.tellChildren(r, wire.OK)
 }
 
-// loaded handles the arrival of all bulk data.
+// loaded handles the end of the bulk data's arrival.
 func (m *Machine) loaded(r *request) {
 	r.pipe.loading, r.pipe.there = false, r.header.Bulk.Length
 	for i := range r.children {
@@ -232,7 +232,7 @@ func (m *Machine) untold(r *request, child int) {
 	m.schedule(r)
 }
 
-// tellAgain retries a Progress.
+// tellAgain tries again to send a Progress.
 func (m *Machine) tellAgain(r *request) {
 	if r.pipe.at <= m.now {
 		r.pipe.at = machine.Never

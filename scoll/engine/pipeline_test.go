@@ -53,10 +53,10 @@ func TestPipeline(t *testing.T) {
 	}
 	h.hear(4, 77, 4096, wire.OK)
 	h.want("more")
-	h.hear(4, 77, 4096, wire.OK)   // a repetition
+	h.hear(4, 77, 4096, wire.OK)   // the same message again
 	h.hear(4, 77, 10_001, wire.OK) // more than the total size
-	h.hear(5, 77, 8192, wire.OK)   // from another node
-	h.hear(4, 78, 8192, wire.OK)   // with the match bits of another request
+	h.hear(5, 77, 8192, wire.OK)   // the message comes from another node
+	h.hear(4, 78, 8192, wire.OK)   // the message has the match bits of another request
 	h.want("")
 	h.step(Input{Kind: InProgress, There: 4096})
 	h.want("tell0")
@@ -72,7 +72,7 @@ func TestPipeline(t *testing.T) {
 	if p := h.told(); p.There != 10_000 {
 		t.Errorf("%+v", p)
 	}
-	h.step(Input{Kind: InProgress, There: 8192}) // a late event
+	h.step(Input{Kind: InProgress, There: 8192}) // the event arrives late
 	h.want("")
 	h.step(Input{Kind: InIncoming})
 	h.childReplies(7, nil)
@@ -187,7 +187,7 @@ func TestPipelineUntold(t *testing.T) {
 	h.step(Input{Kind: InProgress, There: 4096})
 	h.step(Input{Kind: InUntold})
 	h.step(Input{Kind: InProgress, There: 8192})
-	h.step(Input{Kind: InUntold}) // fails again
+	h.step(Input{Kind: InUntold}) // sending fails again
 	h.advance()
 	if h.want("tell0"); h.told().There != 8192 {
 		t.Errorf("%+v", h.told())

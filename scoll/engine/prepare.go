@@ -24,7 +24,7 @@ func (m *Machine) prepared(r *request, in *Input) {
 		if r.failed = wire.ETIMEDOUT; r.aborted {
 			r.failed = wire.ECANCELED
 		}
-		r.children, r.pending = r.children[:0], 0 // the children were not sent the request
+		r.children, r.pending = r.children[:0], 0 // the children have not been sent the request
 		m.leave(r)
 		return
 	}

@@ -22,7 +22,7 @@ type plan struct {
 	n       int
 	shape   wire.Tree
 	root    sim.NodeID
-	kind    int // the kind of group: delayed, immediate, out-of-band
+	kind    int // how the group is made: delayed, immediate, out-of-band
 	log     *history.Log
 	control sim.Control
 	c       *cluster
@@ -175,7 +175,7 @@ func (p *plan) broadcast(t *testing.T, group wire.GroupID, value uint64) (faulty
 			break
 		}
 	}
-	if len(root.refused) > 0 { // because discovery has noticed a death
+	if len(root.refused) > 0 { // refused because discovery has noticed a death
 		if !p.c.watch || !slices.Contains(root.refused, wire.EHOSTDOWN) {
 			t.Errorf("seed %d: refused %v", p.seed, root.refused)
 		}

@@ -40,7 +40,7 @@ func (m *Machine) reject(r *request, s wire.Status) {
 	m.discard(r)
 }
 
-// discard ends a request of another node.
+// discard removes a request of another node without an answer.
 func (m *Machine) discard(r *request) {
 	m.forgetOrigin(r)
 	m.unlist(r)

@@ -54,15 +54,15 @@ type request struct {
 	phase     phase
 	root      bool // this node is the root
 	aborted   bool
-	answered  bool   // the last part of the reply was made
-	refused   bool   // the reply was an error for the subtree
-	fetches   bool   // the list of members was fetched
+	answered  bool   // the last part of the reply has been made
+	refused   bool   // the reply was an error on behalf of the subtree
+	fetches   bool   // the list of members had to be fetched
 	list      uint64 // bytes of the list, while the request is charged for it
 	stranger  bool   // a stranger sent the request
 	mapTries  uint8
-	attempts  uint8 // failed attempts
-	heapAt    int   // position in the heap, or -1
-	hasSlot   bool  // it has an admission slot, see hold.go
+	attempts  uint8 // number of failed attempts to send
+	heapAt    int   // position in the heap of timers; -1: none
+	hasSlot   bool  // the request has an admission slot, see hold.go
 	waited    bool  // the request was held before
 	heldBelow bool  // a member below holds the request
 	slowed    bool  // at the root: a member held the request
@@ -70,8 +70,8 @@ type request struct {
 	incoming callState
 	post     callState
 	out      callState
-	failed   wire.Status // status of incoming-request
-	bulk     wire.Status // status of the bulk data
+	failed   wire.Status // status that incoming-request returned
+	bulk     wire.Status // status of the fetch of the bulk data
 	unsent   wire.Status // at the root: why the request was never sent
 
 	header     wire.RequestHeader
@@ -79,25 +79,25 @@ type request struct {
 	group      *group
 	roster     *wire.Membership // members of the tree: the group's, or its live ones
 	rank       int
-	depth      int // levels of this node's subtree
+	depth      int // number of levels of this node's subtree
 	parent     nid.NID
 	parentBits uint64
-	bits       uint64 // match bits of the children's replies
+	bits       uint64 // match bits for the children's replies
 	processing time.Duration
 	pipe       pipeline
 	exposed    bool // children can fetch data, or buffers may still be posted
 	withdrawn  bool
-	repeated   bool // an earlier attempt has run here
+	repeated   bool // an earlier attempt of the broadcast has run here
 	token      any
 
 	children []child
 	pending  int // number of children that are not done
 	calls    int // number of incoming-reply callbacks that have not returned
 	trailer  []wire.Missing
-	room     uint16   // room for carried answers in a child's reply
+	room     uint16   // bytes for carried answers in a child's reply
 	kept     []byte   // answers to be passed on if the service does not reply, see carry.go
 	lost     []uint32 // ranks of members whose answers would be lost then
-	ups      []up     // parts of the reply that are being sent
+	ups      []up     // parts of the reply whose sending has not ended
 	parts    uint32
 
 	abandoned wire.Status // why a root no longer waits for its own incoming-request
@@ -107,10 +107,10 @@ type request struct {
 	told  holding
 
 	came  time.Duration // when the request arrived
-	since time.Duration // when it was forwarded to the children
+	since time.Duration // when the request was forwarded to the children
 	limit time.Duration // when the module answers in place of the service
-	until time.Duration // end of withdrawing or resting
-	at    time.Duration // when the machine must process it again
+	until time.Duration // when withdrawing or resting ends
+	at    time.Duration // when the machine must process the request again
 }
 
 // childState is the state of a child.
@@ -118,7 +118,7 @@ type childState uint8
 
 const (
 	unsent   childState = iota
-	waiting             // its reply has not arrived
+	waiting             // the child's reply has not arrived
 	retrying            // the request could not be sent; the next try is at child.at
 	done
 )
@@ -131,10 +131,10 @@ type child struct {
 	last   int8   // number of the last part of its reply, or -1
 	parts  uint64 // bit set of the parts that have arrived
 	held   bool   // it, or a node below it, holds the request
-	word   uint64 // number of the latest Hold that was processed
-	words  int    // number of Hold messages that have arrived
+	word   uint64 // number of the latest Hold of the child that was processed
+	words  int    // number of Hold messages of the child that have arrived
 	at     time.Duration
-	until  time.Duration // deadline, also while the request is held
+	until  time.Duration // deadline of the child, also while the request is held
 }
 
 // up is a part of the reply that is being sent.
@@ -157,7 +157,7 @@ func (r *request) payload() []byte {
 type requests struct {
 	slots  []*request
 	free   []int
-	heap   []*request // by at, then slot
+	heap   []*request // heap ordered by at, then by slot
 	byBits map[uint64]*request
 	active int
 }

@@ -11,12 +11,12 @@ import (
 
 // Plan describes a broadcast of this node before it is sent.
 type Plan struct {
-	Members    *wire.Membership // members of the group, or its live ones
+	Members    *wire.Membership // members of the tree: all of the group, or the live ones
 	Whole      *wire.Membership // all members of the group
 	Children   []tree.Child     // children of this node
-	Tree       wire.Tree        // type of tree of the group
+	Tree       wire.Tree        // type of tree that the group has
 	MaxPayload int              // longest payload of this broadcast, in bytes
-	Dead       []nid.NID        // dead members that keep it from being sent
+	Dead       []nid.NID        // dead members because of which the broadcast is not sent
 	Time       time.Duration    // timeout of the root, without processing time
 }
 
@@ -200,7 +200,7 @@ func (m *Machine) complete(r *request) {
 	}
 	if g.creating {
 		if g.creating = false; s != wire.OK {
-			m.broadcast(&Outgoing{Group: g.key.id, Service: g.key.service, Flags: wire.FlagModule | wire.FlagLast}) // SC-A15
+			m.broadcast(&Outgoing{Group: g.key.id, Service: g.key.service, Flags: wire.FlagModule | wire.FlagLast}) // the creation has failed: end the group at all members (SC-A15)
 		}
 	}
 }

@@ -17,15 +17,15 @@ type rootState struct {
 	nid, parent nid.NID
 	incarnation uint64
 	used        time.Duration
-	seen        window // sequence numbers that were seen
+	seen        window // sequence numbers of broadcasts that were seen
 	runs        []run  // broadcasts to the live members, the oldest first
 }
 
 // run is a broadcast to the live members that the service of this node was called for.
 type run struct {
-	first   uint64      // sequence of its first attempt
-	payload wire.Digest // of its payload
-	status  wire.Status // result, once known
+	first   uint64      // sequence number of the first attempt
+	payload wire.Digest // digest of the payload
+	status  wire.Status // result of the broadcast, once known
 }
 
 // maxRoots bounds the roots of a group from one parent. The least recently used state is
@@ -64,7 +64,7 @@ func (g *group) roomForRoot(parent nid.NID) int {
 	return len(g.roots) - 1
 }
 
-// forgetRoots forgets earlier incarnations of a root.
+// forgetRoots forgets earlier incarnations of a root in a group.
 func (g *group) forgetRoots(id nid.NID, incarnation uint64) {
 	g.roots = slices.DeleteFunc(g.roots, func(s rootState) bool { return s.nid == id && s.incarnation < incarnation })
 }

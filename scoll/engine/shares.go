@@ -32,19 +32,19 @@ const (
 
 // share is what another node uses of this node's resources.
 type share struct {
-	active  int    // requests that have an admission slot
-	waiting int    // requests that have no admission slot yet
-	body    uint64 // bytes of the requests without a slot
+	active  int    // number of requests that have an admission slot
+	waiting int    // number of requests that have no admission slot yet
+	body    uint64 // bytes of the bodies of requests without a slot
 	groups  int
-	bytes   uint64 // bytes of the lists of its groups
+	bytes   uint64 // bytes of the member lists of its groups
 	fetch   uint64 // bytes of lists that are being fetched from it
 }
 
 // shares has the shares of all other nodes.
 type shares struct {
-	listed    func(nid.NID) bool // nil: all nodes are listed
+	listed    func(nid.NID) bool // reports whether a node is listed; nil: all nodes are
 	of        map[nid.NID]share
-	strangers share // of all strangers together
+	strangers share // what all strangers together use
 	bytes     uint64
 	bodies    uint64
 	dialed    []dialed
@@ -82,7 +82,7 @@ func (s *shares) charge(id nid.NID, stranger bool, by share, sign int) {
 		to.waiting += sign * by.waiting
 		to.body += uint64(sign) * by.body
 		to.groups += sign * by.groups
-		to.bytes += uint64(sign) * by.bytes // subtracts modulo 2^64
+		to.bytes += uint64(sign) * by.bytes // with sign -1 this subtracts modulo 2^64
 		to.fetch += uint64(sign) * by.fetch
 		return to
 	}

@@ -3,40 +3,40 @@ package engine
 // Stats are the counters of a [Machine].
 type Stats struct {
 	Requests    uint64 // requests of other nodes that were accepted
-	Broadcasts  uint64 // broadcasts of this node
+	Broadcasts  uint64 // broadcasts that this node sent
 	Malformed   uint64 // messages that cannot be answered
-	Protocol    uint64 // messages of another version, or contradictory ones
+	Protocol    uint64 // messages of another version, or with contradictory contents
 	Spoofed     uint64 // requests that did not come from the parent, or that name this node as root
 	Replayed    uint64 // duplicate requests, dropped
 	NoService   uint64 // requests refused: the service is not registered, or does not map groups
-	NoGroup     uint64 // requests refused: unknown or ended group
-	Stale       uint64 // requests refused: another membership
+	NoGroup     uint64 // requests refused because their group is unknown or has ended
+	Stale       uint64 // requests refused because their membership differs
 	Unsigned    uint64 // messages without a valid signature where there are keys, or signed where there are none
-	Rebooted    uint64 // requests refused: from an earlier incarnation
+	Rebooted    uint64 // requests refused because their root has restarted since
 	Ahead       uint64 // requests refused: an incarnation far above the wall clock
-	Busy        uint64 // requests refused: a limit was reached
+	Busy        uint64 // requests refused because a limit was reached
 	Held        uint64 // requests of other nodes that waited for an admission slot
 	HeldTooLong uint64 // held requests that were refused with EMAXACTIVE
 	Waited      uint64 // broadcasts of this node that waited for the window
-	Slowed      uint64 // decreases of the window, because members held broadcasts
+	Slowed      uint64 // decreases of the window because members held broadcasts
 	Rejected    uint64 // requests that the service refused
 	Late        uint64 // replies and inputs for requests that have ended
-	Stray       uint64 // replies from nodes that were not asked
-	BadReply    uint64 // malformed or contradictory replies
+	Stray       uint64 // replies from nodes that had not been asked
+	BadReply    uint64 // replies that are malformed or contradictory
 	Oversized   uint64 // replies larger than their buffer
 	TimedOut    uint64 // children given up after their timeout
 	Died        uint64 // children given up because discovery reported them dead
 	Unsent      uint64 // messages given up after all tries to send them
-	Retries     uint64 // repeated tries to send a message
+	Retries     uint64 // repeated attempts to send a message
 	Relisted    uint64 // requests sent again with the list of members
-	Silent      uint64 // services in whose place the module answered
+	Silent      uint64 // services for which the module has answered in time
 	LongWaits   uint64 // services that announced a longer timeout than the root's
-	Destroyed   uint64 // groups whose creator died or rebooted
+	Destroyed   uint64 // groups whose creator has died or rebooted
 	Early       uint64 // Progress messages that arrived before their request, or after its end
 	Displaced   uint64 // groups that the cache displaced for others
 	NotListed   uint64 // children to which nothing was sent: addresses of strangers, beyond the limit
-	Asked       uint64 // nodes that were asked for their incarnation
-	Again       uint64 // further attempts of broadcasts to the live members
+	Asked       uint64 // nodes that were asked for their incarnation number
+	Again       uint64 // further attempts of broadcasts, to the live members
 	PassedOn    uint64 // messages of answers that the module passed on in place of a service
 	Lost        uint64 // answers that were lost because they did not fit when passed on
 }

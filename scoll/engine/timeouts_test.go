@@ -13,7 +13,7 @@ import (
 func TestServiceFails(t *testing.T) {
 	spec.Covers(t, "SC-133")
 	for _, late := range []bool{false, true} {
-		h := newHarness(t, 8, 7, nil) // a leaf
+		h := newHarness(t, 8, 7, nil) // node 7 is a leaf
 		h.admitted(nil)
 		h.step(Input{Kind: InPreRequest})
 		h.want("incoming post")
@@ -139,7 +139,7 @@ func TestSendFails(t *testing.T) {
 		h.want("reply")
 		h.step(Input{Kind: InSent, Child: Upward, Status: wire.EIO})
 	}
-	h.want("out") // SC-138: the parent will notice by its timeout
+	h.want("out") // the parent notices by its timeout (SC-138)
 	if s := h.m.Stats(); s.Unsent != 2 || s.Retries != 4 {
 		t.Errorf("%+v", s)
 	}
@@ -164,7 +164,7 @@ func TestAbort(t *testing.T) {
 	h.step(Input{Kind: InPostReply})
 	h.want("free")
 
-	h = newHarness(t, 4, 3, nil) // a member whose service has not replied
+	h = newHarness(t, 4, 3, nil) // node 3 is a member whose service has not replied
 	h.running(nil)
 	h.step(Input{Kind: InPostReply})
 	h.step(Input{Kind: Abort})
@@ -173,7 +173,7 @@ func TestAbort(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 
-	h = newHarness(t, 4, 2, nil) // a root that has not sent anything yet
+	h = newHarness(t, 4, 2, nil) // node 2 is a root that has not sent anything yet
 	h.admitted(nil)
 	h.step(Input{Kind: Abort})
 	h.step(Input{Kind: InPreRequest})
@@ -241,7 +241,7 @@ func TestLongService(t *testing.T) {
 		t.Errorf("waits until %v", c.at-h.now)
 	}
 	h.step(Input{Kind: InIncoming})
-	h.advance() // this node's own time ends before the child's
+	h.advance() // this node's timeout ends before the child's
 	h.want("reply")
 	if got := h.trailer(); len(got) != 2 || got[0] != (wire.Missing{Rank: 7, Status: wire.ETIMEDOUT, Scope: wire.Subtree}) || got[1] != (wire.Missing{Rank: 6, Status: wire.ETIMEDOUT, Scope: wire.Node}) {
 		t.Errorf("%v", got)

@@ -29,7 +29,7 @@ func mostTombstones(stranger int) int { return maxTombstones >> (2 * stranger) }
 
 const (
 	ghostRoots = 8 // latest roots that are kept of a displaced group
-	ghostRuns  = 8 // latest runs that are kept of each root
+	ghostRuns  = 8 // number of the latest runs kept of each root
 )
 
 func (y *graveyard) init() { y.of = make(map[groupKey]*tombstone) }
@@ -69,7 +69,7 @@ func (y *graveyard) shift(q *[]*tombstone) {
 	*q = (*q)[1:]
 }
 
-// remove forgets a group.
+// remove removes a group from the graveyard.
 func (y *graveyard) remove(key groupKey) { delete(y.of, key) }
 
 // forget drops entries that have expired.

@@ -6,7 +6,7 @@ const windowSize = 256
 
 // window is a sliding window for the detection of duplicates.
 type window struct {
-	top  uint64 // the highest number, 0 before the first one
+	top  uint64 // the highest number seen; 0: none yet
 	bits [windowSize / 64]uint64
 }
 

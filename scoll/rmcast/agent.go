@@ -29,8 +29,8 @@ type View interface {
 type Config struct {
 	Self  nid.NID       // the NID that takes part; may be zero on a node with one NID
 	View  View          // for managers on this node, such as a *gossip.Agent; nil: deaths are detected by silence only
-	Log   *slog.Logger  // nil: no log
-	Clock machine.Clock // default: the node's clock
+	Log   *slog.Logger  // nil: nothing is logged
+	Clock machine.Clock // nil: the clock of the node
 	// Incarnation rises with each start of the node. Default: the node's.
 	Incarnation uint64
 	// Buffers is the number of datagrams that can wait for delivery. Further ones wait at the
@@ -59,14 +59,14 @@ type Agent struct {
 
 	data, control, orders portals.Inbox
 	outbox                portals.Outbox[struct{}]
-	applying              atomic.Int32 // goroutines that may be running a handler
+	applying              atomic.Int32 // number of goroutines that may be running a handler
 	signer                *keyring.Signer
 	doubtful              doubtful
 
-	groups       atomic.Pointer[map[GroupID]*Group]    // replaced under mu
-	manages      atomic.Pointer[map[GroupID]*managing] // likewise
+	groups       atomic.Pointer[map[GroupID]*Group]    // groups by id; replaced as a whole, under mu
+	manages      atomic.Pointer[map[GroupID]*managing] // managers by group; replaced as a whole, under mu
 	mu           sync.Mutex
-	stopped      bool               // guarded by mu, like incarnations
+	stopped      bool               // the agent is closed; guarded by mu, like incarnations
 	incarnations map[GroupID]uint64 // of groups that were left: incarnation of this node's next member
 
 	strays atomic.Uint64 // messages for groups that this node is not in
@@ -172,10 +172,10 @@ func (a *Agent) Close(ctx context.Context) error {
 	a.control.Close()
 	a.orders.Close()
 	by, over := a.closeBy(ctx), true
-	for _, g := range groups { // the order does not matter
+	for _, g := range groups { // any order: the groups are independent
 		over = g.close(by) && over
 	}
-	for _, m := range manages { // the order does not matter
+	for _, m := range manages { // any order: the managers are independent
 		m.close(by)
 	}
 	if !over && !a.inHandler() {

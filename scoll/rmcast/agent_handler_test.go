@@ -70,7 +70,7 @@ func TestWaitInHandler(t *testing.T) {
 				})
 				e := r.ends[0]
 				var err error
-				other, err = e.agent.Join(rmcast.GroupConfig{ // its manager does not exist
+				other, err = e.agent.Join(rmcast.GroupConfig{ // no node runs its manager
 					Group: group + 1, Managers: []nid.NID{r.ends[1].NID()},
 					Handle: func(*rmcast.Message) {},
 				})
@@ -78,7 +78,7 @@ func TestWaitInHandler(t *testing.T) {
 					t.Fatal(err)
 				}
 				ends(t, "a handler", func() {
-					r.running = true // the other node does not answer
+					r.running = true // the network holds messages back, so the other node does not answer
 					if under, err = e.group.SendAsync(t.Context(), nil); err != nil {
 						t.Error(err)
 					}
@@ -129,7 +129,7 @@ func TestStopInHandler(t *testing.T) {
 				ends(t, "a handler", func() {
 					switch handler {
 					case "change":
-						_ = r.ends[1].agent.Close(t.Context()) // removes a member
+						_ = r.ends[1].agent.Close(t.Context()) // the group loses a member
 					default:
 						e.group.Post(nil, func(rmcast.Result, error) {
 							if handler == "post" {
@@ -225,7 +225,7 @@ func TestStopEndsWaits(t *testing.T) {
 		}
 		r.running = true // the network holds all messages back
 		results := make(chan error, 10)
-		for range 9 { // of which a window is in flight
+		for range 9 { // more messages than a window has room for
 			go func() {
 				_, err := e.group.Send(context.Background(), nil)
 				results <- err

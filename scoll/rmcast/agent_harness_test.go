@@ -33,7 +33,7 @@ type stack struct {
 	done  []outcome
 }
 
-// outcome is the outcome of a message.
+// outcome is how the sending of a message ended.
 type outcome struct {
 	result rmcast.Result
 	err    error

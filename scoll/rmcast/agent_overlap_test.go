@@ -25,7 +25,7 @@ func TestHandlerOverlap(t *testing.T) {
 				}
 				cfg.Handle = func(m *rmcast.Message) {
 					if len(got) == 0 {
-						for i := range 20 { // five windows
+						for i := range 20 { // 20 messages are five windows
 							g.Post(fmt.Append(nil, "message ", i), func(rmcast.Result, error) { results++ })
 						}
 					}

@@ -19,8 +19,8 @@ import (
 type Message struct {
 	Origin ID     // the member that sent the message
 	Number uint32 // communication number of Origin
-	Seq    uint64 // rises with each message of an origin
-	Data   []byte // payload
+	Seq    uint64 // number that rises with each message of an origin
+	Data   []byte // payload of the message
 }
 
 // GroupConfig configures a member of a group.
@@ -102,14 +102,14 @@ type Group struct {
 	m      *engine.Machine // stepped by runner
 	runner *machine.Runner[engine.Input, engine.Output]
 
-	listens bool        // this node has joined the multicast group
+	listens bool        // this node receives the multicast group's datagrams
 	message Message     // the message that is being delivered; owned by apply, as newest is
 	newest  Version     // latest version that OnChange was called with
-	over    atomic.Bool // no more effects are applied
+	over    atomic.Bool // no more effects of the machine are applied
 
 	mu      sync.Mutex
 	waiting []*Sending // senders that wait for room in the window; guarded by mu, as all below
-	posted  []*Sending // messages of Post that have no result yet
+	posted  []*Sending // messages of Post whose outcome is not known
 	free    []*Sending
 	joined  chan struct{} // closed when this node is a member
 	gone    chan struct{} // closed when this node has left
@@ -147,7 +147,7 @@ func (a *Agent) Join(cfg GroupConfig) (*Group, error) {
 	return g, nil
 }
 
-// errNoHandle is a mistake of the caller.
+// errNoHandle is returned if GroupConfig has no Handle.
 var errNoHandle error = &Error{Why: "GroupConfig needs a Handle, which takes the messages"}
 
 // claim returns an error if the group may not be joined.
@@ -209,10 +209,10 @@ func (g *Group) listen() (mtu, capacity int) {
 	return max(min(room, wire.HeaderSize+a.cfg.Fragment), 0), limits.ReceiveBuffer
 }
 
-// unlisten undoes listen.
+// unlisten leaves the multicast group.
 func (g *Group) unlisten() {
 	if g.listens {
-		_ = g.a.table.LeaveGroup(g.a.cfg.Self, portals.Group(g.cfg.Group)) // the NI may have been replaced
+		_ = g.a.table.LeaveGroup(g.a.cfg.Self, portals.Group(g.cfg.Group)) // fails if the NI has been replaced
 	}
 }
 

@@ -23,7 +23,7 @@ func (g *Group) Leave(ctx context.Context) error {
 	if g.a.inHandler() {
 		return ErrInHandler
 	}
-	late := make(chan struct{}) // closed if a running handler blocks the end
+	late := make(chan struct{}) // closed if a running handler delays the end
 	timer := g.a.cfg.Clock.AfterFunc(g.cfg.Engine().Filled().LeaveAfter+stuckAfter, func() { close(late) })
 	defer timer.Stop()
 	g.BeginLeave()

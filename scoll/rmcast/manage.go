@@ -23,7 +23,7 @@ type managing struct {
 	runner *machine.Runner[engine.Input, engine.Output]
 
 	mu      sync.Mutex
-	closed  bool // guarded by mu, as unwatch is
+	closed  bool // the manager is closed; guarded by mu, as unwatch is
 	unwatch func()
 }
 

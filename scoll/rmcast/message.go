@@ -19,8 +19,8 @@ type Result struct {
 
 // answer tells a sender whether its message was accepted, or the outcome of the message.
 type answer struct {
-	accepted bool // the message is in flight
-	room     bool // the sender may try again
+	accepted bool // the machine has accepted the message
+	room     bool // there is room in the window: try again
 	result   Result
 	err      error
 }
@@ -62,7 +62,7 @@ func (g *Group) give(s *Sending) {
 	}
 }
 
-// free returns a Sending to the free ones.
+// free makes a Sending available for another message.
 func (s *Sending) free() {
 	s.g.mu.Lock()
 	defer s.g.mu.Unlock()
@@ -107,7 +107,7 @@ func (g *Group) SendAsync(ctx context.Context, data []byte) (*Sending, error) {
 			switch {
 			case a.accepted:
 				return s, nil
-			case a.room: // try again
+			case a.room: // there is room in the window: try again
 			default:
 				s.free()
 				return nil, a.err
@@ -155,7 +155,7 @@ func (g *Group) post(done func(Result, error)) (*Sending, error) {
 func (g *Group) answered(s *Sending) (done func(Result, error)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.over.Load() { // then abandon calls the callback
+	if g.over.Load() { // in this case abandon calls the callback
 		return func(Result, error) {}
 	}
 	last := len(g.posted) - 1
@@ -183,7 +183,7 @@ func (s *Sending) Wait(ctx context.Context) (Result, error) {
 	case <-g.gone:
 	}
 	select {
-	case a := <-s.released: // the outcome came before the group was closed
+	case a := <-s.released: // the outcome came before the group ended
 		return a.result, a.err
 	default:
 		return Result{}, ErrClosed
@@ -218,7 +218,7 @@ func (g *Group) settle(e *engine.Effect, out *engine.Output) {
 		s.released <- answer{result: result(e, out), err: e.Why}
 	case engine.Lost:
 		a := answer{err: e.Why}
-		if e.Seq == 0 { // the message was not accepted
+		if e.Seq == 0 { // the machine has not accepted the message
 			s.answer(a)
 			return
 		}

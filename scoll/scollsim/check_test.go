@@ -28,7 +28,7 @@ func TestExact(t *testing.T) {
 	tests := []struct {
 		name string
 		b    *Broadcast
-		want string // part of the error; empty: none
+		want string // part of the expected error; empty: no error
 	}{
 		{"all answered", books([]sim.NodeID{1, 2, 3, 4}), ""},
 		{"one missing", books([]sim.NodeID{1, 2, 4}, 3), ""},

@@ -37,13 +37,13 @@ type serviceKind uint8
 
 const (
 	works   serviceKind = iota
-	mute                // never replies
+	mute                // the service never replies
 	slow                // takes a while to run a request, and replies after that
-	rejects             // refuses in pre-request, with EPERM
-	fails               // fails when it runs a request, with EIO
-	stuck               // never returns from running a request
+	rejects             // the service refuses in pre-request, with EPERM
+	fails               // the service fails to run a request, with EIO
+	stuck               // the service never returns from running a request
 	aborts              // aborts the request instead of running it, and does not reply
-	below               // replies for the members below alone
+	below               // the service replies for the members below, not for itself
 	parts               // replies with a part, and never with the last
 	large               // tries to reply with more than a message carries, and gives up
 )
@@ -77,7 +77,7 @@ func (n *Net) command(k incarnation, id sim.NodeID, verb string, args scenario.A
 	g := n.groups.byName[args.Word(0)]
 	made := g != nil && g.made
 	switch verb {
-	case "create": // NAME KIND [NODES]
+	case "create": // arguments: NAME KIND [NODES]
 		g, err := n.groups.add(id, args)
 		if err != nil {
 			n.Failed(err)
@@ -127,10 +127,10 @@ func numberOf(payload []byte) uint32 {
 type work struct {
 	number   uint32
 	root     bool
-	posted   bool // post-reply was called
+	posted   bool // the post-reply callback was called
 	worked   bool // the service has run the request
-	failed   bool // it must not reply
-	answered bool // it has replied
+	failed   bool // the service must not reply
+	answered bool // the service has replied
 	bulk     uint64
 	got      map[uint64][]byte // answers, by rank, or by the number of the node
 }
@@ -190,7 +190,7 @@ func (w *work) take(of uint64, payload []byte) {
 	w.got[of] = append(w.got[of], payload...)
 }
 
-// all returns the answers that have arrived.
+// all returns the answers that have arrived so far.
 func (w *work) all() (b []byte) {
 	for _, of := range slices.Sorted(maps.Keys(w.got)) {
 		b = append(b, w.got[of]...)

@@ -16,7 +16,7 @@ type fetch struct {
 	list          bool
 	partly        bool // the machine wants to be told of progress
 	asked         bool
-	data          []byte // data of a list of members
+	data          []byte // the list of members; nil: bulk data
 }
 
 // fetch starts a fetch.
@@ -94,7 +94,7 @@ func (p *program) expose(e *engine.Effect) {
 	p.bits[e.ID] = append(p.bits[e.ID], e.Bits)
 }
 
-// withdraw undoes expose.
+// withdraw makes exposed data unavailable again.
 func (p *program) withdraw(id engine.RequestID) {
 	for _, bits := range p.bits[id] {
 		delete(p.exposed, bits)

@@ -20,8 +20,8 @@ type namedGroup struct {
 	members *scoll.Membership
 	id      scoll.GroupID // once it is known; of an out-of-band group Index is its number
 	made    bool
-	ending  bool         // it is being destroyed
-	failed  scoll.Status // status of its creation, or destruction
+	ending  bool         // the group is being destroyed
+	failed  scoll.Status // status of the group's creation or destruction
 }
 
 // created records that a group was created, or destroyed.

@@ -63,7 +63,7 @@ func TestGroupsOfAllNodes(t *testing.T) {
 		t.Errorf("%d broadcasts, %v", len(all), err)
 	}
 	for id := range sim.NodeID(nodes) {
-		if known := len(n.Groups(id)); known > cfg.Scoll.MaxGroups+1 { // plus the node's own group
+		if known := len(n.Groups(id)); known > cfg.Scoll.MaxGroups+1 { // one more for the node's own group
 			t.Errorf("node %d knows %d groups", id, known)
 		}
 	}

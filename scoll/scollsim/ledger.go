@@ -16,21 +16,21 @@ type Outcome uint8
 const (
 	UnderWay Outcome = iota
 	Ended            // the root has the result
-	NotSent          // the root could not send it, see Status
-	RootGone         // the root's incarnation ended before that
+	NotSent          // the root could not send the broadcast, see Status
+	RootGone         // the root's incarnation ended before the result
 )
 
 // Broadcast is one broadcast of a run.
 type Broadcast struct {
-	Number  uint32        // from 1
+	Number  uint32        // number of the broadcast, from 1
 	Root    sim.NodeID    // the node that sent it
 	Group   string        // name of the group in the scenario
-	Outcome Outcome       // state
+	Outcome Outcome       // state of the broadcast
 	Status  scoll.Status  // with NotSent: the reason
-	Begun   time.Duration // when the verb was executed
-	Done    time.Duration // when the root had the result; with Ended
+	Begun   time.Duration // when the verb of the scenario was executed
+	Done    time.Duration // with Ended: when the root had the result
 	Limit   time.Duration // sum of the timeouts of the broadcast
-	LastRun time.Duration // when a member last began to run it
+	LastRun time.Duration // when a member last began to run the broadcast
 	// Members are the nodes of its tree: all of the group, or the live ones.
 	Members []sim.NodeID
 	// Answered are the members whose answer arrived at the root; with Ended.
@@ -39,14 +39,14 @@ type Broadcast struct {
 	Missing []Missing
 
 	excused bool  // the root was paused, slowed down or skewed
-	exact   bool  // isExact has returned nil
-	ran     []run // by node
+	exact   bool  // isExact was called and returned nil
+	ran     []run // runs of the broadcast, by node
 }
 
 // Missing is a member that the root reports as unreached.
 type Missing struct {
 	Node   sim.NodeID   // the member
-	Status scoll.Status // the reason
+	Status scoll.Status // why the member is missing
 }
 
 // run counts how often a node has run a broadcast.

@@ -53,7 +53,7 @@ func (n *Net) Finish(b *Broadcast) error {
 	return b.isExact()
 }
 
-// Broadcast is Begin and Finish.
+// Broadcast begins a broadcast and waits for its end.
 func (n *Net) Broadcast(root sim.NodeID, args string) (*Broadcast, error) {
 	b := n.Begin(root, args)
 	return b, n.Finish(b)

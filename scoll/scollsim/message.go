@@ -29,13 +29,13 @@ type message struct {
 	kind        Kind
 	list        bool // Get and Data: the list of members is meant
 	bits        uint64
-	data        []byte // header, or a list of members
+	data        []byte // the header, or a list of members
 	trailer     []byte
 	payload     []byte // payload of the service's reply
 	offset      uint64 // offset in the bulk data or the list
-	length      uint64 // bulk data itself is not simulated
+	length      uint64 // length of bulk data, which itself is not simulated
 	id          engine.RequestID
-	incarnation uint64 // of the node that fetches
+	incarnation uint64 // incarnation of the node that fetches
 }
 
 func (m *message) size() int {

@@ -54,13 +54,13 @@ type Net struct {
 	kit.Base
 
 	cfg          Config
-	incarnations []incarnation // by node, the latest; nil before the first
+	incarnations []incarnation // latest incarnation of each node; nil before its first
 	services     []behaviour
 	groups       groups
 	oracle       oracle
 	ledger       ledger
 
-	out   engine.Output // of the latest step
+	out   engine.Output // output of the latest step of any machine
 	queue []engine.Input
 }
 
@@ -72,7 +72,7 @@ type incarnation interface {
 	// The verbs of scenarios.
 	create(g *namedGroup, now bool)
 	destroy(g *namedGroup)
-	send(g *namedGroup, s *sending) scoll.Status // OK: it is under way
+	send(g *namedGroup, s *sending) scoll.Status // OK: the broadcast is under way
 	abort()
 }
 

@@ -23,7 +23,7 @@ type oracle struct {
 // vital is the state of a node to discovery.
 type vital struct {
 	alive    bool
-	lifetime uint64 // how often it has died
+	lifetime uint64 // how often the node has died
 }
 
 func (o *oracle) init(n *Net) {

@@ -21,13 +21,13 @@ type program struct {
 	id          sim.NodeID
 	incarnation sim.Incarnation
 	works       map[engine.RequestID]*work
-	exposed     map[uint64]*message // answers to GETs, by match bits
+	exposed     map[uint64]*message // data that other nodes may GET, by match bits
 	bits        map[engine.RequestID][]uint64
 	fetches     map[engine.RequestID]*fetch
 	errands     []errand
 	port        port
-	wake        time.Duration // of the machine
-	arrived     *message      // in this step
+	wake        time.Duration // when the machine must be stepped
+	arrived     *message      // message that arrived in this step
 }
 
 // errand is a request that a slow service runs.
@@ -89,7 +89,7 @@ func (p *program) start() {
 	p.input(engine.Input{Kind: engine.Register, Service: service, OOB: true})
 	o := &p.net.oracle
 	if !o.on() {
-		return // which keeps the start of large networks fast
+		return // without the oracle nothing is to be reported, so large networks start fast
 	}
 	for id := range sim.NodeID(p.net.cfg.Nodes) {
 		if id != p.id && o.atFirst(id) {

@@ -134,7 +134,7 @@ func (p *program) preRequest(e *engine.Effect, w *work) {
 // incoming runs a request.
 func (p *program) incoming(now time.Duration, e *engine.Effect, w *work) {
 	in := engine.Input{Kind: engine.InIncoming, ID: e.ID}
-	if e.Status != scoll.OK { // of bulk data
+	if e.Status != scoll.OK { // Status of the bulk data
 		w.failed = true
 		p.input(in)
 		return

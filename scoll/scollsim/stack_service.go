@@ -30,7 +30,7 @@ func (k *stack) service() scoll.Service {
 }
 
 func (k *stack) preRequest(r *scoll.Request) error {
-	if r.Root() { // another attempt
+	if r.Root() { // this is another attempt of the broadcast
 		s := r.Private().(*sending)
 		r.Data = &work{number: s.broadcast.Number, root: true}
 		k.roster(s.broadcast, &s.order)
@@ -116,7 +116,7 @@ func (k *stack) postReply(r *scoll.Request) {
 	k.close(r)
 }
 
-// answer replies, if it is time.
+// answer sends the reply, if its time has come.
 func (k *stack) answer(r *scoll.Request, w *work) {
 	b, kind, ok := k.net.answer(w, k.host.ID())
 	if !ok {
@@ -134,7 +134,7 @@ func (k *stack) answer(r *scoll.Request, w *work) {
 	}
 }
 
-// close removes a request that is over.
+// close removes a request that has ended.
 func (k *stack) close(r *scoll.Request) {
 	k.open = slices.DeleteFunc(k.open, func(o *scoll.Request) bool { return o == r })
 }

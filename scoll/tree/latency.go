@@ -21,7 +21,7 @@ func Latency(t Topology, n int, latency, overhead time.Duration) time.Duration {
 type wave struct {
 	topology          Topology
 	latency, overhead time.Duration
-	known             map[int]time.Duration // results so far, by size of the tree
+	known             map[int]time.Duration // results so far, by the size of the tree
 }
 
 // through returns how long a message takes through a tree of n nodes.

@@ -27,14 +27,14 @@ type Topology interface {
 // Tree is a tree over the ranks 0 to N-1 with a root.
 type Tree struct {
 	Topology Topology // shape over virtual ranks
-	N        int      // nodes, at least 1
-	Root     int      // rank of the root
+	N        int      // number of nodes, at least 1
+	Root     int      // rank of the root node
 }
 
 // Child is a child of a node.
 type Child struct {
-	Rank  int // of the child
-	Size  int // nodes in its subtree, itself included
+	Rank  int // rank of the child
+	Size  int // number of nodes in the child's subtree, itself included
 	Depth int // levels of its subtree, itself included: 1 for a leaf
 }
 

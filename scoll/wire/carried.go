@@ -26,7 +26,7 @@ const (
 //	 8  4  size
 //	12     payload
 type Carried struct {
-	Rank uint32 // member whose service answers
+	Rank uint32 // rank of the member whose service answers
 	Part uint8  // number of this message of its answer, from 0
 	Last bool   // this is the last message of the answer
 	Size uint32 // size of the payload that follows, in bytes

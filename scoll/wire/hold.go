@@ -20,10 +20,10 @@ const MaxHold = time.Minute
 //	24  4  held        1: the request is held, 0: not any more
 //	28  4  flags       1: a code of package keyring follows, bound to sender and receiver
 type Hold struct {
-	ReplyBits uint64 // names the request
+	ReplyBits uint64 // match bits that identify the request
 	Number    uint64 // number of this message about the request, from 1
 	Held      bool   // the request is held now
-	Signed    bool   // a code of package keyring follows
+	Signed    bool   // a code of package keyring follows the message
 }
 
 // AppendTo appends the message, without the code.

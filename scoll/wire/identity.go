@@ -21,10 +21,10 @@ const (
 //	24  4  kind         1 question, 2 answer
 //	28  4  flags        1: a code of package keyring follows, bound to sender and receiver
 type Identity struct {
-	Nonce       uint64       // nonce of the question; the answer repeats it
+	Nonce       uint64       // nonce of the question, which the answer repeats
 	Incarnation uint64       // incarnation of the node that answers; 0 in a question
 	Kind        IdentityKind // question or answer
-	Signed      bool         // a code of package keyring follows
+	Signed      bool         // a code of package keyring follows the message
 }
 
 // AppendTo appends the message, without the code.

@@ -17,7 +17,7 @@ type Entity [16]byte
 // target of a group may have no entities: a root that only sends.
 type Target struct {
 	NID      nid.NID  // NID of the node; valid, not LNet's loopback
-	Entities []Entity // none: the node only sends
+	Entities []Entity // entities on the node; none: the node only sends
 }
 
 // Digest is the first half of a SHA-256 digest.

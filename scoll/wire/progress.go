@@ -15,10 +15,10 @@ const MinSegment = 4096
 //	24  4  status      of the bulk data at the parent
 //	28  4  flags       1: a code of package keyring follows, bound to sender and receiver
 type Progress struct {
-	ReplyBits uint64 // names the request
-	There     uint64 // bytes that the parent has, from the beginning
+	ReplyBits uint64 // match bits that identify the request
+	There     uint64 // number of bytes that the parent has
 	Status    Status // OK, or why no more bytes will come
-	Signed    bool   // a code of package keyring follows
+	Signed    bool   // a code of package keyring follows the message
 }
 
 // AppendTo appends the message, without the code.

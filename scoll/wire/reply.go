@@ -12,7 +12,7 @@ type ReplyFlags uint32
 
 // The flags of replies.
 const (
-	ReplyLast       ReplyFlags = 1 << iota // this is the last part
+	ReplyLast       ReplyFlags = 1 << iota // this is the last part of the reply
 	ReplyCollective                        // an error of the sender's module, for its whole subtree
 	ReplySigned                            // a code of package keyring ends the message
 	knownReplyFlags = ReplyLast | ReplyCollective | ReplySigned
@@ -38,16 +38,16 @@ const (
 //	56     payload or carried answers, trailer; with ReplySigned a code of package keyring (12), bound to
 //	       sender, receiver and match bits
 type ReplyHeader struct {
-	RootIncarnation uint64     // with Sequence, group and root: names the broadcast
+	RootIncarnation uint64     // identifies the broadcast, with Sequence, group and root
 	Sequence        uint64     // sequence number of the broadcast
 	Flags           ReplyFlags // what the reply is
 	Status          Status     // OK, or why the module answers in place of the service
 	Part            uint32     // number of this message of the reply, from 0
-	PayloadSize     uint32     // in bytes
-	Trailer         uint32     // entries of the trailer
+	PayloadSize     uint32     // size of the payload in bytes
+	Trailer         uint32     // number of entries of the trailer
 	Nodes           uint32     // with ReplyCollective: nodes that the error stands for
-	Entities        uint32     // on these nodes
-	Carried         uint32     // bytes of answers that are passed on
+	Entities        uint32     // number of entities on these nodes
+	Carried         uint32     // bytes of carried answers that follow
 }
 
 // AppendTo appends the header.
@@ -123,8 +123,8 @@ type Scope uint8
 
 // The scopes.
 const (
-	Node    Scope = 1 // the member alone
-	Subtree Scope = 2 // the member and all members below it
+	Node    Scope = 1 // the entry is about the member alone
+	Subtree Scope = 2 // the entry is about the member and all members below
 )
 
 // Missing is an entry of a trailer: one or more members whose answer did not arrive, and the
@@ -136,7 +136,7 @@ const (
 //	7  1  reserved
 type Missing struct {
 	Rank   uint32 // rank of the member, or of the topmost member of a subtree
-	Status Status // the reason; not OK
+	Status Status // why the member is missing; not OK
 	Scope  Scope  // the member alone, or its subtree
 }
 

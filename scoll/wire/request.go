@@ -15,7 +15,7 @@ const Version = 1
 // Sizes in bytes.
 const (
 	MaxMessage        = 4096      // size of a request with everything in the message (SC-A14)
-	MaxBulk           = 1<<32 - 1 // size of bulk data
+	MaxBulk           = 1<<32 - 1 // largest size of bulk data, in bytes
 	RequestHeaderSize = 192
 	ReplyHeaderSize   = 56
 	TrailerEntrySize  = 8
@@ -24,10 +24,10 @@ const (
 
 // The first four bytes of a message, by its kind.
 const (
-	Magic         = 0x4C4F4353 // "SCOL": requests and replies
-	IdentityMagic = 0x494F4353 // "SCOI"
-	ProgressMagic = 0x504F4353 // "SCOP"
-	HoldMagic     = 0x484F4353 // "SCOH"
+	Magic         = 0x4C4F4353 // "SCOL": begins requests and replies
+	IdentityMagic = 0x494F4353 // "SCOI": begins Identity messages
+	ProgressMagic = 0x504F4353 // "SCOP": begins Progress messages
+	HoldMagic     = 0x484F4353 // "SCOH": begins Hold messages
 )
 
 // MagicOf returns the magic of a message, 0 if the message is shorter.
@@ -57,7 +57,7 @@ type Flags uint32
 const (
 	FlagLast   Flags = 1 << iota // no more broadcasts over the group follow
 	FlagModule                   // the request is for the module alone, without callbacks: creation and destruction of groups
-	FlagOOB                      // Group is an out-of-band group
+	FlagOOB                      // the request goes to an out-of-band group
 	FlagList                     // the message contains the list of members
 	FlagSubset                   // the request goes to the live members only, see Live
 	FlagSigned                   // a code of package keyring ends the message
@@ -67,8 +67,8 @@ const (
 // RMA describes data that the receiver fetches with GETs from the sender of the message. The
 // zero value means that there is none.
 type RMA struct {
-	Bits   uint64 // match bits
-	Length uint64 // in bytes
+	Bits   uint64 // match bits under which the data can be fetched
+	Length uint64 // length of the data in bytes
 }
 
 // RequestHeader begins every message down the tree, little-endian; NIDs are
@@ -108,12 +108,12 @@ type RMA struct {
 //	        there are any (16 bytes), and a code of package keyring (12), bound to
 //	        sender and receiver
 type RequestHeader struct {
-	ReplyBits       uint64        // match bits of the answer
+	ReplyBits       uint64        // match bits for the answer
 	Sequence        uint64        // sequence number of the broadcast, per group and root
 	RootIncarnation uint64        // incarnation of the root
 	Service         ServiceID     // the service that runs the request
 	Flags           Flags         // what the request is
-	Group           GroupID       // the group that the request goes to
+	Group           GroupID       // id of the group that the request goes to
 	Tree            Tree          // type of tree over the members
 	Carry           uint16        // bytes of other members' answers that the sender takes
 	Nodes           uint32        // number of nodes of the tree
@@ -121,11 +121,11 @@ type RequestHeader struct {
 	RTT             time.Duration // round trip time that the root estimates
 	Guard           time.Duration // slack per level of the tree
 	BulkTime        time.Duration // estimated time for bulk data, per level; 0 without bulk data
-	Processing      time.Duration // estimated time for the services
+	Processing      time.Duration // estimated time that the services take
 	Hold            time.Duration // how long a member may hold the request; 0: see above
 	First           uint64        // sequence number of the first attempt of this broadcast
-	Live            Digest        // digest of the live members, with FlagSubset
-	Bulk            RMA           // the bulk data
+	Live            Digest        // with FlagSubset: digest of the live members
+	Bulk            RMA           // where the bulk data can be fetched
 	List            RMA           // the list of members, if receivers must fetch it
 	ListSize        uint32        // size of the list, if it is in the message
 	PayloadSize     uint32        // size of the payload, in bytes

@@ -13,21 +13,21 @@ type Status uint16
 const (
 	OK         Status = 0
 	EPERM      Status = 1    // the sender is not the parent, or not the root
-	EIO        Status = 5    // an error without a status of its own
-	EAGAIN     Status = 11   // called too early
+	EIO        Status = 5    // an error that has no status of its own
+	EAGAIN     Status = 11   // the function was called too early
 	EBUSY      Status = 16   // too many requests or broadcasts under way
-	EINVAL     Status = 22   // invalid arguments
-	EPROTO     Status = 71   // a message that is not valid
-	EMSGSIZE   Status = 90   // larger than its buffer, or than a message
-	ENOTSUP    Status = 95   // the service has no callback for it
-	ETIMEDOUT  Status = 110  // no answer in time
+	EINVAL     Status = 22   // an argument is invalid
+	EPROTO     Status = 71   // a message is not valid
+	EMSGSIZE   Status = 90   // the data is larger than its buffer, or than a message
+	ENOTSUP    Status = 95   // the service has no callback for the operation
+	ETIMEDOUT  Status = 110  // no answer came in time
 	EHOSTDOWN  Status = 112  // the node is dead according to discovery
-	EALREADY   Status = 114  // it was done before
+	EALREADY   Status = 114  // the operation was done before
 	ESTALE     Status = 116  // the membership, or the handle, is out of date
-	ECANCELED  Status = 125  // aborted
+	ECANCELED  Status = 125  // the operation was aborted
 	EKEY       Status = 129  // not signed with a key of the receiver, or signed and it has none
-	ENOGROUP   Status = 1001 // no such group here
-	ENOSERVICE Status = 1002 // no such service here
+	ENOGROUP   Status = 1001 // this node does not know the group
+	ENOSERVICE Status = 1002 // this node does not have the service
 	EREBOOT    Status = 1003 // the request is from an earlier incarnation of the root
 	EAHEAD     Status = 1004 // an incarnation far above the wall clock of the member
 	ENOTLISTED Status = 1005 // the node is not listed, and a limit for such nodes is reached
@@ -41,8 +41,8 @@ const (
 	EMAXACTIVE  Status = 1010 // Config.MaxActive: requests at a time, or the sender's share of them
 	EMAXGROUPS  Status = 1011 // Config.MaxGroups: all groups there are in use, or those of the sender's share
 	EMAXLISTS   Status = 1012 // lists of members take all memory for such lists
-	EMAXMEMORY  Status = 1013 // a limit of the service on memory
-	EMAXMEMBERS Status = 1014 // Config.MaxMembers: nodes of a group
+	EMAXMEMORY  Status = 1013 // the service's limit on memory was reached
+	EMAXMEMBERS Status = 1014 // the group has more nodes than Config.MaxMembers
 )
 
 var statusTexts = map[Status]string{

@@ -17,7 +17,7 @@ func (m *Machine) arrive(from nid.NID, b []byte, cast bool) {
 	case d.Group != m.cfg.Group:
 		m.stats.OtherGroup++
 		return
-	case cast && d.Flags&(wire.FlagRepair|wire.FlagTree) != 0: // these are sent to one member only
+	case cast && d.Flags&(wire.FlagRepair|wire.FlagTree) != 0: // such datagrams are sent to one member only, never by multicast
 		m.stats.Forged++
 		return
 	case d.Flags&wire.FlagRepair == 0 && m.chance(m.cfg.Faults.Datagrams):
@@ -137,7 +137,7 @@ func (s *stream) consistent(d *wire.Datagram) bool {
 		f := s.slot(first)
 		ok = f.count == 0 || f.count == d.Count && f.length == d.Length
 	}
-	for i := uint64(0); ok && i < count && d.Seq >= s.stable; i++ { // other messages must not overlap
+	for i := uint64(0); ok && i < count && d.Seq >= s.stable; i++ { // the fragment must not overlap other messages
 		if seq := first + i; s.inWindow(seq) {
 			sl := s.slot(seq)
 			ok = (!sl.have || uint64(sl.index) == i) && (i == 0 || sl.count == 0)

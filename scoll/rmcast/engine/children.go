@@ -12,7 +12,7 @@ import (
 // first datagram.
 type childSlot struct {
 	dueAt    time.Duration // when to poll the child, or to resend; 0: not delivered at this node
-	sentAt   time.Duration // when the datagram was resent to the child
+	sentAt   time.Duration // when the datagram was last resent to the child
 	polledAt time.Duration
 	tries    uint8
 	acked    bool
@@ -23,9 +23,9 @@ type childSlot struct {
 // child is a child in a stream's tree. Children of failed children are adopted (RM-A8).
 type child struct {
 	rank  int
-	depth int // levels of its subtree; 1 for a leaf
+	depth int // number of levels of the child's subtree; 1 for a leaf
 	slots []childSlot
-	due   time.Duration // lower bound of all dueAt
+	due   time.Duration // lower bound of dueAt of all slots
 	low   uint64        // the child has acknowledged everything from stable up to this number
 	waits uint32        // communication number of the member that the child waits for, 0 if unknown
 }
@@ -114,7 +114,7 @@ func (s *stream) rewired(before int) {
 	for seq := s.stable; seq < s.head; {
 		f := s.slot(seq)
 		if !f.delivered {
-			if f.askAt != 0 { // the member that was asked may have failed
+			if f.askAt != 0 { // ask again: the member that was asked may have failed
 				f.askAt = s.m.now + s.m.grace()
 				s.askAt = min(s.askAt, f.askAt)
 			}
@@ -125,7 +125,7 @@ func (s *stream) rewired(before int) {
 		switch {
 		case !f.complete:
 			f.told = f.told && !moved
-			s.check(seq) // check may free the slot
+			s.check(seq) // do not use the slot below: check may free it
 		case moved: // the previous parent may not have passed the acknowledgement on
 			s.acknowledge(seq, f)
 		}

@@ -84,7 +84,7 @@ func TestLiesOfOthers(t *testing.T) {
 		w.restart(0)
 		w.run(3 * time.Second)
 		w.honest(tt.name, 10*time.Second)
-		for id, incarnation := range incarnations { // the order does not matter
+		for id, incarnation := range incarnations { // any order: the nodes are independent
 			if w.hosts[id].m.self != incarnation || len(w.hosts[id].gone) > 0 {
 				t.Errorf("%s: node %d was %v, and is %v", tt.name, id, incarnation, w.hosts[id].m.self)
 			}
@@ -113,7 +113,7 @@ func TestMostSayFailed(t *testing.T) {
 			p.data = o.AppendTo(nil)
 		}
 	}
-	w.restart(0) // so it has no list to report
+	w.restart(0) // a restarted node has no list to report
 	w.run(3 * time.Second)
 	if h, st := w.hosts[4], w.hosts[0].g.stats; h.m.self == out || len(h.gone) != 1 || st.Contradicted > 0 {
 		t.Errorf("%v, gone %v, %+v", h.m.self, h.gone, st)

@@ -10,7 +10,7 @@ import (
 
 // Config configures the [Machine] of one member of one group.
 type Config struct {
-	Self nid.NID // NID by which this node is a member
+	Self nid.NID // NID that this node uses as a member
 	// Incarnation rises with each start of the node. Rejoining after an expulsion adds 1.
 	Incarnation uint64
 	Group       wire.GroupID // number of the group
@@ -70,16 +70,16 @@ type Faults struct {
 
 // Constants of local policy, which the design does not give.
 const (
-	suspectAfter = 4               // timeouts until a child is reported as suspect
-	maxBackoff   = 3               // doublings of a timeout
+	suspectAfter = 4               // number of timeouts until a child is reported as suspect
+	maxBackoff   = 3               // largest number of doublings of a timeout
 	deafAfter    = 8               // repairs in a row, without a datagram by multicast, until Deaf is reported
-	beats        = 3               // heartbeats of an idle origin, and tail probes
-	rotateAfter  = 3               // unanswered reports until another manager is asked
+	beats        = 3               // number of heartbeats of an idle origin, and of tail probes
+	rotateAfter  = 3               // number of unanswered reports until another manager is asked
 	sticks       = 4               // report intervals without an order until another manager may take over
-	maxPatience  = 2 * time.Second // longest timeout after repeated polls
-	maxSpread    = time.Second     // of the measured times to acknowledge
+	maxPatience  = 2 * time.Second // longest timeout after several polls
+	maxSpread    = time.Second     // bound of the spread of measured acknowledgement times
 	maxGrace     = 100 * time.Millisecond
-	maxHeld      = 256 // datagrams and control messages of unknown versions
+	maxHeld      = 256 // bound of held messages of unknown versions
 	heldFor      = 2 * time.Second
 
 	// MaxWindow bounds the datagrams in flight of one origin, MaxFragment the bytes of payload

@@ -104,7 +104,7 @@ func (s *stream) stale(r *roster, sender int, e *wire.Entry) {
 	}
 }
 
-// said handles an entry of the stream's version.
+// said handles an entry that has the stream's version.
 func (s *stream) said(sender int, e *wire.Entry) {
 	switch e.Kind {
 	case wire.Ack:
@@ -160,7 +160,7 @@ func (s *stream) acked(sender int, e *wire.Entry) {
 	}
 	k.low = max(k.low, s.stable)
 	from, end, news := max(e.First, s.stable), min(end, s.stable+uint64(len(s.slots))), uint64(0)
-	if from <= k.low { // most of the range was acknowledged before
+	if from <= k.low { // most of the range had been acknowledged before
 		from = k.low
 	}
 	for seq := from; seq < end; seq++ {
@@ -194,7 +194,7 @@ func (s *stream) checkRange(from, end uint64) {
 			continue
 		}
 		count := uint64(s.slot(first).count)
-		s.check(first) // check may free the slots
+		s.check(first) // do not use the slots below: check may free them
 		seq = first + count
 	}
 }

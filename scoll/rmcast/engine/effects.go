@@ -12,12 +12,12 @@ type InputKind uint8
 const (
 	Timer      InputKind = iota
 	Arrival              // From, Data, Multicast: a datagram arrived, by multicast or not
-	Control              // From, Data: a control message arrived
-	Instructed           // From, Data: a message of a manager arrived
+	Control              // uses From, Data: a control message arrived
+	Instructed           // uses From, Data: a message of a manager arrived
 	Send                 // Data, Token: send a message; Accepted, Full or Lost answer in the same step
 	Join                 // become a member, also again after Gone
 	Leave                // stop being a member
-	SetFaults            // Faults: discard messages from now on
+	SetFaults            // uses Faults: discard messages from now on
 	Health               // From, Alive: discovery reports a node, to a Manager
 	Expel                // From: an administrator says that the members on a node have ended, to a Manager
 )
@@ -27,11 +27,11 @@ const (
 type Input struct {
 	Kind      InputKind // what happened
 	From      nid.NID   // sender of the message, or the node that the input is about
-	Data      []byte    // the message; not kept
+	Data      []byte    // the message; the machine does not keep it
 	Multicast bool      // it came by multicast, so any host on the network may have sent it
 	Token     any       // chosen by the caller; returned in the effects about the message
-	Faults    Faults    // for SetFaults
-	Alive     bool      // for Health
+	Faults    Faults    // used by SetFaults
+	Alive     bool      // used by Health: the node is alive
 }
 
 // EffectKind is a kind of [Effect].
@@ -40,21 +40,21 @@ type EffectKind uint8
 // The kinds of effects, and the fields of [Effect] that they use. Head is a range of
 // Output.Buf, Failed one of Output.IDs.
 const (
-	DoMulticast EffectKind = 1 + iota // Head, Data: send a datagram to the group
+	DoMulticast EffectKind = 1 + iota // uses Head, Data: send a datagram to the group
 	DoRepair                          // To, Head, Data: send a datagram to a member
-	DoControl                         // To, Head: send a control message
-	DoReport                          // To, Head: send a message to a manager
+	DoControl                         // uses To, Head: send a control message
+	DoReport                          // uses To, Head: send a message to a manager
 
 	Deliver  // Origin, Number, Seq, Data: deliver a message to the user
 	Accepted // Token, Seq: the message was taken and will be sent
-	Full     // Token: the window has no room; Room follows
+	Full     // uses Token: the window has no room; Room follows
 	Room     // there may be room in the window
 	Released // Token, Seq, Version, Failed, Why: all members have it except Failed; Why is ErrSplit if one of these may be alive
 	Lost     // Token, Why: it is unknown which members have the message
 	Joined   // Version: this node is a member and may send
-	Changed  // Version: there is a new list of members
+	Changed  // uses Version: there is a new list of members
 	Gone     // Why: this node is not a member any more
-	Suspect  // Origin, Seq, Member: a child does not acknowledge
+	Suspect  // uses Origin, Seq, Member: a child does not acknowledge
 	Deaf     // Origin: its datagrams arrive as repairs only; multicast may not work
 	Elected  // this Manager manages the group now
 	Resigned // this Manager does not manage the group any more, To does
@@ -73,10 +73,10 @@ type Effect struct {
 	Number  uint32       // communication number of Origin
 	Seq     uint64       // sequence number of the message's first datagram
 	Version wire.Version // version of the list of members
-	Token   any          // Token of the Input that sent the message
-	Why     error        // reason; nil for success
-	Head    Range        // header, in Output.Buf
-	Data    []byte       // payload
+	Token   any          // Token of the Input that asked for the sending
+	Why     error        // reason of the failure; nil: success
+	Head    Range        // header of the message, in Output.Buf
+	Data    []byte       // payload of the message
 	Failed  Range        // members that have failed, in Output.IDs
 }
 

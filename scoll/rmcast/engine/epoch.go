@@ -17,7 +17,7 @@ func (m *Machine) outranked(from nid.NID, o *wire.Order) {
 		return
 	}
 	if from == m.outrankedBy && m.now < m.outrankedAt+m.cfg.ReportInterval/8 && m.outrankedAt > 0 {
-		return // the manager answers each report
+		return // one report is enough: the manager answers it
 	}
 	m.outrankedBy, m.outrankedAt = from, m.now
 	m.sendReport(from, max(m.epoch, o.Epoch+1)) // with a higher epoch than both managers, neither keeps the shared one

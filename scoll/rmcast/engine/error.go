@@ -2,7 +2,7 @@ package engine
 
 // Error says what is wrong, and what the user can do.
 type Error struct {
-	Why string // lower case, without a prefix
+	Why string // text of the error, in lower case and without a prefix
 }
 
 func (e *Error) Error() string { return "rmcast: " + e.Why }

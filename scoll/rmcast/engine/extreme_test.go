@@ -37,7 +37,7 @@ func TestExtremeFields(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for i := range make(begun(t)) {
 				if testing.Short() && (i+i/5)%5 != 0 {
-					continue // each takes some seconds
+					continue // the short form skips most cases, as each takes some seconds
 				}
 				w := begun(t)
 				a := make(w)[i]
@@ -129,7 +129,7 @@ func extremeDatagrams(w *world) (list []attempt) {
 	for _, v := range extreme16 {
 		add(fmt.Sprintf("index %x", v), func(d *wire.Datagram) { d.Index = v; d.Count = max(d.Count, v) })
 		add(fmt.Sprintf("count %x", v), func(d *wire.Datagram) { d.Count = v })
-		add(fmt.Sprintf("fragments %x", v), func(d *wire.Datagram) { // the other fragments of its message never come
+		add(fmt.Sprintf("fragments %x", v), func(d *wire.Datagram) { // the other fragments of the message never arrive
 			d.Count, d.Length, d.Size, d.Seq = v, uint32(v)*uint32(s.roster.fragment), uint32(s.roster.fragment), s.head
 		})
 	}

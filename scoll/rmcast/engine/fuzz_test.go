@@ -30,7 +30,7 @@ func FuzzMachine(f *testing.F) {
 		h := w.hosts[1]
 		version := h.m.group.latest().version
 		for i, x := range how {
-			if x >= 16 && len(b) >= 40 { // the version in use
+			if x >= 16 && len(b) >= 40 { // copy the version in use into the message
 				at := []int{16, 40, 24}[int(x)%3]
 				at = min(at, len(b)-16)
 				binary.LittleEndian.PutUint64(b[at:], version.Epoch)

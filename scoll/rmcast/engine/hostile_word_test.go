@@ -75,7 +75,7 @@ func TestForgedRepair(t *testing.T) {
 func TestOthersRepairedOnce(t *testing.T) {
 	spec.Covers(t, "RM-20")
 	w, c := tallied(t, 8, nil, nil)
-	w.net.Pause(7) // so that the message is not released
+	w.net.Pause(7) // node 7 does not acknowledge, so the message is not released
 	w.send(0, "x")
 	w.run(5 * time.Millisecond)
 	h := w.hosts[4]
@@ -126,7 +126,7 @@ func TestJoinStorm(t *testing.T) {
 	if n := g.stats.Lists - before; n > 2 || len(g.departed) > 2 || len(g.members) > 5 {
 		t.Errorf("%d lists, %d departed, %d members", n, len(g.departed), len(g.members))
 	}
-	w.net.Command(0, "dead 77") // it acknowledges nothing
+	w.net.Command(0, "dead 77") // discovery reports node 77 dead, as it acknowledges nothing
 	w.await(w.send(0, "x"))
 	w.want("x", w.all()...)
 }

@@ -14,7 +14,7 @@ import (
 // tally counts the messages on a network.
 type tally struct {
 	casts, repairs, acks, pendings, needs, polls, ackMessages int
-	ackers                                                    map[sim.NodeID]time.Duration // when they sent their first ACK
+	ackers                                                    map[sim.NodeID]time.Duration // time at which each node sent its first ACK
 }
 
 // tallied makes a group of n nodes and counts its messages from then on. lost selects
@@ -93,7 +93,7 @@ func TestLostAtLeaf(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	m := w.hosts[14].m
-	late := oneWay + m.patience(1, 0) + oneWay + w.hosts[15].m.grace() + 2*oneWay // polled, and resent
+	late := oneWay + m.patience(1, 0) + oneWay + w.hosts[15].m.grace() + 2*oneWay // time until the leaf is polled and the data resent
 	if want := late; c.ackers[15]-begin != want {
 		t.Errorf("the leaf acknowledges after %v, want %v", c.ackers[15]-begin, want)
 	}
@@ -108,7 +108,7 @@ func TestPatience(t *testing.T) {
 	spec.Covers(t, "RM-18", "RM-A4")
 	m := New(Config{RTT: 40 * time.Millisecond, Guard: time.Millisecond, AckDelay: time.Millisecond})
 	for depth := 1; depth <= 10; depth++ {
-		level := 40*time.Millisecond + 10*time.Millisecond + time.Millisecond // RTT/4 exceeds the guard
+		level := 40*time.Millisecond + 10*time.Millisecond + time.Millisecond // RTT/4 is longer than the guard
 		if got := m.patience(depth, 0); got != time.Duration(depth)*level {
 			t.Errorf("depth %d: %v", depth, got)
 		}
@@ -256,7 +256,7 @@ func TestFragments(t *testing.T) {
 	lost, drawn := 0, uint64(1)
 	w, c := tallied(t, 8, func(_ sim.NodeID, d *wire.Datagram) bool {
 		drawn = drawn*6364136223846793005 + 1442695040888963407
-		if d.Count == 0 || drawn>>33%20 != 0 { // 5 %
+		if d.Count == 0 || drawn>>33%20 != 0 { // drop 5 % of the fragments
 			return false
 		}
 		lost++

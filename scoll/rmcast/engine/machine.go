@@ -23,16 +23,16 @@ type Machine struct {
 	late    peak           // how much later than control messages about them datagrams arrived
 	relation
 	held     []held
-	heldN    int      // bytes in held
-	kept     int      // bytes of datagrams of other origins
-	spare    [][]byte // buffers for datagrams
+	heldN    int      // number of bytes in held
+	kept     int      // bytes kept of datagrams of other origins
+	spare    [][]byte // free buffers for datagrams
 	admitted admitted
 	wall     wallClock
 	complaints
 	rng   *rand.Rand
 	stats Stats
 
-	out     *Output // of the current step
+	out     *Output // output of the current step
 	now     time.Duration
 	wake    time.Duration
 	patient bool // this step may delay acknowledgements
@@ -43,7 +43,7 @@ type Machine struct {
 // held is a message that needs a version whose list has not come yet (RM-A9).
 type held struct {
 	kind InputKind
-	cast bool // it came by multicast
+	cast bool // the message came by multicast
 	from nid.NID
 	at   time.Duration
 	data []byte
@@ -278,7 +278,7 @@ func (m *Machine) unhold() {
 	list := m.held
 	m.held, m.heldN = nil, 0
 	faults := m.cfg.Faults
-	m.cfg.Faults = Faults{} // already applied when the messages arrived
+	m.cfg.Faults = Faults{} // faults were applied when the messages first arrived
 	for _, h := range list {
 		if h.kind == Arrival {
 			m.arrive(h.from, h.data, h.cast)

@@ -26,10 +26,10 @@ type managed struct {
 	wire.Member
 	mtu, capacity int
 	listed        bool         // the member is on the latest list, or left with it
-	since         wire.Version // first list with this member
+	since         wire.Version // version of the first list with this member
 	listedAt      time.Duration
-	known         wire.Version  // newest list that the member has
-	behindAt      time.Duration // when it began to lack the latest list
+	known         wire.Version  // version of the newest list that the member has
+	behindAt      time.Duration // time since when the member has lacked the latest list
 	heardAt       time.Duration
 	oldest        wire.Version // the member sends nothing under versions below (RM-A7)
 	last          wire.Version // of a leaving member: the last list that it is on
@@ -43,7 +43,7 @@ type managed struct {
 type departure struct {
 	id     wire.ID
 	last   wire.Version
-	silent bool // the member may be alive
+	silent bool // the member was silent; it may be alive
 }
 
 // Manager is the state machine of a manager. It assigns communication numbers, and announces
@@ -54,7 +54,7 @@ type Manager struct {
 	cfg      ManagerConfig
 	role     role
 	epoch    uint64
-	version  wire.Version // of the latest list
+	version  wire.Version // version of the latest list
 	latest   wire.Order   // the latest list
 	members  []*managed
 	leavers  []*managed
@@ -73,11 +73,11 @@ type Manager struct {
 	complaints
 	deniedAt     time.Duration // when the user may next be told that another node refuses this manager
 	dead         map[nid.NID]bool
-	incarnations map[nid.NID]uint64 // latest incarnation of each node that has spoken
+	incarnations map[nid.NID]uint64 // latest incarnation of each node that has sent a message
 	delays       map[nid.NID]delayed
 	base         electorate
 	alone        bool          // the manager hears too few members
-	watchAt      time.Duration // when to check for silent members
+	watchAt      time.Duration // when to check next for silent members
 	patientAt    time.Duration // silence before this instant does not count
 	beatAt       time.Duration
 	stats        ManagerStats
@@ -145,7 +145,7 @@ func (g *Manager) arrive(from nid.NID, b []byte) {
 		g.stats.Malformed++
 	case g.role == standby:
 		g.waits(from, &o)
-	case o.Epoch > g.epoch: // this member has heard another manager
+	case o.Epoch > g.epoch: // this member knows the epoch of another manager
 		g.claimed(from, &o)
 	default:
 		g.unclaim(from)
@@ -167,7 +167,7 @@ func (g *Manager) managed(from nid.NID, o *wire.Order) {
 	}
 }
 
-// told handles a message of a member.
+// told handles a message that a member sent.
 func (g *Manager) told(from nid.NID, o *wire.Order) {
 	switch o.Kind {
 	case wire.OrderJoin:
@@ -217,7 +217,7 @@ func (g *Manager) join(from nid.NID, o *wire.Order) {
 	}
 	for m := range g.all() {
 		if m.NID == from && m.Incarnation > o.Incarnation && g.now-m.heardAt < g.cfg.Takeover {
-			return // an old message
+			return // the message is from an earlier incarnation
 		}
 	}
 	if g.isDeparted(id) {
@@ -254,7 +254,7 @@ func (g *Manager) room() bool {
 	return g.next != 0 && len(g.members) < g.cfg.Members && len(g.members)+len(g.leavers)+len(g.departed) < 2*g.cfg.Members
 }
 
-// add puts a member on the next list.
+// add puts a member on the manager's next list.
 func (g *Manager) add(m *managed) {
 	g.members = append(g.members, m)
 	slices.SortFunc(g.members, func(a, b *managed) int { return cmp.Compare(a.Number, b.Number) })
@@ -277,7 +277,7 @@ func (g *Manager) report(from nid.NID, o *wire.Order) {
 		} else if g.collect.againAt > g.now {
 			g.deny(from, o, wire.RefusedQuorum)
 		} else {
-			g.ask(wire.Member{ID: id}, 0) // a member of an earlier manager
+			g.ask(wire.Member{ID: id}, 0) // ask the member, which an earlier manager had listed
 		}
 		return
 	}

@@ -12,19 +12,19 @@ import (
 type ballot struct {
 	version wire.Version
 	sum     uint64        // hash of the members: lists of one version differ if a member lies
-	members []wire.Member // ascending numbers, unless a member lies
-	voters  uint32        // see wire.Order
+	members []wire.Member // members of the list, ordered by number unless a member lies
+	voters  uint32        // number of voters, see wire.Order
 	of      int
 	silent  []wire.ID // members of the previous list that were left behind and may be alive
-	usable  bool      // a member says that all members have it
+	usable  bool      // a member says that all members have the list
 	told    int       // number of members that reported the list
-	backers int       // see carries
+	backers int       // number of members that back the list, see carries
 }
 
 // maxBallots bounds the lists that a new manager keeps.
 const maxBallots = 16
 
-// ballot records the newest list of a member.
+// ballot records the newest list that a member reports.
 func (c *collect) ballot(o *wire.Order) {
 	n := len(o.Members)
 	if o.Window > 0 && o.Window < uint32(n) {
@@ -110,7 +110,7 @@ func (c *collect) answers() map[wire.ID]*probe {
 // votes reports whether a member of a list counts: it has not ended and is not leaving.
 func (g *Manager) votes(id wire.ID, p *probe) bool {
 	switch {
-	case g.find(id) != nil: // it already obeys this manager
+	case g.find(id) != nil: // the member obeys this manager already
 		return true
 	case p != nil && p.answered:
 		return !p.leaving

@@ -15,9 +15,9 @@ type collect struct {
 	began    time.Duration
 	by       time.Duration
 	probes   []*probe      // members that are being asked
-	answered int           // number of probes with an answer
+	answered int           // number of probes that have been answered
 	ballots  []ballot      // lists that members have reported
-	over     bool          // all known members have been asked
+	over     bool          // all known members have been asked: the search is over
 	againAt  time.Duration // after a failed search: when members that report are asked again
 	heard    int           // members heard when another manager appeared that hears fewer
 }
@@ -28,7 +28,7 @@ func (c *collect) end() { c.probes, c.ballots, c.answered, c.heard = nil, nil, 0
 // Bounds on the work that members can cause.
 const (
 	maxNumber = 1 << 31 // communication numbers from here on are reassigned
-	maxNamed  = 4       // incarnations of one node that others name
+	maxNamed  = 4       // bound of a node's incarnations that others may name
 )
 
 // probe is a member that is being asked.
@@ -37,11 +37,11 @@ type probe struct {
 	answered bool
 	grants   bool         // the member obeys this manager, or would obey it
 	leaving  bool         // the member is leaving, and does not count in majorities
-	version  wire.Version // newest list that it knows
+	version  wire.Version // version of the newest list that the member knows
 	named    int          // number of members that have named this one
 	alone    bool         // this member alone reports failures of members that answer
 	joined   *managed
-	gone     []wire.ID // members that it reports as failed
+	gone     []wire.ID // members that this member reports as failed
 	silent   int       // length of the end of gone that failed because they were silent
 }
 
@@ -57,7 +57,7 @@ func (c *collect) probe(id wire.ID) *probe {
 func (g *Manager) ask(m wire.Member, named int) {
 	c := &g.collect
 	if len(c.probes) >= 3*g.cfg.Members || named > 0 && len(c.probes) >= 2*g.cfg.Members {
-		return // more members than there can have been
+		return // more members than a group can have had
 	}
 	if g.find(m.ID) != nil || g.isDeparted(m.ID) || c.probe(m.ID) != nil {
 		return
@@ -111,7 +111,7 @@ func (g *Manager) known(from nid.NID, o *wire.Order) {
 		return
 	}
 	g.spoke(from, o.Incarnation)
-	delete(g.dead, from) // the node answers, whatever discovery has reported
+	delete(g.dead, from) // the node answers, so it is alive
 	p.answered, p.version, p.leaving = true, o.Version, o.Flags&wire.OrderLeaving != 0
 	p.grants = g.role == active || o.You != 0
 	g.collect.answered++

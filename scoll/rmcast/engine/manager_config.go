@@ -10,7 +10,7 @@ import (
 
 // ManagerConfig configures the [Manager] of one group.
 type ManagerConfig struct {
-	Self nid.NID // NID of this manager
+	Self nid.NID // NID that this manager uses
 	// Incarnation rises with each start of the node.
 	Incarnation uint64
 	Group       wire.GroupID // number of the group
@@ -74,18 +74,18 @@ func (c *ManagerConfig) tooShort(o *wire.Order) bool {
 
 // ManagerStats counts what a [Manager] did.
 type ManagerStats struct {
-	Joins, Leaves, Failures uint64 // members that joined, left, or failed
-	Lists                   uint64 // lists published
-	Resent                  uint64 // lists that were not acknowledged in time
+	Joins, Leaves, Failures uint64 // number of members that joined, left, or failed
+	Lists                   uint64 // number of lists published
+	Resent                  uint64 // number of lists sent again without an acknowledgement
 	Collections             uint64 // searches of a new manager for members and lists
 	Malformed               uint64 // messages that could not be parsed
 	Full                    uint64 // requests to join that found no room
 	Stranger                uint64 // messages of nodes that may not be members
 	Ahead                   uint64 // messages with epochs or incarnations far above the wall clock
-	Claims                  uint64 // reports of later epochs, by members
+	Claims                  uint64 // reports of later epochs that members sent
 	Contradicted            uint64 // members that alone reported live ones as failed
-	Denied                  uint64 // messages of this manager that members refused
-	Canvasses               uint64 // pre-votes of this manager
+	Denied                  uint64 // refusals by members of this manager's messages
+	Canvasses               uint64 // pre-votes that this manager has begun
 	Alone                   uint64 // times that too few members were heard
 	Silent                  uint64 // members left behind because they were silent
 	Unacknowledged          uint64 // members that did not acknowledge their first list

@@ -19,7 +19,7 @@ import (
 // electorate is the set of members that count in a manager's majorities.
 type electorate struct {
 	ids  map[wire.ID]bool // members of the latest list that all its members had, without those that have ended
-	next uint32           // all members of that list have lower numbers
+	next uint32           // number above those of all members of that list
 }
 
 // adopt makes the members of the latest list the electorate. All of them have the list, so they
@@ -71,7 +71,7 @@ func (g *Manager) watch() {
 	if g.role != active || g.watchAt > g.now {
 		return
 	}
-	if g.now-g.watchAt >= g.cfg.Takeover/2 { // this process was stopped meanwhile
+	if g.now-g.watchAt >= g.cfg.Takeover/2 { // the process was stopped for a while, so nothing is known
 		g.patientAt = g.now
 	}
 	g.watchAt = g.now + g.cfg.Heartbeat

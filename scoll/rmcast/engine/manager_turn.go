@@ -10,7 +10,7 @@ import (
 
 // waiting is the state of a manager on standby.
 type waiting struct {
-	manager nid.NID // the active manager; invalid if none was heard
+	manager nid.NID // NID of the active manager; invalid: none was heard
 	ruled   uint64  // epoch of the active manager
 	epoch   uint64  // highest epoch in messages of managers themselves
 	hearsay uint64  // highest epoch that members have reported
@@ -112,7 +112,7 @@ func (g *Manager) elect() {
 	g.members, g.leavers, g.departed, g.claims, g.changed, g.base = nil, nil, nil, nil, false, electorate{}
 	g.latest = wire.Order{}
 	if g.next = max(w.list.Next, 1); g.next > maxNumber {
-		g.next = 1 // the members know their numbers
+		g.next = 1 // the reported members know their communication numbers
 	}
 	for i, id := range w.list.Departed {
 		g.departed = append(g.departed, departure{id, g.version, i >= len(w.list.Departed)-int(w.list.Silent)})
@@ -120,7 +120,7 @@ func (g *Manager) elect() {
 	g.out.emit(Effect{Kind: Elected, Version: g.version})
 	g.collect = collect{}
 	for _, m := range w.list.Members {
-		g.ask(m, wire.MaxMembers) // with all members that were reported
+		g.ask(m, wire.MaxMembers) // the answer has all members that were reported
 	}
 	g.tellRivals(false)
 }
@@ -185,7 +185,7 @@ func (g *Manager) rival(from nid.NID, o *wire.Order) {
 		g.stats.Malformed++
 		return
 	}
-	delete(g.dead, from) // the node speaks, whatever discovery has reported
+	delete(g.dead, from) // the node sends messages, so it is alive
 	if g.role == active {
 		g.contend(from, o)
 	} else {
@@ -199,7 +199,7 @@ func (g *Manager) contend(from nid.NID, o *wire.Order) {
 	manages := o.Version.IsValid() // false: the other manager is still searching
 	switch {
 	case o.Epoch < g.epoch && manages && !g.version.IsValid() && len(g.collect.probes) == 0:
-		g.resign(from, o.Epoch) // this manager has no members
+		g.resign(from, o.Epoch) // resign, as this manager has no members
 		g.learn(o)
 	case o.Epoch < g.epoch:
 		g.tellRivals(true)
@@ -245,7 +245,7 @@ func (g *Manager) follow(from nid.NID, o *wire.Order) {
 	case w.manager.IsValid() && from != w.manager && o.Epoch < w.ruled && !late:
 		return
 	case !o.Version.IsValid() && w.manager.IsValid() && from != w.manager && !late:
-		return // the other manager has only announced itself
+		return // the other manager has not sent a list yet
 	}
 	g.resign(from, o.Epoch)
 	g.learn(o)

@@ -24,13 +24,13 @@ type roster struct {
 	numbers  []uint32
 	byNID    map[nid.NID]int32
 	byNumber map[uint32]int32
-	self     int // rank of this node, or -1
+	self     int // rank of this node; -1: it is not a member
 	window   int
 	fragment int
 	capacity int
 	tree     bool
 	failed   int    // number of failed members
-	voters   uint32 // see wire.Order; reported to a new manager
+	voters   uint32 // number of voters, see wire.Order; reported to a new manager
 	of       uint16
 	silent   []wire.ID
 }
@@ -80,7 +80,7 @@ func (r *roster) maxMessage() int { return r.window * r.fragment }
 // membership has the lists that a member knows.
 type membership struct {
 	byID    map[wire.ID]*peer
-	rosters []*roster // ascending versions
+	rosters []*roster // rosters in the order of their versions
 }
 
 // get returns the roster of a version, or nil if it is not known.
@@ -101,7 +101,7 @@ func (g *membership) latest() *roster {
 	return g.rosters[len(g.rosters)-1]
 }
 
-// add appends a list.
+// add makes a roster of a list and appends it.
 func (g *membership) add(o *wire.Order, self wire.ID) *roster {
 	r := &roster{
 		version: o.Version, self: -1, window: int(o.Window), fragment: int(o.MTU), capacity: int(o.Capacity), tree: o.Flags&wire.OrderTree != 0,

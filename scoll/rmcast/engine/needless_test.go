@@ -170,7 +170,7 @@ func TestNeedlessRepair(t *testing.T) {
 			read := unread(w, 6)
 			s := w.send(0, "x")
 			if !told {
-				w.net.Pause(7) // so that node 6 cannot acknowledge
+				w.net.Pause(7) // node 7 is silent, so node 6 cannot acknowledge
 			}
 			w.run(30 * time.Millisecond)
 			if c.repairs != 1 || told != (p.limit == before*3/4) {
@@ -213,7 +213,7 @@ func TestNeedlessForged(t *testing.T) {
 func TestRepeatedNeed(t *testing.T) {
 	spec.Covers(t, "RM-20")
 	w, c := tallied(t, 8, nil, nil)
-	w.net.Pause(7) // so that the message is not released
+	w.net.Pause(7) // node 7 is silent, so the message is not released
 	w.send(0, "x")
 	w.run(2 * time.Millisecond)
 	h := w.hosts[6]

@@ -30,7 +30,7 @@ func (s *stream) store(sl *slot, fragment []byte) {
 	}
 }
 
-// forget frees a slot.
+// forget frees the data of a slot.
 func (s *stream) forget(sl *slot) {
 	if sl.data != nil {
 		if s != s.m.sender.stream {
@@ -44,7 +44,7 @@ func (s *stream) forget(sl *slot) {
 	*sl = slot{}
 }
 
-// forgetAll frees all slots.
+// forgetAll frees the data of all slots.
 func (s *stream) forgetAll() {
 	for i := range s.slots {
 		s.forget(&s.slots[i])

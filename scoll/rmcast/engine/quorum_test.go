@@ -214,7 +214,7 @@ func TestTwoGroups(t *testing.T) {
 func TestSilentJoiner(t *testing.T) {
 	spec.Covers(t, "RM-40")
 	w := newWorld(t, 5, func(w *world, _ *sim.Config[*packet]) {
-		w.loss = func(from, to sim.NodeID, p *packet) bool { // node 3 asks to join, and receives nothing
+		w.loss = func(from, to sim.NodeID, p *packet) bool { // node 3 asks to join, but no answer reaches it
 			return to == 3 || from == 3 && p.kind != Instructed
 		}
 	})

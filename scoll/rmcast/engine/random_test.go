@@ -136,10 +136,10 @@ func (p *plan) at(f func()) {
 func (p *plan) fault(id sim.NodeID) {
 	net := p.w.net
 	switch p.rng.IntN(5) {
-	case 0: // dies, forever or for some time
+	case 0: // a node dies, forever or for some time
 		again := p.rng.IntN(2) == 0
 		if int(id) < p.managers && (id > 0 || p.managers == 1) {
-			again = true // one manager must stay
+			again = true // restart it, because one manager must stay
 		}
 		p.at(func() {
 			if !net.Up(id) {
@@ -165,7 +165,7 @@ func (p *plan) fault(id sim.NodeID) {
 		net.At(p.begin+time.Duration(1001+p.rng.IntN(1000))*time.Millisecond, func() { net.Resume(id) })
 	case 2:
 		p.at(func() { net.Command(id, "leave") })
-	case 3: // is reported dead
+	case 3: // a node is reported dead
 		p.at(func() { p.news(id, "dead") })
 		net.At(p.begin+1100*time.Millisecond, func() { p.news(id, "alive") })
 	case 4:

@@ -25,12 +25,12 @@ func (s state) String() string { return [...]string{"out", "joining", "member", 
 type relation struct {
 	state       state
 	epoch       uint64        // highest epoch heard of; orders of lower ones are refused (RM-A9)
-	manager     nid.NID       // manager of that epoch
+	manager     nid.NID       // NID of the manager of that epoch
 	orderAt     time.Duration // when that manager last sent an order
-	outrankedBy nid.NID       // manager whose order was refused last
+	outrankedBy nid.NID       // manager whose order this member last refused
 	outrankedAt time.Duration
 	refusal     error // why managers refuse this node; nil after an order
-	candidate   int   // index of the next manager to try
+	candidate   int   // index of the manager to try next
 	unanswered  int
 	usable      wire.Version // newest version that this node may send under
 	asking      bool         // there may be a list that this node lacks
@@ -82,7 +82,7 @@ func (m *Machine) end(why error) {
 	waiting := m.sender.waiting
 	m.forgetAll()
 	m.group.rosters = nil
-	m.self.Incarnation++ // for the next join
+	m.self.Incarnation++ // the next join is of a new incarnation
 	m.emit(Effect{Kind: Gone, Why: why})
 	if waiting {
 		m.emit(Effect{Kind: Room}) // so that waiting senders learn that the membership has ended

@@ -28,13 +28,13 @@ func TestCycles(t *testing.T) {
 	}
 	s := w.send(0, "x")
 	w.await(s)
-	for id, at := range sent { // the order does not matter
+	for id, at := range sent { // any order: the nodes are independent
 		cycle := 1 + bits.TrailingZeros(uint(id))
 		if want := s.at + time.Duration(cycle)*oneWay; at != want {
 			t.Errorf("node %d acknowledges at %v, cycle %d is at %v", id, at, cycle, want)
 		}
 	}
-	for at, n := range heard { // the order does not matter
+	for at, n := range heard { // any order: the times are independent
 		if n != 1 {
 			t.Errorf("the origin hears %d at %v", n, at)
 		}
@@ -95,7 +95,7 @@ func TestPace(t *testing.T) {
 	}
 	p = sender{limit: 16, least: 1, most: 128, sent: 100, recover: 50}
 	p.slower(60, 1)
-	p.slower(99, 1) // of the same flight
+	p.slower(99, 1) // a second loss in the same flight has no effect
 	if p.limit != 8 {
 		t.Errorf("limit %d after repairs of one flight", p.limit)
 	}
@@ -126,12 +126,12 @@ func TestPacedSources(t *testing.T) {
 		w.manager.Window = 64
 	})
 	text := long(2048)
-	for range 3 { // so that each has heard all others
+	for range 3 { // enough for each node to hear all others
 		for id := range sim.NodeID(8) {
 			w.await(w.send(id, text))
 		}
 	}
-	w.net.Command(7, "leave") // makes a new version
+	w.net.Command(7, "leave") // a member leaves, so there is a new version
 	w.run(3 * time.Second)
 	for range 40 {
 		for id := range sim.NodeID(7) {

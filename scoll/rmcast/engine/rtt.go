@@ -8,7 +8,7 @@ import (
 
 // rtt estimates a round-trip time, as RFC 6298 does.
 type rtt struct {
-	smoothed  time.Duration // 0: no sample yet
+	smoothed  time.Duration // smoothed round-trip time; 0: no sample yet
 	variation time.Duration
 }
 

@@ -21,25 +21,25 @@ var (
 	ErrUnfinished = fmt.Errorf("%w without waiting longer than LeaveAfter: others may lack its messages, or no manager answered", ErrLeft)
 )
 
-// sender is the additional state of an origin.
+// sender is the additional state of a node's own stream.
 type sender struct {
 	stream  *stream
-	sent    uint64 // all datagrams below this number were sent
-	waiting bool   // Full was reported, and Room must follow
+	sent    uint64 // all datagrams below this sequence number were sent
+	waiting bool   // the event Full was reported, and Room must follow
 
-	limit       int    // limit of the datagrams in flight (RM-A21)
+	limit       int    // bound of the datagrams in flight (RM-A21)
 	least, most int    // bounds of limit
 	recover     uint64 // repairs of datagrams below this number have already reduced the limit
-	before      int    // limit before it was halved
+	before      int    // limit before it was last halved
 	doubted     int    // repairs that caused the halving and have not been found needless
-	earned      int    // datagrams released since the limit rose
+	earned      int    // number of datagrams released since the limit last rose
 	burst       int    // datagrams of a long message that were sent since paceAt was set
 	paceAt      time.Duration
 
 	beatAt time.Duration
 	beats  int
-	tailAt time.Duration // when to send a tail probe
-	tails  int           // tail probes sent
+	tailAt time.Duration // when to send the next tail probe
+	tails  int           // number of tail probes sent
 }
 
 // send accepts a message of the user if the window has room (RM-A16).
@@ -224,7 +224,7 @@ func (m *Machine) trySwitch() {
 	m.room()
 }
 
-// beatLater postpones the heartbeat.
+// beatLater postpones this node's heartbeat.
 func (m *Machine) beatLater() {
 	p := &m.sender
 	p.beats, p.beatAt = 0, m.now+m.cfg.Idle
@@ -268,7 +268,7 @@ func (m *Machine) tail() {
 	}
 }
 
-// beat sends a datagram without payload.
+// beat sends a heartbeat: a datagram without payload.
 func (m *Machine) beat() {
 	p := &m.sender
 	s := p.stream

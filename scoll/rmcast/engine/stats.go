@@ -2,23 +2,23 @@ package engine
 
 // Stats counts what a [Machine] did and met.
 type Stats struct {
-	Sent       uint64 // messages of this node that were sent
-	Released   uint64 // messages of this node that all members have
+	Sent       uint64 // number of this node's messages that were sent
+	Released   uint64 // number of this node's messages that all members have
 	Delivered  uint64 // messages delivered to the user, own ones included
-	Datagrams  uint64 // datagrams of this node, first transmissions only
+	Datagrams  uint64 // datagrams of this node, without repetitions
 	Heartbeats uint64 // datagrams without payload
 	Acks       uint64 // control messages with acknowledgements
-	Repairs    uint64 // payloads resent
-	Fetches    uint64 // requests for payload
-	Polls      uint64 // polls of children
+	Repairs    uint64 // datagrams with payload that were sent again
+	Fetches    uint64 // requests of this node for missing payload
+	Polls      uint64 // polls sent to children that did not acknowledge
 	Duplicates uint64 // datagrams that this node had already
 	Repaired   uint64 // datagrams that arrived as repairs
 	Needless   uint64 // repairs, here and below, of datagrams that then came by multicast, too
 	Takeovers  uint64 // children of failed members that were adopted
 	LeftOut    uint64 // messages that became stable without this member
 
-	// Dropped messages, by reason.
-	Malformed    uint64 // not parsed
+	// The counters below count dropped messages, by reason.
+	Malformed    uint64 // messages that could not be parsed
 	OtherGroup   uint64 // messages of another group
 	Stranger     uint64 // messages from, or about, a node that is not on the list of their version
 	Forged       uint64 // a datagram sent in the name of another member
@@ -27,7 +27,7 @@ type Stats struct {
 	Unknown      uint64 // messages of an unknown version that were dropped, because too many were held
 	Held         uint64 // messages of an unknown version that were held until its list came (RM-A9)
 	Departed     uint64 // messages from, or about, failed members
-	Window       uint64 // datagrams beyond the window
+	Window       uint64 // datagrams whose number is beyond the window
 	Inconsistent uint64 // fragments that contradict others, or the version
 	Stray        uint64 // acknowledgements from members that are not children
 	Future       uint64 // acknowledgements of datagrams that were not sent
@@ -35,7 +35,7 @@ type Stats struct {
 	Discarded    uint64 // messages discarded on purpose (RM-24)
 	Refused      uint64 // orders of a lower epoch, or of another manager of this epoch
 	Ahead        uint64 // messages with epochs far above the wall clock
-	Denied       uint64 // refusals of this node's messages, by managers
+	Denied       uint64 // messages of this node that managers refused
 	Healed       uint64 // times this member left its epoch to join a manager of a lower one
 	Returned     uint64 // times this member went back to the manager whose list it has, after a promise to a later one
 	Canvassed    uint64 // pre-vote questions of managers

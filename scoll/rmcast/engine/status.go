@@ -12,32 +12,32 @@ import (
 type Status struct {
 	Group     wire.GroupID   // number of the group
 	State     string         // out, joining, member or leaving
-	Self      wire.ID        // this node as a member
+	Self      wire.ID        // id of this node as a member
 	Number    uint32         // communication number of this node, 0 without one
-	Manager   nid.NID        // invalid if no manager was heard
+	Manager   nid.NID        // NID of the active manager; invalid: none was heard
 	Refusal   error          // why managers refuse this node; nil after an order
 	Version   wire.Version   // version of the newest list
 	Usable    wire.Version   // newest version that this node may send under
-	Sending   wire.Version   // version that this node sends under
-	Versions  int            // lists that are kept
+	Sending   wire.Version   // version that this node sends under now
+	Versions  int            // number of lists that are kept
 	Members   []wire.Member  // members of the newest list, in the order of their numbers
 	Multicast bool           // false: payload goes down the tree
-	Fragment  int            // payload of a datagram in bytes
+	Fragment  int            // largest payload of a datagram, in bytes
 	Window    int            // bound on the datagrams in flight of one origin
 	Limit     int            // current limit of this node's datagrams in flight (RM-A21)
-	InFlight  int            // datagrams of this node that are not released
+	InFlight  int            // number of this node's datagrams that are not released
 	RTT       time.Duration  // estimated round-trip time to other members
 	Streams   []StreamStatus // one for each origin that was heard
-	Stats     Stats          // counters
+	Stats     Stats          // counters since the start
 }
 
 // StreamStatus is the state of one origin's messages at this node.
 type StreamStatus struct {
-	Origin  wire.ID      // member that sends
+	Origin  wire.ID      // id of the member that sends
 	Number  uint32       // communication number of Origin
 	Version wire.Version // version that Origin sends under
-	Stable  uint64       // all members have all datagrams below
-	Next    uint64       // all datagrams below are delivered here
+	Stable  uint64       // all members have all datagrams below this number
+	Next    uint64       // all datagrams below this number are delivered here
 	Head    uint64       // all datagrams below were sent, as far as this node knows
 	Waits   []Wait       // of the oldest message that is delivered here, but not at all members below
 }
@@ -45,9 +45,9 @@ type StreamStatus struct {
 // Wait is a child in the tree that has not acknowledged a message.
 type Wait struct {
 	Seq     uint64        // sequence number of the message's first datagram
-	Since   time.Duration // time since the delivery here
-	Child   wire.Member   // the child
-	Tries   int           // polls of the child
+	Since   time.Duration // time since the delivery at this node
+	Child   wire.Member   // the child whose acknowledgement is missing
+	Tries   int           // number of polls of the child
 	Pending bool          // the child has the message and waits for members below
 	For     uint32        // communication number of the missing member, as far as known
 	Above   uint32        // communication number of its parent: the edge of the tree that blocks
@@ -118,16 +118,16 @@ func (s *stream) waits(first uint64, f *slot) (list []Wait) {
 // Managing is the state of a manager, active or not.
 type Managing struct {
 	Group   wire.GroupID  // number of the group
-	Active  bool          // false: it is on standby
-	Manager nid.NID       // the active manager, as far as known
+	Active  bool          // this manager is active; otherwise it is on standby
+	Manager nid.NID       // NID of the active manager, as far as known
 	Version wire.Version  // version of the newest list
 	Usable  wire.Version  // newest version that origins may send under
-	Oldest  wire.Version  // oldest version that may be in use
+	Oldest  wire.Version  // oldest version that origins may be using
 	Alone   bool          // the manager hears too few members to manage the group, or to be elected
-	Members []wire.Member // on the newest list
+	Members []wire.Member // members on the newest list
 	Leaving []wire.ID     // members that are leaving
-	Gone    []wire.ID     // failed members that are on lists in use
-	Stats   ManagerStats  // counters
+	Gone    []wire.ID     // failed members that are still on lists in use
+	Stats   ManagerStats  // counters since the start
 }
 
 // Status returns the state of a manager after the last step.

@@ -13,7 +13,7 @@ import (
 type slot struct {
 	have       bool
 	data       []byte // the fragment, if it has arrived
-	cast       bool   // it came by multicast
+	cast       bool   // the fragment came by multicast
 	size       uint32
 	askAt      time.Duration // missing: when to request it; 0: not known to be sent
 	asked      uint8
@@ -23,17 +23,17 @@ type slot struct {
 	noticedAt  time.Duration // when it became known as sent while it was missing; 0: it came first, or the delay was sampled
 	repairedAt time.Duration // when it was resent to a member that is not a child
 
-	count     uint16 // number of fragments; 0: the message is unknown
-	here      uint16 // number of fragments that have arrived
+	count     uint16 // number of fragments of the message; 0: not known
+	here      uint16 // number of fragments of the message that have arrived
 	delivered bool   // the message was delivered to the user, and may be acknowledged
 	complete  bool   // all members below have the message
 	told      bool   // the parent was told that this member waits
-	repaired  bool   // a fragment of it came as a repair
+	repaired  bool   // a fragment of the message came as a repair
 	length    uint32
-	at        time.Duration // when it was delivered
+	at        time.Duration // when the message was delivered
 	token     any
 
-	index uint16 // of this datagram in its message
+	index uint16 // index of this datagram in its message
 }
 
 // stream is the state of one origin's messages under one version, at any member, the origin
@@ -46,7 +46,7 @@ type stream struct {
 	root   int // rank of the origin
 	first  uint64
 	stable uint64
-	next   uint64 // everything below this number is delivered
+	next   uint64 // all datagrams below this number are delivered
 	head   uint64 // end of the datagrams that are known to be sent or, at the origin, accepted
 	castTo uint64 // end of the datagrams that came by multicast: missing ones below it are lost, not late
 	probed bool   // one missing datagram from castTo on was requested
@@ -56,14 +56,14 @@ type stream struct {
 	children []*child
 	parent   int // rank of the parent; -1 at the origin
 
-	up        []span // acknowledgements to be sent
-	confirmed []span // acknowledged ranges that are not stable, in order
+	up        []span // ranges whose acknowledgement is to be sent
+	confirmed []span // acknowledged ranges that are not stable, in ascending order
 	upCount   int
 	ackAt     time.Duration
 
 	due     time.Duration // lower bound of all times below
 	askAt   time.Duration
-	heardAt time.Duration // when the origin was last heard
+	heardAt time.Duration // when the last message of the origin arrived
 	queryAt time.Duration
 	repairs int           // repairs in a row, without a datagram by multicast between them
 	lost    bool          // messages were released without this member
@@ -115,7 +115,7 @@ func (s *stream) whole(seq uint64) (first uint64, ok bool) {
 	return first, f.here == f.count
 }
 
-// wantAt makes the stream tick at an instant.
+// wantAt makes the stream's timer expire at an instant.
 func (s *stream) wantAt(at time.Duration) {
 	s.due = min(s.due, at)
 	s.m.wake = min(s.m.wake, at)
@@ -174,7 +174,7 @@ func (s *stream) delivered() iter.Seq2[uint64, *slot] {
 // number returns the origin's communication number in this version.
 func (s *stream) number() uint32 { return s.roster.number(s.root) }
 
-// entry returns a control entry about this stream.
+// entry returns a control entry about this stream's datagrams.
 func (s *stream) entry(kind wire.EntryKind, first uint64, count int) wire.Entry {
 	return wire.Entry{Kind: kind, Origin: s.number(), Version: s.roster.version, First: first, Count: uint32(count), Stable: s.stable}
 }

@@ -135,7 +135,7 @@ func TestUnknownVersion(t *testing.T) {
 		w.run(10 * time.Millisecond)
 	}
 	w.hosts[0].g.usable = w.hosts[0].g.version
-	w.hosts[1].m.usable = w.hosts[0].g.version // as if it had been told
+	w.hosts[1].m.usable = w.hosts[0].g.version // as if a manager had told the member so
 	s := w.send(1, "early")
 	w.await(s)
 	w.want("early", w.all()...)
@@ -186,7 +186,7 @@ func TestLeave(t *testing.T) {
 func TestLeaverHearsNoMore(t *testing.T) {
 	spec.Covers(t, "RM-A10", "RM-A11")
 	w, _ := tallied(t, 6, nil, nil)
-	w.loss = func(from, _ sim.NodeID, p *packet) bool { // keeps a message of node 1 unreleased
+	w.loss = func(from, _ sim.NodeID, p *packet) bool { // drop acknowledgements, so a message stays unreleased
 		return from == 5 && slices.ContainsFunc(entries(p), func(e wire.Entry) bool { return e.Origin == w.hosts[1].m.Status().Number })
 	}
 	old := w.send(1, "old")
@@ -303,7 +303,7 @@ func TestOriginDies(t *testing.T) {
 func TestExpelled(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	w, _ := tallied(t, 4, nil, nil)
-	w.net.Pause(3) // so that the message below is not released
+	w.net.Pause(3) // node 3 is silent, so the message below is not released
 	s := w.send(2, "mine")
 	w.net.Command(0, "dead 2")
 	w.run(100 * time.Millisecond)

@@ -18,9 +18,9 @@ const testGroup wire.GroupID = 7
 
 // packet is a message between the machines of a world.
 type packet struct {
-	kind InputKind // Arrival, Control or Instructed
+	kind InputKind // one of Arrival, Control and Instructed
 	data []byte
-	cast bool // it is sent by multicast
+	cast bool // the packet is sent by multicast
 }
 
 // got is a message that a node delivered.
@@ -78,10 +78,10 @@ type world struct {
 	onRelease func(h *host, s *sent)
 	unchecked bool
 	wall      uint64 // incarnations and epochs are wall-clock times from this one on; 0: small numbers
-	rejoin    bool   // expelled nodes join again
+	rejoin    bool   // expelled nodes join the group again
 	texts     int
 	injected  []injection
-	lists     map[wire.Version][]*peer // as first seen at any node
+	lists     map[wire.Version][]*peer // lists by version, as first seen at any node
 }
 
 // injection is a message that a node receives as if from another one.

@@ -51,7 +51,7 @@ func (p *partitionPlan) episode(at time.Duration) time.Duration {
 	}
 	p.traffic(at, length, victim)
 	p.Line("at %v %s", at, p.shape())
-	if p.IntN(4) == 0 { // another shape before the first is healed
+	if p.IntN(4) == 0 { // change to another shape before the first one is healed
 		at += length
 		p.Line("at %v heal\nat %v %s", at, at+time.Millisecond, p.shape())
 	}
@@ -77,13 +77,13 @@ func (p *partitionPlan) traffic(from, length time.Duration, victim int) {
 // shape draws a partition or cuts.
 func (p *partitionPlan) shape() string {
 	switch p.IntN(5) {
-	case 0: // one manager alone
+	case 0: // cut off one manager alone
 		return p.sides(2, func(node int) int { return boolInt(node == 1+p.IntN(p.managers)) })
-	case 1: // managers on one side, members on the other
+	case 1: // managers on one side, and members on the other
 		return p.sides(2, func(node int) int { return boolInt(node <= p.managers) })
 	case 2:
 		return p.sides(3, func(int) int { return p.IntN(3) })
-	case 3: // one direction, or a single pair
+	case 3: // cut one direction, or a single pair
 		a, b := 1+p.IntN(p.nodes), 1+p.IntN(p.nodes)
 		if a != b {
 			return fmt.Sprintf("cut %d -> %d", a, b)

@@ -108,7 +108,7 @@ func (p *program) settle(e *engine.Effect) {
 	}
 }
 
-// next offers the machine the next message.
+// next offers the next message to the machine.
 func (p *program) next() {
 	p.outbox, p.offered = p.outbox[1:], false
 	p.offer()

@@ -21,27 +21,27 @@ type Outcome uint8
 // The outcomes.
 const (
 	Waiting    Outcome = iota // the message waits for room in the window
-	UnderWay                  // in flight
+	UnderWay                  // the message is in flight
 	Released                  // its origin was told that all live members have it or, with ErrSplit, which may not
 	Lost                      // its origin was told that it is unknown which members have it
-	OriginGone                // the origin's incarnation ended before
+	OriginGone                // the origin's incarnation ended before the message's release
 )
 
 // Message is one message of a run.
 type Message struct {
-	Number  uint32        // number in the run, from 1
+	Number  uint32        // number of the message in the run, from 1
 	Origin  sim.NodeID    // node that sends it
 	ID      rmcast.ID     // ID of its origin when the message was accepted
 	Size    int           // size in bytes
-	Outcome Outcome       // state
+	Outcome Outcome       // state of the message
 	Begun   time.Duration // when the origin was told to send it
-	Sent    time.Duration // when it was accepted
+	Sent    time.Duration // when the origin's machine accepted it
 	Last    time.Duration // time of its latest delivery
 	Done    time.Duration // when the outcome was known; with Released and Lost
-	Result  rmcast.Result // with Released
+	Result  rmcast.Result // result for the origin, with Released
 	Why     error         // with Lost the reason; with Released ErrSplit or nil
 
-	got []receipt // deliveries, by node
+	got []receipt // deliveries of the message, by node
 }
 
 // receipt is the incarnation of a node's member that has delivered a message; 0 for none.
@@ -77,12 +77,12 @@ type ledger struct {
 	left     map[rmcast.ID]bool      // members that left, or gave up their membership
 	order    map[[2]rmcast.ID]uint64 // by receiver and origin: sequence number of the latest delivery
 	problems problems
-	open     int // messages whose outcome is not final
+	open     int // number of messages whose outcome is not final
 
 	deliveries uint64
 	lostCopies uint64 // copies of datagrams with payload that receivers lost
 	suspects   uint64
-	elapsed    time.Duration // of the latest message that was released
+	elapsed    time.Duration // time from begin to release of the latest released message
 }
 
 // problems are the first violation of each kind.
@@ -131,7 +131,7 @@ func (l *ledger) delivered(at sim.NodeID, origin rmcast.ID, seq uint64, data []b
 			m = l.all[number-1]
 		}
 	}
-	if m != nil && m.Result.Seq == 0 { // agents report Seq only on release
+	if m != nil && m.Result.Seq == 0 { // Seq is unknown: agents report it only on release
 		m.Result.Seq = seq
 	}
 	if m == nil || !bytes.Equal(data, m.payload()) || m.ID != origin || m.Result.Seq != seq {
@@ -154,7 +154,7 @@ func (l *ledger) ordered(to rmcast.ID, m *Message) {
 	l.order[key] = max(l.order[key], m.Result.Seq)
 }
 
-// list records the members of a version.
+// list records the members of a version's list.
 func (l *ledger) list(v rmcast.Version, members []rmcast.Member) {
 	if v.IsValid() && l.versions[v] == nil {
 		l.versions[v] = members

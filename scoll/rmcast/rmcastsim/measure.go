@@ -59,7 +59,7 @@ func (n *Net) Begin(origin sim.NodeID, count, size int) ([]*Message, error) {
 	if err := n.Run(n.Now()); err != nil {
 		return nil, err
 	}
-	err := n.until(time.Microsecond, func() error { // a busy node handles the command later
+	err := n.until(time.Microsecond, func() error { // retried, because a busy node handles the command later
 		if len(n.ledger.all)-at < count {
 			return fmt.Errorf("rmcastsim: node %v does not begin to send", origin)
 		}
@@ -77,7 +77,7 @@ func (n *Net) Finish() error {
 	return n.problems()
 }
 
-// Send is Begin and Finish of one message.
+// Send begins one message and waits for its end.
 func (n *Net) Send(origin sim.NodeID, size int) (*Message, error) {
 	list, err := n.Begin(origin, 1, size)
 	if err == nil {

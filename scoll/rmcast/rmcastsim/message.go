@@ -15,7 +15,7 @@ const (
 	Cast    Kind = iota // a multicast datagram
 	Repair              // a datagram for one member
 	Control             // control entries between members
-	order               // from or to a manager
+	order               // a message from or to a manager
 )
 
 // headerSize is the size of LNet's header, in bytes.

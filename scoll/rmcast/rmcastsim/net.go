@@ -57,12 +57,12 @@ type Net struct {
 
 	cfg          Config
 	managers     []nid.NID
-	incarnations []incarnation // by node, the latest; nil before the first
+	incarnations []incarnation // latest incarnation of each node; nil before its first
 	nodes        []membership
 	oracle       oracle
 	ledger       ledger
 
-	out   engine.Output // of the latest step
+	out   engine.Output // output of the latest step of any machine
 	queue []input
 }
 
@@ -76,9 +76,9 @@ type incarnation interface {
 
 // membership is what the simulation knows of a node's membership.
 type membership struct {
-	wants       bool          // the node joins at its start
+	wants       bool          // the node joins the group when it starts
 	incarnation uint64        // of the member that it is, or would be
-	began       uint64        // number of the first incarnation of its process
+	began       uint64        // number of the process's first incarnation
 	excused     bool          // it may be counted as dead, or be late, because of a fault
 	leaveAt     time.Duration // when it was told to leave, by its own clock
 	healed      uint64        // times it gave up its membership of a group without a manager

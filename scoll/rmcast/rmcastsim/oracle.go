@@ -14,7 +14,7 @@ import (
 type oracle struct {
 	net          *Net
 	pcg          rand.PCG
-	incarnations []uint64 // by node: incarnations that have begun or ended
+	incarnations []uint64 // by node: number of incarnations that have begun or ended
 	told         time.Duration
 	news         []time.Duration // by node: until when some managers have not heard of its return
 }
@@ -55,7 +55,7 @@ func (o *oracle) spread(subject sim.NodeID, after time.Duration, alive bool) {
 	}
 }
 
-// tell tells one manager.
+// tell reports the health of a node to one manager.
 func (o *oracle) tell(observer, subject sim.NodeID, alive bool) {
 	n := o.net
 	o.told = n.Now()

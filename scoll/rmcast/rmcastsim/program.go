@@ -20,13 +20,13 @@ type program struct {
 	m      *engine.Machine
 	g      *engine.Manager // nil unless the node is a manager
 	rng    *rand.Rand
-	now    time.Duration // by the node's own clock
+	now    time.Duration // time by the node's own clock
 	wake   time.Duration
-	manage time.Duration // when the manager wakes
+	manage time.Duration // when the manager must be stepped
 	sends  *sim.Output[*kit.Message]
 
 	outbox  []*Message // messages that the machine has not accepted
-	offered bool       // the first of outbox is being offered
+	offered bool       // the first message of outbox is being offered
 }
 
 // input is an input of a node's member or manager.

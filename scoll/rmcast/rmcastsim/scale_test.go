@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	latency = 500 * time.Microsecond // of links
-	work    = 2 * time.Microsecond   // of a node, for each message
+	latency = 500 * time.Microsecond // latency of each link
+	work    = 2 * time.Microsecond   // time that a node spends on each message
 )
 
 func flat() *sim.Flat { return &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: latency}}} }
@@ -47,7 +47,7 @@ func formed(t *testing.T, cfg rmcastsim.Config) *rmcastsim.Net {
 
 // counts are numbers of messages since the last reset.
 type counts struct {
-	casts    map[string]int // by datagram: number of receivers
+	casts    map[string]int // by datagram: number of nodes that received it
 	acks     int
 	rootAcks int
 	repairs  int
@@ -82,7 +82,7 @@ func (c *counts) tap(_, to sim.NodeID, kind rmcastsim.Kind, b []byte) {
 	}
 }
 
-// sizes of groups, up to a bound.
+// sizes returns the sizes of groups to test, up to a bound.
 func sizes() []int {
 	switch {
 	case os.Getenv("ULNET_LONG") != "":

@@ -61,7 +61,7 @@ const maxFragment = 8<<10 - wire.HeaderSize
 // bytesPerNode estimates the memory of a node: mainly the windows of some origins, one of them
 // half filled with payload, and the buffers of a stack.
 func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
-	origins := int64(min(nodes, 4) + 1) // and its own window
+	origins := int64(min(nodes, 4) + 1) // windows of the origins heard, and the node's own
 	window := int64(o.Int("window"))
 	need := 16<<10 + 300*int64(nodes) + origins*window*400 + window*int64(o.Int("fragment"))/2
 	if level == scenario.Stacks {

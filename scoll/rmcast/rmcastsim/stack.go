@@ -20,7 +20,7 @@ type stack struct {
 	lnet   *lnetsim.Stack
 	agent  *rmcast.Agent
 	group  *rmcast.Group // nil before the first join
-	begins bool          // group is being replaced
+	begins bool          // the field group is being replaced
 	faults engine.Faults
 	watch  func(id nid.NID, alive bool, lifetime uint64)
 	outbox []*Message // messages that the agent has not accepted
@@ -82,7 +82,7 @@ func (k *stack) join() error {
 	return nil
 }
 
-// changed is the member's OnChange.
+// changed is the OnChange function of the member.
 func (k *stack) changed(_ rmcast.Version, err error) {
 	if k.begins {
 		return
@@ -105,7 +105,7 @@ func (k *stack) note() {
 
 // left completes leaving, so that the node can join again.
 func (k *stack) left() {
-	k.net.left(k.host.ID(), k.host.Clock().Now(), k.group.Leave(context.Background())) // returns at once: the member has left
+	k.net.left(k.host.ID(), k.host.Clock().Now(), k.group.Leave(context.Background())) // does not block, because the member has left
 	k.group = nil
 }
 
@@ -149,7 +149,7 @@ func (k *stack) offer() {
 		if k.group == nil {
 			n.ledger.ended(m, engine.ErrNotMember)
 		} else {
-			n.ledger.accepted(m, 0) // before Post, which may deliver it at once
+			n.ledger.accepted(m, 0) // before Post, because Post may deliver the message at once
 			k.group.Post(m.payload(), func(r rmcast.Result, err error) {
 				full = errors.Is(err, rmcast.ErrFull)
 				k.over(m, r, err)

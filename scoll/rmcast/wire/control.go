@@ -21,8 +21,8 @@ const (
 	Ack       EntryKind = 1 + iota // the sender and all members below it have these datagrams (RM-5)
 	Pending                        // the sender has these datagrams, and waits for Member (RM-A20)
 	Need                           // the sender lacks these datagrams and requests them
-	Poll                           // asks for Ack, Pending or Need
-	Query                          // to the origin: asks what is stable (RM-A6)
+	Poll                           // asks the child for Ack, Pending or Need
+	Query                          // asks the origin which datagrams are stable (RM-A6)
 	Stable                         // all members have all datagrams below First; Count more were sent
 	Expelled                       // the receiver is not a member any more, as the sender knows from a list
 	LastEntry = Expelled
@@ -53,13 +53,13 @@ const (
 type Entry struct {
 	Kind    EntryKind  // what the entry says or asks
 	Flags   EntryFlags // details of Kind
-	Repairs uint16     // payloads that were resent, here and below
+	Repairs uint16     // number of payloads resent, by the sender and below
 	Origin  uint32     // communication number of the origin
 	Version Version    // version that the origin sends under
 	First   uint64     // sequence number of the first datagram
 	Count   uint32     // number of datagrams
-	Member  uint32     // Pending: communication number of the member waited for
-	Stable  uint64     // all members have all datagrams below
+	Member  uint32     // with Pending: communication number of the member waited for
+	Stable  uint64     // all members have all datagrams below this number
 }
 
 // appendControl appends the header of a control message; entries follow:

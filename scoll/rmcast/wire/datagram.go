@@ -42,16 +42,16 @@ const (
 // A message of Count fragments takes Count consecutive sequence numbers (RM-A15).
 type Datagram struct {
 	Group   GroupID       // number of the group
-	Flags   DatagramFlags // flags
+	Flags   DatagramFlags // what kind of datagram it is
 	Version Version       // version that the origin sends under
 	Origin  uint32        // communication number of the origin
-	Length  uint32        // bytes of the message
+	Length  uint32        // length of the whole message in bytes
 	Seq     uint64        // sequence number; of the next datagram in a heartbeat
 	Index   uint16        // index of the fragment in its message
-	Count   uint16        // fragments of the message; 0: a heartbeat
-	Size    uint32        // bytes of the fragment
-	Stable  uint64        // all members have all datagrams below
-	First   uint64        // first sequence number of Version
+	Count   uint16        // number of fragments of the message; 0: a heartbeat
+	Size    uint32        // length of the fragment in bytes
+	Stable  uint64        // all members have all datagrams below this number
+	First   uint64        // number of the first datagram sent under Version
 }
 
 // AppendTo appends the header.

@@ -37,13 +37,13 @@ type OrderFlags uint8
 
 // The flags.
 const (
-	OrderLeaving    OrderFlags = 1 << iota // Report, Known: the sender wants to leave
+	OrderLeaving    OrderFlags = 1 << iota // in Report and Known: the sender wants to leave
 	OrderAsking                            // Report: asks for a list that the sender lacks
 	OrderReplica                           // List, State: for managers on standby, too; Refused: for a manager
 	OrderTree                              // List: payload goes down the tree, because not all members have multicast
 	OrderSigned                            // a code ends the message; see [Unsigned]
-	OrderVote                              // Known: answers Canvass, and promises nothing
-	OrderDead                              // Canvass: the manager of this epoch has died
+	OrderVote                              // in Known: it answers Canvass, and promises nothing
+	OrderDead                              // in Canvass: the manager of this epoch has died
 	KnownOrderFlags = OrderLeaving | OrderAsking | OrderReplica | OrderTree | OrderVote | OrderDead
 )
 
@@ -77,22 +77,22 @@ const (
 //	112     members: number, incarnation, NID; departed: incarnation, NID
 type Order struct {
 	Kind        OrderKind  // kind of message
-	Flags       OrderFlags // flags
+	Flags       OrderFlags // details of Kind
 	Group       GroupID    // number of the group
 	You         uint32     // List: communication number of the receiver; see the table for others
 	Epoch       uint64     // epoch of the manager; from members: the highest that they know
-	Version     Version    // of the list, or the newest known
+	Version     Version    // version of the list, or the newest version known
 	Usable      Version    // newest version under which members may send
-	Oldest      Version    // versions below are obsolete or not in use
-	Incarnation uint64     // of the member
+	Oldest      Version    // versions below this one are obsolete or not in use
+	Incarnation uint64     // incarnation of the member
 	MTU         uint32     // bytes of a datagram's payload, or of a fragment
-	Capacity    uint32     // memory for waiting datagrams, in bytes
+	Capacity    uint32     // bytes of memory for datagrams that wait
 	Window      uint32     // datagrams in flight of one origin; Known: see the table
-	Next        uint32     // List: next communication number
+	Next        uint32     // in List: next communication number to be assigned
 	Voters      uint32     // List, Known: members with lower numbers are the electorate
 	Of          uint16     // List, Known: size of the electorate; with OrderReplica: members heard
 	Silent      uint16     // List, Known: number of Departed at its end that may be alive
-	Members     []Member   // List: ascending numbers
+	Members     []Member   // in List: members, ordered by number
 	Departed    []ID       // members that have failed or left
 }
 

@@ -25,7 +25,7 @@ func (g GroupID) Check() error {
 // of an earlier one (RM-A9). The zero value names none.
 type Version struct {
 	Epoch   uint64 // epoch of the manager
-	Counter uint64 // number of its list, from 1
+	Counter uint64 // number of the manager's list, from 1
 }
 
 // Compare compares versions by age.

@@ -94,7 +94,7 @@ func TestWireControl(t *testing.T) {
 	prefixes(t, got, func(b []byte) error { _, _, _, err := ParseControl(b); return err })
 }
 
-// TestWireOrder: a list is appended and parsed.
+// TestWireOrder: an encoded list parses to the same list.
 func TestWireOrder(t *testing.T) {
 	o := sampleOrder()
 	b := o.AppendTo(nil)
