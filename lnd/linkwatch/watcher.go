@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"os"
 	"sync"
 	"time"
 )
@@ -117,7 +118,8 @@ func (w *Watcher) Err() error {
 	return w.failed
 }
 
-// Close ends the watcher. changed is not called any more when it returns.
+// Close ends the watcher. changed is not called any more when it returns. Further calls do
+// nothing.
 func (w *Watcher) Close() error {
 	if w.cancel == nil {
 		return nil
@@ -125,6 +127,9 @@ func (w *Watcher) Close() error {
 	w.cancel()
 	err := w.source.close()
 	w.done.Wait()
+	if errors.Is(err, os.ErrClosed) {
+		return nil
+	}
 	return err
 }
 

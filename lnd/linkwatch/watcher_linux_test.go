@@ -50,7 +50,7 @@ func watch(t *testing.T, h *netlab.Host) *watched {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.w.Close(); err != nil {
+		if err := errors.Join(s.w.Close(), s.w.Close()); err != nil {
 			t.Error(err)
 		}
 	})
