@@ -8,9 +8,9 @@ type Segment = []byte
 // segments. The bytes belong to the memory descriptor; a Payload only names
 // them.
 type Payload struct {
-	Segments []Segment // the memory that Offset and Length refer to
+	Segments []Segment // memory in which Offset and Length give the payload's place
 	Offset   int       // bytes of Segments before the payload
-	Length   int       // bytes
+	Length   int       // bytes of the payload
 }
 
 // Append appends the pieces of memory that p names to dst, in order and
@@ -89,7 +89,7 @@ func Copy(dst, src Payload) int {
 		skip = 0
 		n := dst.CopyIn(s[:min(len(s), left)])
 		if n == 0 {
-			break // dst has fewer bytes than it says
+			break // dst has fewer bytes than its Length says
 		}
 		dst = dst.Tail(n)
 		done += n

@@ -39,7 +39,7 @@ func (q *Queue) Len() int { return q.n }
 // Urgent reports whether the next message is a priority message.
 func (q *Queue) Urgent() bool { return q.priority.head != nil }
 
-// Push appends m to its class.
+// Push appends m to the queue of its class.
 func (q *Queue) Push(m *Message) {
 	q.n++
 	if m.Priority {

@@ -40,9 +40,9 @@ type PacketTap interface {
 // Packet is a packet of RoCEv2 on its way between two UDP ports. A Tap has it during
 // the call.
 type Packet struct {
-	From, To     netip.AddrPort // addresses and UDP ports
-	Sent         bool           // it leaves this node; false: it came in
-	TrafficClass uint8          // of the IP header, as set or received
-	ID           uint16         // identification of IPv4, which the ICRC covers
-	Bytes        []byte         // from the BTH to the ICRC
+	From, To     netip.AddrPort // IP addresses and UDP ports
+	Sent         bool           // true: this node sent the packet; false: received it
+	TrafficClass uint8          // traffic class of the IP header, as sent or received
+	ID           uint16         // identification field of IPv4, which the ICRC covers
+	Bytes        []byte         // bytes of the packet from the BTH to the ICRC
 }

@@ -9,29 +9,29 @@ import (
 // A Tunable is a number in the configuration of a driver that users set. Each driver lists
 // its own, once. The reading of files and the explanations for users are derived from that list.
 type Tunable struct {
-	Name    string // Lustre's, where there is one
-	Default int    // in the unit of users
+	Name    string // name as in Lustre, where Lustre has the tunable
+	Default int    // default value in the unit that users write
 	Value
 	// Text says what the number means, in lines. It is empty if the text of the tunable before
 	// describes this one, too.
 	Text string
 }
 
-// Tune makes a tunable.
+// Tune makes a tunable whose value is v.
 func Tune(name string, byDefault int, v Value, text string) Tunable {
 	return Tunable{Name: name, Default: byDefault, Value: v, Text: text}
 }
 
 // Value says where the number of a [Tunable] is stored, and which numbers are valid.
 type Value struct {
-	Least, Most int         // bounds, both allowed
-	Among       []int       // nil: all from Least to Most
-	Flag        bool        // 0 or 1
+	Least, Most int         // smallest and largest allowed value
+	Among       []int       // allowed values; nil: all from Least to Most
+	Flag        bool        // the value is 0 or 1
 	Set         func(int)   // stores the number, which is in the unit of users
-	unset       func() bool // the configuration has its zero value
+	unset       func() bool // reports whether the configuration has the zero value
 	number      func() int  // what the configuration has, as users give it; nil: a flag
 	inForce     func() any  // an int in the form of users, or a bool
-	negative    bool        // the configuration may have a negative value
+	negative    bool        // whether the configuration may have a negative value
 }
 
 // SetDefaults sets the tunables that are not set to their defaults. A [Value] that was not
@@ -126,7 +126,7 @@ func Among(to *int, all ...int) Value {
 // Span is a time that users write in units.
 func Span(to *time.Duration, unit time.Duration, least, most int) Value {
 	v := valueOf(to, least, most, func(n int) { *to = time.Duration(n) * unit })
-	v.number = func() int { // rounded away from 0
+	v.number = func() int { // the number is rounded away from 0
 		n := int(*to / unit)
 		switch rest := *to % unit; {
 		case rest > 0:

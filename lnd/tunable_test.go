@@ -13,7 +13,7 @@ func TestCheckTunables(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		v    Value
-		want string // "": fine
+		want string // error text wanted; empty: no error
 	}{
 		{"zero below the least", Number(new(int), 1, 5), ""},
 		{"least", Number(to(2), 2, 5), ""},

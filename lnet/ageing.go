@@ -13,7 +13,7 @@ import (
 // quarter of its places, or this many, are taken: it then forgets sooner.
 const (
 	crowd           = 4096
-	crowdedIdle     = 30 * time.Second // of peers that were connected once
+	crowdedIdle     = 30 * time.Second // for peers that were connected once
 	crowdedInterval = 5 * time.Second
 	sweepBatch      = 512 // peers looked at under one lock of the table
 )
@@ -22,11 +22,11 @@ const (
 // connection, without messages, and without a watcher. The mutex of the table
 // guards its fields.
 type ager struct {
-	timer   machine.Timer // nil while there is no peer to forget
-	at      time.Duration // when it fires
+	timer   machine.Timer // timer of the next sweep; nil: no peer can be forgotten
+	at      time.Duration // time at which the timer fires
 	stopped bool
 	peak    int  // most peers since the maps were made
-	removed bool // a peer was forgotten since the last sweep
+	removed bool // whether a peer was forgotten since the last sweep
 }
 
 // SetForgetter installs the function that removes what discovery knows of a node,
@@ -97,7 +97,7 @@ func (n *Node) sweepFrom(at int, crowded bool) int {
 		}
 		p := t.order[at]
 		if p.age(now, idle, crowded) && !n.watched(p) && p.evict() {
-			t.remove(peerKey{p.nid, p.ni}, p) // another one takes its place
+			t.remove(peerKey{p.nid, p.ni}, p) // now the next peer has this place in order
 			continue
 		}
 		at++
@@ -152,14 +152,14 @@ func (n *Node) orphans() (primaries []nid.NID) {
 	if !removed {
 		return nil
 	}
-	t.mu.RLock() // messages go on meanwhile
+	t.mu.RLock() // a read lock, so that messages go on meanwhile
 	defer t.mu.RUnlock()
-	for id, node := range t.known { // any order: sorted below
+	for id, node := range t.known { // in any order: the list is sorted below
 		if id == node.Primary && !t.reaches(nis, node) {
 			primaries = append(primaries, id)
 		}
 	}
-	slices.SortFunc(primaries, nid.NID.Compare) // the same in every run of a simulation
+	slices.SortFunc(primaries, nid.NID.Compare) // sorted, so that every run of a simulation has one order
 	return primaries
 }
 
@@ -194,7 +194,7 @@ func (t *peerTable) shrink() bool {
 	return true
 }
 
-// stopAgeing ends the sweeps for good.
+// stopAgeing stops all further sweeps.
 func (n *Node) stopAgeing() {
 	t := &n.peers
 	t.mu.Lock()

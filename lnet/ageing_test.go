@@ -24,7 +24,7 @@ func TestPeersAgeOut(t *testing.T) {
 		prepare func(r *rig)
 		idle    time.Duration
 		after   time.Duration
-		want    bool // is remembered
+		want    bool // whether the peer is still known
 	}{
 		"disconnected":     {func(r *rig) { r.meet(peerA); r.part(peerA) }, 0, 16 * time.Minute, false},
 		"not long ago":     {func(r *rig) { r.meet(peerA); r.part(peerA) }, 0, 9 * time.Minute, true},
@@ -114,7 +114,7 @@ func TestCrowdAgesOut(t *testing.T) {
 // heap returns how many bytes of the heap are in use.
 func heap() uint64 {
 	runtime.GC()
-	runtime.GC() // what finalizers and pools held
+	runtime.GC() // a second time, for what finalizers and pools held
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc

@@ -26,7 +26,7 @@ func answer(ni *lnet.NI, asker nid.ProcessID, source nid.NID) *lnet.Message {
 func TestAnswerGoesBack(t *testing.T) {
 	far := nid.MustParse("10.7.0.1@tcp7")
 	for name, c := range map[string]struct {
-		at     nid.NID // the NI that received the request
+		at     nid.NID // NID of the NI that received the request
 		asker  nid.ProcessID
 		source nid.NID
 	}{

@@ -74,7 +74,7 @@ func (ni *NI) inspect(h *wire.Header) (why DropReason, closes bool) {
 		return RoutingOff, false
 	}
 	if !h.SrcNID.IsValid() || h.SrcNID.IsAny() || !ni.isLo() && (h.SrcNID.IsLo() || ni.node.niByNID(h.SrcNID) != nil) {
-		return BadSource, false // an answer would go nowhere, or to ourselves
+		return BadSource, false // an answer would go nowhere, or to this node itself
 	}
 	return NotDropped, false
 }
@@ -105,7 +105,7 @@ func (ni *NI) drop(d *lnd.Delivery, why DropReason) {
 	if p, ok := d.Cache.(*peerNI); ok {
 		p.traffic.countDropped(d.Header.Type, d.Header.PayloadLength)
 	}
-	if d.Owner != nil { // otherwise Abandon may be reading it
+	if d.Owner != nil { // without an owner Abandon may still read the delivery
 		d.Owner = nil
 	}
 	d.Sink, d.Dropped = lnd.Payload{}, true
@@ -113,7 +113,7 @@ func (ni *NI) drop(d *lnd.Delivery, why DropReason) {
 
 // Abandon implements lnd.Upcalls.
 func (ni *NI) Abandon(d *lnd.Delivery) bool {
-	if !ni.isLo() && d.Header.DestNID != ni.nid { // it is to be forwarded
+	if !ni.isLo() && d.Header.DestNID != ni.nid { // the message is to be forwarded
 		if !ni.node.forward.abandon(d) {
 			return false
 		}
@@ -127,7 +127,7 @@ func (ni *NI) Abandon(d *lnd.Delivery) bool {
 // Delivered implements lnd.Upcalls.
 func (ni *NI) Delivered(d *lnd.Delivery, err error) {
 	if d.Owner == nil {
-		return // it was dropped
+		return // the message was dropped before
 	}
 	if t, ok := d.Owner.(*transit); ok {
 		t.arrived(d, err)

@@ -78,7 +78,7 @@ func TestDrops(t *testing.T) {
 				return lnd.Accept, lnet.NotDropped
 			}
 			d := arriving(c.change)
-			d.Sink = lnd.Payload{Segments: []lnd.Segment{make([]byte, 99)}, Length: 99} // of the message before
+			d.Sink = lnd.Payload{Segments: []lnd.Segment{make([]byte, 99)}, Length: 99} // sink of the message before, in the same Delivery
 			answer, err := r.ni.Parse(d)
 			if closes := errors.Is(err, lnet.ErrProtocol); closes != c.closes || answer != lnd.Accept {
 				t.Fatalf("answer %v, error %v; want accept and, to close, %v", answer, err, c.closes)
@@ -140,7 +140,7 @@ func TestDiscard(t *testing.T) {
 func TestPeerTableFull(t *testing.T) {
 	spec.Covers(t, "LN-17")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 2})
-	r.send(peerA, 1) // in flight
+	r.send(peerA, 1) // this peer has a message in flight
 	r.ni.PeerUp(nid.ProcessID{NID: peerB})
 	r.send(peerC, 2)
 	r.wantResult(2, syscall.ENOBUFS)

@@ -10,8 +10,8 @@ import (
 // connection that is being dialled; local policy. Connected peers' queues are
 // as long as the senders make them, as in LNet.
 const (
-	maxBacklog     = 1 << 18 // of all peers
-	maxPeerBacklog = 1 << 16 // of one peer NI
+	maxBacklog     = 1 << 18 // most messages of all peers
+	maxPeerBacklog = 1 << 16 // most messages of one peer NI
 )
 
 var errBacklog = fmt.Errorf("too many messages wait for the discovery of this peer or for a connection to it: %w", syscall.ENOBUFS)

@@ -16,7 +16,7 @@ func BenchmarkSend(b *testing.B) {
 	}
 }
 
-// silentUpper is a layer above that keeps nothing.
+// silentUpper is an upper layer that keeps no message.
 type silentUpper struct{ upper }
 
 func (*silentUpper) Sent(*lnet.Message, error) {}

@@ -38,7 +38,7 @@ func (n *Node) LastHeardFrom(id nid.ProcessID, incarnation uint64) (at time.Dura
 	})
 }
 
-// never is no instant.
+// never is the zero instant, which stands for no time.
 var never instant
 
 // LastSent returns when the latest message to a process left, as LastHeard.
@@ -151,13 +151,13 @@ func (n *Node) noteSent(m *Message) {
 type contacts struct {
 	first atomic.Pointer[contact]
 
-	mu sync.Mutex // serialises changes of the list
+	mu sync.Mutex // held while the list is changed
 }
 
 type contact struct {
 	next        atomic.Pointer[contact]
 	pid         nid.PID
-	incarnation atomic.Uint64 // of the NI that was heard last
+	incarnation atomic.Uint64 // incarnation of the NI that was heard last
 	heard, sent instant
 }
 
@@ -186,7 +186,7 @@ func (c *contacts) add(pid nid.PID) *contact {
 	if k := c.find(pid); k != nil {
 		return k
 	}
-	count, quietest := 0, &c.first // the pointer to the quietest
+	count, quietest := 0, &c.first // the pointer to the contact that was quiet longest
 	for at := &c.first; at.Load() != nil; at = &at.Load().next {
 		if count++; at.Load().latest() < quietest.Load().latest() {
 			quietest = at
@@ -204,7 +204,7 @@ func (c *contacts) add(pid nid.PID) *contact {
 func (k *contact) latest() int64 { return max(k.heard.v.Load(), k.sent.v.Load()) }
 
 // instant is the latest of the times that it was given. The zero value is none.
-type instant struct{ v atomic.Int64 } // one more than the time in nanoseconds
+type instant struct{ v atomic.Int64 } // one more than the time in nanoseconds; 0: never
 
 func (i *instant) load() (at time.Duration, ok bool) {
 	v := i.v.Load()

@@ -10,7 +10,7 @@ import (
 // without one of its messages leaving, until it counts as stalled.
 const stallTime = 100 * time.Millisecond
 
-// The classes of messages, as indexes.
+// Indexes of the classes of messages.
 const (
 	normal = 0
 	urgent = 1
@@ -36,25 +36,25 @@ func classOf(priority bool) int {
 //
 // The lock of the NI guards all fields, and the account of each peer.
 type niCredits struct {
-	limit   int // credits of the NI
+	limit   int // number of credits of the NI
 	credits int // not taken; limit - credits are the sum of all held
 	spare   int // added for others: what stalled peers hold above half of limit
-	stalled int // held by stalled peers
-	lowest  int // lowest ever; negative means messages waiting
+	stalled int // number of credits that stalled peers hold
+	lowest  int // fewest credits so far; negative: messages waited
 
 	wanted  int          // messages with a peer credit that wait for one of the NI's
-	waiters [2]peerQueue // their peers by class, FIFO
+	waiters [2]peerQueue // by class: peers that wait for a credit, first in first out
 	relief  peerQueue    // moved from waiters[normal] by review: each may send one message with a spare credit
 	holders []*peerNI    // peers that hold credits, in any order
 
-	waking  bool // a goroutine is in wake
-	watched bool // the timer of check is set
+	waking  bool // a goroutine is running wake
+	watched bool // the timer of the function check is set
 }
 
 // account is a peer's part in niCredits.
 type account struct {
-	held    int  // credits taken
-	index   int  // in holders, while held > 0
+	held    int  // number of credits that the peer holds
+	index   int  // index of the peer in holders, if held > 0
 	moved   bool // a message has left, or held was 0, since the last check
 	stalled bool
 	wants   int        // its part of wanted; changed under peerNI.mu and NI.mu

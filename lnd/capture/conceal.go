@@ -146,7 +146,7 @@ func concealPacket(p lnd.Packet) []byte {
 		begin = min(bth.OpCode.HeaderSize(), end)
 	}
 	if bth.OpCode.IsWrite() && bth.OpCode.IsFirst() {
-		clear(b[ibta.BTHSize:begin][:12]) // RETH: address, key and length
+		clear(b[ibta.BTHSize:begin][:12]) // RETH: clear the address and the key
 	}
 	keep := 0
 	switch payload := b[begin:end]; {

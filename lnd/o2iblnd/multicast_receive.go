@@ -64,7 +64,7 @@ func (c *casting) inspect(in *verbs.Completion, g *kib.Datagram) Reason {
 	return ReasonNone
 }
 
-// parseDatagram parses b into g; it returns 0 if valid.
+// parseDatagram parses b into g and returns ReasonNone if it is valid.
 func parseDatagram(b []byte, g *kib.Datagram) Reason {
 	switch err := kib.ParseDatagram(b, g); {
 	case err == nil:

@@ -70,7 +70,7 @@ func (ni *NI) giveUp(m *lnd.Message, e *Error) {
 	ni.finalize(m, e)
 }
 
-// sendable checks that a message can be encoded.
+// sendable checks that m can be encoded.
 func (ni *NI) sendable(m *lnd.Message) (Reason, error) {
 	h := &m.Header
 	fits := h.SrcNID.Is4() && h.DestNID.Is4() && m.Target.NID.Is4() && m.Target.NID.Addr().Is4()
@@ -107,7 +107,7 @@ func (ni *NI) prepare(p *peer, m *lnd.Message) (t *tx, e *Error) {
 		err = ni.register(t, m.Sink, verbs.LocalWrite|verbs.RemoteWrite)
 		if err == nil && len(t.frags) > kib.MaxFrags {
 			ni.deregister(t)
-			t.kind, t.frags = kib.Immediate, t.frags[:0] // the answer will be an ordinary REPLY
+			t.kind, t.frags = kib.Immediate, t.frags[:0] // send it as an IMMEDIATE: the answer will be an ordinary REPLY
 		}
 	case t.kind == kib.PutReq || answers && m.Payload.Length > 0:
 		err = ni.register(t, m.Payload, 0)

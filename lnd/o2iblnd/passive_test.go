@@ -14,11 +14,11 @@ import (
 // asked is a device at which a peer has requested a connection, with the result.
 type asked struct {
 	from   netip.AddrPort
-	why    kib.Why // of the reject
+	why    kib.Why // reason that the NI gives in its reject
 	events func(verbs.Conn, verbs.Event)
 	closed int
-	posted []uint64 // IDs
-	ended  int      // calls of Disconnect
+	posted []uint64 // IDs of the work requests that were posted
+	ended  int      // number of calls of Disconnect
 }
 
 func (a *asked) Peer() netip.AddrPort { return a.from }
@@ -49,7 +49,7 @@ func (a *asked) Disconnect() { a.ended++ }
 
 func (a *asked) Close() { a.closed++ }
 
-// request is the peer's request.
+// request makes the CONNREQ that the peer sends.
 func (a *asked) request(ni *NI) *kib.Msg {
 	m := &kib.Msg{Params: kib.ConnParams{QueueDepth: 8, MaxFrags: 257, MaxMsgSize: kib.MaxMsgSize}}
 	m.Header = kib.Header{Version: kib.V2, Type: kib.ConnReq, SrcNID: nid.FromAddr(ni.nid.Net(), a.from.Addr()), SrcStamp: 5, DstNID: ni.nid}

@@ -18,16 +18,16 @@ import (
 type peer struct {
 	ni   *NI
 	id   nid.NID
-	gets atomic.Int64 // GET_REQs that lnet has not answered
+	gets atomic.Int64 // number of GET_REQs that lnet has not answered
 	gone atomic.Bool  // no longer in the NI's table; set under mu
 
 	mu      sync.Mutex
-	set     peerSet       // and all below: guarded by mu
-	out     peerOut       // of the last step
-	conns   []*conn       // established
-	turn    int           // of conns: counts messages, for round robin
+	set     peerSet       // guarded by mu, like all fields below
+	out     peerOut       // output of the last step of set
+	conns   []*conn       // established connections with the peer
+	turn    int           // counts messages, so that conns are used in turn
 	pending classQueue    // what waits for a connection; a tx has its deadline
-	timerAt time.Duration // when the set is stepped; machine.Never
+	timerAt time.Duration // time of the next step of set; machine.Never: none
 	events  shell.Events[event]
 }
 
@@ -181,7 +181,7 @@ func (p *peer) attach(c *conn) {
 	}
 }
 
-// closed handles the end of an established connection.
+// closed removes an established connection that has ended.
 func (p *peer) closed(c *conn, cause *Error) {
 	p.mu.Lock()
 	for i := range p.conns {
@@ -192,7 +192,7 @@ func (p *peer) closed(c *conn, cause *Error) {
 	}
 	p.events.Add(event{kind: eventNoted, err: cause})
 	p.step(peerIn{kind: peerClosed, err: cause})
-	if p.gone.Load() { // the NI ends
+	if p.gone.Load() { // the NI shuts down
 		p.failPending(cause)
 	}
 	p.unlock()

@@ -16,7 +16,7 @@ import (
 // accepted, and made again if no connection follows.
 func TestWithdrawn(t *testing.T) {
 	up := new(sink)
-	at := loopbackAddrs(2) // the second is the higher
+	at := loopbackAddrs(2) // two addresses, the second higher than the first
 	ni := start(t, at[0], softroce.Open, Config{}, up)
 	defer shut(ni)
 	ni.Send(newMessage(ni, nid.FromAddr(ni.nid.Net(), at[1]), 100))
@@ -115,7 +115,7 @@ func TestCommonStartSockets(t *testing.T) {
 	}
 }
 
-// settled waits until nothing is under way.
+// settled waits until no connection of ni is being opened.
 func settled(t *testing.T, ni *NI) (s Snapshot) {
 	t.Helper()
 	if !lndtest.Poll(func() bool {

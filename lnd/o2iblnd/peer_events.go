@@ -4,11 +4,11 @@ package o2iblnd
 // a connection, or to end one.
 type event struct {
 	kind   eventKind
-	failed *tx // linked through next
+	failed *tx // list of failed messages, linked through next
 	conn   *conn
 	ask    ask
 	err    *Error
-	quiet  bool // eventNoted: err is no cause for alarm
+	quiet  bool // for eventNoted: err needs no warning in the log
 }
 
 type eventKind uint8
@@ -18,9 +18,9 @@ const (
 	eventUp                        // tell lnet that the peer is up
 	eventDown                      // tell lnet that the peer is down because of err
 	eventNoted                     // count err and log it
-	eventConnect                   // ask for a connection
-	eventWithdraw                  // give up what was asked for
-	eventClose                     // end conn because of err
+	eventConnect                   // request a connection
+	eventWithdraw                  // withdraw the requests that have no answer yet
+	eventClose                     // close conn because of err
 )
 
 // unlock releases p.mu and carries out the events that were added under it, in order. One

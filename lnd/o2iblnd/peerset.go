@@ -23,14 +23,14 @@ import (
 type peerSet struct {
 	cfg peerSetConfig
 
-	have       int           // established connections
-	connecting int           // requests of this side without an answer yet
-	accepting  int           // accepted requests of the peer, not established yet
-	acceptedAt time.Duration // when the first of these was accepted
-	queued     bool          // messages wait for a connection
+	have       int           // number of established connections
+	connecting int           // number of this side's requests without an answer yet
+	accepting  int           // number of accepted requests not established yet
+	acceptedAt time.Duration // when the first of the accepting requests was accepted
+	queued     bool          // whether messages wait for a connection
 
-	version  kib.Version // of the peer; 0 while unknown
-	stamp    uint64      // incarnation of the peer; 0 while unknown
+	version  kib.Version // protocol version of the peer; 0 while unknown
+	stamp    uint64      // incarnation stamp of the peer; 0 while unknown
 	depth    int         // queue depth to request: what a reject has offered, or peer_credits
 	maxFrags int         // fragments to request: what a reject has offered, or the most
 	mtu      int         // path MTU to request, if the peer has refused larger ones; else 0
@@ -38,10 +38,10 @@ type peerSet struct {
 	races      int           // requests of the peer in a row that lost against this side's
 	lost       int           // rounds in a row in which this side's requests lost
 	peerWins   bool          // a request was given up in favour of the peer's
-	askedAt    time.Duration // when the latest request was made
-	reconnects int           // immediate repetitions in a row
-	retries    int           // requests that wait for retryAt
-	retryAt    time.Duration // 0: none
+	askedAt    time.Duration // time of the last request
+	reconnects int           // number of requests repeated at once, without a success between
+	retries    int           // number of requests that wait for retryAt
+	retryAt    time.Duration // when to repeat the requests in retries; 0: none waits
 	redial     bool          // the request is only to make the peer notice this incarnation
 }
 
@@ -50,10 +50,10 @@ var _ machine.Machine[peerIn, peerOut] = (*peerSet)(nil)
 // peerSetConfig has the parameters of a peerSet: of the NI, the peer and the device.
 type peerSetConfig struct {
 	self, peer   nid.NID
-	stamp        uint64 // of this NI
-	depth        int    // peer_credits
+	stamp        uint64 // incarnation stamp of this NI
+	depth        int    // queue depth: peer_credits
 	connsPerPeer int
-	mtu          int // that is configured, or of the device
+	mtu          int // path MTU that is configured, or the device's
 }
 
 // Bounds of attempts, which are the kernel's (o2iblnd-wire §7.2).
@@ -180,7 +180,7 @@ func (s *peerSet) failed(now time.Duration, err *Error, out *peerOut) {
 	out.failPending, out.down, out.err = true, true, err
 }
 
-// retry repeats attempts whose pause is over.
+// retry repeats the requests whose pause is over.
 func (s *peerSet) retry(now time.Duration, out *peerOut) {
 	if s.retryAt == 0 || now < s.retryAt {
 		return

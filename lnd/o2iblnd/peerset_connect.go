@@ -104,7 +104,7 @@ func (s *peerSet) interpret(in peerIn) (why Reason, again bool) {
 		return RejectedVersion, false
 	case kib.Fatal:
 		if r.Version == kib.V1 && in.ask.version == kib.V2 {
-			return RejectedVersion, false // an old peer; version 1 is not spoken
+			return RejectedVersion, false // the peer speaks only version 1, which this side does not
 		}
 	}
 	return Rejected, false

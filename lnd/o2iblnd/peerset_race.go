@@ -28,7 +28,7 @@ const (
 	maxRaces     = 20
 	freshAttempt = 10 * time.Millisecond
 	racePause    = 2 * time.Millisecond
-	pauseDoubles = 5 // times
+	pauseDoubles = 5 // the pause doubles so many times
 )
 
 // wins reports whether to refuse a request of the peer because this side's own wins.
@@ -48,7 +48,7 @@ func (s *peerSet) needless(now time.Duration) bool {
 func (s *peerSet) askLater(now time.Duration) {
 	s.retries++
 	if s.retryAt > 0 {
-		return // another one of the same round
+		return // another request of the same round has set the pause
 	}
 	pause := racePause << min(s.lost, pauseDoubles)
 	if s.lost > maxRaces {

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// request makes the peer send a request.
+// request makes the peer send a CONNREQ.
 func (h *setHarness) request() peerOut {
 	h.t.Helper()
 	return h.step(peerIn{kind: peerRequest, stamp: 5, version: kib.V2})

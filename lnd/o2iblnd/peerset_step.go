@@ -2,11 +2,11 @@ package o2iblnd
 
 import "ulnet/lnd/o2iblnd/kib"
 
-// peerInKind says what happened.
+// peerInKind says what happened at a peer.
 type peerInKind uint8
 
 const (
-	peerTimer        peerInKind = iota // the wake is due
+	peerTimer        peerInKind = iota // the time that Step returned has come
 	peerSend                           // a message waits for a connection
 	peerRequest                        // the peer requests a connection; answered by why
 	peerAccepted                       // a connection that the peer requested is established
@@ -21,39 +21,39 @@ const (
 // peerIn is one input; the fields that its kind needs are set.
 type peerIn struct {
 	kind    peerInKind
-	queued  bool // messages wait for a connection
+	queued  bool // whether messages wait for a connection
 	stamp   uint64
 	version kib.Version
-	ask     ask    // peerConnected, peerRejected: the parameters of the request
-	private []byte // peerConnected, peerRejected: the private data of the answer
-	reason  uint16 // peerRejected: the CM's
-	err     *Error // of a failure
+	ask     ask    // for peerConnected, peerRejected: parameters of the request
+	private []byte // for peerConnected, peerRejected: private data of the answer
+	reason  uint16 // for peerRejected: reason code of the connection manager
+	err     *Error // error of a failed or closed connection
 }
 
 // ask has the parameters of a request of this side.
 type ask struct {
 	version  kib.Version
 	stamp    uint64 // incarnation of the peer as far as it is known
-	depth    int    // of the queue
+	depth    int    // queue depth
 	maxFrags int
-	mtu      int  // of the path in bytes; 0: as configured
-	redial   bool // no message waits for it: see redials
+	mtu      int  // path MTU in bytes; 0: as configured
+	redial   bool // no message waits for the connection: see redials
 }
 
 // peerOut is what the peer has to do after a step, in this order.
 type peerOut struct {
-	why     kib.Why // peerRequest: refuse for this reason; 0: accept
+	why     kib.Why // for peerRequest: why to reject it; 0: accept
 	reason  Reason  // to count: of that refusal, or of a request that is repeated
-	refused *Error  // peerConnected: end the connection
+	refused *Error  // for peerConnected: why to end the connection; nil: use it
 	ack     kib.ConnParams
 
 	counting kib.Counting // peerConnected: how the peer counts, as its answer shows
 
-	withdraw    bool // give up requests without an answer
+	withdraw    bool // withdraw the requests that have no answer
 	closeStale  bool // close connections to other incarnations than stamp of the set
 	failPending bool // fail the messages that wait for a connection with err
-	up          bool // first connection
+	up          bool // the first connection with the peer was established
 	down        bool // the last connection ended, or none could be made; see err
 	err         *Error
-	connect     int // request so many connections
+	connect     int // number of connections to request
 }

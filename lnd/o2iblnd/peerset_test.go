@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	lowNID  = nid.MustParse("10.10.0.1@o2ib") // 0x01000A0A as it lies in memory
+	lowNID  = nid.MustParse("10.10.0.1@o2ib") // the number is 0x01000A0A in the memory of x86
 	highNID = nid.MustParse("10.10.0.2@o2ib")
 )
 
@@ -36,7 +36,7 @@ func (h *setHarness) step(in peerIn) peerOut {
 	return h.out
 }
 
-// reject makes the peer reject a request.
+// reject makes the peer reject the request a.
 func (h *setHarness) reject(a ask, why kib.Why, r kib.Reject) peerOut {
 	h.t.Helper()
 	r.Why = why
@@ -47,7 +47,7 @@ func (h *setHarness) reject(a ask, why kib.Why, r kib.Reject) peerOut {
 	return h.step(peerIn{kind: peerRejected, queued: true, ask: a, reason: 28, private: private})
 }
 
-// ack is a CONNACK to a request.
+// ack makes a CONNACK, edited by change.
 func (h *setHarness) ack(change func(m *kib.Msg)) []byte {
 	m := kib.Msg{Params: kib.ConnParams{QueueDepth: 8, MaxFrags: 257, MaxMsgSize: 4096}}
 	m.Header = kib.Header{Version: kib.V2, Type: kib.ConnAck, SrcNID: h.s.cfg.peer, SrcStamp: 5, DstNID: h.s.cfg.self, DstStamp: 77}
@@ -130,7 +130,7 @@ func TestBadAck(t *testing.T) {
 	}
 }
 
-// TestRejects: what each reject leads to (o2iblnd-wire §7.2).
+// TestRejects checks the reaction to each reject (o2iblnd-wire §7.2).
 func TestRejects(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -192,7 +192,7 @@ func TestSmallerMTUs(t *testing.T) {
 	}
 }
 
-// TestCMRejects: rejects of the CM itself.
+// TestCMRejects checks the reaction to rejects of the CM.
 func TestCMRejects(t *testing.T) {
 	for _, tt := range []struct {
 		reason uint16

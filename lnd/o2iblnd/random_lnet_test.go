@@ -19,12 +19,12 @@ import (
 // answers GETs from any goroutine, and checks every promise of the driver.
 type randomLNet struct {
 	t  *testing.T
-	ni *NI // set before anything arrives
+	ni *NI // set before the first message arrives
 
 	mu         sync.Mutex
 	random     *rand.Rand
-	deliveries map[*lnd.Delivery]string  // what lnet has: "parsed", "held" or "wanted"
-	out        map[*lnd.Message]struct{} // what the driver has
+	deliveries map[*lnd.Delivery]string  // state of each delivery: "parsed", "held" or "wanted"
+	out        map[*lnd.Message]struct{} // messages sent and not finalized
 	up         map[nid.ProcessID]bool
 	finished   int
 	tasks      sync.WaitGroup
@@ -120,7 +120,7 @@ func (w *randomLNet) Finalize(m *lnd.Message, _ error) {
 		w.t.Errorf("%v is finalized again", m.Header.Type)
 	}
 	delete(w.out, m)
-	clear(m.Sink.Segments) // they must not be used any more
+	clear(m.Sink.Segments) // after Finalize the driver may not use the segments
 	m.Payload = lnd.Payload{}
 	w.finished++
 }

@@ -24,9 +24,9 @@ type desk struct {
 	next int
 	bell chan struct{}
 
-	followed int // messages received by the goroutine that waits
+	followed int // messages received by the goroutine in wait
 
-	mu    sync.Mutex // guards all below
+	mu    sync.Mutex // guards all fields below
 	came  int
 	seen  int
 	waits bool
@@ -76,7 +76,7 @@ func (k *desk) Waiting() bool {
 	return k.waits
 }
 
-// wait waits for the next message.
+// wait waits until the next message has arrived.
 func (k *desk) wait() {
 	for followed := false; ; {
 		k.mu.Lock()
@@ -224,7 +224,7 @@ func TestNoReadLoop(t *testing.T) {
 	shut(y)
 }
 
-// loopTeller tells the read loop of each delivery.
+// loopTeller gives a follower the read loop of each delivery.
 type loopTeller struct {
 	*echo
 	loops chan lnd.ReadLoop

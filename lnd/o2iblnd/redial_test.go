@@ -152,7 +152,7 @@ func staleConnectionsEnd(t *testing.T) {
 	old := start(t, at[1], open, Config{}, b)
 	x.Send(newMessage(x, old.nid, 100))
 	a.await(t, "first message", func() bool { return a.finished == 1 })
-	network.Cut(at[0], at[1], true) // nothing tells of its end
+	network.Cut(at[0], at[1], true) // neither end learns that the connection has ended
 	shut(old)
 	network.Cut(at[0], at[1], false)
 	y := start(t, at[1], open, Config{}, c, func(c *lnd.Config) { c.Incarnation = 99 })

@@ -12,7 +12,7 @@ import (
 // refusal is a message that no correct peer sends.
 type refusal struct {
 	name  string
-	setup func(p *pair) // before; a is the one that is attacked
+	setup func(p *pair) // prepares the pair; b attacks a
 	m     kib.Msg
 	spoil func(b []byte) []byte
 	want  Reason
@@ -139,9 +139,9 @@ func TestRepeatedDone(t *testing.T) {
 			}
 		}
 		if n == 0 {
-			victim = a // the receiver of the PUT_NAK
+			victim = a // the attacked end is the receiver of the PUT_NAK
 		}
-		last[7] = 0 // it brought credits back, too
+		last[7] = 0 // the first message has returned these credits already
 		victim.step(exchangeIn{kind: exchangeArrived, bytes: last})
 		victim.wantClosed(UnknownCookie)
 	}

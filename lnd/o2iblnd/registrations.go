@@ -17,7 +17,7 @@ type registrations struct {
 // mostSpare bounds the registrations that are kept for later use; local policy.
 const mostSpare = 64
 
-// register registers memory.
+// register registers pieces with the device, for RDMA.
 func (r *registrations) register(pd verbs.PD, pieces [][]byte, access verbs.Access) (verbs.MR, error) {
 	m := r.take()
 	if m == nil {

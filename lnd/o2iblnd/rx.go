@@ -14,17 +14,17 @@ type rx struct {
 	conn    *conn
 	kind    kib.MsgType // IMMEDIATE, PUT_REQ or GET_REQ, or GET_DONE: a REPLY without a message of its own on the wire
 	cookie  uint64
-	slot    uint32       // GET_REQ: of its tx
-	payload []byte       // IMMEDIATE: in buffer, or in kept
-	buffer  verbs.Buffer // to be returned, if it has bytes
-	kept    []byte       // memory for a payload that is held
-	written lnd.Payload  // GET_DONE: where the peer has written
-	lost    *Error       // the connection ended while it was held
+	slot    uint32       // for a GET_REQ: slot of its tx
+	payload []byte       // for an IMMEDIATE: payload, in buffer or in kept
+	buffer  verbs.Buffer // receive buffer to return; without bytes if there is none
+	kept    []byte       // memory for the payload of a held message
+	written lnd.Payload  // for a GET_DONE: memory to which the peer has written
+	lost    *Error       // why the connection ended while the message was held
 
 	held     bool // lnet has answered Hold, and Recv has not come; guarded by conn.mu, like all below
-	recv     bool // Recv has come first
-	leaving  bool // lnet is being asked to give it up
-	credited bool // its credit has been given back already
+	recv     bool // Recv was called before Parse returned
+	leaving  bool // lnet is being asked to give the message up
+	credited bool // the message's credit has been given back to the peer
 }
 
 var rxs = sync.Pool{New: func() any { return new(rx) }}

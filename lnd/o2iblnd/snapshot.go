@@ -11,46 +11,46 @@ import (
 
 // Snapshot is the state of an NI at one instant.
 type Snapshot struct {
-	NID      nid.NID          // of the NI
-	Listen   netip.AddrPort   // the port is the CM's service
-	Device   verbs.DeviceAttr // shared by all NIs of the address
-	Tunables map[string]any   // in force, see lnd.InForce
-	Messages int64            // taken by Send and not finalized yet
-	Receives verbs.PoolStats  // the buffers of all connections
-	Peers    []PeerSnapshot   // by NID
-	Counters Counters         // by Reason
+	NID      nid.NID          // NID of this NI
+	Listen   netip.AddrPort   // address and port; the port is the CM's service
+	Device   verbs.DeviceAttr // the device, which all NIs of the address share
+	Tunables map[string]any   // values of the tunables in force; see lnd.InForce
+	Messages int64            // messages taken by Send and not finalized yet
+	Receives verbs.PoolStats  // statistics of the receive buffers of all connections
+	Peers    []PeerSnapshot   // peers, ordered by NID
+	Counters Counters         // number of occurrences of each Reason
 
-	Multicast MulticastSnapshot // zero without multicast
+	Multicast MulticastSnapshot // state of multicast; zero if the device has none
 }
 
-// PeerSnapshot is one peer.
+// PeerSnapshot is the state of one peer.
 type PeerSnapshot struct {
-	ID          nid.ProcessID  // the NID, with LustrePID
-	Version     kib.Version    // 0 while unknown
-	Incarnation uint64         // of the peer, 0 while unknown
-	Connecting  int            // requests of this side that are not answered
+	ID          nid.ProcessID  // NID of the peer, with LustrePID
+	Version     kib.Version    // protocol version of the peer; 0 while unknown
+	Incarnation uint64         // incarnation stamp of the peer; 0 while unknown
+	Connecting  int            // requests of this side that are not answered yet
 	Accepting   int            // requests of the peer that were accepted and are not established
 	Pending     int            // messages that wait for a connection
-	QueueDepth  int            // that this side requests
-	MaxFrags    int            // that this side requests
-	Conns       []ConnSnapshot // established
+	QueueDepth  int            // queue depth that this side requests
+	MaxFrags    int            // fragments per transfer that this side requests
+	Conns       []ConnSnapshot // established connections
 }
 
-// ConnSnapshot is one established connection.
+// ConnSnapshot is the state of one established connection.
 type ConnSnapshot struct {
-	QPN        uint32      // of this side
-	Dialled    bool        // by this side
-	Version    kib.Version // of the protocol
-	QueueDepth int         // in force
-	MaxFrags   int         // WRITEs that a transfer may take
+	QPN        uint32      // queue pair number of this side
+	Dialled    bool        // this side requested the connection
+	Version    kib.Version // protocol version of the connection
+	QueueDepth int         // queue depth in force
+	MaxFrags   int         // most RDMA WRITEs in one transfer
 	Credits    int         // messages that need a credit and may be sent now
-	Owed       int         // credits to give back
-	Reserved   int         // answers that may still be asked for
-	Queued     int         // messages that are not posted
-	Transfers  int         // that wait for the peer
+	Owed       int         // credits to give back to the peer
+	Reserved   int         // answers that this side may still ask for
+	Queued     int         // messages that are not posted yet
+	Transfers  int         // transfers that wait for the peer
 
-	TxMessages, RxMessages uint64 // SENDs
-	TxBytes, RxBytes       uint64 // of LNet payload
+	TxMessages, RxMessages uint64 // SENDs sent and received
+	TxBytes, RxBytes       uint64 // bytes of LNet payload sent and received
 }
 
 // Snapshot returns the NI's state. It does not stop the NI; counters of

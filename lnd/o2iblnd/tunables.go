@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/o2iblnd/kib"
 )
 
-// The largest values that make sense.
+// The largest values that tunables may have.
 const (
 	maxSeconds = 24 * 60 * 60
 	maxCount   = 1 << 20
@@ -20,7 +20,7 @@ func (c *Config) Tunables() []lnd.Tunable {
 	return slices.Concat(c.creditTunables(), c.packetTunables())
 }
 
-// creditTunables are about credits and connections.
+// creditTunables are the tunables of credits and connections.
 func (c *Config) creditTunables() []lnd.Tunable {
 	return []lnd.Tunable{
 		lnd.Tune("service", kib.Service, lnd.Number(&c.Service, 1, 65535), "Port of the connection manager, not of UDP, the same on all nodes."),
@@ -32,7 +32,7 @@ func (c *Config) creditTunables() []lnd.Tunable {
 	}
 }
 
-// packetTunables are about time, packets and bounds.
+// packetTunables are the tunables of time, packets and bounds.
 func (c *Config) packetTunables() []lnd.Tunable {
 	return []lnd.Tunable{
 		lnd.Tune("timeout", 0, lnd.Span(&c.Timeout, time.Second, 0, maxSeconds), "Seconds after which a message that is not done ends its connection; 0: as long as\n"+

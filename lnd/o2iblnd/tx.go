@@ -11,13 +11,13 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// txPhase is how far a tx is.
+// txPhase is a tx's state on its connection.
 type txPhase uint8
 
 const (
-	phaseQueued  txPhase = iota // its message waits to be posted
-	phaseWaiting                // it waits for the peer's answer
-	phaseWriting                // its WRITEs are being posted
+	phaseQueued  txPhase = iota // the message of the tx waits to be posted
+	phaseWaiting                // the tx waits for the peer's answer
+	phaseWriting                // the RDMA WRITEs of the tx are being posted
 	phaseReply                  // a GET_REQ of the peer: it waits for lnet's REPLY
 	phaseLast                   // nothing more to post: it waits for completions alone
 )
@@ -39,21 +39,21 @@ type tx struct {
 	kind     kib.MsgType
 	phase    txPhase
 	priority bool
-	waited   bool         // for a connection: counted in NI.waiting
-	msg      *lnd.Message // nil for the answers but GET_DONE
-	rx       *rx          // PUT_ACK: the delivery that its data is for
+	waited   bool         // waited for a connection, and is counted in NI.waiting
+	msg      *lnd.Message // message to finalize; nil for answers other than GET_DONE
+	rx       *rx          // for a PUT_ACK: the delivery that gets the data
 	mr       verbs.MR     // the memory of msg or rx; nil if none is registered
-	pieces   [][]byte     // of mr
-	err      error        // how it ended
+	pieces   [][]byte     // pieces of memory that mr registers
+	err      error        // error with which the tx ended; nil: none
 
-	slot     uint32 // in exchange.slots: the ID of its work requests
-	posted   int    // signaled work requests that are not completed
+	slot     uint32 // index in exchange.slots, and ID of its work requests
+	posted   int    // number of signaled work requests that are not completed
 	deadline time.Duration
 
-	handle    wire.MDHandle // GET_DONE: the MD that the REPLY is for
-	asker     nid.NID       // and its node
+	handle    wire.MDHandle // for a GET_DONE: MD that the REPLY is for
+	asker     nid.NID       // for a GET_DONE: node that sent the GET
 	cookie    uint64        // that the peer repeats, or that of the peer
-	dstCookie uint64        // PUT_ACK: ours
+	dstCookie uint64        // for a PUT_ACK: cookie that this side chose
 	status    int32         // to be sent; GET_REQ: that the peer has sent
 
 	// key and frags are the memory of this side that the peer writes to (PUT_ACK,
@@ -62,13 +62,13 @@ type tx struct {
 	frags []verbs.Frag
 	total int
 
-	// What is left to be written.
+	// These fields say what is left to be written.
 	src     cursor
 	left    int
-	frag    int    // of frags
-	fragOff uint32 // in it
+	frag    int    // index in frags of the next fragment
+	fragOff uint32 // offset in the next fragment, in bytes
 
-	next          *tx // in a txQueue
+	next          *tx // next tx in a txQueue
 	after, before *tx // in the list of all that is under way
 	listed        bool
 }
@@ -86,10 +86,10 @@ func (t *tx) release() {
 // reset empties t for its next use; the memory of its lists stays.
 func (t *tx) reset() { *t = tx{frags: t.frags[:0], pieces: t.pieces[:0]} }
 
-// cursor is a place in segments of memory.
+// cursor is a position in segments of memory.
 type cursor struct {
 	segments [][]byte
-	skip     int // of segments[0]
+	skip     int // bytes of segments[0] that come before the position
 }
 
 func newCursor(p lnd.Payload) cursor { return cursor{p.Segments, p.Offset} }
@@ -124,7 +124,7 @@ func (c *cursor) take(n, most int, mr verbs.MR, list []verbs.SGE) (out []verbs.S
 	return list, took
 }
 
-// pass steps over what take would have taken.
+// pass moves the position over what take would have taken.
 func (c *cursor) pass(n, most int) (passed int) {
 	for ; most > 0 && passed < n; most-- {
 		s := c.next(n - passed)

@@ -35,8 +35,8 @@ type traffic struct {
 	mu      sync.Mutex
 	random  *rand.Rand
 	number  uint64
-	left    int // bytes to be asked for
-	open    int // operations that are under way
+	left    int // bytes that are still to be asked for
+	open    int // operations that are in progress
 	gets    map[uint64][]byte
 	failed  []error
 	arrived int
@@ -91,7 +91,7 @@ func (u *traffic) size() int {
 	}
 }
 
-// cut is b in some pieces.
+// cut divides b into pieces of random sizes.
 func cut(r *rand.Rand, b []byte) lnd.Payload {
 	p := lnd.Payload{Length: len(b)}
 	for range r.IntN(20) {
@@ -202,7 +202,7 @@ func TestBadWire(t *testing.T) {
 	})
 	open := softroce.NewOpener(softroce.Options{Network: net})
 	var users [2]*traffic
-	var devs []verbs.Device // which outlive the NIs
+	var devs []verbs.Device // the devices stay open when the NIs end
 	for i, a := range []string{"10.0.0.1", "10.0.0.2"} {
 		dev, err := open(verbs.OpenConfig{Addr: netip.MustParseAddr(a), Clock: clock})
 		if err != nil {

@@ -16,7 +16,7 @@ type waiter struct{ waiting atomic.Bool }
 
 func (w *waiter) Waiting() bool { return w.waiting.Load() }
 
-// testClock is a clock that a test sets.
+// testClock is a clock whose time a test sets.
 type testClock struct {
 	machine.Clock
 	now atomic.Int64
@@ -32,10 +32,10 @@ type testSource struct {
 	clock    testClock
 	readAt   atomic.Int64
 	by       waiter
-	come     chan bool // true: leave the rest to the own goroutine
+	come     chan bool // a message for Receive; true: the own goroutine parses the rest
 	wake     chan struct{}
 	ended    chan struct{}
-	over     chan struct{} // closed when the own goroutine has ended
+	over     chan struct{} // closed when the connection's own goroutine has ended
 	taken    chan struct{}
 	rest     bool // what Await returned last; owned by the goroutine that runs the loop
 	refuses  atomic.Bool

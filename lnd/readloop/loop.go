@@ -33,17 +33,17 @@ type Loop struct {
 	source     Source
 	watchdog   *Watchdog
 	clock      machine.Clock
-	maxAbsence time.Duration // fixed before use
+	maxAbsence time.Duration // longest time that a follower may be absent; fixed before use
 
 	back      chan struct{} // wakes the own goroutine when the loop is its own again
-	requested atomic.Bool   // follower is set, and the state is Own
+	requested atomic.Bool   // whether follower is set and the state is Own
 	idleSince atomic.Int64  // machine.Never unless the state is Idle; set with mu held
 
 	mu           sync.Mutex
-	state        State        // and all below: guarded by mu
-	follower     lnd.Follower // that requested or has the loop, or nil
+	state        State        // guarded by mu, like all fields below
+	follower     lnd.Follower // the follower that requested or has the loop; nil: none
 	blocked      bool         // the follower is in Source.Await
-	interrupted  bool         // by a read deadline in the past
+	interrupted  bool         // a read deadline in the past ended the follower's read
 	used         bool         // Receive was called, or the loop handed over, since the watchdog's last check
 	uses         int          // calls of Receive since the hand-over that ended with a message
 	unused       int          // hand-overs that were not used, less those that were used long enough
@@ -68,7 +68,7 @@ func (l *Loop) Init(s Source, w *Watchdog, clock machine.Clock) {
 	l.idleSince.Store(int64(machine.Never))
 }
 
-// Requested reports whether it is worth calling HandOver.
+// Requested reports whether a call of HandOver makes sense.
 func (l *Loop) Requested() bool { return l.requested.Load() }
 
 // Request implements lnd.ReadLoop.
@@ -136,7 +136,7 @@ func (l *Loop) reclaim() {
 		l.setOwn()
 	}
 	l.mu.Unlock()
-	<-l.back // a follower returns it, because its read fails
+	<-l.back // wait until the follower, whose read fails, returns the loop
 }
 
 // setOwn gives the loop back to the own goroutine. The caller holds l.mu.
@@ -250,6 +250,6 @@ func (l *Loop) Interrupt(f lnd.Follower) {
 	defer l.mu.Unlock()
 	if l.blocked && l.follower == f && !l.interrupted {
 		l.interrupted = true
-		_ = l.source.SetReadDeadline(time.Unix(1, 0)) // fails only when closed
+		_ = l.source.SetReadDeadline(time.Unix(1, 0)) // fails only when the source is closed
 	}
 }

@@ -97,7 +97,7 @@ func TestNotHandedOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newSource(t).start()
 			request(w)
-			w.message(false) // the own goroutine reads on
+			w.message(false) // the own goroutine receives the message and reads on
 			if s := w.loop.Snapshot(); s.State != Own {
 				t.Errorf("%+v", s)
 			}
@@ -121,7 +121,7 @@ func TestUnused(t *testing.T) {
 				w.refused(refusals)
 				w.handOver()
 				w.use(tt.uses)
-				if !w.loop.check() { // it has just been used
+				if !w.loop.check() { // the follower has just used the loop
 					t.Fatal("no second check")
 				}
 				w.loop.check()

@@ -54,7 +54,7 @@ func (l *Loop) await(f lnd.Follower) (ok, read bool) {
 	l.blocked, l.interrupted = false, false
 	l.mu.Unlock()
 	if interrupted {
-		_ = l.source.SetReadDeadline(time.Time{}) // fails only when closed
+		_ = l.source.SetReadDeadline(time.Time{}) // fails only when the source is closed
 	}
 	return ok, read && !interrupted
 }
@@ -75,7 +75,7 @@ func (l *Loop) handBack() {
 
 // finish ends Receive if f waits no more. f keeps the loop if it may stay idle.
 func (l *Loop) finish(f lnd.Follower, read bool) (done, kept bool) {
-	var now time.Duration // ReadAt saves a second reading of the clock
+	var now time.Duration // time given to ReadAt, which saves reading the clock again
 	if read {
 		now = l.source.ReadAt()
 	} else {

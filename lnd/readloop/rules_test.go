@@ -14,10 +14,10 @@ type manualSource struct {
 	clock     testClock
 	by, other waiter
 	refuses   bool
-	messages  int // until by waits no more
+	messages  int // number of messages until the follower by stops waiting
 	awaits    int
 	inAwait   func()
-	deadlines []bool // calls of SetReadDeadline; true: in the past
+	deadlines []bool // one value per SetReadDeadline; true: a deadline in the past
 }
 
 func newManual(t *testing.T) *manualSource {
@@ -36,7 +36,7 @@ func newManual(t *testing.T) *manualSource {
 	return s
 }
 
-// idle hands the loop over to by.
+// idle hands the loop over to the follower s.by.
 func (s *manualSource) idle(t *testing.T) *manualSource {
 	t.Helper()
 	if !s.Loop.watchdog.add(&s.Loop) {
@@ -144,7 +144,7 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// TestGrant: which requests count towards a hand-over.
+// TestGrant checks which requests count towards a hand-over.
 func TestGrant(t *testing.T) {
 	s := newManual(t)
 	request := func(f *waiter, waits bool) bool {

@@ -5,11 +5,11 @@ import "time"
 // State says which goroutine runs the loop.
 type State uint8
 
-// The states.
+// States of a loop.
 const (
-	Own   State = iota // the connection's own goroutine
+	Own   State = iota // the connection's own goroutine runs the loop
 	Idle               // none: handed over, and the follower is not in Receive
-	Taken              // the follower, in Receive
+	Taken              // the follower runs the loop, in Receive
 )
 
 // Snapshot is the state of a Loop at one moment.
@@ -20,7 +20,7 @@ type Snapshot struct {
 	Unused    int   // hand-overs that were not used, less those that were used long enough
 }
 
-// Snapshot returns the present state.
+// Snapshot returns the loop's present state.
 func (l *Loop) Snapshot() Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()

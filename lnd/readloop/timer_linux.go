@@ -16,7 +16,7 @@ type timer struct {
 	rc   syscall.RawConn
 }
 
-// newTimer returns nil if the system refuses.
+// newTimer makes a timer; nil if the system refuses.
 func newTimer() *timer {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
@@ -39,7 +39,7 @@ func (t *timer) set(period time.Duration) {
 		Value:    unix.NsecToTimespec(period.Nanoseconds()),
 		Interval: unix.NsecToTimespec(period.Nanoseconds()),
 	}
-	// Fails only when the timer has been closed.
+	// An error means only that the timer has been closed.
 	_ = t.rc.Control(func(fd uintptr) { _ = unix.TimerfdSettime(int(fd), 0, &spec, nil) })
 }
 

@@ -26,7 +26,7 @@ type Watchdog struct {
 	asleep  atomic.Bool // no check is due before the next Receive ends
 
 	mu    sync.Mutex
-	loops []*Loop // handed over; guarded by mu
+	loops []*Loop // loops that were handed over; guarded by mu
 	timer *timer  // guarded by mu; nil while there is no goroutine
 	short bool    // the timer has the short period; guarded by mu
 }
@@ -51,7 +51,7 @@ func (w *Watchdog) add(l *Loop) bool {
 	return true
 }
 
-// remove stops watching a loop.
+// remove stops the watch of l.
 func (w *Watchdog) remove(l *Loop) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,7 +88,7 @@ func (w *Watchdog) wake(short bool) {
 	w.timer.start(cmp.Or(w.Period, period))
 }
 
-// run checks until t is closed.
+// run checks the loops until t is closed.
 func (w *Watchdog) run(t *timer) {
 	for t.wait() {
 		w.round(t)

@@ -21,7 +21,7 @@ func TestAddDuringCheck(t *testing.T) {
 		t.Cleanup(func() { w.remove(l) })
 	}
 	add(first)
-	w.settle(w.timer, first.check(), false) // first was added since the last check
+	w.settle(w.timer, first.check(), false) // first was added after the last check
 	round := w.all()
 	add(second)
 	for _, l := range round {
@@ -81,7 +81,7 @@ func TestShortPeriod(t *testing.T) {
 	w.watchdog.round(w.watchdog.timer)
 	short(false)
 	w.loop.Return(&w.by)
-	w.message(false) // the own goroutine reads
+	w.message(false) // the own goroutine receives the message
 	w.handOver()
 	short(true)
 }

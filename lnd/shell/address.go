@@ -6,9 +6,9 @@ import (
 	"net/netip"
 )
 
-// A Chooser finds the address of an NI.
+// A Chooser chooses the IP address of an NI.
 type Chooser struct {
-	// Driver begins the text of all errors.
+	// Driver is the name with which all error texts begin.
 	Driver string
 	// Refuse says why an address makes no NID; nil means that it makes one.
 	Refuse func(netip.Addr) error
@@ -33,7 +33,7 @@ func (c Chooser) Choose(name string) (netip.Addr, error) {
 		return netip.Addr{}, fmt.Errorf("%s: interface %s: %w", c.Driver, name, err)
 	}
 	for i := range ifaces {
-		addrs, _ := ifaces[i].Addrs() // an interface that vanishes has none
+		addrs, _ := ifaces[i].Addrs() // an interface that has just vanished has no addresses
 		if addr := c.pick(addrs); addr.IsValid() {
 			return addr, nil
 		}

@@ -10,7 +10,7 @@ import (
 
 var errRefused = errors.New("refused")
 
-// refuse refuses addresses for which wrong is true.
+// refuse makes a Chooser that refuses wrong addresses.
 func refuse(wrong func(netip.Addr) bool) Chooser {
 	return Chooser{Driver: "lnd", None: errors.New("none"), Refuse: func(a netip.Addr) error {
 		if wrong(a) {
@@ -69,7 +69,7 @@ func TestPick(t *testing.T) {
 		name    string
 		chooser Chooser
 		addrs   []string
-		want    string // none if empty
+		want    string // address wanted; empty: none is found
 	}{
 		{"none", beyondLink, nil, ""},
 		{"IPv4", beyondLink, []string{"10.0.0.1/24", "10.0.0.2/24"}, "10.0.0.1"},

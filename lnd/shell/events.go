@@ -14,7 +14,7 @@ import "sync"
 //	}
 type Events[E any] struct {
 	waiting []E
-	telling bool // between Begin and the end of Tell
+	telling bool // whether a goroutine is between Begin and the end of Tell
 }
 
 // Add notes an event. The caller holds the mutex.

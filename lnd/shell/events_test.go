@@ -10,8 +10,8 @@ import (
 type teller struct {
 	mu     sync.Mutex
 	events Events[int]
-	next   int   // guarded by mu
-	told   []int // owned by the goroutine that tells
+	next   int   // number of the next event; guarded by mu
+	told   []int // numbers told so far; used only by the goroutine that tells
 	tell   func(*int)
 }
 

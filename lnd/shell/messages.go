@@ -13,13 +13,13 @@ type Messages struct {
 	drained chan struct{} // gets a value when closing and count falls to 0
 }
 
-// Init makes m ready.
+// Init prepares m for use.
 func (m *Messages) Init() { m.drained = make(chan struct{}, 1) }
 
 // Begin counts a message, whose end is due from now on, and returns how many there are.
 func (m *Messages) Begin() int64 { return m.count.Add(1) }
 
-// End ends a message.
+// End counts one message as ended.
 func (m *Messages) End() {
 	if m.count.Add(-1) == 0 && m.closing.Load() {
 		m.signal()
@@ -32,7 +32,7 @@ func (m *Messages) Len() int64 { return m.count.Load() }
 // Close begins the end: a goroutine that calls Begin later sees it in Closing.
 func (m *Messages) Close() { m.closing.Store(true) }
 
-// Closing reports whether Close was called.
+// Closing reports whether Close has been called.
 func (m *Messages) Closing() bool { return m.closing.Load() }
 
 // Wait waits until no message is left, after Close. It returns ctx's error if that ends
@@ -45,7 +45,7 @@ func (m *Messages) Wait(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	m.signal() // to other waiters
+	m.signal() // pass the signal on to other waiters
 	return nil
 }
 

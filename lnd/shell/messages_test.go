@@ -27,7 +27,7 @@ func TestMessagesEnd(t *testing.T) {
 			waiting.Go(func() { done <- m.Wait(t.Context()) })
 		}
 		m.End()
-		m.Begin() // it is refused, and ends then
+		m.Begin() // after Close, Begin refuses the message, which ends then
 		m.End()
 		synctest.Wait()
 		if len(done) != 0 {

@@ -36,7 +36,7 @@ type Peer interface {
 type Warnings[R Reason, P Peer] struct {
 	mu      sync.Mutex
 	refused warned[R, P] // guarded by mu; any host can get into it
-	failed  warned[R, P] // guarded by mu; peers only
+	failed  warned[R, P] // warnings about peers only; guarded by mu
 }
 
 type warning[R Reason, P Peer] struct {
@@ -74,11 +74,11 @@ func (ws *Warnings[R, P]) first(m *warned[R, P], w warning[R, P]) bool {
 // warned is a memory of warnings that were logged.
 type warned[R Reason, P Peer] struct {
 	seen   map[warning[R, P]]struct{}
-	since  time.Time // when seen was made
-	latest time.Time // when the latest warning was logged
+	since  time.Time // when the set seen was made
+	latest time.Time // when the last warning was logged
 }
 
-// add reports whether w is to be logged.
+// add reports whether w is new, so that it is logged.
 func (m *warned[R, P]) add(w warning[R, P], now time.Time) bool {
 	if _, old := m.seen[w]; old {
 		return false

@@ -38,7 +38,7 @@ func TestWarnOnce(t *testing.T) {
 				ws.Failed(log, p, r, errors.New("end of stream"))
 			}
 			ws.Refused(log, r, netip.MustParseAddrPort("10.0.0.1:1000"), nil)
-			ws.Refused(log, r, netip.MustParseAddrPort("10.0.0.1:1001"), nil) // the same address
+			ws.Refused(log, r, netip.MustParseAddrPort("10.0.0.1:1001"), nil) // the same address as before, another port
 		}
 	}
 	for line, want := range map[string]int{

@@ -11,34 +11,34 @@ type Verb uint8
 
 // The verbs, with the fields of [Act] that they use besides those of nodes.
 const (
-	Kill       Verb = iota // Node
-	Crash                  // Node
-	Pause                  // Node
-	Resume                 // Node
-	Skew                   // Node, PPM
-	Slow                   // Node, Extra
-	Partition              // Sets
-	Cut                    // From, To
+	Kill       Verb = iota // uses Node
+	Crash                  // uses Node
+	Pause                  // uses Node
+	Resume                 // uses Node
+	Skew                   // uses Node and PPM
+	Slow                   // uses Node and Extra
+	Partition              // uses Sets
+	Cut                    // uses From and To
 	Heal                   //
-	SetLink                // From, To, Change
+	SetLink                // uses From, To and Change
 	ResetLinks             //
 )
 
 // Act is something that is done to nodes or links.
 type Act struct {
 	Verb Verb   // says which of the other fields are set
-	Node NodeID // that it is done to
+	Node NodeID // node that the act concerns
 	// Changes says that the state of the node changes: one that is killed or crashes is up,
 	// one that is paused runs, one that is resumed is paused.
 	Changes  bool
 	PPM      int64         // clock skew in µs per second
-	Extra    time.Duration // CPU time of each step
-	Sets     []NodeSet     // sides of a partition
-	From, To NodeSet       // of a cut, or links that change
-	Change   link.Change   // of links
+	Extra    time.Duration // CPU time that each step takes longer
+	Sets     []NodeSet     // sides of the partition
+	From, To NodeSet       // ends of the cut, or of the links that change
+	Change   link.Change   // change of the links' quality
 }
 
-// Ends reports whether an incarnation ends.
+// Ends reports whether the act ends an incarnation.
 func (a *Act) Ends() bool { return (a.Verb == Kill || a.Verb == Crash) && a.Changes }
 
 // Acts is a network that reports each act before it is done.

@@ -8,7 +8,7 @@ import (
 
 const megabit = 1_000_000
 
-// 1250 bytes take 1 ms at 10 Mbit/s.
+// At 10 Mbit/s 1250 bytes take 1 ms.
 const (
 	tenMegabit = 10 * megabit
 	oneMS      = 1250
@@ -23,7 +23,7 @@ func mustGroups(t *testing.T, nodes, size int, inside, between string, uplink in
 	return g
 }
 
-// The parts of a way add up.
+// TestLatencySum checks that the latencies of a path add up.
 func TestLatencySum(t *testing.T) {
 	groups := mustGroups(t, 8, 4, "latency 2ms", "latency 20ms", tenMegabit)
 	for _, c := range []struct {
@@ -46,7 +46,7 @@ func TestLatencySum(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, Config[int]{Nodes: 8, Topology: c.top, AccessRate: c.access, CPU: c.cpu})
-			b.run(10 * time.Second) // starts cost CPU time too
+			b.run(10 * time.Second) // the first steps take CPU time, too, so let them end
 			begin := b.Now()
 			b.send(0, c.to, c.size, 1)
 			b.run(begin + time.Minute)

@@ -10,11 +10,11 @@ import (
 func TestSkew(t *testing.T) {
 	for _, c := range []struct {
 		ppm  int64
-		want time.Duration // of a second on that clock
+		want time.Duration // time that a second takes on the skewed clock
 	}{
 		{0, time.Second},
-		{200, 999_800_040},    // 1e9/1.0002 = 999 800 039.99
-		{-200, 1_000_200_041}, // 1e9/0.9998 = 1 000 200 040.01
+		{200, 999_800_040},    // nanoseconds: 1e9/1.0002 = 999 800 039.99
+		{-200, 1_000_200_041}, // nanoseconds: 1e9/0.9998 = 1 000 200 040.01
 		{1_000_000, time.Second / 2},
 		{MinSkew, 1000 * time.Second},
 		{2 * MinSkew, 1000 * time.Second},
@@ -39,7 +39,7 @@ func TestSkewLater(t *testing.T) {
 	b.poke(0)
 	b.At(time.Second, func() { b.SetSkew(0, 1_000_000) })
 	b.run(1100 * time.Millisecond)
-	b.SetSkew(0, -500_000) // shows 1.2 s
+	b.SetSkew(0, -500_000) // from here, where the clock shows 1.2 s, at half speed
 	b.run(time.Hour)
 	if len(b.got) != 1 || b.got[0].at != 2700*time.Millisecond || b.got[0].now != 2*time.Second {
 		t.Errorf("got %v, want the timer at 2.7s", b.got)

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// Codec gives messages a binary form.
+// Codec encodes and decodes messages in binary form.
 type Codec[M any] interface {
-	// Append appends the form of m.
+	// Append appends the encoded m to b.
 	Append(b []byte, m M) []byte
 	// Parse reverses Append. b may hold anything; the message may refer to it,
 	// and is then valid during the step only.
 	Parse(b []byte) (M, error)
 }
 
-// turn is the input of a node.
+// turn is the input of one step of a node, as recorded.
 type turn[M any] struct {
-	index int32         // of the node, see Recorder
-	skew  time.Duration // how far its clock is ahead
+	index int32         // index of the node; see Recorder
+	skew  time.Duration // how far the node's clock is ahead of virtual time
 	Input[M]
 }
 

@@ -36,7 +36,7 @@ func TestCopiesLeaveOnce(t *testing.T) {
 	}
 }
 
-// Each receiver's copy is lost on its own.
+// TestCopiesAreLostApart checks that loss is drawn for each copy.
 func TestCopiesAreLostApart(t *testing.T) {
 	const receivers, rounds = 20, 100
 	b := newBench(t, Config[int]{Nodes: receivers + 1, Topology: flat("loss 50%")})

@@ -8,7 +8,7 @@ type Cuts struct {
 
 // Severed is a cut: nothing gets from one set to the other.
 type Severed struct {
-	From, To NodeSet // senders and receivers
+	From, To NodeSet // nodes that send, nodes that no longer receive from them
 }
 
 // Partition replaces the partition, and keeps cuts. nodes is the number of nodes.
@@ -21,7 +21,7 @@ func (c *Cuts) Partition(nodes int, sets []NodeSet) {
 	}
 }
 
-// Cut adds a cut.
+// Cut adds a cut from one set to another.
 func (c *Cuts) Cut(from, to NodeSet) { c.Pairs = append(c.Pairs, Severed{from, to}) }
 
 // Heal ends the partition and all cuts.

@@ -19,7 +19,7 @@ func (n *Network[M]) arrive(id NodeID, i int32) {
 	}
 }
 
-// handle steps a node with flight i.
+// handle steps node id with the message of flight i.
 func (n *Network[M]) handle(id NodeID, i int32) {
 	f, in := n.flights.at(i), &n.in
 	in.Kind, in.From, in.Msg = f.kind, f.from, f.msg

@@ -9,7 +9,7 @@ import (
 // state of the network, so that a replay of the steps alone gives the same digest.
 type digest uint64
 
-// mix adds three words to the digest.
+// mix adds three numbers to the digest.
 func (d *digest) mix(a, b, c uint64) {
 	const k0, k1 = 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9
 	hi, lo := bits.Mul64(uint64(*d)^a^k0, b^k1)

@@ -13,14 +13,14 @@ func (n *Network[M]) Partition(sets ...NodeSet) { n.cuts.Partition(len(n.nodes),
 // earlier cuts. Messages that are on their way still arrive.
 func (n *Network[M]) Cut(from, to NodeSet) { n.cuts.Cut(from, to) }
 
-// Heal ends partitions and cuts.
+// Heal ends the partition and all cuts.
 func (n *Network[M]) Heal() { n.cuts.Heal() }
 
-// rule changes the quality of some paths.
+// rule is one SetLink: it changes some paths.
 type rule struct {
 	from, to NodeSet
 	change   link.Change
-	quality  link.Quality // scratch
+	quality  link.Quality // memory in which changed computes a quality
 }
 
 // SetLink changes the quality of the paths from one set of nodes to another. Later changes of
@@ -33,7 +33,7 @@ func (n *Network[M]) SetLink(from, to NodeSet, change link.Change) {
 // ResetLinks undoes every SetLink.
 func (n *Network[M]) ResetLinks() { n.rules = nil }
 
-// changed applies the rules to a quality.
+// changed returns base as the rules change it.
 func (n *Network[M]) changed(from, to NodeID, base *link.Quality) *link.Quality {
 	for i := range n.rules {
 		if r := &n.rules[i]; r.from.Has(from) && r.to.Has(to) {

@@ -67,7 +67,7 @@ func TestIgnore(t *testing.T) {
 		return machine.Never
 	}
 	ignore = []NodeID{0, 9, -1}
-	b.poke(2) // it does not watch any node yet
+	b.poke(2) // without effect: the node watches no other yet
 	watch, ignore = []NodeID{0, 1, 9, -1}, nil
 	b.poke(3)
 	b.poke(2)
@@ -81,7 +81,7 @@ func TestIgnore(t *testing.T) {
 	b.Start(0, false)
 	b.Kill(0)
 	b.run(0)
-	b.want(t) // once
+	b.want(t) // the reset of one watched node comes once
 	if s := b.Stats(); s.NoNode != 4 {
 		t.Errorf("%d wrong numbers, want 4", s.NoNode)
 	}

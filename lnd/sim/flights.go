@@ -2,7 +2,7 @@ package sim
 
 // flight is a message on its way, or something that reaches a node like one.
 type flight[M any] struct {
-	delay int64 // latency that is still to come
+	delay int64 // latency that is still to come, in ns
 	msg   M
 	from  NodeID
 	to    NodeID
@@ -12,7 +12,7 @@ type flight[M any] struct {
 	// which must be the same on arrival.
 	incarnation uint32
 	kind        Kind
-	hop         int8 // hops that it has passed
+	hop         int8 // number of hops that the flight has passed
 	flags       flightFlags
 }
 
@@ -20,7 +20,7 @@ type flightFlags uint8
 
 const (
 	flightPriority flightFlags = 1 << iota
-	flightCopy                 // the second copy of a duplicate
+	flightCopy                 // the flight is the second copy of a duplicate
 )
 
 // flightBits is the base-2 logarithm of the number of flights that are allocated at a time.
@@ -29,7 +29,7 @@ const flightBits = 10
 // flights allocates values of type flight, and reuses those that were freed. It does not shrink.
 type flights[M any] struct {
 	chunks []*[1 << flightBits]flight[M]
-	free   int32 // -1 if none
+	free   int32 // index of the first unused flight; -1: none
 }
 
 func (s *flights[M]) at(i int32) *flight[M] {
@@ -57,7 +57,7 @@ func (s *flights[M]) grow() {
 	}
 }
 
-// release gives a flight back.
+// release makes a flight unused.
 func (s *flights[M]) release(i int32) {
 	f := s.at(i)
 	var none M

@@ -7,7 +7,7 @@ import (
 
 var errNoProgram = errors.New("sim: Config.Boot returned no program")
 
-// start begins a node's next incarnation.
+// start begins the next incarnation of node id.
 func (n *Network[M]) start(id NodeID, keep bool) {
 	nd := &n.nodes[id]
 	var kept Program[M]

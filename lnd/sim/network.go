@@ -13,7 +13,7 @@ import (
 type Config[M any] struct {
 	// Nodes is how many nodes there are; at least 1.
 	Nodes int
-	// Seed is for everything random.
+	// Seed is the seed of all random numbers.
 	Seed uint64
 	// Boot returns the program of a node's new incarnation. kept is the program of
 	// the incarnation before if the restart keeps state, otherwise nil: the new one may
@@ -56,42 +56,42 @@ type Network[M any] struct {
 	rng   *rand.Rand
 	now   int64
 	queue queue
-	err   error // ends the simulation
+	err   error // error that ends the simulation
 
 	nodes   []node[M]
-	clocks  []clock // nil until one drifts
+	clocks  []clock // clock of each node; nil until one drifts
 	slow    []int64 // extra CPU cost of a step; nil until one is slow
 	watched map[NodeID][]watcher
 
 	flights  flights[M]
 	topology Topology
 	flat     *link.Quality // of all paths; nil if the topology has to be asked
-	links    []occupancy   // of the topology
-	access   []accessLink  // nil if all are unlimited
+	links    []occupancy   // state of the topology's shared links
+	access   []accessLink  // access link of each node; nil if all are unlimited
 	departed int64         // when the message sent last is through its sender's own link
 	rules    []rule
 	cuts     Cuts
 
 	actions  actions
-	commands map[int32]string // by flight
+	commands map[int32]string // texts of commands under way, by flight
 	observe  func(Step)
-	in       Input[M] // of the last step
+	in       Input[M] // input of the last step
 	out      Output[M]
-	costs    bool // CPU time is accounted for
+	costs    bool // whether steps take CPU time
 	steps    uint64
 	stepping int32 // 1 + the node whose program is being stepped, or 0
 	digest   digest
 	stats    Stats
-	touched  int64 // a sum that nothing uses, see touch
+	touched  int64 // a sum that is never read; see touch
 }
 
 // node is the simulator's state of one node, a cache line.
 type node[M any] struct {
-	program     Program[M] // of its last incarnation; nil before the first
+	program     Program[M] // program of the last incarnation; nil before the first
 	wake        int64      // virtual time at which it wants a Timer, or never
-	armed       int64      // when its next evTimer is due, or never
-	rearm       int64      // when another is due after that, or never
-	first       int32      // flights that wait, if waiting > 0
+	armed       int64      // time of the node's next evTimer, in ns, or never
+	rearm       int64      // time of the evTimer to set after that, or never
+	first       int32      // first of the waiting flights, if waiting > 0
 	last        int32
 	waiting     int32
 	turn        int32 // after a pause: 1 + messages that come before the due timer; otherwise 0
@@ -102,10 +102,10 @@ type node[M any] struct {
 type nodeState uint8
 
 const (
-	stateUp     nodeState = 1 << iota // a process runs
+	stateUp     nodeState = 1 << iota // a process runs on the node
 	stateHost                         // a host runs; it refuses messages while no process runs
-	statePaused                       // stopped: nothing is processed, no timer comes
-	stateBusy                         // the CPU works until evReady
+	statePaused                       // the process is stopped: no input and no timer reaches it
+	stateBusy                         // the CPU works until the event evReady
 )
 
 // New makes a network. Its nodes start when it runs.
@@ -167,7 +167,7 @@ func (n *Network[M]) Program(id NodeID) Program[M] { return n.nodes[id].program 
 // Up reports whether a process runs on a node, paused or not.
 func (n *Network[M]) Up(id NodeID) bool { return n.nodes[id].state&stateUp != 0 }
 
-// Paused reports whether a node is paused.
+// Paused reports whether node id is paused.
 func (n *Network[M]) Paused(id NodeID) bool { return n.nodes[id].state&statePaused != 0 }
 
 // Digest is a digest of all steps so far, in order. Two runs with equal

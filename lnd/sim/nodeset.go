@@ -12,15 +12,15 @@ import (
 
 // NodeSet is a set of nodes. The zero value is empty.
 type NodeSet struct {
-	ranges []nodeRange // ascending, with gaps between them
+	ranges []nodeRange // ascending ranges with gaps between them
 }
 
 type nodeRange struct{ first, last NodeID }
 
-// AllNodes is every node.
+// AllNodes is the set of all nodes.
 var AllNodes = NodeSet{[]nodeRange{{0, math.MaxInt32}}}
 
-// Nodes returns the set of some nodes.
+// Nodes returns the set of the given nodes.
 func Nodes(ids ...NodeID) NodeSet {
 	ranges := make([]nodeRange, len(ids))
 	for i, id := range ids {
@@ -32,7 +32,7 @@ func Nodes(ids ...NodeID) NodeSet {
 // NodeRange returns the set of the nodes from first to last.
 func NodeRange(first, last NodeID) NodeSet { return newNodeSet([]nodeRange{{first, last}}) }
 
-// newNodeSet puts ranges in order and joins them.
+// newNodeSet makes a set of ranges in any order.
 func newNodeSet(ranges []nodeRange) NodeSet {
 	slices.SortFunc(ranges, func(a, b nodeRange) int { return cmp.Compare(a.first, b.first) })
 	var s NodeSet

@@ -91,7 +91,7 @@ func TestPause(t *testing.T) {
 	b.poke(0)
 	b.Pause(0)
 	b.Pause(0)
-	b.send(1, 0, 1, 0, 1, 2, 3, 4) // two too many
+	b.send(1, 0, 1, 0, 1, 2, 3, 4) // two messages more than the inbox holds
 	b.run(20 * time.Millisecond)
 	if !b.Command(0, "hello") {
 		t.Error("a paused node is up, and its inbox never full for commands")

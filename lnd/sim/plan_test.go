@@ -51,7 +51,7 @@ func chatters(nodes int) func(Incarnation, Program[int]) Program[int] {
 	}
 }
 
-// plan is faults by instant, in milliseconds.
+// plan is a list of faults with their times, in ms.
 type plan []struct {
 	At    int
 	Kind  int
@@ -152,7 +152,7 @@ func TestSameSeedSameRun(t *testing.T) {
 
 // balance checks that every message is accounted for.
 func balance(t *rapid.T, n *Network[int]) {
-	for id := range NodeID(planNodes) { // what waits comes back
+	for id := range NodeID(planNodes) { // resume the nodes, so that they process what waits
 		n.Crash(id)
 	}
 	free := 0
@@ -197,7 +197,7 @@ func TestVerifyFinds(t *testing.T) {
 		}
 		return n
 	}
-	// Which step that is.
+	// want is the step in which the replay has to differ.
 	var want Step
 	n, steps := shared(), 0
 	n.Observe(func(s Step) {

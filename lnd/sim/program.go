@@ -21,17 +21,17 @@ func (n NodeID) String() string { return strconv.Itoa(int(n) + 1) }
 // while the node is down, and runs as fast as the node's skew says.
 type Program[M any] = machine.Machine[Input[M], Output[M]]
 
-// Kind tells inputs apart.
+// Kind says what an input is.
 type Kind uint8
 
 // The kinds of inputs, with the fields of [Input] that they use.
 const (
 	Timer   Kind = iota // none: the wake of the step before has come
-	Start               // none: the first input of every incarnation
-	Message             // From, Msg: it arrived
+	Start               // the first input of every incarnation, without fields
+	Message             // Msg of node From arrived
 	Refused             // From, Msg: no process of From was there to take Msg
-	Reset               // From: the process watched there died
-	Command             // Text: from the scenario
+	Reset               // the watched process on node From died
+	Command             // Text is a command of the scenario
 )
 
 var kinds = [...]string{"timer", "start", "message", "refused", "reset", "command"}
@@ -42,20 +42,20 @@ func (k Kind) String() string { return kinds[k] }
 // Input is what a [Program] is stepped with. The zero value is the timer.
 type Input[M any] struct {
 	Kind Kind   // says which of the other fields are set
-	From NodeID // of a message or reset
+	From NodeID // node that sent the message, or whose process died
 	Msg  M      // valid during Step, unless M says otherwise
-	Text string // of a command
+	Text string // text of the command
 }
 
-// Output is what a [Program] wants done.
+// Output is what a [Program] asks the network to do.
 type Output[M any] struct {
-	Sends  []Send[M] // in the order in which they leave
+	Sends  []Send[M] // messages to send, in this order
 	Watch  []NodeID  // nodes to watch from now on: a Reset comes once, when the process there dies
-	Ignore []NodeID  // nodes to watch no longer
-	Events []Event   // for users of the simulation
+	Ignore []NodeID  // nodes that the program watches no longer
+	Events []Event   // events that users of the simulation are told of
 }
 
-// Reset empties o and keeps its memory.
+// Reset empties o, but keeps its memory for reuse.
 func (o *Output[M]) Reset() {
 	clear(o.Sends)
 	o.Sends, o.Watch, o.Ignore, o.Events = o.Sends[:0], o.Watch[:0], o.Ignore[:0], o.Events[:0]
@@ -64,9 +64,9 @@ func (o *Output[M]) Reset() {
 // Send is a message to send. Msg belongs to the network from then on, which delivers it
 // as it is: a program that will change Msg sends a copy.
 type Send[M any] struct {
-	To       NodeID // receiver
-	Msg      M      // content
-	Size     int    // bytes on the wire, for bandwidth and counters
+	To       NodeID // node that receives the message
+	Msg      M      // content of the message
+	Size     int    // size on the wire in bytes, for bandwidth and counters
 	Priority bool   // passes what is queued, but for earlier priority messages
 	// Copy says that this is the multicast before it in Output.Sends, for another
 	// receiver: it leaves together with that and takes nothing more of the
@@ -77,19 +77,19 @@ type Send[M any] struct {
 // Event is something a program tells its users: a join, a delivery, a
 // decision. The simulator hands it to [Config].OnEvent and knows no more of it.
 type Event struct {
-	Kind    uint16 // the protocol's own numbering
-	Subject NodeID // the node that it is about
-	Value   uint64 // by Kind
-	Text    string // by Kind
+	Kind    uint16 // number that the protocol gives this kind of event
+	Subject NodeID // node that the event is about
+	Value   uint64 // value whose meaning depends on Kind
+	Text    string // text whose meaning depends on Kind
 }
 
-// Incarnation is one incarnation of a node.
+// Incarnation is one life of a node, from start to end.
 type Incarnation struct {
-	Node NodeID // that starts
+	Node NodeID // node that starts
 	// Number is how often the node has been restarted.
 	Number uint64
 	// Seed is for the random numbers of this incarnation.
 	Seed uint64
-	// Now is the node's clock.
+	// Now is the time on the node's clock.
 	Now time.Duration
 }

@@ -5,7 +5,7 @@ import "math/bits"
 // event is one entry of the queue, 16 bytes. It has no sequence number: the
 // queue is stable.
 type event struct {
-	at   int64 // virtual time, ns
+	at   int64 // virtual time in ns
 	node int32
 	what uint32 // the kind in the upper bits, and the node, flight or action below
 }
@@ -13,12 +13,12 @@ type event struct {
 type eventKind uint8
 
 const (
-	evTimer  eventKind = iota // node's wake
-	evArrive                  // flight ref reaches node
+	evTimer  eventKind = iota // the timer of the event's node is due
+	evArrive                  // flight ref arrives at the event's node
 	evHop                     // flight ref reaches the next queue on its way
-	evReady                   // node's CPU is free again, in incarnation ref
-	evAction                  // action ref of the user
-	evStart                   // node's first start
+	evReady                   // the node's CPU is free again, in incarnation ref
+	evAction                  // function ref of the user is due
+	evStart                   // the node starts for the first time
 )
 
 const (
@@ -44,12 +44,12 @@ func (e *event) ref() int32      { return int32(e.what & refMask) }
 type queue struct {
 	count int
 
-	near []event // sorted; those before head are gone
+	near []event // sorted events; those before index head are processed
 	head int
-	end  int64 // all events before it are in near
+	end  int64 // time before which all events are in near
 
-	last   int64 // not later than any event in levels
-	busy   uint8 // levels that have events, as bits
+	last   int64 // a time not later than any event in levels
+	busy   uint8 // one bit for each level that has events
 	levels [8]level
 	blocks blocks
 }
@@ -57,9 +57,9 @@ type queue struct {
 const (
 	digitBits = 8
 	nearMin   = 32  // slots are taken together until there are so many
-	nearMax   = 128 // near is divided when there would be more
-	nearRoom  = 384 // its capacity
-	sortMax   = 64  // larger slots are divided, not sorted
+	nearMax   = 128 // with more events near is divided
+	nearRoom  = 384 // capacity of near
+	sortMax   = 64  // slots with more events are divided, not sorted
 )
 
 func (q *queue) len() int { return q.count }
@@ -123,7 +123,7 @@ func (q *queue) compact() {
 	q.near, q.head = q.near[:copy(q.near, q.near[q.head:])], 0
 }
 
-// spread moves near into the levels.
+// spread moves the events of near into the levels.
 func (q *queue) spread() {
 	for _, e := range q.near[q.head:] {
 		q.put(e)
@@ -167,7 +167,7 @@ func (q *queue) refill(until int64) bool {
 		s := &lv.slots[d]
 		switch {
 		case l == 0 && s.count > blockLen:
-			q.near = q.blocks.cut(s, q.near) // what is pushed meanwhile comes behind the rest
+			q.near = q.blocks.cut(s, q.near) // events that are pushed meanwhile come after the block's
 			q.end = start
 			return true
 		case l == 0 || s.count <= sortMax:
@@ -187,7 +187,7 @@ func (q *queue) refill(until int64) bool {
 	return false
 }
 
-// start is the first instant of a slot.
+// start returns the first instant of a slot.
 func (q *queue) start(l uint, d uint8) int64 {
 	shift := l * digitBits
 	return int64(uint64(q.last)>>shift>>digitBits<<digitBits<<shift | uint64(d)<<shift)
@@ -231,7 +231,7 @@ func sortEvents(s []event) {
 	}
 }
 
-// remove takes a slot's list away.
+// remove empties a slot and returns its events.
 func (q *queue) remove(l uint, d uint8) slot {
 	lv := &q.levels[l]
 	s := lv.slots[d]

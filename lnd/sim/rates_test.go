@@ -44,7 +44,7 @@ func TestRates(t *testing.T) {
 // The latency that messages see has the mean and variance of its distribution.
 func TestLatencyMoments(t *testing.T) {
 	const messages = 100_000
-	for text, want := range map[string]struct{ mean, deviation float64 }{ // ms
+	for text, want := range map[string]struct{ mean, deviation float64 }{ // mean and standard deviation in ms
 		"latency 5ms":           {5, 0},
 		"latency 5ms±3ms":       {5, 3 / math.Sqrt(3)},
 		"latency 5ms~1ms":       {5, 1},

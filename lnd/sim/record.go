@@ -22,7 +22,7 @@ type Recorder[M any] struct {
 	index []int32 // of each node, from 1 in the order of their first incarnations
 	count int32
 	out   answer[M]
-	next  Program[M] // whose turn it is
+	next  Program[M] // the program that is stepped next
 	form  []byte
 }
 
@@ -58,7 +58,7 @@ func (r *Recorder[M]) boot(l Incarnation, keep bool) {
 	}
 }
 
-// step steps a program and records that.
+// step steps p and records the step.
 func (r *Recorder[M]) step(at time.Duration, id NodeID, p Program[M], now time.Duration, in *Input[M], out *Output[M]) (wake time.Duration) {
 	r.next, r.out.Output = p, *out
 	r.all.Step(at, turn[M]{r.index[id], now - at, *in}, &r.out)

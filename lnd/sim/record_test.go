@@ -27,7 +27,7 @@ func (intCodec) Parse(b []byte) (int, error) {
 	return int(v), nil
 }
 
-// recorded runs a plan with a recorder.
+// recorded runs a plan and records it.
 func recorded(t interface{ Fatal(...any) }, p plan, seed uint64, mode record.Mode) (*Network[int], []byte) {
 	var file bytes.Buffer
 	cfg := planConfig(seed)
@@ -235,7 +235,7 @@ func (rumourCodec) Parse(b []byte) (m rumour, err error) {
 	return m, nil
 }
 
-// BenchmarkReplay replays a recorded run of BenchmarkEvents.
+// BenchmarkReplay replays a recording of the run of BenchmarkEvents.
 func BenchmarkReplay(b *testing.B) {
 	var file bytes.Buffer
 	cfg := tickerConfig(100_000)

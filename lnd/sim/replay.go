@@ -12,10 +12,10 @@ import (
 	"ulnet/lnet/machine/record"
 )
 
-// Replayed says what was replayed.
+// Replayed says how much was replayed.
 type Replayed struct {
-	Steps     uint64 // of all programs
-	Digest    uint64 // what Network.Digest was after so many steps
+	Steps     uint64 // number of steps of all programs
+	Digest    uint64 // Network.Digest after so many steps
 	Truncated bool   // the recording ends without Close
 }
 
@@ -50,8 +50,8 @@ func Replay[M any](r io.Reader, codec Codec[M], hash func(*M) uint64,
 
 // ReplayError says that a program did not answer as recorded.
 type ReplayError struct {
-	Node        NodeID // whose program answered otherwise
-	Incarnation uint64 // of the node, from 0
+	Node        NodeID // node whose program answered differently
+	Incarnation uint64 // number of the node's incarnation, from 0
 	// Diff has the step, the virtual time as Now, and both answers; its ID and
 	// Incarnation mean nothing.
 	Diff *record.DiffError
@@ -66,7 +66,7 @@ func (e *ReplayError) Error() string {
 	return fmt.Sprintf("step %d, node %v in life %d at %v: %s", d.Step, e.Node, e.Incarnation, d.Now, what)
 }
 
-// Unwrap returns e.Diff.
+// Unwrap returns the error in Diff.
 func (e *ReplayError) Unwrap() error { return e.Diff }
 
 // replayer is the programs of a recording, as a machine.
@@ -78,16 +78,16 @@ type replayer[M any] struct {
 	programs     []Program[M]
 	nodes        []NodeID
 	incarnations []Incarnation
-	last         int32 // index of the node that was stepped
+	last         int32 // index of the node that was stepped last
 	digest       digest
 	bad          error
 
 	steps    uint64
-	step     Step // while stepping
+	step     Step // the step in progress
 	stepping bool
 }
 
-// boot begins an incarnation.
+// boot begins an incarnation that was recorded.
 func (p *replayer[M]) boot(b record.Boot) error {
 	incarnation, keep, err := parseIncarnation(b)
 	if err != nil {
@@ -124,7 +124,7 @@ func parseIncarnation(b record.Boot) (l Incarnation, keep bool, err error) {
 	return l, b.Kept[8] == 1, nil
 }
 
-// Step steps one of the programs.
+// Step steps the program of the recorded node.
 func (p *replayer[M]) Step(at time.Duration, in turn[M], out *answer[M]) time.Duration {
 	if p.last = in.index - 1; p.last < 0 || int(p.last) >= len(p.programs) {
 		p.last, p.bad = 0, errNoSimulation

@@ -57,10 +57,10 @@ func (n *Network[M]) touch(batch []event) {
 		sum += n.nodes[e.node].wake
 		if k := e.kind(); k == evArrive || k == evHop {
 			f := n.flights.at(e.ref())
-			sum += f.delay + int64(f.size) // its begin and its end
+			sum += f.delay + int64(f.size) // reads the first and the last part of the flight
 		}
 	}
-	n.touched += sum // or the compiler might leave it out
+	n.touched += sum // used, so that the compiler keeps the reads
 }
 
 // process handles one event.

@@ -31,7 +31,7 @@ func TestAt(t *testing.T) {
 	if want := []string{"a 1s", "past 1s", "same 1s"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	b.run(0) // the time does not go back
+	b.run(0) // a run of no length leaves the time as it is
 	if b.Now() != time.Second {
 		t.Errorf("now %v", b.Now())
 	}
@@ -76,7 +76,7 @@ func TestTimersLeaveNoEvents(t *testing.T) {
 	n, err := New(Config[int]{Nodes: 2, Boot: func(l Incarnation, _ Program[int]) Program[int] {
 		long, soon := time.Hour, machine.Never
 		return script[int](func(now time.Duration, in Input[int], out *Output[int]) time.Duration {
-			if l.Node == 1 { // sends all the time
+			if l.Node == 1 { // this node sends messages all the time
 				out.Sends = append(out.Sends, Send[int]{})
 				return now + 10*time.Millisecond
 			}

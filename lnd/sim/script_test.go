@@ -9,17 +9,17 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// script is a program that is one function.
+// script is a Program that consists of one function.
 type script[M any] func(now time.Duration, in Input[M], out *Output[M]) time.Duration
 
 func (s script[M]) Step(now time.Duration, in Input[M], out *Output[M]) time.Duration {
 	return s(now, in, out)
 }
 
-// arrival is an input with when it came.
+// arrival is an input and the time of its arrival.
 type arrival struct {
-	at   time.Duration // virtual
-	now  time.Duration // on the node's clock
+	at   time.Duration // virtual time
+	now  time.Duration // time on the node's clock
 	node NodeID
 	in   Input[int]
 }
@@ -29,9 +29,9 @@ type arrival struct {
 type bench struct {
 	*Network[int]
 	t    testing.TB
-	got  []arrival // all but starts
+	got  []arrival // all inputs but those of kind Start
 	todo map[NodeID][]Send[int]
-	wake map[NodeID]time.Duration // what nodes answer; Never by default
+	wake map[NodeID]time.Duration // what the nodes' steps return; Never by default
 	// also, if set, is called in each step, and may change the answer.
 	also func(id NodeID, now time.Duration, in Input[int], out *Output[int]) time.Duration
 }
@@ -94,7 +94,7 @@ func (b *bench) run(until time.Duration) {
 	}
 }
 
-// texts are the arrivals in a short form.
+// texts returns the arrivals in a short form.
 func (b *bench) texts() []string {
 	var s []string
 	for _, a := range b.got {
@@ -116,7 +116,7 @@ func (a arrival) String() string {
 	return text
 }
 
-// quality is a link by its text.
+// quality parses the text of a link's quality.
 func quality(text string) link.Quality {
 	c, err := link.ParseChange(strings.Fields(text))
 	if err != nil {

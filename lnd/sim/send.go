@@ -96,8 +96,8 @@ func (n *Network[M]) hop(i int32) {
 
 // occupancy has the times at which a link will have transmitted all that it was given so far.
 type occupancy struct {
-	all    int64 // everything
-	urgent int64 // priority messages
+	all    int64 // when the link is free of all messages, in ns
+	urgent int64 // when the link is free of priority messages, in ns
 }
 
 // lastInstant bounds the times that add up on slow links, to some 146 years.
@@ -116,7 +116,7 @@ func (o *occupancy) take(now, rate int64, size int, priority bool) int64 {
 	return o.urgent
 }
 
-// accessLink is a node's own link.
+// accessLink is the link between a node and the network.
 type accessLink struct {
 	rate    int64
 	in, out occupancy

@@ -2,9 +2,9 @@ package sim
 
 import "math/bits"
 
-// level is the slots of one digit.
+// level has the slots for one digit of the time.
 type level struct {
-	used  [4]uint64 // bits of slots that are not empty
+	used  [4]uint64 // one bit for each slot that has events
 	slots [1 << digitBits]slot
 }
 
@@ -18,11 +18,11 @@ func (lv *level) first() uint8 {
 	panic("sim: empty level")
 }
 
-// slot is a list of events in blocks.
+// slot is a list of events, kept in blocks.
 type slot struct {
-	head, tail int32 // blocks, 0 if none
+	head, tail int32 // first and last block; 0 if none
 	count      int32
-	room       int32 // in the tail
+	room       int32 // number of events that the tail still takes
 }
 
 // len is how many events of the list are in one of its blocks.
@@ -35,7 +35,7 @@ func (s *slot) len(block int32) int32 {
 
 const (
 	blockLen  = 15
-	chunkBits = 8 // blocks are allocated by so many
+	chunkBits = 8 // 1<<chunkBits blocks are allocated at a time
 )
 
 // block is a part of a list, of 4 cache lines.
@@ -73,7 +73,7 @@ func (b *blocks) extend(s *slot) {
 func (b *blocks) grow() {
 	first := int32(len(b.chunks)) << chunkBits
 	b.chunks = append(b.chunks, new([1 << chunkBits]block))
-	for i := first + 1<<chunkBits - 1; i >= max(first, 1); i-- { // 0 is none
+	for i := first + 1<<chunkBits - 1; i >= max(first, 1); i-- { // block 0 stands for none
 		b.at(i).next, b.free = b.free, i
 	}
 }

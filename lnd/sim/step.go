@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// Step identifies one step of a program.
+// Step describes one step of a program.
 type Step struct {
-	Number      uint64        // of all steps, from 1
-	Node        NodeID        // that made the step
-	Incarnation uint64        // of the node, from 0
-	At          time.Duration // virtual time
-	Now         time.Duration // on the node's clock
-	Kind        Kind          // of the input
-	From        NodeID        // of the input
-	Sends       int           // how many messages the program sent
-	Events      int           // how much it told
-	Wake        time.Duration // the program's answer
-	Digest      uint64        // of all steps to this one
+	Number      uint64        // number of the step among all nodes' steps, from 1
+	Node        NodeID        // node that was stepped
+	Incarnation uint64        // number of the node's incarnation, from 0
+	At          time.Duration // virtual time of the step
+	Now         time.Duration // time on the node's clock
+	Kind        Kind          // kind of the input
+	From        NodeID        // node that the input came from
+	Sends       int           // number of messages that the program sent
+	Events      int           // number of events that the program reported
+	Wake        time.Duration // wake time that the program returned
+	Digest      uint64        // digest of all steps up to this one
 }
 
 // ContractError is the error of a simulation in which a program breaks the
 // contract of machines, or panics.
 type ContractError struct {
-	Step Step   // in which it happened
+	Step Step   // step in which the program broke the contract
 	Why  string // which rule was broken, or the panic
 	// Panic is the value of a panic, and Stack where it came from; otherwise
 	// they are nil.
 	Panic any
-	Stack []byte // of the panic
+	Stack []byte // stack trace of the panic
 }
 
 func (e *ContractError) Error() string {
@@ -47,8 +47,8 @@ func (e *ContractError) Unwrap() error {
 // messages and timers wait. What it sends leaves when it is no longer busy, but
 // counts as on its way before that: a kill or partition meanwhile does not stop it.
 type CPU struct {
-	PerStep time.Duration // of any step
-	PerKiB  time.Duration // of the message that arrived
+	PerStep time.Duration // CPU time that every step takes
+	PerKiB  time.Duration // CPU time per KiB of the message that arrived
 }
 
 // step steps a node's program with n.in and does what it wants done.
@@ -121,7 +121,7 @@ func (n *Network[M]) caught(err *error) {
 	}
 	v := recover()
 	if v == nil {
-		return // the goroutine ends
+		return // runtime.Goexit: the goroutine ends without a panic
 	}
 	id := NodeID(n.stepping - 1)
 	n.stepping = 0

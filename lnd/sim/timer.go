@@ -23,7 +23,7 @@ func (n *Network[M]) timer(id NodeID, at int64) {
 	}
 	nd.armed, nd.rearm = nd.rearm, never
 	switch {
-	case nd.wake > at: // also when it is down
+	case nd.wake > at: // the wake is later; never, if the node is down
 		if nd.wake < nd.armed {
 			n.arm(id)
 		}

@@ -15,16 +15,16 @@ type Topology interface {
 	Rates() []int64
 }
 
-// Route is the way of a message.
+// Route is the path of a message.
 type Route struct {
 	Link *link.Quality // latency, loss and so on of the whole way; its Rate is not used
-	Hops [4]int32      // shared links in order
-	N    int8          // how many of Hops
+	Hops [4]int32      // indexes of the shared links, in order
+	N    int8          // number of links in Hops
 }
 
 // Flat is a network in which all pairs of nodes are alike.
 type Flat struct {
-	Link link.Quality // between any two nodes
+	Link link.Quality // quality of the path between any two nodes
 }
 
 // Route implements Topology.
@@ -39,7 +39,7 @@ func (*Flat) Rates() []int64 { return nil }
 // other's downlink, which all nodes of a group share.
 type Groups struct {
 	Size            int          // nodes per group; the last one may have fewer
-	Inside, Between link.Quality // paths within a group, and to another group
+	Inside, Between link.Quality // quality of paths within a group, and between groups
 	rates           []int64
 }
 

@@ -25,13 +25,13 @@ func (n *Network[M]) watch(id, other NodeID) {
 	list, w := n.watched[other], watcher{id, n.nodes[id].incarnation}
 	i, found := slices.BinarySearchFunc(list, id, byNode)
 	if found {
-		list[i] = w // another incarnation of it, perhaps
+		list[i] = w // replaces the watch of an earlier incarnation, if any
 		return
 	}
 	n.watched[other] = slices.Insert(list, i, w)
 }
 
-// ignore undoes watch.
+// ignore ends the watch that watch began.
 func (n *Network[M]) ignore(id, other NodeID) {
 	list := n.watched[other]
 	if i, found := slices.BinarySearchFunc(list, id, byNode); found {

@@ -10,19 +10,19 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Net is the net of simulated hosts: tcp.
+// Net is tcp, the net of all simulated hosts.
 var Net = nid.MakeNet(nid.TCP, 0)
 
-// maxNodes is how many hosts have an address.
+// maxNodes is the number of hosts that have addresses.
 const maxNodes = 1<<24 - 2
 
-const base = 10 << 24 // 10.0.0.0
+const base = 10 << 24 // the address 10.0.0.0
 
 // Rail is one of a host's interfaces, from 0 on. An NI is on one rail; several NIs may share
 // one, on different nets.
 type Rail uint8
 
-// MaxRails is how many rails a host has.
+// MaxRails is the most rails that a host may have.
 const MaxRails = 8
 
 // railShift is the position of the rail in an address: rail 1 has 11.x.y.z.
@@ -48,7 +48,7 @@ func locate(n nid.NID) (id sim.NodeID, rail Rail, ok bool) {
 	if n.Net().Type() != nid.TCP || !n.Is4() {
 		return 0, 0, false
 	}
-	number := n.Number() - base // wraps around below 10.0.0.0
+	number := n.Number() - base // wraps around for addresses below 10.0.0.0
 	host := number & (1<<railShift - 1)
 	rail = Rail(min(number>>railShift, MaxRails))
 	return sim.NodeID(host - 1), rail, host > 0 && host <= maxNodes && rail < MaxRails

@@ -6,7 +6,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// clock is a host's clock as a machine.Clock.
+// clock is a machine.Clock that shows a host's time.
 type clock Host
 
 // Now is the time of the host's latest step.
@@ -48,7 +48,7 @@ func (t *timer) Reset(d time.Duration) bool {
 	return was
 }
 
-// fire calls the timers that are due.
+// fire calls the functions of the timers that are due.
 func (h *Host) fire(now time.Duration) {
 	for {
 		h.mu.Lock()

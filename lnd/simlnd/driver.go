@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// driver makes the NIs of a host.
+// driver makes the NIs of one host.
 type driver struct{ host *Host }
 
 // Type implements lnd.Driver.
@@ -62,15 +62,15 @@ type ni struct {
 	pid     nid.PID
 	timeout time.Duration
 
-	// Guarded by the host's lock.
+	// Guarded by the host's lock:
 	outbox  lnd.Queue
-	resumed []*delivery // Recv was called for them
+	resumed []*delivery // deliveries for which Recv was called
 	closed  bool
-	groups  []lnd.Group // that were joined
+	groups  []lnd.Group // groups that this NI has joined
 
-	// Owned by the step or Shutdown.
+	// Used only by the step or by Shutdown:
 	peers map[peerKey]*peer
-	order []*peer // as they were made
+	order []*peer // the peers in the order in which they were made
 }
 
 // NID implements lnd.NI.
@@ -114,7 +114,7 @@ func (ni *ni) drain() (some bool) {
 	}
 }
 
-// route gives a message to its peer.
+// route gives m to the peer that it is for.
 func (ni *ni) route(m *lnd.Message) {
 	if m.Group != 0 {
 		ni.cast(m)
@@ -145,7 +145,7 @@ func (ni *ni) peer(at peerKey) *peer {
 	return p
 }
 
-// Shutdown implements lnd.NI, see the package text.
+// Shutdown implements lnd.NI; the package comment says how.
 func (ni *ni) Shutdown(ctx context.Context) error {
 	h := ni.host
 	h.mu.Lock()

@@ -17,7 +17,7 @@ const defaultWindow = 2 << 20
 // Config configures a [Fabric]. Fields without a text are those of sim.Config.
 type Config struct {
 	Nodes int    // number of hosts
-	Seed  uint64 // of everything random
+	Seed  uint64 // seed of all random numbers
 	// Boot builds the stack of a host's new incarnation, in the first step of that
 	// incarnation. kept is the incarnation before if the restart keeps state, otherwise nil.
 	// Required.
@@ -25,7 +25,7 @@ type Config struct {
 	StartAt    func(sim.NodeID) time.Duration                        // first start of a host; nil: all at 0
 	Topology   sim.Topology                                          // paths between hosts; nil: sim.Flat with perfect links
 	AccessRate int64                                                 // of each host's link, bits per second; 0 is unlimited
-	CPU        sim.CPU                                               // cost of a step
+	CPU        sim.CPU                                               // CPU time of a step
 	Inbox      int                                                   // messages that wait at a busy or paused host; 0: sim.DefaultInbox
 	OnEvent    func(at time.Duration, node sim.NodeID, ev sim.Event) // called for each Host.Emit
 	// OnStep is called after every step.
@@ -41,23 +41,23 @@ type Config struct {
 // Fabric is a simulated network of hosts. Its methods are for the goroutine
 // that runs it.
 type Fabric struct {
-	sim.Control // the network, with what is not overridden here
+	sim.Control // controls the network, except for the methods below
 
 	net         *sim.Network[*packet]
 	cfg         Config
 	rails       []atomic.Uint32 // of each host: those that are cut, by bit
-	hosts       []*Host         // the latest incarnation of each
+	hosts       []*Host         // latest incarnation of each host
 	pool        pool
-	deliveries  []*delivery // to be used again
-	duplicating bool        // a SetLink has links double messages
-	flushing    bool        // in flush
-	scheduled   bool        // a flush is to come
+	deliveries  []*delivery // unused deliveries
+	duplicating bool        // a SetLink makes links duplicate messages
+	flushing    bool        // flush is running
+	scheduled   bool        // a flush is scheduled
 
 	mu    sync.Mutex
 	dirty []*Host // these have something to do outside of a step; guarded by mu
 	// members are the hosts in each group, ascending; guarded by mu.
 	members map[groupKey][]sim.NodeID
-	any     atomic.Bool // dirty is not empty
+	any     atomic.Bool // whether dirty has hosts
 }
 
 // New makes a fabric. Its hosts start when it runs.
@@ -124,7 +124,7 @@ func (f *Fabric) Do(id sim.NodeID, fn func(h *Host)) bool {
 	return true
 }
 
-// At calls fn at a virtual instant.
+// At calls fn at the virtual time at.
 func (f *Fabric) At(at time.Duration, fn func()) {
 	f.net.At(at, func() {
 		fn()
@@ -144,7 +144,7 @@ func (f *Fabric) RunEvents(limit int) (int, error) {
 	return f.net.RunEvents(limit)
 }
 
-// SetLink changes what paths are like, see sim.Network.
+// SetLink changes the quality of paths; see sim.Network.
 func (f *Fabric) SetLink(from, to sim.NodeSet, change link.Change) {
 	if change.Fields&link.FieldDuplicate != 0 && change.To.Duplicate > 0 {
 		f.duplicating = true
@@ -179,7 +179,7 @@ func (f *Fabric) schedule() {
 	}
 }
 
-// flush steps every marked host.
+// flush steps every host in dirty.
 func (f *Fabric) flush() {
 	f.scheduled = false
 	if f.flushing || !f.any.Load() {

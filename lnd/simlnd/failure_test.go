@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestFailureClasses shows HV-2 for the simulated network.
+// TestFailureClasses shows row HV-2 for the simulated network.
 func TestFailureClasses(t *testing.T) {
 	spec.Covers(t, "HV-2")
 	for _, c := range []struct {

@@ -27,10 +27,10 @@ func count(list []error, kind error) (n int) {
 func TestFailures(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		open     bool // a connection is open before
+		open     bool // a connection is open before the failure
 		fail     func(n *net)
-		ended    error // of the messages
-		cause    error // of PeerDown
+		ended    error // error with which the messages are finalized
+		cause    error // cause given to PeerDown
 		notUntil time.Duration
 		within   time.Duration
 	}{
@@ -109,7 +109,7 @@ func TestIncarnations(t *testing.T) {
 	if !slices.Equal(n.ends[0].causes, []error{syscall.ECONNRESET}) {
 		t.Errorf("down %v, want a reset", n.ends[0].causes)
 	}
-	// Sender and receiver find each other again.
+	// Sender and receiver make a new connection.
 	n.send(0, 1, 3, 1, 10)
 	n.run(time.Second)
 	if got := n.ends[1].got; !slices.Equal(got, []uint64{3}) {
@@ -145,7 +145,7 @@ func TestGivenUp(t *testing.T) {
 	n.send(0, 1, 2, 1, 10)
 	n.run(30 * time.Second)
 	n.Heal()
-	n.send(1, 0, 3, 1, 10) // 1 still has its connection
+	n.send(1, 0, 3, 1, 10) // host 1 still has its connection
 	n.run(time.Second)
 	if got := n.ends[0].got; !slices.Equal(got, []uint64{1}) {
 		t.Errorf("got %v on a connection that was given up", got)

@@ -16,12 +16,12 @@ type end struct {
 	h    *Host
 	ni   lnd.NI
 	sink []byte
-	into [1]lnd.Segment // names sink
+	into [1]lnd.Segment // segment that sink refers to
 
-	got    []uint64 // match bits
-	ended  []error  // of messages, in order
+	got    []uint64 // match bits of the messages that arrived
+	ended  []error  // errors with which messages were finalized, in order
 	up     int
-	causes []error // of PeerDown
+	causes []error // causes given to PeerDown
 	hold   func(bits uint64) bool
 	held   []*lnd.Delivery
 	onGot  func(bits uint64)
@@ -73,7 +73,7 @@ func (e *end) Waits(*lnd.Message)                  {}
 func (e *end) PeerUp(nid.ProcessID)                { e.up++ }
 func (e *end) PeerDown(_ nid.ProcessID, err error) { e.causes = append(e.causes, err) }
 
-// message makes a PUT with so much payload.
+// message makes a PUT with size bytes of payload.
 func message(from, to sim.NodeID, bits uint64, size int) *lnd.Message {
 	m := &lnd.Message{Target: nid.ProcessID{NID: NID(to), PID: nid.LustrePID}}
 	m.Header.SrcNID, m.Header.DestNID = NID(from), NID(to)
@@ -84,11 +84,11 @@ func message(from, to sim.NodeID, bits uint64, size int) *lnd.Message {
 	return m
 }
 
-// net is a fabric of ends.
+// net is a fabric with an end on every host.
 type net struct {
 	*Fabric
 	t    testing.TB
-	ends []*end // one for the latest incarnation of each host
+	ends []*end // end of the latest incarnation of each host
 }
 
 func newNet(t testing.TB, nodes int, quality link.Quality, window int) *net {
@@ -114,7 +114,7 @@ func newNet(t testing.TB, nodes int, quality link.Quality, window int) *net {
 	return n
 }
 
-// run lets so much time pass.
+// run lets d of virtual time pass.
 func (n *net) run(d time.Duration) {
 	n.t.Helper()
 	if err := n.Run(n.Now() + d); err != nil {
@@ -122,7 +122,7 @@ func (n *net) run(d time.Duration) {
 	}
 }
 
-// send sends count messages, numbered from first.
+// send sends count messages whose match bits begin at first.
 func (n *net) send(from, to sim.NodeID, first, count, size int) {
 	n.Do(from, func(*Host) {
 		for i := range count {

@@ -18,11 +18,11 @@ type Host struct {
 
 	fabric      *Fabric
 	incarnation sim.Incarnation
-	kept        *Host // for Boot
+	kept        *Host // what Boot uses of the earlier incarnation
 	now         atomic.Int64
 
 	mu       sync.Mutex
-	quiet    sync.Cond // signalled when stepping ends
+	quiet    sync.Cond // signalled when stepping becomes false
 	stepping bool      // a step or a Shutdown owns the connections; guarded by mu, and all below
 	calling  bool      // a step runs a function of Do, or a command
 	marked   bool      // the fabric knows that there is something to do
@@ -30,11 +30,11 @@ type Host struct {
 	nis      []*ni
 	calls    []func()
 
-	// Owned by the step or Shutdown.
-	out       *sim.Output[*packet] // nil outside of a step
-	late      []sim.Send[*packet]  // sent outside of a step
+	// Used only by the step or by Shutdown:
+	out       *sim.Output[*packet] // output of the step in progress; nil outside of a step
+	late      []sim.Send[*packet]  // packets sent outside of a step
 	said      []sim.Event          // events reported outside of a step
-	opened    uint64               // connections so far
+	opened    uint64               // number of connections opened so far
 	onCommand func(string)
 }
 
@@ -153,7 +153,7 @@ func (h *Host) end() time.Duration {
 	if h.idle() {
 		return h.timers.Next()
 	}
-	h.wake() // another goroutine has brought work meanwhile
+	h.wake() // another goroutine has queued work meanwhile
 	return h.timers.Next()
 }
 
@@ -198,7 +198,7 @@ func (h *Host) drain() {
 	}
 }
 
-// emit gives a packet to the network.
+// emit sends the packet p to host to.
 func (h *Host) emit(to sim.NodeID, p *packet, urgent bool) {
 	if h.fabric.severed(peerKey{h.incarnation.Node, p.from}, peerKey{to, p.to}) {
 		return

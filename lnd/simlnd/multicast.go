@@ -12,7 +12,7 @@ import (
 // defaultDatagram is the default of Config.Datagram.
 const defaultDatagram = 8 << 10
 
-// Groups are 239.0.x.y, where x.y is the number.
+// Group x*256+y has the address 239.0.x.y.
 const groupBase = 239 << 24
 
 var _ lnd.Multicaster = (*ni)(nil)
@@ -91,7 +91,7 @@ func (n *ni) cast(m *lnd.Message) {
 		n.up.Finalize(m, syscall.EMSGSIZE)
 		return
 	}
-	pk := newPacket(m.Payload.Length) // several have it: it is not used again
+	pk := newPacket(m.Payload.Length) // several receivers share the packet: it is not reused
 	pk.fill(m)
 	pk.kind, pk.net, pk.pid, pk.group, pk.from, pk.to = packetCast, n.net, n.pid, m.Group, n.rail, n.rail
 	pk.digest = pk.hash()
@@ -144,7 +144,7 @@ func (f *Fabric) quit(k groupKey, id sim.NodeID) {
 	f.remove(k, id)
 }
 
-// remove is quit with f.mu held.
+// remove is quit for callers that hold f.mu.
 func (f *Fabric) remove(k groupKey, id sim.NodeID) {
 	list := f.members[k]
 	i, found := slices.BinarySearch(list, id)
@@ -161,7 +161,7 @@ func (f *Fabric) remove(k groupKey, id sim.NodeID) {
 func (f *Fabric) forget(id sim.NodeID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for k := range f.members { // any order: each group by itself
+	for k := range f.members { // map order does not matter: groups are independent
 		f.remove(k, id)
 	}
 }

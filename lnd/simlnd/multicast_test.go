@@ -48,7 +48,7 @@ func TestMulticastContract(t *testing.T) {
 	})
 }
 
-// datagram makes a PUT to a group.
+// datagram makes a PUT to the group g.
 func datagram(from sim.NodeID, g lnd.Group, bits uint64, size int) *lnd.Message {
 	m := message(from, 0, bits, size)
 	m.Group, m.Header.DestNID = g, nid.FromNumber(Net, groupBase|uint32(g))
@@ -82,10 +82,10 @@ func TestMulticastLoss(t *testing.T) {
 	q.Loss = 0.2
 	n := newNet(t, 9, q, 0)
 	n.join(0, 1, 2, 3, 4, 5, 6, 7, 8)
-	n.SetAccessRate(sim.Nodes(0), 8_000_000) // a byte takes a microsecond
+	n.SetAccessRate(sim.Nodes(0), 8_000_000) // at this rate a byte takes a microsecond
 	begin := n.Now()
 	n.cast(0, 0, 500, 1000-headerSize)
-	n.run(time.Second) // 500 of 1000 bytes
+	n.run(time.Second) // 500 datagrams of 1000 bytes take half a second
 	if took := n.Now() - begin; took != time.Second {
 		t.Fatalf("took %v", took)
 	}

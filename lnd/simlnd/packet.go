@@ -9,14 +9,14 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// packetKind says what a packet is for.
+// packetKind says what a packet does.
 type packetKind uint8
 
 const (
 	packetOpen  packetKind = iota // opens a connection
-	packetData                    // an LNet message
-	packetTaken                   // says what was taken, or accepts a connection
-	packetAsk                     // wants a packetTaken
+	packetData                    // carries an LNet message
+	packetTaken                   // says how many bytes were taken, or accepts a connection
+	packetAsk                     // asks for a packetTaken
 	packetReset                   // ends a connection
 	packetCast                    // an LNet message to a group: of no connection
 )
@@ -28,18 +28,18 @@ type packet struct {
 	lane   uint8
 	single bool // no second copy of it is on its way: it can be used again
 	class  uint8
-	pid    nid.PID // of the sender
+	pid    nid.PID // PID of the sender
 	net    nid.Net
-	from   Rail          // of the sender
-	to     Rail          // of the receiver
-	group  lnd.Group     // of a packetCast
-	src    uint64        // the sender's name of the connection
-	dst    uint64        // the receiver's; 0: not known
+	from   Rail          // rail of the sender
+	to     Rail          // rail of the receiver
+	group  lnd.Group     // group of a packetCast
+	src    uint64        // connection number that the sender chose
+	dst    uint64        // connection number that the receiver chose; 0: unknown
 	sent   [lanes]uint64 // bytes sent by the sender so far, this packet included
-	taken  [lanes]uint64 // bytes taken by the sender so far
-	next   *packet       // in a packetList or the pool
-	header wire.Header   // of a packetData or packetCast
-	data   []byte        // its payload
+	taken  [lanes]uint64 // by lane: bytes that the sender has taken so far
+	next   *packet       // next packet in a packetList or in the pool
+	header wire.Header   // LNet header of a packetData or packetCast
+	data   []byte        // payload of the LNet message
 	digest uint64        // hash of all the above when it was sent
 }
 
@@ -164,7 +164,7 @@ func (l *packetList) pop() *packet {
 	return p
 }
 
-// fill makes the packet of a message.
+// fill puts the message m into the packet.
 func (p *packet) fill(m *lnd.Message) {
 	p.kind, p.header = packetData, m.Header
 	m.Payload.AppendTo(p.data[:0])

@@ -22,17 +22,17 @@ type peer struct {
 	queue        lnd.Queue // messages that wait for the connection or its window
 
 	timer    machine.Deadline[func()]
-	asked    time.Duration // since when an answer is awaited, or Never
+	asked    time.Duration // since when the peer owes an answer, or Never
 	progress time.Duration // when the peer has last taken something while messages wait
-	interval time.Duration // until it is asked again
-	cache    any           // lnet's, of this connection's Deliveries
+	interval time.Duration // time until the peer is asked again
+	cache    any           // lnet's own data of this connection; see lnd.Delivery
 }
 
 type connState uint8
 
 const (
 	idle    connState = iota
-	opening           // packetOpen was sent
+	opening           // packetOpen was sent, and is not answered
 	open
 )
 
@@ -59,7 +59,7 @@ func (p *peer) rename() {
 	p.mine = (h.incarnation.Number+1)<<32 | h.opened
 }
 
-// push sends what may be sent.
+// push sends the queued messages that the window allows.
 func (p *peer) push() {
 	switch p.state {
 	case idle:
@@ -89,12 +89,12 @@ func (p *peer) established(pk *packet) {
 	p.ni.up.PeerUp(p.name())
 }
 
-// opened handles a packetOpen.
+// opened handles the packetOpen pk.
 func (p *peer) opened(pk *packet) {
 	switch {
-	case p.state == open && pk.src == p.theirs: // our answer was lost, or this came twice
+	case p.state == open && pk.src == p.theirs: // our answer was lost, or the packet came twice
 	case pk.src <= p.theirs:
-		return // of an earlier connection, and late
+		return // a late packet of an earlier connection
 	default:
 		if p.state == open {
 			p.down(syscall.ECONNRESET, false)

@@ -128,7 +128,7 @@ func TestRailDeath(t *testing.T) {
 	}
 }
 
-// TestRailNames: interfaces and addresses without a rail.
+// TestRailNames checks names and addresses that are no rail's.
 func TestRailNames(t *testing.T) {
 	for _, text := range []string{"eth8", "eth-1", "eth", "ib0", "1"} {
 		if _, err := parseRail(text); !errors.Is(err, syscall.ENODEV) {

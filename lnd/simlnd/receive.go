@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// receive handles a packet.
+// receive handles the packet pk.
 func (h *Host) receive(from sim.NodeID, pk *packet) {
 	if h.fabric.severed(peerKey{from, pk.from}, peerKey{h.incarnation.Node, pk.to}) {
 		h.fabric.pool.put(pk)
@@ -137,7 +137,7 @@ func (h *Host) connected(id sim.NodeID, but *peer) bool {
 	return false
 }
 
-// data handles an LNet message.
+// data handles a packet with an LNet message.
 func (p *peer) data(pk *packet) {
 	l := &p.lanes[pk.lane]
 	if l.held != nil {
@@ -147,15 +147,15 @@ func (p *peer) data(pk *packet) {
 	p.deliver(l, pk)
 }
 
-// delivery is a message on its way up.
+// delivery is a message that lnet is receiving.
 type delivery struct {
 	lnd.Delivery
 	peer    *peer
 	lane    *lane
 	packet  *packet
 	parsing bool // Parse has not returned; guarded by the host's lock, and all below
-	recv    bool // Recv was called
-	broken  bool // the connection is gone
+	recv    bool // Recv has been called
+	broken  bool // the connection has ended
 }
 
 func (f *Fabric) takeDelivery() *delivery {
@@ -202,7 +202,7 @@ func (p *peer) deliver(l *lane, pk *packet) {
 	}
 }
 
-// complete gives the payload to its sink.
+// complete copies the payload to its sink.
 func (d *delivery) complete() {
 	p, l, pk := d.peer, d.lane, d.packet
 	f := p.ni.host.fabric
@@ -252,6 +252,6 @@ func (d *delivery) resume() {
 // abandon ends a held message whose connection is gone.
 func (d *delivery) abandon() {
 	if !d.peer.ni.up.Abandon(&d.Delivery) {
-		d.broken = true // Recv comes, or has come
+		d.broken = true // Recv was called, or will be
 	}
 }

@@ -159,7 +159,7 @@ func TestOtherGoroutines(t *testing.T) {
 func TestTimers(t *testing.T) {
 	n := newNet(t, 1, link.Quality{}, 0)
 	var order []int
-	n.SetSkew(0, 100_000) // 1.1 s a second
+	n.SetSkew(0, 100_000) // the clock gains 0.1 s per second
 	n.Do(0, func(h *Host) {
 		clock := h.Clock()
 		for i, d := range []time.Duration{3, 1, 2, 2, 1, 0} {
@@ -181,7 +181,7 @@ func TestTimers(t *testing.T) {
 	}
 }
 
-// TestSameSeedSameRun: every kind of fault, twice.
+// TestSameSeedSameRun runs every kind of fault twice.
 func TestSameSeedSameRun(t *testing.T) {
 	run := func() string {
 		q := link.Quality{Latency: link.Dist{Base: time.Millisecond, Spread: 500 * time.Microsecond, Shape: link.Uniform}, Loss: 0.05, Duplicate: 0.05, Reorder: 0.05}

@@ -22,17 +22,17 @@ func laneOf(priority bool) int {
 // lane is the state of a connection for the messages of one priority: the bytes that were sent and
 // received, and the messages that have arrived and wait for lnet.
 type lane struct {
-	sent    uint64     // bytes sent
+	sent    uint64     // bytes that this side sent
 	acked   uint64     // of which the peer has taken, or knows to be lost
-	taken   uint64     // bytes of the peer that were taken
-	told    uint64     // of which the peer knows
-	held    *delivery  // lnet has answered Hold, or nil
-	waiting packetList // behind it
+	taken   uint64     // bytes of the peer that this side took
+	told    uint64     // the part of taken that the peer was told
+	held    *delivery  // delivery that lnet holds; nil: none
+	waiting packetList // packets that arrived behind held
 }
 
 func (l *lane) room(n *ni) bool { return l.sent-l.acked < uint64(n.host.fabric.cfg.Window) }
 
-// end forgets the connection.
+// end resets the lane for the next connection.
 func (l *lane) end() {
 	if l.held != nil {
 		l.held.abandon()
@@ -40,7 +40,7 @@ func (l *lane) end() {
 	*l = lane{}
 }
 
-// transmit sends a message on an open connection.
+// transmit sends m on the open connection.
 func (p *peer) transmit(m *lnd.Message) {
 	h, i := p.ni.host, laneOf(m.Priority)
 	var pk *packet
@@ -58,7 +58,7 @@ func (p *peer) transmit(m *lnd.Message) {
 	p.ni.up.Finalize(m, nil)
 }
 
-// control sends a packet without a message.
+// control sends a packet that has no message.
 func (p *peer) control(kind packetKind) {
 	h := p.ni.host
 	pk := new(packet)

@@ -20,14 +20,14 @@ type acceptor struct {
 	cfg      Config
 	clock    machine.Clock
 	listener net.Listener
-	closed   chan struct{}  // closed with the listener
-	tasks    sync.WaitGroup // run and the handshakes
+	closed   chan struct{}  // closed when the listener is closed
+	tasks    sync.WaitGroup // the goroutines of run and of the handshakes
 
 	mu         sync.Mutex
 	nis        []*NI      // the oldest first, none when closed; guarded by mu
 	oldest     *NI        // the first of nis, or the last one there was; guarded by mu
-	handshakes handshakes // guarded by mu
-	slots      slots      // guarded by mu
+	handshakes handshakes // handshakes in progress; guarded by mu
+	slots      slots      // slots of accepted connections; guarded by mu
 }
 
 // newAcceptor returns an acceptor for ni, which is not running yet.

@@ -11,7 +11,7 @@ import (
 // that have one address share its acceptor, as all nets of a kernel do.
 type acceptors struct {
 	mu     sync.Mutex
-	byAddr map[netip.Addr]*acceptor // guarded by mu
+	byAddr map[netip.Addr]*acceptor // acceptors by their address; guarded by mu
 }
 
 // join adds ni to the acceptor of its address, which it starts for the first NI. It fails

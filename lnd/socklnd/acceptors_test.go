@@ -22,7 +22,7 @@ var (
 	answerCtl1 = onTCP1(answerCtl)
 )
 
-// onTCP1 replaces the net of all NIDs.
+// onTCP1 changes tcp to tcp1 in all NIDs.
 func onTCP1(record string) string { return strings.ReplaceAll(record, "0a00000200", "0a01000200") }
 
 // startNets brings up NIs on addr of the nets tcp<number>, in this order.
@@ -144,7 +144,7 @@ func TestSharedShutdown(t *testing.T) {
 				wantHandshakes(t, hosts[last], 2)
 				go probes[1].send(hellos[last])
 				probes[1].expect(answers[last])
-				probes[2].send(requests[first]) // which has ended
+				probes[2].send(requests[first]) // request to the NI that has ended
 				probes[2].expectEnd()
 				synctest.Wait()
 				hosts[last].wantCount(ForeignNID, 1)
@@ -161,7 +161,7 @@ func TestSharedShutdown(t *testing.T) {
 				if _, err := n.dial(t.Context(), netip.MustParseAddrPort("10.0.0.1:899"), netip.MustParseAddrPort("10.0.0.2:988")); !errors.Is(err, syscall.ECONNREFUSED) {
 					t.Errorf("dialled after the end: %v", err)
 				}
-				startOn(t, d, "10.0.0.2") // with a new listener
+				startOn(t, d, "10.0.0.2") // the NI starts with a new listener
 				goodProbe := n.connect(t, "10.0.0.1:898", "10.0.0.2:988")
 				go goodProbe.send(request, helloCtl)
 				goodProbe.expect(answerCtl)

@@ -13,7 +13,7 @@ import (
 // for want of descriptors mostly.
 const acceptPause = 100 * time.Millisecond
 
-// run accepts until the listener is closed.
+// run accepts connections until the listener is closed.
 func (a *acceptor) run() {
 	for {
 		c, err := a.listener.Accept()
@@ -81,18 +81,18 @@ func (a *acceptor) enter(h *handshake) (evicted []*handshake, ok bool) {
 	return evicted, true
 }
 
-// handshake runs one handshake to its end.
+// handshake performs the handshake h.
 func (a *acceptor) handshake(h *handshake) {
 	defer a.leave(h)
 	r := a.serve(h)
 	if r == nil {
 		return
 	}
-	if r.why != ReasonNone && !h.evicted.Load() { // otherwise its eviction has been counted
+	if r.why != ReasonNone && !h.evicted.Load() { // the eviction of an evicted handshake has been counted already
 		a.host(h).rejectAddr(r.why, h.remote, r.err)
 	}
 	if len(r.answer) > 0 {
-		_ = h.write(r.answer) // as far as the other end listens
+		_ = h.write(r.answer) // fails if the other end does not listen any more
 	}
 	h.close()
 	h.slot.release()
@@ -117,7 +117,7 @@ func (a *acceptor) choose(h *handshake, want nid.NID) *NI {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if h.ni = a.find(want); h.ni != nil {
-		h.ni.tasks.Add(1) // until leave; Shutdown waits for it after remove
+		h.ni.tasks.Add(1) // undone by leave; Shutdown waits for it after remove
 	}
 	return h.ni
 }

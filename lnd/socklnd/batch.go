@@ -24,10 +24,10 @@ const (
 type batch struct {
 	vec      vector
 	headers  [maxBatchMessages*maxHeaderSize + maxBatchNoops*ksock.MsgHeaderSize]byte
-	used     int // bytes of headers
+	used     int // bytes of headers in use
 	messages []*lnd.Message
-	unfit    []*lnd.Message // cannot be encoded
-	size     int64          // of messages and unfit, as queued
+	unfit    []*lnd.Message // messages that cannot be encoded
+	size     int64          // bytes of messages and unfit, as the queue counts them
 }
 
 var batches = sync.Pool{New: func() any {
@@ -44,7 +44,7 @@ func (b *batch) addNoops(noops ackQueue, c *conn) int {
 	noops = noops[:min(len(noops), maxBatchNoops)]
 	for _, cookies := range noops {
 		dst := b.headers[b.used:b.used]
-		dst, _ = ksock.MsgHeader{Type: ksock.Noop, Cookies: cookies}.AppendBinary(dst) // the error is always nil
+		dst, _ = ksock.MsgHeader{Type: ksock.Noop, Cookies: cookies}.AppendBinary(dst) // AppendBinary of this type never returns an error
 		if c.framing.sums {
 			c.peer.ni.seal(dst)
 		}

@@ -144,5 +144,5 @@ type refiller struct {
 	free chan *lnd.Message
 }
 
-// Finalize lets the message go round again.
+// Finalize makes the message available for the next send.
 func (s *refiller) Finalize(m *lnd.Message, _ error) { s.free <- m }

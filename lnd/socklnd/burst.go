@@ -8,15 +8,15 @@ import "time"
 // writes its message itself, at once.
 const (
 	burstAfter = 16                    // messages in a row without a byte from the peer
-	burstGap   = 20 * time.Microsecond // between them, at most
+	burstGap   = 20 * time.Microsecond // longest time between two messages of a burst
 )
 
 // burst recognises a burst. It reads the clock only after burstAfter messages, because reading it
 // costs time too.
 type burst struct {
-	run   int           // messages since the peer was heard
-	heard uint64        // bytes that had come from it then
-	at    time.Duration // of the previous message
+	run   int           // messages sent since bytes of the peer last arrived
+	heard uint64        // bytes received from the peer when run began
+	at    time.Duration // time of the previous message
 }
 
 // on reports whether another small message for an idle connection is part of a

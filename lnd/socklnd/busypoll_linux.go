@@ -15,7 +15,7 @@ type pollSet struct {
 	once   sync.Once
 	file   *os.File // nil: the system gives none; closed with the driver, by the garbage collector
 	fd     uintptr
-	events [8]unix.EpollEvent // owned by the reader that polls
+	events [8]unix.EpollEvent // memory for events; used only by the reader that polls
 }
 
 // add adds a socket, which leaves when it is closed.
@@ -28,7 +28,7 @@ func (n *pollSet) add(fd uintptr) {
 	if n.file != nil {
 		// Edge-triggered: data that a reader leaves in its socket interrupts the others once.
 		e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET&(1<<32-1), Fd: int32(fd)}
-		_ = unix.EpollCtl(int(n.fd), unix.EPOLL_CTL_ADD, int(fd), &e) // without it the reader polls until the limit
+		_ = unix.EpollCtl(int(n.fd), unix.EPOLL_CTL_ADD, int(fd), &e) // if this fails, the reader polls until the limit
 	}
 }
 
@@ -36,7 +36,7 @@ func (n *pollSet) add(fd uintptr) {
 // that another one has.
 func (n *pollSet) look(fd uintptr) (own, other bool) {
 	if n.file == nil {
-		return true, false // the caller finds out by reading
+		return true, false // the caller will find the error when it reads
 	}
 	count, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, n.fd, uintptr(unsafe.Pointer(&n.events[0])), uintptr(len(n.events)), 0, 0, 0)
 	if errno != 0 {
@@ -56,7 +56,7 @@ func (n *pollSet) look(fd uintptr) (own, other bool) {
 // calls try when the caller's socket has data. The caller has called begin.
 func (p *polling) spin(fd uintptr, try func(fd uintptr) bool) bool {
 	for began := time.Now(); time.Since(began) < p.limit; {
-		_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) // cannot fail
+		_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) // this system call cannot fail
 		own, other := p.pollSet.look(fd)
 		if own && try(fd) {
 			return true

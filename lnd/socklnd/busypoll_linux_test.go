@@ -65,10 +65,10 @@ func TestBusyPoll(t *testing.T) {
 	two, toTwo := streamPair(t, poll)
 	second := read(two)
 	_, _ = toTwo.Write([]byte{2})
-	await(t, second, 2) // whether or not the first one still polls
+	await(t, second, 2) // arrives whether or not the first reader still polls
 	third, toThree := streamPair(t, poll)
 	first = again(t, poll, one, toOne, first)
-	_, _ = toThree.Write([]byte{3}) // whose reader does something else
+	_, _ = toThree.Write([]byte{3}) // the reader of this connection is busy elsewhere
 	if !lndtest.Poll(func() bool { return !poll.taken.Load() }) {
 		t.Error("the first reader does not see that another one has to be run")
 	}

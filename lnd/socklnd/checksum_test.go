@@ -41,7 +41,7 @@ func established2(t *testing.T, cfg Config) (*host, *probe) {
 	return h, p
 }
 
-// withSum returns a message with its checksum.
+// withSum returns message b with its checksum filled in.
 func withSum(b []byte) []byte {
 	h, rest, err := ksock.ParseMsgHeader(b, false)
 	if err != nil {
@@ -51,7 +51,7 @@ func withSum(b []byte) []byte {
 	return b
 }
 
-// TestChecksumVectors are messages that kernels have signed.
+// TestChecksumVectors checks messages that kernels have sent.
 func TestChecksumVectors(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, p := established2(t, Config{})
@@ -59,7 +59,7 @@ func TestChecksumVectors(t *testing.T) {
 		if got := h.wantArrivals(1)[0]; string(got.payload) != "payload!" {
 			t.Errorf("got %q", got.payload)
 		}
-		go p.send(sumNoop) // a good checksum, but no such cookie
+		go p.send(sumNoop) // the checksum is good, but no message has the cookie
 		p.expectEnd()
 		synctest.Wait()
 		h.wantCount(BadChecksum, 0)
@@ -191,10 +191,10 @@ func TestInjectedChecksumError(t *testing.T) {
 	if !errors.Is(b.broken[0], syscall.EIO) {
 		t.Error(b.broken[0])
 	}
-	if counted := func() bool { return b.ni.counts[BadChecksum].Load() > 0 }; !lndtest.Poll(counted) { // when its connection closes
+	if counted := func() bool { return b.ni.counts[BadChecksum].Load() > 0 }; !lndtest.Poll(counted) { // counted when the connection closes
 		t.Error("it is not counted")
 	}
-	for n := 1; len(b.arrivals()) == 0; n++ { // until the back-off is over
+	for n := 1; len(b.arrivals()) == 0; n++ { // send until the back-off is over
 		a.wantFinalized(n)
 		a.put(b.id(), pattern(100))
 	}

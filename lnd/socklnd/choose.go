@@ -40,12 +40,12 @@ func carriesLNet(v ksock.Version, t ksock.ConnType) bool {
 // routes are the candidates of a peer, kept ready because every message needs
 // one and connections change rarely.
 type routes struct {
-	small  []*conn // for messages below min_bulk
+	small  []*conn // connections for messages smaller than min_bulk
 	large  []*conn
 	urgent []*conn // for priority messages: at most one BULK_IN, so that they keep their order
-	acks   []*conn // for NOOPs; never empty while there are connections
+	acks   []*conn // connections for NOOPs; empty only without any connections
 
-	overhead int // header bytes of each message
+	overhead int // bytes of headers of each message
 }
 
 // newRoutes returns the routes over conns, of which there is at least one, all of one
@@ -98,7 +98,7 @@ func bulkIn(conns []*conn) (list []*conn) {
 	return list
 }
 
-// forMessage returns the connection for m, or nil.
+// forMessage chooses the connection for m; nil: none.
 func (r *routes) forMessage(m *lnd.Message, minBulk int) *conn {
 	if m.Priority {
 		return leastBusy(r.urgent)

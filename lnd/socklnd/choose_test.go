@@ -20,7 +20,7 @@ func TestChoice(t *testing.T) {
 		name     string
 		size     int
 		priority bool
-		want     func(k *kernel) *probe // their BULK_IN is our BULK_OUT
+		want     func(k *kernel) *probe // BULK_IN on the peer's side is BULK_OUT on ours
 	}{
 		{"header only", 0, false, func(k *kernel) *probe { return k.control }},
 		{"1023 bytes", 1023 - headers, false, func(k *kernel) *probe { return k.control }},
@@ -57,7 +57,7 @@ func TestPriorityPasses(t *testing.T) {
 			m.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: i})
 			m.Priority = i == 3
 			h.ni.Send(m)
-			synctest.Wait() // the first is being written
+			synctest.Wait() // the first message is being written
 		}
 		for _, p := range []*probe{k.bulkOut, k.control, k.control, k.control} {
 			b := p.read(24 + 72 + 8)

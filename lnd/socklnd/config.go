@@ -25,7 +25,7 @@ const (
 	// by the net of the NI, its IPv4 address, and its port as user-flagged
 	// PID, whatever its HELLO claims.
 	AcceptAll AcceptMode = "all"
-	// AcceptNone does not listen.
+	// AcceptNone means that the driver does not listen.
 	AcceptNone AcceptMode = "none"
 	// AcceptTrust believes the HELLO from any port. Every program that reaches the
 	// port can claim every NID that SourceAddress lets pass.
@@ -54,10 +54,10 @@ const maxPrivilegedPort = 1023
 // carries no bulk), zc_min_payload (this side never asks for zero-copy acks).
 type Config struct {
 	Accept        AcceptMode    // accept: secure, but trust where AcceptPort is above 1023
-	AcceptPort    uint16        // accept_port, 988; also the port that is dialled
-	AcceptBacklog int           // accept_backlog, 127
+	AcceptPort    uint16        // accept_port, default 988; also the port to dial
+	AcceptBacklog int           // accept_backlog, default 127
 	AcceptTimeout time.Duration // accept_timeout, 5 s: for each read of a handshake
-	SourceAddress SourceAddress // source_address: check
+	SourceAddress SourceAddress // source_address: how source addresses are checked
 
 	// SockTimeout (sock_timeout) bounds a connection attempt and the time
 	// without progress on a message that is partly received or waits to be
@@ -68,13 +68,13 @@ type Config struct {
 	ConnsPerPeer int           // conns_per_peer: of each bulk type, at most 127; 0: see connsForSpeed
 	MinBulk      int           // min_bulk, 1024 bytes: messages from here on leave on BULK_OUT
 	FirstIdle    bool          // round_robin=0: of equal connections the first, not the least recently used
-	MinReconnect time.Duration // min_reconnectms, 1 s
-	MaxReconnect time.Duration // max_reconnectms, 60 s
+	MinReconnect time.Duration // min_reconnectms, default 1 s
+	MaxReconnect time.Duration // max_reconnectms, default 60 s
 
 	Keepalive         time.Duration // keepalive, 30 s of silence before a NOOP; negative: none
 	KeepaliveIdle     time.Duration // keepalive_idle, 30 s, of TCP; negative: no TCP keepalive
-	KeepaliveInterval time.Duration // keepalive_intvl, 5 s
-	KeepaliveCount    int           // keepalive_count, 5
+	KeepaliveInterval time.Duration // keepalive_intvl, default 5 s
+	KeepaliveCount    int           // keepalive_count, default 5
 
 	// Protocol (protocol, which kernels have in debug builds) pins an IPv4 NI to
 	// a version: 1, 2 or 3. Newer ones are refused as if they did not exist.
@@ -82,12 +82,12 @@ type Config struct {
 	Protocol ksock.Version
 
 	Checksum            bool // enable_csum: send checksums where the version has them, which is 2
-	InjectChecksumError bool // inject_csum_error: the first of them is wrong
+	InjectChecksumError bool // inject_csum_error: the first checksum sent is wrong
 
-	TOS          int  // tos, 0..255; 0: the system's
-	Nagle        bool // nagle
-	TxBufferSize int  // tx_buffer_size, bytes; 0: the system's
-	RxBufferSize int  // rx_buffer_size, bytes; 0: the system's
+	TOS          int  // tos, 0 to 255; 0: the system's default
+	Nagle        bool // nagle: leave Nagle's algorithm on
+	TxBufferSize int  // tx_buffer_size in bytes; 0: the system's default
+	RxBufferSize int  // rx_buffer_size in bytes; 0: the system's default
 
 	// BusyPoll (busy_poll) is how long a reader that finds nothing looks again
 	// before it waits, giving way to other threads between looks. One reader of a
@@ -120,15 +120,15 @@ type Config struct {
 	// address MulticastBase + g, or MulticastBase6 + g on an IPv6 NI. All nodes of a net
 	// have the same base and UDP port. Multicast is local policy.
 	NoMulticast    bool
-	MulticastBase  netip.Addr // multicast_base, 239.76.0.0; its low 16 bits are 0
-	MulticastBase6 netip.Addr // multicast_base6, ff15::4c4e:0; likewise
+	MulticastBase  netip.Addr // multicast_base, default 239.76.0.0; its low 16 bits are 0
+	MulticastBase6 netip.Addr // multicast_base6, default ff15::4c4e:0; its low 16 bits are 0
 	MulticastPort  uint16     // multicast_port; 0: AcceptPort + 10000, or - 10000 above 55535
-	MulticastTTL   int        // multicast_ttl, 1: how many networks a datagram reaches
+	MulticastTTL   int        // multicast_ttl, default 1: how many networks a datagram reaches
 	// MulticastRxBuffer is the receive buffer in bytes to ask the system for
 	// (multicast_rx_buffer_size, 4 MiB); Snapshot has the size that it gave.
 	MulticastRxBuffer int
 
-	// Listen replaces TCP, for tests.
+	// Listen replaces the listener of TCP in tests.
 	Listen func(local netip.AddrPort) (net.Listener, error)
 	// Dial replaces TCP, for tests. After EADDRINUSE or EADDRNOTAVAIL another local port is
 	// tried, unless an os.SyscallError says that EADDRNOTAVAIL came from bind.
@@ -181,7 +181,7 @@ const classCS5 = 40 << 2
 // prioInteractive is TC_PRIO_INTERACTIVE, the first band of a plain queue.
 const prioInteractive = 6
 
-// defaultTimeout is lnet_lnd_timeout with LNet's defaults.
+// defaultTimeout is the value of lnet_lnd_timeout with LNet's defaults.
 const defaultTimeout = 49 * time.Second
 
 // forNI returns c, which has its defaults, with those that depend on the NI:

@@ -99,7 +99,7 @@ func TestTimeoutOfLNet(t *testing.T) {
 	}
 }
 
-// TestListenErrors: the error advises what to do.
+// TestListenErrors checks that an error advises what to do.
 func TestListenErrors(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.EACCES, syscall.EADDRINUSE} {
 		d, _ := New(Config{Listen: func(netip.AddrPort) (net.Listener, error) {

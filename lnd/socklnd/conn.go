@@ -17,21 +17,21 @@ type conn struct {
 	net       net.Conn
 	stream    stream
 	version   ksock.Version
-	framing   framing        // of version
-	ctype     ksock.ConnType // own view
-	bigEndian bool           // byte order of the other end
-	dialled   bool           // by this side
-	// incarnation is the peer's, from its HELLO.
+	framing   framing        // framing of the connection's version
+	ctype     ksock.ConnType // connection type as this side sees it
+	bigEndian bool           // the other end is a big-endian host
+	dialled   bool           // this side dialled
+	// incarnation is the incarnation in the peer's HELLO.
 	incarnation uint64
 	local       netip.AddrPort
 	remote      netip.AddrPort
-	flow        lnd.Flow // nil captures nothing
+	flow        lnd.Flow // the capture's view of the connection; nil: no capture
 
-	dead     chan struct{} // closed with the connection
-	attached bool          // in the peer's list; guarded by peer.mu
-	usedAt   uint64        // peer.sequence of the last use; guarded by peer.mu
+	dead     chan struct{} // closed when the connection is closed
+	attached bool          // whether the peer's list has the connection; guarded by peer.mu
+	usedAt   uint64        // peer.sequence at the last use; guarded by peer.mu
 
-	rx       reader // owned by the goroutine that runs loop
+	rx       reader // used only by the goroutine that runs loop
 	loop     readloop.Loop
 	rxMsgs   atomic.Uint64
 	rxBytes  atomic.Uint64
@@ -39,12 +39,12 @@ type conn struct {
 	tx       writer
 	txMsgs   atomic.Uint64
 	txBytes  atomic.Uint64
-	progress progress // owned by the scan
+	progress progress // used only by the scan
 
 	queuedBytes atomic.Int64 // of messages taken for sending, until they have left
 }
 
-// link is the result of a handshake.
+// link is what a handshake has agreed.
 type link struct {
 	net         net.Conn
 	flow        lnd.Flow
@@ -52,9 +52,9 @@ type link struct {
 	remote      netip.AddrPort
 	dialled     bool
 	version     ksock.Version
-	ctype       ksock.ConnType // own view
+	ctype       ksock.ConnType // connection type as this side sees it
 	bigEndian   bool
-	incarnation uint64 // of the peer
+	incarnation uint64 // incarnation of the peer
 }
 
 func newConn(p *peer, l *link) *conn {

@@ -27,24 +27,24 @@ type connSet struct {
 
 	have       [4]int // established connections, by the type as this side sees it
 	accepting  [4]int // those whose HELLO we have accepted but not answered yet
-	generation uint64 // counts the times that all connections were closed
+	generation uint64 // counts how often all connections were closed
 	dialling   bool
-	wanted     bool // missing connections are to be dialled
+	wanted     bool // whether missing connections are to be dialled
 	queued     bool // messages wait for a connection that can carry them
 	satisfied  bool // the peer gives no more connections than there are
-	routed     bool // this side has had a reason to dial
+	routed     bool // whether this side has had a reason to dial
 
-	version     ksock.Version // agreed, 0 while unknown
-	incarnation uint64        // of the peer, valid with connections
+	version     ksock.Version // version that both sides use; 0 while unknown
+	incarnation uint64        // incarnation of the peer; valid while there are connections
 
 	redials  int           // attempts without a message to send that may still fail; for dial-only nodes
-	redialAt time.Duration // no such attempt before this instant
+	redialAt time.Duration // earliest time of the next such attempt
 
-	retryAt       time.Duration // no dial before this instant
-	retryInterval time.Duration // the interval of the back-off
-	refusals      int           // in a row
-	renegotiated  int           // versions adopted in a row
-	failure       error         // of the last dial, nil after a connection
+	retryAt       time.Duration // earliest time of the next dial
+	retryInterval time.Duration // present interval of the back-off
+	refusals      int           // number of refusals in a row
+	renegotiated  int           // number of versions adopted in a row
+	failure       error         // error of the last dial; nil after a connection
 }
 
 var _ machine.Machine[setInput, setOutput] = (*connSet)(nil)
@@ -61,7 +61,7 @@ type setConfig struct {
 	maxReconnect time.Duration
 }
 
-// Local limits of one connection attempt.
+// Limits of one connection attempt, our own choice.
 const (
 	maxRefusals      = 3 // SOCKNAL_MAX_BUSY_RETRIES
 	maxRenegotiation = 2

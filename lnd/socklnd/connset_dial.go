@@ -122,7 +122,7 @@ func (s *connSet) refused(now time.Duration, in setInput, out *setOutput) {
 func (s *connSet) otherVersion(now time.Duration, in setInput, out *setOutput) {
 	s.renegotiated++
 	if s.known() && s.version == in.version && s.renegotiated <= maxRenegotiation {
-		s.dialling, s.wanted = false, true // the peer has opened one meanwhile
+		s.dialling, s.wanted = false, true // the peer has opened a connection meanwhile
 		return
 	}
 	if !s.cfg.versions.includes(in.version) || s.renegotiated > maxRenegotiation || s.known() {

@@ -24,7 +24,7 @@ func newSet(self, peer string) *connSet {
 	}}
 }
 
-// word is one input, by name.
+// word makes the input with the given name.
 func word(name string) setInput {
 	in := setInput{version: ksock.V3, incarnation: 1, err: errTest}
 	verb, arg, _ := strings.Cut(name, " ")
@@ -55,7 +55,7 @@ func word(name string) setInput {
 	return in
 }
 
-// effects renders an output and the wake.
+// effects returns the text of an output and its wake.
 func effects(out *setOutput, now, wake time.Duration) string {
 	var s []string
 	if v := out.outcome; v != outcomeNone {

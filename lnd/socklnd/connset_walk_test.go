@@ -25,12 +25,12 @@ func (s *connSet) usable() bool {
 type setWalk struct {
 	set       *connSet
 	now       time.Duration
-	dial      ksock.ConnType // in progress, or NONE
-	accepting []setInput     // for setAccepted
-	waiting   int            // messages
+	dial      ksock.ConnType // type of the dial in progress; NONE: no dial
+	accepting []setInput     // inputs that setAccepted will follow
+	waiting   int            // number of waiting messages
 }
 
-// words returns the inputs that are possible now.
+// words returns the names of inputs possible now.
 func (w *setWalk) words() []string {
 	words := []string{"send", "timer", "hello control", "hello in", "hello out", "hello control restarted", "hello in v2", "closed"}
 	if w.dial != ksock.None {
@@ -43,7 +43,7 @@ func (w *setWalk) words() []string {
 	return words
 }
 
-// input makes the input of a word.
+// input makes the input with the given name.
 func (w *setWalk) input(name string) setInput {
 	in := word(name)
 	in.version = cmp.Or(in.version, ksock.V3)

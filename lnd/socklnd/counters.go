@@ -10,57 +10,57 @@ type Reason uint8
 const (
 	ReasonNone Reason = iota
 
-	// Accepted connections, before the HELLO.
-	UnprivilegedPort // source port above 1023 in mode secure
+	// Accepted connections, before their HELLO was accepted:
+	UnprivilegedPort // the source port is above 1023 in mode secure
 	HandshakeLimit   // too many unfinished handshakes: the oldest was closed
 	AddressLimit     // too many accepted connections from one address
 	ConnLimit        // too many accepted connections in all
-	AcceptorTimeout  // no progress in the acceptor request
-	AcceptorCut      // connection ended within the acceptor request
-	AcceptorMagic    // not an acceptor request
+	AcceptorTimeout  // the acceptor request made no progress
+	AcceptorCut      // the connection ended within the acceptor request
+	AcceptorMagic    // the first bytes were no acceptor request
 	GenericMagic     // LNet's generic magic in place of the acceptor's: refused with an answer
 	AcceptorVersion  // unknown version of the acceptor request: refused with an answer
 	ForeignNID       // the dialled NID is no NI's of this listener
-	AcceptFailed     // the system could not accept
+	AcceptFailed     // the system could not accept a connection
 	NoAddress        // an accepted connection without usable addresses
-	HelloTimeout     // no progress in the HELLO
-	HelloCut         // connection ended within the HELLO
-	HelloMagic       // not a HELLO
+	HelloTimeout     // the HELLO made no progress
+	HelloCut         // the connection ended within the HELLO
+	HelloMagic       // the bytes were no HELLO
 	HelloVersion     // a HELLO of a version that we do not speak: refused with an answer
-	HelloAddresses   // bad address list in the HELLO
+	HelloAddresses   // the HELLO has an invalid address list
 	HelloSource      // the HELLO's source NID is ANY, none, without an address, or this NI's
 	HelloNet         // the HELLO's source NID is of another net than the NI's
 	HelloAddress     // the HELLO's source NID has another address than the connection: see SourceAddress
 	HelloType        // the HELLO's connection type is none of the four
-	RefusedRace      // both sides dial: refused with an answer
+	RefusedRace      // both sides dial: the peer's dial was refused
 	RefusedDuplicate // enough connections of this type: refused with an answer
 	RefusedRestart   // the peer has a new incarnation: refused with an answer
 	RefusedProtocol  // not the version of the peer's other connections: refused with an answer
-	HelloWriteFailed // our answer could not be written
-	ShuttingDown     // the NI ends
+	HelloWriteFailed // our answer to the HELLO could not be written
+	ShuttingDown     // refused because the NI shuts down
 
-	// Dialled connections.
-	ConnectFailed    // TCP connect failed
-	ConnectTimeout   // no connection within sock_timeout
+	// Connections that this side dialled:
+	ConnectFailed    // the TCP connect failed
+	ConnectTimeout   // the TCP connect took longer than sock_timeout
 	NoReservedPort   // reserved source ports are not permitted
 	NoFreePort       // all reserved source ports are in use
 	DialHelloCut     // the peer closed instead of answering the HELLO
-	DialHelloBad     // its answer was no HELLO
-	DialHelloPeer    // its answer came from another NID or PID
-	DialHelloType    // its answer had another type
-	DialRefused      // its answer was NONE: race or duplicate
-	DialOtherVersion // its answer was NONE in another version
+	DialHelloBad     // the peer's answer was no HELLO
+	DialHelloPeer    // the answer came from another NID or PID than dialled
+	DialHelloType    // the answer had another connection type than requested
+	DialRefused      // the answer was NONE: race or duplicate
+	DialOtherVersion // the answer was NONE in another version
 	TooSoon          // messages refused while a dial backs off
 	NoRoute          // messages to a peer that cannot be dialled
 
-	// Established connections.
-	PeerClosed      // end of stream between messages
-	CutMessage      // end of stream within a message
-	ReadFailed      // error of the system while reading
-	WriteFailed     // error of the system while writing
+	// Established connections:
+	PeerClosed      // the stream ended between messages
+	CutMessage      // the stream ended within a message
+	ReadFailed      // the system reported an error of reading
+	WriteFailed     // the system reported an error of writing
 	ReceiveTimeout  // a message stopped half-way for sock_timeout
 	SendTimeout     // the peer took no byte for sock_timeout
-	BadMessageType  // neither NOOP nor LNET
+	BadMessageType  // the message type is neither NOOP nor LNET
 	BadChecksum     // a message does not have the checksum that it says
 	BadAck          // an ack for a cookie that was never sent
 	TooManyAcks     // the peer requests acks but does not read them
@@ -69,25 +69,25 @@ const (
 	PeerRestarted   // closed because the peer has a new incarnation
 	ProtocolChanged // closed because the peer has another version
 
-	// Tolerated on established connections.
+	// Faults after which an established connection stays open:
 	ForeignChecksum // a checksum in a version that has none: not looked at
 	RepeatedCookie  // an ack that was asked for again before it had left: sent once
 
 	// Multicast datagrams: those that arrived and were dropped, in the order of the
 	// tests, and those that did not leave.
-	DatagramCut       // longer than any, or shorter than its headers
-	DatagramForeign   // not LNet's
-	DatagramVersion   // of an unknown version
+	DatagramCut       // a datagram too long, or shorter than its headers
+	DatagramForeign   // a datagram that is not LNet's
+	DatagramVersion   // a datagram of an unknown version
 	DatagramHeader    // its LNet header is not of the size that the NI's NID needs
 	DatagramLength    // its payload is not as long as it says
-	DatagramType      // no PUT without ACK
-	DatagramOwn       // of this NI: the system loops it back
-	DatagramNet       // for another net on the same interface
+	DatagramType      // a datagram that is not a PUT without ACK
+	DatagramOwn       // a datagram of this NI, which the system looped back
+	DatagramNet       // a datagram for another net on the same interface
 	DatagramSource    // its source NID does not have the address that it came from
 	DatagramGroup     // not sent to the group that it names, or to none that was joined
-	DatagramInterface // came by another interface than the NI's
-	DatagramTooLong   // did not leave: longer than the network's packets
-	DatagramFailed    // did not leave: the system refused
+	DatagramInterface // a datagram from another interface than the NI's
+	DatagramTooLong   // a datagram not sent: longer than the network's packets
+	DatagramFailed    // a datagram not sent: the system refused it
 	numReasons
 )
 
@@ -145,7 +145,7 @@ func Reasons() []Reason {
 // Counters says how often each Reason occurred.
 type Counters [numReasons]uint64
 
-// Of returns the counter of r.
+// Of returns how often r occurred.
 func (c *Counters) Of(r Reason) uint64 { return c[r] }
 
 // counters are the live Counters of an NI.

@@ -42,7 +42,7 @@ func openUDP(local netip.AddrPort, options func(fd int) error) (*net.UDPConn, sy
 	return conn, rc, nil
 }
 
-// datagramOption is an option of a socket.
+// datagramOption is a socket option and its value.
 type datagramOption struct{ level, name, value int }
 
 func setOptions(fd int, list []datagramOption) error {
@@ -66,7 +66,7 @@ type datagramWriter struct {
 	// once.
 	fn    func(fd uintptr) bool
 	hdr   unix.Msghdr
-	name  unix.RawSockaddrInet6 // room for either family
+	name  unix.RawSockaddrInet6 // destination address, IPv4 or IPv6
 	iov   []iovec
 	total int
 	wait  bool

@@ -17,22 +17,22 @@ type datagramReader struct {
 	conn   *net.UDPConn
 	rc     syscall.RawConn
 	is6    bool
-	buffer int // its receive buffer in bytes
+	buffer int // size of the socket's receive buffer in bytes
 	poll   *polling
 	look   bool // the next read may busy-poll: the last one brought datagrams for lnet
 
-	fn     func(fd uintptr) bool // bound once, like the next one
+	fn     func(fd uintptr) bool // the function that reads, bound once, like the next one
 	onceFn func(fd uintptr) bool
 	slots  []datagramSlot
 	msgs   []unix.Mmsghdr
-	n      int // messages of the last call
+	n      int // number of datagrams that the last call read
 	errno  syscall.Errno
 }
 
 // datagramSlot is room for one datagram and its control messages.
 type datagramSlot struct {
 	bytes   []byte
-	name    unix.RawSockaddrInet6 // room for either family
+	name    unix.RawSockaddrInet6 // source address, IPv4 or IPv6
 	control [128]byte
 	iov     iovec
 }
@@ -66,7 +66,7 @@ func newDatagramReader(addr netip.Addr, port uint16, buffer, longest int, poll *
 		if err := setOptions(fd, options); err != nil {
 			return err
 		}
-		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, buffer) // as much as is allowed
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, buffer) // the system grants as much as it allows
 		r.buffer, _ = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
 		return nil
 	})
@@ -75,7 +75,7 @@ func newDatagramReader(addr netip.Addr, port uint16, buffer, longest int, poll *
 	}
 	r.fn, r.onceFn = r.try, r.once
 	if poll.limit > 0 {
-		_ = r.rc.Control(poll.pollSet.add) // it is open
+		_ = r.rc.Control(poll.pollSet.add) // fails only if the socket is closed, which it is not
 	}
 	r.makeSlots(longest)
 	return r, nil
@@ -179,7 +179,7 @@ func (r *datagramReader) join(group netip.Addr, index int, but netip.Addr) error
 	if err := r.member(group, index, unix.IP_ADD_MEMBERSHIP, unix.IPV6_JOIN_GROUP); err != nil {
 		return err
 	}
-	_ = r.rc.Control(func(fd uintptr) { block(fd, group, index, but) }) // without the block inspect drops them
+	_ = r.rc.Control(func(fd uintptr) { block(fd, group, index, but) }) // if blocking fails, inspect drops these datagrams
 	return nil
 }
 
@@ -202,7 +202,7 @@ func block(fd uintptr, group netip.Addr, index int, source netip.Addr) {
 	_ = unix.SetsockoptString(int(fd), level, unix.MCAST_BLOCK_SOURCE, string((*[unsafe.Sizeof(req)]byte)(unsafe.Pointer(&req))[:]))
 }
 
-// putAddr puts an address into a struct sockaddr_storage.
+// putAddr writes a as a struct sockaddr_storage.
 func putAddr(b *[128]byte, a netip.Addr) {
 	if a.Is6() {
 		(*unix.RawSockaddrInet6)(unsafe.Pointer(b)).Family = unix.AF_INET6

@@ -108,14 +108,14 @@ func TestUserspacePeers(t *testing.T) {
 		n := newMemNet()
 		h := start(t, "10.0.0.2", n.config(Config{Accept: AcceptAll}))
 		first, second := n.connect(t, "10.0.0.9:51234", "10.0.0.2:988"), n.connect(t, "10.0.0.9:51235", "10.0.0.2:988")
-		for _, p := range []*probe{first, second} { // both say they are 10.0.0.1, one CONTROL each
+		for _, p := range []*probe{first, second} { // both say they are 10.0.0.1, with one CONTROL connection each
 			go p.send(request, helloCtl)
 			if len(p.read(56)) != 56 {
 				t.Fatal("not let in")
 			}
 		}
 		_, _ = first.Write(kernelPut(t, 77, pattern(20)))
-		first.expect(noop(0, 77)) // on CONTROL: it has no other
+		first.expect(noop(0, 77)) // the NOOP comes on the CONTROL connection, its only one
 		synctest.Wait()           // second has its answer, but perhaps is not in use yet
 		peers := h.ni.Snapshot().Peers
 		if len(peers) != 2 || len(peers[0].Conns) != 1 || len(peers[1].Conns) != 1 || peers[0].Conns[0].Type != ksock.Control {
@@ -123,7 +123,7 @@ func TestUserspacePeers(t *testing.T) {
 		}
 		_ = first.Close()
 		h.await("PeerDown", func() bool { return len(h.downs) == 1 })
-		h.put(peers[1].ID, pattern(5000)) // bulk, on the CONTROL that is there
+		h.put(peers[1].ID, pattern(5000)) // bulk data takes the CONTROL connection, the only one
 		second.read(24 + 72 + 5000)
 		h.put(peers[0].ID)
 		errs := h.wantFinalized(2)

@@ -13,10 +13,10 @@ import (
 // Error says why a connection ended, or why a message did not leave. It
 // unwraps to its Errno, which is the status that LNet reports, and to Err.
 type Error struct {
-	Reason Reason        // has a counter, too
-	Peer   nid.ProcessID // zero while unknown
-	Errno  syscall.Errno // the status that LNet reports
-	Err    error         // of the system, nil if none
+	Reason Reason        // reason of the failure, which also has a counter
+	Peer   nid.ProcessID // the peer; zero while unknown
+	Errno  syscall.Errno // error number that LNet reports
+	Err    error         // error of the system; nil if there is none
 }
 
 func (e *Error) Error() string {
@@ -26,7 +26,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("socklnd: %v: %v: %v", e.Peer, e.Reason, e.Err)
 }
 
-// Unwrap returns the errors that e stands for.
+// Unwrap returns Errno and Err, for errors.Is.
 func (e *Error) Unwrap() []error {
 	if e.Err == nil {
 		return []error{e.Errno}
@@ -56,7 +56,7 @@ var errUserFlagged = errors.New("it came from an unprivileged port, where nothin
 // backOffError says why a peer is not dialled at the moment. It unwraps to the
 // error of the last dial.
 type backOffError struct {
-	wait time.Duration // until the next dial is allowed
+	wait time.Duration // time until the next dial is allowed
 	last error
 }
 
@@ -74,7 +74,7 @@ func brief(err error) string {
 		return err.Error()
 	case e.Err == nil:
 		return e.Reason.String()
-	case e.Reason == ConnectFailed: // the system's error says it all
+	case e.Reason == ConnectFailed: // the system's error is text enough
 		return e.Err.Error()
 	}
 	return fmt.Sprintf("%v: %v", e.Reason, e.Err)
@@ -113,7 +113,7 @@ func (e *Error) Failure() lnd.Failure {
 	if class, ok := failures[e.Reason]; ok {
 		return class
 	}
-	if errors.Is(e.Err, syscall.ETIMEDOUT) { // the system has given up retransmitting
+	if errors.Is(e.Err, syscall.ETIMEDOUT) { // the system has stopped retransmitting
 		if e.Reason == ConnectFailed {
 			return lnd.NetworkTimeout
 		}

@@ -105,7 +105,7 @@ func TestBadMessages(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				h, k := established(t, Config{})
 				other := k.net.connect(t, "10.0.0.1:1000", "10.0.0.2:988")
-				other.send(request, strings.Replace(helloCtl, "39300000", "67120000", 1)) // another process there
+				other.send(request, strings.Replace(helloCtl, "39300000", "67120000", 1)) // another process on the same host dials
 				other.read(56)
 				go func() {
 					k.bulkOut.send(tt.send)

@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestFailureClasses shows HV-2.
+// TestFailureClasses shows row HV-2 of the conformance table.
 func TestFailureClasses(t *testing.T) {
 	spec.Covers(t, "HV-2")
 	for name, c := range map[string]struct {

@@ -40,7 +40,7 @@ func TestPeerDownCause(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				h, k := established(t, Config{Keepalive: -1})
-				h.put(probeID, pattern(2000)) // the peer does not read it
+				h.put(probeID, pattern(2000)) // the peer does not read this message
 				synctest.Wait()
 				tt.breaks(t, h, k)
 				h.await("PeerDown", func() bool { return len(h.downs) == 1 })

@@ -17,9 +17,9 @@ import (
 //
 // Without a message header there are no NOOPs, cookies or checksums.
 type framing struct {
-	msgSize  int  // bytes of the message header
-	lnetSize int  // bytes of the LNet header
-	sums     bool // messages leave with a checksum
+	msgSize  int  // size of the message header in bytes
+	lnetSize int  // size of the LNet header in bytes
+	sums     bool // messages are sent with a checksum
 }
 
 // newFraming returns the framing of v. Only version 2 has checksums.
@@ -50,7 +50,7 @@ func (f *framing) wireSize(m *lnd.Message) int64 {
 func (f *framing) appendHeaders(b []byte, h *wire.Header, cookie uint64) ([]byte, error) {
 	if f.msgSize > 0 {
 		k := ksock.MsgHeader{Type: ksock.LNet, Cookies: [2]uint64{0, cookie}}
-		b, _ = k.AppendBinary(b) // the error is always nil
+		b, _ = k.AppendBinary(b) // AppendBinary of this type never returns an error
 	}
 	if f.lnetSize == wire.LargeHeaderSize {
 		return h.AppendLarge(b)
@@ -77,7 +77,7 @@ func (ni *NI) seal(head []byte, payload ...[]byte) {
 		sum = ksock.UpdateChecksum(sum, p)
 	}
 	if ni.spoilSum.Load() && ni.spoilSum.Swap(false) {
-		sum = max(sum+1, 1) // as ksocknal_lib_csum_tx, but never 0, which is none
+		sum = max(sum+1, 1) // as ksocknal_lib_csum_tx, but not 0, which means none
 	}
-	binary.LittleEndian.PutUint32(head[4:], sum) // ksh_csum
+	binary.LittleEndian.PutUint32(head[4:], sum) // field ksh_csum
 }

@@ -76,7 +76,7 @@ type received struct {
 	Headers  []wire.Header
 	Payloads [][]byte
 	End      Reason
-	cookies  []uint64 // to be acknowledged
+	cookies  []uint64 // cookies that are to be acknowledged
 }
 
 // readAll is the obviously correct receiver: it has the whole stream at hand.
@@ -193,7 +193,7 @@ func FuzzReceive(f *testing.F) {
 		f.Add(b, uint16(math.MaxUint16), uint8(v-ksock.V1))
 		f.Add(b, uint16(1), uint8(v-ksock.V1))
 		f.Add(b[:len(b)-1], uint16(100), uint8(v-ksock.V1))
-		f.Add(b, uint16(100), uint8(v)) // the next version
+		f.Add(b, uint16(100), uint8(v)) // the same bytes in the next version
 	})
 	f.Fuzz(func(t *testing.T, data []byte, step uint16, v uint8) {
 		version := ksock.Version(v)%ksock.V4 + ksock.V1

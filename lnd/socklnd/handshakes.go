@@ -10,7 +10,7 @@ type handshake struct {
 	*shake
 	ni      *NI           // that the peer wants; nil while unknown; guarded by acceptor.mu
 	element *list.Element // nil when it has left the list; guarded by acceptor.mu
-	evicted atomic.Bool   // closed to make room
+	evicted atomic.Bool   // whether the handshake was closed to make room
 }
 
 // handshakes are those of an acceptor, whose mu guards them. Their number is bounded. At
@@ -18,7 +18,7 @@ type handshake struct {
 type handshakes struct {
 	max, maxPerAddr int
 
-	list      list.List // of *handshake, oldest first
+	list      list.List // list of *handshake, oldest first
 	perOrigin map[origin]int
 }
 
@@ -50,7 +50,7 @@ func (hs *handshakes) evict(evicted []*handshake, match func(*handshake) bool) [
 	return evicted
 }
 
-// remove takes h out of the list, once.
+// remove removes h from the list at most once.
 func (hs *handshakes) remove(h *handshake) {
 	if h.element == nil {
 		return

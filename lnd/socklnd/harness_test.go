@@ -62,16 +62,16 @@ func onLoopback(a netip.Addr) netip.Addr {
 type host struct {
 	t        testing.TB
 	ni       *NI
-	patience time.Duration // of await; virtual in a bubble
+	patience time.Duration // how long await waits; virtual time in a bubble
 
 	mu       sync.Mutex
-	changed  chan struct{} // closed and replaced at every change
+	changed  chan struct{} // channel that is closed and replaced at every change
 	arrived  []arrival
 	finished []error
 	ups      []nid.ProcessID
 	downs    []error
-	broken   []error // Delivered with an error
-	gone     int     // deliveries given up
+	broken   []error // errors given to Delivered
+	gone     int     // number of deliveries given up
 
 	// parse, if set, answers Parse; by default every payload is taken.
 	parse func(h *host, d *lnd.Delivery) (lnd.Answer, error)
@@ -128,7 +128,7 @@ func (h *host) stop() {
 
 func (h *host) id() nid.ProcessID { return nid.ProcessID{NID: h.ni.nid, PID: nid.LustrePID} }
 
-// conns is the number of established connections.
+// conns returns the number of established connections.
 func (h *host) conns() (n int) {
 	for _, p := range h.ni.Snapshot().Peers {
 		n += len(p.Conns)
@@ -147,7 +147,7 @@ func (h *host) awaitConns(n int) {
 	}
 }
 
-// put sends a PUT with this payload.
+// put sends a PUT with the given payload.
 func (h *host) put(to nid.ProcessID, payload ...[]byte) *lnd.Message {
 	m := newPut(h.id(), to, payload...)
 	h.ni.Send(m)

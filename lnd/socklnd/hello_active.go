@@ -28,7 +28,7 @@ func (p *peer) dial(t ksock.ConnType, v ksock.Version) {
 	s, in := p.ni.open(p.id, t, v)
 	p.mu.Lock()
 	defer p.unlock()
-	if p.removed || p.ni.ended() { // shutdown ends the waiting messages
+	if p.removed || p.ni.ended() { // Shutdown finalizes the waiting messages
 		if s != nil {
 			s.close()
 		}

@@ -56,7 +56,7 @@ func (l *memListener) answered(t *testing.T, opening, reply string) *probe {
 	return p
 }
 
-// expectNoDial checks that no dial comes within d.
+// expectNoDial checks that nobody dials within d.
 func (l *memListener) expectNoDial(t *testing.T, d time.Duration) {
 	t.Helper()
 	select {
@@ -159,7 +159,7 @@ func TestActiveFails(t *testing.T) {
 				}
 				h.wantCount(TooSoon, 1)
 				time.Sleep(time.Second)
-				h.put(probeID) // and now it works
+				h.put(probeID) // after the failure, the dial of this message succeeds
 				l.answered(t, dialCtl, replyCtl).read(96)
 				if err := h.wantFinalized(3)[2]; err != nil {
 					t.Error(err)
@@ -236,7 +236,7 @@ func TestTooSoonAfterAnswer(t *testing.T) {
 func TestActiveConnectTimeout(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()
-		n.silent[netip.MustParseAddr("10.0.0.1")] = true // before the first dial
+		n.silent[netip.MustParseAddr("10.0.0.1")] = true // the address does not answer, from the first dial on
 		h := start(t, "10.0.0.2", n.config(Config{SockTimeout: 7 * time.Second}))
 		begin := time.Now()
 		for range 5 {
@@ -293,7 +293,7 @@ func TestPassiveWinsRace(t *testing.T) {
 		h, l := dialScene(t, Config{})
 		h.put(probeID)
 		ours := l.accept(t)
-		for range 2 { // the same answer each time
+		for range 2 { // the second answer is the same as the first
 			theirs := l.net.connect(t, "10.0.0.1:1023", "10.0.0.2:988")
 			go theirs.send(request, helloCtl)
 			theirs.expect(refused)
@@ -329,7 +329,7 @@ func TestActiveAdoptsVersion(t *testing.T) {
 		if v := h.ni.Snapshot().Peers[0].Version; v != ksock.V2 {
 			t.Errorf("version %v", v)
 		}
-		p.Close() // with the last connection the version is forgotten
+		p.Close() // when the last connection ends, the version is forgotten
 		h.await("PeerDown", func() bool { return len(h.downs) == 1 })
 		h.put(probeID)
 		l.accept(t).expect(dialCtl)

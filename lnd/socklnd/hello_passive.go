@@ -12,7 +12,7 @@ import (
 
 // refusal is the result of a handshake of an accepted connection that failed.
 type refusal struct {
-	why    Reason // ReasonNone if it has been counted
+	why    Reason // reason to count; ReasonNone: it has been counted
 	err    error
 	answer []byte // written before the connection is closed; may be empty
 }
@@ -28,7 +28,7 @@ func (ni *NI) serve(s *shake) *refusal {
 	return ni.welcome(s, &h)
 }
 
-// readRefusal classifies a read that failed.
+// readRefusal makes the refusal for a failed read.
 func readRefusal(err error, timeout, cut Reason) *refusal {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return &refusal{why: timeout}
@@ -55,7 +55,7 @@ func readWanted(s *shake) (nid.NID, *refusal) {
 }
 
 func acceptorRefusal() []byte {
-	b, _ := wire.AcceptorRefusal().AppendBinary(nil) // a constant
+	b, _ := wire.AcceptorRefusal().AppendBinary(nil) // the refusal is a constant, so there is no error
 	return b
 }
 
@@ -102,14 +102,14 @@ func (ni *NI) answer(h *ksock.Hello, peer nid.NID, t ksock.ConnType) []byte {
 	a.DstNID, a.DstPID, a.DstIncarnation = peer, h.DstPID, h.DstIncarnation
 	switch {
 	case h.Version == ksock.V1:
-		a.DstPID = 0 // version 1 does not use it
+		a.DstPID = 0 // answers of version 1 have no destination PID
 	case h.BigEndian && h.Version < ksock.V4:
 		// Kernels read the NIDs of a foreign byte order unswapped, and lose
 		// the top byte in the answer. They do not check it.
 		a.DstNID = nid.From4(bits.ReverseBytes64(h.SrcNID.Value4()) << 8 >> 8)
 	}
 	b, err := a.AppendBinary(nil)
-	if err != nil { // the NID does not fit 8 bytes
+	if err != nil { // the NID does not fit into 8 bytes
 		a.DstNID = nid.NID{}
 		b, _ = a.AppendBinary(nil)
 	}

@@ -32,7 +32,7 @@ const (
 	versionRefused  = "63697245 03000000 0200000a00000200 0200000a00000200 39300000 00000000 e803000000000000 0000000000000000 ffffffff 00000000"
 )
 
-// bubble runs f in virtual time.
+// bubble runs f in virtual time (testing/synctest).
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, f)
@@ -53,10 +53,10 @@ func TestPassiveRefusals(t *testing.T) {
 	spec.Covers(t, "SK-1")
 	for _, tt := range []struct {
 		name   string
-		port   int // of the prober, 1000 if 0
+		port   int // source port of the prober; 0 means 1000
 		send   string
 		answer string
-		after  time.Duration // until the end
+		after  time.Duration // time until the connection ends
 		why    Reason
 	}{
 		{name: "unprivileged port", port: 40082, why: UnprivilegedPort},
@@ -128,13 +128,13 @@ func goodPeer(t *testing.T, n *memNet, h *host) {
 	}
 }
 
-// pingGet is a ping of 10.0.0.1 to 10.0.0.2.
+// pingGet is a ping that 10.0.0.1 sends to 10.0.0.2.
 const pingGet = `
 c1000000 00000000 0000000000000000 0000000000000000 ; ksock header
 0200000a00000200 0100000a00000200 39300000 39300000 02000000 00000000 ; header
 0807060504030201 2100000000000000 0000000000000080 00000000 00000000 10010000 00000000 ; GET`
 
-// TestPassiveTimeouts (SK-4): accept_timeout is counted for each read.
+// TestPassiveTimeouts (SK-4) checks that accept_timeout holds for each read.
 func TestPassiveTimeouts(t *testing.T) {
 	spec.Covers(t, "SK-4")
 	bubble(t, func(t *testing.T) {
@@ -233,7 +233,7 @@ func TestPassiveSet(t *testing.T) {
 				second.expectEnd()
 				synctest.Wait()
 				h.wantCount(tt.why, 1)
-				if tt.firstEnds { // and the retry is accepted
+				if tt.firstEnds { // after its end the repeated dial is accepted
 					third := n.connect(t, "10.0.0.1:1021", "10.0.0.2:988")
 					go third.send(request, tt.second)
 					third.read(56)
@@ -261,10 +261,10 @@ func TestAcceptAll(t *testing.T) {
 			t.Errorf("message from %v, header %v-%v; want %v", got.from, got.header.SrcPID, got.header.SrcNID, want)
 		}
 		h.put(want)
-		p.read(24 + 72) // on the connection that is there
+		p.read(24 + 72) // the message comes on the connection that exists
 		p.Close()
 		synctest.Wait()
-		h.put(want) // no peer to dial
+		h.put(want) // there is no peer that could be dialled
 		if err := h.wantFinalized(2)[1]; !errors.Is(err, syscall.EHOSTUNREACH) || !strings.Contains(err.Error(), "unprivileged port") {
 			t.Errorf("message ended with %v", err)
 		}

@@ -11,7 +11,7 @@ import (
 // notices when the other end closes: it waits at the socket, and Recv interrupts that with a
 // read deadline in the past.
 type held struct {
-	resume chan struct{} // gets a value from Recv
+	resume chan struct{} // gets a value when Recv is called
 
 	mu       sync.Mutex
 	watching net.Conn // whose end the reader waits for; nil if it does not; guarded by mu
@@ -19,7 +19,7 @@ type held struct {
 
 func (h *held) init() { h.resume = make(chan struct{}, 1) }
 
-// recv continues a held message.
+// recv continues the message that lnet has held.
 func (r *reader) recv() { r.held.recv() }
 
 // recv resumes the reader under mu, so that the deadline never interrupts the wait for the
@@ -29,7 +29,7 @@ func (h *held) recv() {
 	defer h.mu.Unlock()
 	select {
 	case h.resume <- struct{}{}:
-	default: // not held: the connection has ended
+	default: // no message is held: the connection has ended
 		return
 	}
 	if h.watching != nil {

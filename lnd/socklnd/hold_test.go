@@ -36,7 +36,7 @@ func dialLoopback(t *testing.T, f *tcpFabric, h *host, incarnation int) net.Conn
 		if !strings.HasSuffix(fmt.Sprintf("%x", answer), "ffffffff00000000") {
 			return c
 		}
-		_ = c.Close() // its last connection is being taken down
+		_ = c.Close() // the host is taking down the client's last connection
 	}
 }
 
@@ -67,7 +67,7 @@ func TestHoldNoticesHangUp(t *testing.T) {
 				h.await("the message to be given up", func() bool { return h.gone == i+1 })
 			}
 			h.await("the end of the last connection", func() bool { return len(h.downs) == 200 })
-			slots := func() int { return h.ni.Snapshot().Accepted } // the last reader gives its own back
+			slots := func() int { return h.ni.Snapshot().Accepted } // the slot is free when the last reader has ended
 			for begin := time.Now(); runtime.NumGoroutine() > before+1 || slots() > 0; runtime.Gosched() {
 				if time.Since(begin) > h.patience {
 					t.Fatalf("%d goroutines, %d at the beginning; %d slots", runtime.NumGoroutine(), before, slots())

@@ -39,7 +39,7 @@ func linkSpeed(addr netip.Addr) int {
 }
 
 func hasAddr(i *net.Interface, addr netip.Addr) bool {
-	addrs, _ := i.Addrs() // an interface that vanishes has none
+	addrs, _ := i.Addrs() // an interface that has just vanished has no addresses
 	for _, a := range addrs {
 		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr() == addr {
 			return true

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestConnsForSpeed: the numbers that kernels derive.
+// TestConnsForSpeed checks that kernels derive the same numbers.
 func TestConnsForSpeed(t *testing.T) {
 	for mbps, want := range map[int]int{
 		-1: 1, 0: 1, 10: 1, 100: 1, 1000: 1, 2500: 1, 5000: 2, 10_000: 2, 25_000: 3, 40_000: 3,
@@ -32,14 +32,14 @@ func TestReadSpeed(t *testing.T) {
 	if got := readSpeed(filepath.Join(t.TempDir(), "none")); got != 0 {
 		t.Errorf("no file: %d", got)
 	}
-	for _, addr := range []string{"127.0.0.1", "192.0.2.1"} { // RFC 5737: in no network
+	for _, addr := range []string{"127.0.0.1", "192.0.2.1"} { // 192.0.2.1 is in no network (RFC 5737)
 		if got := linkSpeed(netip.MustParseAddr(addr)); got != 0 {
 			t.Errorf("%s has a link of %d Mbit/s", addr, got)
 		}
 	}
 }
 
-// TestConnsPerPeerOfLink: without conns_per_peer the link decides.
+// TestConnsPerPeerOfLink checks that the link's speed decides without conns_per_peer.
 func TestConnsPerPeerOfLink(t *testing.T) {
 	for _, tt := range []struct{ configured, mbps, want int }{
 		{0, 0, 1}, {0, 25_000, 3}, {127, 25_000, 127}, {1, 25_000, 1},

@@ -55,7 +55,7 @@ func needIPv6(t testing.TB) {
 	_ = l.Close()
 }
 
-// contract is one run of the suite.
+// contract is one run of the suite lndtest.
 type contract struct {
 	cfg  Config
 	ipv6 bool

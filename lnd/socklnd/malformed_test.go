@@ -21,7 +21,7 @@ type speaker struct {
 	net     *memNet
 	framing framing
 	version ksock.Version
-	ours    string // addresses
+	ours    string // addresses of the NI and of the speaker
 	theirs  string
 }
 
@@ -42,7 +42,7 @@ func speak(t *testing.T, v ksock.Version, ctype ksock.ConnType) *speaker {
 	return s
 }
 
-// open opens another connection.
+// open opens one more connection of the speaker.
 func (s *speaker) open(port int, ctype ksock.ConnType) *probe {
 	s.t.Helper()
 	p := s.net.connect(s.t, addrText(s.theirs, port), addrText(s.ours, 988))
@@ -79,9 +79,9 @@ func TestMalformed(t *testing.T) {
 	spec.Covers(t, "SK-13")
 	for _, tt := range []struct {
 		name   string
-		lowest ksock.Version // that knows it
+		lowest ksock.Version // lowest version that has the case
 		send   func(s *speaker) []byte
-		cut    bool // and the connection ends
+		cut    bool // the connection ends after these bytes
 		why    Reason
 	}{
 		{name: "ksock header: type", lowest: 2, why: BadMessageType, send: func(*speaker) []byte {
@@ -169,7 +169,7 @@ func TestChoiceByVersion(t *testing.T) {
 		t.Run(v.String(), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := speak(t, v, ksock.Control)
-				bulk := s.open(1022, ksock.BulkIn) // theirs
+				bulk := s.open(1022, ksock.BulkIn) // BULK_IN on the speaker's side is BULK_OUT on ours
 				s.open(1021, ksock.BulkOut)
 				synctest.Wait()
 				size := 1024 - s.framing.overhead()

@@ -20,10 +20,10 @@ import (
 type memNet struct {
 	mu        sync.Mutex
 	listeners map[netip.AddrPort]*memListener
-	used      map[[2]netip.AddrPort]bool // local, remote
-	dials     []netip.AddrPort           // local ends, in order
+	used      map[[2]netip.AddrPort]bool // pairs of local and remote address in use
+	dials     []netip.AddrPort           // local addresses of the dials, in order
 	silent    map[netip.Addr]bool
-	denied    bool // reserved ports are not permitted
+	denied    bool // whether reserved ports are refused to the process
 }
 
 func newMemNet() *memNet {
@@ -49,7 +49,7 @@ func (n *memNet) ports() (p []uint16) {
 	return p
 }
 
-// take makes local unusable towards remote.
+// take makes dials from local to remote fail.
 func (n *memNet) take(local, remote netip.AddrPort) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -48,24 +48,24 @@ func validBase(a netip.Addr, want4 bool) bool {
 type casting struct {
 	ni    *NI
 	base  netip.Addr // of the groups; the zero value: there is no multicast
-	large bool       // LNet headers have the long form
-	index int        // of the interface
-	name  string     // of the interface
+	large bool       // whether LNet headers have the long form
+	index int        // index of the network interface
+	name  string     // name of the network interface
 	limit atomic.Int64
-	tap   lnd.DatagramTap // nil captures nothing
+	tap   lnd.DatagramTap // capture of datagrams; nil: no capture
 
 	mu     sync.Mutex
 	groups []lnd.Group     // that were joined; guarded by mu, like all below
-	rx     *datagramReader // nil before the first
-	tx     *datagramWriter // nil before the first datagram
+	rx     *datagramReader // reader of datagrams; nil before the first Join
+	tx     *datagramWriter // writer of datagrams; nil before the first is sent
 	ended  bool
 
 	sending castQueue
 
 	joined atomic.Pointer[[]lnd.Group] // a copy of groups, to be read without mu
-	// Counters for Snapshot.
+	// Counters that Snapshot reports.
 	txMsgs, txBytes, rxMsgs, rxBytes atomic.Uint64
-	missed                           atomic.Uint64 // that found the receive buffer full
+	missed                           atomic.Uint64 // datagrams dropped because the receive buffer was full
 }
 
 var _ lnd.Multicaster = (*NI)(nil)

@@ -55,12 +55,12 @@ func encode(t testing.TB, g *ksock.Datagram) []byte {
 	return b
 }
 
-// hostile are datagrams that are dropped, and why.
+// hostile lists datagrams that are dropped, each with the reason.
 var hostile = []struct {
 	name string
-	head func(g *ksock.Datagram) // changes the message
-	tail func(b []byte) []byte   // changes its bytes
-	to   string                  // where it goes, if not to group 5
+	head func(g *ksock.Datagram) // edits the datagram before it is encoded
+	tail func(b []byte) []byte   // edits the encoded bytes
+	to   string                  // destination; empty: group 5
 	want Reason
 }{
 	{name: "good", want: ReasonNone},

@@ -41,7 +41,7 @@ func newStreet(t *testing.T, cfg Config) *street {
 	return s
 }
 
-// cast sends a datagram from the first host.
+// cast sends a datagram of size bytes from the first host.
 func (s *street) cast(size int) {
 	ni := s.ends[0].ni
 	m := newPut(s.ends[0].id(), nid.ProcessID{NID: ni.GroupNID(1), PID: nid.LustrePID}, pattern(size))
@@ -69,7 +69,7 @@ func TestMulticastMTU(t *testing.T) {
 		t.Errorf("ended %v", errs)
 	}
 	var after int
-	_ = s.hosts[0].Do(func() error { // where the interface is
+	_ = s.hosts[0].Do(func() error { // the interface is in the first host's namespace
 		for begin := time.Now(); after != 1300-28-80 && time.Since(begin) < 10*time.Second; runtime.Gosched() {
 			a.ni.cast.measure()
 			after = a.ni.MulticastLimits().MaxPayload
@@ -90,7 +90,7 @@ func TestMulticastMTU(t *testing.T) {
 // there is room.
 func TestMulticastRoom(t *testing.T) {
 	const n, size = 400, 1000
-	s := newStreet(t, Config{TxBufferSize: 1}) // the least that the system allows
+	s := newStreet(t, Config{TxBufferSize: 1}) // the smallest buffer that the system allows
 	s.cable.SetRate(s.hosts[0], 50_000_000)
 	for range n {
 		s.cast(size)
@@ -122,7 +122,7 @@ func TestMulticastOverrun(t *testing.T) {
 			return lnd.Accept, nil
 		}
 		close(held)
-		<-hold // like a handler that blocks, against the rules
+		<-hold // like a handler that blocks, which handlers may not do
 		takeAll(d)
 		return lnd.Accept, nil
 	}

@@ -17,11 +17,11 @@ const maxReadErrors = 16
 
 // packet is a datagram as the system gives it.
 type packet struct {
-	bytes   []byte // valid until the next read
+	bytes   []byte // bytes of the datagram, valid until the next read
 	from    netip.AddrPort
-	to      netip.Addr // where it was sent
-	index   int        // of the interface by which it came
-	cut     bool       // it is longer than bytes
+	to      netip.Addr // destination address of the datagram
+	index   int        // index of the interface on which it arrived
+	cut     bool       // the datagram is longer than bytes
 	dropped uint32     // how many found the socket's buffer full so far
 }
 
@@ -70,7 +70,7 @@ func (c *casting) take(p *packet, g *ksock.Datagram, d *lnd.Delivery) {
 	c.rxMsgs.Add(1)
 	c.rxBytes.Add(uint64(len(g.Payload)))
 	if answer, err := c.ni.up.Parse(d); err != nil || answer != lnd.Accept {
-		return // lnet goes down
+		return // lnet shuts down
 	}
 	d.Sink.CopyIn(g.Payload)
 	c.ni.up.Delivered(d, nil)
@@ -105,7 +105,7 @@ func (c *casting) inspect(p *packet, g *ksock.Datagram) Reason {
 	return ReasonNone
 }
 
-// parseDatagram parses a datagram.
+// parseDatagram parses b into g and returns why it is invalid.
 func parseDatagram(b []byte, g *ksock.Datagram) Reason {
 	switch err := ksock.ParseDatagram(b, g); {
 	case err == nil:
@@ -118,7 +118,7 @@ func parseDatagram(b []byte, g *ksock.Datagram) Reason {
 		return DatagramLength
 	case errors.Is(err, ksock.ErrShort):
 		return DatagramCut
-	default: // an impossible header size or NID
+	default: // the header size or a NID is invalid
 		return DatagramHeader
 	}
 }

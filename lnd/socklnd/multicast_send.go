@@ -16,10 +16,10 @@ import (
 // leave in order, and a handler that sends from inside Finalize does not recurse.
 type castQueue struct {
 	mu      sync.Mutex
-	queue   lnd.Queue // guarded by mu
-	running bool      // guarded by mu
+	queue   lnd.Queue // messages to send; guarded by mu
+	running bool      // a goroutine sends the queue; guarded by mu
 
-	// Owned by the goroutine that runs.
+	// Used only by the goroutine that sends:
 	head   [ksock.DatagramPrefixSize + wire.LargeHeaderSize]byte
 	pieces [][]byte
 }
@@ -78,7 +78,7 @@ func (c *casting) later(m *lnd.Message) bool {
 	return true
 }
 
-// finish ends a datagram.
+// finish finalizes the datagram m.
 func (c *casting) finish(m *lnd.Message, err error) {
 	if err == nil {
 		c.txMsgs.Add(1)

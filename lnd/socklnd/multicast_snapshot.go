@@ -6,13 +6,13 @@ import "ulnet/lnd"
 // datagrams were dropped.
 type MulticastSnapshot struct {
 	Interface  string              // by which datagrams come and go; empty: no multicast
-	Port       uint16              // UDP
-	Limits     lnd.MulticastLimits // as they are now
-	Groups     []lnd.Group         // that were joined, in that order
-	TxMessages uint64              // datagrams sent
-	TxBytes    uint64              // of payload
-	RxMessages uint64              // that lnet was given
-	RxBytes    uint64              // of their payload
+	Port       uint16              // UDP port of the datagrams
+	Limits     lnd.MulticastLimits // limits of datagrams now
+	Groups     []lnd.Group         // groups joined, in the order of joining
+	TxMessages uint64              // datagrams that were sent
+	TxBytes    uint64              // payload bytes of the datagrams sent
+	RxMessages uint64              // datagrams that were given to lnet
+	RxBytes    uint64              // payload bytes of the datagrams given to lnet
 	Missed     uint64              // datagrams that found the receive buffer full, as the latest received datagram tells
 }
 

@@ -18,39 +18,39 @@ import (
 // NI is one network interface: one local address in one net, and the peers
 // that are reached from it.
 type NI struct {
-	cfg         Config // with defaults
+	cfg         Config // configuration with defaults filled in
 	nid         nid.NID
 	pid         nid.PID
 	addr        netip.Addr
 	incarnation uint64
 	clock       machine.Clock
 	up          lnd.Upcalls
-	tap         lnd.Tap // nil captures nothing
+	tap         lnd.Tap // capture of connections; nil: no capture
 	log         *slog.Logger
 	warned      shell.Warnings[Reason, nid.ProcessID]
 	counts      counters
-	spoilSum    atomic.Bool        // the next checksum leaves wrong
-	patience    patience           // sock_timeout in force
+	spoilSum    atomic.Bool        // the next checksum is to be sent wrong
+	patience    patience           // time-outs that are in force
 	conns       atomic.Int32       // conns_per_peer set while the NI runs; 0: that of cfg
-	acceptors   *acceptors         // of the driver
-	watchdog    *readloop.Watchdog // of the driver
-	polling     *polling           // of the driver
-	acceptor    *acceptor          // of addr; nil with AcceptNone
+	acceptors   *acceptors         // acceptors of all NIs of the driver
+	watchdog    *readloop.Watchdog // watchdog of all NIs of the driver
+	polling     *polling           // busy polling, shared by all NIs of the driver
+	acceptor    *acceptor          // acceptor of the address addr; nil with AcceptNone
 
 	mu      sync.RWMutex
-	peers   map[nid.ProcessID]*peer // guarded by mu
-	most    int                     // peers since that was made; guarded by mu
+	peers   map[nid.ProcessID]*peer // peers by NID and PID; guarded by mu
+	most    int                     // most peers since the table was made; guarded by mu
 	scanner machine.Timer           // nil while there is nothing to scan; guarded by mu
 
-	cast casting // multicast
+	cast casting // state of multicast
 
 	recent   atomic.Pointer[peer] // the target of an earlier message; it may have been removed since
 	messages shell.Messages       // that are not finalized; closing: nothing new is taken
 	dials    shell.Messages       // attempts to connect that are under way; closing: no more begin
-	dying    chan struct{}        // closed when everything has to end
+	dying    chan struct{}        // closed when all goroutines and connections have to end
 	ctx      context.Context
-	cancel   context.CancelFunc // of ctx, with dying
-	tasks    sync.WaitGroup     // all goroutines and timer functions
+	cancel   context.CancelFunc // cancels ctx when dying is closed
+	tasks    sync.WaitGroup     // all goroutines and timer functions of the NI
 }
 
 var (
@@ -152,7 +152,7 @@ func (ni *NI) after(d time.Duration, f func()) machine.Timer {
 	})
 }
 
-// ended reports whether everything has to end.
+// ended reports whether all connections have to end.
 func (ni *NI) ended() bool {
 	select {
 	case <-ni.dying:
@@ -169,7 +169,7 @@ func (ni *NI) Shutdown(ctx context.Context) error {
 	ni.acceptors.leave(ni)
 	err := ni.messages.Wait(ctx)
 	ni.finishDials(ctx)
-	ni.mu.Lock() // so that no timer function begins meanwhile
+	ni.mu.Lock() // no timer function may begin while Shutdown waits
 	if !ni.ended() {
 		close(ni.dying)
 		ni.cancel()
@@ -185,7 +185,7 @@ func (ni *NI) Shutdown(ctx context.Context) error {
 	for _, p := range peers {
 		p.shutdown()
 	}
-	_ = ni.messages.Wait(context.Background()) // goroutines that still write will notice soon
+	_ = ni.messages.Wait(context.Background()) // goroutines that still write will fail soon
 	ni.tasks.Wait()
 	if ni.acceptor != nil {
 		ni.acceptor.wait()
@@ -206,7 +206,7 @@ func (ni *NI) finishDials(ctx context.Context) {
 	_ = ni.dials.Wait(grace)
 }
 
-// shutdown ends everything of the peer.
+// shutdown closes the peer's connections and fails its messages.
 func (p *peer) shutdown() {
 	p.mu.Lock()
 	cause := newError(ShuttingDown, p.id, nil)

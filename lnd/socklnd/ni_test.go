@@ -34,7 +34,7 @@ func TestLargeNIDDoesNotFit(t *testing.T) {
 func TestFailEndsMessages(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{})
-		for range 200 { // the peer does not read
+		for range 200 { // messages that stay queued, since the peer does not read
 			h.put(probeID, pattern(100))
 		}
 		_, _ = k.bulkOut.Write(kernelPut(t, 0, pattern(100))[:130])
@@ -58,7 +58,7 @@ func TestShutdownDrains(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- h.ni.Shutdown(t.Context()) }()
 		synctest.Wait()
-		h.put(probeID) // too late
+		h.put(probeID) // sent after Shutdown began: too late
 		if err := h.wantFinalized(1)[0]; !errors.Is(err, syscall.ESHUTDOWN) {
 			t.Errorf("late message ended with %v", err)
 		}
@@ -79,7 +79,7 @@ func TestShutdownGivesUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{})
 		h.parse = func(*host, *lnd.Delivery) (lnd.Answer, error) { return lnd.Hold, nil }
-		k.control.send(pingGet) // held until the end
+		k.control.send(pingGet) // lnet holds this message until the end
 		for range 100 {
 			h.put(probeID, pattern(8))
 		}
@@ -145,7 +145,7 @@ func TestShutdownAwaitsUpcalls(t *testing.T) {
 		h.put(probeID)
 		h.wantFinalized(1)
 		h.finalized = func(*lnd.Message, error) { <-failing }
-		go h.put(probeID) // too soon
+		go h.put(probeID) // fails, because no dial is allowed yet
 		synctest.Wait()
 		p := n.connect(t, "10.0.0.1:1023", "10.0.0.2:988")
 		p.send(request, helloCtl)
@@ -154,7 +154,7 @@ func TestShutdownAwaitsUpcalls(t *testing.T) {
 		ended := make(chan struct{})
 		go func() { _ = h.ni.Shutdown(context.Background()); close(ended) }()
 		synctest.Wait()
-		close(failing) // the last message
+		close(failing) // lets the last message be finalized
 		synctest.Wait()
 		select {
 		case <-ended:

@@ -15,7 +15,7 @@ func TestSetTimeout(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			h, _ := established(t, Config{Keepalive: -1, SockTimeout: tt.given})
 			began := time.Now()
-			h.put(probeID, pattern(2000)) // the peer does not read it
+			h.put(probeID, pattern(2000)) // the peer does not read this message
 			synctest.Wait()
 			h.ni.SetTimeout(10 * time.Second)
 			if got := h.ni.Snapshot().Tunables["sock_timeout"]; got != int(tt.want/time.Second) {

@@ -18,17 +18,17 @@ type peer struct {
 	id nid.ProcessID
 
 	mu       sync.Mutex
-	set      connSet       // and all below: guarded by mu
-	out      setOutput     // of the last step
-	conns    []*conn       // established
-	routes   routes        // made of conns
-	sequence uint64        // counts uses of connections
+	set      connSet       // guarded by mu, like all fields below
+	out      setOutput     // output of the last step of set
+	conns    []*conn       // established connections with the peer
+	routes   routes        // the choice of a connection for a message, made of conns
+	sequence uint64        // counts how often connections were used
 	pending  lnd.Queue     // messages that wait for a connection
-	timer    machine.Timer // of the set's wake; nil if none
+	timer    machine.Timer // timer for the wake of set; nil: none
 	wakeAt   time.Duration
-	removed  bool // no longer in the NI's table
+	removed  bool // the peer is no longer in the NI's table
 	events   shell.Events[event]
-	silence  silence // owned by the scan
+	silence  silence // used only by the scan
 }
 
 func newPeer(ni *NI, id nid.ProcessID) *peer {
@@ -127,7 +127,7 @@ func (p *peer) step(in setInput) {
 	}
 }
 
-// cause is the error of the last step.
+// cause returns the error of the last step.
 func (p *peer) cause() error {
 	if p.out.err == nil {
 		return newError(TooSoon, p.id, nil)
@@ -135,7 +135,7 @@ func (p *peer) cause() error {
 	return p.out.err
 }
 
-// arm sets the timer to the set's wake.
+// arm sets the timer to wake, when set is stepped next.
 func (p *peer) arm(now, wake time.Duration) {
 	if wake == p.wakeAt {
 		return
@@ -165,7 +165,7 @@ func (p *peer) wake() {
 // end. The caller holds p.mu and has stepped the set.
 func (p *peer) attach(c *conn, held *slot) {
 	c.attached = true
-	if c.ctype == ksock.Control || c.ctype == ksock.BulkIn { // of BULK_IN the sending side
+	if c.ctype == ksock.Control || c.ctype == ksock.BulkIn { // the sending side of BULK_IN has it as BULK_OUT
 		p.ni.cfg.sockets().tuneControl(c.net)
 	}
 	if d := p.ni.patience.now(); d != p.ni.cfg.SockTimeout {

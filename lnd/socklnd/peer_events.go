@@ -19,7 +19,7 @@ const (
 	eventFailed eventKind = iota // finalize the messages with err
 	eventUp
 	eventDown
-	eventLogged // err is for the log
+	eventLogged // write err to the log
 )
 
 // unlock releases p.mu and makes the reports that were added under it, in order. Then a peer
@@ -60,7 +60,7 @@ func (p *peer) report(err error) error {
 	return err
 }
 
-// failMessage finalizes m after unlock.
+// failMessage has m finalized with err after unlock.
 func (p *peer) failMessage(m *lnd.Message, err error) {
 	e := event{kind: eventFailed, err: err}
 	e.failed.Push(m)

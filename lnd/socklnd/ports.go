@@ -12,7 +12,7 @@ import (
 
 // Source ports of dialled connections. Kernels accept connections from reserved ports only.
 const (
-	firstSourcePort = 1023 // tried downwards (lnet_connect)
+	firstSourcePort = 1023 // the first port tried; then downwards (lnet_connect)
 	lastSourcePort  = 512
 )
 
@@ -34,7 +34,7 @@ func (ni *NI) connect(ctx context.Context, remote netip.AddrPort) (net.Conn, Rea
 		switch {
 		case err == nil:
 			return c, ReasonNone, nil
-		case isBindError(err, syscall.EADDRNOTAVAIL): // no other port helps: the address is gone
+		case isBindError(err, syscall.EADDRNOTAVAIL): // another port would not help: the local address is gone
 			return nil, connectReason(ctx), err
 		case errors.Is(err, syscall.EADDRINUSE), errors.Is(err, syscall.EADDRNOTAVAIL):
 			continue
@@ -65,7 +65,7 @@ func isBindError(err error, errno syscall.Errno) bool {
 	return ok && e.Syscall == "bind" && errors.Is(e, errno)
 }
 
-// connectReason distinguishes a timeout from other failures.
+// connectReason tells a time-out from other failures.
 func connectReason(ctx context.Context) Reason {
 	if ctx.Err() != nil {
 		return ConnectTimeout

@@ -14,7 +14,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestReservedPorts shows SK-2.
+// TestReservedPorts shows row SK-2 of the conformance table.
 func TestReservedPorts(t *testing.T) {
 	spec.Covers(t, "SK-2")
 	for _, tt := range []struct {
@@ -94,7 +94,7 @@ func TestLocalAddressGone(t *testing.T) {
 	a := start(t, "127.0.0.1", newTCPFabric().config(Config{}))
 	a.ni.cfg.Dial = func(ctx context.Context, _, remote netip.AddrPort) (net.Conn, error) {
 		dials++
-		tcp := Config{}.withDefaults().forNI(netip.Addr{}, 0) // 192.0.2.1 is in no network, RFC 5737
+		tcp := Config{}.withDefaults().forNI(netip.Addr{}, 0) // no host has 192.0.2.1 (RFC 5737)
 		return tcp.Dial(ctx, netip.MustParseAddrPort("192.0.2.1:0"), remote)
 	}
 	_, why, err := a.ni.connect(t.Context(), netip.MustParseAddrPort("127.0.0.2:1"))

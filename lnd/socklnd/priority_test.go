@@ -12,14 +12,14 @@ import (
 
 const lnetHeaders = ksock.MsgHeaderSize + wire.HeaderSize
 
-// putBulk sends n messages of 1 MiB.
+// putBulk sends n messages with a payload of 1 MiB.
 func (h *host) putBulk(n int, payload []byte) {
 	for range n {
 		h.put(probeID, payload)
 	}
 }
 
-// putUrgent sends a priority message.
+// putUrgent sends a message with priority.
 func (h *host) putUrgent(payload []byte) {
 	m := newPut(h.id(), probeID, payload)
 	m.Priority = true
@@ -64,7 +64,7 @@ func TestPriorityOvertakesBulk(t *testing.T) {
 				h.putUrgent(urgent)
 				wantFirst(t, in[0], urgent)
 				synctest.Wait()
-				h.wantFinalized(2) // the opening message and this one
+				h.wantFinalized(2) // the opening message and the urgent one
 				for _, p := range bulk {
 					for range depth {
 						p.read(lnetHeaders + 1<<20)
@@ -97,7 +97,7 @@ func TestPriorityOnOneConnection(t *testing.T) {
 				synctest.Wait()
 				urgent := []byte(strings.Repeat("!", 100))
 				h.putUrgent(urgent)
-				p.read(lnetHeaders + 1<<20) // being written
+				p.read(lnetHeaders + 1<<20) // the message that is being written cannot be overtaken
 				wantFirst(t, p, urgent)
 			})
 		})

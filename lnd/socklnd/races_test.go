@@ -74,7 +74,7 @@ func TestRaceLost(t *testing.T) {
 		bulkIn.send(of3(replyNone))
 		bulkIn.expectEnd()
 		s.opens("10.0.0.3:1022", helloIn, answerOut)
-		again := s.l.accept(t) // that one ended the wait, too
+		again := s.l.accept(t) // the end of the wait started this dial, too
 		again.expect(of3(dialIn))
 		again.send(of3(replyNone))
 		s.opens("10.0.0.3:1021", helloOut, answerIn)
@@ -147,7 +147,7 @@ func TestPeerLost(t *testing.T) {
 		h.put(probeID)
 		conns := l.openAll(t)
 		conns[0].read(lnetHeaders)
-		synctest.Wait() // until all of them are established here too
+		synctest.Wait() // until all connections are established here, too
 		_ = l.Close()
 		for _, c := range conns {
 			c.Close()
@@ -197,7 +197,7 @@ func TestConnsPerPeer(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		cfg  Config
-		want []int // BULK_OUT that each of four messages takes
+		want []int // number of the BULK_OUT for each of four messages
 	}{
 		{"in turn", Config{ConnsPerPeer: 4}, []int{0, 1, 2, 3}},
 		{"always the first", Config{ConnsPerPeer: 4, FirstIdle: true}, []int{0, 0, 0, 0}},

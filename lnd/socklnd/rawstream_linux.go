@@ -25,22 +25,22 @@ type rawStream struct {
 
 	// The arguments and results of the read in progress.
 	readFn  func(fd uintptr) bool
-	tryFn   func(fd uintptr) bool // tryRead, if readFn looks again
+	tryFn   func(fd uintptr) bool // tryRead, for the case that readFn looks again
 	rvec    *vector
-	rsmall  []byte      // target of a small idle read
-	rbuf    *readBuffer // target of a large one
+	rsmall  []byte      // target of a small read while idle
+	rbuf    *readBuffer // target of a large read while idle
 	rlimit  int         // of an idle read; 0: rvec is the target
 	rn      int
 	rerr    syscall.Errno
-	writeFn func(fd uintptr) bool // these are the arguments of the write
-	wsmall  []byte                // nil: wvec is the source
+	writeFn func(fd uintptr) bool // the write; the next fields are its arguments
+	wsmall  []byte                // bytes to write; nil: wvec has them
 	wvec    *vector
 	wwait   bool
 	wn      int
 	werr    syscall.Errno
 }
 
-// newRawStream returns nil if c is no socket.
+// newRawStream makes a stream; nil if c is no socket.
 func newRawStream(c net.Conn, poll *polling) stream {
 	sc, ok := c.(syscall.Conn)
 	if !ok {
@@ -142,7 +142,7 @@ func (s *rawStream) writev(v *vector, wait bool) (int, error) {
 	return n, err
 }
 
-// writeOnce writes wsmall or wvec.
+// writeOnce writes wsmall or wvec by one system call.
 func (s *rawStream) writeOnce(wait bool) (int, error) {
 	s.wwait, s.wn, s.werr = wait, 0, 0
 	raceWrite()
@@ -202,7 +202,7 @@ func (v *vector) fill() {
 // tenth of the CPU time of a large one: after 20 µs of copying it would start another thread.
 const quick = 2 << 20
 
-// sysVector is readv or writev of total bytes.
+// sysVector calls readv or writev for total bytes.
 func sysVector(trap, fd uintptr, iov []iovec, total int) (int, syscall.Errno) {
 	call := unix.Syscall
 	if total <= quick {

@@ -27,22 +27,22 @@ import (
 type reader struct {
 	c      *conn
 	bytes  []byte      // all of small or of buf; nil while nothing is buffered
-	buf    *readBuffer // pooled
-	r, w   int         // bytes[r:w] is not consumed yet
-	window int         // how far to read ahead
-	begun  bool        // part of a message is consumed
-	sums   bool        // the message has a checksum
+	buf    *readBuffer // receive buffer from a pool
+	r, w   int         // bytes[r:w] are received and not consumed yet
+	window int         // number of bytes to read ahead
+	begun  bool        // a part of the present message is consumed
+	sums   bool        // the present message has a checksum
 	sum    uint32      // of the bytes of the message that are consumed
-	want   uint32      // the checksum that it should have
+	want   uint32      // checksum in the header of the present message
 	held   held
 	readAt time.Duration // when the latest bytes came, on the NI's clock
 	d      lnd.Delivery
 	small  []byte // of smallWindow bytes, made when one small message came
 
-	following  bool   // a follower runs the read loop (readloop.Loop)
+	following  bool   // a follower runs the read loop; see readloop.Loop
 	ended      *Error // the end of the connection that the follower has met
 	leftHeld   bool   // the follower has left a held message to the own goroutine
-	leftCookie uint64 // of that message
+	leftCookie uint64 // cookie of the message that was left to the own goroutine
 }
 
 // How far an idle connection reads ahead. A small window spares the pool while
@@ -50,7 +50,7 @@ type reader struct {
 // probably large too, and what is read ahead of its payload has to be copied:
 // then the window is narrow. Otherwise it is wide.
 const (
-	smallWindow  = 512                                           // more than maxSmall
+	smallWindow  = 512                                           // bytes; must be more than maxSmall
 	narrowWindow = 4<<10 + ksock.MsgHeaderSize + wire.HeaderSize // the rest then lies at a page of the sink
 	wideWindow   = readBufferSize
 	largePayload = 16 << 10
@@ -160,7 +160,7 @@ func (r *reader) fillSink(rest lnd.Payload, ahead bool) *Error {
 	return nil
 }
 
-// discard drops the next n bytes.
+// discard reads n bytes and drops them.
 func (r *reader) discard(n int64) *Error {
 	for n > 0 {
 		if r.r == r.w {
@@ -185,7 +185,7 @@ func (r *reader) need(n int) *Error {
 	return nil
 }
 
-// consume passes over n buffered bytes.
+// consume marks n buffered bytes as consumed.
 func (r *reader) consume(n int) {
 	if r.sums {
 		r.addSum(r.bytes[r.r : r.r+n])
@@ -194,7 +194,7 @@ func (r *reader) consume(n int) {
 	r.begun = true
 }
 
-// addSum continues the checksum of the message.
+// addSum adds b to the checksum of the message.
 func (r *reader) addSum(b []byte) { r.sum = ksock.UpdateChecksum(r.sum, b) }
 
 // fill waits for more bytes and buffers them.
@@ -202,7 +202,7 @@ func (r *reader) fill() *Error {
 	if r.r == r.w {
 		return r.fillEmpty()
 	}
-	ahead := r.bytes[r.r:r.w] // less than a header
+	ahead := r.bytes[r.r:r.w] // the bytes at hand are less than a header
 	if r.buf == nil {
 		r.use(getReadBuffer())
 	}
@@ -236,7 +236,7 @@ func (r *reader) fillEmpty() *Error {
 			r.small = make([]byte, smallWindow)
 		}
 	case r.window == smallWindow:
-		r.window = wideWindow // more messages may be waiting
+		r.window = wideWindow // a full read shows that more messages may be waiting
 	}
 	r.count(n)
 	if r.c.flow != nil {
@@ -259,7 +259,7 @@ func (r *reader) readv(v *vector) (int, *Error) {
 	return n, nil
 }
 
-// count notes that n bytes arrived now.
+// count notes that n bytes have arrived now.
 func (r *reader) count(n int) {
 	r.readAt = r.c.peer.ni.clock.Now()
 	r.c.rxBytes.Add(uint64(n))

@@ -28,7 +28,7 @@ func (r *reader) messageHeader() (ksock.MsgHeader, *Error) {
 	if err := r.need(ksock.MsgHeaderSize); err != nil {
 		return ksock.MsgHeader{}, err
 	}
-	h, _, _ := ksock.ParseMsgHeader(r.bytes[r.r:r.w], r.c.bigEndian) // need has ensured the length
+	h, _, _ := ksock.ParseMsgHeader(r.bytes[r.r:r.w], r.c.bigEndian) // need has ensured the length, so there is no error
 	r.consume(ksock.MsgHeaderSize)
 	if h.Type != ksock.Noop && h.Type != ksock.LNet {
 		return h, r.error(BadMessageType, ksock.ErrMsgType)
@@ -86,7 +86,7 @@ func (r *reader) takeHeld() *Error {
 	return r.takePayload(r.leftCookie)
 }
 
-// takePayload receives the payload and ends the message.
+// takePayload receives the payload and completes the message.
 func (r *reader) takePayload(cookie uint64) *Error {
 	d, ni := &r.d, r.c.peer.ni
 	err := r.payload()
@@ -104,7 +104,7 @@ func (r *reader) takePayload(cookie uint64) *Error {
 	return nil
 }
 
-// lnetHeader begins the Delivery of a message.
+// lnetHeader parses the LNet header and begins the Delivery.
 func (r *reader) lnetHeader() *Error {
 	f := &r.c.framing
 	if err := r.need(f.lnetSize); err != nil {

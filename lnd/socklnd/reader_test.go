@@ -41,7 +41,7 @@ func TestFragments(t *testing.T) {
 	}
 }
 
-// TestBigEndianPeer shows SK-9.
+// TestBigEndianPeer shows row SK-9 of the conformance table.
 func TestBigEndianPeer(t *testing.T) {
 	spec.Covers(t, "SK-9")
 	bubble(t, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestHold(t *testing.T) {
 func TestHoldOfHeaderInPieces(t *testing.T) {
 	const (
 		header = 24 + 72
-		beside = 8000 // bytes of a message on another connection
+		beside = 8000 // bytes of a message that another connection transfers meanwhile
 	)
 	for name, cuts := range map[string][]int{
 		"within the message header": {10},

@@ -36,7 +36,7 @@ func (r *reader) ReadAt() time.Duration { return r.readAt }
 // SetReadDeadline implements readloop.Source.
 func (r *reader) SetReadDeadline(t time.Time) error { return r.c.net.SetReadDeadline(t) }
 
-// isInterrupt reports whether a wait ended by SetReadDeadline.
+// isInterrupt reports whether SetReadDeadline ended a wait.
 func isInterrupt(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
 // takeWhole receives the messages that are buffered as a whole. It does not block: one
@@ -55,7 +55,7 @@ func (r *reader) takeWhole() *Error {
 // unfinished reports whether a follower has left work to the own goroutine.
 func (r *reader) unfinished() bool { return r.leftHeld || r.r < r.w }
 
-// whole reports whether a whole message is buffered.
+// whole reports whether the buffer has a whole message.
 func (r *reader) whole() bool {
 	b, f := r.bytes[r.r:r.w], &r.c.framing
 	if f.msgSize > 0 {

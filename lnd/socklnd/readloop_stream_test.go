@@ -14,7 +14,7 @@ import (
 	"ulnet/lnd/readloop"
 )
 
-// cutConn sends everything in pieces of step bytes.
+// cutConn writes everything in pieces of step bytes.
 type cutConn struct {
 	net.Conn
 	step int
@@ -49,7 +49,7 @@ func (e *eager) Waiting() bool {
 	return e.interrupts
 }
 
-// take is told of each delivery.
+// take notes the delivery d and its read loop.
 func (e *eager) take(d *lnd.Delivery) {
 	e.mu.Lock()
 	e.got++
@@ -77,7 +77,7 @@ func (e *eager) next() (l lnd.ReadLoop, n int) {
 	return e.loop, n
 }
 
-// receive returns when n messages have come.
+// receive waits as follower until n messages have come.
 func (e *eager) receive(ctx context.Context, n int) {
 	for n > 0 && ctx.Err() == nil {
 		l, came := e.next()

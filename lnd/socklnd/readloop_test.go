@@ -15,7 +15,7 @@ import (
 // reading is a follower that waits until the next message is delivered.
 type reading struct {
 	waiting atomic.Bool
-	inside  atomic.Int64 // deliveries that Receive made
+	inside  atomic.Int64 // number of deliveries that Receive made
 }
 
 func (b *reading) Waiting() bool { return b.waiting.Load() }
@@ -147,7 +147,7 @@ func TestReadLoop(t *testing.T) {
 func TestReadLoopEnds(t *testing.T) {
 	for name, end := range map[string]func(l *readLoopPair, result chan bool){
 		"a message that has not come whole": func(l *readLoopPair, result chan bool) {
-			l.put(900) // still on CONTROL
+			l.put(900) // this message still uses the CONTROL connection
 			l.wantEnd(result, false)
 			l.b.wantArrivals(l.payloads)
 			l.wantInside(0)
@@ -251,7 +251,7 @@ func TestReadLoopWithdrawn(t *testing.T) {
 	l.loop.Return(l.by)
 	l.put(8)
 	l.b.wantArrivals(l.payloads)
-	l.b.delivered = func(*lnd.Delivery) {} // the follower goes on waiting
+	l.b.delivered = func(*lnd.Delivery) {} // from now on the follower waits without end
 	l.by.waiting.Store(true)
 	l.loop.Request(l.by)
 	for range 3 { // the third is read after the second was handled

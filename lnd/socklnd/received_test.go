@@ -20,7 +20,7 @@ func TestReceivedAt(t *testing.T) {
 		h.parse = func(h *host, d *lnd.Delivery) (lnd.Answer, error) {
 			times = append(times, d.ReceivedAt)
 			if len(times) == 1 {
-				time.Sleep(time.Minute) // virtual: a handler that blocks
+				time.Sleep(time.Minute) // a handler that blocks, in virtual time
 			}
 			return validate(h, d)
 		}

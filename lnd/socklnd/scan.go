@@ -21,7 +21,7 @@ const (
 // progress is the state of a connection at the last scan.
 type progress struct {
 	rxBytes, txBytes uint64
-	rxAt, txAt       time.Duration // last seen moving or with nothing to do
+	rxAt, txAt       time.Duration // when the connection last made progress or was idle
 }
 
 // silence is the state of a peer at the last scan.

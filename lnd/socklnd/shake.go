@@ -20,11 +20,11 @@ const maxHandshakeRecord = ksock.HelloV4Size + 4*ksock.MaxAddresses
 type shake struct {
 	link
 	clock      machine.Clock
-	timeout    time.Duration // for each read and write
+	timeout    time.Duration // time-out of each read and write
 	buf        [maxHandshakeRecord]byte
-	n          int    // bytes of the record so far
+	n          int    // number of bytes of the record read so far
 	generation uint64 // of the peer's connections when the HELLO was accepted
-	slot       *slot  // nil if dialled
+	slot       *slot  // slot of an accepted connection; nil if dialled
 }
 
 func newShake(ni *NI, c net.Conn, dialled bool, timeout time.Duration) *shake {
@@ -40,7 +40,7 @@ func newShake(ni *NI, c net.Conn, dialled bool, timeout time.Duration) *shake {
 // record returns the bytes of the current record that were read.
 func (s *shake) record() []byte { return s.buf[:s.n] }
 
-// readTo reads until the record has n bytes.
+// readTo reads until the record has n bytes in all.
 func (s *shake) readTo(n int) error {
 	return s.bounded(func() error {
 		m, err := io.ReadFull(s.net, s.buf[s.n:n])
@@ -52,11 +52,11 @@ func (s *shake) readTo(n int) error {
 	})
 }
 
-// write writes b.
+// write writes b within the time-out.
 func (s *shake) write(b []byte) error {
 	return s.bounded(func() error {
 		if s.flow != nil {
-			s.flow.Sent(b) // before any answer
+			s.flow.Sent(b) // captured before any answer can arrive
 		}
 		_, err := s.net.Write(b)
 		return err
@@ -77,7 +77,7 @@ func (s *shake) bounded(call func() error) error {
 // expire interrupts reads and writes of the connection.
 func (s *shake) expire() { _ = s.net.SetDeadline(time.Unix(1, 0)) }
 
-// close closes the connection.
+// close closes the connection and ends its capture.
 func (s *shake) close() {
 	_ = s.net.Close()
 	if s.flow != nil {

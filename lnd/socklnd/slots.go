@@ -10,7 +10,7 @@ import (
 // of root.
 type origin struct {
 	addr     netip.Addr
-	reserved bool // port up to 1023
+	reserved bool // the source port is at most 1023
 }
 
 func originOf(remote netip.AddrPort) origin {
@@ -31,7 +31,7 @@ type slots struct {
 type slot struct {
 	acceptor *acceptor
 	from     origin
-	taken    bool // guarded by acceptor.mu
+	taken    bool // whether the slot is in use; guarded by acceptor.mu
 }
 
 // full returns the limit that a connection from there would exceed, with an error for the
@@ -53,7 +53,7 @@ func (ps *slots) take(a *acceptor, from origin) *slot {
 	return &slot{acceptor: a, from: from, taken: true}
 }
 
-// release frees p. Later calls do nothing.
+// release makes p free. Further calls do nothing.
 func (ps *slots) release(p *slot) {
 	if !p.taken {
 		return
@@ -65,7 +65,7 @@ func (ps *slots) release(p *slot) {
 	}
 }
 
-// release frees the slot. Later calls do nothing.
+// release makes the slot free. Further calls do nothing.
 func (p *slot) release() {
 	if p == nil {
 		return

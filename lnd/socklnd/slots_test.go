@@ -146,7 +146,7 @@ func TestFiveThousandPeers(t *testing.T) {
 // TestConnectsAndResets: connections that end at every stage of the opening, as fast as they
 // can be made, leave nothing behind, not even until the next scan.
 func TestConnectsAndResets(t *testing.T) {
-	cuts := []int{0, 7, 16, 50, 72, 72, 72 + 60} // in request, HELLO and ping
+	cuts := []int{0, 7, 16, 50, 72, 72, 72 + 60} // bytes after which to reset: in request, HELLO and ping
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()
 		h := start(t, "10.0.0.2", n.config(Config{Accept: AcceptTrust, SourceAddress: SourceAddressOff}))
@@ -155,7 +155,7 @@ func TestConnectsAndResets(t *testing.T) {
 			p := n.connect(t, fmt.Sprintf("10.0.0.9:%d", 10_000+i), "10.0.0.2:988")
 			send := unhex(t, request+claims(i)+pingGet)[:cuts[i%len(cuts)]]
 			_, _ = p.Write(send[:min(len(send), 72)])
-			if i%len(cuts) > 4 { // has had its answer
+			if i%len(cuts) > 4 { // this client has had its answer
 				p.read(56)
 				_, _ = p.Write(send[72:])
 			}
@@ -202,7 +202,7 @@ func TestResetsOverTCP(t *testing.T) {
 			b.wantArrivals(i/50 + 1)
 		}
 	}
-	for begin := time.Now(); ; runtime.Gosched() { // nothing tells when the last one is gone
+	for begin := time.Now(); ; runtime.Gosched() { // no event tells that the last connection is gone, so poll
 		s := b.ni.Snapshot()
 		if s.Accepted == 3 && len(s.Peers) == 1 && s.Handshakes == 0 {
 			break

@@ -13,41 +13,41 @@ import (
 
 // Snapshot is the state of an NI at one instant.
 type Snapshot struct {
-	NID           nid.NID           // of the NI
-	Accept        AcceptMode        // in force
-	SourceAddress SourceAddress     // in force
-	Listen        netip.AddrPort    // zero without a listener
-	Handshakes    int               // unfinished ones of accepted connections, see Counters
+	NID           nid.NID           // NID of this NI
+	Accept        AcceptMode        // accept mode in force
+	SourceAddress SourceAddress     // check of source addresses in force
+	Listen        netip.AddrPort    // listening address; zero without a listener
+	Handshakes    int               // unfinished handshakes of accepted connections; see Counters
 	Accepted      int               // connections that count for MaxConns: of all NIs of the address
-	Tunables      map[string]any    // in force, see lnd.InForce
-	Messages      int64             // taken by Send and not finalized yet
-	Peers         []PeerSnapshot    // by NID and PID
-	Multicast     MulticastSnapshot // empty without multicast
+	Tunables      map[string]any    // values of the tunables in force; see lnd.InForce
+	Messages      int64             // messages taken by Send and not finalized yet
+	Peers         []PeerSnapshot    // peers, ordered by NID and PID
+	Multicast     MulticastSnapshot // state of multicast; empty if it was never used
 	// Counters are the NI's own. Events of an accepted connection before it has said which
 	// NID it wants are counted by the NI that has been on the listener's address the longest.
 	Counters Counters
 }
 
-// PeerSnapshot is one peer.
+// PeerSnapshot is the state of one peer.
 type PeerSnapshot struct {
-	ID          nid.ProcessID  // NID and PID
-	Version     ksock.Version  // 0 while unknown
-	Incarnation uint64         // of the peer, 0 while unknown
+	ID          nid.ProcessID  // NID and PID of the peer
+	Version     ksock.Version  // protocol version of the peer; 0 while unknown
+	Incarnation uint64         // incarnation of the peer; 0 while unknown
 	Dialling    bool           // a dial is in progress
 	Pending     int            // messages that wait for a connection
-	RetryIn     time.Duration  // until a dial is allowed; 0: now
-	Conns       []ConnSnapshot // established
+	RetryIn     time.Duration  // time until the next dial is allowed; 0: now
+	Conns       []ConnSnapshot // established connections
 }
 
-// ConnSnapshot is one established connection.
+// ConnSnapshot is the state of one established connection.
 type ConnSnapshot struct {
-	Type                   ksock.ConnType // own view
-	Version                ksock.Version  // of the protocol
-	Dialled                bool           // by this side
-	Local, Remote          netip.AddrPort // of the socket
-	QueuedBytes            int64          // taken for sending and not finalized
-	TxMessages, RxMessages uint64         // LNet messages
-	TxBytes, RxBytes       uint64         // without the handshake
+	Type                   ksock.ConnType // connection type as this side sees it
+	Version                ksock.Version  // protocol version of the connection
+	Dialled                bool           // this side dialled
+	Local, Remote          netip.AddrPort // addresses and ports of the socket
+	QueuedBytes            int64          // bytes of messages taken and not finalized
+	TxMessages, RxMessages uint64         // LNet messages sent and received
+	TxBytes, RxBytes       uint64         // bytes sent and received, without the handshake
 }
 
 // Snapshot returns the NI's state. It does not stop the NI; counters of

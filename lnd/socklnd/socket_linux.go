@@ -19,7 +19,7 @@ type socketOptions struct {
 	keepalive                        net.KeepAliveConfig
 }
 
-// listen listens on local.
+// listen opens a listener on local.
 func (o socketOptions) listen(local netip.AddrPort) (net.Listener, error) {
 	cfg := net.ListenConfig{Control: o.beforeBind, KeepAlive: -1, KeepAliveConfig: o.keepalive}
 	cfg.SetMultipathTCP(false)
@@ -34,7 +34,7 @@ func (o socketOptions) listen(local netip.AddrPort) (net.Listener, error) {
 	return &tunedListener{l, o}, nil
 }
 
-// setBacklog replaces the backlog that package net chose.
+// setBacklog changes the listener's backlog to the configured one.
 func (o socketOptions) setBacklog(l net.Listener) error {
 	rc, err := l.(*net.TCPListener).SyscallConn()
 	if err != nil {
@@ -48,7 +48,7 @@ func (o socketOptions) setBacklog(l net.Listener) error {
 	return err
 }
 
-// tunedListener tunes what it accepts.
+// tunedListener tunes the connections that it accepts.
 type tunedListener struct {
 	net.Listener
 	opts socketOptions
@@ -66,7 +66,7 @@ func (l *tunedListener) Accept() (net.Conn, error) {
 func (o socketOptions) dial(ctx context.Context, local, remote netip.AddrPort) (net.Conn, error) {
 	d := net.Dialer{
 		LocalAddr:       net.TCPAddrFromAddrPort(local),
-		KeepAlive:       -1, // unless configured
+		KeepAlive:       -1, // without keepalive; it is set later, if configured
 		KeepAliveConfig: o.keepalive,
 		Control: func(network, addr string, rc syscall.RawConn) error {
 			if err := o.beforeBind(network, addr, rc); err != nil || local.Port() == 0 {

@@ -39,7 +39,7 @@ func TestSocketOptions(t *testing.T) {
 			{"keepalive_intvl", unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 5},
 			{"keepalive_count", unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 5},
 			{"user timeout", unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 49000},
-			{"tx_buffer_size", unix.SOL_SOCKET, unix.SO_SNDBUF, 2 * 100000}, // the kernel doubles it
+			{"tx_buffer_size", unix.SOL_SOCKET, unix.SO_SNDBUF, 2 * 100000}, // the kernel doubles the value
 			{"rx_buffer_size", unix.SOL_SOCKET, unix.SO_RCVBUF, 2 * 200000},
 		})
 	}

@@ -33,8 +33,8 @@ func (o socketOptions) dial(ctx context.Context, local, remote netip.AddrPort) (
 	return c, err
 }
 
-// tuneControl does nothing.
+// tuneControl does nothing on this system.
 func (o socketOptions) tuneControl(net.Conn) {}
 
-// setUserTimeout does nothing.
+// setUserTimeout does nothing on this system.
 func setUserTimeout(net.Conn, time.Duration) {}

@@ -11,7 +11,7 @@ import (
 // that of the address from which it dials. Local policy: kernels do not look.
 type SourceAddress string
 
-// The values of SourceAddress.
+// The values of a SourceAddress.
 const (
 	// SourceAddressCheck refuses every other NID. In all recordings of kernel LNet, with
 	// one rail and with several, both sides of a connection have the address of the NID in

@@ -35,7 +35,7 @@ type stream interface {
 	interruptible() bool
 }
 
-// newStream returns the fastest stream for c.
+// newStream makes the fastest stream that c allows.
 func newStream(c net.Conn, poll *polling) stream {
 	if s := newRawStream(c, poll); s != nil {
 		return s

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd"
 )
 
-// recordingTap keeps every byte of every connection.
+// recordingTap keeps all bytes of all connections.
 type recordingTap struct {
 	mu    sync.Mutex
 	flows []*recordedFlow

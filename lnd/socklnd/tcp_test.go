@@ -122,13 +122,13 @@ func TestSecure(t *testing.T) {
 		}
 	}
 	c, err := net.Dial("tcp", f.real(b.ni.addr).String())
-	if err == nil { // else it was closed even sooner
+	if err == nil { // an error means that it was closed even sooner
 		defer c.Close()
 		if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
 			t.Errorf("unprivileged connection: read %d, %v", n, err)
 		}
 	}
-	for n := 2; b.ni.counts[UnprivilegedPort].Load() == 0; n++ { // and others are not concerned
+	for n := 2; b.ni.counts[UnprivilegedPort].Load() == 0; n++ { // other connections are not affected
 		a.put(b.id(), pattern(8))
 		b.wantArrivals(n)
 	}
@@ -162,7 +162,7 @@ func TestUnfitMessage(t *testing.T) {
 	a.wantFinalized(1)
 	bad := &lnd.Message{Target: b.id()}
 	bad.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle()})
-	bad.Header.PayloadLength = 5 // of which there are none
+	bad.Header.PayloadLength = 5 // the message has no such bytes
 	a.ni.Send(bad)
 	if errs := a.wantFinalized(2); errs[1] == nil {
 		t.Error("sent without its payload")

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd"
 )
 
-// The largest values that make sense.
+// The largest values that tunables may have.
 const (
 	maxSeconds = 24 * 60 * 60
 	maxCount   = 1 << 20
@@ -19,7 +19,7 @@ func (c *Config) Tunables() []lnd.Tunable {
 	return slices.Concat(c.connectionTunables(), c.socketTunables())
 }
 
-// connectionTunables are about connections, and messages on them.
+// connectionTunables are the tunables of connections and their messages.
 func (c *Config) connectionTunables() []lnd.Tunable {
 	return []lnd.Tunable{
 		lnd.Tune("sock_timeout", 0, lnd.Span(&c.SockTimeout, time.Second, 0, maxSeconds), "Seconds without progress after which a connection is closed, and for a\n"+
@@ -40,7 +40,7 @@ func (c *Config) connectionTunables() []lnd.Tunable {
 	}
 }
 
-// socketTunables are about the protocol, sockets and bounds.
+// socketTunables are the tunables of the protocol, sockets and bounds.
 func (c *Config) socketTunables() []lnd.Tunable {
 	return []lnd.Tunable{
 		lnd.Tune("protocol", 0, lnd.Number(&c.Protocol, 0, 3), "The newest version of the socklnd protocol to speak over IPv4, 1 to 3, for\n"+

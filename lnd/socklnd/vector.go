@@ -5,9 +5,9 @@ package socklnd
 // grows.
 type vector struct {
 	pieces [][]byte
-	first  int     // pieces before it are done
-	total  int     // bytes in the pieces that are left
-	iov    []iovec // for the system call
+	first  int     // index of the first piece that is not done
+	total  int     // bytes in the pieces that are not done
+	iov    []iovec // memory of the system call's arguments
 }
 
 // add appends a piece, which must not be empty.
@@ -16,7 +16,7 @@ func (v *vector) add(b []byte) {
 	v.total += len(b)
 }
 
-// recount sets total after pieces were appended directly.
+// recount computes total after pieces were appended directly.
 func (v *vector) recount() {
 	v.total = 0
 	for _, p := range v.left() {
@@ -27,7 +27,7 @@ func (v *vector) recount() {
 // left returns the pieces that are not done. Valid until the next call.
 func (v *vector) left() [][]byte { return v.pieces[v.first:] }
 
-// advance marks the next n bytes as done.
+// advance marks the next n bytes as transferred.
 func (v *vector) advance(n int) {
 	v.total -= n
 	for n > 0 {

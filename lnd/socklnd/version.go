@@ -22,10 +22,10 @@ import (
 // and 2 alone.
 type versions struct{ lowest, preferred, highest ksock.Version }
 
-// includes reports whether v is spoken.
+// includes reports whether vs has v.
 func (vs versions) includes(v ksock.Version) bool { return vs.lowest <= v && v <= vs.highest }
 
-// versions returns those of the NI.
+// versions returns the versions that the NI speaks.
 func (ni *NI) versions() versions {
 	pinned := ni.cfg.Protocol
 	switch {
@@ -48,6 +48,6 @@ var errForeignVersion = errors.New("socklnd: HELLO version is not spoken")
 func (ni *NI) versionRefusal() []byte {
 	h := ni.hello(ni.versions().preferred, ksock.None)
 	h.DstNID = ni.nid
-	b, _ := h.AppendBinary(nil) // this NI's NID fits
+	b, _ := h.AppendBinary(nil) // this NI's NID fits, so there is no error
 	return b
 }

@@ -17,7 +17,7 @@ import (
 
 // step is one record of a recorded connection, in hex.
 type step struct {
-	from string // "probe" or "us"
+	from string // the sender: "probe" or "us"
 	hex  string
 }
 
@@ -25,11 +25,11 @@ type step struct {
 // them.
 type dialogue struct {
 	name        string
-	we, they    string // addresses
+	we, they    string // addresses of the NI and of the probe
 	cfg         Config
-	incarnation uint64 // ours
+	incarnation uint64 // incarnation of the NI
 	conns       [][]step
-	version     ksock.Version // agreed in the end
+	version     ksock.Version // version that both sides use in the end
 }
 
 // The records of captures: what .11 dials and what .10 answers.
@@ -302,7 +302,7 @@ func TestAnyCarriesNothing(t *testing.T) {
 	}
 }
 
-// play plays the probe's part.
+// play sends and expects what the probe has to.
 func (p *probe) play(steps []step) {
 	p.t.Helper()
 	var say []string

@@ -19,7 +19,7 @@ func TestWithdraw(t *testing.T) {
 	spec.Covers(t, "NS-12")
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{Keepalive: -1})
-		h.put(probeID, pattern(400_000)) // is being written
+		h.put(probeID, pattern(400_000)) // this message is being written
 		synctest.Wait()
 		for range 3 {
 			h.put(probeID, pattern(400_000))
@@ -28,7 +28,7 @@ func TestWithdraw(t *testing.T) {
 		synctest.Wait()
 		h.ni.Withdraw(func(m *lnd.Message) bool { return m != last })
 		wantWithdrawn(h, 3)
-		go func() { _, _ = io.Copy(io.Discard, k.bulkIn) }() // until the connection ends
+		go func() { _, _ = io.Copy(io.Discard, k.bulkIn) }() // read everything until the connection ends
 		h.await("the others leave", func() bool { return len(h.finished) == 5 })
 		for _, err := range h.finished[3:] {
 			if err != nil {

@@ -17,18 +17,18 @@ import (
 //	yes      set    the drain
 type writer struct {
 	c       *conn
-	drainFn func() // bound once: starting the drain allocates nothing
+	drainFn func() // the method drain, bound once to avoid allocation
 
 	mu      sync.Mutex
-	queue   lnd.Queue // guarded by mu
-	acks    ackQueue  // guarded by mu
+	queue   lnd.Queue // messages to write; guarded by mu
+	acks    ackQueue  // cookies to acknowledge; guarded by mu
 	writing bool      // a goroutine owns the sending side; guarded by mu
 	closed  error     // why nothing is sent any more; guarded by mu
 	alone   bool      // the reader has ended; guarded by mu
 
-	batch *batch          // owned by the goroutine that writes, like small
-	small *[maxSmall]byte // one message whole; made for the first
-	burst burst           // guarded by peer.mu
+	batch *batch          // used only by the goroutine that writes, like small
+	small *[maxSmall]byte // memory for one whole small message; made on first use
+	burst burst           // burst of small messages; guarded by peer.mu
 }
 
 func (w *writer) init(c *conn) {
@@ -40,9 +40,9 @@ func (w *writer) init(c *conn) {
 type turn uint8
 
 const (
-	turnNone  turn = iota // another goroutine writes it
-	turnSmall             // call sendSmall
-	turnFlush             // call flush
+	turnNone  turn = iota // another goroutine writes the message
+	turnSmall             // the caller has to call sendSmall
+	turnFlush             // the caller has to call flush
 )
 
 // push takes m for sending. The caller holds peer.mu, and the connection is
@@ -100,7 +100,7 @@ func (w *writer) flush() {
 		return
 	}
 	var err error
-	if b.vec.total > 0 { // otherwise no message in it could be encoded
+	if b.vec.total > 0 { // total is 0 if no message could be encoded
 		var n int
 		n, err = w.c.stream.writev(&b.vec, false)
 		w.wrote(b, n)

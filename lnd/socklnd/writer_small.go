@@ -19,7 +19,7 @@ func (w *writer) sendSmall(m *lnd.Message) {
 		w.mu.Lock()
 		w.queue.Push(m)
 		w.mu.Unlock()
-		w.flush() // flush finds the error
+		w.flush() // flush finds the error and reports it
 		return
 	}
 	if w.c.flow != nil {
@@ -37,7 +37,7 @@ func (w *writer) sendSmall(m *lnd.Message) {
 	w.proceed()
 }
 
-// encodeSmall encodes m in w.small.
+// encodeSmall encodes the whole message m in w.small.
 func (w *writer) encodeSmall(m *lnd.Message) (b []byte, ok bool) {
 	if w.small == nil {
 		w.small = new([maxSmall]byte)
@@ -64,7 +64,7 @@ func (w *writer) newSmallBatch(m *lnd.Message, b []byte) *batch {
 	return rest
 }
 
-// finishSmall is finish for a single message.
+// finishSmall does what finish does, for one message.
 func (w *writer) finishSmall(m *lnd.Message, err error) {
 	if err != nil {
 		err = w.fail(err)

@@ -15,7 +15,7 @@ func (p *peer) ack(from *conn, cookie uint64) {
 	p.mu.Lock()
 	if !from.attached {
 		p.unlock()
-		return // closed meanwhile; the peer knows that
+		return // the connection was closed, which the peer notices
 	}
 	to := from
 	if !from.tx.mergesAcks() {
@@ -53,7 +53,7 @@ func (w *writer) mergesAcks() bool {
 	return w.c.version >= ksock.V3 && w.c.ctype == ksock.BulkIn
 }
 
-// checkAcks refuses the acks in a message header.
+// checkAcks checks the acks in the message header h.
 func (c *conn) checkAcks(h ksock.MsgHeader) *Error {
 	acks, err := h.Acks()
 	if err != nil || acks.Len() > 0 {
@@ -100,7 +100,7 @@ func (q ackQueue) carried() uint64 {
 	return q[0][1]
 }
 
-// remove removes the first n.
+// remove removes the first n cookies.
 func (q *ackQueue) remove(n int) { *q = (*q)[:copy(*q, (*q)[n:])] }
 
 // acknowledges reports whether a NOOP with these cookies acknowledges cookie.

@@ -52,7 +52,7 @@ func TestZeroCopyAcks(t *testing.T) {
 	}
 }
 
-// TestAcksWithoutBulkIn: with CONTROL alone, acks go there.
+// TestAcksWithoutBulkIn sends acks on CONTROL, the only connection.
 func TestAcksWithoutBulkIn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()
@@ -70,7 +70,7 @@ func TestTooManyAcks(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{})
 		go func() {
-			for cookie := uint64(2); ; cookie += 10 { // cookies that cannot be merged into a range
+			for cookie := uint64(2); ; cookie += 10 { // cookies that cannot be joined in a range
 				if _, err := k.bulkOut.Write(kernelPut(t, cookie, nil)); err != nil {
 					return
 				}
@@ -87,7 +87,7 @@ func TestAckQueue(t *testing.T) {
 	const top = ksock.MaxAckRange
 	for _, tt := range []struct {
 		name    string
-		single  bool // no merging
+		single  bool // cookies are not joined
 		cookies []uint64
 		want    ackQueue
 		refused []Reason
@@ -151,7 +151,7 @@ func checkNoops(t *testing.T, cookies []uint64, q ackQueue) {
 	}
 }
 
-// span is the cookies from first to last.
+// span lists the cookies from first to last.
 func span(first, last uint64) (s []uint64) {
 	for c := first; c <= last; c++ {
 		s = append(s, c)
@@ -190,8 +190,8 @@ func TestAckOfVersion2(t *testing.T) {
 			(*c.to).send(request, inVersion2(c.opens))
 			(*c.to).read(ksock.HelloSize)
 		}
-		synctest.Wait() // until both are in use
-		h.put(probeID)  // is being written
+		synctest.Wait() // until both connections are in use
+		h.put(probeID)  // this message is being written
 		synctest.Wait()
 		for cookie := uint64(2); cookie < 5; cookie++ {
 			_, _ = bulk.Write(kernelPut(t, cookie, pattern(2000)))

@@ -14,33 +14,33 @@ const (
 
 // QPConfig has the parameters of a reliable queue pair.
 type QPConfig struct {
-	ID    uint64 // of completions of receives
-	PD    PD     // of the memory that work requests name
-	Sends CQ     // completions of work requests
-	Recvs CQ     // completions of receives; may be the same
-	Pool  Pool   // of receive buffers, shared with other queue pairs
+	ID    uint64 // ID in the completions of receives
+	PD    PD     // protection domain of the memory in work requests
+	Sends CQ     // queue for completions of work requests
+	Recvs CQ     // queue for completions of receives; may be Sends
+	Pool  Pool   // pool of receive buffers, which queue pairs share
 	// MaxSends bounds the work requests that are posted and not done.
-	MaxSends int // work requests that are not completed
+	MaxSends int // most work requests that are not completed
 }
 
 // ConnConfig has the parameters of a connection that is requested or accepted.
 type ConnConfig struct {
-	QP QPConfig // this side's end
+	QP QPConfig // configuration of this side's queue pair
 	// SrcPort is the source port that the request claims (1 to 1023 if the peer asks for a
 	// privileged one). The accepting side does not use it.
 	SrcPort uint16
 	// TrafficClass is the TOS of all packets, of both sides: the accepting one takes
 	// it from the request.
-	TrafficClass uint8 // of packets, the TOS byte
+	TrafficClass uint8 // traffic class of packets (the TOS byte)
 	MTU          int   // of packets; 0: the device's; an accepting side takes the request's
 	// RetryCount and RNRRetryCount, 0 to 7, are sent to the peer, which uses them.
 	RetryCount    uint8
-	RNRRetryCount uint8         // 0 to 7; 7: without end
+	RNRRetryCount uint8         // 0 to 7 retries after RNR NAKs; 7: no limit
 	Timeout       time.Duration // for the connection request as a whole; 0: as long as the CM tries
-	Private       []byte        // for the peer; copied
+	Private       []byte        // private data for the peer, which is copied
 }
 
-// Listener is a port that accepts connections.
+// Listener is a port on which connections are accepted.
 type Listener interface {
 	// Close refuses further requests. Those that are not answered stay valid.
 	Close() error
@@ -62,7 +62,7 @@ type Request interface {
 	Reject(private []byte) error
 }
 
-// Conn is a connection and its queue pair.
+// Conn is a connection together with its queue pair.
 type Conn interface {
 	// QPN is the number of the queue pair at this side.
 	QPN() uint32
@@ -86,12 +86,12 @@ type EventKind uint8
 // other kinds.
 const (
 	Established  EventKind = iota + 1
-	Rejected               // by the peer
+	Rejected               // the peer rejected the request
 	Unreachable            // no answer came in time, or there is no route to the peer
 	Disconnected           // by the peer, by Disconnect, or by a failure: see Status
 )
 
-// Event is an event of a connection.
+// Event tells of a change of a connection.
 type Event struct {
 	Kind EventKind // says which of the other fields are set
 	// Private is the private data of the peer, in Established at the requesting side
@@ -107,13 +107,13 @@ type Event struct {
 
 // UDConfig has the parameters of a queue pair for datagrams.
 type UDConfig struct {
-	ID           uint64 // of completions of receives
-	PD           PD     // of the memory that work requests name
+	ID           uint64 // ID in the completions of receives
+	PD           PD     // protection domain of the memory in work requests
 	Sends, Recvs CQ     // completion queue of datagrams that were sent; Recvs: of those received
-	Pool         Pool   // of receive buffers, shared with other queue pairs
-	MaxSends     int    // work requests that are not completed
-	QKey         uint32 // of datagrams that it receives; others are dropped
-	TrafficClass uint8  // of packets, the TOS byte
+	Pool         Pool   // pool of receive buffers, which queue pairs share
+	MaxSends     int    // most work requests that are not completed
+	QKey         uint32 // Q_Key that received datagrams must have
+	TrafficClass uint8  // traffic class of packets (the TOS byte)
 }
 
 // UD is a queue pair for datagrams. A datagram is delivered whole, in any order; it may also

@@ -84,11 +84,11 @@ type Device interface {
 
 // DeviceAttr describes a device.
 type DeviceAttr struct {
-	Addr  netip.Addr // its GID
-	GUID  uint64     // of the channel adapter
-	MTU   int        // payload bytes of a packet, 256 to 4096
-	Frags int        // fragments that a region may have, see MR.Frags
-	SGEs  int        // pieces that a work request may gather
+	Addr  netip.Addr // IP address of the device, which is its GID
+	GUID  uint64     // GUID of the channel adapter
+	MTU   int        // most payload bytes of a packet: 256 to 4096
+	Frags int        // most fragments of a region; see MR.Frags
+	SGEs  int        // most pieces of memory of a work request
 }
 
 // PD is a protection domain: queue pairs can use only the memory of their own domain.

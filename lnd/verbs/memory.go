@@ -4,19 +4,19 @@ package verbs
 // (IBV_ACCESS_*).
 type Access uint8
 
-// The rights.
+// Rights of access to a region.
 const (
-	LocalWrite  Access = 1 // the device itself may write: needed for RemoteWrite
+	LocalWrite  Access = 1 // the own device may write: RemoteWrite needs it
 	RemoteWrite Access = 2
 )
 
 // Frag is a piece of a region as a peer addresses it. Address has no meaning in this process.
 type Frag struct {
-	Address uint64 // as the peer sees it
-	Length  uint32 // in bytes
+	Address uint64 // address as the peer has to give it
+	Length  uint32 // length of the fragment in bytes
 }
 
-// MR is registered memory.
+// MR is a registered memory region.
 type MR interface {
 	// RKey is the key by which peers name the region. It is not used again soon.
 	RKey() uint32
@@ -49,7 +49,7 @@ type WriteCounter interface {
 
 // SGE is a piece of memory that a work request gathers.
 type SGE struct {
-	Bytes []byte // the memory
+	Bytes []byte // memory of the piece
 	// MR is the region that Bytes lies in. nil: Bytes is copied before PostSend returns,
 	// which is meant for short pieces.
 	MR MR
@@ -58,8 +58,8 @@ type SGE struct {
 // PoolConfig has the parameters of a pool of receive buffers. Queue pairs share it, so it has
 // fewer buffers than their peers have credits together.
 type PoolConfig struct {
-	Buffers int // how many
-	Size    int // of each in bytes: the longest message
+	Buffers int // number of buffers
+	Size    int // size of each buffer in bytes: the longest message
 }
 
 // Pool is a pool of receive buffers (in verbs, a shared receive queue). A message that finds it
@@ -67,20 +67,20 @@ type PoolConfig struct {
 type Pool interface {
 	// Return gives back the buffer of a completion. The order does not matter.
 	Return(b Buffer)
-	// Stats returns counters.
+	// Stats returns the pool's counters.
 	Stats() PoolStats
 	// Close ends the pool, whose queue pairs must be closed before.
 	Close() error
 }
 
-// PoolStats are the counters of a pool.
+// PoolStats has the counters of a pool.
 type PoolStats struct {
-	Free  int    // buffers in the pool
+	Free  int    // buffers that are free now
 	Empty uint64 // packets that were dropped because no buffer was free
 }
 
 // Buffer is a received message, or for datagrams a packet. Token is the pool's.
 type Buffer struct {
-	Bytes []byte // the memory
-	Token uint64 // the provider's
+	Bytes []byte // memory of the buffer, with the message
+	Token uint64 // number by which the provider knows the buffer
 }

@@ -11,13 +11,13 @@ import (
 // value of a field but Addr and Clock means its default.
 type OpenConfig struct {
 	Addr  netip.Addr    // of this node; the device's GID is made of it
-	Clock machine.Clock // required
+	Clock machine.Clock // clock of timers; required
 	MTU   int           // payload bytes of a packet, 256 to 4096; 0: as many as the interface permits
 	// ReceiveBuffer is how many bytes of arriving packets the system may keep, for the device
 	// and for each multicast group. With 0 the device has the system's default, and a group
 	// asks for 4 MiB. A provider with hardware does not use it.
 	ReceiveBuffer int
-	Log           *slog.Logger // nil discards
+	Log           *slog.Logger // log of the device; nil discards records
 	// Tap is shown every packet that is about to leave or that came in and had a good
 	// ICRC. It may be called by several goroutines at once, with locks of the provider: it
 	// must not use the device. Hardware shows none.
@@ -33,11 +33,11 @@ type OpenConfig struct {
 // TappedPacket is a packet that passes a device, from the BTH to the ICRC. It is valid
 // during the call. The ICRC covers ID, so a capture needs it too.
 type TappedPacket struct {
-	From, To     netip.AddrPort // of the packet
-	Sent         bool           // by this device; otherwise it arrived
-	TrafficClass uint8          // the TOS byte
-	ID           uint16         // identification of IPv4
-	Bytes        []byte         // from the BTH to the ICRC
+	From, To     netip.AddrPort // IP addresses and UDP ports of the packet
+	Sent         bool           // true: this device sent the packet; false: received it
+	TrafficClass uint8          // traffic class of the packet (the TOS byte)
+	ID           uint16         // identification field of the IPv4 header
+	Bytes        []byte         // bytes of the packet from the BTH to the ICRC
 }
 
 // Opener opens a device: softroce.Open or ibv.Open. Opening an address again within a process

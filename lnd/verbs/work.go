@@ -8,16 +8,16 @@ import (
 // Op is the operation of a work request.
 type Op uint8
 
-// The operations.
+// Operations of work requests.
 const (
 	Send Op = iota
 	Write
-	Receive // of completions alone
+	Receive // only in completions
 )
 
 var opNames = [...]string{Send: "SEND", Write: "RDMA WRITE", Receive: "RECEIVE"}
 
-// String returns "SEND", "RDMA WRITE" or "RECEIVE".
+// String returns the operation's name, such as "RDMA WRITE".
 func (o Op) String() string {
 	if int(o) < len(opNames) {
 		return opNames[o]
@@ -28,23 +28,23 @@ func (o Op) String() string {
 // SendWR is a work request. When it is posted, it and its slice of pieces belong to the
 // caller again, but the memory that the pieces refer to does not.
 type SendWR struct {
-	ID       uint64 // returned in the completion
-	Op       Op     // Send or Write
+	ID       uint64 // ID that the completion returns
+	Op       Op     // operation: Send or Write
 	Pieces   []SGE  // gathered in order; none is a message without bytes
 	Signaled bool   // a completion is wanted; one in error comes in any case
 	// Remote is where a Write goes: one range, in one region of the peer.
 	Remote Frag
-	RKey   uint32 // of the peer's region
+	RKey   uint32 // remote key of the peer's region
 }
 
 // Datagram is a work request of a UD queue pair.
 type Datagram struct {
-	ID       uint64     // returned by its completion
-	Pieces   []SGE      // at most DeviceAttr.MTU bytes together
-	Signaled bool       // it has a completion also if it succeeds
-	To       netip.Addr // a node or a group
-	QPN      uint32     // MulticastQPN for a group
-	QKey     uint32     // of the receiver
+	ID       uint64     // ID that the completion returns
+	Pieces   []SGE      // payload: at most DeviceAttr.MTU bytes together
+	Signaled bool       // whether a success has a completion, too
+	To       netip.Addr // address of a node or a group
+	QPN      uint32     // queue pair of the receiver; MulticastQPN for a group
+	QKey     uint32     // Q_Key of the receiver
 }
 
 // MulticastQPN is the queue pair number of a group.
@@ -53,15 +53,15 @@ const MulticastQPN = 0xFFFFFF
 // Completion is a work request that is done, or a message that arrived.
 type Completion struct {
 	ID     uint64 // of the work request; a Receive has the ID of its queue pair
-	QPN    uint32 // of the queue pair
-	Op     Op     // what has completed
-	Status Status // Success, or why it failed
+	QPN    uint32 // number of the queue pair
+	Op     Op     // operation that has completed
+	Status Status // Success, or why the operation failed
 	// Buffer is the message that a Receive brought. It belongs to the consumer until
 	// Pool.Return.
 	Buffer Buffer
-	// SrcAddr is the sender of a datagram.
+	// SrcAddr is the address of a datagram's sender.
 	SrcAddr netip.Addr
-	SrcQPN  uint32     // of its queue pair
+	SrcQPN  uint32     // queue pair of the datagram's sender
 	Group   netip.Addr // that a datagram was sent to; the zero Addr: to this node
 }
 
@@ -90,7 +90,7 @@ var statusNames = map[Status]string{
 	RetryExceeded: "transport retries exceeded", RNRRetryExceeded: "RNR retries exceeded", Fatal: "fatal error", General: "general error",
 }
 
-// String returns "success" or "status 77".
+// String returns the status in words, such as "success".
 func (s Status) String() string {
 	if name, ok := statusNames[s]; ok {
 		return name

@@ -132,7 +132,7 @@ func goldens(t testing.TB) []golden {
 	}
 }
 
-// same makes cmp compare NIDs by value.
+// same makes cmp compare messages by their contents.
 var same = cmp.Options{
 	cmp.Comparer(func(a, b Desc) bool {
 		if a.Key != b.Key || a.Len() != b.Len() {

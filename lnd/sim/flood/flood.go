@@ -19,7 +19,7 @@ import (
 // maxRumours bounds the rumours, which are numbered from 1.
 const maxRumours = 64
 
-// rumours is a message: a set of rumours.
+// rumours is a set of rumours, one bit each.
 type rumours uint64
 
 // heard is the event of a node that hears the rumour Value for the first time in its
@@ -32,8 +32,8 @@ const tick = 100 * time.Millisecond
 // config is what all nodes of a run share.
 type config struct {
 	nodes, fanout, size int
-	again               time.Duration // interval of the option again; 0: never
-	forgets             bool          // the planted bug, see node.late
+	again               time.Duration // interval of the option "again"; 0: never
+	forgets             bool          // whether the planted bug is on; see node.late
 }
 
 // node is the state machine of one node.
@@ -41,7 +41,7 @@ type node struct {
 	cfg   *config
 	pcg   rand.PCG
 	knows rumours
-	fresh rumours // those heard since the last tick
+	fresh rumours // rumours that were heard since the last tick
 	next  time.Duration
 }
 
@@ -77,7 +77,7 @@ func (n *node) period() time.Duration {
 	return n.cfg.again
 }
 
-// hear records rumours, and passes on new ones.
+// hear records the rumours r and passes new ones on.
 func (n *node) hear(r rumours, out *sim.Output[rumours]) {
 	r &^= n.knows
 	if r == 0 {
@@ -95,7 +95,7 @@ func (n *node) hear(r rumours, out *sim.Output[rumours]) {
 	}
 }
 
-// tell sends rumours to a random node.
+// tell sends the rumours r to a random node.
 func (n *node) tell(r rumours, out *sim.Output[rumours]) {
 	to := sim.NodeID(n.pcg.Uint64() % uint64(n.cfg.nodes))
 	out.Sends = append(out.Sends, sim.Send[rumours]{To: to, Msg: r, Size: n.cfg.size})
@@ -118,7 +118,7 @@ func (n *node) late(now time.Duration) {
 	}
 }
 
-// parse parses the command "tell N".
+// parse returns the rumour in the command "tell N".
 func parse(text string) rumours {
 	number, _ := strings.CutPrefix(text, "tell ")
 	i, err := strconv.Atoi(number)

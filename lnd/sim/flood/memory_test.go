@@ -39,7 +39,7 @@ func TestMemory(t *testing.T) {
 		}
 		runtime.KeepAlive(c)
 		t.Logf("fanout %d: %d bytes, predicted %d", fanout, took, want)
-		if want -= 16 << 20; want < took*3/4 || want > took*2 { // 16 MB are the base of small runs
+		if want -= 16 << 20; want < took*3/4 || want > took*2 { // small runs need 16 MB beside their nodes
 			t.Errorf("fanout %d: %d bytes, predicted %d", fanout, took, want)
 		}
 	}

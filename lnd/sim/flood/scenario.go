@@ -57,7 +57,7 @@ func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	return 24<<10 + 2*2400*int64(min(o.Int("fanout")+8, nodes))
 }
 
-// Arguments of conditions.
+// Arguments of the conditions and verbs.
 var (
 	nodesArg = scenario.Arg{Name: "nodes", Kind: scenario.NodeSet}
 	rumour   = scenario.Arg{Name: "rumour", Kind: scenario.Count, Least: 1, Most: maxRumours}
@@ -72,11 +72,11 @@ func optional(a scenario.Arg) scenario.Arg {
 type network struct {
 	kit.Base
 	cfg    config
-	told   []rumours // heard by each node in its incarnation
-	twice  int       // rumours heard again in one incarnation
-	all    rumours   // heard by any node
+	told   []rumours // by node: rumours that its present incarnation has heard
+	twice  int       // number of rumours that one incarnation heard again
+	all    rumours   // rumours that any node has heard
 	nodes  []*node
-	latest time.Duration // when the last rumour was heard
+	latest time.Duration // when a rumour was last heard
 }
 
 func newNetwork(s *scenario.Setup) (*network, error) {
@@ -87,7 +87,7 @@ func newNetwork(s *scenario.Setup) (*network, error) {
 	return n, kit.Start(&n.Base, &s.Network, n.machines(), s.Record)
 }
 
-// prepare makes a network that is not started.
+// prepare makes a network whose nodes are not started.
 func prepare(s *scenario.Setup) *network {
 	return &network{
 		told: make([]rumours, s.Nodes), nodes: make([]*node, s.Nodes),

@@ -23,19 +23,19 @@ type stack struct {
 	node  *node
 	out   sim.Output[rumours]
 	timer machine.Timer
-	md    portals.MDHandle // for sending
+	md    portals.MDHandle // memory descriptor of the messages to send
 }
 
 // stacks describes the stacks to the simulation kit.
 func (n *network) stacks() kit.Stacks {
-	memory := make([]byte, n.cfg.size) // of every MD; its content does not matter
+	memory := make([]byte, n.cfg.size) // memory of every MD; its content does not matter
 	return kit.Stacks{
 		OnEvent: n.event,
 		Boot:    func(h, kept *simlnd.Host) error { return n.bootStack(memory, h, kept) },
 	}
 }
 
-// bootStack begins an incarnation of a stack.
+// bootStack starts portals and the machine on host h.
 func (n *network) bootStack(memory []byte, h, kept *simlnd.Host) error {
 	var old *node
 	if kept != nil {
@@ -81,7 +81,7 @@ func (k *stack) arrived(e *portals.Event) {
 	}
 }
 
-// step steps the machine and applies its output.
+// step steps the machine and carries out its output.
 func (k *stack) step(in sim.Input[rumours]) {
 	clock := k.host.Clock()
 	now := clock.Now()

@@ -41,9 +41,9 @@ func (l *Log) Control(c sim.Control) sim.Control {
 	return &sim.Acts{Control: c, Around: l.done}
 }
 
-// done appends an act and performs it.
+// done appends act a to the log and performs it by do.
 func (l *Log) done(a *sim.Act, do func()) {
-	kind := Kill + Kind(a.Verb) // in the same order
+	kind := Kill + Kind(a.Verb) // kinds and verbs have the same order
 	switch a.Verb {
 	case sim.Kill, sim.Crash, sim.Pause, sim.Resume:
 		if a.Changes {

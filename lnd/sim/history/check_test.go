@@ -12,7 +12,7 @@ import (
 
 var all = sim.AllNodes
 
-// checkers by their names in the tables.
+// checkers has the checkers by their names in the tables.
 var checkers = map[string]func(*Log) []Violation{
 	"AtMostOnce":      AtMostOnce,
 	"ExactlyOnce":     func(l *Log) []Violation { return ExactlyOnce(l, all, 10*time.Second) },

@@ -56,7 +56,7 @@ func (f *findings) delivered(t *groundTruth, message []int32, receivers []sim.No
 	if sent > until {
 		return
 	}
-	arrivals := map[sim.NodeID][]int32{} // at the last incarnation of each node
+	arrivals := map[sim.NodeID][]int32{} // by node: indexes of the deliveries of its last incarnation
 	any := false
 	for _, i := range message {
 		if e := l.entry(int(i)); e.kind == Delivery {

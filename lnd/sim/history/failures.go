@@ -28,9 +28,9 @@ type operation struct {
 	sender     sim.NodeID
 	value      uint64
 	begin      int64
-	first      int32 // record
+	first      int32 // index of the first record of the operation
 	completion int32
-	reached    map[sim.NodeID]int32 // by the record that says so
+	reached    map[sim.NodeID]int32 // by node reached: index of the record that says so
 	unreached  map[sim.NodeID]int32
 }
 

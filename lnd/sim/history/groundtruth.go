@@ -13,9 +13,9 @@ import (
 
 // groundTruth has the faults in a log, by node and time.
 type groundTruth struct {
-	end    int64 // of the log
+	end    int64 // time of the log's last record
 	nodes  map[sim.NodeID]*nodeHistory
-	states []netState // by time
+	states []netState // states of the network, ordered by time
 }
 
 type nodeHistory struct {
@@ -27,7 +27,7 @@ type nodeHistory struct {
 type span struct {
 	from, to    int64
 	incarnation uint32
-	begin, end  int32 // records, -1 for none
+	begin, end  int32 // indexes of the first and last record; -1: none
 }
 
 const forever = math.MaxInt64
@@ -35,12 +35,12 @@ const forever = math.MaxInt64
 // netState has the partitions, cuts and losses that separate nodes from an instant on.
 type netState struct {
 	at     int64
-	groups []sim.NodeSet // of a partition
+	groups []sim.NodeSet // groups of the partition; empty: there is none
 	cuts   []arrow
 	losses []loss // changes of the loss of links, of which the last one counts
 }
 
-// loss says whether links lose everything.
+// loss says which links lose every message.
 type loss struct {
 	arrow
 	all bool
@@ -50,7 +50,7 @@ type arrow struct{ from, to sim.NodeSet }
 
 func (a *arrow) has(from, to sim.NodeID) bool { return a.from.Has(from) && a.to.Has(to) }
 
-// groundTruthOf reads what a log says was done.
+// groundTruthOf computes from l what faults were made.
 func groundTruthOf(l *Log) *groundTruth {
 	t := &groundTruth{end: l.last, nodes: map[sim.NodeID]*nodeHistory{}, states: []netState{{}}}
 	for i := range l.len {

@@ -14,9 +14,9 @@ import (
 type Log struct {
 	chunks       [][]entry
 	len          int
-	last         int64 // time of the last record
+	last         int64 // time of the last record, in ns
 	texts        []string
-	number       map[string]uint32 // of each text
+	number       map[string]uint32 // number of each text in texts
 	incarnations map[sim.NodeID]uint32
 	clock        func() time.Duration
 }
@@ -41,10 +41,10 @@ func New() *Log {
 	return &Log{texts: []string{""}, number: map[string]uint32{"": 0}, incarnations: map[sim.NodeID]uint32{}}
 }
 
-// Len is how many records there are.
+// Len returns the number of records.
 func (l *Log) Len() int { return l.len }
 
-// At returns record i, from 0.
+// At returns record i, counted from 0.
 func (l *Log) At(i int) Record {
 	e := l.entry(i)
 	return Record{
@@ -53,7 +53,7 @@ func (l *Log) At(i int) Record {
 	}
 }
 
-// All yields the records in order.
+// All yields the records in their order.
 func (l *Log) All() iter.Seq[Record] {
 	return func(yield func(Record) bool) {
 		for i := range l.len {

@@ -6,7 +6,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// pickMembers returns the records of membership.
+// pickMembers returns the indexes of membership records.
 func pickMembers(l *Log) []int32 { return pick(l, Join, Leave, Death, Eviction) }
 
 // Alternation: the reports about a subject in one incarnation of a node are a Join, then a

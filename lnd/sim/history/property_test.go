@@ -105,7 +105,7 @@ func validHistory(t *rapid.T) []Record {
 	for range rapid.IntRange(0, 12).Draw(t, "acts") {
 		acts[rapid.IntRange(0, len(acts)-1).Draw(t, "act")]()
 	}
-	if list := p.alive(); len(list) > 3 { // the last change is an end
+	if list := p.alive(); len(list) > 3 { // the last change has to end a membership
 		p.end(list[0])
 	}
 	for _, act := range acts[1:] {
@@ -140,7 +140,7 @@ var mutations = map[string]func(r []Record) []Record{
 	"ExactlyOnce": func(r []Record) []Record {
 		i := last(r, Delivery)
 		if send := r[last(r, Send)]; r[i].Node == send.Node {
-			i-- // the one before: there are three or more
+			i-- // take the record before: there are three or more
 		}
 		return slices.Delete(r, i, i+1)
 	},
@@ -173,7 +173,7 @@ func TestValidHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := logOf(validHistory(t))
 		for name, check := range checkers {
-			if name == "ExactlyOnce" { // until the end, not for ten seconds
+			if name == "ExactlyOnce" { // this rule holds to the end, not for ten seconds
 				check = func(l *Log) []Violation { return ExactlyOnce(l, all, 1<<62) }
 			}
 			for _, v := range check(l) {

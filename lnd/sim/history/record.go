@@ -13,31 +13,31 @@ type Kind uint16
 
 // The events that a node reports: Node did it or was told of it.
 const (
-	Join       Kind = 1 + iota // Subject is a member from now on
-	Leave                      // Subject has left by itself
-	Death                      // Subject was declared dead
-	Eviction                   // Subject was expelled
+	Join       Kind = 1 + iota // Node says that Subject is a member from now on
+	Leave                      // Node says that Subject has left by its own decision
+	Death                      // Node says that Subject is dead
+	Eviction                   // Node says that Subject was expelled
 	_                          // unused: the digests of runs contain the numbers of kinds
-	Send                       // sends Value to all
-	Delivery                   // Value arrived, which Subject sent
-	Completion                 // what Node sent as Value is complete
+	Send                       // Node sends Value to all
+	Delivery                   // Value, which Subject sent, arrived at Node
+	Completion                 // Value, which Node sent, has reached all
 	Unreached                  // reported before the Completion: Subject has not got Value
 )
 
 // The ground truth: what was done to Node, or to the network.
 const (
-	Start      Kind = 128 + iota // its incarnation began
-	Kill                         // its process ended
-	Crash                        // it ended with its host
-	Pause                        // it is paused
-	Resume                       // it goes on after a pause
+	Start      Kind = 128 + iota // an incarnation of Node began
+	Kill                         // the process of Node was killed
+	Crash                        // the host of Node crashed, and its process with it
+	Pause                        // the process of Node was paused
+	Resume                       // Node goes on after a pause
 	Skew                         // Value: its clock gains so many ppm, as an int64
 	Slow                         // Value: each of its steps costs so many ns more
-	Partition                    // Text: 1-500 | 501-1000
-	Cut                          // Text: 1-3 -> 4
-	Heal                         // of partitions and cuts
-	Links                        // Text: 1-10 -> 2 loss 10%
-	LinksReset                   // undoes Links
+	Partition                    // a partition, with Text such as "1-500 | 501-1000"
+	Cut                          // a cut, with Text such as "1-3 -> 4"
+	Heal                         // the end of the partition and all cuts
+	Links                        // changed links, with Text such as "1-10 -> 2 loss 10%"
+	LinksReset                   // all links are again as before their changes
 )
 
 // Own is the first of the kinds that a protocol may give a meaning of its own.
@@ -66,15 +66,15 @@ func (k Kind) isGroundTruth() bool { return k >= Start && k < Own }
 // without one.
 const NoNode sim.NodeID = -1
 
-// Record is one line of a history.
+// Record is one entry of a history.
 type Record struct {
-	At          time.Duration // virtual time
-	Node        sim.NodeID    // that reports, or that it was done to
-	Incarnation uint32        // of Node
+	At          time.Duration // virtual time of the event
+	Node        sim.NodeID    // node that reports, or that the act was done to
+	Incarnation uint32        // number of Node's incarnation
 	Kind        Kind          // what happened
-	Subject     sim.NodeID    // the node that it is about
-	Value       uint64        // by Kind
-	Text        string        // by Kind
+	Subject     sim.NodeID    // node that the record is about
+	Value       uint64        // value whose meaning depends on Kind
+	Text        string        // text whose meaning depends on Kind
 }
 
 // String returns the record as one line:

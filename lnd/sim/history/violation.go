@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Bounds of what a checker returns.
+// Bounds of the violations that a checker returns.
 const (
 	maxViolations = 20
 	maxRecords    = 8
 )
 
-// Violation is a broken rule.
+// Violation is one case in which a rule was broken.
 type Violation struct {
 	Rule    string   // name of the checker
 	Why     string   // what is wrong, as a sentence
-	Records []Record // records that show it, in their order
+	Records []Record // the records that show the violation, in their order
 }
 
 // String returns the sentence and the records, a line each.
@@ -55,7 +55,7 @@ func (f *findings) add(records []int32, format string, args ...any) {
 	f.list = append(f.list, v)
 }
 
-// pick returns the records of some kinds.
+// pick returns the indexes of records of the given kinds.
 func pick(l *Log, kinds ...Kind) []int32 {
 	var list []int32
 	for i := range l.len {
@@ -89,7 +89,7 @@ func (l *Log) groups(list []int32, compare func(a, b *entry) int) iter.Seq[[]int
 	}
 }
 
-// Orders of records.
+// Orders for sorting entries and records.
 func byListener(a, b *entry) int {
 	return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.incarnation, b.incarnation))
 }

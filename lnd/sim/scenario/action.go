@@ -13,7 +13,7 @@ import (
 
 // set is a set of nodes, or some nodes of a set which are drawn from the seed.
 type set struct {
-	Any    int // how many to draw; 0 takes all
+	Any    int // number of nodes to draw from the set; 0: all
 	Of     sim.NodeSet
 	column int
 }
@@ -25,23 +25,23 @@ func (s set) String() string {
 	return s.Of.String()
 }
 
-// action is what a fault does.
+// action is what a fault changes in the network.
 type action struct {
 	verb    string
 	column  int
 	nodes   set
-	to      set   // of cut and link
-	sets    []set // of partition
-	keep    bool  // of restart
+	to      set   // second set of a cut or link
+	sets    []set // sets of a partition
+	keep    bool  // for a restart: the node keeps its state
 	time    time.Duration
 	ppm     int64
 	change  link.Change
 	rate    int64
 	command string
-	named   []set // nodes in the arguments of a command
+	named   []set // sets of nodes in the arguments of a command
 }
 
-// actions are the verbs with what follows them.
+// actions has the verbs and the parsers of their arguments.
 var actions = []struct {
 	verb, form, doc string
 	parse           func(*cursor, *action)
@@ -102,7 +102,7 @@ func (c *cursor) pause(a *action) {
 	}
 }
 
-// maxSkew keeps clocks below double speed.
+// maxSkew is the largest skew, in ppm: double speed.
 const maxSkew = 1_000_000
 
 func (c *cursor) skew(a *action) {
@@ -169,7 +169,7 @@ func (c *cursor) command(a *action, p *Protocol) {
 	a.command, a.named = join(append([]string{verb}, args...)...), named
 }
 
-// timeWords end the arguments of a condition.
+// timeWords are the words behind a condition's arguments.
 var timeWords = []string{"within", "by", "at", "from"}
 
 // args takes arguments, and says which nodes they name.

@@ -6,7 +6,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// apply does what an action says.
+// apply carries out the action a.
 func (r *runner) apply(a *action, now time.Duration) {
 	c := r.inst
 	switch a.verb {

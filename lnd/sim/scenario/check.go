@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// check is an expect, always or never.
+// check is an expect, always or never statement.
 type check struct {
-	word  string // expect, always or never
+	word  string // "expect", "always" or "never"
 	claim claim
 	// The time at which an expect is checked: one of these three, or window is set; if none
 	// is, it is the end of the run.
@@ -17,7 +17,7 @@ type check struct {
 	window         fault  // only from and to are used; to is 0 for the end of the run
 	after          *fault // the last fault before it: within counts from there
 
-	from, to time.Duration // when it counts, once the file is whole
+	from, to time.Duration // times between which the check is evaluated, after parsing
 	column   int
 }
 
@@ -26,8 +26,8 @@ type check struct {
 type claim struct {
 	name  string
 	args  Args
-	named []set  // nodes in args
-	op    string // of a comparison
+	named []set  // sets of nodes in args
+	op    string // operator of a comparison
 	value float64
 }
 
@@ -71,7 +71,7 @@ func (c *cursor) check(word string, p *Protocol) *check {
 	return k
 }
 
-// operators compare a quantity with a number.
+// operators are the comparisons of a quantity with a number.
 var operators = []string{"<", "<=", "=", "!=", ">=", ">"}
 
 func (c *cursor) claim(p *Protocol) claim {

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// common are the conditions of every protocol.
+// common are the conditions that every protocol has.
 var common = []struct {
 	Condition
 	holds func(c sim.Control, args Args) (bool, string)
@@ -35,7 +35,7 @@ func each(c sim.Control, args Args, holds func(sim.NodeID) bool, why string) (bo
 	return true, ""
 }
 
-// counters are the quantities of every protocol.
+// counters are the quantities that every protocol has.
 var counters = []struct {
 	Quantity
 	read func(s *sim.Stats) uint64
@@ -90,7 +90,7 @@ func (p *Protocol) quantityNames() []string {
 	return names
 }
 
-// holds evaluates a claim now.
+// holds evaluates the claim at the present instant.
 func (c *claim) holds(p *Protocol, inst Instance) (bool, string) {
 	if c.op != "" {
 		v := c.quantity(p, inst)

@@ -26,7 +26,7 @@ type carelessNode struct{}
 
 func (carelessNode) Step(now time.Duration, in sim.Input[struct{}], _ *sim.Output[struct{}]) time.Duration {
 	if in.Text == "break" {
-		return now // not later than now
+		return now // breaks the contract: the wake must be later than now
 	}
 	return now + time.Second
 }

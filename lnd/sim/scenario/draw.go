@@ -57,7 +57,7 @@ func (x *expansion) note(errs Errors, s *step, why *mistake) Errors {
 	return append(errs, &Error{x.file.Name, s.line.number, max(1, why.column), text})
 }
 
-// mistake is what is wrong with a step.
+// mistake says what is wrong with a step.
 type mistake struct {
 	column int
 	text   string
@@ -77,7 +77,7 @@ func (x *expansion) resolveStep(w *world, s *step, rng *rand.Rand) (ok bool, why
 	}
 	switch a.verb {
 	case "cut", "link", "access", "skew", "slow":
-		return true, nil // whatever state the nodes are in
+		return true, nil // a step that is possible in any state of the nodes
 	}
 	for id := range a.nodes.Of.All(w.nodes) {
 		if x.visits++; x.visits > maxVisits {

@@ -9,9 +9,9 @@ import (
 
 // Error is something wrong at one place of a file.
 type Error struct {
-	File   string // name as given to Parse
-	Line   int    // from 1
-	Column int    // from 1, in characters
+	File   string // name of the file, as given to Parse
+	Line   int    // line number, from 1
+	Column int    // column, from 1, in characters
 	Why    string // what is wrong, and what is wanted
 }
 
@@ -30,7 +30,7 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap returns the errors one by one.
+// Unwrap returns the errors of the list.
 func (e Errors) Unwrap() []error {
 	all := make([]error, len(e))
 	for i, one := range e {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// defaultCheckEvery is how often conditions are evaluated.
+// defaultCheckEvery is the default interval between evaluations of conditions.
 const defaultCheckEvery = 10 * time.Millisecond
 
 // checker evaluates one check during a run.
@@ -20,7 +20,7 @@ type checker struct {
 // some more.
 type instants struct {
 	every []time.Duration
-	more  []time.Duration // in order
+	more  []time.Duration // further instants, in order
 }
 
 // all yields the instants in order, each once, and the end last.
@@ -117,7 +117,7 @@ func (c *checker) decide(now time.Duration, holds bool, why string) {
 	}
 }
 
-// sample samples the series at an instant.
+// sample adds a sample of each series.
 func (r *runner) sample(now time.Duration) {
 	if len(r.series) == 0 || now < r.sampleAt {
 		return

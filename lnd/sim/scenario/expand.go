@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Bounds of what a file expands to.
+// Bounds of the steps that a file expands to.
 const (
 	maxSteps  = 100_000
-	maxVisits = 1 << 25 // nodes that the steps name, in sum
+	maxVisits = 1 << 25 // most nodes that all steps together name
 	// stepVisits is the cost of a step beside the nodes that it names, where steps are
 	// evaluated repeatedly.
 	stepVisits = 32
@@ -35,13 +35,13 @@ func (f *File) expand(nodes int, seed uint64) ([]step, Errors) {
 	return x.resolve(x.list)
 }
 
-// expansion is the work of expand.
+// expansion is the state of the function expand.
 type expansion struct {
 	file   *File
 	nodes  int
 	seed   uint64
-	list   []step // in order of time
-	visits int    // nodes that were looked at
+	list   []step // steps in order of time
+	visits int    // nodes that were looked at so far
 	errors Errors
 }
 
@@ -49,7 +49,7 @@ type expansion struct {
 type step struct {
 	at     time.Duration
 	line   *line
-	draw   uint64 // names the random numbers of its sets
+	draw   uint64 // number that seeds the random choice of the step's nodes
 	action action
 }
 
@@ -108,7 +108,7 @@ func (x *expansion) fixed() {
 	x.sort()
 }
 
-// occurrences lists the steps of one line.
+// occurrences appends the steps of one line.
 func (x *expansion) occurrences(l *line, draw uint64) {
 	f := l.fault
 	if f.when == whenAt {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// when says how a fault gets its instants.
+// when says how the times of a fault are given.
 type when uint8
 
 const (
@@ -19,12 +19,12 @@ const (
 // fault is a statement that does something to the network.
 type fault struct {
 	when     when
-	at       time.Duration // of whenAt
+	at       time.Duration // time of a fault of kind whenAt
 	every    time.Duration
 	from, to time.Duration // of every and random; to is 0 for the end of the run
 	windowed bool          // from and to are given; otherwise an every begins after its time
-	do       action        // of at and every
-	count    int           // of random
+	do       action        // action of an "at" or "every" statement
+	count    int           // number of faults of a "random" statement
 	kinds    []string
 }
 
@@ -49,7 +49,7 @@ func (f *fault) window() string {
 	return text
 }
 
-// end is when the last of it happens.
+// end returns the time of the fault's last step.
 func (f *fault) end(length time.Duration) time.Duration {
 	switch {
 	case f.when == whenAt:
@@ -83,7 +83,7 @@ func (c *cursor) every(p *Protocol) *fault {
 	return f
 }
 
-// randomKinds are the faults that can be drawn.
+// randomKinds are the faults that "random" can draw.
 var randomKinds = []string{"kill", "crash", "pause", "skew", "slow", "partition", "cut", "loss", "duplicate", "reorder", "latency"}
 
 func (c *cursor) random() *fault {

@@ -17,12 +17,12 @@ const (
 
 // File is a scenario that has been parsed.
 type File struct {
-	Name     string        // as given to Parse
-	Protocol *Protocol     // that the first line names
+	Name     string        // name of the file, as given to Parse
+	Protocol *Protocol     // protocol that the first line names
 	Nodes    int           // number of nodes
-	Seed     uint64        // of everything random
-	Length   time.Duration // of the run, in virtual time
-	Options  Values        // of the protocol, with defaults
+	Seed     uint64        // seed of all random numbers
+	Length   time.Duration // length of the run in virtual time
+	Options  Values        // values of the protocol's options, with defaults
 
 	lines    []line
 	settings settings
@@ -32,13 +32,13 @@ type File struct {
 // none for a comment or an empty line.
 type line struct {
 	number  int
-	setting string // in its usual form
+	setting string // a setting in its usual form
 	fault   *fault
 	check   *check
-	comment string // with its #
+	comment string // comment, with the leading #
 }
 
-// text is the line in its usual form.
+// text returns the line in its usual form.
 func (l *line) text() string {
 	text := l.setting
 	switch {
@@ -74,7 +74,7 @@ func (f *File) Format() []byte {
 	return b.Bytes()
 }
 
-// faults returns the lines with a fault.
+// faults returns the lines that have a fault.
 func (f *File) faults() []*line {
 	var list []*line
 	for i := range f.lines {
@@ -85,7 +85,7 @@ func (f *File) faults() []*line {
 	return list
 }
 
-// checks returns the lines with a check.
+// checks returns the lines that have a check.
 func (f *File) checks() []*line {
 	var list []*line
 	for i := range f.lines {

@@ -7,9 +7,9 @@ import (
 
 // MemoryError refuses a run that would need too much memory.
 type MemoryError struct {
-	Nodes       int   // that were asked for
-	Most        int   // that the limit allows; 0 if none
-	Need, Limit int64 // bytes
+	Nodes       int   // nodes that the run asked for
+	Most        int   // most nodes that the limit allows; 0 if none
+	Need, Limit int64 // memory needed and allowed, in bytes
 }
 
 func (e *MemoryError) Error() string {

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// setup makes the Setup of a run.
+// setup makes the Setup of one run.
 func (f *File) setup(nodes int, seed uint64, level Level) (*Setup, error) {
 	s := &f.settings
 	t, err := s.topology(nodes)

@@ -31,16 +31,16 @@ func Parse(name string, text []byte, protocols []*Protocol) (*File, error) {
 	return p.file, nil
 }
 
-// parser parses one file.
+// parser has the state of parsing one file.
 type parser struct {
 	file      *File
 	protocols []*Protocol
 	errors    Errors
-	seen      map[string]int // line of each setting that stands once
+	seen      map[string]int // line of each setting that may stand only once
 	events    int            // lines with a fault or a check so far
 }
 
-// line parses one line.
+// line parses the line with the given number.
 func (p *parser) line(number int, text string) {
 	c := &cursor{file: p.file.Name, line: number}
 	l := line{number: number}
@@ -62,7 +62,7 @@ func (p *parser) line(number int, text string) {
 	p.file.lines = append(p.file.lines, l)
 }
 
-// statement parses the words of a line.
+// statement parses the words of one line.
 func (p *parser) statement(c *cursor, l *line) {
 	first := c.words[0]
 	if p.file.Protocol == nil {
@@ -99,7 +99,7 @@ func (p *parser) lastFault() *fault {
 	return nil
 }
 
-// protocol parses the first statement.
+// protocol parses the first statement, which names the protocol.
 func (p *parser) protocol(c *cursor, l *line) {
 	names := make([]string, len(p.protocols))
 	for i, pr := range p.protocols {
@@ -129,7 +129,7 @@ func defaults(p *Protocol) Values {
 	return v
 }
 
-// finish checks what only the whole file shows.
+// finish makes the checks that need the whole file.
 func (p *parser) finish(last int) {
 	f := p.file
 	missing := func(why string) {

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// golden compares with a file of testdata.
+// golden compares got with a file of testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	if *update {

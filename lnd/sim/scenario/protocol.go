@@ -12,10 +12,10 @@ import (
 // Protocol is a protocol that scenarios can simulate. Its adapter fills this in; package
 // flood is an example.
 type Protocol struct {
-	Name    string   // the first line of a file names it
-	Summary string   // one line
-	Options []Option // that "set" knows
-	Verbs   []Verb   // that "do" knows
+	Name    string   // name, which the first line of a file has
+	Summary string   // one line that says what the protocol does
+	Options []Option // options that "set" can change
+	Verbs   []Verb   // verbs that may follow "do"
 	// Conditions are its own, besides those that every protocol has.
 	Conditions []Condition
 	// Series are the quantities that Instance.Sample reads. A condition may
@@ -31,7 +31,7 @@ type Protocol struct {
 	// need beyond one small message at a time, so that too large a run is refused before it
 	// begins.
 	BytesPerNode func(level Level, nodes int, options Values) int64
-	// New makes the network of one run.
+	// New makes the network for one run.
 	New func(*Setup) (Instance, error)
 	// Replay gives what an Instance wrote to Setup.Record to new machines,
 	// without a network, and compares what they answer; nil if Instances
@@ -41,13 +41,13 @@ type Protocol struct {
 
 func (p *Protocol) leastNodes() int { return max(p.LeastNodes, 1) }
 
-// Level is what runs on the nodes.
+// Level says what software runs on the nodes.
 type Level uint8
 
-// The levels.
+// The levels of simulation.
 const (
-	Machines Level = iota + 1 // the protocol's machines alone
-	Stacks                    // machines above portals and LNet
+	Machines Level = iota + 1 // the protocol's state machines alone
+	Stacks                    // the state machines above portals and LNet
 )
 
 // String returns "machines" or "stacks".
@@ -61,7 +61,7 @@ func (l Level) String() string {
 	return "default"
 }
 
-// ParseLevel parses the name of a level.
+// ParseLevel parses "machines" or "stacks".
 func ParseLevel(text string) (Level, bool) {
 	for _, l := range []Level{Machines, Stacks} {
 		if text == l.String() {
@@ -73,8 +73,8 @@ func ParseLevel(text string) (Level, bool) {
 
 // LevelError is a level at which a protocol does not run.
 type LevelError struct {
-	Protocol *Protocol // that was to run
-	Level    Level     // at which it does not
+	Protocol *Protocol // protocol that was to run
+	Level    Level     // level at which the protocol cannot run
 }
 
 func (e *LevelError) Error() string {
@@ -87,39 +87,39 @@ func (e *LevelError) Error() string {
 
 // Option is a parameter of a protocol: "set NAME VALUE".
 type Option struct {
-	Name    string   // one word
-	Default string   // text of the value
-	Kind    Kind     // what a value must be
-	Choices []string // of kind Choice
+	Name    string   // name of the option, one word
+	Default string   // default value, as text
+	Kind    Kind     // kind of value
+	Choices []string // allowed words, for a value of kind Choice
 	// Least and Most bound a Count or Number; Most 0 leaves it open.
 	Least, Most int
-	Doc         string // one line
+	Doc         string // one line that explains the option
 }
 
 // Verb is a command to nodes: "at 5s do 17 VERB ARGS". The program of the node
 // is stepped with a sim.Command whose text is the verb and its arguments,
 // separated by single spaces.
 type Verb struct {
-	Name string // one word
-	Args []Arg  // in order
-	Doc  string // one line
+	Name string // name of the verb, one word
+	Args []Arg  // arguments in order
+	Doc  string // one line that explains the verb
 }
 
 // Condition is something that an expect, always or never can ask.
 type Condition struct {
-	Name string // one word
-	Args []Arg  // in order
-	Doc  string // one line
+	Name string // name of the condition, one word
+	Args []Arg  // arguments in order
+	Doc  string // one line that explains the condition
 }
 
 // Arg is an argument of a verb or condition.
 type Arg struct {
-	Name    string   // for documents
-	Kind    Kind     // what a value must be
-	Choices []string // of kind Choice
+	Name    string   // name of the argument in documentation
+	Kind    Kind     // kind of value
+	Choices []string // allowed words, for a value of kind Choice
 	// Least and Most bound a Count or Number; Most 0 leaves it open.
 	Least, Most int
-	Optional    bool // the last ones may be
+	Optional    bool // may be left out; only the last arguments may be optional
 }
 
 // Quantity is something that can be measured at any time.
@@ -130,19 +130,19 @@ type Quantity struct {
 // Network describes what nodes run on, by fields of sim.Config.
 type Network struct {
 	Nodes      int                            // number of nodes
-	Seed       uint64                         // of everything random
+	Seed       uint64                         // seed of all random numbers
 	Topology   sim.Topology                   // paths between nodes
-	AccessRate int64                          // bits per second; 0 is unlimited
-	CPU        sim.CPU                        // cost of a step
-	Inbox      int                            // messages; 0 is the default of sim.Config
+	AccessRate int64                          // bandwidth of each node's link in bit/s; 0: unlimited
+	CPU        sim.CPU                        // CPU time of a step
+	Inbox      int                            // most messages that wait at a node; 0: as in sim.Config
 	StartAt    func(sim.NodeID) time.Duration // first start of a node; nil: all at 0
 }
 
-// Setup is what an Instance is made of.
+// Setup has what is needed to make an Instance.
 type Setup struct {
 	Network
 	Level   Level  // what runs on the nodes
-	Options Values // of the protocol, all of them
+	Options Values // values of all options of the protocol
 	// Record gets the inputs and outputs of the machines, if the run is recorded
 	// and Protocol.Replay is set; otherwise it is nil. An Instance
 	// that writes to it is an io.Closer, and closed at the end of the run.
@@ -164,7 +164,7 @@ type Instance interface {
 	// Check evaluates a condition of Protocol.Conditions now; why says what
 	// is missing if it does not hold. It must not change anything.
 	Check(condition string, args Args) (ok bool, why string)
-	// Sample returns the values of Protocol.Series now.
+	// Sample returns the present values of Protocol.Series.
 	Sample() []float64
 	// Measures are the results of a run that has ended.
 	Measures() []Measure
@@ -172,7 +172,7 @@ type Instance interface {
 
 // Measure is one result of a run.
 type Measure struct {
-	Name  string  `json:"name"`  // for people
-	Unit  string  `json:"unit"`  // of Value, may be empty
+	Name  string  `json:"name"`  // name of the result, for people
+	Unit  string  `json:"unit"`  // unit of Value; may be empty
 	Value float64 `json:"value"` // at the end of the run
 }

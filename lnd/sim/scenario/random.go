@@ -34,7 +34,7 @@ func (x *expansion) random() {
 	}
 }
 
-// add adds a random fault of a line.
+// add adds one random fault of the line l.
 func (x *expansion) add(l *line, rng *rand.Rand) bool {
 	before := x.list
 	for range attempts {
@@ -86,7 +86,7 @@ func (x *expansion) drawFault(kind string, l *line, rng *rand.Rand) []step {
 	return []step{{at: at, line: l, action: begin}, {at: at + lasts, line: l, action: end}}
 }
 
-// round rounds a time to few digits.
+// round rounds d to a few digits.
 func round(d time.Duration) time.Duration {
 	if r := d.Round(time.Millisecond); r > 0 {
 		return r

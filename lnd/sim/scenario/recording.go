@@ -17,12 +17,12 @@ var ErrRecording = errors.New("no recording of a simulation, or a damaged one")
 // a varint, and that many bytes. The first chunk is the header.
 const magic = "ulnet simulation 1\n"
 
-// The kinds of chunks.
+// Kinds of chunks in a recording.
 const (
-	chunkHeader     = 'h' // header as JSON
+	chunkHeader     = 'h' // the header, as JSON
 	chunkCheckpoint = 'c' // digest in 8 bytes, little endian, and time in ns as a varint
 	chunkInputs     = 'i' // a piece of what the protocol writes to Setup.Record
-	chunkEnd        = 'e' // nothing: the run came to its end
+	chunkEnd        = 'e' // an empty chunk: the run ended regularly
 )
 
 const (
@@ -30,7 +30,7 @@ const (
 	maxChunk  = 1 << 20
 )
 
-// header has the parameters of a run.
+// header has the parameters of the recorded run.
 type header struct {
 	Name     string `json:"name"`
 	Text     string `json:"text"`
@@ -38,7 +38,7 @@ type header struct {
 	Nodes    int    `json:"nodes"`
 	Seed     uint64 `json:"seed"`
 	Level    string `json:"level"`
-	Inputs   bool   `json:"inputs"` // there are chunks of them
+	Inputs   bool   `json:"inputs"` // the recording has chunks of inputs
 }
 
 // recording writes a recording. Its error is kept for the end.
@@ -71,7 +71,7 @@ func (r *recording) chunk(kind byte, content []byte) {
 	r.keep(r.w.Write(content))
 }
 
-// Write writes a piece of the inputs.
+// Write writes one piece of the recorded inputs.
 func (r *recording) Write(b []byte) (int, error) {
 	for rest := b; len(rest) > 0; {
 		piece := rest[:min(len(rest), maxChunk)]
@@ -81,7 +81,7 @@ func (r *recording) Write(b []byte) (int, error) {
 	return len(b), r.err
 }
 
-// checkpoint notes the digest at an instant.
+// checkpoint writes the digest at the time at.
 func (r *recording) checkpoint(at time.Duration, digest uint64) {
 	b := binary.LittleEndian.AppendUint64(nil, digest)
 	r.chunk(chunkCheckpoint, binary.AppendUvarint(b, uint64(at)))
@@ -99,12 +99,12 @@ func (r *recording) end(whole bool) error {
 	return nil
 }
 
-// playback reads a recording.
+// playback is a recording that is being read.
 type playback struct {
 	r       *bufio.Reader
-	inputs  []byte        // of the present chunk, not yet read
-	ended   bool          // the end was read
-	at      time.Duration // of the last checkpoint that was passed
+	inputs  []byte        // rest of the present chunk of inputs
+	ended   bool          // the final chunk was read
+	at      time.Duration // time of the last checkpoint that was read
 	digest  uint64
 	content []byte
 }
@@ -177,7 +177,7 @@ func (p *playback) next(want byte) ([]byte, error) {
 	return nil, io.EOF
 }
 
-// Read reads the inputs.
+// Read reads from the recorded inputs.
 func (p *playback) Read(b []byte) (int, error) {
 	for len(p.inputs) == 0 {
 		content, err := p.next(chunkInputs)
@@ -191,7 +191,7 @@ func (p *playback) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// pass takes note of a checkpoint.
+// pass parses a checkpoint and keeps its time.
 func (p *playback) pass(content []byte) error {
 	if len(content) < 9 {
 		return ErrRecording

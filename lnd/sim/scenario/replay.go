@@ -11,23 +11,23 @@ import (
 // Replayed is the result of a replay: the run was the same up to Virtual.
 type Replayed struct {
 	File  *File  // the scenario in the recording
-	Nodes int    // of the recorded run
-	Seed  uint64 // of the recorded run
-	Level Level  // of the recorded run
+	Nodes int    // number of nodes in the recorded run
+	Seed  uint64 // seed of the recorded run
+	Level Level  // level of the recorded run
 	// Machines says that the machines alone were given their recorded inputs;
 	// otherwise the run was made again and its digests compared.
 	Machines  bool
-	Steps     uint64        // that were compared
-	Digest    uint64        // after these steps
-	Virtual   time.Duration // simulated time that was compared
+	Steps     uint64        // number of steps that were compared
+	Digest    uint64        // digest after the compared steps
+	Virtual   time.Duration // virtual time that was compared
 	Wall      time.Duration // real time that the replay took
 	Truncated bool          // the recording ends before the run did
 }
 
 // DiffError says that a repeated run had another digest.
 type DiffError struct {
-	After, Before time.Duration // the difference is between these instants
-	Digest, Want  uint64        // at Before
+	After, Before time.Duration // virtual times between which the run began to differ
+	Digest, Want  uint64        // digest at Before, and the recorded one
 }
 
 func (e *DiffError) Error() string {
@@ -65,7 +65,7 @@ func Replay(ctx context.Context, r io.Reader, protocols []*Protocol, memoryLimit
 	return done, err
 }
 
-// replayMachines gives the recorded inputs to new machines.
+// replayMachines steps new machines with the recorded inputs.
 func replayMachines(done *Replayed, f *File, o Options, p *playback) error {
 	if err := f.fits(&o); err != nil {
 		return err

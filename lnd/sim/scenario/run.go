@@ -13,10 +13,10 @@ import (
 // Options change a run. A field with its zero value leaves what the file says.
 type Options struct {
 	Nodes int     // number of nodes
-	Seed  *uint64 // of everything random
+	Seed  *uint64 // seed of all random numbers; nil: as in the file
 	// Level is what runs on the nodes; 0 is the protocol's default.
 	Level Level
-	// Record takes a recording for [Replay].
+	// Record, if not nil, gets a recording for [Replay].
 	Record io.Writer
 	// Progress is called about every hundredth of the run.
 	Progress func(Progress)
@@ -31,29 +31,29 @@ type Options struct {
 	MemoryLimit int64
 }
 
-// Progress is how far a run is.
+// Progress says how far a run has come.
 type Progress struct {
-	Virtual time.Duration // of Length
-	Length  time.Duration // simulated time of the whole run
+	Virtual time.Duration // virtual time so far, of Length
+	Length  time.Duration // virtual time of the whole run
 	Wall    time.Duration // real time so far
-	Stats   sim.Stats     // of the network so far
+	Stats   sim.Stats     // counters of the network so far
 }
 
-// Result is the result of a run.
+// Result is the outcome of one run.
 type Result struct {
-	Seed     uint64        `json:"seed"`       // of everything random
+	Seed     uint64        `json:"seed"`       // seed of all random numbers
 	Nodes    int           `json:"nodes"`      // number of nodes
 	Level    Level         `json:"-"`          // what ran on the nodes
-	Virtual  time.Duration `json:"virtual_ns"` // simulated time
-	Wall     time.Duration `json:"wall_ns"`    // real time
-	Digest   uint64        `json:"-"`          // of all steps
-	Stats    sim.Stats     `json:"stats"`      // of the network
+	Virtual  time.Duration `json:"virtual_ns"` // virtual time of the run
+	Wall     time.Duration `json:"wall_ns"`    // real time that the run took
+	Digest   uint64        `json:"-"`          // digest of all steps
+	Stats    sim.Stats     `json:"stats"`      // counters of the network
 	Expects  []Outcome     `json:"expects"`    // also always and never, in the order of the file
-	Measures []Measure     `json:"measures"`   // of the protocol
-	Series   []Series      `json:"-"`          // of the protocol, sampled
+	Measures []Measure     `json:"measures"`   // results that the protocol reports
+	Series   []Series      `json:"-"`          // sampled quantities of the protocol
 }
 
-// OK reports whether every expect held.
+// OK reports whether every check in r.Expects held.
 func (r *Result) OK() bool {
 	return !slices.ContainsFunc(r.Expects, func(o Outcome) bool { return !o.OK })
 }
@@ -70,20 +70,20 @@ func (r *Result) Measure(name string) float64 {
 
 // Outcome is the result of one expect, always or never.
 type Outcome struct {
-	Line int           `json:"line"`    // of the file
+	Line int           `json:"line"`    // line number of the check in the file
 	Text string        `json:"text"`    // the check in its usual form
-	OK   bool          `json:"ok"`      // the check held
-	From time.Duration `json:"from_ns"` // since when it was evaluated
+	OK   bool          `json:"ok"`      // whether the check held
+	From time.Duration `json:"from_ns"` // virtual time at which the evaluation began
 	// At is when it was decided: found true, found wrong, or the deadline.
 	At  time.Duration `json:"at_ns"`
-	Why string        `json:"why,omitempty"` // it failed
+	Why string        `json:"why,omitempty"` // reason if the check failed
 }
 
-// Series is a quantity over time.
+// Series is the samples of one quantity.
 type Series struct {
 	Quantity
-	At    []time.Duration // simulated time of each sample
-	Value []float64       // of each sample
+	At    []time.Duration // virtual time of each sample
+	Value []float64       // value of each sample
 }
 
 // Run runs a scenario. The error is that of the file, of a machine that broke

@@ -10,13 +10,13 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// runner is one run.
+// runner has the state of one run.
 type runner struct {
 	file      *File
 	options   Options
 	setup     *Setup
 	inst      Instance
-	recording *recording // nil if the run is not recorded
+	recording *recording // recording of the run; nil: none
 	begun     time.Time
 
 	instants instants
@@ -25,7 +25,7 @@ type runner struct {
 	series   []Series
 	sampleAt time.Duration
 	reportAt time.Duration
-	paused   map[sim.NodeID]time.Duration // until when, of pauses with an end
+	paused   map[sim.NodeID]time.Duration // by paused node: end of a pause that has one
 }
 
 // fits fills in what the options leave to the file, and refuses what cannot be
@@ -49,7 +49,7 @@ func (f *File) fits(o *Options) error {
 	return f.enough(o)
 }
 
-// newRunner makes a run that can begin.
+// newRunner prepares a run of f.
 func newRunner(f *File, o Options) (*runner, error) {
 	if err := f.fits(&o); err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (r *runner) end(whole bool) error {
 	return r.recording.end(whole)
 }
 
-// result returns the result of the run.
+// result returns the Result of the finished run.
 func (r *runner) result() *Result {
 	res := &Result{
 		Seed: r.setup.Seed, Nodes: r.setup.Nodes, Level: r.setup.Level,

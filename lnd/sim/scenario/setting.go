@@ -16,36 +16,36 @@ type settings struct {
 	access     int64
 	groups     *groups
 	bootOver   time.Duration
-	bootLine   int // of bootOver
+	bootLine   int // line number of the setting bootOver
 	cpu        sim.CPU
 	inbox      int
 	checkEvery time.Duration
 	bootAt     []bootAt
-	links      []lineAction // of some nodes, in force from the beginning
+	links      []lineAction // changes of some nodes' links from the beginning on
 }
 
-// groups are racks or zones.
+// groups describes the racks or zones.
 type groups struct {
 	size          int
 	uplink        int64
-	oversubscribe float64 // 0: uplink counts
+	oversubscribe float64 // oversubscription of uplinks; 0: the setting uplink counts
 	apart         link.Change
 }
 
-// lineAction is an action and its line.
+// lineAction is an action and the line that it stands in.
 type lineAction struct {
 	line int
 	action
 }
 
-// bootAt is when some nodes start.
+// bootAt is the start time of some nodes.
 type bootAt struct {
 	line int
 	set  set
 	at   time.Duration
 }
 
-// settingForms are the settings with what follows them.
+// settingForms has the settings and the parsers of their values.
 var settingForms = []struct {
 	name, form, doc string
 	once            bool

@@ -12,10 +12,10 @@ import (
 // ErrPasses is returned by [Shrink] for a run in which nothing fails.
 var ErrPasses = errors.New("nothing fails in this run: there is nothing to shrink")
 
-// Shrinking is how far a Shrink is.
+// Shrinking says how far a Shrink has come.
 type Shrinking struct {
-	Runs   int // so far
-	Faults int // of the smallest plan that fails
+	Runs   int // runs made so far
+	Faults int // faults in the smallest plan that fails
 }
 
 // Shrink looks for a small plan of faults with which the run of a file fails the same
@@ -46,7 +46,7 @@ func Shrink(ctx context.Context, f *File, o Options, progress func(Shrinking)) (
 	return s.file(s.faults, s.commands), nil
 }
 
-// shrinker is the work of Shrink.
+// shrinker has the state of a Shrink.
 type shrinker struct {
 	ctx      context.Context
 	plain    *File
@@ -54,7 +54,7 @@ type shrinker struct {
 	progress func(Shrinking)
 	runs     int
 
-	faults   []*fault // of the smallest file so far
+	faults   []*fault // faults of the smallest file that fails so far
 	commands []*fault
 	check    int // index of the one that fails, -1 for a broken contract
 }
@@ -77,7 +77,7 @@ func (s *shrinker) shrink() error {
 	}
 }
 
-// find finds what fails in the whole run.
+// find runs the whole file to find the failing checks.
 func (s *shrinker) find() error {
 	res, err := Run(s.ctx, s.plain, s.options)
 	s.runs++
@@ -96,7 +96,7 @@ func (s *shrinker) find() error {
 	return nil
 }
 
-// leaveOut leaves out faults, then commands.
+// leaveOut tries to leave out faults, then commands.
 func (s *shrinker) leaveOut() (err error) {
 	s.faults, err = ddmin(s.faults, func(list []*fault) (bool, error) { return s.fails(list, s.commands) })
 	if err != nil || len(s.faults) == 0 && s.check >= 0 {

@@ -2,10 +2,10 @@ package scenario
 
 import "strings"
 
-// Form is one form of statement, for people.
+// Form describes one form of a statement for people.
 type Form struct {
 	Text string // words in capitals stand for what a user writes there
-	Doc  string // one line
+	Doc  string // one line that explains the form
 }
 
 // Settings are the statements that say what the network is.
@@ -26,7 +26,7 @@ func Schedules() []Form {
 	}
 }
 
-// Actions are what at and every can do.
+// Actions lists what "at" and "every" can do.
 func Actions() []Form {
 	var list []Form
 	for _, a := range actions {

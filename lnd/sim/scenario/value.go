@@ -15,18 +15,18 @@ import (
 // Kind is what the text of an option or argument must be.
 type Kind uint8
 
-// The kinds.
+// The kinds of values.
 const (
 	Count       Kind = iota // a whole number, not negative
 	Number                  // any number
-	Duration                // 1.5s
-	Probability             // 1% or 0.01
-	Rate                    // 10Gbit
-	Switch                  // on or off
-	Choice                  // one of Choices
-	Node                    // 17
-	NodeSet                 // 1-500,600 or all
-	Word                    // anything without blanks
+	Duration                // a time such as 1.5s
+	Probability             // a probability such as 1% or 0.01
+	Rate                    // a bandwidth such as 10Gbit
+	Switch                  // the word on or off
+	Choice                  // one of the words in Choices
+	Node                    // a node number such as 17
+	NodeSet                 // a set of nodes such as 1-500,600 or all
+	Word                    // any text without blanks
 )
 
 // form describes which texts are valid for an option or an argument.
@@ -40,7 +40,7 @@ func (o *Option) form() form { return form{o.Kind, o.Choices, o.Least, o.Most} }
 
 func (a *Arg) form() form { return form{a.Kind, a.Choices, a.Least, a.Most} }
 
-// describe says what a form allows.
+// describe returns the text of what the form allows.
 func (f form) describe() string {
 	switch {
 	case f.kind == Choice:
@@ -51,7 +51,7 @@ func (f form) describe() string {
 	return f.kind.describe()
 }
 
-// describe says what a kind allows.
+// describe returns the text of what the kind allows.
 func (k Kind) describe() string {
 	switch k {
 	case Count:
@@ -114,7 +114,7 @@ func (f form) unless(ok bool, text string) error {
 	return fmt.Errorf("%q: want %s", text, f.describe())
 }
 
-// maxTime bounds every time of a file.
+// maxTime is the longest time that a file may have.
 const maxTime = 10000 * time.Hour
 
 // parseTime parses a time of virtual time: not negative, and bounded.
@@ -169,7 +169,7 @@ func ParseCommand(text string) (verb string, args Args) {
 	return words[0], words[1:]
 }
 
-// Word is an argument as text.
+// Word returns argument i as text.
 func (a Args) Word(i int) string {
 	if i >= len(a) {
 		return ""
@@ -192,13 +192,13 @@ func (a Args) Float(i int) float64 {
 	return f
 }
 
-// Duration is an argument of kind Duration.
+// Duration returns argument i, of kind Duration.
 func (a Args) Duration(i int) time.Duration {
 	d, _ := parseTime(a.Word(i))
 	return d
 }
 
-// Node is an argument of kind Node.
+// Node returns argument i, of kind Node.
 func (a Args) Node(i int) sim.NodeID { return sim.NodeID(a.Int(i) - 1) }
 
 // Among is an argument of kind NodeSet; all nodes if it was left out.
@@ -209,7 +209,7 @@ func (a Args) Among(i int) sim.NodeSet {
 	return a.Nodes(i)
 }
 
-// Nodes is an argument of kind NodeSet.
+// Nodes returns argument i, of kind NodeSet.
 func (a Args) Nodes(i int) sim.NodeSet {
 	s, _ := sim.ParseNodes(a.Word(i), MaxNodes)
 	return s

@@ -74,7 +74,7 @@ func TestVerifySame(t *testing.T) {
 	}
 }
 
-// TestVerifyMemory: two runs need twice the memory.
+// TestVerifyMemory checks that two runs need twice the memory.
 func TestVerifyMemory(t *testing.T) {
 	f := parse(t, "FILE", "protocol flood\nnodes 1000\nrun 1s\n")
 	limit := f.Memory(scenario.Machines, 1000) + 1

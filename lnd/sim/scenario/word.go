@@ -13,7 +13,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// word is one word of a line.
+// word is one word of a line, with its place.
 type word struct {
 	text   string
 	column int
@@ -56,7 +56,7 @@ type cursor struct {
 	err   *Error
 }
 
-// fail notes that a word is wrong.
+// fail notes an error at the word w.
 func (c *cursor) fail(w word, format string, args ...any) {
 	if c.err == nil {
 		c.err = &Error{c.file, c.line, w.column, fmt.Sprintf(format, args...)}
@@ -101,7 +101,7 @@ func (c *cursor) want(text string) {
 	}
 }
 
-// end wants the line to end.
+// end fails if the line has more words.
 func (c *cursor) end() {
 	if c.more() {
 		w := c.here()
@@ -129,7 +129,7 @@ func (c *cursor) value(f form) string {
 	return text
 }
 
-// number takes a whole number.
+// number parses the next word as a whole number.
 func (c *cursor) number(what string, lowest, highest int) int {
 	w := c.take(what)
 	n, err := strconv.Atoi(w.text)
@@ -140,7 +140,7 @@ func (c *cursor) number(what string, lowest, highest int) int {
 	return n
 }
 
-// time takes a time.
+// time parses the next word as a time.
 func (c *cursor) time() time.Duration {
 	w := c.take(Duration.describe())
 	d, err := parseTime(w.text)
@@ -150,7 +150,7 @@ func (c *cursor) time() time.Duration {
 	return d
 }
 
-// period takes a time that is not 0.
+// period parses the next word as a time above 0.
 func (c *cursor) period() time.Duration {
 	w := c.here()
 	d := c.time()
@@ -160,7 +160,7 @@ func (c *cursor) period() time.Duration {
 	return d
 }
 
-// rate takes a bandwidth.
+// rate parses the next word as a bandwidth.
 func (c *cursor) rate() int64 {
 	w := c.take(Rate.describe())
 	r, err := link.ParseRate(w.text)
@@ -170,7 +170,7 @@ func (c *cursor) rate() int64 {
 	return r
 }
 
-// nodes takes a set of nodes.
+// nodes parses the next word as a set of nodes.
 func (c *cursor) nodes() sim.NodeSet {
 	w := c.take(NodeSet.describe())
 	s, err := sim.ParseNodes(w.text, MaxNodes)
@@ -210,7 +210,7 @@ func (c *cursor) change() link.Change {
 	change, err := link.ParseChange(rest)
 	if e, ok := err.(*link.ParseError); ok {
 		c.i += min(e.Word, len(rest))
-		c.fail(c.here(), "%s", strings.Replace(e.Why, "rate, ", "", 1)) // see above
+		c.fail(c.here(), "%s", strings.Replace(e.Why, "rate, ", "", 1)) // "rate" is not allowed here, so leave it out
 	}
 	c.i = len(c.words)
 	return change

@@ -11,17 +11,17 @@ import (
 type world struct {
 	nodes     int
 	state     []nodeState
-	until     map[sim.NodeID]time.Duration // end of pauses that have one
+	until     map[sim.NodeID]time.Duration // by node: end of a pause that has one
 	starts    func(sim.NodeID) time.Duration
-	separated bool // by a partition or cut
-	changed   bool // links are
+	separated bool // a partition or cut separates nodes
+	changed   bool // some links are changed
 }
 
 type nodeState uint8
 
 const (
-	nodeDown    nodeState = 1 << iota // no process
-	nodeCrashed                       // no host either
+	nodeDown    nodeState = 1 << iota // no process runs on the node
+	nodeCrashed                       // the host of the node is down, too
 	nodePaused
 )
 
@@ -71,7 +71,7 @@ func (w *world) refuse(verb string, id sim.NodeID, now time.Duration) string {
 	return ""
 }
 
-// do does an action to a node.
+// do notes that action a was done to node id.
 func (w *world) do(a *action, id sim.NodeID, now time.Duration) {
 	s := &w.state[id]
 	switch a.verb {
@@ -87,7 +87,7 @@ func (w *world) do(a *action, id sim.NodeID, now time.Duration) {
 	switch {
 	case a.verb == "pause" && a.time > 0:
 		w.until[id] = now + a.time
-	case a.verb == "pause" || *s&nodePaused == 0: // a pause goes on, whatever else is done
+	case a.verb == "pause" || *s&nodePaused == 0: // a paused node stays paused after all other actions
 		delete(w.until, id)
 	}
 }

@@ -20,8 +20,8 @@ const MaxAckRange = 1 << 16
 // Acks is the set of cookies that a message header acknowledges. The zero
 // value is empty.
 type Acks struct {
-	first, last uint64 // both 0: empty
-	pair        bool   // two cookies instead of a range
+	first, last uint64 // both 0: there are no cookies
+	pair        bool   // first and last are two cookies, not a range
 }
 
 // Acks returns what h acknowledges:

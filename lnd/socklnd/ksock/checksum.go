@@ -24,9 +24,9 @@ const InitialChecksum uint32 = 1<<32 - 1
 func ChecksumHeader(h MsgHeader) uint32 {
 	h.Checksum = 0
 	var buf [MsgHeaderSize]byte
-	b, _ := h.AppendBinary(buf[:0]) // the error is always nil
+	b, _ := h.AppendBinary(buf[:0]) // AppendBinary of this type never returns an error
 	sum := InitialChecksum
-	for _, c := range b { // crc32.Update would move buf to the heap
+	for _, c := range b { // a loop, because crc32.Update would move buf to the heap
 		sum = crc32.IEEETable[byte(sum)^c] ^ sum>>8
 	}
 	return sum

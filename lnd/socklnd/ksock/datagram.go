@@ -10,7 +10,7 @@ import (
 // What begins a multicast datagram. Kernels have none: the format is this
 // project's.
 const (
-	DatagramMagic   uint32 = 0x434d4e4c // "LNMC" as it stands on the wire
+	DatagramMagic   uint32 = 0x434d4e4c // the bytes "LNMC" on the wire
 	DatagramVersion uint16 = 1
 )
 
@@ -23,7 +23,7 @@ var (
 	ErrDatagramMagic = errors.New("not a multicast datagram of LNet")
 	// ErrDatagramVersion means one of a version that is not known.
 	ErrDatagramVersion = errors.New("unknown version of a multicast datagram")
-	// errDatagramHeader means an LNet header of neither size.
+	// errDatagramHeader means that the LNet header's size is unknown.
 	errDatagramHeader = errors.New("no LNet header has this size")
 	// ErrDatagramLength means a payload that is not as long as its header says.
 	ErrDatagramLength = errors.New("payload length differs from the datagram's")
@@ -32,11 +32,11 @@ var (
 // Datagram is a multicast datagram: one LNet message, whole.
 type Datagram struct {
 	Large   bool        // the header has the 96-byte form, which IPv6 needs
-	Header  wire.Header // of a PUT
-	Payload []byte      // of Header.PayloadLength bytes
+	Header  wire.Header // LNet header of the PUT
+	Payload []byte      // payload: Header.PayloadLength bytes
 }
 
-// DatagramOverhead is how many bytes precede the payload.
+// DatagramOverhead returns the number of bytes before the payload.
 func DatagramOverhead(large bool) int {
 	if large {
 		return DatagramPrefixSize + wire.LargeHeaderSize

@@ -53,7 +53,7 @@ package ksock
 
 import "errors"
 
-// The refusals of this package. Callers count them.
+// Errors of parsing, one for each counter of the callers.
 var (
 	// ErrShort means that the bytes end inside the record.
 	ErrShort = errors.New("record is cut short")

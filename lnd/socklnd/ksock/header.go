@@ -10,7 +10,7 @@ type MsgType uint32
 
 // The message types (KSOCK_MSG_NOOP, KSOCK_MSG_LNET).
 const (
-	Noop MsgType = 0xC0 // nothing; carries acks or keeps the link alive
+	Noop MsgType = 0xC0 // no LNet message; carries acks or keeps the link alive
 	LNet MsgType = 0xC1 // an LNet header and its payload
 )
 

@@ -103,7 +103,7 @@ func TestAcksWidest(t *testing.T) {
 		}
 		want++
 		if want > 100 {
-			break // stopping early is allowed
+			break // the caller may stop before the last cookie
 		}
 	}
 }

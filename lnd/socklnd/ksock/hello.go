@@ -13,14 +13,14 @@ import (
 // ksock_hello_msg, ksock_hello_msg_nid4, and struct lnet_hdr for v1).
 type Hello struct {
 	Version        Version  // of the protocol, and so of the HELLO's form
-	BigEndian      bool     // byte order of the sender; false for v1
-	SrcNID         nid.NID  // of the sender
+	BigEndian      bool     // the sender is a big-endian host; false for v1
+	SrcNID         nid.NID  // NID of the sender
 	DstNID         nid.NID  // not in v1; an unset NID is written as zero
-	SrcPID         nid.PID  // of the sender
-	DstPID         nid.PID  // initiators send 0, answers echo it
-	SrcIncarnation uint64   // start of the sender's NI, wall-clock nanoseconds
+	SrcPID         nid.PID  // PID of the sender
+	DstPID         nid.PID  // PID of the receiver: 0 from initiators, which answers echo
+	SrcIncarnation uint64   // start time of the sender's NI, wall-clock nanoseconds
 	DstIncarnation uint64   // not in v1; initiators send 0, answers echo it
-	ConnType       ConnType // as the sender sees the connection
+	ConnType       ConnType // type of the connection as the sender sees it
 	// AddressCount is the nips field as it stands on the wire. Senders of
 	// today leave it 0; it equals len(Addresses) in every valid v1 to v3.
 	AddressCount uint32
@@ -101,7 +101,7 @@ func (h *Hello) Validate() error {
 	return nil
 }
 
-// String returns "HELLO v3 10.0.0.1@tcp → 10.0.0.2@tcp CONTROL".
+// String returns, for example, "HELLO v3 10.0.0.1@tcp → 10.0.0.2@tcp CONTROL".
 func (h *Hello) String() string {
 	if h.Version == V1 {
 		return fmt.Sprintf("HELLO v1 %v %v", h.SrcNID, h.ConnType)
@@ -109,7 +109,7 @@ func (h *Hello) String() string {
 	return fmt.Sprintf("HELLO %v %v → %v %v", h.Version, h.SrcNID, h.DstNID, h.ConnType)
 }
 
-// appendV3 appends the form of v2 and v3.
+// appendV3 appends the HELLO in the form of v2 and v3.
 func (h *Hello) appendV3(b []byte) ([]byte, error) {
 	src, err := value4(h.SrcNID)
 	if err != nil {

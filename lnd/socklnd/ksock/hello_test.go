@@ -176,8 +176,8 @@ func TestHelloRefused(t *testing.T) {
 	tests := []struct {
 		name     string
 		bytes    []byte
-		parse    error // of ParseHello
-		next     error // of NextSize
+		parse    error // error that ParseHello returns
+		next     error // error that NextSize returns
 		validate error
 	}{
 		{"HTTP", []byte("GET / HTTP/1.1\r\nHost: lustre.example.org\r\nUser-Agent: curl/8\r\n\r\n"), ErrMagic, ErrMagic, nil},

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// The magics of a HELLO (LNET_PROTO_TCP_MAGIC, LNET_PROTO_MAGIC).
+// First words of a HELLO (LNET_PROTO_TCP_MAGIC, LNET_PROTO_MAGIC).
 const (
 	MagicV1 uint32 = 0xeebc0ded
 	Magic   uint32 = 0x45726963
@@ -16,7 +16,7 @@ const (
 const (
 	helloPrefixSize = 8
 	HelloV1Size     = 72
-	HelloSize       = 56 // v2 and v3
+	HelloSize       = 56 // size of a HELLO of v2 and v3, without addresses
 	HelloV4Size     = 80
 )
 
@@ -37,7 +37,7 @@ const (
 // IsValid reports whether v is a version that this package can parse.
 func (v Version) IsValid() bool { return v >= V1 && v <= V4 }
 
-// String returns "v3".
+// String returns the version's name, such as "v3".
 func (v Version) String() string { return fmt.Sprintf("v%d", uint32(v)) }
 
 // helloSize returns the length of a HELLO without its addresses.
@@ -53,8 +53,8 @@ func (v Version) helloSize() int {
 
 // Prefix is the beginning of a HELLO, which says how the rest is read.
 type Prefix struct {
-	Version   Version // perhaps one that is not known
-	BigEndian bool    // never in v1
+	Version   Version // version in the bytes, which may be unknown
+	BigEndian bool    // the sender is a big-endian host; never true in v1
 }
 
 // ParsePrefix parses the first helloPrefixSize bytes of a HELLO. The errors are ErrMagic,

@@ -15,16 +15,16 @@ const (
 // BTH is the base transport header of every packet.
 type BTH struct {
 	OpCode    OpCode // says which headers follow
-	Solicited bool   // the receiver may want to be woken
+	Solicited bool   // solicited event: the receiver may want to be woken
 	Migrated  bool   // M, which has no meaning without an alternate path; we send true
-	Pad       uint8  // 0 to 3 zero bytes behind the payload
-	Version   uint8  // 0, 4 bits
-	PKey      PKey   // the partition
+	Pad       uint8  // number of zero bytes behind the payload: 0 to 3
+	Version   uint8  // version of the header: 0; 4 bits
+	PKey      PKey   // key of the partition
 	FECN      bool   // forward congestion notification
 	BECN      bool   // backward congestion notification
-	DestQP    QPN    // the receiver's
+	DestQP    QPN    // queue pair of the receiver
 	AckReq    bool   // the responder must acknowledge this packet
-	PSN       PSN    // 24 bits
+	PSN       PSN    // packet sequence number, 24 bits
 }
 
 // ParseBTH parses a BTH. The errors are ErrShort and ErrVersion; reserved
@@ -47,7 +47,7 @@ func ParseBTH(b []byte) (h BTH, rest []byte, err error) {
 	return h, b[BTHSize:], nil
 }
 
-// AppendTo appends h.
+// AppendTo appends the header in wire form.
 func (h *BTH) AppendTo(b []byte) []byte {
 	b = append(b, byte(h.OpCode), bit(h.Solicited, 7)|bit(h.Migrated, 6)|h.Pad&3<<4|h.Version&15)
 	b = binary.BigEndian.AppendUint16(b, uint16(h.PKey))
@@ -66,8 +66,8 @@ func bit(is bool, n uint) byte {
 
 // RETH says where an RDMA WRITE goes. It is in the first packet of the WRITE.
 type RETH struct {
-	Address uint64 // in the responder's region
-	RKey    RKey   // of the region to write to
+	Address uint64 // address in the responder's memory region
+	RKey    RKey   // key of the region to write to
 	Length  uint32 // bytes of the whole message
 }
 
@@ -82,17 +82,17 @@ func parseRETH(b []byte) (r RETH, rest []byte, err error) {
 	return r, b[RETHSize:], nil
 }
 
-// AppendTo appends r.
+// AppendTo appends the header in wire form.
 func (r RETH) AppendTo(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, r.Address)
 	b = binary.BigEndian.AppendUint32(b, uint32(r.RKey))
 	return binary.BigEndian.AppendUint32(b, r.Length)
 }
 
-// AETH is the answer of a responder.
+// AETH is the header with a responder's answer.
 type AETH struct {
-	Syndrome Syndrome // ACK, RNR NAK or NAK
-	MSN      uint32   // messages completed, 24 bits
+	Syndrome Syndrome // kind of the answer: ACK, RNR NAK or NAK
+	MSN      uint32   // number of completed messages, 24 bits
 }
 
 // parseAETH parses an AETH. The error is ErrShort.
@@ -103,13 +103,13 @@ func parseAETH(b []byte) (a AETH, rest []byte, err error) {
 	return AETH{Syndrome(b[0]), uint24(b[1:])}, b[aethSize:], nil
 }
 
-// AppendTo appends a.
+// AppendTo appends the header in wire form.
 func (a AETH) AppendTo(b []byte) []byte { return appendUint24(append(b, byte(a.Syndrome)), a.MSN) }
 
-// DETH is in every datagram.
+// DETH is the header that every datagram has.
 type DETH struct {
-	QKey  QKey // of the destination
-	SrcQP QPN  // the sender's
+	QKey  QKey // Q_Key that the destination has to have
+	SrcQP QPN  // queue pair of the sender
 }
 
 // parseDETH parses a DETH. The error is ErrShort.
@@ -120,7 +120,7 @@ func parseDETH(b []byte) (d DETH, rest []byte, err error) {
 	return DETH{QKey(binary.BigEndian.Uint32(b)), QPN(uint24(b[5:]))}, b[DETHSize:], nil
 }
 
-// AppendTo appends d.
+// AppendTo appends the header in wire form.
 func (d DETH) AppendTo(b []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(d.QKey))
 	return appendUint24(append(b, 0), uint32(d.SrcQP))

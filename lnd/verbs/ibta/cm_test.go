@@ -139,7 +139,7 @@ func TestCMGolden(t *testing.T) {
 		t.Errorf("encoded\n% x, want\n% x", again, b)
 	}
 
-	// As the UD packet of the reference.
+	// The datagram that carried the message in the reference.
 	p := ibta.Packet{
 		BTH:     ibta.BTH{OpCode: ibta.UDSendOnly, Migrated: true, PKey: ibta.DefaultPKey, DestQP: ibta.GSI},
 		DETH:    ibta.DETH{QKey: ibta.GSIQKey, SrcQP: ibta.GSI},

@@ -12,19 +12,19 @@ import "encoding/binary"
 //	20  3  starting PSN           28  8  local CA GUID
 //	                              36  196  private data
 type REP struct {
-	LocalID, RemoteID  CommID // the sender's and the receiver's
-	QKey               QKey   // 0 for RC
-	QPN                QPN    // the sender's
-	EECN               uint32 // 0 for RC
-	StartingPSN        PSN    // the PSN with which the receiver's requester begins
+	LocalID, RemoteID  CommID // communication ids of the sender and the receiver
+	QKey               QKey   // 0 for reliable connections
+	QPN                QPN    // queue pair of the sender
+	EECN               uint32 // 0 for reliable connections
+	StartingPSN        PSN    // first PSN of the receiver's requests
 	ResponderResources uint8  // RDMA READs that the sender can serve at a time
-	InitiatorDepth     uint8  // RDMA READs that the sender has in flight
-	AckDelay           uint8  // AckTimeout code
-	Failover           uint8  // 0 accepted, 1 not supported, 2 refused
+	InitiatorDepth     uint8  // most RDMA READs that the sender has in flight
+	AckDelay           uint8  // delay of the sender's ACKs, as AckTimeout code
+	Failover           uint8  // failover: 0 accepted, 1 not supported, 2 refused
 	FlowControl        bool   // the sender counts end-to-end credits
 	RNRRetryCount      uint8  // for the receiver to use; 3 bits, 7 is endless
 	SRQ                bool   // the sender has a shared receive queue
-	LocalGUID          GUID   // of the sender's adapter
+	LocalGUID          GUID   // GUID of the sender's adapter
 	Private            []byte // of a parsed REP all 196 bytes, part of the input
 }
 
@@ -61,11 +61,11 @@ func (r *REP) AppendTo(b []byte) []byte {
 // Rejected says which message a REJ or MRA answers.
 type Rejected uint8
 
-// The messages that can be answered so.
+// Messages that a REJ or MRA answers.
 const (
 	RejectedREQ   Rejected = 0
 	RejectedREP   Rejected = 1
-	RejectedOther Rejected = 2 // of an MRA: a LAP
+	RejectedOther Rejected = 2 // in an MRA: the message is a LAP
 )
 
 // REJ refuses. Its attribute:
@@ -75,11 +75,11 @@ const (
 //	8  b7-6 message rejected           84 148 private data
 //	9  b7-1 length of that information
 type REJ struct {
-	LocalID, RemoteID CommID       // the sender's and the receiver's
+	LocalID, RemoteID CommID       // communication ids of the sender and the receiver
 	Rejected          Rejected     // the message that is refused
-	InfoLength        uint8        // 7 bits
-	Reason            RejectReason // why
-	Info              [72]byte     // depends on Reason
+	InfoLength        uint8        // number of bytes in Info; 7 bits
+	Reason            RejectReason // reason for the rejection
+	Info              [72]byte     // information whose meaning depends on Reason
 	Private           []byte       // of a parsed REJ all 148 bytes, part of the input
 }
 

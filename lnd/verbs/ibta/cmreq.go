@@ -31,30 +31,30 @@ const (
 //	48  2  P_Key                         51  b7-4 max CM retries, b3 SRQ,
 //	                                          b2-0 extended transport
 type REQ struct {
-	LocalID            CommID     // the sender's
+	LocalID            CommID     // communication id of the sender
 	ServiceID          ServiceID  // the service that is asked for
-	LocalGUID          GUID       // of the sender's adapter
-	QKey               QKey       // 0 for RC
-	QPN                QPN        // the sender's
+	LocalGUID          GUID       // GUID of the sender's adapter
+	QKey               QKey       // 0 for reliable connections
+	QPN                QPN        // queue pair of the sender
 	ResponderResources uint8      // READs and atomics that the sender serves at a time
-	EECN               uint32     // 0 for RC
+	EECN               uint32     // 0 for reliable connections
 	InitiatorDepth     uint8      // READs and atomics that the sender has in flight
-	RemoteEECN         uint32     // 0 for RC
+	RemoteEECN         uint32     // 0 for reliable connections
 	RemoteTimeout      uint8      // CMTimeout code: how long the receiver has to answer
-	Transport          uint8      // 0: RC
-	FlowControl        bool       // end-to-end
-	StartingPSN        PSN        // the PSN with which the receiver's requester begins
+	Transport          uint8      // transport service; 0: reliable connection
+	FlowControl        bool       // the sender counts end-to-end credits
+	StartingPSN        PSN        // first PSN of the receiver's requests
 	LocalTimeout       uint8      // CMTimeout code: how long the sender takes to answer
-	RetryCount         uint8      // for the receiver to use; 3 bits
-	PKey               PKey       // the partition
-	MTU                MTU        // for the receiver to use
-	RDC                bool       // reliable datagrams; false for RC
+	RetryCount         uint8      // retries that the receiver is to make; 3 bits
+	PKey               PKey       // key of the partition
+	MTU                MTU        // path MTU that the receiver is to use
+	RDC                bool       // reliable datagrams; false for reliable connections
 	RNRRetryCount      uint8      // for the receiver to use; 3 bits, 7 is endless
-	MaxCMRetries       uint8      // 4 bits
+	MaxCMRetries       uint8      // most repetitions of a CM message; 4 bits
 	SRQ                bool       // the sender has a shared receive queue
-	ExtendedTransport  uint8      // 0 for RC
+	ExtendedTransport  uint8      // 0 for reliable connections
 	Primary            PathRecord // the path of the connection
-	Alternate          PathRecord // the zero value is none
+	Alternate          PathRecord // alternate path; the zero value: none
 	Private            []byte     // of a parsed REQ all 92 bytes, part of the input
 }
 
@@ -110,17 +110,17 @@ func (r *REQ) AppendTo(b []byte) []byte {
 //	20 16  remote GID   42  b7-4 SL, b3 subnet local
 //	                    43  b7-3 local ACK timeout
 type PathRecord struct {
-	LocalLID     uint16 // 0xFFFF over RoCE
-	RemoteLID    uint16 // of the receiver's port; 0xffff in RoCE
-	LocalGID     GID    // the sender's
-	RemoteGID    GID    // of the receiver's port
-	FlowLabel    uint32 // 20 bits
+	LocalLID     uint16 // LID of the sender's port; 0xFFFF over RoCE
+	RemoteLID    uint16 // LID of the receiver's port; 0xFFFF over RoCE
+	LocalGID     GID    // GID of the sender's port
+	RemoteGID    GID    // GID of the receiver's port
+	FlowLabel    uint32 // flow label of packets, 20 bits
 	Rate         uint8  // 6 bits; 0 is what Linux sends for a device without a known speed
-	TrafficClass uint8  // of packets, the TOS byte
-	HopLimit     uint8  // of packets
-	SL           uint8  // 4 bits
+	TrafficClass uint8  // traffic class of packets (the TOS byte)
+	HopLimit     uint8  // hop limit of packets
+	SL           uint8  // service level, 4 bits
 	SubnetLocal  bool   // both ports are in one subnet
-	AckTimeout   uint8  // AckTimeout code, for the receiver to use
+	AckTimeout   uint8  // AckTimeout code that the receiver is to use
 }
 
 func (p *PathRecord) parse(b []byte) {

@@ -6,10 +6,10 @@ package ibta
 //	 9  b7-3 service timeout
 //	10  222  private data
 type MRA struct {
-	LocalID, RemoteID CommID   // the sender's and the receiver's
-	Message           Rejected // the message that was received
-	ServiceTimeout    uint8    // CMTimeout code
-	Private           []byte   // of the consumer, part of the input
+	LocalID, RemoteID CommID   // communication ids of the sender and the receiver
+	Message           Rejected // message whose receipt is acknowledged
+	ServiceTimeout    uint8    // time until the answer, as CMTimeout code
+	Private           []byte   // private data of the consumer; part of the input
 }
 
 // ParseMRA parses the attribute of an MRA. The error is ErrShort.
@@ -32,8 +32,8 @@ func (m *MRA) AppendTo(b []byte) []byte {
 // RTU says that the connection is ready to use. Its attribute: comm ids, then
 // 224 bytes of private data.
 type RTU struct {
-	LocalID, RemoteID CommID // the sender's and the receiver's
-	Private           []byte // of the consumer, part of the input
+	LocalID, RemoteID CommID // communication ids of the sender and the receiver
+	Private           []byte // private data of the consumer; part of the input
 }
 
 // ParseRTU parses the attribute of an RTU. The error is ErrShort.
@@ -54,9 +54,9 @@ func (r *RTU) AppendTo(b []byte) []byte {
 // DREQ asks to end a connection. Its attribute: comm ids, the receiver's QPN
 // at 8 (3 bytes), 220 bytes of private data at 12.
 type DREQ struct {
-	LocalID, RemoteID CommID // the sender's and the receiver's
-	RemoteQPN         QPN    // the receiver's, which checks it
-	Private           []byte // of the consumer, part of the input
+	LocalID, RemoteID CommID // communication ids of the sender and the receiver
+	RemoteQPN         QPN    // queue pair of the receiver, who checks it
+	Private           []byte // private data of the consumer; part of the input
 }
 
 // ParseDREQ parses the attribute of a DREQ. The error is ErrShort.
@@ -78,8 +78,8 @@ func (d *DREQ) AppendTo(b []byte) []byte {
 
 // DREP answers a DREQ. Its attribute is that of an RTU.
 type DREP struct {
-	LocalID, RemoteID CommID // the sender's and the receiver's
-	Private           []byte // of the consumer, part of the input
+	LocalID, RemoteID CommID // communication ids of the sender and the receiver
+	Private           []byte // private data of the consumer; part of the input
 }
 
 // ParseDREP parses the attribute of a DREP. The error is ErrShort.

@@ -47,7 +47,7 @@ import "errors"
 // Port is the UDP port to which all packets go, requests and responses.
 const Port = 4791
 
-// The refusals of this package. Callers count them.
+// Errors of parsing, one for each counter of the callers.
 var (
 	// ErrShort means that the bytes end inside what is parsed.
 	ErrShort = errors.New("packet is cut short")

@@ -18,8 +18,8 @@ func GIDFrom(a netip.Addr) GID {
 // Addr returns the IP address of g, unmapped.
 func (g GID) Addr() netip.Addr { return netip.AddrFrom16(g).Unmap() }
 
-// String returns the text of the IP address.
+// String returns the text of the GID's IP address.
 func (g GID) String() string { return g.Addr().String() }
 
-// GUID is the number of a channel adapter.
+// GUID is the identifier of a channel adapter.
 type GUID uint64

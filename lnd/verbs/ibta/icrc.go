@@ -153,7 +153,7 @@ func (p Path) CheckNear(likely uint16, b []byte) (id uint16, ok bool) {
 
 // identification returns the only two bytes that turn state 0 into s.
 func identification(s uint32) uint16 {
-	second := producer[s>>24] // index of the second step
+	second := producer[s>>24] // index into the table of the second step
 	first := producer[(s^crc32.IEEETable[second])<<8>>24]
 	return uint16(first)<<8 | uint16(second^byte(crc32.IEEETable[first]))
 }

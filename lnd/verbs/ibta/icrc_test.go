@@ -65,7 +65,7 @@ func TestICRCOfDamage(t *testing.T) {
 		for bit := range 8 {
 			damaged := append([]byte{}, p.roce...)
 			damaged[i] ^= 1 << bit
-			const masked = 4 // the byte of FECN and BECN
+			const masked = 4 // offset of the byte with FECN and BECN
 			if ok := path.Check(0, damaged); ok != (i == masked) {
 				t.Errorf("byte %d, bit %d: Check %v", i, bit, ok)
 			}
@@ -89,12 +89,12 @@ func TestICRCOfDamage(t *testing.T) {
 			passed++
 		}
 	}
-	if passed > 16 { // 4 are to be expected
+	if passed > 16 { // about 4 are expected to pass by chance
 		t.Errorf("%d of %d damaged packets pass", passed, rounds)
 	}
 }
 
-// TestICRCSolved tests every identification with many lengths.
+// TestICRCSolved tests each identification with many lengths.
 func TestICRCSolved(t *testing.T) {
 	path := ibta.NewPath(netip.MustParseAddrPort("10.0.0.1:49152"), netip.MustParseAddrPort("10.0.0.2:4791"))
 	b := make([]byte, 4096+64)

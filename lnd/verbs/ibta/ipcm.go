@@ -10,7 +10,7 @@ import (
 // port.
 type ServiceID uint64
 
-// PortSpace is one of RDMA-CM's kinds of ports.
+// PortSpace is one of the kinds of ports of RDMA-CM.
 type PortSpace uint16
 
 // The port spaces of connections and of datagrams.
@@ -44,8 +44,8 @@ const (
 // The destination port is in the service id. The address family is that of
 // Src.
 type IPCM struct {
-	SrcPort  uint16     // of the consumer that asks
-	Src, Dst netip.Addr // of both nodes
+	SrcPort  uint16     // source port of the consumer that connects
+	Src, Dst netip.Addr // IP addresses of the source and the destination
 }
 
 // ParseIPCM parses the private data of a REQ. The errors are ErrShort and
@@ -69,7 +69,7 @@ func ParseIPCM(b []byte) (h IPCM, user []byte, err error) {
 	return h, b[IPCMSize:], nil
 }
 
-// AppendTo appends the header.
+// AppendTo appends the header in wire form.
 func (h IPCM) AppendTo(b []byte) []byte {
 	if h.Src.Is4() && h.Dst.Is4() {
 		s, d := h.Src.As4(), h.Dst.As4()
@@ -82,18 +82,18 @@ func (h IPCM) AppendTo(b []byte) []byte {
 	return append(append(b, s[:]...), d[:]...)
 }
 
-// RejectReason says why a REJ was sent.
+// RejectReason is the reason in a REJ.
 type RejectReason uint16
 
-// The reasons that ulnet uses.
+// Reasons that ulnet uses.
 const (
 	RejectNoQP        RejectReason = 1
 	RejectNoResources RejectReason = 3
 	RejectTimeout     RejectReason = 4
-	RejectServiceID   RejectReason = 8 // no listener
+	RejectServiceID   RejectReason = 8 // no listener has the service id
 	RejectStale       RejectReason = 10
 	RejectMTU         RejectReason = 26
-	RejectConsumer    RejectReason = 28 // the private data says why
+	RejectConsumer    RejectReason = 28 // the consumer rejected; the private data says why
 )
 
 var rejectNames = [...]string{
@@ -107,7 +107,7 @@ var rejectNames = [...]string{
 	31: "invalid class version", 32: "invalid flow label", 33: "invalid alternate flow label", 35: "vendor option not supported",
 }
 
-// String returns "consumer defined" or "reason 99".
+// String returns, for example, "consumer defined" or "reason 99".
 func (r RejectReason) String() string {
 	if int(r) < len(rejectNames) && rejectNames[r] != "" {
 		return rejectNames[r]

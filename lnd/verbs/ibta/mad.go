@@ -12,7 +12,7 @@ const (
 	MADBodySize   = MADSize - MADHeaderSize
 )
 
-// Attribute tells the CM messages apart.
+// Attribute is the type of a CM message.
 type Attribute uint16
 
 // The CM messages. SIDR, LAP and APR are known by name only.
@@ -35,7 +35,7 @@ var attributeNames = [...]string{"REQ", "MRA", "REJ", "REP", "RTU", "DREQ", "DRE
 // IsKnown reports whether this package can parse messages of kind a.
 func (a Attribute) IsKnown() bool { return a >= AttrREQ && a <= AttrDREP }
 
-// String returns "REQ", "DREP" or "attribute 0x2".
+// String returns, for example, "REQ", "DREP" or "attribute 0x2".
 func (a Attribute) String() string {
 	if a >= AttrREQ && int(a-AttrREQ) < len(attributeNames) {
 		return attributeNames[a-AttrREQ]
@@ -51,15 +51,15 @@ const (
 	methodSend   = 3
 )
 
-// MAD is the header of a CM message.
+// MAD is the management datagram header of CM messages.
 type MAD struct {
-	Status        uint16 // 0
-	ClassSpecific uint16 // 0
+	Status        uint16 // 0 in CM messages
+	ClassSpecific uint16 // 0 in CM messages
 	// TransactionID is chosen by the sender of a REQ or DREQ; MRA, REP, REJ,
 	// RTU and DREP of that exchange repeat it.
 	TransactionID uint64
-	Attribute     Attribute // the kind of message
-	Modifier      uint32    // 0
+	Attribute     Attribute // type of the CM message
+	Modifier      uint32    // 0 in CM messages
 }
 
 // ParseMAD parses a management datagram and returns the 232 bytes of its

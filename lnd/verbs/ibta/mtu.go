@@ -3,7 +3,7 @@ package ibta
 // MTU is the code of a path MTU: the largest payload of a packet.
 type MTU uint8
 
-// The path MTUs.
+// Codes of the path MTUs.
 const (
 	MTU256 MTU = iota + 1
 	MTU512

@@ -5,7 +5,7 @@ import "fmt"
 // OpCode tells what a packet is: transport and operation.
 type OpCode uint8
 
-// The operations that o2iblnd and multicast use.
+// Opcodes that o2iblnd and multicast use.
 const (
 	SendFirst     OpCode = 0x00
 	SendMiddle    OpCode = 0x01
@@ -22,15 +22,15 @@ const (
 	Acknowledge   OpCode = 0x11
 	UDSendOnly    OpCode = 0x64
 	UDSendOnlyImm OpCode = 0x65
-	CNP           OpCode = 0x81 // congestion notification
+	CNP           OpCode = 0x81 // congestion notification packet
 )
 
-// The parts of an operation.
+// Parts of which an opcode is made.
 const (
 	isSend = 1 << iota
 	isWrite
-	begins // first packet of its message
-	ends   // last packet of its message
+	begins // the packet is the first of its message
+	ends   // the packet is the last of its message
 	hasDETH
 	hasRETH
 	hasAETH

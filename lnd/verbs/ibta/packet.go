@@ -6,11 +6,11 @@ import "encoding/binary"
 // are zero.
 type Packet struct {
 	BTH
-	DETH      DETH   // of datagrams
-	RETH      RETH   // of first and only packets of a WRITE
-	AETH      AETH   // of acknowledgements
-	Immediate uint32 // of packets with immediate data
-	Payload   []byte // without padding; part of the parsed bytes
+	DETH      DETH   // header of datagrams
+	RETH      RETH   // header of first and only packets of a WRITE
+	AETH      AETH   // header of acknowledgements
+	Immediate uint32 // immediate data, in packets that have some
+	Payload   []byte // payload without padding; part of the parsed bytes
 }
 
 // ParsePacket parses the payload of a UDP datagram, including the ICRC, which
@@ -28,7 +28,7 @@ func ParsePacket(b []byte) (p Packet, err error) {
 		return p, ErrShort
 	}
 	if p.OpCode.has(hasDETH) {
-		p.DETH, rest, _ = parseDETH(rest) // there are enough bytes, here and below
+		p.DETH, rest, _ = parseDETH(rest) // the length was checked, here and below
 	}
 	if p.OpCode.has(hasRETH) {
 		p.RETH, rest, _ = parseRETH(rest)
@@ -77,7 +77,7 @@ func (p *Packet) AppendHeadersOf(b []byte, n int) []byte {
 	return b
 }
 
-// AppendTo appends the packet but for its ICRC.
+// AppendTo appends the packet without its ICRC.
 func (p *Packet) AppendTo(b []byte) []byte {
 	b = append(p.AppendHeaders(b), p.Payload...)
 	return AppendPadding(b, len(p.Payload))

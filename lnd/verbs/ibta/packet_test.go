@@ -12,7 +12,7 @@ import (
 var packetGolden = []struct {
 	name string
 	want ibta.Packet
-	hex  string // without ICRC, blanks between fields
+	hex  string // packet without ICRC; blanks separate fields
 	text string
 }{
 	{
@@ -189,7 +189,7 @@ func TestPKey(t *testing.T) {
 }
 
 func FuzzPacket(f *testing.F) {
-	for _, p := range captured(f)[:repositoryPackets] { // those of the repository
+	for _, p := range captured(f)[:repositoryPackets] { // the packets that the repository has
 		f.Add(p.roce)
 	}
 	for _, g := range packetGolden {
@@ -201,7 +201,7 @@ func FuzzPacket(f *testing.F) {
 			return
 		}
 		again, err := ibta.ParsePacket(append(p.AppendTo(nil), "ICRC"...))
-		p.Pad = ibta.Pad(len(p.Payload)) // whatever a peer claims
+		p.Pad = ibta.Pad(len(p.Payload)) // the pad count that belongs to this payload
 		if diff := cmp.Diff(p, again); err != nil || diff != "" {
 			t.Fatalf("%v (-parsed +again)\n%s", err, diff)
 		}

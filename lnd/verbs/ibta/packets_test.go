@@ -26,11 +26,11 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// ipPacket is an IP packet taken apart.
+// ipPacket has the parts of an IP packet.
 type ipPacket struct {
 	name    string
 	ip, udp []byte
-	roce    []byte // with its ICRC
+	roce    []byte // the RoCE packet with its ICRC
 }
 
 // split takes an IP packet with a RoCE packet apart.

@@ -17,8 +17,8 @@ type QPN uint32
 
 // Numbers with a meaning of their own. Others are 2 to 0xFFFFFE.
 const (
-	GSI          QPN = 1        // where CM messages go
-	MulticastQPN QPN = 0xFFFFFF // all queue pairs of a multicast group
+	GSI          QPN = 1        // general services: queue pair that CM messages go to
+	MulticastQPN QPN = 0xFFFFFF // stands for all queue pairs of a multicast group
 )
 
 // RKey names a memory region to peers that may write to it.
@@ -27,16 +27,16 @@ type RKey uint32
 // QKey is what sender and receiver of datagrams agree upon.
 type QKey uint32
 
-// The Q_Keys that have a meaning.
+// Q_Keys with a fixed meaning.
 const (
-	GSIQKey QKey = 0x80010000 // of QP 1
-	CMQKey  QKey = 0x01234567 // RDMA-CM's of UD and multicast (RDMA_UDP_QKEY)
+	GSIQKey QKey = 0x80010000 // Q_Key of queue pair 1
+	CMQKey  QKey = 0x01234567 // Q_Key of RDMA-CM for UD and multicast (RDMA_UDP_QKEY)
 )
 
-// PKey is a partition key.
+// PKey is the key of a partition.
 type PKey uint16
 
-// DefaultPKey is the only partition that RoCE knows.
+// DefaultPKey is the partition key that all RoCE packets have.
 const DefaultPKey PKey = 0xFFFF
 
 // Matches reports whether nodes with these keys may communicate: they must be for the same
@@ -46,7 +46,7 @@ func (p PKey) Matches(q PKey) bool {
 	return (p^q)&^full == 0 && (p|q)&full != 0
 }
 
-// uint24 and appendUint24 are big-endian.
+// uint24 and appendUint24 convert 24-bit numbers, big-endian.
 func uint24(b []byte) uint32 {
 	_ = b[2]
 	return uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2])

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Syndrome is the answer in an AETH.
+// Syndrome is the kind of answer in an AETH.
 type Syndrome uint8
 
 // The answers. An ACK is any from 0 to AckUnlimited; it also carries end-to-end credits,
@@ -22,7 +22,7 @@ const (
 	syndromeKinds          = 0xE0
 )
 
-// IsAck reports whether s acknowledges.
+// IsAck reports whether s is a positive acknowledgement.
 func (s Syndrome) IsAck() bool { return s&syndromeKinds == 0 }
 
 // IsRNR reports whether s says that the receiver is not ready.
@@ -53,7 +53,7 @@ func RNRDelay(code uint8) time.Duration {
 	return time.Duration(rnrDelays[code&31]) * 10 * time.Microsecond
 }
 
-// rnrDelays are in units of 10 µs.
+// rnrDelays are the delays by code, in units of 10 µs.
 var rnrDelays = [32]uint32{
 	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024,
 	1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,

@@ -12,7 +12,7 @@ func TestSyndromes(t *testing.T) {
 	tests := []struct {
 		s             ibta.Syndrome
 		ack, rnr, nak bool
-		credits       int // -1: not said
+		credits       int // credits in the answer; -1: none are given
 		text          string
 	}{
 		{0, true, false, false, 0, "ACK"},

@@ -22,8 +22,8 @@ var bounceClasses = [...]int{512, 4 << 10, longestCopy}
 
 // slot is registered C memory for one work request.
 type slot struct {
-	bytes []byte // nil: none
-	base  uint64 // its address for the device
+	bytes []byte // memory of the slot; nil: no slot
+	base  uint64 // address of the memory as the device sees it
 	key   uint32
 	class int
 }
@@ -42,10 +42,10 @@ type slab struct {
 type bounce struct {
 	newSlab func(sizeBytes int) (slab, error)
 
-	mu    sync.Mutex // guards all below
+	mu    sync.Mutex // guards all fields below
 	free  [len(bounceClasses)][]slot
 	slabs []slab
-	bytes int // of all slabs
+	bytes int // bytes of all slabs together
 	taken int
 }
 
@@ -92,7 +92,7 @@ func (b *bounce) grow(class int) error {
 	return nil
 }
 
-// put gives a slot back.
+// put makes the slot s free again.
 func (b *bounce) put(s slot) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -22,7 +22,7 @@ func (q *queue) completed(wc *C.struct_ibv_wc) {
 	qp := d.byToken[id.owner()]
 	d.table.RUnlock()
 	if qp == nil {
-		return // it has ended without the device
+		return // the work request was completed without the device
 	}
 	qp.mu.Lock()
 	q.pending = qp.ring.complete(id.item(), status, qp.qpn, q.pending)

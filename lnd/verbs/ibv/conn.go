@@ -21,18 +21,18 @@ type timer interface{ Stop() bool }
 // the lock of the device.
 type conn struct {
 	dev    *device
-	id     *C.struct_rdma_cm_id // nil when it is destroyed
+	id     *C.struct_rdma_cm_id // the identifier in rdma_cm; nil when destroyed
 	pair   *queuePair
 	cfg    verbs.ConnConfig
 	events func(verbs.Conn, verbs.Event)
 
 	asking atomic.Bool  // this side has requested it, and it is not established
-	silent atomic.Bool  // no events are reported any more
-	told   bool         // Established was reported
-	final  bool         // the last event is told, or will be
-	cause  verbs.Status // the status of the last event
+	silent atomic.Bool  // whether no more events are reported
+	told   bool         // whether Established was reported
+	final  bool         // whether the last event is reported, or will be
+	cause  verbs.Status // status in the last event
 	closed bool
-	giveUp timer // nil: none
+	giveUp timer // timer after which the request is given up; nil: none
 }
 
 var _ verbs.Conn = (*conn)(nil)

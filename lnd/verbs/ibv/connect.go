@@ -61,7 +61,7 @@ func (c *conn) start(to netip.AddrPort, token uint32) error {
 	from := netip.AddrPortFrom(d.attr.Addr, c.cfg.SrcPort)
 	reuse := C.int(0)
 	if c.cfg.SrcPort != 0 {
-		reuse = 1 // one port for connections to several peers
+		reuse = 1 // one local port may connect to several peers
 	}
 	if rc := C.ulnet_bind(c.id, sockaddr(from), reuse); rc != 0 {
 		return bindError(from, errno(rc))

@@ -37,10 +37,10 @@ type device struct {
 	channel *C.struct_rdma_event_channel
 	context *C.struct_ibv_context
 	port    C.uint8_t
-	arrived *os.File // becomes readable when the channel has an event
+	arrived *os.File // becomes readable when the event channel has an event
 	loop    sync.WaitGroup
-	queues  sync.WaitGroup // goroutines of CQs
-	pairs   sync.WaitGroup // queue pairs that exist
+	queues  sync.WaitGroup // the goroutines of completion queues
+	pairs   sync.WaitGroup // the queue pairs that exist
 
 	// cm is held for every call of librdmacm, also while it takes an event: it
 	// changes queue pairs then, which must not go away meanwhile.
@@ -50,7 +50,7 @@ type device struct {
 	requests  map[*request]struct{}
 	closed    bool
 
-	table   sync.RWMutex // guards all below
+	table   sync.RWMutex // guards all fields below
 	token   uint32
 	byToken map[uint32]*queuePair
 	byQPN   map[uint32]*queuePair

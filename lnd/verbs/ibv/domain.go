@@ -22,7 +22,7 @@ type domain struct {
 	pd     *C.struct_ibv_pd
 	bounce bounce
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards all fields below
 	change  sync.Cond
 	regions map[*region]struct{}
 	pools   map[*pool]struct{}
@@ -48,7 +48,7 @@ func (d *device) NewPD() (verbs.PD, error) {
 	return p, nil
 }
 
-// newSlab registers memory that messages are copied to.
+// newSlab registers memory into which messages are copied.
 func (p *domain) newSlab(sizeBytes int) (slab, error) {
 	var memory unsafe.Pointer
 	if rc := C.ulnet_alloc(C.size_t(sizeBytes), &memory); rc != 0 {

@@ -40,7 +40,7 @@ func openAdvice(addr netip.Addr, errno syscall.Errno) string {
 
 const memoryAdvice = "raise the limit on locked memory: ulimit -l unlimited, or LimitMEMLOCK=infinity for systemd"
 
-// bindError says why a port cannot be used.
+// bindError makes the error for a port that cannot be bound.
 func bindError(addr netip.AddrPort, errno syscall.Errno) error {
 	advice := "see who has it: rdma resource show cm_id"
 	if errno == syscall.EACCES {
@@ -49,7 +49,7 @@ func bindError(addr netip.AddrPort, errno syscall.Errno) error {
 	return fmt.Errorf("bind to %v: %w: %s", addr, errno, advice)
 }
 
-// makeError says which object could not be made.
+// makeError makes the error for an object that cannot be created.
 func makeError(what string, errno syscall.Errno) error {
 	if errno == syscall.ENOMEM || errno == syscall.EAGAIN {
 		return fmt.Errorf("%s: %w: %s, or the device has no more of them: rdma resource show", what, errno, memoryAdvice)

@@ -31,7 +31,7 @@ func (d *device) watch() {
 			got = d.nextEvent(&event)
 			return got != -C.EAGAIN
 		}); err != nil {
-			return // closed
+			return // the event channel was closed
 		}
 		if got == 0 {
 			failures = 0

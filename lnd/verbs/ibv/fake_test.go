@@ -20,7 +20,7 @@ import (
 
 const fakeEnv = "ULNET_IBV_FAKE"
 
-// fakeState is struct state of fake.h.
+// fakeState is the Go form of struct state in fake.h.
 type fakeState struct {
 	failAt, hold, noFlush, refuseAt, noDereg int64
 	calls, posts                             int64
@@ -29,7 +29,7 @@ type fakeState struct {
 	mistake                                  [256]byte
 }
 
-// TestFake runs the tests on the fake.
+// TestFake runs the tests on the fake libraries.
 func TestFake(t *testing.T) {
 	if os.Getenv(fakeEnv) != "" {
 		t.Skip("these are those tests")

@@ -27,7 +27,7 @@ type handles struct {
 	begin func() bool
 	done  func()
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards all fields below
 	list   map[netip.Addr]*handle
 	closed bool
 }

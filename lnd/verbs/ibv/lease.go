@@ -8,7 +8,7 @@ import "sync/atomic"
 // posted work request names it. Every method is safe for concurrent use.
 type lease struct {
 	holders atomic.Int64
-	end     func() // unpins and frees; called once
+	end     func() // unpins and frees the memory; called once
 }
 
 // newLease returns a lease with one holder, the registration.

@@ -70,7 +70,7 @@ func (l *listener) Close() error {
 // request is a connection that a peer asks for (verbs.Request).
 type request struct {
 	dev     *device
-	id      *C.struct_rdma_cm_id // guarded by the lock of the device
+	id      *C.struct_rdma_cm_id // identifier in rdma_cm; guarded by the lock of the device
 	peer    netip.AddrPort
 	private []byte
 }
@@ -134,7 +134,7 @@ func (r *request) refuse(private []byte) error {
 // Accept makes the connection (verbs.Request).
 func (r *request) Accept(cfg verbs.ConnConfig, events func(verbs.Conn, verbs.Event)) (verbs.Conn, error) {
 	d := r.dev
-	cfg.MTU = 0 // the request's counts
+	cfg.MTU = 0 // the MTU of the request is used
 	badConfig := d.checkConn(&cfg, verbs.MaxAcceptPrivate)
 	cfg.Private = bytes.Clone(cfg.Private)
 	token := d.newToken()

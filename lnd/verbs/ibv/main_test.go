@@ -6,5 +6,5 @@ import (
 	"go.uber.org/goleak"
 )
 
-// A device that is closed leaves no goroutine.
+// TestMain checks that closed devices leave no goroutine.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// quickClock runs timers fifty times as fast.
+// quickClock is a clock whose timers run fifty times faster.
 type quickClock struct{ machine.Clock }
 
 func (c quickClock) AfterFunc(d time.Duration, f func()) machine.Timer {
@@ -28,9 +28,9 @@ type node struct {
 	cq   verbs.CQ
 	pool verbs.Pool
 
-	done chan verbs.Completion // of work requests
-	got  chan []byte           // messages, copied
-	keep bool                  // received buffers go to kept instead
+	done chan verbs.Completion // completions of work requests
+	got  chan []byte           // copies of the messages received
+	keep bool                  // send received buffers to kept instead of copies to got
 	kept chan verbs.Completion
 }
 
@@ -78,7 +78,7 @@ func (n *node) completed(batch []verbs.Completion) {
 	}
 }
 
-// close closes the objects that exist, in order.
+// close closes the node's objects in the right order.
 func (n *node) close() {
 	n.t.Helper()
 	for _, c := range []interface{ Close() error }{n.cq, n.pool, n.pd, n.dev} {
@@ -118,7 +118,7 @@ func (e *end) want(kind verbs.EventKind) verbs.Event {
 	return ev
 }
 
-// connect joins two nodes.
+// connect connects a with b and returns both ends.
 func connect(t *testing.T, a, b *node) (*end, *end) {
 	t.Helper()
 	x, y := newEnd(a), newEnd(b)
@@ -149,7 +149,7 @@ func connect(t *testing.T, a, b *node) (*end, *end) {
 	return x, y
 }
 
-// hangUp ends a connection at both ends.
+// hangUp disconnects x and y.
 func hangUp(x, y *end) {
 	x.t.Helper()
 	x.conn.Disconnect()
@@ -174,7 +174,7 @@ func (e *end) wantDone(id uint64, status verbs.Status) {
 	}
 }
 
-// pattern is n bytes that depend on seed.
+// pattern makes n bytes that depend on seed.
 func pattern(n int, seed byte) []byte {
 	b := make([]byte, n)
 	for i := range b {

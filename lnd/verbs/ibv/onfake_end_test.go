@@ -258,7 +258,7 @@ func TestOnFakeBusyQueue(t *testing.T) {
 	fake(t)
 	a, b := newNode(t, "127.0.0.2"), newNode(t, "127.0.0.3")
 	b.keep = true
-	b.kept = make(chan verbs.Completion) // the upcall waits for the test
+	b.kept = make(chan verbs.Completion) // unbuffered: each upcall waits for the test
 	x, y := connect(t, a, b)
 	for i := range nodeSends {
 		x.post(verbs.SendWR{ID: uint64(i), Signaled: true})
@@ -287,9 +287,9 @@ func TestOnFakeBusyQueue(t *testing.T) {
 func TestOnFakeRoom(t *testing.T) {
 	fake(t)
 	a, b := newNode(t, "127.0.0.2"), newNode(t, "127.0.0.3")
-	a.done = make(chan verbs.Completion) // the upcall waits for the test
+	a.done = make(chan verbs.Completion) // unbuffered: each upcall waits for the test
 	x, y := connect(t, a, b)
-	const total = nodeBuffers // so that none waits for a buffer
+	const total = nodeBuffers // so few that no message waits for a buffer
 	for i := range total {
 		x.post(verbs.SendWR{ID: uint64(i), Signaled: true})
 	}

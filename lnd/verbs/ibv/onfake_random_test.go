@@ -70,9 +70,9 @@ type crowd struct {
 	members  sync.WaitGroup
 	messages atomic.Int64
 
-	mu   sync.Mutex // guards all below
+	mu   sync.Mutex // guards all fields below
 	next uint64
-	ends map[uint64]*guest // by ID of their receives
+	ends map[uint64]*guest // ends of connections, by the ID of their receives
 }
 
 // guest is one end of a connection.
@@ -80,7 +80,7 @@ type guest struct {
 	crowd *crowd
 	conn  verbs.Conn
 	id    uint64
-	ended chan struct{} // the last event has come
+	ended chan struct{} // closed when the last event has come
 
 	mu     sync.Mutex
 	posted uint32
@@ -227,7 +227,7 @@ func (c *crowd) accept(r verbs.Request) {
 	g, qp := c.guest()
 	conn, err := r.Accept(verbs.ConnConfig{QP: qp}, g.event)
 	if err != nil {
-		return // the peer has closed its end
+		return // the peer has closed its end meanwhile
 	}
 	g.conn = conn
 	c.members.Go(func() {
@@ -254,7 +254,7 @@ func (c *crowd) visit(to netip.Addr, random *rand.Rand) {
 	}
 	g.conn = conn
 	if random.IntN(8) == 0 {
-		conn.Close() // while the request is pending
+		conn.Close() // closes the connection while the request is pending
 		return
 	}
 	if within(c.t, "an event", established) != verbs.Established {

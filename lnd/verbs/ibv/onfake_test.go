@@ -181,7 +181,7 @@ func TestOnFakeAsk(t *testing.T) {
 		x.want(verbs.Unreachable)
 		x.conn.Close()
 	}
-	ask("127.0.0.3:9", 0).conn.Close() // while the request is pending
+	ask("127.0.0.3:9", 0).conn.Close() // closes the connection while the request is pending
 	x = ask("127.0.0.3:9", 0)
 	x.conn.Disconnect()
 	x.want(verbs.Disconnected)

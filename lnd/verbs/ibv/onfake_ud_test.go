@@ -14,8 +14,8 @@ import (
 type casting struct {
 	t    *testing.T
 	a, b *node
-	x, y verbs.UD // at a and b
-	id   uint64   // of the last datagram
+	x, y verbs.UD // queue pairs at nodes a and b
+	id   uint64   // ID of the last datagram
 }
 
 var castGroup = netip.MustParseAddr("239.1.2.3")
@@ -81,7 +81,7 @@ func (f *casting) wantOnly(other, last string) {
 	}
 }
 
-// wantRefused posts invalid datagrams, and joins invalid groups.
+// wantRefused checks that invalid datagrams and groups are refused.
 func (f *casting) wantRefused() {
 	f.t.Helper()
 	for name, dg := range map[string]verbs.Datagram{

@@ -85,7 +85,7 @@ func (d *device) open() error {
 	return d.describe()
 }
 
-// describe fills the attributes.
+// describe fills in d.attr.
 func (d *device) describe() error {
 	d.attr.GUID, d.attr.MTU = uint64(d.limit.guid), int(d.limit.mtu)
 	d.attr.Frags, d.attr.SGEs = 1, int(min(d.limit.max_sges, mostPieces))
@@ -99,7 +99,7 @@ func (d *device) describe() error {
 	return nil
 }
 
-// free gives back what open made.
+// free releases what open has made.
 func (d *device) free() {
 	if d.id != nil {
 		C.rdma_destroy_id(d.id)
@@ -125,7 +125,7 @@ func pollable(fd int, name string) (*os.File, error) {
 		return nil, os.NewSyscallError("fcntl", err)
 	}
 	f := os.NewFile(uintptr(twin), name)
-	if err := f.SetReadDeadline(time.Time{}); err != nil { // it cannot be polled
+	if err := f.SetReadDeadline(time.Time{}); err != nil { // an error means that the file cannot be polled
 		_ = f.Close()
 		return nil, err
 	}

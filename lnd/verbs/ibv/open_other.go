@@ -12,7 +12,7 @@ import (
 var errNotBuilt = errors.New("this program was built without libibverbs: install libibverbs-dev, librdmacm-dev and gcc, " +
 	"then build it on Linux with CGO_ENABLED=1 and -tags ibverbs")
 
-// Open fails: this program has no libibverbs.
+// Open fails, because this program is built without libibverbs.
 func Open(verbs.OpenConfig) (verbs.Device, error) { return nil, errNotBuilt }
 
 var _ verbs.Opener = Open

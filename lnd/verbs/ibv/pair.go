@@ -35,26 +35,26 @@ type queuePair struct {
 	pool   *pool
 	token  uint32
 	recvID uint64
-	most   int // posted work requests
+	most   int // most work requests posted at a time
 	failed func(verbs.Status)
-	ud     *datagrams // nil for a connection
+	ud     *datagrams // state for datagrams; nil for a connection
 
 	id  *C.struct_rdma_cm_id // guarded by the lock of the device; nil when it is gone
 	qp  *C.struct_ibv_qp
 	qpn uint32
 
-	quiet atomic.Bool // received messages are dropped
+	quiet atomic.Bool // whether received messages are dropped
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards all fields below
 	ring    ring
 	scratch scratch
-	ready   bool // may post
-	inError bool // posted work requests are flushed
+	ready   bool // whether work requests may be posted
+	inError bool // posted work requests complete as flushed
 	unsent  bool // the device does not take work requests any more
 	closed  bool
 	ending  bool
 	end     func()
-	late    timer // ends the flushTimeout
+	late    timer // timer of the flushTimeout
 }
 
 // newPair makes a queue pair of an id that is bound to the device. The caller holds the
@@ -158,7 +158,7 @@ func (d *device) openPairs(cq *queue) (n int) {
 	return n
 }
 
-// setReady lets work requests be posted.
+// setReady allows posting of work requests.
 func (q *queuePair) setReady() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -96,7 +96,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestErrors: errors advise what to do next.
+// TestErrors checks that errors advise what to do next.
 func TestErrors(t *testing.T) {
 	addr := netip.MustParseAddr("192.0.2.1")
 	for _, tt := range []struct {
@@ -152,7 +152,7 @@ func TestHandles(t *testing.T) {
 	want(group, 1)
 	want(node, 0)
 	want(node, 0)
-	found <- 0 // not found
+	found <- 0 // 0 means that the handle was not found
 	within(t, "the end of a search", looked)
 	want(node, 0)
 	found <- 7

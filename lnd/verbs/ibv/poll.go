@@ -12,7 +12,7 @@ import (
 	"unsafe"
 )
 
-// run polls until the queue ends.
+// run polls for completions until the queue is closed.
 func (q *queue) run() {
 	rc, err := q.arrived.SyscallConn()
 	notified := func(uintptr) bool {

@@ -28,14 +28,14 @@ type pool struct {
 	base   uint64
 	stride int
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards all fields below
 	taken  []bool
-	lost   []uint32 // buffers that the device did not take
-	out    int      // buffers that the consumer has
-	empty  uint64   // how often the last free buffer was taken
-	pairs  int      // queue pairs that exist
+	lost   []uint32 // buffers that the device refused to take
+	out    int      // number of buffers that the consumer has
+	empty  uint64   // how often a message took the last free buffer
+	pairs  int      // number of queue pairs that use the pool
 	closed bool
-	ended  bool // the device has forgotten it
+	ended  bool // the device no longer uses the pool
 	freed  bool
 }
 
@@ -92,7 +92,7 @@ func (p *pool) make() error {
 	return nil
 }
 
-// post gives a buffer to the device.
+// post posts buffer i as a receive buffer.
 func (p *pool) post(i uint32) C.int {
 	at := p.base + uint64(i)*uint64(p.stride)
 	return C.ulnet_post_receive(p.srq, C.uint64_t(receiveID(p.token, i)), C.uint64_t(at), C.uint32_t(p.cfg.Size+netHeaderSize),
@@ -143,7 +143,7 @@ func (p *pool) giveLocked(i uint32) {
 		last := len(p.lost) - 1
 		if rc := p.post(p.lost[last]); rc != 0 {
 			p.domain.dev.log.Debug("post a receive buffer", "err", errno(rc))
-			return // it is posted with the next one
+			return // the buffer is posted together with the next one
 		}
 		p.lost = p.lost[:last]
 	}
@@ -199,7 +199,7 @@ func (p *pool) freeIfDone() {
 	}
 }
 
-// end takes the pool from the device.
+// end stops the device's use of the pool.
 func (p *pool) end() {
 	d := p.domain.dev
 	d.table.Lock()
@@ -211,7 +211,7 @@ func (p *pool) end() {
 		}
 	}
 	if p.mr != nil && !p.domain.deregister(p.mr, func() {}) {
-		p.freed = true // so that it is never freed
+		p.freed = true // only marked: its memory is never freed
 	}
 	p.domain.mu.Lock()
 	delete(p.domain.pools, p)

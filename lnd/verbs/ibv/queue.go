@@ -31,23 +31,23 @@ type queue struct {
 	done    func([]verbs.Completion)
 	cq      *C.struct_ibv_cq
 	channel *C.struct_ibv_comp_channel
-	arrived *os.File // becomes readable with a notification
+	arrived *os.File // becomes readable when the device has notified
 
 	batch []verbs.Completion // of the goroutine: the completions whose upcall it is making
 
 	polling sync.Mutex         // guards the next two, and is held to poll
-	list    []C.struct_ibv_wc  // in C
+	list    []C.struct_ibv_wc  // memory of C that ibv_poll_cq fills
 	pending []verbs.Completion // completions that wait for their upcall
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards all fields below
 	change sync.Cond
 	tasks  []func()      // functions to call after the upcalls of the completions that are there
-	pools  map[*pool]int // queue pairs whose receives complete here
-	size   int           // how many completions the device's queue holds
+	pools  map[*pool]int // by pool: number of queue pairs that complete receives here
+	size   int           // number of completions that the device's queue holds
 	need   int           // the most completions that may be there at once
-	pairs  int           // queue pairs that exist
+	pairs  int           // number of queue pairs that complete here
 	closed bool
-	ended  bool // the goroutine is to stop
+	ended  bool // whether the goroutine has to stop
 	// harvested: there may be completions without an upcall for which no notification comes.
 	harvested bool
 }

@@ -27,11 +27,11 @@ type region struct {
 	// copies: PostSend copies the bytes that are sent to memory that the region has in C.
 	copies bool
 
-	mu     sync.RWMutex // guards all below
-	runs   []run        // nil when it is deregistered
+	mu     sync.RWMutex // guards all fields below
+	runs   []run        // registered pieces; nil after deregistration
 	mrs    []*C.struct_ibv_mr
-	pieces [][]byte // to copy back to; nil for none
-	memory []byte   // in C; nil for none
+	pieces [][]byte // pieces to which bytes are copied back; nil: none
+	memory []byte   // memory of C that the device uses; nil: none
 }
 
 // Register registers memory (verbs.PD). Pieces without bytes do not count.
@@ -134,7 +134,7 @@ func (r *region) register(to *run, memory unsafe.Pointer, length uint64, access 
 func randomAddress(real uint64) uint64 {
 	const page, space = 1 << 12, 1 << 47
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
+	_, _ = rand.Read(b[:]) // rand.Read never fails
 	return page + binary.LittleEndian.Uint64(b[:])%(space-page)&^(page-1) + real%page
 }
 
@@ -164,7 +164,7 @@ func (*device) keep(r *region) {
 	kept.list = append(kept.list, r.lease)
 }
 
-// RKey returns the key (verbs.MR).
+// RKey returns the remote key (verbs.MR).
 func (r *region) RKey() uint32 { return r.rkey }
 
 // Frags appends one fragment (verbs.MR). Peers can use it if the region is for

@@ -43,7 +43,7 @@ func (q *queuePair) atRest() bool { return q.end != nil && q.ring.length() == 0 
 // linger begins the end of a queue pair that is at rest.
 func (q *queuePair) linger() { q.dev.cfg.Clock.AfterFunc(linger, q.beginEnd) }
 
-// beginEnd ends the queue pair, once.
+// beginEnd starts the end of the queue pair, once.
 func (q *queuePair) beginEnd() {
 	q.mu.Lock()
 	begun := q.ending

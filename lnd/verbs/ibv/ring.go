@@ -9,7 +9,7 @@ type sent struct {
 	id       uint64
 	op       verbs.Op
 	signaled bool
-	leases   []*lease // of the regions that it names
+	leases   []*lease // leases of the regions that the work request names
 	copied   slot     // the copies of its pieces that are in no region
 	// settled is set if the device will report no completion of the work request: it was never
 	// posted to the device, or the queue pair has been destroyed.
@@ -25,7 +25,7 @@ type sent struct {
 type ring struct {
 	bounce     *bounce
 	all        []sent
-	head, tail uint64 // of all, modulo its length
+	head, tail uint64 // numbers of work requests; the index is modulo the length
 }
 
 func newRing(most int, b *bounce) ring { return ring{bounce: b, all: make([]sent, most)} }
@@ -85,7 +85,7 @@ func (r *ring) sweep(qpn uint32, to []verbs.Completion) []verbs.Completion {
 	return to
 }
 
-// pop ends the oldest work request.
+// pop completes the oldest work request.
 func (r *ring) pop(status verbs.Status, qpn uint32, to []verbs.Completion) []verbs.Completion {
 	s := r.at(r.head)
 	if s.settled {
@@ -99,7 +99,7 @@ func (r *ring) pop(status verbs.Status, qpn uint32, to []verbs.Completion) []ver
 	return to
 }
 
-// drop releases the memory of a work request.
+// drop releases the leases and slot of a work request.
 func (r *ring) drop(s *sent) {
 	for i, l := range s.leases {
 		l.release()

@@ -101,7 +101,7 @@ func (m *ringModel) complete(t *rapid.T) {
 	i := rapid.IntRange(0, len(m.posted)).Draw(t, "which")
 	status := drawStatus(t)
 	if i == len(m.posted) || m.posted[i].done {
-		return // the device knows no others
+		return // the device can only complete posted requests
 	}
 	m.posted[i].want = status
 	m.check(t, m.ring.complete(m.posted[i].index, status, 5, nil), m.settled(i+1))
@@ -111,7 +111,7 @@ func drawStatus(t *rapid.T) verbs.Status {
 	return rapid.SampledFrom([]verbs.Status{verbs.Success, verbs.Flushed}).Draw(t, "status")
 }
 
-// strange completes a request that is not posted.
+// strange completes a work request that was never posted.
 func (m *ringModel) strange(t *rapid.T) {
 	index := rapid.Uint32().Draw(t, "index")
 	if uint64(index-uint32(m.ring.head)) < uint64(len(m.posted)) {

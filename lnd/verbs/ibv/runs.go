@@ -12,7 +12,7 @@ import (
 const (
 	// longestRegion bounds a region in bytes, as a message is bounded.
 	longestRegion = 1 << 31
-	// mostKeys bounds the registrations of one region.
+	// mostKeys is the most registrations of one region.
 	mostKeys = 16
 )
 
@@ -22,9 +22,9 @@ var errAccess = errors.New("no memory, or rights that do not go together")
 type run struct {
 	start  unsafe.Pointer
 	length uintptr
-	offset uint64 // its offset in the region
+	offset uint64 // offset of the run in its region, in bytes
 	base   uint64 // the address of its first byte, for the device
-	key    uint32 // lkey
+	key    uint32 // local key (lkey) of the run
 }
 
 // runsOf joins pieces that follow each other in memory, without those of no bytes, and

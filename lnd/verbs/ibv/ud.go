@@ -24,12 +24,12 @@ type datagrams struct {
 	dev     *device
 	cfg     verbs.UDConfig
 	pair    *queuePair
-	gid     C.uint8_t // index of the device's
+	gid     C.uint8_t // index of the device's GID in the port's table
 	channel *C.struct_rdma_event_channel
 	id      *C.struct_rdma_cm_id
 	handles handles
 
-	mu     sync.Mutex // guards all below, and the id
+	mu     sync.Mutex // guards all fields below, and the id
 	groups map[netip.Addr]bool
 	closed bool
 }
@@ -76,7 +76,7 @@ func (u *datagrams) open(token uint32) error {
 	if rc := C.ulnet_bind(u.id, sockaddr(at), 0); rc != 0 {
 		return bindError(at, errno(rc))
 	}
-	_ = C.ulnet_set_tos(u.id, C.uint8_t(u.cfg.TrafficClass)) // it affects the packets of joins alone
+	_ = C.ulnet_set_tos(u.id, C.uint8_t(u.cfg.TrafficClass)) // it affects only the packets of joins
 	cfg := verbs.QPConfig{
 		ID: u.cfg.ID, PD: u.cfg.PD, Sends: u.cfg.Sends, Recvs: u.cfg.Recvs, Pool: u.cfg.Pool, MaxSends: u.cfg.MaxSends,
 	}
@@ -92,7 +92,7 @@ func (u *datagrams) open(token uint32) error {
 	return nil
 }
 
-// free undoes open; the queue pair stays.
+// free undoes open, but leaves the queue pair.
 func (u *datagrams) free() {
 	if u.id != nil {
 		C.rdma_destroy_id(u.id)
@@ -139,7 +139,7 @@ func (u *datagrams) Join(group netip.Addr) error {
 	return nil
 }
 
-// Leave ends a Join (verbs.UD).
+// Leave ends the effect of a Join (verbs.UD).
 func (u *datagrams) Leave(group netip.Addr) error {
 	group = group.Unmap()
 	u.mu.Lock()

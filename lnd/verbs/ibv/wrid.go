@@ -16,7 +16,7 @@ func sendID(queuePair, index uint32) wrID { return wrID(queuePair)<<32 | wrID(in
 
 func receiveID(pool, buffer uint32) wrID { return receiveBit | wrID(pool)<<32 | wrID(buffer) }
 
-// isReceive reports whether it is a receive buffer's.
+// isReceive reports whether id belongs to a receive buffer.
 func (id wrID) isReceive() bool { return id&receiveBit != 0 }
 
 // owner is the number of the queue pair or of the pool.

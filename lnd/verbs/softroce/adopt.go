@@ -12,16 +12,16 @@ import (
 // AdoptConfig is a connection that exists already: what its two ends have agreed
 // upon.
 type AdoptConfig struct {
-	QP            verbs.QPConfig // this side's end
-	Peer          netip.Addr     // without a zone
-	QPN, DestQP   ibta.QPN       // of this side and of the peer
-	SendPSN       ibta.PSN       // of this side's next request
-	RecvPSN       ibta.PSN       // of the peer's
-	MTU           ibta.MTU       // of the path
-	TrafficClass  uint8          // of packets, the TOS byte
-	RetryCount    uint8          // retransmissions of a packet before the connection ends
-	RNRRetryCount uint8          // repetitions after an RNR NAK; 7: without end
-	AckTimeout    time.Duration  // 0: what Connect uses
+	QP            verbs.QPConfig // configuration of this side's queue pair
+	Peer          netip.Addr     // IP address of the peer, without a zone
+	QPN, DestQP   ibta.QPN       // queue pair numbers of this side and of the peer
+	SendPSN       ibta.PSN       // PSN of this side's next request
+	RecvPSN       ibta.PSN       // PSN of the peer's next request
+	MTU           ibta.MTU       // path MTU
+	TrafficClass  uint8          // traffic class of packets (the TOS byte)
+	RetryCount    uint8          // how often to retransmit before the connection ends
+	RNRRetryCount uint8          // 0 to 7 retries after RNR NAKs; 7: no limit
+	AckTimeout    time.Duration  // time without ACK until a retransmission; 0: Connect's
 	// MSN counts the peer's messages that were received. It is in acknowledgements.
 	MSN uint32
 }

@@ -16,7 +16,7 @@ type allowance struct {
 	used atomic.Int64
 }
 
-// share is local policy.
+// share is how many times the free packets a queue pair may have in flight.
 const share = 4
 
 // take lets a queue pair that has onWay packets in flight send up to want more, and returns how
@@ -37,7 +37,7 @@ func (a *allowance) take(onWay, want int) int {
 	}
 }
 
-// give takes n packets back.
+// give returns n packets to the allowance.
 func (a *allowance) give(n int) {
 	if a != nil {
 		a.used.Add(int64(-n))

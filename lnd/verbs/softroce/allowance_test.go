@@ -43,7 +43,7 @@ func TestAllowanceTake(t *testing.T) {
 func TestAllowanceShared(t *testing.T) {
 	const most, ends = 40, 8
 	a := &allowance{most: most}
-	bulk := bytes.Repeat([]byte("0123456789abcdef"), 20_000) // 313 packets
+	bulk := bytes.Repeat([]byte("0123456789abcdef"), 20_000) // 320,000 bytes: 313 packets
 	var pairs []*pair
 	for i := range uint64(ends) {
 		p := newPair(t, i, weather{delay: time.Millisecond}, func(c *rcConfig) {
@@ -61,7 +61,7 @@ func TestAllowanceShared(t *testing.T) {
 			highest = max(highest, a.used.Load())
 		}
 	}
-	if highest > most+ends || highest < most/2 { // each may have one in any case
+	if highest > most+ends || highest < most/2 { // each end may always have one packet in flight
 		t.Errorf("%d packets on the way, of %d", highest, most)
 	}
 	for i, p := range pairs {
@@ -119,8 +119,8 @@ func TestPostAtTheEnd(t *testing.T) {
 func TestAllowanceUsedUp(t *testing.T) {
 	a := &allowance{most: 40}
 	p := newPair(t, 1, weather{delay: 50 * time.Microsecond}, func(cfg *rcConfig) { cfg.Allowance = a })
-	p.post(0, send(1, make([]byte, 4*testMTU)))                         // its last packet requests an ACK
-	p.post(0, p.write(0, 2, 0, make([]byte, 30*testMTU)), send(3, nil)) // none of its first 12
+	p.post(0, send(1, make([]byte, 4*testMTU)))                         // the last packet requests an ACK
+	p.post(0, p.write(0, 2, 0, make([]byte, 30*testMTU)), send(3, nil)) // the first 12 packets request no ACK
 	others := a.take(0, 1000)
 	others += a.take(0, 1000) + a.take(0, 1000)
 	p.run(time.Second)

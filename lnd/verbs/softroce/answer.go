@@ -7,10 +7,10 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// answered handles an ACK or NAK.
+// answered handles the ACK or NAK p.
 func (c *rc) answered(now time.Duration, p *ibta.Packet, out *rcOutput) {
 	r, s := &c.req, p.AETH.Syndrome
-	last := p.PSN // the last PSN that is acknowledged
+	last := p.PSN // last PSN that p acknowledges
 	if !s.IsAck() {
 		last = last.Add(-1)
 	}

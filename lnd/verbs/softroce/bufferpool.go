@@ -16,7 +16,7 @@ var errAccess = errors.New("no memory, or rights that do not go together")
 type bufferPool struct {
 	cfg verbs.PoolConfig
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards all fields below
 	made   []poolBuffer
 	free   []uint32 // made buffers that are free; the last one is used next
 	empty  uint64
@@ -79,7 +79,7 @@ func (p *bufferPool) Return(b verbs.Buffer) {
 	p.free = append(p.free, uint32(b.Token))
 }
 
-// Stats returns counters (verbs.Pool).
+// Stats returns the pool's counters (verbs.Pool).
 func (p *bufferPool) Stats() verbs.PoolStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()

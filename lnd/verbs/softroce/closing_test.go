@@ -48,7 +48,7 @@ func TestCloseMeanwhile(t *testing.T) {
 	clock := machine.RealClock()
 	net := emulator.New(emulator.Config{Clock: clock, Seed: 3, Faults: emulator.Faults{Delay: 10 * time.Microsecond}})
 	open := NewOpener(Options{Network: net})
-	var stay [2]*testNode // keep the addresses open
+	var stay [2]*testNode // two more handles, which keep the addresses open
 	for i, a := range []string{"10.0.0.1", "10.0.0.2"} {
 		stay[i] = openNode(t, open, verbs.OpenConfig{Addr: netip.MustParseAddr(a), Clock: clock})
 	}
@@ -92,7 +92,7 @@ func closeMeanwhile(t *testing.T, round int, open verbs.Opener, stay [2]*testNod
 	}
 	all.Go(func() { _ = nodes[round%2].device.Close() })
 	all.Wait()
-	_ = nodes[1].device.Close() // so that no request follows
+	_ = nodes[1].device.Close() // closed, so that no further request comes
 	accepting.Wait()
 	_ = nodes[0].device.Close()
 	if f.made.Load() != f.ended.Load() {

@@ -14,7 +14,7 @@ import (
 type cmConfig struct {
 	Addr netip.Addr
 	GUID ibta.GUID
-	MTU  ibta.MTU // the largest that a peer may ask for
+	MTU  ibta.MTU // largest MTU that a peer may ask for
 	Rand *rand.Rand
 	// MaxConns bounds the connections in all states, MaxPending the requests without an
 	// answer of the consumer. At a limit further requests are refused.
@@ -29,10 +29,10 @@ type cmConfig struct {
 type cmEnd struct {
 	QPN           ibta.QPN
 	PSN           ibta.PSN // the PSN with which the other end's requester begins
-	MTU           ibta.MTU // of a REQ, as all below but RNRRetryCount
+	MTU           ibta.MTU // in a REQ, like all fields below except RNRRetryCount
 	RetryCount    uint8
 	RNRRetryCount uint8
-	AckTimeout    uint8 // code
+	AckTimeout    uint8 // AckTimeout code of ACKs
 	TrafficClass  uint8
 }
 
@@ -41,17 +41,17 @@ type callKind uint8
 
 const (
 	noCall         callKind = iota
-	callListen              // Port
-	callUnlisten            // Port
-	callConnect             // To, End, Port (the source's), Private, Timeout
-	callAccept              // ID, End, Private
-	callReject              // ID, Reason, Private
+	callListen              // listen; uses Port
+	callUnlisten            // end a listener; uses Port
+	callConnect             // connect; uses To, End, Port (of the source), Private, Timeout
+	callAccept              // accept a request; uses ID, End, Private
+	callReject              // reject a request; uses ID, Reason, Private
 	callDisconnect          // ID: the peer uses the connection, and so knows that it was granted
-	callHeard               // the device closes: no message will be repeated
-	callClosing             // the device closes, and repeats nothing later
+	callHeard               // the device closes: no message of a peer will be repeated
+	callClosing             // the device closes, and will repeat no message
 )
 
-// cmCall is a call of the consumer.
+// cmCall is a call that the consumer makes.
 type cmCall struct {
 	Kind    callKind
 	ID      ibta.CommID
@@ -75,10 +75,10 @@ type cmEventKind uint8
 
 const (
 	cmRequested    cmEventKind = iota + 1 // a peer requests a connection
-	cmEstablished                         // to the asking side it brings Peer
-	cmRejected                            // by the peer
-	cmUnreachable                         // no answer
-	cmDisconnected                        // by either side
+	cmEstablished                         // the connection is established; Peer is set for the asking side
+	cmRejected                            // the peer rejected the request
+	cmUnreachable                         // no answer came to the request
+	cmDisconnected                        // the connection has ended by either side
 )
 
 // cmEvent is an event of a connection. After the last three kinds its id is no longer valid.
@@ -89,7 +89,7 @@ type cmEvent struct {
 	Port     uint16         // of cmRequested: the port that the peer asks for
 	Peer     cmEnd          // of cmRequested, and of cmEstablished at the asking side
 	Reason   ibta.RejectReason
-	from, to int // private data
+	from, to int // place of the private data in the output's bytes
 }
 
 // cmSend is a message to the QP 1 of a peer.
@@ -103,8 +103,8 @@ type cmSend struct {
 type cmOutput struct {
 	Sends  []cmSend
 	Events []cmEvent
-	ID     ibta.CommID // of the connection that callConnect made
-	Err    error       // the error of the input's Call
+	ID     ibta.CommID // communication id of the connection that callConnect made
+	Err    error       // error of the input's Call
 	bytes  []byte
 }
 
@@ -112,23 +112,23 @@ type cmOutput struct {
 func (o *cmOutput) Message(s *cmSend) []byte  { return o.bytes[s.from:s.to:s.to] }
 func (o *cmOutput) Private(e *cmEvent) []byte { return o.bytes[e.from:e.to:e.to] }
 
-// Reset empties o and keeps its memory.
+// Reset empties o, but keeps its memory for reuse.
 func (o *cmOutput) Reset() {
 	*o = cmOutput{Sends: o.Sends[:0], Events: o.Events[:0], bytes: o.bytes[:0]}
 }
 
 // CMStats count irregular messages and events of the connection manager.
 type CMStats struct {
-	Malformed  uint64 // not a CM message
+	Malformed  uint64 // datagrams that are not CM messages
 	Ignored    uint64 // CM messages of a kind that we do not take (SIDR, LAP)
-	Unknown    uint64 // messages of a connection that is not there
+	Unknown    uint64 // messages for a connection that does not exist
 	Forged     uint64 // from another host than the peer, or with another number
-	OutOfState uint64 // messages that a connection does not expect now
-	Duplicates uint64 // repeated messages
-	Resent     uint64 // messages that were repeated
-	Refused    uint64 // requests that were refused without the consumer
+	OutOfState uint64 // messages that do not fit the connection's state
+	Duplicates uint64 // messages that the peer repeated
+	Resent     uint64 // messages that this side repeated
+	Refused    uint64 // requests refused without asking the consumer
 	Stale      uint64 // refused requests with numbers of a connection that still exists
-	TimedOut   uint64 // messages that were given up without an answer
+	TimedOut   uint64 // messages given up because no answer came
 	Crowded    uint64 // connections that were given up early, because there were too many requests
 }
 
@@ -147,14 +147,14 @@ type cm struct {
 	cfg      cmConfig
 	counters CMStats
 	nextID   ibta.CommID
-	tid      uint64 // high half of transaction ids
+	tid      uint64 // upper 32 bits of all our transaction ids
 
 	ports    map[uint16]bool
-	conns    map[ibta.CommID]*cmConn // by our comm id
-	remotes  map[cmRemote]*cmConn    // by the peer's comm id
-	qps      map[cmRemoteQP]*cmConn  // by the peer's queue pair
+	conns    map[ibta.CommID]*cmConn // connections by our communication id
+	remotes  map[cmRemote]*cmConn    // connections by the peer's communication id
+	qps      map[cmRemoteQP]*cmConn  // connections by the peer's queue pair
 	timers   machine.Deadlines[*cmConn]
-	pending  int // connections in state reqReceived
+	pending  int // number of connections in state reqReceived
 	grants   grants
 	building []byte
 }
@@ -182,7 +182,7 @@ func newCM(cfg cmConfig) *cm {
 	}
 }
 
-// Step applies in (machine.Machine).
+// Step handles the input in (machine.Machine).
 func (c *cm) Step(now time.Duration, in cmInput, out *cmOutput) time.Duration {
 	if in.Datagram != nil {
 		c.receive(now, in.From.Unmap(), in.Datagram, out)
@@ -196,7 +196,7 @@ func (c *cm) Step(now time.Duration, in cmInput, out *cmOutput) time.Duration {
 	return c.timers.Next()
 }
 
-// call handles a call of the consumer.
+// call handles one call of the consumer.
 func (c *cm) call(now time.Duration, call *cmCall, out *cmOutput) error {
 	switch call.Kind {
 	case callListen:

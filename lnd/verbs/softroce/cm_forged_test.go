@@ -32,7 +32,7 @@ func TestCMForgedRequests(t *testing.T) {
 			t.Errorf("%+v: %d connections, sent %v, %+v", tt, len(n.cm.conns), x.sent, n.cm.counters)
 		}
 		x.drop = nil
-		for _, from := range []int{0, 2} { // node 2 is named by forged requests
+		for _, from := range []int{0, 2} { // forged requests name node 2 as their sender
 			x.connect(from, 1)
 			x.run(x.now + firstResend/2)
 			x.expect(from, cmEstablished)
@@ -103,7 +103,7 @@ func TestCMClosing(t *testing.T) {
 	}
 	x.do(0, cmCall{Kind: callDisconnect, ID: id})
 	x.do(0, cmCall{Kind: callClosing})
-	x.do(0, cmCall{Kind: callClosing}) // it sends nothing after that
+	x.do(0, cmCall{Kind: callClosing}) // the node sends nothing after this call
 	x.run(x.now)
 	x.expect(1, cmRequested, cmEstablished, cmDisconnected)
 	if x.sent[ibta.AttrDREQ] != 4 {

@@ -12,7 +12,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// cmFlight is a CM message in flight.
+// cmFlight is a CM message that is under way.
 type cmFlight struct {
 	at   time.Duration
 	from netip.Addr
@@ -20,7 +20,7 @@ type cmFlight struct {
 	b    []byte
 }
 
-// cmHappened is an event with its private data.
+// cmHappened is a cmEvent with its private data.
 type cmHappened struct {
 	cmEvent
 	private []byte
@@ -33,15 +33,15 @@ type cmNode struct {
 	addr   netip.Addr
 	wake   time.Duration
 	events []cmHappened
-	accept bool // the consumer accepts requests at once
+	accept bool // whether the consumer accepts requests at once
 }
 
-// cmNet is some nodes in virtual time.
+// cmNet is a network of nodes in virtual time.
 type cmNet struct {
 	t     testing.TB
 	now   time.Duration
 	nodes []*cmNode
-	link  weather // drop is not used
+	link  weather // faults of the network, without drop
 	drop  func(from int, m ibta.MAD) bool
 	rng   *rand.Rand
 	air   []cmFlight
@@ -116,7 +116,7 @@ func (x *cmNet) send(from int, s *cmSend, b []byte) {
 	}
 }
 
-// put makes a message arrive from any address.
+// put makes a message arrive as if from the address from.
 func (x *cmNet) put(from netip.Addr, to int, b []byte) {
 	f := cmFlight{x.now + x.link.delay, from, to, b}
 	if x.link.jitter > 0 {
@@ -182,7 +182,7 @@ func (n *cmNode) kinds() (list []cmEventKind) {
 	return list
 }
 
-// expect checks the events of a node.
+// expect checks which events node i has had.
 func (x *cmNet) expect(i int, want ...cmEventKind) {
 	x.t.Helper()
 	if got := x.nodes[i].kinds(); !slices.Equal(got, want) {
@@ -200,7 +200,7 @@ func (x *cmNet) empty() {
 	}
 }
 
-// invariants reports a broken invariant.
+// invariants reports an invariant that does not hold, for tests.
 func (c *cm) invariants() error {
 	pending, granted := 0, 0
 	for id, n := range c.conns {

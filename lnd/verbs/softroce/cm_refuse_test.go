@@ -96,7 +96,7 @@ func TestCMRefuses(t *testing.T) {
 	}
 }
 
-// TestCMFull refuses requests above the bounds.
+// TestCMFull checks that requests above the bounds are refused.
 func TestCMFull(t *testing.T) {
 	x := newListening(t, 1, 2, weather{})
 	for i := range uint32(11) {
@@ -114,7 +114,7 @@ func TestCMFull(t *testing.T) {
 	}
 }
 
-// TestCMConsumerRefuses makes the consumer refuse, with private data.
+// TestCMConsumerRefuses checks that private data comes with a refusal.
 func TestCMConsumerRefuses(t *testing.T) {
 	x := newListening(t, 1, 2, weather{delay: time.Millisecond})
 	x.nodes[1].accept = false

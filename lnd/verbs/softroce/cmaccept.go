@@ -11,7 +11,7 @@ import (
 
 var errAddress = errors.New("no address for a connection of this device")
 
-// requested handles a REQ.
+// requested handles the REQ r.
 func (c *cm) requested(now time.Duration, from netip.Addr, tid uint64, r *ibta.REQ, out *cmOutput) {
 	if r.LocalID == 0 {
 		c.counters.Malformed++
@@ -40,12 +40,12 @@ func (c *cm) requested(now time.Duration, from netip.Addr, tid uint64, r *ibta.R
 	n = c.open(*n)
 	c.become(n, reqReceived)
 	c.remember(n)
-	c.timers.Set(&n.timer, now+maxRequestTime) // the peer has given up by then
+	c.timers.Set(&n.timer, now+maxRequestTime) // by then the peer has given up the request
 	_, port, _ := r.ServiceID.Port()
 	out.event(cmEvent{Kind: cmRequested, ID: n.id, From: netip.AddrPortFrom(from, h.SrcPort), Port: port, Peer: n.end}, user)
 }
 
-// repeated handles a repeated REQ.
+// repeated answers a repeated REQ.
 func (c *cm) repeated(n *cmConn, out *cmOutput) {
 	c.counters.Duplicates++
 	switch n.state {
@@ -57,7 +57,7 @@ func (c *cm) repeated(n *cmConn, out *cmOutput) {
 	}
 }
 
-// Reasons that only softroce gives.
+// Reasons of a REJ that only softroce gives.
 const (
 	rejectUnsupported ibta.RejectReason = 5
 	rejectTransport   ibta.RejectReason = 9
@@ -78,7 +78,7 @@ func (c *cm) check(from netip.Addr, r *ibta.REQ) (h ibta.IPCM, user []byte, reas
 	case r.Primary.LocalGID.Addr() != from || r.Primary.RemoteGID.Addr() != c.cfg.Addr || !isNode(from):
 		reason = rejectGID
 	case err != nil || h.Src.Unmap() != from || h.Dst.Unmap() != c.cfg.Addr:
-		reason = ibta.RejectConsumer // as RDMA-CM of Linux does
+		reason = ibta.RejectConsumer // RDMA-CM of Linux gives the same reason
 	case !r.MTU.IsValid() || r.MTU > c.cfg.MTU:
 		reason = ibta.RejectMTU
 	case len(c.conns) >= c.cfg.MaxConns || c.pending >= c.cfg.MaxPending:
@@ -102,7 +102,7 @@ func (c *cm) accept(now time.Duration, n *cmConn, call *cmCall, out *cmOutput) e
 	return nil
 }
 
-// refuse refuses a request.
+// refuse sends a REJ for the consumer.
 func (c *cm) refuse(n *cmConn, call *cmCall, out *cmOutput) error {
 	if n.state != reqReceived {
 		return verbs.ErrState
@@ -114,7 +114,7 @@ func (c *cm) refuse(n *cmConn, call *cmCall, out *cmOutput) error {
 	return nil
 }
 
-// ready handles an RTU.
+// ready handles the RTU r.
 func (c *cm) ready(from netip.Addr, r *ibta.RTU, out *cmOutput) {
 	n := c.conns[r.RemoteID]
 	if !c.isFrom(n, from, r.LocalID) {

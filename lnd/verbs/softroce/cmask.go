@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// connect requests a connection.
+// connect sends a REQ for the consumer.
 func (c *cm) connect(now time.Duration, call *cmCall, out *cmOutput) error {
 	if len(c.conns) >= c.cfg.MaxConns {
 		return verbs.ErrFull
@@ -44,8 +44,8 @@ func (c *cm) connect(now time.Duration, call *cmCall, out *cmOutput) error {
 
 const (
 	hopLimit       = 64
-	ackDelay       = 15                // the value that Linux's software RoCE sends
-	maxRequestTime = 150 * time.Second // all retries, and an MRA
+	ackDelay       = 15                // AckTimeout code; Linux's software RoCE sends the same
+	maxRequestTime = 150 * time.Second // long enough for all retries and an MRA
 )
 
 // isNode reports whether a can be the address of a peer.
@@ -54,7 +54,7 @@ func isNode(a netip.Addr) bool { return a.IsValid() && !a.IsUnspecified() && !a.
 // isQP reports whether q can be the queue pair of a connection.
 func isQP(q ibta.QPN) bool { return q > ibta.GSI && q < ibta.MulticastQPN }
 
-// granted handles a REP.
+// granted handles the REP r.
 func (c *cm) granted(now time.Duration, from netip.Addr, tid uint64, r *ibta.REP, out *cmOutput) {
 	n := c.conns[r.RemoteID]
 	if n == nil {
@@ -69,7 +69,7 @@ func (c *cm) granted(now time.Duration, from netip.Addr, tid uint64, r *ibta.REP
 	}
 	switch {
 	case n.state == established && n.remote == r.LocalID:
-		c.counters.Duplicates++ // our RTU was lost
+		c.counters.Duplicates++ // a repeated REP means that our RTU was lost
 		c.reply(n, ibta.AttrRTU, &ibta.RTU{LocalID: n.id, RemoteID: n.remote}, out)
 		return
 	case n.state != reqSent:

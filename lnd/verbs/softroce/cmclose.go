@@ -22,7 +22,7 @@ func (c *cm) receive(now time.Duration, from netip.Addr, b []byte, out *cmOutput
 		c.counters.Malformed++
 		return
 	}
-	switch m.Attribute { // the body is long enough for every attribute
+	switch m.Attribute { // the MAD has a fixed size, so each body is long enough
 	case ibta.AttrREQ:
 		r, _ := ibta.ParseREQ(body)
 		c.requested(now, from, m.TransactionID, &r, out)
@@ -54,7 +54,7 @@ func (c *cm) unknown(to netip.Addr, tid uint64, remote, id ibta.CommID, out *cmO
 	out.send(to, 0, c.build(ibta.AttrREJ, tid, &r))
 }
 
-// refused handles a REJ.
+// refused handles the REJ r.
 func (c *cm) refused(now time.Duration, from netip.Addr, r *ibta.REJ, out *cmOutput) {
 	n := c.conns[r.RemoteID]
 	if r.Reason == ibta.RejectTimeout && r.InfoLength >= 8 {
@@ -71,7 +71,7 @@ func (c *cm) refused(now time.Duration, from netip.Addr, r *ibta.REJ, out *cmOut
 	case reqSent, repSent:
 		out.event(cmEvent{Kind: cmRejected, ID: n.id, Reason: r.Reason}, r.Private)
 		c.forget(n)
-	case reqReceived: // a later accept fails
+	case reqReceived: // the consumer's accept will fail
 		c.forget(n)
 	case established:
 		// The peer never received the REP, or has lost the connection.
@@ -102,7 +102,7 @@ func (c *cm) disconnect(now time.Duration, n *cmConn, out *cmOutput) {
 	}
 }
 
-// dreq returns the message that ends a connection.
+// dreq makes the DREQ that ends the connection.
 func (n *cmConn) dreq() *ibta.DREQ {
 	return &ibta.DREQ{LocalID: n.id, RemoteID: n.remote, RemoteQPN: n.remoteQPN}
 }
@@ -149,7 +149,7 @@ func (c *cm) disconnected(now time.Duration, from netip.Addr, tid uint64, r *ibt
 	c.reply(n, ibta.AttrDREP, &ibta.DREP{LocalID: n.id, RemoteID: n.remote}, out)
 }
 
-// released handles a DREP.
+// released handles the DREP r.
 func (c *cm) released(now time.Duration, from netip.Addr, r *ibta.DREP) {
 	n := c.conns[r.RemoteID]
 	if !c.isFrom(n, from, r.LocalID) {

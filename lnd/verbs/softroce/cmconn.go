@@ -17,7 +17,7 @@ type cmState uint8
 const (
 	closed cmState = iota
 	reqSent
-	reqReceived // it waits for the consumer to decide
+	reqReceived // the connection waits for the consumer's decision
 	repSent
 	established
 	dreqSent
@@ -26,7 +26,7 @@ const (
 
 var cmStateNames = [...]string{"closed", "REQ sent", "REQ received", "REP sent", "established", "DREQ sent", "time wait"}
 
-// String returns "REQ sent" or "established".
+// String returns the state's name, such as "REQ sent" or "established".
 func (s cmState) String() string { return cmStateNames[s] }
 
 // The timeouts that this side names in a REQ, as Linux does, and those that it uses.
@@ -42,22 +42,22 @@ const (
 	firstResend = 100 * time.Millisecond
 )
 
-// cmConn is a connection.
+// cmConn is a connection in the connection manager.
 type cmConn struct {
 	id, remote     ibta.CommID
 	state          cmState
 	asking         bool // this side has requested the connection
 	peer           netip.Addr
-	guid           ibta.GUID // the peer's
+	guid           ibta.GUID // GUID of the peer's adapter
 	qpn, remoteQPN ibta.QPN
-	tid            uint64 // of the exchange under way
-	end            cmEnd  // what the REQ said
+	tid            uint64 // transaction id of the exchange in progress
+	end            cmEnd  // parameters in the REQ
 	peerTimeout    uint8  // CMTimeout code: how long the peer takes to answer
 
 	timer   machine.Deadline[*cmConn]
-	giveUp  time.Duration // when the request is given up
-	sent    int           // how often message was sent
-	message []byte        // the message that waits for an answer
+	giveUp  time.Duration // time at which the request is given up
+	sent    int           // number of times that message was sent
+	message []byte        // the last message, if it waits for an answer
 	granted granted       // its positions in the lists of grants, in state repSent
 }
 
@@ -74,7 +74,7 @@ func (c *cm) remember(n *cmConn) {
 	c.qps[cmRemoteQP{n.peer, n.guid, n.remoteQPN}] = n
 }
 
-// open makes a connection with a new id.
+// open adds the connection n under a new id.
 func (c *cm) open(n cmConn) *cmConn {
 	for c.nextID == 0 || c.conns[c.nextID] != nil {
 		c.nextID++
@@ -85,7 +85,7 @@ func (c *cm) open(n cmConn) *cmConn {
 	return &n
 }
 
-// become sets the state of a connection.
+// become changes the state of n to s.
 func (c *cm) become(n *cmConn, s cmState) {
 	switch n.state {
 	case reqReceived:
@@ -103,7 +103,7 @@ func (c *cm) become(n *cmConn, s cmState) {
 	c.timers.Clear(&n.timer)
 }
 
-// forget removes a connection, with its numbers.
+// forget removes n and its ids.
 func (c *cm) forget(n *cmConn) {
 	c.become(n, closed)
 	delete(c.conns, n.id)

@@ -22,14 +22,14 @@ const (
 
 // grants are the connections in repSent, the one that has waited longest first.
 type grants struct {
-	all list.List                 // of *cmConn
-	of  map[netip.Addr]*list.List // by peer, likewise; none is empty
+	all list.List                 // list of *cmConn, oldest first
+	of  map[netip.Addr]*list.List // lists by peer, oldest first; none is empty
 }
 
 // granted has the elements of a connection in both lists.
 type granted struct{ all, own *list.Element }
 
-// put adds a connection.
+// put adds n to both lists.
 func (g *grants) put(n *cmConn) {
 	own := g.of[n.peer]
 	if own == nil {
@@ -42,7 +42,7 @@ func (g *grants) put(n *cmConn) {
 	n.granted = granted{all: g.all.PushBack(n), own: own.PushBack(n)}
 }
 
-// remove removes a connection.
+// remove removes n from both lists.
 func (g *grants) remove(n *cmConn) {
 	g.all.Remove(n.granted.all)
 	own := g.of[n.peer]

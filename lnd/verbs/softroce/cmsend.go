@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// cmBody is the attribute of a CM message.
+// cmBody is the part of a CM message after the MAD.
 type cmBody interface{ AppendTo(b []byte) []byte }
 
 // build returns a message, which is valid until the next.
@@ -17,14 +17,14 @@ func (c *cm) build(kind ibta.Attribute, tid uint64, body cmBody) []byte {
 	return c.building
 }
 
-// send sends a message.
+// send appends a packet with message b to the output.
 func (o *cmOutput) send(to netip.Addr, class uint8, b []byte) {
 	from := len(o.bytes)
 	o.bytes = append(o.bytes, b...)
 	o.Sends = append(o.Sends, cmSend{To: to, TrafficClass: class, from: from, to: len(o.bytes)})
 }
 
-// reply sends a message without an expected answer.
+// reply sends a message that gets no answer.
 func (c *cm) reply(n *cmConn, kind ibta.Attribute, body cmBody, out *cmOutput) {
 	out.send(n.peer, n.end.TrafficClass, c.build(kind, n.tid, body))
 }
@@ -58,7 +58,7 @@ func (o *cmOutput) event(e cmEvent, private []byte) {
 	o.Events = append(o.Events, e)
 }
 
-// expire handles the timer of a connection.
+// expire handles the end of n's timer.
 func (c *cm) expire(now time.Duration, n *cmConn, out *cmOutput) {
 	if n.message != nil && n.sent <= cmRetries && now < n.giveUp {
 		n.sent++
@@ -83,7 +83,7 @@ func (c *cm) expire(now time.Duration, n *cmConn, out *cmOutput) {
 	case dreqSent:
 		c.counters.TimedOut++
 		c.wait(now, n)
-	default: // timeWait
+	default: // in state timeWait
 		c.forget(n)
 	}
 }

@@ -16,15 +16,15 @@ type cmShell struct {
 	hub   *hub
 	timer timed
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards all fields below
 	cm      *cm
 	out     cmOutput
 	conns   map[ibta.CommID]*conn
 	ports   map[uint16]*listener
 	timerAt time.Duration
-	psn     ibta.PSN // of the next datagram
+	psn     ibta.PSN // PSN of the next datagram
 	box     outbox
-	badQKey uint64 // datagrams that QP 1 does not take
+	badQKey uint64 // datagrams that QP 1 dropped because of their Q_Key
 }
 
 var _ endpoint = (*cmShell)(nil)
@@ -38,7 +38,7 @@ func newCMShell(h *hub, cfg cmConfig) *cmShell {
 	return s
 }
 
-// arrived takes datagrams to QP 1 (endpoint).
+// arrived takes datagrams that came to QP 1 (endpoint).
 func (s *cmShell) arrived(from netip.AddrPort, list []ibta.Packet) {
 	for i := range list {
 		p := &list[i]
@@ -52,7 +52,7 @@ func (s *cmShell) arrived(from netip.AddrPort, list []ibta.Packet) {
 	}
 }
 
-// expired is called by the timer.
+// expired steps the cm when its timer is due.
 func (s *cmShell) expired(time.Duration) {
 	s.mu.Lock()
 	s.timerAt = machine.Never
@@ -66,7 +66,7 @@ func (s *cmShell) heard(c *conn) { s.about(c, callHeard) }
 // closing repeats the DREQs without an answer, because the device closes.
 func (s *cmShell) closing() { _, _ = s.do(cmInput{Call: cmCall{Kind: callClosing}}, nil) }
 
-// disconnect ends a connection.
+// disconnect ends the connection c.
 func (s *cmShell) disconnect(c *conn) { s.about(c, callDisconnect) }
 
 func (s *cmShell) about(c *conn, kind callKind) {
@@ -79,7 +79,7 @@ func (s *cmShell) about(c *conn, kind callKind) {
 	s.mu.Unlock()
 	s.hub.give(box)
 	if id != 0 {
-		_, _ = s.do(cmInput{Call: cmCall{Kind: kind, ID: id}}, nil) // the cm may have forgotten the id
+		_, _ = s.do(cmInput{Call: cmCall{Kind: kind, ID: id}}, nil) // an error means that the cm has forgotten the id
 	}
 }
 
@@ -126,7 +126,7 @@ func (s *cmShell) listen(l *listener) error {
 	s.mu.Lock()
 	taken := s.ports[l.port] != nil
 	if !taken {
-		s.ports[l.port] = l // before the first request
+		s.ports[l.port] = l // entered before the first request can come
 	}
 	s.mu.Unlock()
 	if taken {
@@ -136,9 +136,9 @@ func (s *cmShell) listen(l *listener) error {
 	return err
 }
 
-// unlisten removes a listener.
+// unlisten ends the listener l.
 func (s *cmShell) unlisten(l *listener) {
-	_, _ = s.do(cmInput{Call: cmCall{Kind: callUnlisten, Port: l.port}}, nil) // never fails
+	_, _ = s.do(cmInput{Call: cmCall{Kind: callUnlisten, Port: l.port}}, nil) // callUnlisten never fails
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.ports, l.port)
@@ -191,7 +191,7 @@ func (s *cmShell) event(e *cmEvent) func() {
 	return func() { s.hub.give(box) }
 }
 
-// requested makes a request of an event.
+// requested makes the upcall for a cmRequested event.
 func (s *cmShell) requested(e *cmEvent) func() {
 	l := s.ports[e.Port]
 	r := &request{hub: s.hub, id: e.ID, peer: e.From, end: e.Peer, private: bytes.Clone(s.out.Private(e))}

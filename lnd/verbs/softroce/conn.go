@@ -23,31 +23,31 @@ type conn struct {
 	hub    *hub
 	dev    *device
 	qp     verbs.QPConfig
-	sends  *cq // may be the same as recvs
+	sends  *cq // queue for completions of sends; may be recvs
 	recvs  *cq
 	qpn    ibta.QPN
-	psn    ibta.PSN   // the PSN with which the peer's requester begins
+	psn    ibta.PSN   // first PSN of the peer's requests
 	asking bool       // this side has requested the connection
-	retry  uint8      // of the asking side
-	peer   netip.Addr // likewise
+	retry  uint8      // retry count, if this side asks
+	peer   netip.Addr // address of the peer, if this side asks
 	events eventQueue
 	timer  timed
 	id     ibta.CommID // guarded by the lock of the connection manager; 0: that does not know the connection
 
-	mu         sync.Mutex // guards all below
-	rc         *rc        // nil while asking
+	mu         sync.Mutex // guards all fields below
+	rc         *rc        // transport of the connection; nil while asking
 	route      route
-	heard      bool         // the peer uses the connection
-	status     verbs.Status // of the failure that ends it
+	heard      bool         // whether the peer has used the connection
+	status     verbs.Status // status of the failure that ends the connection
 	ended      bool
 	closed     bool
 	last       verbs.Event
 	wake       time.Duration
-	slack      time.Duration // how late the timer may be
+	slack      time.Duration // how much later than due the timer may run
 	timerAt    time.Duration
 	handing    bool     // upcalls are being made: packets of work requests that these post leave when they have returned
-	ack        rcPacket // to send then, or at hub.flushACKs
-	ackDelayed bool     // ack is valid
+	ack        rcPacket // a delayed ACK, sent by the timer or by hub.flushACKs
+	ackDelayed bool     // whether ack has a packet to send
 }
 
 var (
@@ -55,13 +55,13 @@ var (
 	_ endpoint   = (*conn)(nil)
 )
 
-// Bounds of connections, local policy.
+// Bounds of connections, our own choice.
 const (
 	maxWindow      = 256     // packets: 1 MiB, two round trips at full speed
-	longestMessage = 1 << 30 // bytes
-	maxGather      = 1024    // pieces of a work request
+	longestMessage = 1 << 30 // bytes of the longest message
+	maxGather      = 1024    // most pieces of memory in a work request
 	maxPosted      = 1 << 22 // packets of all posted work requests: PSNs have 24 bits
-	leastAck       = 14      // AckTimeout code: 67 ms
+	leastAck       = 14      // shortest AckTimeout, as code: 67 ms
 )
 
 // newConn makes a connection without transport. qpn is reserved for it; 0 reserves a number.
@@ -156,7 +156,7 @@ func (c *conn) PostSend(wrs []verbs.SendWR) error {
 	return err
 }
 
-// checkWR checks what a work request asks for.
+// checkWR returns an error if wr is invalid.
 func checkWR(wr *verbs.SendWR) error {
 	n := 0
 	for i := range wr.Pieces {

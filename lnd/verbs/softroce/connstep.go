@@ -228,7 +228,7 @@ func (c *conn) end(e verbs.Event) *outbox {
 	return box
 }
 
-// arm sets the timer. c.mu is held.
+// arm sets the timer. The caller holds c.mu.
 func (c *conn) arm() {
 	if c.wake == machine.Never {
 		return

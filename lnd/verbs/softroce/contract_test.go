@@ -22,7 +22,7 @@ func loopback(int) netip.Addr {
 	return netip.AddrFrom4(a)
 }
 
-// openTwo opens two devices.
+// openTwo opens two devices with different addresses.
 func openTwo(t testing.TB, open verbs.Opener, cfg verbs.OpenConfig, addr func(i int) netip.Addr) (list [2]verbs.Device) {
 	for i := range list {
 		cfg.Addr = addr(i)

@@ -17,19 +17,19 @@ type cq struct {
 	done   func([]verbs.Completion)
 	posted atomic.Int64 // work requests that may still complete, or whose completion has not been given to the consumer
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards all fields below
 	idle    sync.Cond
-	running bool // a goroutine makes upcalls
+	running bool // whether a goroutine makes upcalls
 	waiting []verbs.Completion
 	lasts   []lastCall
-	spare   []verbs.Completion // memory of waiting
+	spare   []verbs.Completion // memory that waiting will use next
 	sparing []lastCall
 }
 
 // lastCall is a connection that is over: its last event follows the completions
 // position in waiting
 type lastCall struct {
-	at   int // of waiting
+	at   int // index in waiting behind the last completion
 	conn *conn
 }
 
@@ -137,14 +137,14 @@ func (q *cq) upcall(list []verbs.Completion) {
 	q.done(list)
 }
 
-// Close ends the queue (verbs.CQ).
+// Close ends the completion queue (verbs.CQ).
 func (q *cq) Close() error {
 	q.wait()
 	q.dev.forgetCQ(q)
 	return nil
 }
 
-// wait returns when no goroutine makes upcalls.
+// wait waits until no goroutine makes upcalls.
 func (q *cq) wait() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

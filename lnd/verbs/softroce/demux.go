@@ -21,11 +21,11 @@ type endpoint interface {
 // the other, beginning with a random one, so that none is used again soon (a peer remembers
 // it for a while). Safe for concurrent use.
 type demultiplexer struct {
-	unknownQP atomic.Uint64 // packets of queue pairs that are not there
+	unknownQP atomic.Uint64 // packets for queue pairs that do not exist
 	badPKey   atomic.Uint64
-	report    func(from netip.Addr) // of verbs.OpenConfig.Unknown; may be nil
+	report    func(from netip.Addr) // the function verbs.OpenConfig.Unknown; may be nil
 
-	mu    sync.RWMutex // guards all below
+	mu    sync.RWMutex // guards all fields below
 	ends  map[ibta.QPN]endpoint
 	next  ibta.QPN
 	given int // how many numbers have been allotted, those before next
@@ -35,7 +35,7 @@ func newDemultiplexer(first ibta.QPN) *demultiplexer {
 	return &demultiplexer{ends: make(map[ibta.QPN]endpoint), next: first % ibta.MulticastQPN}
 }
 
-// reserve returns a number that is not used.
+// reserve reserves a queue pair number not in use.
 func (d *demultiplexer) reserve() ibta.QPN {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,7 +85,7 @@ func (d *demultiplexer) find(q ibta.QPN) endpoint {
 func (d *demultiplexer) had(q ibta.QPN) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	ago := int((d.next + ibta.MulticastQPN - q) % ibta.MulticastQPN) // 1: the latest one; 0: the next one
+	ago := int((d.next + ibta.MulticastQPN - q) % ibta.MulticastQPN) // how many numbers ago q was given: 1 is the latest
 	return q >= ibta.MulticastQPN || ago == 0 && d.given >= int(ibta.MulticastQPN) || ago > 0 && ago <= d.given
 }
 

@@ -14,10 +14,10 @@ import (
 type device struct {
 	hub *hub
 
-	mu        sync.Mutex // guards all below
+	mu        sync.Mutex // guards all fields below
 	idle      sync.Cond  // signalled when a connection or an upcall has ended
 	closed    bool
-	running   int // upcalls of listeners
+	running   int // number of listeners' upcalls in progress
 	conns     map[*conn]struct{}
 	listeners map[*listener]struct{}
 	cqs       map[*cq]struct{}
@@ -35,7 +35,7 @@ func newDevice(h *hub) *device {
 	return d
 }
 
-// Attr returns what the device is (verbs.Device).
+// Attr returns the device's attributes (verbs.Device).
 func (d *device) Attr() verbs.DeviceAttr {
 	return verbs.DeviceAttr{Addr: d.hub.addr, GUID: uint64(d.hub.guid), MTU: d.hub.mtu.Bytes(), Frags: 1, SGEs: maxGather}
 }
@@ -53,7 +53,7 @@ func (d *device) NewPD() (verbs.PD, error) {
 
 var errInUse = errors.New("regions of the protection domain are still registered: deregister them first")
 
-// Close ends the domain (verbs.PD).
+// Close ends the protection domain (verbs.PD).
 func (p *protectionDomain) Close() error {
 	if p.table.holds(p.domain) {
 		return errInUse
@@ -82,7 +82,7 @@ func (d *device) forgetCQ(q *cq) {
 	delete(d.cqs, q)
 }
 
-// add and remove keep the list of connections.
+// add puts c into the list of connections.
 func (d *device) add(c *conn) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -146,7 +146,7 @@ func (d *device) Close() error {
 	for c := range d.conns {
 		conns = append(conns, c)
 	}
-	slices.SortFunc(conns, func(a, b *conn) int { return int(a.qpn) - int(b.qpn) }) // two runs agree
+	slices.SortFunc(conns, func(a, b *conn) int { return int(a.qpn) - int(b.qpn) }) // sorted, so that two runs of a test agree
 	var listeners []*listener
 	for l := range d.listeners {
 		listeners = append(listeners, l)

@@ -19,10 +19,10 @@ type testNode struct {
 	pd     verbs.PD
 	cq     verbs.CQ
 	pool   verbs.Pool
-	done   chan verbs.Completion // of work requests
+	done   chan verbs.Completion // completions of work requests
 	got    chan []byte
 	events chan verbs.Event
-	conns  chan verbs.Conn // accepted
+	conns  chan verbs.Conn // connections that were accepted
 }
 
 // loopbackAddr returns an address of 127.0.0.0/8 that other tests on this machine
@@ -96,7 +96,7 @@ func (n *testNode) event(_ verbs.Conn, e verbs.Event) {
 	n.events <- e
 }
 
-// listen accepts all requests.
+// listen accepts all requests on the node.
 func (n *testNode) listen() {
 	_, err := n.device.Listen(987, func(r verbs.Request) {
 		cfg := n.config()

@@ -12,13 +12,13 @@ import (
 // connection has no events.
 type eventQueue struct {
 	upcall func(verbs.Conn, verbs.Event)
-	done   func() // called behind the last event
+	done   func() // called after the last event
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards all fields below
 	running bool
-	silent  bool // no further upcall
+	silent  bool // whether no further upcall is made
 	ended   bool // the last event is in the list, or was
-	told    bool // done is called
+	told    bool // whether done was called
 	list    []verbs.Event
 }
 
@@ -58,7 +58,7 @@ func (q *eventQueue) run(c verbs.Conn) {
 	}
 }
 
-// speak allows upcalls from now on.
+// speak allows upcalls, which wait until then.
 func (q *eventQueue) speak() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -9,14 +9,14 @@ import (
 // route is where the packets of a queue pair go.
 type route struct {
 	To    netip.AddrPort
-	Class uint8     // traffic class
-	Path  ibta.Path // from the socket to To
+	Class uint8     // traffic class of the IP header
+	Path  ibta.Path // addresses and ports from the socket to To
 }
 
 // Bounds of what a socket takes with one call (UDP_SEGMENT).
 const (
-	mostSegments = 64    // as kernels before 6.9
-	mostBytes    = 65487 // of datagrams together, over IPv6
+	mostSegments = 64    // most datagrams of a burst: as kernels before 6.9
+	mostBytes    = 65487 // most bytes of a burst's datagrams, over IPv6
 )
 
 // burst is datagrams to one destination that leave with one call. All have size
@@ -40,7 +40,7 @@ type framer struct {
 // Bytes returns the datagrams of a burst, one behind the other.
 func (f *framer) Bytes(b *burst) []byte { return f.bytes[b.from:b.to:b.to] }
 
-// Reset empties f and keeps its memory.
+// Reset empties f, but keeps its memory for reuse.
 func (f *framer) Reset() { f.bytes, f.bursts = f.bytes[:0], f.bursts[:0] }
 
 // sizeOf returns the size of the datagram of a packet, and of its payload.
@@ -86,7 +86,7 @@ func (f *framer) joins(r route, size int) *burst {
 		return nil
 	}
 	b := &f.bursts[i]
-	whole := b.to-b.from == b.segments*b.size // none is shorter so far
+	whole := b.to-b.from == b.segments*b.size // whether all datagrams have the full size so far
 	if b.route != r || !whole || size > b.size || b.segments >= mostSegments || b.to-b.from+size > mostBytes {
 		return nil
 	}

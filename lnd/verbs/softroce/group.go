@@ -37,24 +37,24 @@ const maxGroups = 256
 type groups struct {
 	network wire.Network
 	local   netip.AddrPort
-	buffer  int // of arriving datagrams, to ask the system for
+	buffer  int // bytes of receive buffer to ask the system for
 	tap     func(verbs.TappedPacket)
 
 	granted atomic.Int64 // of buffer, as the last group got it; 0 before
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards all fields below
 	list   map[netip.Addr]*group
 	closed bool
-	past   GroupStats // of groups without members
+	past   GroupStats // counters of the groups that have no members any more
 	ending sync.WaitGroup
 }
 
 // GroupStats are the counters of packets that were sent to groups and dropped before they
 // reached a queue pair.
 type GroupStats struct {
-	Groups    int    // that have members now
+	Groups    int    // groups that have members now
 	BadICRC   uint64 // packets with a wrong ICRC
-	Malformed uint64 // packets that cannot be parsed
+	Malformed uint64 // packets that could not be parsed
 	BadPKey   uint64 // packets of another partition
 	Strays    uint64 // not addressed to the queue pair number of groups
 	Missed    uint64 // packets that found the system's receive buffer full, as the latest received packet tells
@@ -150,11 +150,11 @@ func (s *groups) leave(addr netip.Addr, u *ud) {
 	}
 }
 
-// leaveAll ends all memberships of a queue pair.
+// leaveAll removes u from all groups.
 func (s *groups) leaveAll(u *ud) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, g := range s.list { // any order: each by itself
+	for _, g := range s.list { // in any order: groups are independent
 		s.remove(g, u)
 	}
 }
@@ -175,9 +175,9 @@ func (s *groups) remove(g *group, u *ud) {
 	s.ending.Go(func() { s.end(g) })
 }
 
-// end closes the port of a group.
+// end closes the port of g, which has no members.
 func (s *groups) end(g *group) {
-	_ = g.port.Close() // no member is left to report it to
+	_ = g.port.Close() // no member is left to whom an error could be reported
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.past.add(g)
@@ -196,7 +196,7 @@ func (s *groups) close() {
 	s.ending.Wait()
 }
 
-// stats returns counters.
+// stats returns the counters of all groups.
 func (s *groups) stats() GroupStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()

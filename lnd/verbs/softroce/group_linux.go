@@ -36,12 +36,12 @@ func openGroup(local netip.AddrPort, group netip.Addr, rcvbuf int) (*socket, err
 		return nil, os.NewSyscallError("socket", err)
 	}
 	f := os.NewFile(uintptr(fd), "group")
-	defer f.Close() // FilePacketConn has a descriptor of its own
+	defer f.Close() // FilePacketConn has duplicated the descriptor
 	s := &socket{local: netip.AddrPortFrom(group, local.Port())}
 	if err := s.setUp(fd, group.Is6(), rcvbuf); err != nil {
 		return nil, os.NewSyscallError("setsockopt", err)
 	}
-	_ = unix.SetsockoptInt(fd, ofUDP, unix.UDP_GRO, 0) // datagrams one by one, which need less memory
+	_ = unix.SetsockoptInt(fd, ofUDP, unix.UDP_GRO, 0) // datagrams arrive one by one, which needs less memory
 	s.receiver = newReceiver(longestCast)
 	s.receiver.counts = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1) == nil
 	if err := bindGroup(fd, s.local, by.Index); err != nil {
@@ -73,7 +73,7 @@ func bindGroup(fd int, group netip.AddrPort, index int) error {
 	for _, o := range [][3]int{
 		{unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1},
 		{unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_ALL, 0},
-		{unix.SOL_SOCKET, unix.SO_BINDTOIFINDEX, index}, // IPv6 does not compare the interface, unlike IPv4
+		{unix.SOL_SOCKET, unix.SO_BINDTOIFINDEX, index}, // unlike IPv4, IPv6 does not compare the interface
 	} {
 		if err := unix.SetsockoptInt(fd, o[0], o[1], o[2]); err != nil {
 			return os.NewSyscallError("setsockopt", err)
@@ -97,8 +97,8 @@ func (x *receiver) count(control []byte) {
 
 // outQueue asks the system how many bytes wait to be sent.
 type outQueue struct {
-	mu    sync.Mutex       // guards bytes
-	fn    func(fd uintptr) // bound once
+	mu    sync.Mutex       // guards the field bytes
+	fn    func(fd uintptr) // the function for Control, bound once
 	once  sync.Once
 	bytes int
 }
@@ -113,13 +113,13 @@ func (p *udpPort) Backlog() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.bytes = 0
-	_ = p.socket.rawConn().Control(q.fn) // of a closed socket nothing waits
+	_ = p.socket.rawConn().Control(q.fn) // in a closed socket nothing waits, so bytes stays 0
 	return q.bytes
 }
 
 // Missed returns how many datagrams to a group have found no room so far.
 func (p *udpPort) Missed() uint64 {
-	if x := p.socket.receiver; x != nil && x.counts { // which is so from the beginning
+	if x := p.socket.receiver; x != nil && x.counts { // the system counts from the beginning
 		return uint64(x.missed.Load())
 	}
 	return 0

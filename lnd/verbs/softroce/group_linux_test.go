@@ -13,7 +13,7 @@ import (
 // or to their node. The datagrams come from the sender's address.
 func TestGroupSocket(t *testing.T) {
 	t.Run("IPv4", func(t *testing.T) { testGroupSocket(t, "127.0.0.2", "239.76.5.1", "239.76.5.2") })
-	t.Run("IPv6", func(t *testing.T) { // the loopback has no IPv6 multicast
+	t.Run("IPv6", func(t *testing.T) { // the loopback interface has no IPv6 multicast
 		lab := netlab.New(t)
 		a, b := lab.Host("a"), lab.Host("b")
 		lab.Cable(a, "fd09::1/64", b, "fd09::2/64")

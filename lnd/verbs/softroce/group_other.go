@@ -7,7 +7,7 @@ import (
 	"net/netip"
 )
 
-// openGroup and castBy need Linux, as multicast does.
+// openGroup fails: multicast needs Linux.
 func openGroup(netip.AddrPort, netip.Addr, int) (*socket, error) { return nil, errors.ErrUnsupported }
 
 func (*socket) castBy() error { return errors.ErrUnsupported }

@@ -12,7 +12,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// regions is writable memory with one key.
+// regions is memory that peers may write, with one key.
 type regions struct {
 	key     ibta.RKey
 	base    uint64
@@ -33,7 +33,7 @@ func (m *regions) Write(key ibta.RKey, address uint64, b []byte) bool {
 	return true
 }
 
-// buffers is a pool.
+// buffers is a pool of receive buffers.
 type buffers struct {
 	size, free, taken int
 }
@@ -49,18 +49,18 @@ func (p *buffers) Take() (verbs.Buffer, bool) {
 
 func (p *buffers) Return(verbs.Buffer) { p.free++; p.taken-- }
 
-// flight is a packet in flight.
+// flight is a packet that is under way.
 type flight struct {
 	at     time.Duration
 	to     int
 	packet ibta.Packet
 }
 
-// weather has the faults of a link.
+// weather is the faults of a link.
 type weather struct {
 	delay, jitter   time.Duration
 	loss, duplicate float64
-	drop            func(from int, p *ibta.Packet) bool // in addition
+	drop            func(from int, p *ibta.Packet) bool // drops this packet, in addition to random loss
 }
 
 // pair is two ends of a connection in virtual time.
@@ -74,10 +74,10 @@ type pair struct {
 	link   weather
 	rng    *rand.Rand
 	air    []flight
-	done   [2][]verbs.Completion // of work requests
-	got    [2][][]byte           // messages received
+	done   [2][]verbs.Completion // completions of work requests, by end
+	got    [2][][]byte           // messages received, by end
 	failed [2]verbs.Status
-	sent   [2]int // packets
+	sent   [2]int // number of packets sent, by end
 	trace  []string
 }
 
@@ -160,7 +160,7 @@ func (p *pair) send(from int, q ibta.Packet) {
 	}
 }
 
-// post posts work requests at an end.
+// post posts work requests at end i.
 func (p *pair) post(i int, wrs ...verbs.SendWR) {
 	p.t.Helper()
 	if err := p.step(i, rcInput{Post: wrs}); err != nil {
@@ -216,7 +216,7 @@ func (p *pair) explain() {
 	}
 }
 
-// invariants reports a broken invariant.
+// invariants reports an invariant that does not hold, for tests.
 func (c *rc) invariants() error {
 	r, end := &c.req, c.sends.end
 	if r.next.Sub(r.unacked) < 0 || r.high.Sub(r.next) < 0 || end.Sub(r.high) < 0 {

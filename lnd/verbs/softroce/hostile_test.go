@@ -20,7 +20,7 @@ type target struct {
 	v      *virtual
 	ends   [2]*pinger
 	events *[]verbs.Event
-	conn   *conn // the target's end
+	conn   *conn // the attacked end of the connection
 	peer   *conn
 	memory []byte
 	region verbs.MR
@@ -44,7 +44,7 @@ func newTarget(t *testing.T) *target {
 	return x
 }
 
-// inject makes the bytes arrive as a packet.
+// inject makes b arrive as a packet from the address from.
 func (x *target) inject(from netip.Addr, b []byte) {
 	x.conn.hub.ingress.receive([]wire.Datagrams{{From: netip.AddrPortFrom(from, wire.Port), Size: len(b), Bytes: b}})
 	x.v.clock.Run(x.v.clock.Now() + time.Second)
@@ -68,7 +68,7 @@ func (x *target) mad(from netip.Addr, kind ibta.Attribute, body cmBody) []byte {
 	})
 }
 
-// write makes p an RDMA WRITE.
+// write makes p an RDMA WRITE of b to address.
 func write(p *ibta.Packet, key uint32, address uint64, b []byte) {
 	p.OpCode, p.Payload = ibta.WriteOnly, b
 	p.RETH = ibta.RETH{Address: address, RKey: ibta.RKey(key), Length: uint32(len(b))}
@@ -77,13 +77,13 @@ func write(p *ibta.Packet, key uint32, address uint64, b []byte) {
 // hostilePacket is a packet that a device must refuse.
 type hostilePacket struct {
 	name    string
-	from    netip.Addr // the zero Addr: the peer
+	from    netip.Addr // source address; the zero Addr: the peer's
 	packet  func(x *target, from netip.Addr) []byte
 	counted func(s *Stats)
 	ends    bool
 }
 
-// evil is data that must not be written.
+// evil is data that no packet may write to memory.
 var evil = bytes.Repeat([]byte{0xEE}, 512)
 
 var hostilePackets = []hostilePacket{

@@ -21,7 +21,7 @@ import (
 // numbers, the connection manager, and the regions.
 type hub struct {
 	opener  *opener
-	key     netip.Addr // of the opener, with the zone
+	key     netip.Addr // address that was opened, with its zone
 	addr    netip.Addr
 	clock   machine.Clock
 	log     *slog.Logger
@@ -34,7 +34,7 @@ type hub struct {
 	loop      lnd.ReadLoop // nil: the port's read loop cannot be handed over
 	delayed   []*conn      // with delayed ACKs; owned by the goroutine that reads the port
 	attr      wire.Attr
-	cut       atomic.Bool // bursts of several datagrams may be sent
+	cut       atomic.Bool // whether bursts of several datagrams may be sent
 	ingress   *ingress
 	demux     *demultiplexer
 	timers    *timers
@@ -45,25 +45,25 @@ type hub struct {
 	boxes     outboxes
 
 	strays   atomic.Uint64 // packets to a connection from another host, or before and after it
-	unsent   atomic.Uint64 // bursts that the system did not take
+	unsent   atomic.Uint64 // bursts that the system refused to send
 	full     atomic.Uint64 // bursts of unsent for which the system had no room
-	failures sync.Once     // of sending: only the first is logged
+	failures sync.Once     // makes sure that only the first failed send is logged
 
 	pastMu sync.Mutex
-	past   TransportStats // of connections that are over; guarded by pastMu
+	past   TransportStats // counters of ended connections; guarded by pastMu
 	pastUD UDStats        // of queue pairs for datagrams that are closed; guarded by pastMu
 
 	refs int           // number of handles, guarded by the lock of the opener
-	gone chan struct{} // closed when the port is closed
+	gone chan struct{} // closed when the port has been closed
 }
 
-// Bounds of the connection manager, local policy.
+// Bounds of the connection manager, our own choice.
 const (
 	maxConns   = 1 << 16
 	maxPending = 1 << 10
 )
 
-// newHub opens the port of an address.
+// newHub opens the port of cfg.Addr.
 func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 	bound := netip.AddrPortFrom(cfg.Addr.Unmap(), wire.Port)
 	local := netip.AddrPortFrom(bound.Addr().WithZone(""), wire.Port)
@@ -80,7 +80,7 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 	h.ingress = newIngress(local)
 	h.ingress.tap, h.ingress.deliver, h.ingress.badPKey = cfg.Tap, h.demux.deliver, &h.demux.badPKey
 
-	ready := make(chan struct{}) // packets wait until the hub is complete
+	ready := make(chan struct{}) // closed when the hub is complete; packets wait for it
 	port, err := o.network.Open(wire.Config{Local: bound, ReceiveBuffer: cfg.ReceiveBuffer, Receive: func(list []wire.Datagrams) {
 		<-ready
 		h.ingress.receive(list)
@@ -168,7 +168,7 @@ func (h *hub) transmit(b *outbox) {
 			break
 		}
 		if h.refused(err); errors.Is(err, wire.ErrFull) {
-			h.crowded(len(b.bursts) - done - 1) // each would wait for room
+			h.crowded(len(b.bursts) - done - 1) // the rest is dropped: each burst would wait for room
 			break
 		}
 	}
@@ -213,7 +213,7 @@ func (h *hub) crowded(n int) {
 	h.full.Add(uint64(n))
 }
 
-// showSent shows bursts to the tap.
+// showSent gives the bursts to the tap.
 func (h *hub) showSent(list []wire.Burst) {
 	for i := range list {
 		x := &list[i]

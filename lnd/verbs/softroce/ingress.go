@@ -22,10 +22,10 @@ type ingress struct {
 	badICRC   atomic.Uint64
 	malformed atomic.Uint64 // packets that cannot be parsed
 
-	arrived int      // packets in the latest call of receive
+	arrived int      // number of packets in the last call of receive
 	bulk    bool     // some of them belong to a transfer, or are only a part of their message
-	several bool     // they are for more than one queue pair
-	qp      ibta.QPN // the queue pair of the last of them
+	several bool     // the packets are for more than one queue pair
+	qp      ibta.QPN // queue pair of the last packet
 
 	packets []ibta.Packet
 	paths   map[netip.AddrPort]ibta.Path
@@ -53,7 +53,7 @@ func (g *ingress) receive(list []wire.Datagrams) {
 	}
 }
 
-// parse appends the packets of d.
+// parse appends the packets in d.
 func (g *ingress) parse(d *wire.Datagrams) {
 	path := g.path(d.From)
 	likely := uint16(0) // identification, if the sender cuts bursts as we do

@@ -256,7 +256,7 @@ func TestChurn(t *testing.T) {
 	t.Logf("%d connections were accepted, %+v", ended.Load(), nodes[0].device.(*device).hub.stats())
 }
 
-// drop makes a node discard what it receives.
+// drop makes node n discard what it receives.
 func (n *testNode) drop() {
 	n.cq.(*cq).done = func(batch []verbs.Completion) {
 		for i := range batch {
@@ -267,7 +267,7 @@ func (n *testNode) drop() {
 	}
 }
 
-// churn makes, uses and ends a connection.
+// churn opens, uses and ends a connection to to.
 func (n *testNode) churn(to netip.AddrPort, rng *rand.Rand) {
 	events := make(chan verbs.Event, 4)
 	cfg := n.config()

@@ -19,8 +19,8 @@ var (
 // Options are for devices over another network than the sockets of the system, and for tests.
 // The zero value of a field means its default.
 type Options struct {
-	Network wire.Network // UDP
-	Numbers Numbers      // random
+	Network wire.Network // network of UDP ports; nil: the system's
+	Numbers Numbers      // source of ids and keys; nil: random ones
 }
 
 // NewOpener returns an Opener. Its devices are not shared with other Openers.
@@ -35,7 +35,7 @@ func NewOpener(cfg Options) verbs.Opener {
 	return o.open
 }
 
-// system has the devices of this process.
+// system has the open devices of this process.
 var system = NewOpener(Options{})
 
 // Open opens the device of an address (verbs.Opener). It needs no privilege. The
@@ -43,12 +43,12 @@ var system = NewOpener(Options{})
 // RoCE has in the first network namespace if it is loaded.
 func Open(cfg verbs.OpenConfig) (verbs.Device, error) { return system(cfg) }
 
-// opener has the devices of some addresses.
+// opener has the open devices, by address.
 type opener struct {
 	network wire.Network
 	numbers Numbers
 
-	mu   sync.Mutex // guards hubs and their refs
+	mu   sync.Mutex // guards hubs and the refs of each
 	hubs map[netip.Addr]*hub
 }
 
@@ -73,7 +73,7 @@ func (o *opener) open(cfg verbs.OpenConfig) (verbs.Device, error) {
 			return newDevice(h), nil
 		}
 		o.mu.Unlock()
-		<-h.gone // its last handle is closing it
+		<-h.gone // the last handle is closing this hub, so wait
 	}
 }
 

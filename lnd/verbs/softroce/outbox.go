@@ -51,7 +51,7 @@ const (
 
 // outboxes has memory for steps. Safe for concurrent use.
 type outboxes struct {
-	mu   sync.Mutex // guards free
+	mu   sync.Mutex // guards the list free
 	free []*outbox
 }
 

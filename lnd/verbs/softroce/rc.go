@@ -11,17 +11,17 @@ import (
 // rcConfig is what the two ends of a connection have agreed upon, and the memory and
 // allowance that they use.
 type rcConfig struct {
-	ID            uint64 // the ID that completions of receives have
+	ID            uint64 // ID in the completions of receives
 	QPN, DestQP   ibta.QPN
-	MTU           int        // payload of a packet in bytes
-	SendPSN       ibta.PSN   // of the first request
-	RecvPSN       ibta.PSN   // of the peer's first request
-	MaxSends      int        // work requests that are not done
-	MaxWindow     int        // packets in flight, at least 1
+	MTU           int        // payload bytes of a full packet
+	SendPSN       ibta.PSN   // PSN of the first request
+	RecvPSN       ibta.PSN   // PSN of the peer's first request
+	MaxSends      int        // most work requests that are not completed
+	MaxWindow     int        // most packets in flight; at least 1
 	Allowance     *allowance // of packets in flight, shared with others; nil: no bound
 	MaxMessage    int        // longest SEND that is received: the size of a buffer
 	AckTimeout    time.Duration
-	RetryCount    int // timeouts in a row that are survived
+	RetryCount    int // number of timeouts in a row that are allowed
 	RNRRetryCount int // RNR NAKs in a row that are survived, 7 is endless
 	Memory        memory
 	Pool          pool
@@ -35,7 +35,7 @@ type memory interface {
 	Write(key ibta.RKey, address uint64, b []byte) bool
 }
 
-// pool has receive buffers.
+// pool provides receive buffers.
 type pool interface {
 	Take() (verbs.Buffer, bool)
 	Return(verbs.Buffer)
@@ -43,9 +43,9 @@ type pool interface {
 
 // rcInput is the input of a step of an rc; the zero value is the timer.
 type rcInput struct {
-	Packets []ibta.Packet  // that arrived, in order
-	Post    []verbs.SendWR // to be done
-	Later   bool           // nothing is sent yet: another step follows soon
+	Packets []ibta.Packet  // packets that arrived, in order
+	Post    []verbs.SendWR // work requests to post
+	Later   bool           // send nothing yet: another step follows soon
 	Fail    verbs.Status   // the connection is over: posted work requests are Flushed
 }
 
@@ -54,7 +54,7 @@ type rcOutput struct {
 	Completions []verbs.Completion
 	Packets     []rcPacket
 	pieces      [][]byte
-	Err         error        // of Post, all of which is refused then
+	Err         error        // error of Post, of which no request was taken
 	Failed      verbs.Status // why the connection is over, from this step on
 }
 
@@ -68,7 +68,7 @@ type rcPacket struct {
 // Payload returns the pieces of the payload of a packet.
 func (o *rcOutput) Payload(p *rcPacket) [][]byte { return o.pieces[p.from:p.to] }
 
-// Reset empties o and keeps its memory.
+// Reset empties o, but keeps its memory for reuse.
 func (o *rcOutput) Reset() {
 	clear(o.pieces)
 	clear(o.Completions)
@@ -77,23 +77,23 @@ func (o *rcOutput) Reset() {
 
 // TransportStats count irregular packets and events of reliable connections.
 type TransportStats struct {
-	Duplicates uint64 // requests that came repeatedly
-	Ahead      uint64 // requests with a missing one before them
+	Duplicates uint64 // requests that arrived repeatedly
+	Ahead      uint64 // requests that arrived before an earlier one
 	NoBuffer   uint64 // SENDs that found no receive buffer
 	Refused    uint64 // requests that were answered with a fatal NAK
 	Ghosts     uint64 // answers to packets that are not in flight
 	Resent     uint64 // packets that were sent again
-	Probes     uint64 // oldest packets that were sent again after silence
-	Timeouts   uint64 // ACK timeouts, each a retry
-	Naks       uint64 // for a missing packet
+	Probes     uint64 // times that the oldest packet was sent again after silence
+	Timeouts   uint64 // ACK timeouts, after each of which packets are sent again
+	Naks       uint64 // NAKs received for a missing packet
 	RNRNaks    uint64 // RNR NAKs received
-	Foreign    uint64 // packets of another transport
+	Foreign    uint64 // packets that do not belong to reliable connections
 }
 
 // rc is the transport of one reliable connection: a machine.
 type rc struct {
 	cfg      rcConfig
-	failed   verbs.Status // Success while it works
+	failed   verbs.Status // why the connection failed; Success while it works
 	counters TransportStats
 
 	sends sendQueue
@@ -111,7 +111,7 @@ func newRC(cfg rcConfig) *rc {
 	return c
 }
 
-// Step applies in (machine.Machine).
+// Step handles the input in (machine.Machine).
 func (c *rc) Step(now time.Duration, in rcInput, out *rcOutput) time.Duration {
 	for i := range in.Packets {
 		if c.failed != verbs.Success {
@@ -130,7 +130,7 @@ func (c *rc) Step(now time.Duration, in rcInput, out *rcOutput) time.Duration {
 		c.post(in.Post, out)
 	}
 	if c.failed != verbs.Success {
-		c.acknowledge(out) // the NAK with the reason
+		c.acknowledge(out) // send the NAK that gives the reason
 		return machine.Never
 	}
 	if !in.Later {
@@ -158,14 +158,14 @@ func (c *rc) fail(why verbs.Status, out *rcOutput) {
 	}
 }
 
-// complete appends the completion of a work request.
+// complete appends the completion of w with status s.
 func (c *rc) complete(w *sendWork, s verbs.Status, out *rcOutput) {
 	if w.signaled || s != verbs.Success {
 		out.Completions = append(out.Completions, verbs.Completion{ID: w.id, QPN: uint32(c.cfg.QPN), Op: w.op, Status: s})
 	}
 }
 
-// post takes work requests, all or none.
+// post queues all work requests of list, or none.
 func (c *rc) post(list []verbs.SendWR, out *rcOutput) {
 	if c.failed != verbs.Success {
 		for i := range list {

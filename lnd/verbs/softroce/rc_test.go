@@ -95,7 +95,7 @@ func TestTraffic(t *testing.T) {
 	}
 }
 
-// TestDeterministic: the same seed gives the same packets.
+// TestDeterministic checks that equal seeds give equal packets.
 func TestDeterministic(t *testing.T) {
 	var traces [2]string
 	for i := range traces {
@@ -116,7 +116,7 @@ func TestTailLoss(t *testing.T) {
 			var armed bool
 			p := newPair(t, 1, weather{delay: 50 * time.Microsecond}, nil)
 			defer p.explain()
-			for i := range 20 { // so that the round-trip time is measured
+			for i := range 20 { // enough messages to measure the round-trip time
 				p.post(0, send(uint64(i), []byte("warm")))
 				p.run(p.now + time.Second)
 			}
@@ -224,7 +224,7 @@ type still struct{ regions }
 func (s *still) Take() (verbs.Buffer, bool) { return verbs.Buffer{Bytes: s.bytes}, true }
 func (s *still) Return(verbs.Buffer)        {}
 
-// TestNoAllocation: a message and its acknowledgement allocate nothing.
+// TestNoAllocation checks that messages and ACKs allocate nothing.
 func TestNoAllocation(t *testing.T) {
 	s := &still{regions{bytes: make([]byte, 4096)}}
 	p := newPair(t, 1, weather{}, func(c *rcConfig) { c.Memory, c.Pool = s, s })

@@ -28,7 +28,7 @@ var (
 	_ readloop.Source  = (*udpPort)(nil)
 )
 
-// ReadLoop is that of the device's socket (verbs.ReadLooper).
+// ReadLoop returns the read loop of the socket (verbs.ReadLooper).
 func (d *device) ReadLoop() lnd.ReadLoop { return d.hub.loop }
 
 // The read loop is handed over while at most this many packets arrive at a time and are in
@@ -50,7 +50,7 @@ func (h *hub) quiet() bool {
 // something. The goroutine that reads the port calls both.
 func (h *hub) delayACK(c *conn) { h.delayed = append(h.delayed, c) }
 
-// flushACKs sends the delayed ACKs.
+// flushACKs sends all delayed ACKs.
 func (h *hub) flushACKs() {
 	for _, c := range h.delayed {
 		c.sendACK()

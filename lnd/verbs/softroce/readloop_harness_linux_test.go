@@ -27,7 +27,7 @@ type readLoopPair struct {
 	conns  [2]verbs.Conn
 	loop   *readloop.Loop
 	by     waiter
-	inside atomic.Int64 // messages that Receive delivered
+	inside atomic.Int64 // number of messages that Receive delivered
 	sent   chan ibta.OpCode
 }
 
@@ -118,14 +118,14 @@ func (d *readLoopPair) request() {
 	take(d, d.nodes[1].got)
 }
 
-// handOver hands the read loop over to by.
+// handOver hands the read loop over to the follower by.
 func (d *readLoopPair) handOver() {
 	d.Helper()
 	d.request()
 	d.await(readloop.Idle)
 }
 
-// receive makes a goroutine block in Receive.
+// receive starts a goroutine that blocks in Receive.
 func (d *readLoopPair) receive() (result chan bool) {
 	d.Helper()
 	d.by.waiting.Store(true)

@@ -64,7 +64,7 @@ func TestReadLoopEnds(t *testing.T) {
 		"a stream": func(d *readLoopPair, result chan bool) {
 			wrs := make([]verbs.SendWR, maxQuiet+1)
 			for i := range wrs {
-				wrs[i] = send(1, make([]byte, 1024)) // they leave as one burst
+				wrs[i] = send(1, make([]byte, 1024)) // the messages leave as one burst
 			}
 			if err := d.conns[0].PostSend(wrs); err != nil {
 				d.Error(err)
@@ -233,9 +233,9 @@ func TestDelayedACK(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newReadLoopPair(t)
-			defer d.endHandOver() // closing needs a goroutine that reads
+			defer d.endHandOver() // Close needs the read loop in a goroutine
 			for begun := false; !begun; {
-				begun = take(t, d.sent) == ibta.UDSendOnly // of the connection manager
+				begun = take(t, d.sent) == ibta.UDSendOnly // a datagram is of the connection manager
 			}
 			d.handOver()
 			select {
@@ -272,7 +272,7 @@ func TestOthersACK(t *testing.T) {
 		if !d.loop.Receive(&d.by) {
 			t.Fatalf("%+v", d.loop.Snapshot())
 		}
-		if !h.ingress.several { // the second is still in flight
+		if !h.ingress.several { // the packet of the second connection is still in flight
 			continue
 		}
 		if len(h.delayed) > 0 {
@@ -298,7 +298,7 @@ func TestLaterAnswer(t *testing.T) {
 	for len(d.sent) > 0 {
 		<-d.sent
 	}
-	c.arrived(c.route.To, []ibta.Packet{again}) // instead of the follower
+	c.arrived(c.route.To, []ibta.Packet{again}) // the test handles the packet instead of the follower
 	if op := take(t, d.sent); op != ibta.Acknowledge {
 		t.Errorf("%v is sent", op)
 	}

@@ -39,7 +39,7 @@ func TestKernelDoesNotCut(t *testing.T) {
 	}
 }
 
-// lines collects log lines.
+// lines collects the lines of a log.
 type lines struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -57,7 +57,7 @@ func TestNoWay(t *testing.T) {
 	var log lines
 	n := openNode(t, Open, verbs.OpenConfig{Addr: loopbackAddr(), Clock: machine.RealClock(), Log: slog.New(slog.NewTextHandler(&log, nil))})
 	cfg := n.config()
-	cfg.Timeout = 700 * time.Millisecond // long enough for one repetition
+	cfg.Timeout = 700 * time.Millisecond // long enough for one repeated request
 	c, err := n.device.Connect(netip.MustParseAddrPort("192.0.2.1:987"), cfg, n.event)
 	if err != nil {
 		t.Fatal(err)

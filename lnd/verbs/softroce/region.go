@@ -22,7 +22,7 @@ const longestRegion = 1 << 31
 type regionTable struct {
 	numbers Numbers
 
-	mu      sync.RWMutex // guards regions
+	mu      sync.RWMutex // guards the map regions
 	regions map[ibta.RKey]*region
 }
 
@@ -30,17 +30,17 @@ func newRegionTable(n Numbers) *regionTable {
 	return &regionTable{numbers: n, regions: make(map[ibta.RKey]*region)}
 }
 
-// len returns how many regions there are.
+// len returns the number of regions.
 func (t *regionTable) len() int {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return len(t.regions)
 }
 
-// unguessable returns a random number.
+// unguessable returns a random 64-bit number.
 func unguessable() uint64 {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
+	_, _ = rand.Read(b[:]) // rand.Read never fails
 	return binary.LittleEndian.Uint64(b[:])
 }
 
@@ -61,12 +61,12 @@ type region struct {
 	// through two connections. Only the owner of the region changes the fields that mu
 	// guards, and the pieces only while the region is not in the table.
 	mu     sync.Mutex
-	key    ibta.RKey // and all below
+	key    ibta.RKey // remote key; mu guards this and all fields below
 	base   uint64
 	length uint64
 	access verbs.Access
-	pieces [][]byte // none when it is deregistered
-	ends   []uint64 // offset behind each piece
+	pieces [][]byte // memory of the region; empty after deregistration
+	ends   []uint64 // for each piece: offset of its end in the region
 	// written counts the bytes that arrived. Retransmitted packets are not written again.
 	written uint64
 }
@@ -127,7 +127,7 @@ func (t *regionTable) add(r *region) {
 	t.regions[r.key] = r
 }
 
-// holds reports whether a domain has regions.
+// holds reports whether domain d has regions.
 func (t *regionTable) holds(d *domain) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -203,22 +203,22 @@ func (r *region) Written() uint64 {
 	return r.written
 }
 
-// RKey returns the key (verbs.MR).
+// RKey returns the remote key (verbs.MR).
 func (r *region) RKey() uint32 { return uint32(r.key) }
 
-// Frags appends one fragment (verbs.MR).
+// Frags appends the region's only fragment (verbs.MR).
 func (r *region) Frags(to []verbs.Frag) []verbs.Frag {
 	return append(to, verbs.Frag{Address: r.base, Length: uint32(r.length)})
 }
 
-// Deregister takes the memory back (verbs.MR).
+// Deregister ends the peer's access to the memory (verbs.MR).
 func (r *region) Deregister() {
 	r.table.mu.Lock()
 	if r.table.regions[r.key] == r {
 		delete(r.table.regions, r.key)
 	}
 	r.table.mu.Unlock()
-	r.mu.Lock() // waits for writers that found it before
+	r.mu.Lock() // waits for writers that found the region earlier
 	defer r.mu.Unlock()
 	clear(r.pieces)
 	r.pieces, r.ends = r.pieces[:0], r.ends[:0]

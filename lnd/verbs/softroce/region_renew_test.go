@@ -64,7 +64,7 @@ func TestRegionRenewMeanwhile(t *testing.T) {
 		running.Go(func() {
 			b := bytes.Repeat([]byte{1}, 64)
 			for k := range keys {
-				for range 20 { // some of them late
+				for range 20 { // many writes, of which some come too late
 					d.Write(ibta.RKey(k[0]), k[1], b)
 				}
 			}

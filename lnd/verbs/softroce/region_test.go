@@ -110,7 +110,7 @@ func TestRegionRefuses(t *testing.T) {
 	}
 }
 
-// repeatingNumbers gives each key several times.
+// repeatingNumbers is a source that repeats each key.
 type repeatingNumbers struct {
 	randomNumbers
 	n ibta.RKey
@@ -161,7 +161,7 @@ func TestRegionDeregister(t *testing.T) {
 		}
 		<-began
 		r.Deregister()
-		clear(all) // ours again: the race detector looks on
+		clear(all) // the memory is ours again; the race detector checks this write
 		<-done
 		<-done
 		if !bytes.Equal(all, make([]byte, len(all))) {
@@ -170,7 +170,7 @@ func TestRegionDeregister(t *testing.T) {
 	}
 }
 
-// TestRegionAllocations writes without allocating.
+// TestRegionAllocations checks that writing allocates nothing.
 func TestRegionAllocations(t *testing.T) {
 	d := &domain{newRegionTable(randomNumbers{})}
 	r, _, _ := register(t, d, 4096, 4096)

@@ -78,7 +78,7 @@ func (r *request) Accept(cfg verbs.ConnConfig, events func(verbs.Conn, verbs.Eve
 	}
 	c, err := r.accept(cfg, events)
 	if err != nil {
-		_ = r.refuse(ibta.RejectNoResources, nil) // the request may be gone
+		_ = r.refuse(ibta.RejectNoResources, nil) // an error means that the request is gone
 		return nil, err
 	}
 	return c, nil
@@ -100,7 +100,7 @@ func (r *request) accept(cfg verbs.ConnConfig, events func(verbs.Conn, verbs.Eve
 	return c, c.call(call)
 }
 
-// call starts a connection at the connection manager.
+// call makes the connection manager start c.
 func (c *conn) call(call cmCall) error {
 	if _, err := c.hub.cm.do(cmInput{Call: call}, c); err != nil {
 		c.abandon()
@@ -125,7 +125,7 @@ func (r *request) refuse(reason ibta.RejectReason, private []byte) error {
 	return err
 }
 
-// Connect asks for a connection (verbs.Device).
+// Connect sends a request for a connection (verbs.Device).
 func (d *device) Connect(to netip.AddrPort, cfg verbs.ConnConfig, events func(verbs.Conn, verbs.Event)) (verbs.Conn, error) {
 	if len(cfg.Private) > verbs.MaxRequestPrivate {
 		return nil, verbs.ErrTooLarge
@@ -142,7 +142,7 @@ func (d *device) Connect(to netip.AddrPort, cfg verbs.ConnConfig, events func(ve
 		return nil, err
 	}
 	c.asking, c.retry = true, cfg.RetryCount&7
-	c.peer = to.Addr().Unmap().WithZone("") // the zone is that of the device
+	c.peer = to.Addr().Unmap().WithZone("") // the device has a zone already
 	call := cmCall{
 		Kind: callConnect, To: netip.AddrPortFrom(c.peer, to.Port()), Port: cfg.SrcPort, Private: bytes.Clone(cfg.Private), Timeout: cfg.Timeout,
 		End: cmEnd{
@@ -156,7 +156,7 @@ func (d *device) Connect(to netip.AddrPort, cfg verbs.ConnConfig, events func(ve
 	return c, nil
 }
 
-// isEnded reports whether the connection is over.
+// isEnded reports whether the connection has ended.
 func (c *conn) isEnded() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

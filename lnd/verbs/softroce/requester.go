@@ -10,10 +10,10 @@ import (
 
 // Local policy; the peer only sees its effect on the time of packets.
 const (
-	firstWindow    = 16 // packets
-	minWindow      = 2  // packets
-	minAckEvery    = 16 // packets between two that request an ACK: a quarter of the window,
-	maxAckEvery    = 64 // within these bounds
+	firstWindow    = 16 // initial window, in packets
+	minWindow      = 2  // smallest window, in packets
+	minAckEvery    = 16 // packets between two that request an ACK: at least so many,
+	maxAckEvery    = 64 // and at most so many; in between, a quarter of the window
 	firstProbe     = 20 * time.Millisecond
 	minProbe       = 500 * time.Microsecond
 	probeTrips     = 3 // round trips of silence before a probe
@@ -29,27 +29,27 @@ const (
 // are to be retransmitted (go-back-N).
 type requester struct {
 	unacked, next, high ibta.PSN
-	ackAsked            ibta.PSN // the last packet that requested an ACK
-	sinceAckAsked       int      // packets since then
-	charged             int      // packets of the allowance that are taken
+	ackAsked            ibta.PSN // PSN of the last packet that requested an ACK
+	sinceAckAsked       int      // number of packets sent after that packet
+	charged             int      // number of packets taken from the allowance
 
-	window, acked int // packets; acked counts those of the present window
+	window, acked int // window in packets; packets acknowledged in this window
 	maxWindow     int
-	recover       ibta.PSN // losses before it have already halved the window
-	recovering    bool     // recover is valid
+	recover       ibta.PSN // losses before this PSN have already halved the window
+	recovering    bool     // whether recover is valid
 
-	srtt, rttvar time.Duration // RFC 6298
-	timed        ibta.PSN      // the packet that takes the RTT sample
+	srtt, rttvar time.Duration // smoothed round-trip time and its variation (RFC 6298)
+	timed        ibta.PSN      // PSN of the packet whose round trip is measured
 	timedAt      time.Duration
-	timing       bool // timed is valid
+	timing       bool // whether timed is valid
 
 	silentSince   time.Duration // of the last progress, or the first packet after idleness
 	ackTimeout    time.Duration
-	retries, rnrs int      // in a row
-	probes        int      // in a row
-	probed        ibta.PSN // the packet of the last probe
-	probing       bool     // probed is valid
-	nakked        ibta.PSN // of the last NAK for a missing packet
+	retries, rnrs int      // timeouts and RNR NAKs in a row
+	probes        int      // probes in a row
+	probed        ibta.PSN // PSN of the packet in the last probe
+	probing       bool     // whether probed is valid
+	nakked        ibta.PSN // PSN in the last NAK for a missing packet
 	nakPending    bool
 	rnrUntil      time.Duration
 	waitingForRNR bool
@@ -170,7 +170,7 @@ func (c *rc) probe(out *rcOutput) {
 // goBack makes psn the next packet to send (go-back-N).
 func (c *rc) goBack(psn ibta.PSN) {
 	c.req.next, c.req.timing, c.req.probing = psn, false, false
-	c.req.ackAsked = c.req.unacked.Add(-1) // the request for an ACK may be lost
+	c.req.ackAsked = c.req.unacked.Add(-1) // the packet that requested an ACK may be lost
 	c.sends.seek(psn)
 }
 
@@ -180,7 +180,7 @@ func (c *rc) releaseAllowance(inFlight int) {
 	c.req.charged = inFlight
 }
 
-// transmit sends what window and allowance permit.
+// transmit sends the packets that window and allowance permit.
 func (c *rc) transmit(now time.Duration, out *rcOutput) {
 	r := &c.req
 	if c.failed != verbs.Success {

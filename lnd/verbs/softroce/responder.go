@@ -14,7 +14,7 @@ const (
 	aWrite
 )
 
-// responder takes the peer's requests in order.
+// responder handles the peer's requests in order.
 type responder struct {
 	expected ibta.PSN
 	msn      uint32
@@ -22,11 +22,11 @@ type responder struct {
 	dropped  ibta.PSN // the last packet that was dropped because of that, in this step
 
 	in      message
-	buffer  verbs.Buffer // of the SEND in progress
-	length  int          // bytes of it that came
-	key     ibta.RKey    // of the WRITE in progress
-	address uint64       // the address at which it continues
-	left    uint32       // bytes of it to come
+	buffer  verbs.Buffer // receive buffer of the SEND in progress
+	length  int          // bytes received of the SEND in progress
+	key     ibta.RKey    // remote key of the WRITE in progress
+	address uint64       // address at which the WRITE continues
+	left    uint32       // bytes of the WRITE that are still to come
 
 	answer    ibta.Syndrome // to be sent at the end of the step
 	answerPSN ibta.PSN
@@ -50,7 +50,7 @@ func (r *responder) reply(s ibta.Syndrome, psn ibta.PSN) {
 	r.answering, r.answer, r.answerPSN = true, s, psn
 }
 
-// acknowledge sends the answer of this step.
+// acknowledge sends the ACK or NAK of this step.
 func (c *rc) acknowledge(out *rcOutput) {
 	r := &c.resp
 	if !r.answering {
@@ -158,7 +158,7 @@ func (c *rc) execute(p *ibta.Packet) (refusal ibta.Syndrome, dropped bool) {
 	return 0, false
 }
 
-// write executes a packet of an RDMA WRITE.
+// write carries out one packet of an RDMA WRITE.
 func (c *rc) write(p *ibta.Packet) (refusal ibta.Syndrome) {
 	const longest = 1 << 31
 	r := &c.resp
@@ -176,13 +176,13 @@ func (c *rc) write(p *ibta.Packet) (refusal ibta.Syndrome) {
 		return ibta.NakInvalid
 	}
 	if n > 0 && !c.cfg.Memory.Write(r.key, r.address, p.Payload) {
-		return ibta.NakAccess // it was deregistered meanwhile
+		return ibta.NakAccess // the region was deregistered meanwhile
 	}
 	r.address, r.left = r.address+uint64(n), r.left-n
 	return 0
 }
 
-// finish ends the message in progress.
+// finish completes the message in progress.
 func (c *rc) finish(out *rcOutput) {
 	r := &c.resp
 	if r.in == aSend {

@@ -84,11 +84,11 @@ func TestOneNak(t *testing.T) {
 		{[]int{2}, "NAK sequence error 1"},
 		{[]int{3}, ""},
 		{[]int{4, 5}, ""},
-		{[]int{0}, "ACK 0"}, // it came again
+		{[]int{0}, "ACK 0"}, // packet 0 came again, and is acknowledged again
 		{[]int{1}, "ACK 1"},
 		{[]int{3}, "NAK sequence error 2"},
 		{[]int{2, 3, 4}, "ACK 4"},
-		{[]int{6, 5}, "NAK sequence error 6"}, // 6 was dropped
+		{[]int{6, 5}, "NAK sequence error 6"}, // the earlier packet 6 was dropped
 		{[]int{7, 0}, "ACK 5"},
 		{[]int{7, 6, 7}, "ACK 7"},
 		{[]int{9, 8, 10}, "NAK sequence error 9"},
@@ -177,13 +177,13 @@ func TestMalformed(t *testing.T) {
 	type step struct {
 		op     ibta.OpCode
 		bytes  int
-		length uint32 // of a RETH
+		length uint32 // length in the RETH
 	}
 	const mtu = testMTU
 	tests := []struct {
 		name  string
 		steps []step
-		nak   ibta.Syndrome // 0: none
+		nak   ibta.Syndrome // expected NAK; 0: no NAK
 	}{
 		{"SEND in three packets", []step{{ibta.SendFirst, mtu, 0}, {ibta.SendMiddle, mtu, 0}, {ibta.SendLast, 1, 0}}, 0},
 		{"WRITE in three packets", []step{{ibta.WriteFirst, mtu, 2*mtu + 1}, {ibta.WriteMiddle, mtu, 0}, {ibta.WriteLast, 1, 0}}, 0},

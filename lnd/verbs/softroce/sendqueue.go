@@ -5,14 +5,14 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// sendWork is a posted work request.
+// sendWork is a work request that was posted.
 type sendWork struct {
 	id       uint64
 	op       verbs.Op
 	signaled bool
 	remote   verbs.Frag
 	rkey     uint32
-	first    ibta.PSN // of its first packet
+	first    ibta.PSN // PSN of the first packet
 	packets  int
 	length   int
 	pieces   [][]byte
@@ -44,7 +44,7 @@ func (q *sendQueue) len() int { return q.count }
 // work returns the work request with index i from the oldest.
 func (q *sendQueue) work(i int) *sendWork { return &q.ring[(q.head+i)%len(q.ring)] }
 
-// push adds a work request.
+// push appends the work request wr.
 func (q *sendQueue) push(wr *verbs.SendWR) {
 	if q.count == len(q.ring) {
 		q.grow()

@@ -16,18 +16,18 @@ import (
 // goroutine at a time receives; any may send.
 type socket struct {
 	conn          *net.UDPConn
-	raw           syscall.RawConn // of conn, once it was used
+	raw           syscall.RawConn // raw form of conn; set on first use
 	once          sync.Once
 	local         netip.AddrPort
-	scope         uint32      // of link-local IPv6
-	segmented     atomic.Bool // the kernel cuts bursts (UDP_SEGMENT)
+	scope         uint32      // scope id of a link-local IPv6 address
+	segmented     atomic.Bool // whether the kernel divides bursts (UDP_SEGMENT)
 	receiveBuffer int         // bytes that the kernel gave, with its own overhead
 	sendBuffer    int
 
-	mu      sync.Mutex // guards senders
+	mu      sync.Mutex // guards the list senders
 	senders []*sender
 
-	receiver *receiver // owned by the goroutine that receives
+	receiver *receiver // used only by the goroutine that receives
 	outQueue outQueue
 }
 
@@ -103,14 +103,14 @@ func setBuffer(fd, force, plain, n int) {
 	}
 }
 
-// rawConn returns the descriptor of the socket.
+// rawConn returns the raw form of the socket.
 func (s *socket) rawConn() syscall.RawConn {
-	s.once.Do(func() { s.raw, _ = s.conn.SyscallConn() }) // fails only without a socket
+	s.once.Do(func() { s.raw, _ = s.conn.SyscallConn() }) // fails only if the socket is not valid
 	return s.raw
 }
 
 // cuts reports whether bursts of several datagrams may be sent.
 func (s *socket) cuts() bool { return s.segmented.Load() }
 
-// close ends a receive that waits.
+// close closes the socket, which ends a waiting receive.
 func (s *socket) close() error { return s.conn.Close() }

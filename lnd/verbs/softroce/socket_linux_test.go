@@ -16,7 +16,7 @@ type socketPair struct {
 	from   *socket
 	to     *socket
 	framer framer
-	in     *ingress // behind to
+	in     *ingress // parser of the packets that arrive at to
 	got    []ibta.Packet
 }
 
@@ -48,7 +48,7 @@ func openSocketPair(t *testing.T, addrs [2]string) *socketPair {
 	return x
 }
 
-// frame makes bursts of so many packets.
+// frame makes bursts that have n packets.
 func (x *socketPair) frame(n int) {
 	r := route{To: x.to.local, Class: 0x68, Path: ibta.NewPath(x.from.local, x.to.local)}
 	for i := range n {
@@ -77,7 +77,7 @@ func (x *socketPair) send(b *burst) {
 // exchange sends 100 packets and receives them.
 func (x *socketPair) exchange() {
 	for next := ibta.PSN(0); next < 100; {
-		if next%62 == 0 { // one burst at a time: no buffer overruns
+		if next%62 == 0 { // wait after each burst, so that no buffer overflows
 			x.send(&x.framer.bursts[next/62])
 		}
 		x.receive()

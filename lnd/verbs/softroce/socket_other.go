@@ -19,7 +19,7 @@ type socket struct {
 	buffer        []byte
 }
 
-// openSocket binds a socket.
+// openSocket opens a UDP socket bound to local.
 func openSocket(local netip.AddrPort, rcvbuf int) (*socket, error) {
 	const usual = 200 << 10
 	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(local))
@@ -52,5 +52,5 @@ func (s *socket) receive() ([]wire.Datagrams, error) {
 // cuts reports whether bursts of several datagrams may be sent.
 func (*socket) cuts() bool { return false }
 
-// close ends a receive that waits.
+// close closes the socket, which ends a waiting receive.
 func (s *socket) close() error { return s.conn.Close() }

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	mostReceived = 1 << 16 // bytes that the kernel joins (UDP_GRO)
+	mostReceived = 1 << 16 // most bytes that the kernel joins (UDP_GRO)
 	mostMessages = 16      // that one call receives; what kernels send is not joined
 )
 
 // receiver is the memory of a call that receives datagrams.
 type receiver struct {
-	fn    func(fd uintptr) bool // bound once
+	fn    func(fd uintptr) bool // the function that reads, bound once
 	msgs  [mostMessages]unix.Mmsghdr
 	slots [mostMessages]receiverSlot
 	list  [mostMessages]wire.Datagrams
@@ -29,11 +29,11 @@ type receiver struct {
 	errno unix.Errno
 
 	counts bool          // the system reports in missed how many datagrams found no room
-	missed atomic.Uint32 // as the latest datagram that found room tells
+	missed atomic.Uint32 // number of drops that the last received datagram reported
 }
 
 type receiverSlot struct {
-	name    unix.RawSockaddrInet6 // room for either family
+	name    unix.RawSockaddrInet6 // source address, IPv4 or IPv6
 	iov     unix.Iovec
 	bytes   []byte
 	control [64]byte

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	mostBursts = 32        // that one call sends
-	keptSender = 4         // per socket
+	mostBursts = 32        // most bursts that one system call sends
+	keptSender = 4         // most senders that a socket keeps for reuse
 	smallBurst = 256 << 10 // up to this many bytes a call is made without telling the Go scheduler; it does not wait
 )
 
 // sender is the memory of a call that sends bursts.
 type sender struct {
 	socket *socket
-	fn     func(fd uintptr) // bound once
+	fn     func(fd uintptr) // the function that sends, bound once
 	msgs   [mostBursts]unix.Mmsghdr
 	slots  [mostBursts]senderSlot
 	n      int // number of messages to send
@@ -31,7 +31,7 @@ type sender struct {
 }
 
 type senderSlot struct {
-	name    unix.RawSockaddrInet6 // room for either family
+	name    unix.RawSockaddrInet6 // destination address, IPv4 or IPv6
 	iov     unix.Iovec
 	control [64]byte
 }
@@ -64,7 +64,7 @@ func (s *socket) refusal(x *sender, b *wire.Burst) error {
 	switch errno {
 	case unix.EAGAIN, unix.ENOBUFS:
 		return wire.ErrFull
-	case unix.EIO, unix.EINVAL: // the interface has no checksums, or cannot cut
+	case unix.EIO, unix.EINVAL: // the interface computes no checksums, or cannot divide bursts
 		if b.Segments < 2 {
 			break
 		}
@@ -104,7 +104,7 @@ func (s *socket) putSender(x *sender) {
 	}
 }
 
-// set makes message i of a burst.
+// set fills message i with the burst b.
 func (x *sender) set(i int, b *wire.Burst) {
 	slot, h := &x.slots[i], &x.msgs[i].Hdr
 	x.total += len(b.Bytes)

@@ -34,12 +34,12 @@ type udpPort struct {
 	receive func([]wire.Datagrams)
 	reading sync.WaitGroup
 	closing chan struct{}
-	once    sync.Once // closes closing
+	once    sync.Once // makes sure that closing is closed once
 
-	hub      *hub // nil: the read loop is never handed over
+	hub      *hub // hub of the port; nil: its read loop is never handed over
 	loop     readloop.Loop
 	watchdog readloop.Watchdog
-	list     []wire.Datagrams // received by a follower in Await
+	list     []wire.Datagrams // datagrams that a follower received in Await
 }
 
 // read passes on arriving datagrams until the port is closed.

@@ -5,26 +5,26 @@ package softroce
 //
 //	s, ok := device.(interface{ Stats() softroce.Stats })
 type Stats struct {
-	QueuePairs  int // reliable ones and those for datagrams
-	Regions     int // of registered memory
+	QueuePairs  int // queue pairs of connections and of datagrams
+	Regions     int // registered memory regions
 	Connections int // connections in the connection manager, also those whose numbers may not be used again yet
 
 	Transport TransportStats // of all connections, also of those that are over
-	CM        CMStats        // of the connection manager
-	Datagrams UDStats        // of all queue pairs for datagrams
-	Groups    GroupStats     // of all multicast groups
+	CM        CMStats        // counters of the connection manager
+	Datagrams UDStats        // counters of all queue pairs for datagrams
+	Groups    GroupStats     // counters of all multicast groups
 
-	BadICRC   uint64 // packets that were dropped: damaged
-	Malformed uint64 // no packet of an operation that we know
-	BadPKey   uint64 // of another partition
-	UnknownQP uint64 // to no queue pair
+	BadICRC   uint64 // packets dropped because of a wrong ICRC
+	Malformed uint64 // packets that could not be parsed
+	BadPKey   uint64 // packets of another partition
+	UnknownQP uint64 // packets for queue pairs that do not exist
 	Strays    uint64 // to a connection, but not from its peer, or when it was over
-	BadQKey   uint64 // to QP 1, but no management datagram
-	Unsent    uint64 // bursts that the system did not take
-	Full      uint64 // of these: because it had no room
+	BadQKey   uint64 // datagrams to QP 1 without the Q_Key of management
+	Unsent    uint64 // bursts that the system refused to send
+	Full      uint64 // bursts refused because the system had no room
 }
 
-// Stats returns the counters.
+// Stats returns the device's counters.
 func (d *device) Stats() Stats { return d.hub.stats() }
 
 func (h *hub) stats() Stats {
@@ -58,7 +58,7 @@ func (h *hub) retire(c *conn) {
 	}
 }
 
-// conns returns the connections.
+// conns returns all connections.
 func (d *demultiplexer) conns() []*conn {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

@@ -9,9 +9,9 @@ import (
 
 // timed is a client of timers, with a deadline or none.
 type timed struct {
-	expired func(now time.Duration) // called without locks
+	expired func(now time.Duration) // called when due, without locks held
 
-	due machine.Deadline[*timed] // guarded by the lock of its timers
+	due machine.Deadline[*timed] // deadline; guarded by the lock of its timers
 }
 
 // timers call each timed that is due, with one timer of the clock. A timed is called once
@@ -20,10 +20,10 @@ type timed struct {
 type timers struct {
 	clock machine.Clock
 
-	mu      sync.Mutex // guards all below
-	idle    sync.Cond  // signalled when no timed is being called
+	mu      sync.Mutex // guards all fields below
+	idle    sync.Cond  // signalled when no timed's function is running
 	heap    machine.Deadlines[*timed]
-	at      time.Duration // when the clock's timer is due
+	at      time.Duration // time at which the clock's timer is due
 	timer   machine.Timer
 	firing  bool
 	closed  bool
@@ -70,7 +70,7 @@ func (t *timers) start() {
 	t.at = t.heap.Next()
 	d := max(t.at-t.clock.Now(), 0)
 	if r, ok := t.timer.(interface{ Reset(time.Duration) bool }); ok {
-		r.Reset(d) // this costs no memory, unlike a new timer
+		r.Reset(d) // Reset needs no new memory, unlike AfterFunc
 		return
 	}
 	if t.timer != nil {
@@ -79,7 +79,7 @@ func (t *timers) start() {
 	t.timer = t.clock.AfterFunc(d, t.fire)
 }
 
-// fire calls each timed that is due.
+// fire calls the function of each timed that is due.
 func (t *timers) fire() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

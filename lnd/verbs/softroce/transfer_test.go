@@ -31,7 +31,7 @@ func (n seededNumbers) Address(uint64) uint64 { return n.Uint64() >> 17 << 12 }
 // uncutSeed is the seed of a wire that refuses bursts.
 const uncutSeed = 4
 
-// virtual is some devices in virtual time.
+// virtual is some devices on an emulated network.
 type virtual struct {
 	t     testing.TB
 	clock *emulator.Clock
@@ -60,10 +60,10 @@ type mover struct {
 	peer   *mover
 
 	rng    *rand.Rand
-	left   int // bytes to move
+	left   int // bytes that are still to be moved
 	moved  int
 	next   uint64
-	source map[uint64]verbs.MR // by block
+	source map[uint64]verbs.MR // source memory of each block
 	digest uint64
 	over   verbs.Event
 }
@@ -101,7 +101,7 @@ func (m *mover) config() verbs.ConnConfig {
 	}
 }
 
-// block returns the bytes of a block.
+// block returns the n bytes of block id.
 func block(sender, id uint64, n int) []byte {
 	b := make([]byte, n)
 	for at := 0; at < n; at += 8 {
@@ -158,7 +158,7 @@ func (m *mover) move() {
 
 func (m *mover) sender() uint64 { return uint64(m.device.Attr().Addr.As4()[3]) }
 
-// completed is the upcall of the completion queue.
+// completed takes completions as the upcall of the queue.
 func (m *mover) completed(batch []verbs.Completion) {
 	for i := range batch {
 		c := &batch[i]
@@ -180,7 +180,7 @@ func (m *mover) completed(batch []verbs.Completion) {
 	}
 }
 
-const answers = 1 << 60 // id of answers
+const answers = 1 << 60 // first ID of answers
 
 // received takes a message: a block that was written, or the answer to one.
 func (m *mover) received(b []byte) {
@@ -237,7 +237,7 @@ func transfer(t testing.TB, seed uint64, f emulator.Faults, total int) (took tim
 		}
 	}
 	took = v.clock.Now()
-	v.clock.Run(took + time.Second) // the last answers
+	v.clock.Run(took + time.Second) // let the last answers arrive
 	ends[0].conn.Disconnect()
 	v.clock.Run(took + 10*time.Second)
 	t.Logf("%+v", ends[0].device.(*device).hub.stats().Transport)
@@ -307,7 +307,7 @@ func TestTransferUncut(t *testing.T) {
 	t.Logf("%+v", s)
 }
 
-// perfect is a perfect wire.
+// perfect is a network without faults.
 var perfect emulator.Faults
 
 // heapInUse returns how many bytes of objects can be reached.

@@ -26,7 +26,7 @@ type ud struct {
 	counters     udCounters
 	retry        timed
 
-	mu    sync.Mutex // guards out and ended
+	mu    sync.Mutex // guards the fields out and ended
 	out   udSender
 	ended bool
 
@@ -93,14 +93,14 @@ func (u *ud) Join(group netip.Addr) error {
 	u.mu.Lock()
 	ended = u.ended
 	u.mu.Unlock()
-	if ended { // closed meanwhile
+	if ended { // the queue pair was closed meanwhile
 		u.hub.groups.leaveAll(u)
 		return verbs.ErrClosed
 	}
 	return err
 }
 
-// Leave ends Join (verbs.UD).
+// Leave ends the effect of Join (verbs.UD).
 func (u *ud) Leave(group netip.Addr) error {
 	u.hub.groups.leave(group.Unmap(), u)
 	return nil
@@ -134,7 +134,7 @@ func (u *ud) post(list []verbs.Datagram) error {
 	return nil
 }
 
-// check says why a datagram cannot be sent.
+// check returns an error if d cannot be sent.
 func (u *ud) check(d *verbs.Datagram) error {
 	n := 0
 	for _, p := range d.Pieces {

@@ -28,9 +28,9 @@ func TestHostileDatagrams(t *testing.T) {
 		name   string
 		bend   func(p *ibta.Packet)
 		from   netip.Addr
-		node   bool // sent to the node, not to the group
+		node   bool // the packet goes to the node's address, not to the group's
 		damage bool
-		want   Stats // the counters that change
+		want   Stats // the counters that the packet changes
 	}{
 		{name: "to the node", bend: func(p *ibta.Packet) { p.DestQP = l.qp.qpn }, node: true, want: Stats{Datagrams: UDStats{Received: 1}}},
 		{name: "group's number to the node", node: true, want: Stats{UnknownQP: 1}},

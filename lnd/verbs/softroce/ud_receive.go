@@ -12,7 +12,7 @@ import (
 // udReceiver is the receiving half of a queue pair for datagrams. Packets come
 // from several ports at once: the device's, and one for each group.
 type udReceiver struct {
-	mu    sync.Mutex // guards all below
+	mu    sync.Mutex // guards all fields below
 	ended bool
 	got   []verbs.Completion
 }
@@ -20,18 +20,18 @@ type udReceiver struct {
 // udCounters count datagrams. Each that arrives is in one of them.
 type udCounters struct {
 	sent     atomic.Uint64
-	failed   atomic.Uint64 // that the system refused to send
-	full     atomic.Uint64 // how often there was no room to send
+	failed   atomic.Uint64 // datagrams that the system refused to send
+	full     atomic.Uint64 // how often the system had no room to send
 	received atomic.Uint64
 	qkey     atomic.Uint64 // datagrams with another Q_Key
 	own      atomic.Uint64 // datagrams to a group from this queue pair itself
-	opcode   atomic.Uint64 // no datagram, or with immediate data
-	tooLong  atomic.Uint64 // longer than a receive buffer
-	noBuffer atomic.Uint64 // found no receive buffer
-	late     atomic.Uint64 // after Close
+	opcode   atomic.Uint64 // packets that are no datagrams, or have immediate data
+	tooLong  atomic.Uint64 // datagrams longer than a receive buffer
+	noBuffer atomic.Uint64 // datagrams that found no receive buffer
+	late     atomic.Uint64 // datagrams that arrived after Close
 }
 
-// arrived receives datagrams to this queue pair (endpoint).
+// arrived receives unicast datagrams for this queue pair (endpoint).
 func (u *ud) arrived(from netip.AddrPort, list []ibta.Packet) { u.receive(from, netip.Addr{}, list) }
 
 // receive receives datagrams to this queue pair, or to a group.
@@ -98,7 +98,7 @@ func (r *udReceiver) giveBack(list []verbs.Completion) {
 	}
 }
 
-// end refuses all further datagrams.
+// end makes the receiver drop all further datagrams.
 func (r *udReceiver) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,19 +16,19 @@ import (
 // valid for one position in a burst only (framer): if one failed, those behind it would move up.
 type udSender struct {
 	u      *ud
-	psn    ibta.PSN // counts packets; receivers do not look at it
+	psn    ibta.PSN // PSN of the next packet; receivers ignore it
 	frame  framer
 	posted []udWork
-	bursts []wire.Burst // memory of flush
+	bursts []wire.Burst // memory of the function flush
 	gone   int          // number of datagrams at the front of posted that are done
 
 	since time.Duration // when the backlog became long; 0: it is not long
-	to    route         // the route of the last datagram
+	to    route         // route of the last datagram
 	parts [][]byte
 	done  []verbs.Completion
 }
 
-// udWork is a datagram that is posted.
+// udWork is a datagram that was posted.
 type udWork struct {
 	id       uint64
 	signaled bool
@@ -37,7 +37,7 @@ type udWork struct {
 // len returns how many are posted and not done.
 func (s *udSender) len() int { return len(s.posted) - s.gone }
 
-// push takes a datagram, whose bytes it copies.
+// push queues a datagram; it copies its bytes.
 func (s *udSender) push(d *verbs.Datagram) {
 	p := ibta.Packet{
 		BTH:  ibta.BTH{OpCode: ibta.UDSendOnly, Migrated: true, PKey: ibta.DefaultPKey, DestQP: ibta.QPN(d.QPN), PSN: s.psn},
@@ -68,7 +68,7 @@ func (s *udSender) qkey(q uint32) ibta.QKey {
 	return ibta.QKey(q)
 }
 
-// route returns how packets get to an address.
+// route returns the route to an address.
 func (s *udSender) route(to netip.Addr) route {
 	if s.to.To.Addr() != to {
 		at := netip.AddrPortFrom(to, s.u.hub.attr.Local.Port())
@@ -81,7 +81,7 @@ func (s *udSender) route(to netip.Addr) route {
 // that they wait. Queues of interfaces have room for more, but silently drop what exceeds it.
 // Local policy.
 const (
-	mostBacklog = 200 << 10 // bytes, with the system's overhead
+	mostBacklog = 200 << 10 // most bytes that wait, with the system's overhead
 	longestWait = 2 * time.Millisecond
 )
 
@@ -136,7 +136,7 @@ func (s *udSender) flush(port wire.Conn, now time.Duration) {
 	s.settle()
 }
 
-// complete ends the oldest datagram.
+// complete appends the completion of the oldest datagram.
 func (s *udSender) complete(status verbs.Status) {
 	w := s.posted[s.gone]
 	s.gone++
@@ -150,7 +150,7 @@ func (s *udSender) complete(status verbs.Status) {
 	s.done = append(s.done, verbs.Completion{ID: w.id, QPN: uint32(s.u.qpn), Op: verbs.Send, Status: status})
 }
 
-// settle releases the memory of completed datagrams.
+// settle frees the memory of completed datagrams.
 func (s *udSender) settle() {
 	switch {
 	case s.len() == 0:
@@ -165,7 +165,7 @@ func (s *udSender) settle() {
 	}
 }
 
-// skip removes the first n bursts.
+// skip removes the first n bursts, which were sent.
 func (f *framer) skip(n int) {
 	gone := f.bursts[n].from
 	f.bytes = slices.Delete(f.bytes, 0, gone)
@@ -176,7 +176,7 @@ func (f *framer) skip(n int) {
 	}
 }
 
-// drop completes all posted datagrams as flushed.
+// drop completes all posted datagrams with the status flushed.
 func (s *udSender) drop() {
 	for s.len() > 0 {
 		s.complete(verbs.Flushed)

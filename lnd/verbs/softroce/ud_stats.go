@@ -3,16 +3,16 @@ package softroce
 // UDStats are the counters of all queue pairs for datagrams of a device. Each
 // datagram that arrives is in one of them, for each queue pair that it reaches.
 type UDStats struct {
-	Sent     uint64 // datagrams
-	Failed   uint64 // that the system refused to send
-	Waited   uint64 // how often there was no room to send
+	Sent     uint64 // datagrams that were sent
+	Failed   uint64 // datagrams that the system refused to send
+	Waited   uint64 // how often the system had no room to send
 	Received uint64 // datagrams handed to the consumer
-	BadQKey  uint64 // dropped: with another Q_Key
+	BadQKey  uint64 // datagrams dropped because of their Q_Key
 	Own      uint64 // dropped: to a group, from this queue pair itself
-	Foreign  uint64 // no datagrams, or with immediate data
-	TooLong  uint64 // longer than a receive buffer
-	NoBuffer uint64 // found no receive buffer
-	Late     uint64 // when the queue pair was closed
+	Foreign  uint64 // packets that are no datagrams, or have immediate data
+	TooLong  uint64 // datagrams longer than a receive buffer
+	NoBuffer uint64 // datagrams that found no receive buffer
+	Late     uint64 // datagrams that arrived after the queue pair was closed
 }
 
 // udStats returns the sum of the counters of all queue pairs for datagrams, closed ones included.

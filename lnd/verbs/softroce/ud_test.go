@@ -16,7 +16,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// datagram is one that arrived.
+// datagram is a datagram that arrived.
 type datagram struct {
 	verbs.Completion
 	text string
@@ -31,7 +31,7 @@ type udNode struct {
 	qp     *ud
 	got    chan datagram
 	done   chan verbs.Completion
-	quit   chan struct{} // closed at the end
+	quit   chan struct{} // closed at the end of the test
 }
 
 const testQKey = 0x01234567
@@ -300,7 +300,7 @@ func TestDatagramOverrun(t *testing.T) {
 		t.Errorf("a receive buffer of %d bytes", member.qp.ReceiveBuffer())
 	}
 	for range cap(member.got) {
-		member.got <- datagram{} // the upcall waits
+		member.got <- datagram{} // the upcall waits until the channel is read
 	}
 	sender.cast(group, text)
 	for member.qp.counters.received.Load() == 0 {

@@ -21,7 +21,7 @@ import (
 type udListener struct {
 	device verbs.Device
 	qp     *ud
-	got    []uint64 // the numbers that datagrams begin with
+	got    []uint64 // numbers at the beginning of the datagrams that arrived
 	done   []verbs.Completion
 	digest uint64
 	bad    int // datagrams whose bytes differ from those that were sent
@@ -219,7 +219,7 @@ func TestDatagramsWait(t *testing.T) {
 	}
 	for more := true; more; {
 		switch err := post(1); err {
-		case nil: // one more for each that has left
+		case nil: // one more datagram is taken for each that has left
 		case verbs.ErrFull:
 			more = false
 		default:
@@ -305,7 +305,7 @@ func TestDatagramTap(t *testing.T) {
 			sent++
 		}
 	}
-	if len(shown) != 3 || sent != 1 || !shown[0].Sent || len(member.got) != 1 { // its own comes back
+	if len(shown) != 3 || sent != 1 || !shown[0].Sent || len(member.got) != 1 { // the member's own datagram comes back and is shown, too
 		t.Errorf("%d shown, %d sent, %d arrived", len(shown), sent, len(member.got))
 	}
 }
@@ -330,7 +330,7 @@ func TestDatagramAllocations(t *testing.T) {
 	overSockets := openListener(t, Open, machine.RealClock(), loopbackAddr().String(), nil)
 	for _, x := range []*udListener{l, overSockets} {
 		list := []verbs.Datagram{numbered(3)}
-		list[0].To = randomGroup() // without members
+		list[0].To = randomGroup() // a group that has no members
 		if n := testing.AllocsPerRun(100, func() {
 			if err := x.qp.PostSend(list); err != nil {
 				t.Fatal(err)

@@ -15,13 +15,13 @@ type crowd struct {
 	t       *testing.T
 	pool    verbs.Pool
 	running atomic.Int32      // upcalls that are in progress
-	next    map[uint32]uint64 // of a QPN; the upcalls take turns
-	ended   sync.Map          // QPN
+	next    map[uint32]uint64 // by queue pair: next ID; the upcalls take turns
+	ended   sync.Map          // set of queue pair numbers that have ended
 	posting sync.WaitGroup
 	posted  sync.WaitGroup // posted work requests that have not completed
 }
 
-// completed is the upcall of the queue.
+// completed takes completions as the upcall of the queue.
 func (w *crowd) completed(batch []verbs.Completion) {
 	if w.running.Add(1) != 1 {
 		w.t.Error("two upcalls at a time")
@@ -50,7 +50,7 @@ func (w *crowd) complete(c *verbs.Completion) {
 	}
 }
 
-// connect connects one node to another.
+// connect connects the node from to the node to.
 func (w *crowd) connect(from, to *testNode, cq verbs.CQ) *shared {
 	cfg := from.config()
 	cfg.QP.Sends, cfg.QP.Recvs, cfg.QP.MaxSends = cq, cq, 64
@@ -71,8 +71,8 @@ func (w *crowd) connect(from, to *testNode, cq verbs.CQ) *shared {
 // shared is a connection on which several goroutines post.
 type shared struct {
 	verbs.Conn
-	mu   sync.Mutex // guards next
-	next uint64     // ID
+	mu   sync.Mutex // guards the field next
+	next uint64     // ID of the next work request
 }
 
 // post posts a message, if there is room, and returns how many were posted.

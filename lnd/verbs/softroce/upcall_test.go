@@ -68,7 +68,7 @@ func TestAnswerTakesACK(t *testing.T) {
 	ends, _ := v.pair(tap, nil)
 	list, arrived = nil, nil
 	ends[0].left = 2
-	for i, n := range []int{10, 2000} { // the answer has two packets
+	for i, n := range []int{10, 2000} { // with 2000 bytes the answer has two packets
 		ends[i].wr = []verbs.SendWR{{Op: verbs.Send, Pieces: []verbs.SGE{{Bytes: make([]byte, n)}}}}
 	}
 	if err := ends[0].conn.PostSend(ends[0].wr); err != nil {

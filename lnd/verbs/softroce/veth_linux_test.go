@@ -20,9 +20,9 @@ func TestCable(t *testing.T) {
 		name   string
 		nets   [2]string
 		mtu    int
-		path   int   // MTU
-		rate   int64 // bits per second; 0: no bound
-		amount int   // MB each way
+		path   int   // path MTU in bytes
+		rate   int64 // bit rate of the cable; 0: no limit
+		amount int   // megabytes to move in each direction
 	}{
 		{"IPv4", [2]string{"10.7.0.1/24", "10.7.0.2/24"}, 1500, 1024, 0, 32},
 		{"jumbo frames", [2]string{"10.7.0.1/24", "10.7.0.2/24"}, 9000, 4096, 0, 32},

@@ -35,7 +35,7 @@ func connects(t *testing.T, s *suite) {
 	if err := c.PostSend([]verbs.SendWR{copied(1, nil)}); !errors.Is(err, verbs.ErrState) {
 		t.Errorf("posted before the peer has answered: %v", err)
 	}
-	clear(cfg.Private) // it is copied
+	clear(cfg.Private) // the device has copied the private data
 	r := take(t, s.nodes[1].requests)
 	if want := netip.AddrPortFrom(s.nodes[0].device.Attr().Addr, 1023); r.Peer() != want {
 		t.Errorf("request of %v, want %v", r.Peer(), want)
@@ -119,7 +119,7 @@ func disconnect(t *testing.T, s *suite) {
 		s.done(i, x.conns[i], 2, verbs.Send, verbs.Flushed)
 		s.done(i, x.conns[i], 3, verbs.Send, verbs.Flushed)
 	}
-	s.arrives(1, x.conns[1], message(1, 100)) // the consumer has it still
+	s.arrives(1, x.conns[1], message(1, 100)) // the consumer still has the buffer of this message
 	for i, c := range x.conns {
 		c.Close()
 		if len(x.events[i]) > 0 {
@@ -131,7 +131,7 @@ func disconnect(t *testing.T, s *suite) {
 	}
 }
 
-// closes: Close disconnects, and no event follows it.
+// closes checks that Close disconnects without a further event.
 func closes(t *testing.T, s *suite) {
 	x := s.connect()
 	x.conns[0].Close()
@@ -148,7 +148,7 @@ func closes(t *testing.T, s *suite) {
 func closeDevice(t *testing.T, s *suite) {
 	x := s.connect()
 	s.nodes[0].close()
-	if len(x.events[0]) != 1 { // no upcall follows
+	if len(x.events[0]) != 1 { // no upcall follows Close
 		t.Fatal("no event")
 	}
 	for i, c := range x.events {

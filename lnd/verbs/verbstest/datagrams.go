@@ -59,7 +59,7 @@ func (s *suite) hear(from, to int, u verbs.UD, d verbs.Datagram) verbs.Completio
 				if same {
 					return c
 				}
-				continue // a datagram that was sent earlier
+				continue // skip a datagram that was sent earlier
 			case <-timer.C:
 			}
 			break

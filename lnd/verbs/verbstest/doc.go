@@ -12,7 +12,7 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// Harness is what a provider supplies.
+// Harness has what a provider supplies to the suite.
 type Harness struct {
 	// Open opens two devices that reach each other. The suite closes them.
 	Open func(t testing.TB) [2]verbs.Device
@@ -21,7 +21,7 @@ type Harness struct {
 	Lossy bool
 }
 
-// Run runs the suite.
+// Run runs the suite on the provider of h.
 func Run(t *testing.T, h Harness) {
 	for _, tt := range []struct {
 		name string
@@ -78,7 +78,7 @@ const (
 	patience    = 30 * time.Second
 )
 
-// suite is two nodes.
+// suite has the two nodes of a test.
 type suite struct {
 	t     *testing.T
 	lossy bool
@@ -91,14 +91,14 @@ type node struct {
 	device verbs.Device
 	pd     verbs.PD
 	cq     verbs.CQ
-	recvs  verbs.CQ // may be the same
+	recvs  verbs.CQ // queue for completions of receives; may be the same
 	pool   verbs.Pool
 
 	requests chan verbs.Request
 	sent     chan verbs.Completion
 	received chan verbs.Completion
 
-	mu      sync.Mutex // guards inside
+	mu      sync.Mutex // guards the field inside
 	inside  func(c *verbs.Completion)
 	closing sync.Once
 }
@@ -167,7 +167,7 @@ func (n *node) config() verbs.ConnConfig {
 	}
 }
 
-// happened is an event.
+// happened is an event of a connection.
 type happened struct {
 	conn verbs.Conn
 	verbs.Event
@@ -182,7 +182,7 @@ func tell() (<-chan happened, func(verbs.Conn, verbs.Event)) {
 	}
 }
 
-// take waits for a value of a channel.
+// take receives one value from c within a time.
 func take[T any](t *testing.T, c <-chan T) (v T) {
 	t.Helper()
 	timer := time.NewTimer(patience)
@@ -262,7 +262,7 @@ func (s *suite) register(i int, access verbs.Access, pieces ...[]byte) verbs.MR 
 	return m
 }
 
-// post posts and does not expect an error.
+// post posts work requests, which must succeed.
 func (s *suite) post(c verbs.Conn, list ...verbs.SendWR) {
 	s.t.Helper()
 	if err := c.PostSend(list); err != nil {
@@ -274,7 +274,7 @@ func copied(id uint64, b []byte) verbs.SendWR {
 	return verbs.SendWR{ID: id, Op: verbs.Send, Signaled: true, Pieces: []verbs.SGE{{Bytes: b}}}
 }
 
-// arrives expects a message.
+// arrives checks that the next message is want.
 func (s *suite) arrives(i int, c verbs.Conn, want []byte) {
 	s.t.Helper()
 	got := take(s.t, s.nodes[i].received)
@@ -284,7 +284,7 @@ func (s *suite) arrives(i int, c verbs.Conn, want []byte) {
 	s.nodes[i].pool.Return(got.Buffer)
 }
 
-// done expects the completion of a work request.
+// done checks the completion of one work request.
 func (s *suite) done(i int, c verbs.Conn, id uint64, op verbs.Op, status verbs.Status) {
 	s.t.Helper()
 	got := take(s.t, s.nodes[i].sent)

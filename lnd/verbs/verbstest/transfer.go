@@ -22,7 +22,7 @@ func sends(t *testing.T, s *suite) {
 				other := bytes.Clone(b[n/3:])
 				wr.Pieces = []verbs.SGE{{Bytes: b[:n/3], MR: m}, {Bytes: other}}
 				s.post(x.conns[i], wr)
-				clear(other) // it is copied
+				clear(other) // the device has copied the bytes
 			} else {
 				s.post(x.conns[i], wr)
 			}
@@ -194,7 +194,7 @@ func emptyPool(t *testing.T, s *suite) {
 	}
 	s.post(x.conns[0], copied(100, message(100, messageSize)))
 	for s.nodes[1].pool.Stats().Empty == 0 && len(s.nodes[1].received) == 0 {
-		s.post(x.conns[1], copied(1, nil)) // something to wait for
+		s.post(x.conns[1], copied(1, nil)) // a message that has to wait for a buffer
 		s.arrives(0, x.conns[0], nil)
 		s.done(1, x.conns[1], 1, verbs.Send, verbs.Success)
 	}

@@ -16,7 +16,7 @@ import (
 type Base struct {
 	// Acts is the network; its Control is nil where machines are stepped without one, see [Replay].
 	sim.Acts
-	Fabric *simlnd.Fabric // of stacks; nil for bare machines
+	Fabric *simlnd.Fabric // fabric below stacks; nil for bare machines
 	// Log, if not nil, is the history of the run.
 	Log      *history.Log
 	recorder io.Closer
@@ -26,11 +26,11 @@ type Base struct {
 type Machines[M any] struct {
 	// Boot begins an incarnation, see sim.Config. If it returns nil it has called Failed.
 	Boot    func(incarnation sim.Incarnation, kept sim.Program[M]) sim.Program[M]
-	OnEvent func(at time.Duration, node sim.NodeID, ev sim.Event) // see sim.Config
+	OnEvent func(at time.Duration, node sim.NodeID, ev sim.Event) // called for each event; see sim.Config
 	// Hash digests the content of a message; nil, or Bare, leaves that out of digests.
 	Hash func(*M) uint64
-	Bare bool // see Hash
-	// Codec is for recordings; nil: there are none.
+	Bare bool // leaves the content of messages out of digests; see Hash
+	// Codec encodes messages for recordings; nil: no recordings.
 	Codec sim.Codec[M]
 }
 
@@ -58,12 +58,12 @@ type Stacks struct {
 	// Boot begins an incarnation; kept is the one before if the restart keeps state. An error ends
 	// the run.
 	Boot    func(h, kept *simlnd.Host) error
-	OnEvent func(at time.Duration, node sim.NodeID, ev sim.Event) // see sim.Config
-	// Window is that of simlnd.Config.
+	OnEvent func(at time.Duration, node sim.NodeID, ev sim.Event) // called for each event; see sim.Config
+	// Window is the Window of simlnd.Config.
 	Window int
 }
 
-// StartStacks makes the network of stacks.
+// StartStacks makes a network of nodes with whole stacks.
 func (b *Base) StartStacks(on *scenario.Network, s Stacks) (err error) {
 	b.Fabric, err = simlnd.New(simlnd.Config{
 		Nodes: on.Nodes, Seed: on.Seed, Topology: on.Topology, AccessRate: on.AccessRate,
@@ -91,7 +91,7 @@ type closer func() error
 
 func (c closer) Close() error { return c() }
 
-// Close ends the recording of a run.
+// Close ends the recording of the run.
 func (b *Base) Close() error {
 	if b.recorder == nil {
 		return nil
@@ -111,7 +111,7 @@ func (b *Base) Now() time.Duration {
 // without a network.
 func (b *Base) Up(id sim.NodeID) bool { return b.Control != nil && b.Control.Up(id) }
 
-// Begins notes that an incarnation begins.
+// Begins notes the start of an incarnation.
 func (b *Base) Begins(incarnation sim.Incarnation) {
 	if b.Log != nil && b.Control != nil {
 		b.Log.Begin(incarnation)
@@ -131,7 +131,7 @@ func Replay[M any](r io.Reader, nodes int, m Machines[M]) (sim.Replayed, error) 
 	return sim.Replay(r, m.Codec, m.Hash, func([]byte) (func(sim.Incarnation, sim.Program[M]) sim.Program[M], error) {
 		return func(incarnation sim.Incarnation, kept sim.Program[M]) sim.Program[M] {
 			if int(incarnation.Node) >= nodes {
-				return nil // a damaged recording
+				return nil // no node has this number: the recording is damaged
 			}
 			return m.Boot(incarnation, kept)
 		}, nil

@@ -85,7 +85,7 @@ func TestAround(t *testing.T) {
 	if !acts[0].Ends() || acts[1].Ends() || b.Up(0) || !b.Up(1) {
 		t.Errorf("node 1 is up: %v, node 2: %v", b.Up(0), b.Up(1))
 	}
-	const starts, redundant = 4, 3 // what changes nothing is not in the history
+	const starts, redundant = 4, 3 // acts without effect are not in the history
 	if got := b.Log.Len(); got != starts+len(acts)-redundant {
 		t.Errorf("%d records of %d acts", got, len(acts))
 	}

@@ -5,18 +5,18 @@ import "ulnet/lnd/sim/scenario"
 // Condition is one that files can ask, with the answer of a network of type N.
 type Condition[N any] struct {
 	scenario.Condition
-	Holds func(n N, args scenario.Args) (ok bool, why string) // why says what is missing
+	Holds func(n N, args scenario.Args) (ok bool, why string) // evaluates the condition; why says what is missing
 }
 
-// Ask declares a condition.
+// Ask declares a condition that holds evaluates.
 func Ask[N any](name, doc string, holds func(n N, args scenario.Args) (ok bool, why string), args ...scenario.Arg) Condition[N] {
 	return Condition[N]{scenario.Condition{Name: name, Args: args, Doc: doc}, holds}
 }
 
-// Conditions are the conditions of a protocol.
+// Conditions is a list of a protocol's conditions.
 type Conditions[N any] []Condition[N]
 
-// Declared is what Protocol.Conditions has.
+// Declared returns the list for Protocol.Conditions.
 func (c Conditions[N]) Declared() []scenario.Condition {
 	list := make([]scenario.Condition, len(c))
 	for i := range c {

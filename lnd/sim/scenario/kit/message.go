@@ -10,7 +10,7 @@ import (
 // Message is a message between bare machines, by a kind that the adapter numbers from 0. It
 // is not changed once it is sent.
 type Message struct {
-	Kind uint8  // of the adapter
+	Kind uint8  // kind of message, numbered by the adapter
 	Data []byte // the bytes that the protocol would send
 }
 

@@ -19,13 +19,13 @@ type Plan struct {
 // NewPlan returns an empty plan. The salt keeps kinds of plans apart.
 func NewPlan(seed, salt uint64) Plan { return Plan{Rand: rand.New(rand.NewPCG(seed, salt))} }
 
-// Line writes a line.
+// Line writes one line of the scenario.
 func (p *Plan) Line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
 
-// Pick draws one of some texts.
+// Pick draws one of the texts.
 func (p *Plan) Pick(texts ...string) string { return texts[p.IntN(len(texts))] }
 
-// Mix shuffles some texts.
+// Mix puts the texts in random order.
 func (p *Plan) Mix(texts []string) {
 	p.Shuffle(len(texts), func(i, j int) { texts[i], texts[j] = texts[j], texts[i] })
 }
@@ -54,14 +54,14 @@ func RunPlan(ctx context.Context, p *scenario.Protocol, level scenario.Level, te
 	return res, nil
 }
 
-// Plans is the result of many plans.
+// Plans is the result of running many plans.
 type Plans struct {
-	Runs   int      // plans that were run
+	Runs   int      // number of plans that were run
 	Failed []uint64 // seeds of the plans of which a check failed
-	First  error    // why, in the first of these
+	First  error    // error of the first plan that failed
 	// Sum is the sum of each measure, Some in how many runs it was above 0.
 	Sum  map[string]float64
-	Some map[string]int // see Sum
+	Some map[string]int // sums by name; see Sum
 }
 
 // RunPlans runs the plans that draw returns for some seeds.

@@ -27,7 +27,7 @@ type counter struct{ sum, one reflect.Value }
 // pair appends the counters of two values of one type, field by field.
 func pair(list []counter, sum, one reflect.Value) []counter {
 	switch {
-	case !sum.CanSet(): // not exported
+	case !sum.CanSet(): // the field is not exported
 	case sum.CanUint():
 		list = append(list, counter{sum, one})
 	case sum.Kind() == reflect.Array:

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// Parse parses a scenario of a protocol.
+// Parse parses the text of a scenario of p.
 func Parse(t testing.TB, p *scenario.Protocol, text string) *scenario.File {
 	t.Helper()
 	f, err := scenario.Parse("test", []byte(text), []*scenario.Protocol{p})
@@ -19,7 +19,7 @@ func Parse(t testing.TB, p *scenario.Protocol, text string) *scenario.File {
 	return f
 }
 
-// Run runs a scenario, without samples.
+// Run runs the scenario f without samples.
 func Run(t testing.TB, f *scenario.File, o scenario.Options) *scenario.Result {
 	t.Helper()
 	o.SampleEvery = -1

@@ -12,7 +12,7 @@ import (
 // instant in the order in which they were set. Safe for concurrent use; of Run
 // there is one call at a time.
 type Clock struct {
-	mu    sync.Mutex // guards all below
+	mu    sync.Mutex // guards all fields below
 	now   time.Duration
 	calls machine.Deadlines[func()]
 }
@@ -35,7 +35,7 @@ func (c *Clock) Now() time.Duration {
 	return c.now
 }
 
-// AfterFunc calls f after d (machine.Clock).
+// AfterFunc calls f after d of virtual time (machine.Clock).
 func (c *Clock) AfterFunc(d time.Duration, f func()) machine.Timer {
 	t := &call{clock: c, due: machine.Deadline[func()]{Of: f}}
 	t.Reset(d)
@@ -52,7 +52,7 @@ func (t *call) Reset(d time.Duration) bool {
 	return was
 }
 
-// Stop prevents the call (machine.Timer).
+// Stop prevents the call of f (machine.Timer).
 func (t *call) Stop() bool {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
@@ -74,7 +74,7 @@ func (c *Clock) Step(until time.Duration) bool {
 	return true
 }
 
-// Run advances time to an instant.
+// Run advances the clock to the time until.
 func (c *Clock) Run(until time.Duration) {
 	for c.Step(until) {
 	}

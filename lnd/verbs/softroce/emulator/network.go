@@ -17,12 +17,12 @@ import (
 
 // Faults are what a Network does to datagrams. The zero value is a perfect wire.
 type Faults struct {
-	Delay  time.Duration // of each; at least a microsecond
+	Delay  time.Duration // delay of each datagram; at least a microsecond
 	Jitter time.Duration // at most so much in addition; more than their distance reorders
 	// Loss, Duplicate, Corrupt and Reorder are probabilities. A corrupted datagram has
 	// one bit changed; a reordered one is delayed by Hold.
 	Loss, Duplicate, Corrupt, Reorder float64
-	Hold                              time.Duration // in addition to Delay
+	Hold                              time.Duration // additional delay of a reordered datagram
 }
 
 // Config is what a Network is made of. The zero value of a field but
@@ -30,25 +30,25 @@ type Faults struct {
 type Config struct {
 	// Clock is required: a Clock of this package or a real one.
 	Clock machine.Clock
-	Seed  uint64 // of all random decisions
-	MTU   int    // of the interfaces, IP header included; 4200
+	Seed  uint64 // seed of all random decisions
+	MTU   int    // MTU of the interfaces, IP header included; 0: 4200
 	// Uncut makes the ports announce that they cut bursts into datagrams, and nevertheless
 	// refuse bursts with wire.ErrUncut.
 	Uncut  bool
-	Faults Faults // at the start, see SetFaults
+	Faults Faults // faults at the start; see SetFaults
 }
 
-// Stats count datagrams.
+// Stats has the counters of datagrams.
 type Stats struct {
-	Sent       uint64 // by ports
-	Delivered  uint64 // to ports, duplicates included
-	Lost       uint64 // by chance
-	Cut        uint64 // between nodes that cannot reach each other
-	Duplicated uint64 // by chance
-	Corrupted  uint64 // by chance
-	Reordered  uint64 // by chance
-	Unknown    uint64 // to an address without a port
-	TooLong    uint64 // longer than the MTU
+	Sent       uint64 // datagrams that ports sent
+	Delivered  uint64 // datagrams delivered to ports, duplicates included
+	Lost       uint64 // datagrams lost at random
+	Cut        uint64 // datagrams between nodes that cannot reach each other
+	Duplicated uint64 // datagrams delivered twice at random
+	Corrupted  uint64 // datagrams damaged at random
+	Reordered  uint64 // datagrams delayed at random, so that others overtake them
+	Unknown    uint64 // datagrams to an address without a port
+	TooLong    uint64 // datagrams longer than the MTU
 }
 
 // Network is a network in memory (wire.Network): it delays, loses, repeats,
@@ -58,7 +58,7 @@ type Stats struct {
 type Network struct {
 	cfg Config
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards all fields below
 	faults Faults
 	random *rand.Rand
 	ports  map[netip.AddrPort]*emulated
@@ -68,9 +68,9 @@ type Network struct {
 	air    machine.Deadlines[*flight]
 	free   []*flight
 	timer  machine.Timer
-	due    time.Duration // of the timer
+	due    time.Duration // time at which the timer is due
 	firing bool
-	ended  sync.Cond // a delivery
+	ended  sync.Cond // signalled when a delivery has ended
 }
 
 // New returns a network without ports.
@@ -101,21 +101,21 @@ func (e *Network) Cut(a, b netip.Addr, cut bool) {
 	e.cut[[2]netip.Addr{a, b}], e.cut[[2]netip.Addr{b, a}] = cut, cut
 }
 
-// Stats returns counters.
+// Stats returns the network's counters.
 func (e *Network) Stats() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.stats
 }
 
-// emulated is a port (wire.Conn).
+// emulated is a port of the network (wire.Conn).
 type emulated struct {
 	net *Network
 	cfg wire.Config
 
-	// Guarded by the lock of the network.
+	// Guarded by the lock of the network:
 	closed bool
-	list   []wire.Datagrams // of a delivery
+	list   []wire.Datagrams // memory for the datagrams of one delivery
 }
 
 // Open opens a port (wire.Network).

@@ -36,7 +36,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// arrived is a datagram that came.
+// arrived is a datagram that a port received.
 type arrived struct {
 	at    time.Duration
 	from  netip.AddrPort

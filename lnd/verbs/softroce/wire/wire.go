@@ -11,10 +11,10 @@ import (
 	"net/netip"
 )
 
-// Port is where RoCEv2 packets go.
+// Port is the UDP port of RoCEv2.
 const Port = 4791
 
-// The errors of Port.Send that callers handle.
+// Errors of Port.Send that callers handle.
 var (
 	// ErrUncut: the system does not cut bursts after all. The datagrams of this one
 	// and of all later ones are to be sent one by one, numbered 0 each.
@@ -26,25 +26,25 @@ var (
 // Burst is a sequence of datagrams to one destination. All have Size bytes; the last may have
 // less.
 type Burst struct {
-	To       netip.AddrPort // a node or a group
-	Class    uint8          // traffic class
+	To       netip.AddrPort // address of a node or a group
+	Class    uint8          // traffic class of the IP header
 	Size     int            // bytes of each datagram but the last
-	Segments int            // datagrams
-	Bytes    []byte         // all datagrams, one behind the other
+	Segments int            // number of datagrams
+	Bytes    []byte         // bytes of all datagrams, one after the other
 }
 
 // Datagrams are one datagram from a sender, or several that are joined. All have Size bytes;
 // the last may have less.
 type Datagrams struct {
-	From  netip.AddrPort // the sender
-	Class uint8          // traffic class; 0 if it is not known
+	From  netip.AddrPort // address and port of the sender
+	Class uint8          // traffic class of the IP header; 0 if unknown
 	Size  int            // bytes of each datagram but the last
-	Bytes []byte         // all datagrams, one behind the other
+	Bytes []byte         // bytes of all datagrams, one after the other
 }
 
-// Config is how a port is opened.
+// Config has the parameters of opening a port.
 type Config struct {
-	Local netip.AddrPort // address and port to bind
+	Local netip.AddrPort // IP address and UDP port to bind
 	// Group makes the port one that receives what is sent to this group, over the
 	// interface that has Local's address, and does not send.
 	Group netip.Addr
@@ -58,10 +58,10 @@ type Config struct {
 
 // Attr describes a port.
 type Attr struct {
-	Local         netip.AddrPort // address of the port
-	MTU           int            // of the interface, IP header included
+	Local         netip.AddrPort // IP address and UDP port
+	MTU           int            // MTU of the interface, IP header included
 	Cut           bool           // bursts of more than one datagram may be sent
-	ReceiveBuffer int            // bytes that may wait, with the system's overhead
+	ReceiveBuffer int            // receive buffer in bytes, with the system's overhead
 }
 
 // Network opens ports.
