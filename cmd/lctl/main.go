@@ -24,9 +24,6 @@ func run(ctx context.Context, env cli.Env, args []string) int {
 		Name: "lctl", Usage: usage, Exec: exec,
 		Root: func(env cli.Env) *cobra.Command { return root(env, &chosen) },
 	}
-	if len(args) == 1 && args[0] == "--list-commands" {
-		args = []string{"list-commands"}
-	}
 	return tool.Run(ctx, env, args)
 }
 
@@ -73,6 +70,6 @@ JSON. Without a command it reads commands, at a prompt or from a file.`,
 	for _, k := range []faultrule.Kind{faultrule.Drop, faultrule.Delay} {
 		c.AddCommand(faultAdd(g, k), faultDel(g, k), faultReset(g, k), faultList(g, k))
 	}
-	c.AddCommand(listCommands(c))
+	c.AddCommand(shell.Commands(c)...)
 	return c
 }

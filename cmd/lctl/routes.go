@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -41,26 +40,4 @@ func printRoutes(w io.Writer, d routesDoc) error {
 		}
 	}
 	return nil
-}
-
-// listCommands prints the names of all commands in columns.
-func listCommands(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
-		Use: "list-commands", Short: "List the commands", Example: "  lctl list-commands", Args: cli.Args(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			var b strings.Builder
-			n := 0
-			for _, sub := range root.Commands() {
-				if !sub.IsAvailableCommand() {
-					continue
-				}
-				fmt.Fprintf(&b, "%-20s", sub.Name())
-				if n++; n%4 == 0 {
-					b.WriteString("\n")
-				}
-			}
-			_, err := fmt.Fprintln(c.OutOrStdout(), strings.TrimRight(b.String(), "\n"))
-			return err
-		},
-	}
 }

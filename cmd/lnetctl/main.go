@@ -61,6 +61,7 @@ node of their own.`,
 	c.AddCommand(udspCommand(g), exportCommand(g), importCommand(g), diffCommand(g), configCommand(g))
 	c.AddCommand(lnetCommand(g), cptCommand(g), serviceCommand(g))
 	c.AddCommand(setupCommands()...)
+	c.AddCommand(shell.Commands(c)...)
 	addWatch(c, g)
 	completeLive(c, g)
 	return c

@@ -76,13 +76,13 @@ func (s *Shell) line(text string) (code int, done bool) {
 	if len(words) == 0 {
 		return cli.OK, false
 	}
-	switch words[0] {
-	case "quit", "exit":
+	switch word := words[0]; {
+	case word == "quit" || word == "exit":
 		return cli.OK, true
-	case "ignore_errors", "--ignore_errors":
+	case isIgnoreErrors(word):
 		s.tolerant = true
 		return cli.OK, false
-	case "history":
+	case word == "history":
 		s.history.print(s.Env.Stdout)
 		return cli.OK, false
 	}
@@ -92,3 +92,6 @@ func (s *Shell) line(text string) (code int, done bool) {
 	}
 	return s.Run(words), false
 }
+
+// isIgnoreErrors reports whether a word has commands run after one that fails.
+func isIgnoreErrors(word string) bool { return word == "ignore_errors" || word == "--ignore_errors" }

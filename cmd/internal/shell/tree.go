@@ -20,19 +20,30 @@ type Tool struct {
 	Exec func(ctx context.Context, env cli.Env, root *cobra.Command, args []string) int
 }
 
-// Run runs the command of args. If args have only flags that every command has, it runs
-// commands from the terminal or file that is standard input.
+// Run runs the command of args. If args have only flags that every command has, and perhaps
+// the word ignore_errors, it runs commands from the terminal or file that is standard input.
 func (t Tool) Run(ctx context.Context, env cli.Env, args []string) int {
+	if len(args) == 1 && (args[0] == "quit" || args[0] == "exit") {
+		return cli.OK
+	}
+	at := slices.IndexFunc(args, isIgnoreErrors)
+	tolerant := at >= 0 && t.onlyFlags(env, args[:at])
+	if tolerant {
+		args = slices.Delete(slices.Clone(args), at, at+1)
+	}
 	if !t.onlyFlags(env, args) {
 		return t.exec(ctx, env, args)
 	}
-	s := Shell{Env: env, Prompt: t.Name + " > ", Usage: t.Usage, Has: t.has(env)}
+	s := Shell{tolerant: tolerant, Env: env, Prompt: t.Name + " > ", Usage: t.Usage, Has: t.has(env)}
 	s.Run = func(words []string) int { return t.exec(ctx, env, append(slices.Clone(args), words...)) }
 	s.Complete = func(words []string) []string { return t.complete(ctx, env, args, words) }
 	return s.Loop()
 }
 
 func (t Tool) exec(ctx context.Context, env cli.Env, args []string) int {
+	if i := len(args) - 1; i >= 0 && args[i] == "--list-commands" {
+		args = append(slices.Clone(args[:i]), "list-commands")
+	}
 	if t.Exec == nil {
 		return cli.Run(ctx, env, t.Root(env), args)
 	}

@@ -14,7 +14,7 @@ import (
 // tool returns a tool with a flag that all of its commands have.
 func tool() Tool {
 	return Tool{Name: "tool", Usage: "usage: tool\n", Root: func(cli.Env) *cobra.Command {
-		root := &cobra.Command{Use: "tool"}
+		root := &cobra.Command{Use: "tool", Version: "v1"}
 		socket := root.PersistentFlags().String("socket", "usual", "")
 		net := &cobra.Command{Use: "net"}
 		net.AddCommand(&cobra.Command{
@@ -26,9 +26,17 @@ func tool() Tool {
 			},
 		})
 		root.AddCommand(net)
+		root.AddCommand(Commands(root)...)
 		return root
 	}}
 }
+
+// everything is what list-commands prints: what every tool has, and the commands of the tree.
+const everything = `quit                exit                help                --help              
+version             --version           list-commands       --list-commands     
+--ignore_errors     ignore_errors       completion          man                 
+net                 
+`
 
 func TestTool(t *testing.T) {
 	for _, test := range []struct {
@@ -43,6 +51,17 @@ func TestTool(t *testing.T) {
 		{"", "nosuch\nnet show\n", 255, "usage: tool\n"},
 		{"", "net nosuch\nnet show\n", 2, ""},
 		{"--nosuch", "net show\n", 2, ""},
+		{"ignore_errors", "nosuch\nnet show\n", 0, "usage: tool\nusual []\n"},
+		{"--ignore_errors --socket s", "nosuch\nnet show\n", 0, "usage: tool\ns []\n"},
+		{"--socket s --ignore_errors", "nosuch\nnet show\n", 0, "usage: tool\ns []\n"},
+		{"--ignore_errors net show", "nosuch\n", 0, "usual []\n"},
+		{"quit", "net show\n", 0, ""},
+		{"exit", "net show\n", 0, ""},
+		{"--list-commands", "net show", 0, everything},
+		{"list-commands", "net show", 0, everything},
+		{"", "--list-commands\n", 0, everything},
+		{"version", "net show", 0, "tool version v1\n"},
+		{"--version", "net show", 0, "tool version v1\n"},
 	} {
 		var out, errs strings.Builder
 		env := cli.Env{Stdin: strings.NewReader(test.in), Stdout: &out, Stderr: &errs}
