@@ -81,7 +81,7 @@ func TestConfigureErrors(t *testing.T) {
 }
 
 // TestConfigureAtLimits: NIDs that a configured peer has already need no room, and discovered peers
-// that nobody uses make room.
+// that are idle make room.
 func TestConfigureAtLimits(t *testing.T) {
 	b := newBench(t, Limits{MaxInterfaces: 3})
 	for range 2 {
