@@ -9,7 +9,7 @@ import (
 // of the runtime itself are negligible.
 const allocationOps = 2000
 
-// measureAllocations is G-LN-5.
+// measureAllocations measures goal G-LN-5.
 func measureAllocations(b *measurement) {
 	b.countAllocations(b.node)
 }
@@ -19,11 +19,11 @@ func measureAllocations(b *measurement) {
 func (b *measurement) countAllocations(i *initiator) {
 	nothing := func() (time.Duration, error) { return 0, nil }
 	must2(b.spent(nothing))              // the first request grows buffers
-	_, asking := must2(b.spent(nothing)) // the cost of the request itself, subtracted below
+	_, asking := must2(b.spent(nothing)) // the cost of the request itself, which is subtracted below
 	last := len(sizes) - 1
 	for _, op := range []struct {
 		what string
-		puts float64 // per operation
+		puts float64 // allocations per operation
 		run  func() (time.Duration, error)
 	}{
 		{"allocations per PUT of 8 B, both sides", 2, func() (time.Duration, error) {
@@ -36,7 +36,7 @@ func (b *measurement) countAllocations(i *initiator) {
 			return i.getStream(b.ctx, allocationOps/10, 1)
 		}},
 	} {
-		must(op.run()) // fills the pools
+		must(op.run()) // the first run fills the pools of buffers
 		elapsed, used := must2(b.spent(op.run))
 		objects := used.Mallocs - min(used.Mallocs, asking.Mallocs)
 		ops := op.puts * allocationOps

@@ -39,7 +39,7 @@ func runBench(t *testing.T, args ...string) (code int, stdout, stderr string) {
 // sharedBuffer is a buffer for the output of several processes.
 type sharedBuffer struct {
 	mu sync.Mutex
-	b  bytes.Buffer // guarded by mu
+	b  bytes.Buffer // output so far; guarded by mu
 }
 
 func (s *sharedBuffer) Write(p []byte) (int, error) {

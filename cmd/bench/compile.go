@@ -14,8 +14,8 @@ import (
 // recipe describes how to compile a program that ulnet is compared with.
 type recipe struct {
 	tool          string
-	before, after []string // arguments before and after -o PROGRAM
-	packages      string   // of Debian that contain the tool
+	before, after []string // arguments of the compiler before and after -o PROGRAM
+	packages      string   // packages of Debian that contain the compiler
 	folder        string   // working directory of the tool; by default a new one with the source
 	source        string   // name of the source file; text is its contents
 	text          []byte

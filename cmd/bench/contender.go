@@ -8,7 +8,7 @@ import (
 // contender is one of the programs that are compared.
 type contender struct {
 	name string
-	run  func(of *contender) (latencies, error) // one round
+	run  func(of *contender) (latencies, error) // runs one round and returns its latencies
 
 	all     []latencies // by round: one per operation, or their mean alone
 	cpu     []float64   // by round: ns of CPU time of all processes per operation
@@ -56,7 +56,7 @@ func (c *contender) each(part float64) (v []float64) {
 	return v
 }
 
-// rates returns operations per nanosecond, by round.
+// rates returns operations per nanosecond for each round.
 func (c *contender) rates() []float64 {
 	v := c.each(0.5)
 	for i := range v {
@@ -71,7 +71,7 @@ func (c *contender) against(other *contender, what string, part, limit float64) 
 	return beside(other.name, what, limit, c.each(part), other.each(part), 1e-3, "%.0f µs")
 }
 
-// half compares half of the median round trip.
+// half compares half of the median round-trip time with another contender's.
 func (c *contender) half(other *contender, what string, limit float64) line {
 	return beside(other.name, what, limit, c.each(0.5), other.each(0.5), 0.5e-3, "%.2f µs")
 }

@@ -83,9 +83,9 @@ var goals = []goal{
 type line struct {
 	what  string
 	ratio float64 // to plain Go TCP or another system, or a value in unit
-	unit  string  // empty: a ratio
+	unit  string  // unit of the values; empty: they are ratios
 	limit float64
-	free  bool   // no goal bounds it
+	free  bool   // the line has no goal
 	least bool   // limit is a lower bound, otherwise an upper one
 	basis string // the absolute values behind the ratio, and the conditions
 

@@ -12,9 +12,9 @@ import (
 type effort int
 
 const (
-	aGlance effort = iota // one round, to check that it runs
+	aGlance effort = iota // one short round, to check that the measurement works
 	normal
-	thorough // BENCH=long
+	thorough // the long form: BENCH=long
 )
 
 func (b *bench) effort() effort {
@@ -45,7 +45,7 @@ type propagation struct {
 	seeds          int
 }
 
-// measurePropagation is G-GO-1.
+// measurePropagation measures goal G-GO-1.
 func measurePropagation(b *measurement) {
 	const tracked = newcomers
 	sizes := []propagation{{1000, tracked, 8, 11, 2}}
@@ -85,7 +85,7 @@ func (s *propagation) measure(b *measurement) {
 	)
 }
 
-// measureSafety is G-GO-2.
+// measureSafety measures goal G-GO-2.
 func measureSafety(b *measurement) {
 	for _, loss := range []float64{0.05, 0.20} {
 		for _, nodes := range []int{8, 16, 64, 1000} {
@@ -103,7 +103,7 @@ func measureSafety(b *measurement) {
 	}
 }
 
-// measureObsolete is G-GO-6.
+// measureObsolete measures goal G-GO-6.
 func measureObsolete(b *measurement) {
 	messages := pick[uint64](b, 100_000, 20_000_000, 100_000_000)
 	for _, nodes := range []int{8, 64, 1000} {

@@ -22,9 +22,9 @@ const fewNodes = 8
 // agents are the agents of a protocol over TCP on loopback, all in this process.
 type agents struct {
 	nodes []*node
-	ends  []func() // close the agents
+	ends  []func() // functions that close the agents
 
-	gathered func() bool                     // all agents know each other
+	gathered func() bool                     // reports whether all agents know each other
 	sent     func() (counted, others uint64) // messages sent: those that the cost is divided by, and others
 }
 
@@ -78,7 +78,7 @@ func gossipAgents(a *agents) {
 // cost measures the agents for some seconds of wall time, and then the nodes without them. The
 // difference is the cost. It waits a while first.
 func (a *agents) cost(b *measurement, while time.Duration, seconds int) (c cost) {
-	b.check(wait(b.ctx, while)) // until links and connections are stable
+	b.check(wait(b.ctx, while)) // wait until links and connections are stable
 	counted, others := a.sent()
 	busy := spend(b, seconds)
 	then, more := a.sent()

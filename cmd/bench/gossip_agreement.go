@@ -45,7 +45,7 @@ func measureAgreement(b *measurement, nodes int) {
 func sampleTwice(b *measurement, nodes int, loss float64) (sum gossipsim.Samples) {
 	want, patience := pick[uint64](b, 200_000, 1_000_000_000, 4_000_000_000), 110*time.Second
 	if nodes < 10 {
-		patience *= 2 // few samples per cycle
+		patience *= 2 // wait longer, as there are few samples per cycle
 	}
 	if loss > 0.1 {
 		want, patience = want/10, 25*time.Second
@@ -64,7 +64,7 @@ func sampleTwice(b *measurement, nodes int, loss float64) (sum gossipsim.Samples
 	return sum
 }
 
-// measurePauses is G-GO-4.
+// measurePauses measures goal G-GO-4.
 func measurePauses(b *measurement) {
 	seeds := pick(b, 1, 20, 200)
 	for _, blocked := range []int{4, 16} {
@@ -85,7 +85,7 @@ func measurePauses(b *measurement) {
 	}
 }
 
-// measureReboots is G-GO-7.
+// measureReboots measures goal G-GO-7.
 func measureReboots(b *measurement) {
 	for _, nodes := range []int{64, 1024} {
 		rounds := pick(b, 1, 125, 500)

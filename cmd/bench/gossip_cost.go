@@ -39,17 +39,17 @@ func measureTraffic(b *measurement) {
 	}
 }
 
-// measureCost is G-GO-8.
+// measureCost measures goal G-GO-8.
 func measureCost(b *measurement) {
 	nodes, cycles := pick(b, 64, 1024, 1024), pick(b, 5, 50, 500)
 	machine := gossipCost(b, nodes, false, cycles)
 	stack := gossipCost(b, nodes, true, cycles)
-	runtime.GC() // frees the buffers of the stacks
+	runtime.GC() // frees what the simulated stacks used
 	a := newAgents(b, gossipAgents)
 	defer a.close()
-	agents := a.cost(b, pick(b, 2*time.Second, 8*time.Second, 8*time.Second), pick(b, 1, 10, 60)) // long enough for a message between all pairs
+	agents := a.cost(b, pick(b, 2*time.Second, 8*time.Second, 8*time.Second), pick(b, 1, 10, 60)) // long enough for a message between every pair of agents
 	cpu := func(what string, c cost, more string) line {
-		cycle := 2 * c.each() // a ping and a reply
+		cycle := 2 * c.each() // cost of a cycle: a ping and a reply
 		return line{
 			what: "CPU of a node at 200 ms, " + what, ratio: cycle.Seconds() / gossipsim.Interval.Seconds() * 100, unit: "%", limit: 0.1,
 			basis: fmt.Sprintf("%.1f µs per cycle%s", cycle.Seconds()*1e6, more),
@@ -86,7 +86,7 @@ func gossipTraffic(b *measurement, nodes, cycles int) float64 {
 // gossipCost measures a cluster in its steady state.
 func gossipCost(b *measurement, nodes int, stacks bool, cycles int) (c cost) {
 	net := gossipNet(nodes, stacks)
-	b.check(net.Run(net.Cycles(nodes / 2))) // pools are filled, most pairs have exchanged messages
+	b.check(net.Run(net.Cycles(nodes / 2))) // run until pools are filled and most pairs have exchanged messages
 	sent := net.Counters()
 	c.usage = b.simulated(func() error { return net.Run(net.Now() + net.Cycles(cycles)) })
 	after := net.Counters()

@@ -7,7 +7,7 @@ import (
 	"ulnet/gossip/gossipsim"
 )
 
-// measureGone is G-GO-9.
+// measureGone measures goal G-GO-9.
 func measureGone(b *measurement) {
 	cells := []struct{ gone, nodes int }{{7, 16}, {15, 32}, {30, 64}, {60, 128}, {120, 256}, {66, 99}}
 	if b.effort() == aGlance {

@@ -12,7 +12,7 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// measureControlLoad is G-CH-1.
+// measureControlLoad measures goal G-CH-1.
 func measureControlLoad(b *measurement) {
 	servers, clients := pick(b, 20, 100, 100), pick(b, 500, 10_000, 10_000)
 	const attached = 2
@@ -48,7 +48,7 @@ func measureEvictions(b *measurement) {
 	)
 }
 
-// measureFalseEvictions is G-CH-3.
+// measureFalseEvictions measures goal G-CH-3.
 func measureFalseEvictions(b *measurement) {
 	p := must(kit.RunPlans(b.ctx, healthsim.Protocol, scenario.Machines, 1, pick(b, 20, 10_000, 50_000), healthsim.MildPlan))
 	wrong := p.Sum["false evictions"]
@@ -62,10 +62,10 @@ func measureFalseEvictions(b *measurement) {
 	)
 }
 
-// measureRehoming is G-CH-4.
+// measureRehoming measures goal G-CH-4.
 func measureRehoming(b *measurement) {
 	servers, clients := 10, pick(b, 300, 2000, 10_000)
-	bound := must(health.Timing{}.Filled()).Client + 12*time.Millisecond // three round trips and some slack
+	bound := must(health.Timing{}.Filled()).Client + 12*time.Millisecond // allows for three round trips and some slack
 	var worst, last, found, evicted float64
 	masters := pick(b, 1, 5, 10)
 	for seed := range uint64(masters) {

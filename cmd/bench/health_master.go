@@ -21,7 +21,7 @@ type crowd struct {
 	out    engine.ServerOutput
 	ping   []byte
 	busy   bool // clients have just sent other messages, and so answer when asked
-	looks  int  // look-ups of the last message of a client
+	looks  int  // number of look-ups of a client's last message
 }
 
 // Addresses of the servers; crowdHost has those of the clients.
@@ -63,7 +63,7 @@ func newCrowd(clients int) *crowd {
 	c := &crowd{server: s, now: time.Hour, ping: crowdPing()}
 	c.step(engine.ServerInput{Kind: engine.ServerHealth, Server: crowdServers[1], Alive: true})
 	c.step(engine.ServerInput{Kind: engine.QuorumIs, Alive: true})
-	c.idle(2 * time.Second) // the other server does not send its tombstones
+	c.idle(2 * time.Second) // wait, as the other server does not answer with tombstones
 	for i := range clients {
 		c.step(engine.ServerInput{Kind: engine.Arrived, From: crowdHost(i), Data: crowdConnect(i, crowdServers[0])})
 	}

@@ -112,7 +112,7 @@ type crowdNode struct {
 	*inbound
 	node    *lnet.Node
 	agent   *health.ServerAgent
-	clock   *timerfd.Clock // like that of lnetd
+	clock   *timerfd.Clock // the same kind of clock as in lnetd
 	ping    []byte
 	evicted atomic.Int64
 }

@@ -21,13 +21,13 @@ const connectsInFlight = 1000
 
 // intake is the result of saving very many connections.
 type intake struct {
-	rate, p99 float64 // records per second; wait in ms
+	rate, p99 float64 // records per second, and 99th percentile of the wait in ms
 }
 
 // measureStore is the part of G-CH-5 about saving records.
 func measureStore(b *measurement) {
 	folder := must(os.MkdirTemp("", "bench-boltstore-"))
-	defer func() { _ = os.RemoveAll(folder) }() // it is temporary
+	defer func() { _ = os.RemoveAll(folder) }() // failing to remove a temporary folder does no harm
 	disk := must(measureDisk(folder, pick(b, 20, 1000, 1000)))
 	existing, records := pick(b, 2000, 100_000, 100_000), pick(b, 4000, 200_000, 500_000)
 	basis := fmt.Sprintf("%d new clients beside %d, %d in flight, each from the call until it is durable; two writes of such a commit, each synchronized, take this disk %.1f ms (p99)", records, existing, connectsInFlight, disk)
@@ -120,13 +120,13 @@ func crowdRecord(i int) health.Record {
 // gate is a master with a store, which accepts a client when its record is durable.
 type gate struct {
 	mu      sync.Mutex
-	server  *engine.Server // guarded by mu, like all below
+	server  *engine.Server // the server's machine; guarded by mu, like all below
 	out     engine.ServerOutput
 	store   *boltstore.Store
 	began   map[health.ClientID]time.Time
 	took    []time.Duration
 	durable map[health.ClientID]bool
-	early   int // accepted before
+	early   int // number of clients accepted before their records were durable
 	failed  error
 	slots   chan struct{}
 }

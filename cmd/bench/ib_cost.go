@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// measureIBAllocations is G-IB-3.
+// measureIBAllocations measures goal G-IB-3.
 func measureIBAllocations(b *measurement) {
 	p := must(b.pair(b.ctx))
 	b.countAllocations(p.node)

@@ -20,16 +20,16 @@ const (
 	floorBursts   = 4  // bursts that are built before they are sent, so that the receiver wakes up once
 	floorPatience = 30 * time.Second
 
-	floorEcho ibta.QPN = 2 // packets to it are sent back
+	floorEcho ibta.QPN = 2 // queue pair whose packets are sent back
 	floorSink ibta.QPN = 3 // packets to it are copied, and acknowledged on request
 )
 
-// floorEnd is one side of the connection.
+// floorEnd is one side of the plain connection.
 type floorEnd struct {
 	socket floorSocket
-	frame  []byte // datagrams for the next system call
-	memory []byte // source or destination of the payload
-	window int    // packets that may be unacknowledged
+	frame  []byte // datagrams that the next system call sends
+	memory []byte // source or destination of the payload data
+	window int    // largest number of unacknowledged packets
 	psn    ibta.PSN
 }
 
@@ -42,7 +42,7 @@ func newFloorEnd(local netip.Addr) (*floorEnd, error) {
 	return e, nil
 }
 
-func (e *floorEnd) close() { _ = e.socket.conn.Close() } // an error changes nothing
+func (e *floorEnd) close() { _ = e.socket.conn.Close() } // an error makes no difference at the end
 
 // add appends a packet to the frame.
 func (e *floorEnd) add(h ibta.BTH, payload []byte) {

@@ -15,10 +15,10 @@ const (
 	solUDP        = 17
 	udpSegment    = 103
 	udpGRO        = 104
-	discoverProbe = 3 // IP_PMTUDISC_PROBE
+	discoverProbe = 3 // the value IP_PMTUDISC_PROBE of Linux
 
-	floorBuffer = 4 << 20 // receive buffer, limited by the system
-	floorJoined = 1 << 16 // the largest batch that GRO returns
+	floorBuffer = 4 << 20 // size of the receive buffer, which the system limits
+	floorJoined = 1 << 16 // size of the largest batch that GRO returns, in bytes
 )
 
 // floorSocket is a UDP socket with GSO and GRO. It is not connected and sets DF: so the kernel
@@ -59,7 +59,7 @@ func (s *floorSocket) open(local netip.AddrPort) error {
 }
 
 func (s *floorSocket) setUp(fd int) error {
-	_ = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_RCVBUF, floorBuffer) // the size granted is read below
+	_ = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_RCVBUF, floorBuffer) // the size that the system granted is read below
 	for _, o := range [][3]int{
 		{syscall.IPPROTO_IP, syscall.IP_MTU_DISCOVER, discoverProbe},
 		{solUDP, udpSegment, 0},
@@ -128,7 +128,7 @@ func (b *floorBatch) next() bool {
 		if !good {
 			continue
 		}
-		b.header, b.payload, _ = ibta.ParseBTH(d[:len(d)-ibta.ICRCSize]) // Check has verified the length
+		b.header, b.payload, _ = ibta.ParseBTH(d[:len(d)-ibta.ICRCSize]) // cannot fail: Check has verified the length
 		return true
 	}
 	return false

@@ -18,7 +18,7 @@ const (
 	idlePairs  = 1000
 	warmPairs  = 50
 	idlePort   = verbsPort + 1
-	idleSends  = 16 // as o2iblnd has by default
+	idleSends  = 16 // the default of o2iblnd
 	idleWithin = time.Minute
 )
 
@@ -28,7 +28,7 @@ func measureIBMemory(b *measurement) {
 	defer cancel()
 	h := newIdlePairs()
 	defer h.close()
-	h.connect(ctx, warmPairs) // warm-up
+	h.connect(ctx, warmPairs) // the first pairs warm up
 	before := liveMemory()
 	h.connect(ctx, idlePairs)
 	after := liveMemory()
@@ -50,14 +50,14 @@ func liveMemory() int64 {
 // idlePairsOf has two devices and the connections between them.
 type idlePairsOf struct {
 	clock *timerfd.Clock
-	ends  [2]*verbsEnd // the side that connects, and the other
+	ends  [2]*verbsEnd // the end that connects, and the other end
 	conns []verbs.Conn
 	up    chan error
 }
 
 func newIdlePairs() *idlePairsOf {
 	h := &idlePairsOf{clock: timerfd.NewClock(), up: make(chan error, 1)}
-	own, peer := ibAddrs(os.Getpid() + 1<<20) // different addresses from those of pair
+	own, peer := ibAddrs(os.Getpid() + 1<<20) // other addresses than those of pair
 	for i, addr := range []netip.Addr{own, peer} {
 		h.ends[i] = must(newVerbsEnd(must(softroce.Open(verbs.OpenConfig{Addr: addr, Clock: h.clock}))))
 		h.ends[i].qp.MaxSends = idleSends
@@ -90,7 +90,7 @@ func (h *idlePairsOf) connect(ctx context.Context, n int) {
 
 func (h *idlePairsOf) close() {
 	for _, e := range h.ends {
-		_ = e.dev.Close() // the measurement is over
+		_ = e.dev.Close() // an error makes no difference: the measurement is over
 	}
 	h.clock.Close()
 }

@@ -64,7 +64,7 @@ func newIBPeer(ctx context.Context) (p *ibPeer, err error) {
 func (p *ibPeer) close() {
 	p.floor.close()
 	p.node.close()
-	_ = p.dev.Close() // the process ends anyway
+	_ = p.dev.Close() // an error makes no difference: the process ends
 }
 
 // ibPair is the side of this process, connected to the other.
@@ -94,7 +94,7 @@ func (b *bench) pair(ctx context.Context) (*ibPair, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.ends = append(b.ends, func() { _ = dev.Close() }, n.close) // an error changes nothing
+	b.ends = append(b.ends, func() { _ = dev.Close() }, n.close) // errors make no difference at the end
 	if p.node, err = n.initiate(ctx, processOf(o2ib, peer)); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 // RDMA WRITEs with a SEND after the last.
 const (
 	verbsPort    = 9870
-	verbsSends   = 64 // posted work requests
+	verbsSends   = 64 // number of work requests posted at a time
 	verbsBuffers = 64
 	verbsWindow  = window
 )
@@ -25,7 +25,7 @@ type verbsEnd struct {
 	dev  verbs.Device
 	pool verbs.Pool
 	qp   verbs.QPConfig
-	conn atomic.Pointer[verbs.Conn] // set before the first upcall
+	conn atomic.Pointer[verbs.Conn] // the connection; set before the first upcall
 
 	memory []byte
 	mr     verbs.MR
@@ -93,7 +93,7 @@ func serveVerbs(dev verbs.Device) error {
 	if err != nil {
 		return err
 	}
-	e.sent, e.failed = func() {}, func(error) {} // the peer reports its timeout
+	e.sent, e.failed = func() {}, func(error) {} // a failure here shows at the peer as a timeout
 	e.received = func(message []byte) {
 		if err := e.send(message); err != nil {
 			e.failed(err)
@@ -119,7 +119,7 @@ type verbsClient struct {
 	done   chan error
 
 	left   int // expected replies; owned by the upcalls during a run
-	writes int // WRITEs to be posted; likewise
+	writes int // number of WRITEs to be posted; owned by the upcalls during a run
 	wr     [1]verbs.SendWR
 	sge    [1]verbs.SGE
 	small  []byte
@@ -154,7 +154,7 @@ func (c *verbsClient) event(_ verbs.Conn, e verbs.Event) {
 func (c *verbsClient) fail(err error) {
 	select {
 	case c.done <- err:
-	default: // an earlier error is reported
+	default: // keep the earlier error
 	}
 }
 

@@ -13,10 +13,10 @@ import (
 type initiator struct {
 	*node
 	target nid.ProcessID
-	sized  []portals.MDHandle // by the index in sizes, no events
-	urgent portals.MDHandle   // 8 B, priority
-	eq     *portals.EQ        // replies to small PUTs
-	put    portals.MDHandle   // 1 MiB, events in bulk
+	sized  []portals.MDHandle // MDs without events, by the index in sizes
+	urgent portals.MDHandle   // MD of 8 bytes whose PUTs have priority
+	eq     *portals.EQ        // queue of the events for replies to small PUTs
+	put    portals.MDHandle   // MD of 1 MiB for streams of PUTs
 	get    portals.MDHandle
 	bulk   *portals.EQ
 
@@ -25,7 +25,7 @@ type initiator struct {
 	done chan error
 }
 
-// initiate connects n to the target.
+// initiate makes n the initiator and connects it to the target.
 func (n *node) initiate(ctx context.Context, target nid.ProcessID) (*initiator, error) {
 	i := &initiator{node: n, target: target, done: make(chan error, 1)}
 	if err := i.open(); err != nil {
@@ -125,7 +125,7 @@ func (i *initiator) pingEQs(ctx context.Context, n int) (time.Duration, error) {
 // the ACK of the last one.
 func (i *initiator) putStream(ctx context.Context, n, window int) (time.Duration, error) {
 	began := time.Now()
-	for sent, left := 0, 0; left < n+1; { // n SEND events and one ACK
+	for sent, left := 0, 0; left < n+1; { // wait for n SEND events and one ACK
 		for ; sent < n && sent-left < window; sent++ {
 			err := i.table.Put(portals.PutRequest{
 				Self: i.id.NID, MD: i.put, Ack: sent == n-1, Target: i.target, Portal: portalSink,
@@ -147,7 +147,7 @@ func (i *initiator) putStream(ctx context.Context, n, window int) (time.Duration
 func (i *initiator) getStream(ctx context.Context, n, window int) (time.Duration, error) {
 	began := time.Now()
 	asked, got, left := 0, 0, 0
-	for left < n || got < n { // a SEND and a REPLY event each
+	for left < n || got < n { // wait for n SEND and n REPLY events
 		for ; asked < n && asked-got < window; asked++ {
 			err := i.table.Get(portals.GetRequest{
 				Self: i.id.NID, MD: i.get, Target: i.target, Portal: portalSource,

@@ -20,32 +20,32 @@ import (
 type leaseTrial struct {
 	clients  int
 	deaths   int           // clients that die first; half of the others die later
-	measured time.Duration // duration of the measurement of the idle cost
+	measured time.Duration // time over which the cost without events is measured
 	rival.Keeping
 }
 
-// leases is the result of one system.
+// leases is what was measured of one system.
 type leases struct {
 	system               string
-	serverCPU, clientCPU float64 // per cent of a core
-	bytes, segments      float64 // on TCP, per client and interval
-	memory               float64 // bytes at all servers, per client
+	serverCPU, clientCPU float64 // CPU time in per cent of a core
+	bytes, segments      float64 // sent over TCP, per client and interval
+	memory               float64 // bytes of all servers' memory, per client
 	detect, worst        time.Duration
 	half                 time.Duration // half of the clients die at once: until all servers know of all
-	dead                 int           // deaths so far
-	lost                 int           // live clients that were given up
-	missed               int           // deaths that not all servers detected in time
+	dead                 int           // number of clients that have died so far
+	lost                 int           // number of live clients that servers gave up
+	missed               int           // number of deaths that not all servers detected in time
 }
 
-// leaseRun is the run of one system.
+// leaseRun is a run of the script with one system.
 type leaseRun struct {
 	*leaseTrial
 	*measurement
 	program string
 	result  leases
 	servers worker.Crew
-	crews   worker.Crew       // processes of clients
-	death   map[int]time.Time // by client
+	crews   worker.Crew       // processes that run the clients
+	death   map[int]time.Time // time of each client's death
 
 	mu    sync.Mutex
 	times map[int][]time.Time // by client: when each server gave it up; guarded by mu
@@ -55,7 +55,7 @@ type leaseRun struct {
 func (t *leaseTrial) run(b *measurement, system, program string) leases {
 	r := &leaseRun{leaseTrial: t, measurement: b, program: program, result: leases{system: system}, death: map[int]time.Time{}, times: map[int][]time.Time{}}
 	folder := must(os.MkdirTemp("", "bench-leases-"))
-	defer func() { _ = os.RemoveAll(folder) }() // it is temporary
+	defer func() { _ = os.RemoveAll(folder) }() // failing to remove a temporary folder does no harm
 	defer func() { r.crews.Stop(); r.servers.Stop() }()
 	r.startServers(folder)
 	r.connect()
@@ -117,7 +117,7 @@ func count(crew worker.Crew) (sum rival.Cost) {
 
 // cost measures the system while nothing happens.
 func (r *leaseRun) cost() {
-	var costs [2][2]rival.Cost // of servers and clients, before and after
+	var costs [2][2]rival.Cost // costs of servers and of clients, each before and after
 	var began, ended time.Time
 	for i := range 2 {
 		ended = time.Now()
@@ -171,7 +171,7 @@ func (r *leaseRun) kill(n int) {
 // lost.
 func (r *leaseRun) detected(since time.Time) (took []time.Duration) {
 	limit := 3*r.TTL + 30*time.Second
-	_ = await(r.ctx, limit, r.known) // missed deaths are counted below
+	_ = await(r.ctx, limit, r.known) // a timeout is no error here: missed deaths are counted below
 	r.check(nil)
 	r.mu.Lock()
 	defer r.mu.Unlock()

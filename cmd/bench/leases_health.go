@@ -103,7 +103,7 @@ func healthClients(keeping rival.Keeping) func(i int) (kill func(), err error) {
 		kill = func() {
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
-			_ = n.Close(ctx) // a crash: pending messages are lost
+			_ = n.Close(ctx) // closed without waiting, as in a crash
 		}
 		conn, err := health.Dial(n.Table(), health.DialConfig{
 			Name: fmt.Sprint(rival.ClientPrefix, i), Servers: k.nids(), Timing: k.timing(), Seed: uint64(i),

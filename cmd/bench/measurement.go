@@ -11,7 +11,7 @@ import (
 // with testing.B the first error ends it, by a panic that measure recovers; see must and check.
 type measurement struct {
 	*bench
-	ctx   context.Context // of this goal
+	ctx   context.Context // context of this measurement
 	lines []line
 }
 
@@ -64,5 +64,5 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// must2 is must of two values.
+// must2 is must for two values and an error.
 func must2[T, U any](v T, u U, err error) (T, U) { return must(v, err), u }

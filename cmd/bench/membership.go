@@ -17,19 +17,19 @@ type membershipTrial struct {
 	nodes    int
 	interval time.Duration // of gossip and of memberlist; zone and memberlist-lan have their defaults
 	calm     time.Duration // before the traffic is measured; for gossip at least a cycle per node
-	measured time.Duration // duration of the measurement of traffic and CPU
-	paused   int           // nodes that are stopped and continued
-	pauses   int           // times that they are stopped
+	measured time.Duration // time over which traffic and CPU time are measured
+	paused   int           // number of nodes that are stopped and continued
+	pauses   int           // how often these nodes are stopped
 }
 
-// membership is the result of one system.
+// membership is what was measured of one system.
 type membership struct {
 	system  system
 	nodes   int
-	join    time.Duration // until all know all
-	bytes   float64       // payload per node and second
+	join    time.Duration // time until all nodes know all nodes
+	bytes   float64       // bytes of payload that a node sends per second
 	packets float64
-	cpu     float64 // per cent of a core, per node
+	cpu     float64 // CPU time of a node in per cent of a core
 
 	// Times until the other nodes knew. Those of events that gossip does not have are 0.
 	newcomer, attribute, goodbye, death, silence sideSpread
@@ -51,12 +51,12 @@ const (
 	settled     = 5 * time.Second
 )
 
-// Indexes of the nodes with a role.
+// Indexes of the nodes that have a task in the script.
 const (
-	setter   = 0 // writes an attribute
-	victim   = 1 // dies
-	leaver   = 2 // leaves
-	silenced = 3 // is stopped for ever
+	setter   = 0 // the node that writes an attribute
+	victim   = 1 // the node that is killed
+	leaver   = 2 // the node that leaves
+	silenced = 3 // the node that is stopped for ever
 	writes   = 3
 )
 
@@ -78,7 +78,7 @@ func (t *membershipTrial) run(b *measurement, of system) *membership {
 	at := time.Now()
 	c.signal(syscall.SIGKILL, victim)
 	m.death = c.told(rival.Down, victim, at)
-	if silenced < t.nodes-1-t.paused { // otherwise too few would be left
+	if silenced < t.nodes-1-t.paused { // skipped if too few nodes would be left
 		m.silence = c.silence()
 	}
 	t.pause(c, m)

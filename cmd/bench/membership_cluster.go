@@ -17,7 +17,7 @@ import (
 // system is a membership system, run by workers.
 type system struct {
 	name    string
-	program string // of the workers; empty: this one
+	program string // program of the workers; empty: this program
 	changes bool   // nodes can join late and leave, and have attributes
 }
 
@@ -30,13 +30,13 @@ type cluster struct {
 	nodes  []*clusterNode
 
 	mu     sync.Mutex
-	events []event // guarded by mu
+	events []event // events that the workers have reported; guarded by mu
 }
 
 // clusterNode is one node.
 type clusterNode struct {
 	*worker.Process
-	gone bool // killed, stopped for good, or left
+	gone bool // the node was killed, stopped for good, or has left
 }
 
 // event is a report of a node about another.
@@ -51,7 +51,7 @@ func (b *measurement) newCluster(of system, node rival.Node, within func(i int) 
 		node.Base = netip.AddrFrom4([4]byte{127, 0, 77, 1})
 		within = func(int) func(func() error) error { return nil }
 		var addrs []netip.Addr
-		for i := range node.Nodes + 1 { // one more for the newcomer
+		for i := range node.Nodes + 1 { // one node more, for the newcomer
 			addrs = append(addrs, node.Addr(i))
 		}
 		node.Port = must(loopback.FreePort(addrs...))
@@ -192,7 +192,7 @@ func spreadOf(list []time.Duration) (s sideSpread) {
 // end kills all processes.
 func (c *cluster) end() {
 	for _, n := range c.nodes {
-		_ = n.Signal(syscall.SIGKILL) // it may have ended
-		_ = n.Stop()                  // killed
+		_ = n.Signal(syscall.SIGKILL) // fails if the process has ended
+		_ = n.Stop()                  // the error says that the process was killed
 	}
 }

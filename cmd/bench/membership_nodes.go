@@ -78,7 +78,7 @@ func startZone(n rival.Node, s *rival.Watcher) (rival.Member, error) {
 func tellZone(n rival.Node, s *rival.Watcher, e zone.Event) {
 	addr, err := netip.ParseAddr(e.ID.Name())
 	if err != nil {
-		return // about this node itself or another zone
+		return // the event is about this node itself, or of another zone
 	}
 	switch e.Kind {
 	case zone.Joined, zone.Left:

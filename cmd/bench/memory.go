@@ -45,14 +45,14 @@ func serveIdle(w *worker.Worker, _ struct{}) (port uint16, err error) {
 	return port, nil
 }
 
-// measureMemory is G-LN-6.
+// measureMemory measures goal G-LN-6.
 func measureMemory(b *measurement) {
 	h := &idleNode{Process: must(b.start(b.ctx, worker.Config{Kind: "idle"}))}
 	defer h.close()
 	h.port = must(worker.Ready[uint16](h.Process))
-	h.connect(0, warmUpPeers) // warm-up
+	h.connect(0, warmUpPeers) // the first peers warm up
 	before := h.memory()
-	peers := max(1, min(b.some(idlePeers), affordableConnections()/typedConns-warmUpPeers)) // both processes need that many descriptors
+	peers := max(1, min(b.some(idlePeers), affordableConnections()/typedConns-warmUpPeers)) // bounded, as both processes need that many descriptors
 	h.connect(warmUpPeers, peers)
 	after := h.memory()
 	perPeer := float64(after-before) / float64(peers) / kibibyte
@@ -84,7 +84,7 @@ func (h *idleNode) close() {
 	for _, c := range h.conns {
 		_ = c.Close()
 	}
-	_ = h.Stop() // its exit status does not matter
+	_ = h.Stop() // the exit status does not matter here
 }
 
 func (h *idleNode) memory() (bytesUsed int64) {

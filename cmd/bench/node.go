@@ -24,13 +24,13 @@ const (
 	portalSource = 23
 
 	bitsEQ      = 1
-	bitsHandler = 2 // and above: plus the index in sizes
+	bitsHandler = 2 // first match bits of the handler; the index in sizes is added
 	bitsUrgent  = 100
 )
 
 // node is an LNet node with one NI, usually over TCP.
 type node struct {
-	clock *timerfd.Clock // like that of lnetd
+	clock *timerfd.Clock // the same kind of clock as in lnetd
 	whole *localnode.Node
 	table *portals.Table
 	id    nid.ProcessID
@@ -67,7 +67,7 @@ func processOf(net nid.Net, addr netip.Addr) nid.ProcessID {
 func (n *node) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = n.whole.Close(ctx) // the process ends anyway
+	_ = n.whole.Close(ctx) // an error makes no difference: the process ends
 	n.clock.Close()
 }
 
@@ -96,8 +96,8 @@ func (n *node) bind(size int, handler func(*portals.Event), eq *portals.EQ) (por
 type responder struct {
 	*node
 	port    uint16
-	replies []portals.MDHandle // by the index in sizes
-	urgent  portals.MDHandle   // 8 B, priority
+	replies []portals.MDHandle // MDs for replies, by the index in sizes
+	urgent  portals.MDHandle   // MD of 8 bytes whose PUTs have priority
 	eq      *portals.EQ
 }
 

@@ -11,10 +11,10 @@ import (
 type pathLab struct {
 	*measurement
 	lab  *netlab.Lab
-	port uint16 // the next port that no node has
+	port uint16 // the next port that no node uses
 }
 
-// inPathLab runs f in a lab; see perform.
+// inPathLab calls f in a network lab; see perform.
 func (b *measurement) inPathLab(f func(*pathLab)) (missing string) {
 	return b.perform(func(t netlab.T) { f(&pathLab{measurement: b, lab: netlab.New(t), port: 988}) })
 }

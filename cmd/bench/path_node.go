@@ -20,10 +20,10 @@ import (
 // railSetup is a node with any number of NIs, perhaps one that routes.
 type railSetup struct {
 	Networks string
-	Routes   string // as in the tunable routes
+	Routes   string // routes in the syntax of LNet's tunable routes
 	Forward  bool
 	Port     uint16
-	Timeout  time.Duration // transaction timeout; 0: LNet's
+	Timeout  time.Duration // transaction timeout; 0: LNet's default
 }
 
 // railNode is a node with several rails in a process of its own. It answers small PUTs and discards
@@ -34,7 +34,7 @@ type railNode struct {
 	to  map[nid.NID]*initiator
 }
 
-// serveRail starts the node.
+// serveRail starts the node of a worker.
 func serveRail(w *worker.Worker, setup railSetup) (struct{}, error) {
 	n, err := newRailNode(setup)
 	if err != nil {
@@ -88,8 +88,8 @@ func newRailNode(setup railSetup) (*node, error) {
 // railOrder is what a node is to do with another one.
 type railOrder struct {
 	Target nid.NID
-	Count  int           // of messages
-	For    time.Duration // of a load
+	Count  int           // number of messages
+	For    time.Duration // duration of a load
 }
 
 // initiator returns the node's side of what it does with a target.
@@ -104,7 +104,7 @@ func (r *railNode) initiator(target nid.NID) (*initiator, error) {
 	return i, err
 }
 
-// timed registers an order that takes a time.
+// timed registers an order that reports its duration.
 func (r *railNode) timed(w *worker.Worker, name string, do func(i *initiator, count int) (time.Duration, error)) {
 	worker.Order(w, name, func(o railOrder) (time.Duration, error) {
 		i, err := r.initiator(o.Target)
@@ -123,12 +123,12 @@ func ordered(name, do string, at *worker.Process, target nid.NID, count int) *co
 	}}
 }
 
-// loadReport is what came of a load.
+// loadReport is the outcome of a load.
 type loadReport struct {
 	Begun, Answered int
 	Failed          []loadFailure
-	Twice           int // events too many
-	Open            int // operations without their last event
+	Twice           int // number of events that came twice
+	Open            int // number of operations whose last event has not come
 	Longest         time.Duration
 }
 
@@ -169,7 +169,7 @@ type loader struct {
 	done  chan struct{}
 
 	mu     sync.Mutex
-	open   int // guarded by mu, as all below
+	open   int // number of open operations; guarded by mu, as all below
 	report loadReport
 	err    error
 }

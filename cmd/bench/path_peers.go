@@ -22,15 +22,15 @@ type crowdSetup struct {
 	Size   int
 }
 
-// senders has the nodes of a crowd.
+// senders are the nodes that send to the router.
 type senders struct {
 	setup crowdSetup
 	nodes []*node
-	done  []atomic.Uint64 // PUTs of each node that were acknowledged
+	done  []atomic.Uint64 // number of acknowledged PUTs of each node
 	stop  atomic.Bool
 }
 
-// serveCrowd starts the nodes.
+// serveCrowd starts the nodes of a worker.
 func serveCrowd(w *worker.Worker, setup crowdSetup) (struct{}, error) {
 	c := &senders{setup: setup, done: make([]atomic.Uint64, setup.Nodes)}
 	w.Defer(func() {
@@ -54,7 +54,7 @@ func serveCrowd(w *worker.Worker, setup crowdSetup) (struct{}, error) {
 	return struct{}{}, nil
 }
 
-// connect has each node do one PUT.
+// connect makes each node send one PUT.
 func (c *senders) connect(struct{}) (int, error) {
 	var all sync.WaitGroup
 	var once sync.Once
@@ -106,7 +106,7 @@ func (c *senders) lane(i int) error {
 			return
 		}
 		c.done[i].Add(1)
-		_ = c.lane(i) // the node is being closed
+		_ = c.lane(i) // fails when the node is closed
 	})
 }
 
@@ -114,14 +114,14 @@ func (c *senders) put(i int, end func(error)) error {
 	return putAcked(c.nodes[i].table, c.setup.Target, c.setup.Size, func(why error, _ int) { end(why) })
 }
 
-// The crowd of G-PA-5.
+// Parameters of the crowd of goal G-PA-5.
 const (
 	crowdNodes = 1000
 	crowdSize  = 16 << 10
 	crowdTime  = 10 * time.Second
 )
 
-// measureRouterPeers is G-PA-5, on the loopback interface.
+// measureRouterPeers measures goal G-PA-5, over the loopback interface.
 func measureRouterPeers(b *measurement) {
 	near, far, sink := netip.MustParseAddr("127.2.0.1"), netip.MustParseAddr("127.2.0.2"), netip.MustParseAddr("127.2.0.3")
 	port := must(loopback.FreePort(near, far, sink))

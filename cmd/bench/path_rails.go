@@ -18,7 +18,7 @@ type twoHosts struct {
 	*pathLab
 	hosts  [2]*netlab.Host
 	cables [2]*netlab.Cable
-	addrs  [2][2]netip.Addr // by host and rail
+	addrs  [2][2]netip.Addr // addresses, by host and rail
 }
 
 func (l *pathLab) twoHosts() *twoHosts {
@@ -48,7 +48,7 @@ func (t *twoHosts) pair(rails int, timeout time.Duration) (a *worker.Process, ta
 	return ends[0], nid.FromAddr(tcp, t.addrs[1][0])
 }
 
-// measureTwoRails is G-PA-1.
+// measureTwoRails measures goal G-PA-1.
 func measureTwoRails(b *measurement) {
 	lines := []line{{what: "1 MiB PUT streaming, two rails of 1 Gbit/s beside one", limit: 1.9, least: true}}
 	missing := b.inPathLab(func(l *pathLab) {
@@ -64,11 +64,11 @@ func measureTwoRails(b *measurement) {
 	b.add(skip(lines, missing)...)
 }
 
-// The course of G-PA-2.
+// Parameters of the run of goal G-PA-2.
 const (
 	pullAt      = 3 * time.Second
 	pullLoad    = 10 * time.Second
-	pullKnown   = 200 * time.Millisecond // after it the loss is known, by carrier
+	pullKnown   = 200 * time.Millisecond // time within which the node knows of the lost carrier
 	pullTimeout = 20 * time.Second       // transaction timeout
 )
 

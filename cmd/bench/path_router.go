@@ -18,7 +18,7 @@ const plainPort = 7000
 
 // plainSetup is a plain TCP server, or a proxy before another one.
 type plainSetup struct {
-	Listen, Before netip.AddrPort // Before is not valid: a server
+	Listen, Before netip.AddrPort // own address, and that of the server behind; not valid: no proxy
 }
 
 // servePlain serves plain TCP, or forwards it through a buffer of 1 MiB in each direction,
@@ -60,7 +60,7 @@ func proxy(c net.Conn, to netip.AddrPort) {
 // pump copies through a buffer in this process: neither side may splice.
 func pump(to, from net.Conn) {
 	_, _ = io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, bulk))
-	_ = to.(*net.TCPConn).CloseWrite() // the other side notices
+	_ = to.(*net.TCPConn).CloseWrite() // tells the other side that no data follow
 }
 
 // servePlainClient drives a plain TCP server on order.
@@ -78,12 +78,12 @@ func servePlainClient(w *worker.Worker, server netip.AddrPort) (struct{}, error)
 // routed is two hosts with a router between them, and the same with a plain proxy.
 type routed struct {
 	*pathLab
-	hosts  [3]*netlab.Host // a, the router, b
+	hosts  [3]*netlab.Host // the hosts: a, the router, and b
 	addrs  [4]netip.Addr   // of a, the router towards a and towards b, b
-	lnet   *worker.Process // at a
+	lnet   *worker.Process // worker with an LNet node, at a
 	router *worker.Process
-	plain  *worker.Process // at a
-	target nid.NID         // at b
+	plain  *worker.Process // worker with plain TCP, at a
+	target nid.NID         // NID of the node at b
 }
 
 func (l *pathLab) routed() *routed {

@@ -21,8 +21,8 @@ var (
 // greeting is what the other process returns when it is ready.
 type greeting struct {
 	Raw  netip.AddrPort // address of its plain TCP server
-	LNet uint16         // accept port of its node
-	Many uint16         // accept port of its node with many credits
+	LNet uint16         // accept port of its LNet node
+	Many uint16         // accept port of its LNet node with many credits
 }
 
 // servePeer starts the servers of the other process: plain TCP, an LNet node, and an LNet node
@@ -66,9 +66,9 @@ type bench struct {
 	raw    *rawClient
 	node   *initiator
 	flood  *flood
-	ib     *ibPair // nil before the first call of pair
+	ib     *ibPair // the pair of RDMA nodes; nil before the first call of pair
 	peer   *worker.Process
-	ends   []func() // end all of these, the last one first
+	ends   []func() // functions called at the end, the last one first
 }
 
 func newBench(ctx context.Context, stderr io.Writer, rounds int) (b *bench, err error) {
@@ -81,7 +81,7 @@ func newBench(ctx context.Context, stderr io.Writer, rounds int) (b *bench, err 
 	if b.peer, err = b.start(ctx, worker.Config{Kind: "peer"}); err != nil {
 		return b, err
 	}
-	b.ends = append(b.ends, func() { _ = b.peer.Stop() }) // its exit status does not matter
+	b.ends = append(b.ends, func() { _ = b.peer.Stop() }) // the exit status does not matter here
 	hello, err := worker.Ready[greeting](b.peer)
 	if err != nil {
 		return b, err

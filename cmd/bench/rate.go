@@ -13,7 +13,7 @@ import (
 // size, recordsPerWrite per write.
 const (
 	rateCount       = 300_000
-	rateOpen        = 4096 // PUTs without their SEND event, at most
+	rateOpen        = 4096 // bound of the PUTs whose SEND event has not come
 	recordsPerWrite = 819
 	rawWrites       = 4000
 )
@@ -25,7 +25,7 @@ var manyCredits = lnd.Tunables{PeerCredits: 256, Credits: 256}
 type flood struct {
 	*initiator
 	md      portals.MDHandle
-	ended   atomic.Int64 // SEND events of this run
+	ended   atomic.Int64 // number of SEND events of this run
 	waiting atomic.Bool
 	room    chan struct{}
 	acked   chan error
@@ -42,7 +42,7 @@ func (f *flood) event(e *portals.Event) {
 	if e.Kind == portals.EventAck || e.Err != nil {
 		select {
 		case f.acked <- e.Err:
-		default: // an earlier error is reported
+		default: // keep the earlier error
 		}
 		return
 	}
@@ -91,7 +91,7 @@ func (f *flood) await(ctx context.Context, n int64) error {
 	return nil
 }
 
-// measureRate is G-LN-4.
+// measureRate measures goal G-LN-4.
 func measureRate(b *measurement) {
 	writes, count := b.some(rawWrites), b.some(rateCount)
 	raw := b.timed("raw", writes*recordsPerWrite, func() (time.Duration, error) { return b.raw.put(smallSize*recordsPerWrite, writes) })

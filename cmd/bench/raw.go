@@ -96,7 +96,7 @@ func (r *rawClient) request(op rawOp, size, count int) error {
 	return err
 }
 
-// roundTrips exchanges size bytes count times.
+// roundTrips sends and receives size bytes, count times.
 func (r *rawClient) roundTrips(size, count int) (time.Duration, error) {
 	if err := r.request(rawEcho, size, count); err != nil {
 		return 0, err

@@ -12,7 +12,7 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// measureCastAcks is G-RM-4.
+// measureCastAcks measures goal G-RM-4.
 func measureCastAcks(b *measurement) {
 	var top, all, other float64
 	sizes := pick(b, []int{2, 8, 13}, []int{2, 3, 5, 8, 13, 33, 64, 100, 256}, []int{2, 3, 5, 8, 13, 33, 64, 100, 256, 500, 1024})
@@ -66,9 +66,9 @@ func measureCastConnects(b *measurement) {
 // castTap counts messages in a simulation of bare state machines.
 type castTap struct {
 	origin  sim.NodeID
-	casts   int // datagrams with payload, counted per receiver
-	acks    int // acknowledgements of all members
-	top     int // acknowledgements that the origin receives
+	casts   int // number of datagrams with payload, one per receiver
+	acks    int // number of acknowledgements of all members
+	top     int // number of acknowledgements that the origin receives
 	repairs int
 }
 

@@ -27,7 +27,7 @@ func measureCastDeath(b *measurement) {
 				runs++
 				dead := slices.ContainsFunc(m.Result.Failed, func(id rmcast.ID) bool { return id.NID == simlnd.NID(sim.NodeID(victim)) })
 				switch {
-				case !dead && (len(m.Result.Failed) > 0 || m.Elapsed() > castNotice/2): // the victim had already acknowledged
+				case !dead && (len(m.Result.Failed) > 0 || m.Elapsed() > castNotice/2): // the victim had acknowledged before its death: it must not delay the result
 					wrong++
 				case dead && len(m.Result.Failed) > 1:
 					wrong++

@@ -8,16 +8,16 @@ import (
 // Parameters of the messages that are timed one at a time.
 const (
 	castBytes = 2 << 10
-	castLimit = 1.5 // ratio to the plain program
+	castLimit = 1.5 // largest ratio to the plain program
 )
 
 // castPair has the contenders for one group size: ours in both wait modes, and those that they
 // are compared with.
 type castPair struct {
 	nodes                 int
-	waiting, looking      *contender // ours
+	waiting, looking      *contender // contenders of this project
 	plain, plainLooking   *contender
-	broadcast, alone      *contender // Open MPI
+	broadcast, alone      *contender // contenders with Open MPI
 	waitingCast, lookCast *castProcesses
 }
 
@@ -46,7 +46,7 @@ func measureCastLatency(b *measurement) {
 
 func castTo(nodes int) string { return fmt.Sprintf("2 KiB to %d nodes in namespaces, p50", nodes) }
 
-// pair measures a group of one size.
+// pair measures groups of one size.
 func (l *castLab) pair(mpi openMPI, nodes int) *castPair {
 	p := &castPair{nodes: nodes, waitingCast: l.group(nodes, memberSetup{})}
 	defer p.waitingCast.Stop()

@@ -11,10 +11,10 @@ import (
 // lookout reads from a socket. It can poll for a while before it waits.
 type lookout struct {
 	rc    syscall.RawConn
-	fn    func(fd uintptr) bool // the method value of try
+	fn    func(fd uintptr) bool // the method try as a func value
 	look  time.Duration
 	bytes []byte
-	room  []byte // the part of bytes that is not filled
+	room  []byte // the part of the buffer that is not filled yet
 	n     int
 	err   error
 }

@@ -22,17 +22,17 @@ type casterOrder struct {
 	Warm, Count int
 	Look        time.Duration // how long plain sockets are polled before a wait
 
-	// For streams.
+	// Used by streams. Rate is the largest number of messages per second; 0: no limit.
 	Rate float64 // at most that many messages per second; 0: no limit
 }
 
 // casterReport has the counters of a member.
 type casterReport struct {
 	Received casterReceipts
-	Plain    uint64 // datagrams of blasts received
-	Sent     uint64 // datagrams, without repairs
+	Plain    uint64 // datagrams of blasts that arrived
+	Sent     uint64 // datagrams that were sent, without repairs
 	Repairs  uint64 // payloads that were sent again
-	Connects uint64 // TCP connects of this host since it started
+	Connects uint64 // TCP connections that this host has opened since its start
 }
 
 // casterTree is the tree of acknowledgements.
@@ -62,7 +62,7 @@ func serveCaster(w *worker.Worker, setup memberSetup) (raw netip.AddrPort, err e
 		r.Connects, err = activeOpens()
 		return r, err
 	})
-	worker.Order(w, "forget", func(struct{}) (bool, error) { // the counters of received messages
+	worker.Order(w, "forget", func(struct{}) (bool, error) { // resets the counters of received messages
 		ours.receipts.forget()
 		plain.blasted.Store(0)
 		return true, nil
@@ -71,10 +71,10 @@ func serveCaster(w *worker.Worker, setup memberSetup) (raw netip.AddrPort, err e
 		ours.group.SetFaults(f)
 		return true, nil
 	})
-	worker.Order(w, "ours", ours.oneByOne)   // Count messages, each after all have the last
-	worker.Order(w, "plain", plain.oneByOne) // the same with plain sockets
+	worker.Order(w, "ours", ours.oneByOne)   // sends Count messages, each after all members have the last
+	worker.Order(w, "plain", plain.oneByOne) // sends as ours does, with plain sockets
 	worker.Order(w, "stream", ours.stream)   // as many in flight as the window allows, until all members have all
-	worker.Order(w, "blast", plain.blast)    // plain datagrams, which may be lost
+	worker.Order(w, "blast", plain.blast)    // sends plain datagrams, which may be lost
 	return plain.tree.addr(), nil
 }
 

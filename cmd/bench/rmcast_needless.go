@@ -23,7 +23,7 @@ func serveSpinner(w *worker.Worker, _ struct{}) (bool, error) {
 const (
 	needlessMembers  = 8
 	needlessSpinners = 4
-	needlessLimit    = 0.1 // per cent of the messages
+	needlessLimit    = 0.1 // per cent of the messages sent
 )
 
 // measureCastNeedless is G-RM-8: the needless repairs of processes on loopback that compete for

@@ -27,7 +27,7 @@ type caster struct {
 	group    *rmcast.Group
 	receipts casterReceiver
 
-	// State of a run of oneByOne.
+	// The fields below are the state of a run of oneByOne.
 	payload []byte
 	number  uint64
 	left    int
@@ -114,7 +114,7 @@ func (c *caster) stream(o casterOrder) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*casterPatience)
 	defer cancel()
 	payload := make([]byte, o.Bytes)
-	flight := make(chan *rmcast.Sending, 8192) // larger than the window
+	flight := make(chan *rmcast.Sending, 8192) // room for more than the window
 	all := make(chan error, 1)
 	go func() {
 		var failed error
@@ -160,6 +160,6 @@ func (c *caster) report() casterReport {
 }
 
 func (c *caster) close() {
-	_ = c.agent.Close(context.Background()) // no message is open any more
+	_ = c.agent.Close(context.Background()) // cannot fail: no message is open any more
 	c.node.close()
 }

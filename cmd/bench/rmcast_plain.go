@@ -28,7 +28,7 @@ type plainCaster struct {
 	tree    rawMember // TCP connections for the acknowledgements
 	out, in *net.UDPConn
 	inbound lookout
-	ackFrom []lookout // children
+	ackFrom []lookout // readers of the children's acknowledgements
 	blasted atomic.Uint64
 	left    chan struct{} // closed when serve has returned
 }
@@ -50,7 +50,7 @@ func newPlainCaster(setup memberSetup) (p *plainCaster, err error) {
 	if p.in, err = net.ListenMulticastUDP("udp4", ifi, to); err != nil {
 		return p, err
 	}
-	_ = p.in.SetReadBuffer(4 << 20) // limited by the system, as in the driver
+	_ = p.in.SetReadBuffer(4 << 20) // the system limits the size, as for the driver
 	return p, p.inbound.open(p.in, 64<<10)
 }
 
@@ -90,7 +90,7 @@ func (p *plainCaster) connect(rank int, addrs []netip.AddrPort) error {
 		close(p.left)
 		return nil
 	}
-	go p.serve() // until close
+	go p.serve() // runs until close
 	return nil
 }
 

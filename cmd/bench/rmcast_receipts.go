@@ -9,9 +9,9 @@ import (
 
 // casterReceipts says what a member has received.
 type casterReceipts struct {
-	Messages uint64 // different ones
-	Twice    uint64 // that had come before
-	Wrong    uint64 // whose contents are not those that were sent
+	Messages uint64 // number of different messages that arrived
+	Twice    uint64 // number of messages that had arrived before
+	Wrong    uint64 // number of messages with other contents than were sent
 }
 
 // casterReceiver checks what a member receives.
@@ -71,7 +71,7 @@ var filler = func() (b [8192]byte) {
 const (
 	fillerPeriod  = 1021
 	largestFiller = len(filler) - fillerPeriod
-	maxNumber     = 1 << 24 // of messages of one origin
+	maxNumber     = 1 << 24 // bound of the messages of one origin
 )
 
 // fillMessage makes message number of an origin; b has 8 to largestFiller bytes.

@@ -18,7 +18,7 @@ type castStreams struct {
 
 func (l *castLab) streams(members int) *castStreams {
 	s := &castStreams{l.group(members, memberSetup{Window: castWindow}), l}
-	// This opens the connections.
+	// Sending a message opens the connections.
 	for _, p := range s.Crew {
 		must(worker.Ask[latencies](p, "ours", casterOrder{Bytes: castBytes, Warm: 5}))
 	}
@@ -30,7 +30,7 @@ func (l *castLab) streams(members int) *castStreams {
 type castCounts struct {
 	casterReceipts
 	Missing uint64
-	Sent    uint64 // datagrams
+	Sent    uint64 // number of datagrams that were sent
 	Repairs uint64
 }
 
@@ -66,7 +66,7 @@ func (s *castStreams) exact(o casterOrder) (took time.Duration, n castCounts) {
 func (s *castStreams) blast(o casterOrder) (rate, came float64) {
 	must(worker.AskAll[bool](s.Crew, "forget", nil))
 	took := must(worker.Ask[time.Duration](s.Crew[0], "blast", o))
-	s.lab.check(wait(s.lab.ctx, 20*time.Millisecond)) // until all datagrams have arrived
+	s.lab.check(wait(s.lab.ctx, 20*time.Millisecond)) // wait until all datagrams have arrived
 	all := s.reports()
 	for _, r := range all {
 		came += float64(r.Plain)

@@ -85,7 +85,7 @@ func TestReceipts(t *testing.T) {
 		fillMessage(b, number)
 		r.take(from, b)
 	}
-	r.take(peerAddr, b) // of another origin
+	r.take(peerAddr, b) // a message of another origin
 	b[50]++
 	r.take(from, b)
 	r.take(from, b[:7])
@@ -101,9 +101,9 @@ func TestReceipts(t *testing.T) {
 func TestLogP(t *testing.T) {
 	for _, tt := range []struct{ nodes, tree, dissemination int }{
 		{2, 7, 5},  // tree: down, up, down, 3 messages of 2, and the first send; dissemination: two concurrent messages
-		{3, 10, 7}, // the root handles two acknowledgements and releases both
-		{4, 13, 8}, // 3 levels of 2, and their further sends
-		{1, 0, 0},  // nothing to do
+		{3, 10, 7}, // the root handles two acknowledgements and then releases both
+		{4, 13, 8}, // three levels of 2 each, and their further sends
+		{1, 0, 0},  // a group of one member has nothing to do
 	} {
 		l := logP{nodes: tt.nodes, latency: 1, overhead: 1}
 		if got := l.broadcast(l.treeBarrier); got != time.Duration(tt.tree) {

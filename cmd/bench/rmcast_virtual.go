@@ -55,7 +55,7 @@ func (l logP) ours() time.Duration {
 	n := castNet(rmcastsim.Config{
 		Network: scenario.Network{Nodes: l.nodes, Topology: evenLinks(l.latency), CPU: sim.CPU{PerStep: l.overhead}}, Rmcast: calm, Manager: rmcast.ManagerConfig{Window: 2},
 	})
-	return must(n.Send(0, 2048)).Elapsed() + l.overhead // until it has handled the last acknowledgement
+	return must(n.Send(0, 2048)).Elapsed() + l.overhead // add the time to handle the last acknowledgement
 }
 
 // broadcast is how long the payload takes down a binomial tree, and a barrier after
@@ -63,7 +63,7 @@ func (l logP) ours() time.Duration {
 // first whether its next message leaves with that.
 func (l logP) broadcast(barrier func(free []time.Duration, first []bool) time.Duration) time.Duration {
 	free, first := make([]time.Duration, l.nodes), make([]bool, l.nodes)
-	for rank := range l.nodes { // parents have lower ranks
+	for rank := range l.nodes { // in the order of ranks, as parents have lower ranks
 		first[rank] = rank > 0
 		for _, c := range casterTree(l.nodes).AppendChildren(nil, rank) {
 			if !first[rank] {
@@ -76,7 +76,7 @@ func (l logP) broadcast(barrier func(free []time.Duration, first []bool) time.Du
 	return barrier(free, first)
 }
 
-// send is when a rank's next message leaves.
+// send returns when a rank's next message leaves.
 func (l logP) send(free []time.Duration, first []bool, rank int) time.Duration {
 	if !first[rank] {
 		free[rank] += l.overhead
@@ -112,7 +112,7 @@ func (l logP) treeBarrier(free []time.Duration, first []bool) time.Duration {
 	left := make([]time.Duration, l.nodes)
 	for rank := l.nodes - 1; rank >= 0; rank-- {
 		children := t.AppendChildren(nil, rank)
-		for i := len(children); i > 0; i-- { // those with less below them are through sooner
+		for i := len(children); i > 0; i-- { // children with smaller subtrees are ready sooner
 			l.take(free, first, rank, left[children[i-1].Rank])
 		}
 		if rank > 0 {
@@ -129,7 +129,7 @@ func (l logP) treeBarrier(free []time.Duration, first []bool) time.Duration {
 	return last
 }
 
-// measureCastClimb is G-RM-2.
+// measureCastClimb measures goal G-RM-2.
 func measureCastClimb(b *measurement) {
 	const latency, work = 500 * time.Microsecond, 2 * time.Microsecond
 	worst, where, runs := 0.0, "", 0
@@ -141,11 +141,11 @@ func measureCastClimb(b *measurement) {
 		for rank := range nodes {
 			depth = max(depth, bits.OnesCount(uint(rank)))
 		}
-		want := work + latency + work + time.Duration(depth)*(latency+work) // sent, there, handled; up
+		want := work + latency + work + time.Duration(depth)*(latency+work) // send, latency, handling; then up the tree
 		for _, origin := range []sim.NodeID{0, sim.NodeID(nodes / 3)} {
 			m := must(n.Send(origin, 32))
 			b.check(nil)
-			took := m.Elapsed() + work // until the last acknowledgement is handled
+			took := m.Elapsed() + work // add the time to handle the last acknowledgement
 			off := 100 * (float64(took)/float64(want) - 1)
 			if runs++; max(off, -off) >= worst {
 				worst, where = max(off, -off), fmt.Sprintf("%d nodes: %v, %v by arithmetic", nodes, took, want)

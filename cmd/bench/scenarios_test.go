@@ -59,7 +59,7 @@ func TestScenariosOfMembership(t *testing.T) {
 	}
 }
 
-// TestScenariosOfHealth: G-CH-2, G-CH-4: the same for client health.
+// TestScenariosOfHealth: the scenarios of client health reach G-CH-2 and G-CH-4.
 func TestScenariosOfHealth(t *testing.T) {
 	spec.Covers(t, "G-CH-2", "G-CH-4")
 	ctx, b := t.Context(), &bench{rounds: 1}

@@ -34,8 +34,8 @@ func flat(nodes int) scoll.Tree { return scoll.Tree{Type: scoll.KNomial, K: uint
 
 // collectiveRun orders broadcasts from the process of a member.
 type collectiveRun struct {
-	Raw         bool // over the plain TCP tree
-	Bulk        bool // Bytes are bulk data, otherwise the payload
+	Raw         bool // broadcast over the plain TCP tree
+	Bulk        bool // send Bytes as bulk data, otherwise as payload
 	Segment     int  // size of segments of bulk data, in bytes; 0: not pipelined
 	Bytes       int
 	Warm, Count int
@@ -61,10 +61,10 @@ type memberSetup struct {
 	Port     uint16 // of LNet; plain datagrams go to the next one
 	BusyPoll time.Duration
 
-	Tree scoll.Tree // shape for collectives
+	Tree scoll.Tree // shape of the tree of collectives
 
-	Window   int // of multicast, in datagrams
-	Fragment int // payload of a datagram; 0: 4096
+	Window   int // window of multicast, in datagrams
+	Fragment int // payload of a multicast datagram in bytes; 0: 4096
 }
 
 func newCollective(b *measurement, nodes int, setup memberSetup) collectiveGroup {
@@ -157,7 +157,7 @@ func measureGroup(b *measurement, mpi openMPI, nodes int) (lines []line) {
 	for _, c := range []struct {
 		*contender
 		how string
-	}{{ours, "with busy_poll"}, {waiting, "without busy_poll"}} { // the latter is the default of lnetd
+	}{{ours, "with busy_poll"}, {waiting, "without busy_poll"}} { // lnetd runs without busy_poll by default
 		for _, p := range []struct {
 			name string
 			part float64

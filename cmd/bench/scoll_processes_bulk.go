@@ -10,7 +10,7 @@ import (
 const (
 	bulkMembers = 8
 	bulkWarm    = 10
-	bulkSegment = 128 << 10 // if it is pipelined
+	bulkSegment = 128 << 10 // segment of pipelined bulk data, in bytes
 )
 
 // bulkTree is binomial: with eight members it has three levels, and four members forward.

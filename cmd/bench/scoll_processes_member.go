@@ -21,7 +21,7 @@ import (
 // collectiveService is the service that receives the broadcasts.
 const collectiveService scoll.ServiceID = 1
 
-// serveMember starts the member of a process.
+// serveMember starts the member that a worker process runs.
 func serveMember(w *worker.Worker, setup memberSetup) (raw netip.AddrPort, err error) {
 	m, err := newMember(setup)
 	if err != nil {
@@ -32,7 +32,7 @@ func serveMember(w *worker.Worker, setup memberSetup) (raw netip.AddrPort, err e
 		topology, _ := setup.Tree.Topology()
 		err := m.raw.connect(tree.Tree{Topology: topology, N: len(setup.Addrs)}, setup.Rank, addrs)
 		if err == nil && setup.Rank > 0 {
-			go m.raw.serve() // until the parent closes the connection
+			go m.raw.serve() // runs until the parent closes the connection
 		}
 		return true, err
 	})
@@ -46,16 +46,16 @@ type member struct {
 	*node
 	raw   rawMember
 	agent *scoll.Agent
-	group *scoll.Group // at the root
+	group *scoll.Group // the group; nil except at the root
 	nodes int
 
-	states sync.Pool // of *sums
-	memory []byte    // receives bulk data
+	states sync.Pool // free values of type *sums
+	memory []byte    // buffer that receives bulk data
 
 	// State of the current broadcast at the root.
 	current collectiveRun
 	payload []byte
-	left    int // broadcasts that follow in the run
+	left    int // number of broadcasts of the run that are still to be sent
 	began   time.Time
 	took    latencies
 	done    chan error
@@ -64,7 +64,7 @@ type member struct {
 // sums is the state of a request at a member: the sums of its children and its own.
 type sums struct {
 	children [][8]byte
-	total    atomic.Uint64 // children answer concurrently
+	total    atomic.Uint64 // atomic, because children answer concurrently
 	own      [8]byte
 }
 
@@ -103,7 +103,7 @@ func (m *member) create(setup memberSetup) error {
 	}
 	m.agent.CreateGroup(scoll.GroupConfig{
 		Service: collectiveService, Members: members, Tree: setup.Tree,
-		Done: func(g *scoll.Group, e error) { m.group, err = g, e }, // called before CreateGroup returns
+		Done: func(g *scoll.Group, e error) { m.group, err = g, e }, // CreateGroup calls Done before it returns
 	})
 	return err
 }
@@ -132,7 +132,7 @@ func (m *member) service() scoll.Service {
 				return
 			}
 			binary.LittleEndian.PutUint64(s.own[:], s.total.Load())
-			_ = r.Reply(s.own[:]) // an error shows in the sum
+			_ = r.Reply(s.own[:]) // a failure shows as a wrong sum
 		},
 		ReplyOut: func(r *scoll.Request) { m.states.Put(r.Data) },
 	}
@@ -209,6 +209,6 @@ func (m *member) completed(r *scoll.Request, s *sums) {
 
 func (m *member) close() {
 	m.raw.close()
-	_ = m.agent.Close(context.Background()) // it waits for all operations
+	_ = m.agent.Close(context.Background()) // Close waits for all operations
 	m.node.close()
 }

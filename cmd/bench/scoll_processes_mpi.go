@@ -30,7 +30,7 @@ func compileMPI(ctx context.Context) (openMPI, error) {
 	return openMPI{c}, err
 }
 
-// mpiTimeout bounds a run, its start included.
+// mpiTimeout bounds a run of Open MPI, its start included.
 const mpiTimeout = 2 * time.Minute
 
 // run starts new processes for each round, because idle ones poll and would take CPU time from
@@ -50,7 +50,7 @@ func runMPI(ctx context.Context, start func(*exec.Cmd) error, count int, name st
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // mpirun then ends its processes
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // an interrupted mpirun ends its processes
 	cmd.WaitDelay = 5 * time.Second
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

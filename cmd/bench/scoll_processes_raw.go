@@ -17,7 +17,7 @@ import (
 // with blocking calls in one goroutine. A broadcast begins with its length in 8 bytes.
 type rawMember struct {
 	listener net.Listener
-	parent   net.Conn // nil at the root
+	parent   net.Conn // connection to the parent; nil at the root
 	children []net.Conn
 	frame    []byte
 	sum      [8]byte
@@ -102,7 +102,7 @@ func (m *rawMember) pass() (total uint64, err error) {
 	return total, nil
 }
 
-// broadcast is a run at the root.
+// broadcast makes a run of broadcasts at the root.
 func (m *rawMember) broadcast(r collectiveRun, nodes int) (latencies, error) {
 	m.frame = make([]byte, 8+r.Bytes)
 	binary.LittleEndian.PutUint64(m.frame, uint64(r.Bytes))

@@ -14,7 +14,7 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// measureMessages is G-SC-4.
+// measureMessages measures goal G-SC-4.
 func measureMessages(b *measurement) {
 	nodes := pick(b, 16, 100, 200)
 	for _, bulk := range []int{0, 1 << 20} {
@@ -60,7 +60,7 @@ const (
 	arithmeticRank  = 777_777
 )
 
-// measureArithmetic is G-SC-5.
+// measureArithmetic measures goal G-SC-5.
 func measureArithmetic(b *measurement) {
 	calls := pick(b, 1000, 200_000, 1_000_000)
 	var locating, children, allocations float64
@@ -70,7 +70,7 @@ func measureArithmetic(b *measurement) {
 		for _, topology := range []tree.Topology{tree.KNomial(max(k, 2)), tree.KAry(k)} {
 			t := tree.Tree{Topology: topology, N: arithmeticNodes, Root: 12_345}
 			if k == 1 && topology == tree.KAry(1) {
-				continue // a chain: its depth is its length
+				continue // skip chains, whose depth is their length
 			}
 			at := func() { sum += locate(t) }
 			ordered := func() { buffer = t.AppendChildren(buffer[:0], t.Root) }

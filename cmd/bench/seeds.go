@@ -9,7 +9,7 @@ import (
 // by seed. The first error ends the measurement.
 func bySeed[T any](b *measurement, seeds int, f func(seed uint64) (T, error)) []T {
 	results, errs := make([]T, seeds), make([]error, seeds)
-	slots := make(chan struct{}, min(runtime.GOMAXPROCS(0), 4)) // a large simulation takes half a GiB
+	slots := make(chan struct{}, min(runtime.GOMAXPROCS(0), 4)) // bounded, as a large simulation takes half a GiB
 	var wg sync.WaitGroup
 	for seed := range seeds {
 		slots <- struct{}{}

@@ -19,7 +19,7 @@ type letter [64]byte
 // The network of G-SIM-1 and G-SIM-4: every node sends to a random one each second.
 const (
 	simNodes    = 100_000
-	simEvents   = 2_000_000 // per round
+	simEvents   = 2_000_000 // number of events in a round
 	simInterval = time.Second
 	letterSize  = len(letter{})
 )
@@ -33,7 +33,7 @@ type writer struct {
 	pcg   rand.PCG
 	nodes uint64
 	next  time.Duration
-	read  byte // sum over received bytes
+	read  byte // sum over the received bytes
 }
 
 // Step implements machine.Machine.
@@ -91,7 +91,7 @@ func measureEvents(b *measurement) {
 		_, err := net.RunEvents(simEvents)
 		return time.Since(begin), err
 	}
-	must(ours()) // starts the nodes, and allocates all memory
+	must(ours()) // the first call starts the nodes and allocates all memory
 	sims := b.timed("simulator", simEvents, ours)
 	heap := b.timed("bare heap", simEvents, func() (time.Duration, error) { return bare.run(simEvents), nil })
 	b.alternate(b.rounds, sims, heap)
@@ -105,7 +105,7 @@ func measureEvents(b *measurement) {
 	)
 }
 
-// measureStart is G-SIM-2.
+// measureStart measures goal G-SIM-2.
 func measureStart(b *measurement) {
 	const nodes = 1_000_000
 	boot := bootWriters(nodes) // outside the measurement: programs are not part of the simulator
@@ -124,7 +124,7 @@ func measureStart(b *measurement) {
 	)
 }
 
-// measureStacks is G-SIM-3.
+// measureStacks measures goal G-SIM-3.
 func measureStacks(b *measurement) {
 	const nodes, messages = 1000, 1_000_000
 	s := must(lnetsim.Exchange(nodes, messages, 1))

@@ -13,7 +13,7 @@ import (
 // usage is the resources that one or more processes have used.
 type usage struct {
 	CPU     time.Duration
-	Mallocs uint64 // heap objects
+	Mallocs uint64 // number of heap objects allocated
 }
 
 // ownUsage returns the usage of this process. Workers have it as an order.

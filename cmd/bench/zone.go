@@ -19,7 +19,7 @@ const zoneBasis = "RTT 1 ms; virtual time"
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 
-// measureZoneBoot is G-MS-1.
+// measureZoneBoot measures goal G-MS-1.
 func measureZoneBoot(b *measurement) {
 	nodes := pick(b, 256, 2048, 2048)
 	var heap uint64
@@ -85,7 +85,7 @@ func measureLeaves(b *measurement, with string, z zone.Config) {
 }
 
 // alerts are the times until a monitor learned of two kinds of deaths.
-type alerts struct{ reset, silent float64 } // in ms
+type alerts struct{ reset, silent float64 } // alerts are times until monitors are notified, in ms.
 
 // zoneTimeout is the time after which a silent neighbour is suspected, in ms: 3.5 heartbeats.
 const zoneTimeout = 3500
@@ -108,7 +108,7 @@ func alerted(ctx context.Context, nodes int, seed uint64, dies string) (float64,
 func measureZoneMonitors(b *measurement) {
 	sizes := pick(b, []int{32, 128}, []int{32, 256, 2048}, []int{32, 64, 128, 256, 512, 1024, 2048})
 	seeds := pick(b, 2, 5, 20)
-	var reset, late []float64 // the worst per size
+	var reset, late []float64 // the longest times, one for each size
 	for _, nodes := range sizes {
 		list := bySeed(b, seeds, func(seed uint64) (a alerts, err error) {
 			if a.reset, err = alerted(b.ctx, nodes, seed, "kill"); err == nil {
@@ -131,7 +131,7 @@ func measureZoneMonitors(b *measurement) {
 	measureMonitorsInLab(b)
 }
 
-// measureZoneRest is G-MS-5.
+// measureZoneRest measures goal G-MS-5.
 func measureZoneRest(b *measurement) {
 	nodes := pick(b, 256, 2048, 2048)
 	i := must(zonesim.Measured{Nodes: nodes, Seed: 1}.Rest(b.ctx, time.Duration(pick(b, 10, 30, 300))*time.Second))
@@ -144,7 +144,7 @@ func measureZoneRest(b *measurement) {
 	measureZoneCost(b)
 }
 
-// measureZoneHealing is G-MS-6.
+// measureZoneHealing measures goal G-MS-6.
 func measureZoneHealing(b *measurement) {
 	splits := pick(b, [][2]int{{2, 2}, {8, 8}}, [][2]int{{1024, 1024}, {2, 2}, {8, 8}, {1, 63}}, [][2]int{{1024, 1024}, {2, 2}, {8, 8}, {1, 63}})
 	for _, s := range splits {
@@ -175,7 +175,7 @@ func measureZoneHealing(b *measurement) {
 	}
 }
 
-// measureZoneAttributes is G-MS-7.
+// measureZoneAttributes measures goal G-MS-7.
 func measureZoneAttributes(b *measurement) {
 	nodes, writes := pick(b, 256, 2048, 2048), pick(b, 2, 5, 20)
 	list := bySeed(b, pick(b, 1, 3, 10), func(seed uint64) (zonesim.Spread, error) {

@@ -26,7 +26,7 @@ func zoneAgents(a *agents) {
 			Zone: "bench", Self: self, Bootstrap: ids[:1], Heartbeat: agentHeartbeat, Seed: uint64(i + 1),
 		}))
 		all = append(all, agent)
-		a.ends = append(a.ends, func() { _ = agent.Close(context.Background()) }) // an error changes nothing
+		a.ends = append(a.ends, func() { _ = agent.Close(context.Background()) }) // an error makes no difference at the end
 		succeed(agent.Join(0))
 	}
 	a.gathered = func() bool {

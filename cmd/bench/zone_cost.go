@@ -24,11 +24,11 @@ func measureZoneCost(b *measurement) {
 	runtime.GC()
 	stacks := pick(b, 64, 512, 2048)
 	stack := simulatedZoneCost(b, stacks, pick(b, 2, 10, 60), true)
-	runtime.GC() // frees the buffers of the stacks
+	runtime.GC() // frees what the simulated stacks used
 	a := newAgents(b, zoneAgents)
 	defer a.close()
 	agents := a.cost(b, pick(b, 3*time.Second, 8*time.Second, 8*time.Second), pick(b, 1, 10, 60))
-	// Messages per second and node.
+	// each is the number of messages per second and node.
 	each := float64(machine.messages) / float64(nodes*seconds)
 	cpu := func(what string, c cost, more string) line {
 		return line{

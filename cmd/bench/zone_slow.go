@@ -14,7 +14,7 @@ var slowSteps = []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 5
 
 const standStill = "every 8.1s from 12s to 72s pause 1-4 for 8s"
 
-// measureZoneSlow is G-MS-8.
+// measureZoneSlow measures goal G-MS-8.
 func measureZoneSlow(b *measurement) {
 	seeds := pick(b, 1, 5, 20)
 	for _, theta := range []int{2, 1} {

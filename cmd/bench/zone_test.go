@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestWholeSystem: G-MS-4: a system without stubs is measured.
+// TestWholeSystem: a system without stubs can be measured (G-MS-4).
 func TestWholeSystem(t *testing.T) {
 	spec.Covers(t, "G-MS-4")
 	lines, err := new(bench).measure(t.Context(), func(b *measurement) { measureWholeSystem(b, 4, 2, 40) })

@@ -64,7 +64,7 @@ func (l *lab) steps() []step {
 		}
 	}
 	first, second, third := l.nodes[0], l.nodes[1], l.nodes[2]
-	fourth := &node{nid: l.nid(3)} // this process
+	fourth := &node{nid: l.nid(3)} // the fourth node is this process
 	return append(steps,
 		step{"PUT 1 MiB with ACK", first, second, func(ctx context.Context) (string, error) {
 			return l.put(ctx, first, second)

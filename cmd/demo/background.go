@@ -14,7 +14,7 @@ import (
 // background is an lnetctl that runs beside other commands.
 type background struct {
 	cmd  *exec.Cmd
-	said bytes.Buffer    // standard output; read it after wait
+	said bytes.Buffer    // the standard output so far; read it after wait
 	talk strings.Builder // standard error; owned by drain until drained is closed
 
 	drained chan struct{}
@@ -70,6 +70,6 @@ func (b *background) stop() {
 	if b.waited {
 		return
 	}
-	_ = b.cmd.Process.Signal(syscall.SIGTERM) // fails if it has ended
-	_ = b.wait()                              // SIGTERM made it end
+	_ = b.cmd.Process.Signal(syscall.SIGTERM) // fails if the process has ended
+	_ = b.wait()                              // the error says that SIGTERM ended the process
 }

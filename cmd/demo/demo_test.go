@@ -91,9 +91,9 @@ func undisturbed(t *testing.T, bin, net string) {
 		text = strings.ReplaceAll(strings.ReplaceAll(text, m[1]+".", "127.0.0."), "@"+net, "@tcp")
 	}
 	text = columns.ReplaceAllString(text, "  ")
-	asked := 1 // the number of PUTs of bulk data
+	asked := 1 // number of PUTs with the request for bulk data
 	if net == "o2ib" {
-		asked = 2 // and its completion
+		asked = 2 // the request, and the message of its completion
 	}
 	for _, want := range []struct {
 		count int
@@ -111,7 +111,7 @@ func undisturbed(t *testing.T, bin, net string) {
 		{1, "GET of up to 1048576 bytes from portal 21"},
 		{1, "REPLY of 1048576 bytes"},
 		{1, "PUT of 10 bytes to portal 22"},
-		{1, " connections, 0 bytes lost, 0 bytes not understood\n"}, // no bad ICRC either
+		{1, " connections, 0 bytes lost, 0 bytes not understood\n"}, // a packet with a bad ICRC would count here, too
 		{2, "PUT of 48 bytes to portal 0 (push 2: 127.0.0.1@tcp), wants an ACK"},
 		{1, " died        127.0.0.3@tcp (has died once)\n"},
 		{2, "\n    clock "}, // first line of the watch, and of the status

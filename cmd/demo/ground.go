@@ -14,7 +14,7 @@ const maxNodes = 1 + zoneMembers
 
 // ground is the network that all acts use: its type and addresses.
 type ground struct {
-	kind  string // tcp or o2ib
+	kind  string // type of the network: tcp or o2ib
 	hosts []netip.Addr
 }
 

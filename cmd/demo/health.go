@@ -61,7 +61,7 @@ type board struct {
 	live    bool // w is a terminal: redraw the table in place
 	columns int  // width of the terminal, so that a line takes one row; 0: unknown
 	watches []*watch
-	killed  time.Time // zero: no client was killed yet
+	killed  time.Time // time at which a client was killed; zero: none was
 	drawn   string
 }
 
@@ -147,7 +147,7 @@ func (b *board) draw(held []map[string]string) error {
 		table.Row(b.row(clientName(i), i == b.l.size-1 && !b.killed.IsZero(), held)...)
 	}
 	var text bytes.Buffer
-	_, _ = table.WriteTo(&text) // a buffer does not fail
+	_, _ = table.WriteTo(&text) // cannot fail: writing to a buffer does not
 	over := ""
 	if b.live && b.drawn != "" {
 		over = fmt.Sprintf("\x1b[%dA\x1b[J", strings.Count(b.drawn, "\n"))
@@ -188,7 +188,7 @@ func (b *board) tell(name string) error {
 		fmt.Fprintf(b.w, "    %-14s %s\n", watch.nid, line)
 	}
 	first, last := slices.Min(times), slices.Max(times)
-	killed, _ := timeOfDay(b.killed.Format(eventTime)) // cannot fail: the text is in that format
+	killed, _ := timeOfDay(b.killed.Format(eventTime)) // cannot fail: the text has that format
 	_, err := fmt.Fprintf(b.w, "\nThe first one did so %v after the client's death, the last one %v later.\n",
 		(first-killed+24*time.Hour).Round(time.Millisecond)%(24*time.Hour), last-first)
 	return err

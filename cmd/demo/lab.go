@@ -23,7 +23,7 @@ const stopTimeout = 8 * time.Second
 type lab struct {
 	ground
 	bin, dir, capture string
-	config            func(i int) string // configuration file of each; nil: none
+	config            func(i int) string // returns the configuration file of daemon i; nil: none has one
 	size              int                // number of daemons
 	port              uint16
 	nodes             []*node
@@ -34,7 +34,7 @@ type node struct {
 	nid, socket string
 	args        []string
 	cmd         *exec.Cmd
-	log         bytes.Buffer  // standard error; read it after ended is closed
+	log         bytes.Buffer  // the daemon's standard error; read it after ended is closed
 	ended       chan struct{} // closed when the daemon has ended
 	err         error         // error of the process, set before ended is closed
 }
@@ -156,7 +156,7 @@ func (l *lab) stop() error {
 
 // terminate asks a daemon to end.
 func terminate(n *node) {
-	_ = n.cmd.Process.Signal(syscall.SIGTERM) // fails if it has ended, which is reported
+	_ = n.cmd.Process.Signal(syscall.SIGTERM) // fails if the daemon has ended, which wait reports
 }
 
 // command prepares one of the project's commands. It gets SIGTERM when ctx ends, and is killed

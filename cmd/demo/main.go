@@ -99,9 +99,9 @@ func demonstrate(ctx context.Context, env cli.Env, net, bin, capture string) (er
 
 // act is one part of the demonstration, with daemons of its own.
 type act struct {
-	name   string                     // name of its folder
+	name   string                     // name of the act's folder
 	size   int                        // number of daemons
-	config func(l *lab, i int) string // configuration file of each daemon; nil: none
+	config func(l *lab, i int) string // returns the configuration file of daemon i; nil: none has one
 	play   func(ctx context.Context, w io.Writer, l *lab) error
 }
 

@@ -89,12 +89,12 @@ func sendRace(ctx context.Context, table *portals.Table, to string) error {
 	return r.err
 }
 
-// racer prepares PUTs and sends them.
+// racer prepares PUTs and sends them later, without delay.
 type racer struct {
 	table  *portals.Table
 	target nid.ProcessID
 	puts   []portals.PutRequest
-	err    error // first error
+	err    error // the first error of a PUT
 }
 
 // add prepares a PUT; with a handler it asks for an ACK.

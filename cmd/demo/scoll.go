@@ -27,7 +27,7 @@ func collectives(ctx context.Context, w io.Writer, l *lab) error {
 	if err != nil {
 		return err
 	}
-	_, tree, _ = strings.Cut(tree, "\n\n") // leaves out the figures for other networks
+	_, tree, _ = strings.Cut(tree, "\n\n") // leave out the figures for other networks
 	fmt.Fprintf(w, "\nEight nodes, from %v as 0 to %v as 7, get 1 MiB over this tree (scollctl bcast --bulk):\n\n%s\n", l.hosts[0], l.hosts[groupSize-1], indent(tree))
 	if err := l.sendFile(ctx, w); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (l *lab) killBetween(ctx context.Context, w io.Writer) error {
 	if err == nil {
 		err = l.kill(l.nodes[inner])
 	}
-	_ = open.Close() // the waiting actions go on
+	_ = open.Close() // the waiting actions go on without this process
 	werr := cmd.Wait()
 	if err == nil && (cmd.ProcessState.ExitCode() != 1 || !strings.Contains(said.String(), "not reached:")) {
 		err = fmt.Errorf("%v: want an incomplete answer: %w\n%s%s", cmd.Args, werr, &said, &talk)

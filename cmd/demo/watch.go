@@ -17,7 +17,7 @@ type watch struct {
 	cmd   *exec.Cmd
 	lines *bufio.Scanner
 	out   io.Writer
-	talk  strings.Builder // standard error; read it after stop
+	talk  strings.Builder // the command's standard error; read it after stop
 }
 
 func (l *lab) watch(ctx context.Context, out io.Writer, n *node, name string, args ...string) (*watch, error) {
@@ -57,6 +57,6 @@ func (w *watch) read(others bool, texts ...string) (string, error) {
 
 // stop ends the command, if it is still running.
 func (w *watch) stop() {
-	_ = w.cmd.Process.Signal(syscall.SIGTERM) // fails if it has ended
-	_ = w.cmd.Wait()                          // SIGTERM made it end
+	_ = w.cmd.Process.Signal(syscall.SIGTERM) // fails if the command has ended
+	_ = w.cmd.Wait()                          // the error says that SIGTERM ended the command
 }

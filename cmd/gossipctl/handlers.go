@@ -83,7 +83,7 @@ func lastOf(s *handlers.Status) string {
 	return s.Last.Began.Local().Format(timeLayout) + " " + endOf(s.Last)
 }
 
-// endOf returns in words how a run ended.
+// endOf describes how a run ended.
 func endOf(r *handlers.Run) string {
 	switch {
 	case r.Error != "":

@@ -34,13 +34,13 @@ func newModel(n int, loss float64) model {
 		calm := model{n: n, loss: robustLoss}
 		m.cfg.DeadSlack += int(math.Ceil(2*(m.spread()-calm.spread()))) + max(0, floor-m.withoutFloor())
 	}
-	m.limits, _ = m.machine().Limits(n) // valid for losses up to 0.6
+	m.limits, _ = m.machine().Limits(n) // cannot fail for losses up to 0.6
 	return m
 }
 
 func (m model) machine() engine.Config {
 	g := m.cfg
-	g.Interval = time.Second // the limits do not depend on the interval
+	g.Interval = time.Second // any value: the limits do not depend on the interval
 	return g.Agent().Engine()
 }
 

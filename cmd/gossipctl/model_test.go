@@ -23,7 +23,7 @@ type cluster struct {
 	rng      *rand.Rand
 	loss     float64
 	bytes    int
-	dead     int                   // the participant that is dead, or -1
+	dead     int                   // the participant that is dead; -1: none is
 	noticed  map[int]time.Duration // when each participant first declared the dead one dead
 }
 
@@ -91,14 +91,14 @@ func (c *cluster) run(until time.Duration) {
 
 // TestModel: the predicted times are those that machines need.
 func TestModel(t *testing.T) {
-	const measured = 20 // cycles
+	const measured = 20 // number of cycles that are measured
 	for _, n := range []int{16, 64, 128} {
 		for _, loss := range []float64{0, 0.05, 0.2} {
 			t.Run(fmt.Sprintf("%d nodes, loss %v", n, loss), func(t *testing.T) {
 				const seed = 7
 				m := newModel(n, loss)
 				c := newCluster(t, n, loss, seed)
-				begin := time.Duration(n+40) * cycle // by then messages carry the parameters
+				begin := time.Duration(n+40) * cycle // from this time on messages carry the parameters
 				c.run(begin)
 				c.bytes = 0
 				c.run(begin + measured*cycle)

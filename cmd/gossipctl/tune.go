@@ -53,13 +53,13 @@ type tuneDoc struct {
 	Fudge      int   `json:"fudge"`
 	DeadFactor int   `json:"dead_factor"`
 	DeadSlack  int   `json:"dead_slack"`
-	// In cycles of one interval.
+	// The fields below count cycles of one interval.
 	Threshold int `json:"threshold"` // age in cycles above which a participant is dead
-	// In seconds.
-	DetectionExpected float64 `json:"detection_expected_s"` // until a node notices a death, on average
-	DetectionLatest   float64 `json:"detection_latest_s"`   // until all nodes have noticed the death
+	// The fields below are times in seconds.
+	DetectionExpected float64 `json:"detection_expected_s"` // mean time until a node notices a death
+	DetectionLatest   float64 `json:"detection_latest_s"`   // longest time until all nodes have noticed a death
 	Spread            float64 `json:"spread_s"`             // until all nodes know of a newcomer that has begun to speak
-	Stealth           float64 `json:"stealth_s"`            // silence of a node after its start
+	Stealth           float64 `json:"stealth_s"`            // time for which a node is silent after its start
 	// Payload only; each message also has 96 bytes of LNet's headers and those of TCP.
 	BytesPerCycle  int `json:"bytes_per_node_and_cycle"`
 	BytesPerSecond int `json:"bytes_per_node_and_second"`

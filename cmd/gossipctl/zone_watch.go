@@ -74,7 +74,7 @@ func (w *zoneWatcher) run(ctx context.Context) error {
 }
 
 func (w *zoneWatcher) show(news zonemod.Events) error {
-	if news.Next < w.next { // the daemon was restarted
+	if news.Next < w.next { // lower numbers: the daemon was restarted
 		w.next = 0
 		return nil
 	}

@@ -57,8 +57,8 @@ type change struct {
 type serverRoom struct {
 	t       *testing.T
 	on      network
-	n       int    // servers, half of them on each switch
-	prefix  string // of the servers' addresses
+	n       int    // number of servers, half of them on each switch
+	prefix  string // prefix of the servers' addresses
 	start   func(i int) *lnetdtest.Daemon
 	servers []*lnetdtest.Daemon
 	trunk   *netlab.Cable

@@ -94,7 +94,7 @@ func (w *ward) drainAll() {
 	left := numbers(w.nServers, dead)
 	w.keep("all drained, one dead", before, left)
 
-	w.servers[0].Kill() // the master of all clients
+	w.servers[0].Kill() // this server is the master of all clients
 	w.untilDeadTo(0, numbers(w.nServers, 0, dead))
 	left = numbers(w.nServers, 0, dead)
 	w.keep("all drained, their master dead", before, left)

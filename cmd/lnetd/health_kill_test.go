@@ -49,7 +49,7 @@ type intake struct {
 	clients  uint64 // number of IDs used
 
 	mu       sync.Mutex
-	accepted map[health.ClientID]bool // guarded by mu
+	accepted map[health.ClientID]bool // clients that were accepted; guarded by mu
 }
 
 func newIntake(t *testing.T) *intake {
@@ -61,7 +61,7 @@ func newIntake(t *testing.T) *intake {
 	if k.port, err = loopback.FreePort(netip.MustParseAddr(killedServer), netip.MustParseAddr(killedClient), netip.MustParseAddr(livingServer)); err != nil {
 		t.Fatal(err)
 	}
-	k.startAt(livingServer, t.TempDir(), false) // a second server, for the quorum
+	k.startAt(livingServer, t.TempDir(), false) // the second server is needed for the quorum
 	return k
 }
 

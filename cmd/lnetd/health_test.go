@@ -31,7 +31,7 @@ type clinic struct {
 	port     uint16
 	states   [5]string
 	daemons  [5]*lnetdtest.Daemon
-	keyFile  string // key for connects; "": none
+	keyFile  string // path of the key for connects; "": connects are not signed
 	ping     time.Duration
 	both     int          // the number of a server that is a client too; 0: none
 	gone     map[int]bool // hosts that are started without a client from now on
@@ -193,7 +193,7 @@ func (c *clinic) damage(living healthmod.ClientRole) {
 func (c *clinic) refuse(living healthmod.ClientRole) {
 	c.t.Helper()
 	c.daemons[0].Kill()
-	c.states[0] = "/proc/sys" // read-only for every user
+	c.states[0] = "/proc/sys" // a directory that is read-only for every user
 	c.start(0)
 	c.daemons[0].Until(heldWithin, "refusal", func() bool { return c.status(0).Server.Stats["rejected_store_failed"] > 0 })
 	if s := c.status(0).Server; s.Clients != 0 || s.Store.Error == "" || !strings.Contains(c.daemons[0].Log(), "connections cannot be recorded") {

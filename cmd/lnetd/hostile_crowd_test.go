@@ -58,7 +58,7 @@ func silentCrowd(t *testing.T, commands lnetdtest.Commands) {
 			t.Fatalf("silent connection %d is still open", i)
 		}
 	}
-	s.awaitCount(socklnd.HandshakeLimit, crowd-kept, crowd-kept+3) // the new connection has displaced some more
+	s.awaitCount(socklnd.HandshakeLimit, crowd-kept, crowd-kept+3) // the new connection may have displaced a few more
 	s.awaitHandshakes(0)
 	timeouts, limit := s.daemon.Count(socklnd.AcceptorTimeout), s.daemon.Count(socklnd.HandshakeLimit)
 	if timeouts+limit != crowd {
@@ -100,7 +100,7 @@ func resets(t *testing.T, commands lnetdtest.Commands) {
 			rss = s.rss(t)
 		}
 		c := p.Dial()
-		c.Write(opening[:i%(len(opening)+1)]) // the connection may be reset already
+		c.Write(opening[:i%(len(opening)+1)]) // fails if the connection has been reset already
 		c.SetLinger(0)
 		c.Close()
 	}
@@ -130,7 +130,7 @@ func repeated(t *testing.T, commands lnetdtest.Commands) {
 	s.awaitCount(socklnd.AcceptorMagic, times, times)
 	for range times {
 		conns := p.ConnectAll()
-		b, _ := ksock.MsgHeader{Type: 0xC7}.AppendBinary(nil) // never fails
+		b, _ := ksock.MsgHeader{Type: 0xC7}.AppendBinary(nil) // cannot fail for a valid message
 		if _, err := conns[0].Write(b); err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func repeated(t *testing.T, commands lnetdtest.Commands) {
 	}
 	s.awaitCount(socklnd.BadMessageType, times, times)
 	s.pings(t, "after")
-	s.checkWarnings(t, 2) // one for each kind
+	s.checkWarnings(t, 2) // one warning for each kind
 }
 
 // awaitCount waits until a counter is in a range.

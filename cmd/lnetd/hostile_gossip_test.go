@@ -162,7 +162,7 @@ func (s *gossipStranger) pings(r *serverRoom, server, name int, clock uint64, ro
 		}
 		h.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: gossipwire.PingBits, Portal: gossipwire.Portal})
 		h.Type, h.PayloadLength = wire.Put, uint32(len(b))
-		if _, err := s.conns[server].Write(p.Message(lnetHeader, h, b)); err != nil { // the connection was closed: connect again
+		if _, err := s.conns[server].Write(p.Message(lnetHeader, h, b)); err != nil { // lnetd has closed the connection: connect again
 			s.conns[server] = nil
 			p = s.connect(r, server)
 		}

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	healthThief    = "127.0.0.166" // has the key
-	healthStranger = "127.0.0.167" // has none
+	healthThief    = "127.0.0.166" // address of an attacker who has the key
+	healthStranger = "127.0.0.167" // address of an attacker who has no key
 	clinicKey      = "correct-horse-battery-staple"
 )
 
@@ -89,7 +89,7 @@ func TestHostileHealth(t *testing.T) {
 		if c.status(i).Server.Self != victim.Master {
 			continue
 		}
-		const longer = 8 // a number of pings, which take twice T_evict
+		const longer = 8 // number of pings; together they take twice T_evict
 		before := count(i, "pings")
 		d.Until(heldWithin, "pings of those that are there", func() bool { return count(i, "pings") >= before+longer })
 	}

@@ -128,7 +128,7 @@ func noop(first, last uint64) ksock.MsgHeader {
 // ksockOnly returns a ksock header without an LNet header.
 func ksockOnly(k ksock.MsgHeader) func(*lnetdtest.Peer) []byte {
 	return func(*lnetdtest.Peer) []byte {
-		b, _ := k.AppendBinary(nil) // never fails
+		b, _ := k.AppendBinary(nil) // cannot fail for a valid message
 		return b
 	}
 }

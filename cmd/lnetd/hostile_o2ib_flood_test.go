@@ -30,7 +30,7 @@ func (b *blockade) flood(t *testing.T) {
 		s := b.from(t, floodName(i))
 		for n := range uint32(floodEach) {
 			s.send(t, s.request(n+1))
-			if n%50 == 49 { // within the buffer of the socket
+			if n%50 == 49 { // a pause now and then, so that the socket's buffer suffices
 				b.awaitGranted(i*floodEach + int(n+1))
 			}
 		}
@@ -40,7 +40,7 @@ func (b *blockade) flood(t *testing.T) {
 		b.letsIn(t, fmt.Sprintf("127.0.1.%d", i+1))
 	}
 	b.goesOn(t)
-	const resting = 100 // connections of earlier tests, which end by timeout
+	const resting = 100 // number of connections of earlier tests, which end by timeout
 	if n := b.device()["cm_connections"]; n > floodAddrs*floodOpen+resting {
 		t.Errorf("%d connections at the device for %d requests", n, floodAddrs*floodEach)
 	}
@@ -91,8 +91,8 @@ func (s *sender) request(n uint32) []byte {
 		},
 		Params: kib.ConnParams{QueueDepth: 8, MaxFrags: 256, MaxMsgSize: kib.MaxMsgSize},
 	}
-	private, _ := m.AppendBinary(ibta.IPCM{SrcPort: 1023, Src: s.from.Addr(), Dst: besieged.Addr()}.AppendTo(nil)) // its NIDs are short
-	const patient = 31                                                                                             // code of the longest time
+	private, _ := m.AppendBinary(ibta.IPCM{SrcPort: 1023, Src: s.from.Addr(), Dst: besieged.Addr()}.AppendTo(nil)) // cannot fail: the NIDs are short
+	const patient = 31                                                                                             // encoding of the longest timeout
 	return s.mad(ibta.AttrREQ, &ibta.REQ{
 		LocalID: ibta.CommID(n), LocalGUID: 5, QPN: ibta.QPN(n + 100), ServiceID: ibta.PortSpaceTCP.Service(kib.Service),
 		RemoteTimeout: patient, LocalTimeout: patient, PKey: ibta.DefaultPKey, MTU: ibta.MTU4096, RetryCount: 7, RNRRetryCount: 7,

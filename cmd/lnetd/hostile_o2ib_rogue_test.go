@@ -24,7 +24,7 @@ type rogue struct {
 	pd   verbs.PD
 	cq   verbs.CQ
 	pool verbs.Pool
-	done chan verbs.Completion // failed work requests
+	done chan verbs.Completion // work requests that have failed
 }
 
 const rogueStamp = 77

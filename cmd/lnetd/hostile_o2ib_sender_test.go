@@ -39,7 +39,7 @@ func (b *blockade) from(t *testing.T, addr string) *sender {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.raw.Close(); delete(b.senders, at) })
-	_ = s.raw.SetReadBuffer(1) // no packets are read from it
+	_ = s.raw.SetReadBuffer(1) // small, as no packets are read from the socket
 	b.senders[at] = s
 	return s
 }
@@ -50,7 +50,7 @@ func (s *sender) send(t *testing.T, b []byte) {
 	d := binary.BigEndian.AppendUint16(nil, s.from.Port())
 	d = binary.BigEndian.AppendUint16(d, besieged.Port())
 	d = binary.BigEndian.AppendUint16(d, uint16(ibta.UDPSize+len(b)))
-	d = append(append(d, 0, 0), b...) // no checksum
+	d = append(append(d, 0, 0), b...) // two bytes of zeros: no checksum
 	if _, err := s.raw.WriteToIP(d, &net.IPAddr{IP: besieged.Addr().AsSlice()}); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func (s *sender) packet(p ibta.Packet) []byte { return s.path.AppendICRC(0, p.Ap
 // cmBody is a message of the connection manager.
 type cmBody interface{ AppendTo(b []byte) []byte }
 
-// mad returns the packet with such a message.
+// mad returns a management packet with the message body.
 func (s *sender) mad(kind ibta.Attribute, body cmBody) []byte {
 	return s.packet(ibta.Packet{
 		BTH:     ibta.BTH{OpCode: ibta.UDSendOnly, PKey: ibta.DefaultPKey, DestQP: ibta.GSI},
@@ -74,8 +74,8 @@ func (s *sender) mad(kind ibta.Attribute, body cmBody) []byte {
 // overheard is what every host on the network can learn about the connection that the good
 // peer has requested.
 type overheard struct {
-	req ibta.REQ // of the good peer
-	rep ibta.REP // of the daemon
+	req ibta.REQ // connection request of the good peer
+	rep ibta.REP // reply of the daemon
 }
 
 // listen records the handshake of a connection. The returned function waits for it.

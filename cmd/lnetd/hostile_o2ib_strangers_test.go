@@ -16,9 +16,9 @@ import (
 const (
 	strangers       = 200
 	strangersAtOnce = 25
-	strangerPackets = 2  // packets of each stranger
-	redialBurst     = 64 // requests of the daemon at once, and
-	redialsPerS     = 64 // each second after that
+	strangerPackets = 2  // number of packets that each stranger sends
+	redialBurst     = 64 // number of connection requests that lnetd may send at once
+	redialsPerS     = 64 // number of further requests that lnetd may send each second
 )
 
 // strangers makes the daemon take them for peers of its earlier incarnation. It requests a connection from
@@ -47,7 +47,7 @@ func (b *blockade) strangers(t *testing.T) {
 	if n := risen(o2iblnd.Redialled); n != 1 {
 		t.Errorf("%d requests to one address", n)
 	}
-	for i := 1; i <= strangers; i += strangersAtOnce { // within the buffer of the socket
+	for i := 1; i <= strangers; i += strangersAtOnce { // in groups for which the socket's buffer suffices
 		var addrs []string
 		for k := range strangersAtOnce {
 			addrs = append(addrs, strangerName(i+k))

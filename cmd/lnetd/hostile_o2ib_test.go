@@ -60,7 +60,7 @@ type blockade struct {
 	steady       [2]*steady // the traffic that the good peer requests, and that the daemon requests
 	heard        overheard
 	senders      map[netip.Addr]*sender
-	rss          int // the daemon's memory at rest
+	rss          int // the daemon's resident memory at rest
 }
 
 func newBlockade(t *testing.T) *blockade {

@@ -116,7 +116,7 @@ func clientHello(t *testing.T, _ *lnetdtest.Peer) []byte {
 	t.Helper()
 	client, server := net.Pipe()
 	defer server.Close()
-	go func() { _ = tls.Client(client, &tls.Config{ServerName: "lnet"}).Handshake() }() // fails when server is closed
+	go func() { _ = tls.Client(client, &tls.Config{ServerName: "lnet"}).Handshake() }() // fails when the server is closed
 	b := make([]byte, 4096)
 	n, err := server.Read(b)
 	if err != nil {
@@ -178,6 +178,6 @@ func versionRefusal(p *lnetdtest.Peer) []byte {
 	h := ksock.Hello{
 		Version: ksock.V3, SrcNID: p.Target, DstNID: p.Target, SrcPID: nid.LustrePID, ConnType: ksock.None,
 	}
-	b, _ := h.AppendBinary(nil) // its NIDs are short
+	b, _ := h.AppendBinary(nil) // cannot fail: the NIDs are short
 	return b
 }

@@ -42,7 +42,7 @@ type scollSiege struct {
 	stranger *netlab.Host
 	servers  []*lnetdtest.Daemon
 	attacks  []*attack // the stranger's connections, by server
-	index    uint64    // of the stranger's next group
+	index    uint64    // index of the stranger's next group
 }
 
 func memberNID(i int) nid.NID { return nid.MustParse(fmt.Sprintf("10.4.0.%d@tcp", i+1)) }
@@ -203,7 +203,7 @@ func (s *scollSiege) storm() {
 		for index := range uint64(1000) { // more groups than the servers can keep
 			a.request(s.index+1000+index, nil, nil)
 		}
-		for index := range uint64(100) { // lists whose data never arrives
+		for index := range uint64(100) { // requests whose lists of members never arrive
 			a.request(s.index+4000+index, nil, func(h *scollwire.RequestHeader) {
 				h.List, h.ListSize = scollwire.RMA{Bits: index, Length: 13 << 20}, 0
 			})

@@ -83,7 +83,7 @@ func newSiege(t *testing.T, commands lnetdtest.Commands, settings ...string) *si
 	})
 	for _, id := range []nid.ProcessID{
 		{NID: nid.MustParse("127.0.0.7@tcp"), PID: nid.LustrePID},
-		{NID: hostileID.NID, PID: 4711}, // another process of that node
+		{NID: hostileID.NID, PID: 4711}, // another process of the same node
 	} {
 		p := s.peer(t, id)
 		p.ConnectAll()

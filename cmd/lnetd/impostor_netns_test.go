@@ -27,7 +27,7 @@ type imposture struct {
 	t              *testing.T
 	server, honest *lnetdtest.Daemon
 	stranger       *netlab.Host
-	port           uint16 // the attacker's next source port
+	port           uint16 // source port of the attacker's next connection
 }
 
 const (
@@ -229,7 +229,7 @@ func answerAsPeer(p *lnetdtest.Peer, c *net.TCPConn, payload []byte, answered ch
 		}
 		reply, part := p.Header(), []byte(nil)
 		switch h.Type {
-		case wire.Put: // the daemon pushes its own ping info
+		case wire.Put: // the daemon sends its own ping information
 			reply.SetAck(wire.AckCmd{DstMD: h.Put().AckMD, MatchBits: h.Put().MatchBits, MLength: h.PayloadLength})
 		case wire.Get:
 			get := h.Get()

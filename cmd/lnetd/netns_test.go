@@ -23,7 +23,7 @@ type twoHosts struct {
 	a, b         *lnetdtest.Daemon
 	hostA, hostB *netlab.Host
 	wire         *netlab.Wire
-	aa, bb       string // NIDs
+	aa, bb       string // NIDs of the two hosts
 	start        func(*netlab.Host) *lnetdtest.Daemon
 }
 

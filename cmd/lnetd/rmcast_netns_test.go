@@ -85,7 +85,7 @@ type mcastRoom struct {
 	t       *testing.T
 	on      network
 	daemons []*lnetdtest.Daemon
-	each    int // messages of a source
+	each    int // number of messages that each source sends
 }
 
 func newMcastRoom(t *testing.T, on network) *mcastRoom {
@@ -114,8 +114,8 @@ type mcastListener struct {
 	member       int
 	next         map[int]int // by source: the number of the next message; no entry before the first message
 	got          int
-	incarnations atomic.Int64  // how many incarnations of the member have ended
-	ended        chan struct{} // receives after incarnations has grown
+	incarnations atomic.Int64  // number of the member's incarnations that have ended
+	ended        chan struct{} // has a token after incarnations has grown
 	wrong        []string
 }
 

@@ -47,7 +47,7 @@ func leftBy(t *testing.T, d *lnetdtest.Daemon, puts int) (counts [2]uint64) {
 }
 
 func putsOf(d *lnetdtest.Daemon) (counts [2]uint64) {
-	for i, ni := range d.Status().NIs[1:] { // without 0@lo
+	for i, ni := range d.Status().NIs[1:] { // leave out the NI 0@lo
 		counts[i] = ni.Traffic.Sent.Put
 	}
 	return counts

@@ -42,7 +42,7 @@ type broadcastDoc struct {
 		Error string `json:"error"`
 	} `json:"unreached"`
 	Skipped []string `json:"skipped"`
-	err     error    // the error of the command
+	err     error    // error of the command
 }
 
 func (a *broadcastDoc) elapsed() time.Duration { return time.Duration(a.ElapsedUS) * time.Microsecond }
@@ -196,7 +196,7 @@ func (r *scollRoom) killBetween(timeout time.Duration) broadcastDoc {
 		r.t.Fatal(err)
 	}
 	for i := range r.members {
-		_ = os.Remove(r.file("begun", i)) // the file need not exist
+		_ = os.Remove(r.file("begun", i)) // the file may be missing
 	}
 	done := make(chan broadcastDoc, 1)
 	go func() { done <- r.bcast("--bulk", r.file("data"), "--action", "wait", "--timeout", timeout.String()) }()

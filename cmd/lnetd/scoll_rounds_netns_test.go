@@ -89,8 +89,8 @@ func keepBusy(t *testing.T, n int) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			_ = c.Process.Kill() // an error means that it has ended
-			_ = c.Wait()         // the error says that it was killed
+			_ = c.Process.Kill() // fails if the process has ended
+			_ = c.Wait()         // the error says that the process was killed
 		})
 	}
 }

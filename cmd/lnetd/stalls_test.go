@@ -15,7 +15,7 @@ const (
 // daemons that it watches were delayed as well.
 type stalls struct {
 	mu   sync.Mutex
-	list []stall // guarded by mu
+	list []stall // stalls so far; guarded by mu
 }
 
 type stall struct{ from, to time.Time }
@@ -73,9 +73,9 @@ func (s *stalls) between(from, to time.Time) (sum time.Duration) {
 func TestStalls(t *testing.T) {
 	at := func(ms int) time.Time { return time.Unix(0, 0).Add(time.Duration(ms) * time.Millisecond) }
 	s := new(stalls)
-	s.note(at(0), at(50))     // in time
-	s.note(at(100), at(310))  // a stall from 110
-	s.note(at(500), at(1010)) // a stall from 510
+	s.note(at(0), at(50))     // a tick that is in time
+	s.note(at(100), at(310))  // a stall that begins at 110
+	s.note(at(500), at(1010)) // a stall that begins at 510
 	for _, test := range []struct{ from, to, want int }{
 		{0, 2000, 700}, {0, 100, 0}, {200, 400, 110}, {310, 510, 0}, {600, 700, 100}, {700, 600, 0},
 	} {

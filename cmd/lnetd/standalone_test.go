@@ -45,7 +45,7 @@ func TestStandaloneHandshakes(t *testing.T) {
 	const pings = 3
 	s := &slowListener{t: t, daemon: freeAt(t, pingedAddr)}
 	d := lnetdtest.Build(t).Start(t, lnetdtest.Config{Networks: "tcp(" + pingedAddr + ")", Port: s.daemon.Port()})
-	front := freeAt(t, pingedAddr) // another port than that of the daemon
+	front := freeAt(t, pingedAddr) // not the port of the daemon
 	l, err := net.Listen("tcp", front.String())
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func (s *slowListener) pass(c *net.TCPConn) {
 		return
 	}
 	defer to.Close()
-	_, _ = to.Write(opening) // fails if the daemon ends
+	_, _ = to.Write(opening) // fails if the daemon has ended
 	hold := helloHeld
 	if hello.ConnType == ksock.Control {
 		hold = 0

@@ -29,14 +29,14 @@ type tap struct {
 	writer *capture.Writer
 	cfg    config.Config
 	file   *countedFile // nil: no file is configured, or the file has failed
-	began  time.Time    // when file was begun
-	failed time.Time    // when a rotation last failed
+	began  time.Time    // time at which the present file was begun
+	failed time.Time    // time at which a rotation last failed
 }
 
 // countedFile is a file that counts the bytes written to it.
 type countedFile struct {
 	*os.File
-	size atomic.Int64 // bytes
+	size atomic.Int64 // bytes written so far
 }
 
 // Write implements io.Writer.

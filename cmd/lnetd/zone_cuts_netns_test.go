@@ -56,7 +56,7 @@ func TestZoneThroughShortCuts(t *testing.T) {
 		}
 		r := &cutRoom{t: t, daemons: daemons}
 		r.whole("the start")
-		<-time.After(cutCalm) // all consequences of the start have been reported
+		<-time.After(cutCalm) // until then all consequences of the start have been reported
 		begin := time.Now()
 		for range cutRuns {
 			trunk.Pull(left)

@@ -22,7 +22,7 @@ import (
 type cutZone struct {
 	t       *testing.T
 	on      network
-	hosts   []*netlab.Host // supervisors first
+	hosts   []*netlab.Host // hosts of the zones, supervisors first
 	daemons []*lnetdtest.Daemon
 }
 

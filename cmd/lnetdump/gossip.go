@@ -102,7 +102,7 @@ func (m *gossipMessage) MarshalJSON() ([]byte, error) {
 		ages, entries = append(ages, int(e.Age)), append(entries, [2]int{e.Index, int(e.Age)})
 	}
 	if m.Reply {
-		o.some("entries", entries) // each has an index and an age
+		o.some("entries", entries) // entries, each with an index and an age
 	} else {
 		o.some("ages", ages) // the index is that of the list; 255: never heard of
 	}

@@ -62,7 +62,7 @@ func (b *evictionBatch) details() []string {
 // entry returns the batch as JSON.
 func (b *evictionBatch) entry() (o object) {
 	o.put("server_life", decimal(b.Incarnation))
-	o.some("withdraw", b.Withdraw) // the evictions are revoked
+	o.some("withdraw", b.Withdraw) // true: the evictions are revoked
 	o.some("entries", incarnationObjects(b.Entries, cause))
 	return o
 }

@@ -128,7 +128,7 @@ func TestEvictionsHostile(t *testing.T) {
 	if got := read(wire.RequestPortal, wire.RequestHeaderSize); strings.Contains(got, "health evicts") || !strings.Contains(got, "44 bytes b7 45 56 42") {
 		t.Errorf("%s", got)
 	}
-	for _, at := range []int{0, 4, 10} { // servers without an answer, magic, exceptions
+	for _, at := range []int{0, 4, 10} { // offsets of missing servers, magic and exceptions
 		if got := read(wire.ReplyPortal, wire.ReplyHeaderSize+at); strings.Contains(got, "health evicted") || !strings.Contains(got, "24 bytes") {
 			t.Errorf("%d: %s", at, got)
 		}

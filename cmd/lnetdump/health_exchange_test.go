@@ -54,7 +54,7 @@ type healthCluster struct {
 	scolls []*scoll.Agent
 
 	mu     sync.Mutex
-	events []health.ClientEvent // guarded by mu
+	events []health.ClientEvent // events of the client; guarded by mu
 }
 
 // healthExchange records a client that connects to three servers, pings its master, is evicted
@@ -111,7 +111,7 @@ func (c *healthCluster) startNodes(tap lnd.Tap) {
 	for i, addr := range addrs {
 		n, err := node.Start(node.Config{
 			Networks: "tcp(" + addr.String() + ")", AcceptPort: port, Tap: tap, LNet: lnet.Config{Incarnation: uint64(1000 + i)},
-			Discovery: discovery.Config{Off: true}, // no pings in the capture
+			Discovery: discovery.Config{Off: true}, // discovery is off, so that the capture has no pings
 		})
 		if err != nil {
 			c.t.Fatal(err)
@@ -122,7 +122,7 @@ func (c *healthCluster) startNodes(tap lnd.Tap) {
 
 func (c *healthCluster) startServer(i int) {
 	cfg := scoll.Config{Clock: machine.RealClock()}
-	cfg.RTT, cfg.Guard = 500*time.Millisecond, 400*time.Millisecond // for a busy machine
+	cfg.RTT, cfg.Guard = 500*time.Millisecond, 400*time.Millisecond // long times, for a busy machine
 	agent, err := scoll.New(c.tables[i], cfg)
 	if err != nil {
 		c.t.Fatal(err)

@@ -83,7 +83,7 @@ func TestHealthHostile(t *testing.T) {
 		spoil  func(b []byte) []byte
 		is     bool
 		err    error
-		wanted string // in the summary
+		wanted string // text that the summary must contain
 	}{
 		{"nothing", healthwire.Ping, func([]byte) []byte { return nil }, false, healthwire.ErrShort, ""},
 		{"half a header", healthwire.Ping, func(b []byte) []byte { return b[:50] }, false, healthwire.ErrShort, ""},

@@ -80,6 +80,6 @@ func (m *healthMessage) putTimes(o *object) {
 		o.some("retry_ms", m.Retry.Milliseconds())
 	}
 	o.some("ping_ms", ping.Milliseconds())   // T_ping of the client
-	o.some("found_ms", found.Milliseconds()) // its T_client + T_elect
+	o.some("found_ms", found.Milliseconds()) // T_client + T_elect of the client
 	o.some("evict_ms", evict.Milliseconds()) // T_evict of the server
 }

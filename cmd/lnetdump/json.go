@@ -48,7 +48,7 @@ func recordObject(r *shown, file string) (o object) {
 		o.some("event", eventNames[r.Kind])
 	}
 	o.some("frame", r.Frame)
-	o.put("connection", r.Conn.ID) // 0: the packet belongs to no connection
+	o.put("connection", r.Conn.ID) // number of the connection; 0: the packet belongs to none
 	o.some("multicast", r.Datagram)
 	o.put("offset", r.Offset)
 	o.put("length", r.Length)

@@ -23,7 +23,7 @@ type options struct {
 	nids      []string
 	types     []string
 	portals   []uint
-	list      string // file with the list of participants
+	list      string // path of the file with the list of participants
 	verbose   bool
 	json      bool
 	stats     bool

@@ -25,7 +25,7 @@ var dissectors = capture.Portals{
 // shown is a record with its payload, parsed by the dissector of the portal.
 type shown struct {
 	*capture.Record
-	said capture.Payload // the zero value: the portal has no dissector
+	said capture.Payload // the parsed payload; the zero value: the portal has no dissector
 }
 
 // message returns the record if it is an LNet message, the message whose RDMA transfer it

@@ -23,7 +23,7 @@ func (d *mcastDatagram) MarshalJSON() ([]byte, error) {
 	if d.Count > 0 {
 		o.put("fragment", d.Index)
 		o.put("fragments", d.Count)
-		o.put("length", d.Length) // of the message
+		o.put("length", d.Length) // length of the whole message
 	}
 	o.put("stable", d.Stable)
 	o.put("first", d.First)

@@ -42,7 +42,7 @@ func (o *object) packet(p *ibta.Packet) {
 	o.put("dest_qp", uint32(p.DestQP))
 	o.put("psn", uint32(p.PSN))
 	o.some("ack_req", p.AckReq)
-	o.put("payload", len(p.Payload)) // bytes in the packet
+	o.put("payload", len(p.Payload)) // number of payload bytes in the packet
 	switch {
 	case p.OpCode == ibta.Acknowledge:
 		o.some("syndrome", p.AETH.Syndrome.String())

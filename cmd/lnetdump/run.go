@@ -28,9 +28,9 @@ type dump struct {
 	members *scoll.Membership // list given by --members; nil without that option
 	out     *bufio.Writer
 	stderr  io.Writer
-	print   printer // nil: no records are printed
-	stats   *stats  // nil without --stats
-	save    *saver  // nil without the option -w
+	print   printer // prints records; nil: no records are printed
+	stats   *stats  // statistics of the option --stats; nil without it
+	save    *saver  // writer of the option -w; nil without it
 }
 
 func (o *options) run(ctx context.Context, env cli.Env) error {

@@ -15,7 +15,7 @@ import (
 
 // saver writes packets as pcapng, with an interface for each link type.
 type saver struct {
-	file  io.Closer // nil if the packets go to standard output
+	file  io.Closer // the file; nil: the packets go to standard output
 	out   io.Writer
 	ng    *pcapgo.NgWriter
 	links map[capture.LinkType]int

@@ -23,7 +23,7 @@ const (
 // the capture: collectives remembers them.
 type collectives struct {
 	lists    *bounded[scollwire.Digest, *scoll.Membership]
-	requests *bounded[matched, *collectiveRequest] // by the match entry of their reply
+	requests *bounded[matched, *collectiveRequest] // requests by the match entry for their reply
 	exposed  *bounded[matched, *exposure]
 	fetches  *bounded[sink, *collectiveFetch]
 	assumed  *scoll.Membership // list of members of groups whose list is not in the capture; nil: not known
@@ -134,7 +134,7 @@ func (h hop) String() string {
 // snippet is the beginning of data.
 type snippet struct {
 	head   []byte
-	length uint64 // length of the whole data
+	length uint64 // length of the whole data in bytes
 }
 
 // snippetSize is how many bytes of data are shown.
@@ -148,7 +148,7 @@ func snippetOf(b []byte, length uint64) snippet {
 // printed.
 func (s snippet) text() (string, bool) {
 	b := s.head
-	if uint64(len(b)) < s.length { // the last character may be incomplete
+	if uint64(len(b)) < s.length { // text is cut, so the last character may be incomplete
 		for i := 0; i < utf8.UTFMax && len(b) > 0 && !utf8.Valid(b); i++ {
 			b = b[:len(b)-1]
 		}

@@ -89,13 +89,13 @@ func startMembers(t *testing.T, tap lnd.Tap) (nodes []*member, members *scoll.Me
 		n := &member{rank: i, over: make(chan *scoll.Request, 1)}
 		n.node, err = node.Start(node.Config{
 			Networks: "tcp(" + addr.String() + ")", AcceptPort: port, Tap: tap, LNet: lnet.Config{Incarnation: uint64(1000 + i)},
-			Discovery: discovery.Config{Off: true}, // no pings in the capture
+			Discovery: discovery.Config{Off: true}, // discovery is off, so that the capture has no pings
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		cfg := scoll.Config{Clock: machine.RealClock()}
-		cfg.RTT, cfg.Guard = 500*time.Millisecond, 400*time.Millisecond // for a busy machine
+		cfg.RTT, cfg.Guard = 500*time.Millisecond, 400*time.Millisecond // long times, for a busy machine
 		if n.agent, err = scoll.New(n.node.Table(), cfg); err != nil {
 			t.Fatal(err)
 		}

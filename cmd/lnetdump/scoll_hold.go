@@ -12,7 +12,7 @@ import (
 // collectiveHold tells the parent that its child holds a request, or no longer does.
 type collectiveHold struct {
 	wire.Hold
-	of      *collectiveRequest // the request; nil: not in the capture
+	of      *collectiveRequest // the request that it is about; nil: not in the capture
 	remarks []string
 }
 
@@ -27,7 +27,7 @@ func (c *collectives) hold(r *capture.Record) (capture.Understood, error) {
 		return nil, err
 	}
 	m := &collectiveHold{Hold: w}
-	m.of, m.remarks = c.requestOf(r.Header.DestNID, r.Header.SrcNID, w.ReplyBits) // the child has sent the message
+	m.of, m.remarks = c.requestOf(r.Header.DestNID, r.Header.SrcNID, w.ReplyBits) // in this order, as the child has sent the message
 	if m.of != nil && m.of.Hold == 0 {
 		m.remarks = remark(m.remarks, "the request did not ask for it")
 	}
@@ -65,7 +65,7 @@ func (w *collectiveHold) MarshalJSON() ([]byte, error) {
 	}
 	o.signed(w.Signed)
 	o.put("reply_bits", hex(w.ReplyBits))
-	o.put("held", w.Held) // false: no longer held
+	o.put("held", w.Held) // false: the request is not held any more
 	o.some("odd", w.remarks)
 	return o.MarshalJSON()
 }

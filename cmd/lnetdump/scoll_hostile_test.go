@@ -46,8 +46,8 @@ type oddMessage struct {
 	name   string
 	of     capture.Record
 	spoil  func(r *capture.Record)
-	is     bool   // the message is still shown as a message
-	wanted string // in the summary or the error
+	is     bool   // the message is still shown as one of its kind
+	wanted string // text that the summary or the error must contain
 }
 
 // oddMessages corrupts messages of a recorded exchange.
@@ -91,7 +91,7 @@ func oddRequests(creation, request capture.Record) []oddMessage {
 
 func oddReplies(trailed capture.Record) []oddMessage {
 	le := binary.LittleEndian
-	speaks := func(carried []byte) func(*capture.Record) { // replaces the payload
+	speaks := func(carried []byte) func(*capture.Record) { // returns a change that replaces the payload
 		return func(r *capture.Record) {
 			h, _, _ := scollwire.ParseReplyHeader(r.Payload)
 			trailer := r.Payload[len(r.Payload)-scollwire.TrailerEntrySize:]
@@ -195,7 +195,7 @@ func TestScollOdd(t *testing.T) {
 	list := recorded(t)
 	for _, c := range oddMessages(t, list) {
 		known := newProtocols(nil)
-		for i := range list { // later messages would make the ranks known
+		for i := range list { // each alone, as later messages would make the ranks known
 			if list[i].Frame < c.of.Frame {
 				known.read(&list[i])
 			}

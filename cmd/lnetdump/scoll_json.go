@@ -15,7 +15,7 @@ func (q *collectiveRequest) MarshalJSON() ([]byte, error) {
 	o.some("guard_us", q.Guard.Microseconds())
 	o.some("bulk_us", q.BulkTime.Microseconds())
 	o.some("processing_us", q.Processing.Microseconds())
-	o.some("carry", q.Carry) // bytes of answers that members pass on
+	o.some("carry", q.Carry) // bytes of carried answers in a reply
 	o.some("hold_us", q.Hold.Microseconds())
 	if q.Flags&wire.FlagSubset != 0 {
 		o.some("live_digest", q.Live.String())
@@ -28,7 +28,7 @@ func (q *collectiveRequest) MarshalJSON() ([]byte, error) {
 	if q.evictions != nil { // a request of client health
 		o.put("evictions", q.evictions.entry())
 	} else {
-		o.some("order", q.order) // a request of lnetd's administration
+		o.some("order", q.order) // a request of lnetd's administration service
 	}
 	o.some("odd", q.remarks)
 	return o.MarshalJSON()
@@ -62,6 +62,6 @@ func (o *object) hop(h hop) {
 	if h.known() {
 		o.put("from_rank", h.from)
 		o.put("to_rank", h.to)
-		o.put("level", h.level) // level below the root of the lower node
+		o.put("level", h.level) // level of the lower node: its distance from the root
 	}
 }

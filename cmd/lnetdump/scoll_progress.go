@@ -13,7 +13,7 @@ import (
 // received.
 type collectiveProgress struct {
 	wire.Progress
-	of      *collectiveRequest // the request; nil: not in the capture
+	of      *collectiveRequest // the request that it is about; nil: not in the capture
 	remarks []string
 }
 
@@ -71,7 +71,7 @@ func (p *collectiveProgress) MarshalJSON() ([]byte, error) {
 		o.put("what", "bulk data")
 		o.some("total", p.of.Bulk.Length)
 	}
-	o.put("there", p.There) // bytes that the parent has
+	o.put("there", p.There) // number of bytes that the parent has
 	o.some("odd", p.remarks)
 	return o.MarshalJSON()
 }

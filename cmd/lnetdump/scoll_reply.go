@@ -12,7 +12,7 @@ import (
 // collectiveReply is a message up a tree.
 type collectiveReply struct {
 	wire.ReplyHeader
-	to        *collectiveRequest // the request; nil: not in the capture
+	to        *collectiveRequest // the request that it answers; nil: not in the capture
 	hop       hop
 	payload   snippet
 	evictions *evictionReply // parsed payload of client health; nil: of another service
@@ -174,7 +174,7 @@ func (p *collectiveReply) MarshalJSON() ([]byte, error) {
 	o := object{{"kind", "reply"}}
 	if p.to != nil {
 		q := *p.to
-		q.Sequence, q.RootIncarnation = p.Sequence, p.RootIncarnation // from the reply itself
+		q.Sequence, q.RootIncarnation = p.Sequence, p.RootIncarnation // numbers that the reply itself carries
 		o.request(&q)
 	} else {
 		o.put("sequence", decimal(p.Sequence))
@@ -185,7 +185,7 @@ func (p *collectiveReply) MarshalJSON() ([]byte, error) {
 	o.put("status", uint16(p.Status))
 	o.some("status_text", p.Status.String())
 	o.put("part", p.Part)
-	o.some("error_nodes", p.Nodes) // nodes that an error stands for
+	o.some("error_nodes", p.Nodes) // number of nodes that an error stands for
 	o.some("error_entities", p.Entities)
 	var carried, missing []object
 	for _, c := range p.carried {
@@ -194,7 +194,7 @@ func (p *collectiveReply) MarshalJSON() ([]byte, error) {
 	for _, m := range p.missing {
 		missing = append(missing, p.missingObject(m))
 	}
-	o.some("carried", carried) // answers that the sender passes on
+	o.some("carried", carried) // answers that the sender has passed on
 	o.some("missing", missing)
 	o.some("payload", p.payload.entry())
 	if p.evictions != nil {

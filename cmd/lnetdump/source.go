@@ -140,7 +140,7 @@ func interfaceSource(name string) source {
 // live captures on an interface.
 type live struct {
 	*afpacket.Handle
-	ctx context.Context // context of the run
+	ctx context.Context // context of the command's run
 }
 
 // Next waits for the next packet.

@@ -48,7 +48,7 @@ func (s *stats) record(r *capture.Record) {
 	case capture.Opened:
 		s.connections++
 	case capture.Lost:
-		if !r.Conn.RoCE { // for RoCE, Length counts packets instead of bytes
+		if !r.Conn.RoCE { // RoCE counts packets in Length, TCP counts bytes
 			s.lost += r.Length
 		}
 	case capture.Unknown:

@@ -45,7 +45,7 @@ func (m *zoneMessage) putNodes(o *object, l *wire.Lists) {
 	for i, s := range slices.Concat(l.Suspicions, l.Silences) {
 		e := zoneNode(m.name(s.Suspect), s.Version)
 		e.some("by", m.name(s.Reporter))
-		e.some("silent", i >= len(l.Suspicions)) // the entry is from the list of silences
+		e.some("silent", i >= len(l.Suspicions)) // true: the entry is from the list of silences
 		suspicions = append(suspicions, e)
 	}
 	for _, r := range l.Removed {

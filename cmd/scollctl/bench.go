@@ -108,7 +108,7 @@ func histogramOf(ns []int64) (list []bucket) {
 	counts := map[int]int{}
 	least, most := 64, 0
 	for _, v := range ns {
-		i := bits.Len64(uint64(max(v, 0) / 1000)) // 0 stands for less than a µs
+		i := bits.Len64(uint64(max(v, 0) / 1000)) // index 0 is for times below a µs
 		counts[i]++
 		least, most = min(least, i), max(most, i)
 	}
@@ -136,7 +136,7 @@ func (d *benchDoc) print(w io.Writer) error {
 	}{{"last member receives", d.Last}, {"answer is back", d.Answered}} {
 		t.Row(row.name, us(row.p.P50), us(row.p.P90), us(row.p.P99), us(row.p.Max))
 	}
-	_, _ = t.WriteTo(&b) // a Builder does not fail
+	_, _ = t.WriteTo(&b) // cannot fail: writing to a Builder does not
 	fmt.Fprintf(&b, "\nclocks were compared to within %s: so much may the first line be wrong by\n\n", us(d.Bound))
 	most := 1
 	for _, h := range d.Histogram {

@@ -54,7 +54,7 @@ func printGroups(w io.Writer, s *scoll.Status) error {
 	for _, group := range s.Groups {
 		alive := fmt.Sprint(group.Alive)
 		if !s.Gossip {
-			alive = "-" // not known
+			alive = "-" // the number of live members is not known
 		}
 		t.Row(group.Name, group.Members, alive, group.Tree, group.Origin)
 	}

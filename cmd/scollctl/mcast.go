@@ -112,7 +112,7 @@ now on: without a flag none. 'scollctl mcast status' shows the shares, and count
   scollctl mcast fault news`,
 		Args: cli.Args("a group"),
 		RunE: func(c *cobra.Command, args []string) error {
-			for name, share := range map[string]float64{"acks": f.Acks, "datagrams": f.Datagrams} { // any order
+			for name, share := range map[string]float64{"acks": f.Acks, "datagrams": f.Datagrams} { // any order: each value is checked by itself
 				if !(share >= 0 && share <= 1) {
 					return cli.Usagef("--%s: want a share from 0 to 1, such as 0.05, not %v", name, share)
 				}
@@ -171,7 +171,7 @@ type mcastGroupDoc struct {
 	Name     string          `json:"name"`
 	Number   int             `json:"number"`
 	State    string          `json:"state"`
-	Manager  string          `json:"manager"` // "" until a manager was heard
+	Manager  string          `json:"manager"` // NID of the manager; "": none was heard
 	Managers []string        `json:"managers"`
 	Version  string          `json:"version"`
 	Members  []rmcast.Member `json:"members"`

@@ -45,7 +45,7 @@ interrupt.`,
 		p := heardPrinter{out: bufio.NewWriter(c.OutOrStdout()), talk: c.ErrOrStderr(), group: r.Group, json: g.json, raw: *raw}
 		err := rmcast.OpReceive.Call(c.Context(), g.client(), r, p.report)
 		if c.Context().Err() != nil && r.Count == 0 {
-			err = nil // an interrupt is the normal end
+			err = nil // an interrupt is the usual end of the command
 		}
 		return errors.Join(err, p.end())
 	}

@@ -135,7 +135,7 @@ func printStreams(b *strings.Builder, s *rmcast.GroupStatus) {
 	for _, o := range s.Streams {
 		t.Row(fmt.Sprintf("  %v", o.Origin), o.Stable, o.Delivered, o.Head, o.Version)
 	}
-	_, _ = t.WriteTo(b) // a Builder does not fail
+	_, _ = t.WriteTo(b) // cannot fail: writing to a Builder does not
 }
 
 // waitLine returns a line about the member that keeps an origin waiting.

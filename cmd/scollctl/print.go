@@ -60,7 +60,7 @@ func rounded(d time.Duration) time.Duration {
 	return d.Round(unit)
 }
 
-// noAnswers prints no answers.
+// noAnswers is used by verbs whose answers have no content.
 func noAnswers(io.Writer, *scoll.BroadcastReply) error { return nil }
 
 // same has members that have given the same answer.

@@ -25,8 +25,8 @@ type skewDoc struct {
 // clock is the offset of a member's clock.
 type clock struct {
 	NID    nid.NID `json:"nid"`
-	Offset int64   `json:"offset_ns"` // difference to this node's clock
-	Bound  int64   `json:"bound_ns"`  // bound of the error of Offset
+	Offset int64   `json:"offset_ns"` // the member's clock minus this node's clock, in ns
+	Bound  int64   `json:"bound_ns"`  // largest error of Offset, in ns
 }
 
 func skewCommand(g *globals) *cobra.Command {
@@ -91,7 +91,7 @@ func (g *globals) skew(ctx context.Context, a *audience, rounds int) (doc skewDo
 		}
 	}
 	doc = skewDoc{Root: last.Root, Clocks: []clock{}, Unreached: last.Unreached}
-	for _, c := range best { // any order: sorted below
+	for _, c := range best { // any order: the list is sorted below
 		doc.Clocks = append(doc.Clocks, c)
 	}
 	slices.SortFunc(doc.Clocks, func(a, b clock) int { return a.NID.Compare(b.NID) })

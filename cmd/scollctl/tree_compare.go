@@ -52,7 +52,7 @@ type compareDoc struct {
 	Nodes       int           `json:"nodes"`
 	Latency     float64       `json:"latency_us"`
 	Overhead    float64       `json:"overhead_us"`
-	Best        float64       `json:"best_us"` // time of the best possible tree
+	Best        float64       `json:"best_us"` // time of the best possible tree, in µs
 	Recommended string        `json:"recommended"`
 	Trees       []comparedDoc `json:"trees"`
 
@@ -63,7 +63,7 @@ type compareDoc struct {
 type comparedDoc struct {
 	Tree     string  `json:"tree"`
 	Depth    int     `json:"depth"`
-	Children int     `json:"children"` // children of the root
+	Children int     `json:"children"` // number of the root's children
 	Time     float64 `json:"time_us"`
 	Ratio    float64 `json:"ratio"` // time divided by that of the best possible tree
 

@@ -65,7 +65,7 @@ type treeDoc struct {
 	FanOut   int       `json:"fan_out"`
 	Latency  float64   `json:"latency_us"`
 	Overhead float64   `json:"overhead_us"`
-	Last     lastDoc   `json:"last"` // the node that gets a message last
+	Last     lastDoc   `json:"last"` // the node that receives a message last
 	Ranks    []rankDoc `json:"ranks"`
 }
 
@@ -78,11 +78,11 @@ type lastDoc struct {
 type rankDoc struct {
 	Rank     int     `json:"rank"`
 	Parent   *int    `json:"parent"`   // rank of the parent; null: this is the root
-	Children []int   `json:"children"` // in the order of sending
+	Children []int   `json:"children"` // ranks of the children, in the order of sending
 	Level    int     `json:"level"`    // number of levels between the root and this node
 	Depth    int     `json:"depth"`    // number of levels below this node
 	Size     int     `json:"size"`     // number of nodes in its subtree
-	Time     float64 `json:"time_us"`  // when a message arrives at this node
+	Time     float64 `json:"time_us"`  // time at which a message arrives at this node, in µs
 }
 
 func treeDocOf(g *grown) treeDoc {

@@ -10,7 +10,7 @@ import (
 type grown struct {
 	tree.Tree
 	speed
-	members []member // by rank
+	members []member // nodes of the tree, by rank
 	order   []int    // ranks by level, those of a level in the order of sending
 	last    int      // the node that gets a message last; if there are several, the first in order
 }
@@ -22,7 +22,7 @@ type member struct {
 	size     int
 	level    int           // number of levels between the root and this node
 	depth    int           // number of levels below this node
-	at       time.Duration // when a message arrives at this node
+	at       time.Duration // time at which a message arrives at this node
 }
 
 // grow computes all nodes of a tree, in O(N) memory.

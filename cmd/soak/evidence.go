@@ -37,7 +37,7 @@ func (s *soak) close(err error) error {
 			time.Since(s.began).Round(time.Millisecond), s.cfg.seed, v, s.dir, s.cfg.command)
 	}
 	if !s.cfg.keep {
-		_ = os.RemoveAll(s.dir) // no longer needed
+		_ = os.RemoveAll(s.dir) // the folder is not needed any more
 	}
 	return err
 }

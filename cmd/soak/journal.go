@@ -44,12 +44,12 @@ func (k opKind) String() string { return [...]string{"PUT", "PUT+ACK", "GET"}[k]
 type recordKind uint8
 
 const (
-	started  recordKind = iota // initiator: before the call
-	sent                       // initiator: at the SEND event
-	answered                   // initiator: at the ACK or REPLY event
-	ended                      // initiator: at the MD's last event
-	arrived                    // target: at the PUT event
-	served                     // target: at the GET event
+	started  recordKind = iota // written by the initiator before the call
+	sent                       // written by the initiator at the SEND event
+	answered                   // written by the initiator at the ACK or REPLY event
+	ended                      // written by the initiator at the MD's last event
+	arrived                    // written by the target at the PUT event
+	served                     // written by the target at the GET event
 )
 
 func (k recordKind) String() string {
@@ -68,11 +68,11 @@ func (k recordKind) String() string {
 //	12 size    4
 type record struct {
 	Kind   recordKind
-	Op     opKind        // set by the initiator
+	Op     opKind        // kind of operation; only the initiator sets it
 	Target uint8         // number of the target worker
-	Errno  syscall.Errno // 0: success
+	Errno  syscall.Errno // error number of the event; 0: success
 	ID     opID
-	Size   uint32 // bytes requested, or transferred
+	Size   uint32 // number of bytes requested, or transferred
 }
 
 const recordSize = 16
@@ -111,7 +111,7 @@ func parseRecord(b []byte) record {
 // event has returned.
 type journal struct {
 	mu  sync.Mutex
-	out io.Writer // guarded by mu, as is b
+	out io.Writer // destination of the records; guarded by mu, as is b
 	b   []byte
 }
 
@@ -120,7 +120,7 @@ func (j *journal) add(r record) {
 	defer j.mu.Unlock()
 	j.b = r.appendBinary(j.b[:0])
 	if _, err := j.out.Write(j.b); err != nil {
-		panic(fmt.Sprintf("nobody reads the journal: %v", err)) // the process at the other end has ended
+		panic(fmt.Sprintf("nobody reads the journal: %v", err)) // this process is useless: the reader has ended
 	}
 }
 

@@ -27,7 +27,7 @@ import (
 //
 // Workers check the content of messages.
 type ledger struct {
-	repeats      bool // LNet may send messages again
+	repeats      bool // LNet may send the same message again
 	incarnations map[incarnationID]*incarnation
 	taken        int // number of records so far
 	recent
@@ -41,7 +41,7 @@ type incarnationID struct {
 
 // incarnation has the operations that an incarnation of a worker started.
 type incarnation struct {
-	ops         []entry // by Seq
+	ops         []entry // operations of the incarnation, by Seq
 	killed      bool
 	resends     uint64 // how many messages it sent again, by its own count; not known if it was killed
 	begun, over int    // operations that have begun and ended, for progress reports
@@ -50,14 +50,14 @@ type incarnation struct {
 // entry is the state of one operation.
 type entry struct {
 	seen   [served + 1]uint8 // number of records of each kind, without failed arrivals
-	broken uint8             // number of failed arrivals
+	broken uint8             // number of arrivals that failed
 	op     opKind
 	target uint8
 	sentAs syscall.Errno // errno of the SEND event
 	answer syscall.Errno // errno of the ACK or REPLY event
 	endAs  syscall.Errno // errno of the UNLINK event, if that was the last event
 	size   uint32
-	got    uint32 // size that arrived
+	got    uint32 // bytes that arrived
 }
 
 func newLedger() *ledger { return &ledger{incarnations: make(map[incarnationID]*incarnation)} }

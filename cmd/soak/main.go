@@ -124,6 +124,6 @@ func (cfg *soakConfig) complete(net, faults, level string) (err error) {
 
 func newSeed() uint64 {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
+	_, _ = rand.Read(b[:]) // cannot fail: it does not return errors
 	return binary.LittleEndian.Uint64(b[:])
 }

@@ -13,9 +13,9 @@ import (
 // The portals of the soak, one for each way to receive messages.
 const (
 	portalSlots   = 30 // one MD for each sender and incarnation; the sender chooses the offset
-	portalBuffers = 31 // MDs for one message each, lazy
+	portalBuffers = 31 // portal of MDs for one message each, on a lazy portal
 	portalRing    = 32 // MDs for many small messages at rising offsets, lazy
-	portalSource  = 33 // memory for GETs
+	portalSource  = 33 // portal of the memory that GETs read
 )
 
 const (
@@ -46,10 +46,10 @@ type memory struct {
 	w *worker
 
 	mu      sync.Mutex
-	mes     map[portals.MEHandle]bool // guarded by mu, as all below
+	mes     map[portals.MEHandle]bool // match entries that are posted; guarded by mu, as all below
 	leaving bool
 	mds     int           // number of MDs whose last event has not arrived
-	gone    chan struct{} // closed when leaving and no MD is left
+	gone    chan struct{} // closed when memory is withdrawn and no MD is left
 }
 
 // offer posts all memory.
@@ -157,7 +157,7 @@ func (m *memory) post(portal int, match portals.Match, unlink portals.UnlinkOpti
 	if _, err = table.MDAttach(me, md, unlink); err != nil {
 		m.ended(me)
 		if m.isLeaving() {
-			err = nil // withdraw has just unlinked the match entry
+			err = nil // not an error: withdraw has just unlinked the match entry
 		}
 	}
 	return err

@@ -10,7 +10,7 @@ type network string
 
 const (
 	tcp  network = "tcp"
-	o2ib network = "o2ib" // RDMA in software
+	o2ib network = "o2ib" // RDMA implemented in software
 	// mixed is TCP on one side of the routers and RDMA in software on the other.
 	mixed network = "mixed"
 )

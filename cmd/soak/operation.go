@@ -14,22 +14,22 @@ type operation struct {
 	id     opID
 	kind   opKind
 	target uint8
-	buffer []byte // of maxSize bytes
+	buffer []byte // buffer of maxSize bytes
 	size   int
-	at     uint64 // GET: offset in the target's memory
+	at     uint64 // with GET: offset in the target's memory
 	slot   *slot
 	began  time.Time
 	md     portals.MDHandle
 
 	// The fields from here to called are guarded by t.mu.
-	abortAt time.Time // when to give it up; zero: never
+	abortAt time.Time // when to abort the operation; zero: never
 	aborted bool
 	late    bool // that the operation is late was reported as a violation
 	called  bool // Put or Get has returned, so the operation may be given up
 
 	// The fields from here on are owned by the operation's handler.
-	settled bool // answered
-	failed  bool // not sent
+	settled bool // the operation has been answered
+	failed  bool // the operation could not be sent
 }
 
 // handle records the events of the operation's MD.

@@ -46,10 +46,10 @@ type fault struct {
 	Link    int // number of the host's link, for faults of links
 	Kind    faultKind
 
-	Wire netem.Plan // for faults of the emulated link
+	Wire netem.Plan // fault of the emulated link
 	Ends ends       // ends of the link that have the fault
 	Loss float64
-	Rate int64 // bits per second, for faultRate
+	Rate int64 // with faultRate: bits per second
 	MTU  int
 }
 
@@ -57,8 +57,8 @@ type fault struct {
 type ends uint8
 
 const (
-	hostEnd   ends = 1 << iota // frames that the host sends
-	switchEnd                  // frames that the host receives
+	hostEnd   ends = 1 << iota // frames that the host sends have the fault
+	switchEnd                  // frames that the host receives have the fault
 )
 
 func (f *fault) String() string {
@@ -82,9 +82,9 @@ func (f *fault) String() string {
 // Limits of a plan.
 const (
 	longestFault        = 8 * time.Second
-	longestPause        = 4 * time.Second // time between two faults of a link
+	longestPause        = 4 * time.Second // longest time between two faults of a link
 	longestOutage       = 6 * time.Second // duration of a fault of a link or process
-	shortestIncarnation = 3 * time.Second // time between two faults of a process
+	shortestIncarnation = 3 * time.Second // shortest time between two faults of a process
 	longestIncarnation  = 25 * time.Second
 	calm                = 0.1 // share of the time without faults, at the end
 )

@@ -17,10 +17,10 @@ import (
 type member struct {
 	index       int
 	host        *netlab.Host
-	wires       []*netlab.Wire // one for each of its links
-	hubs        []*netlab.Host // the switches at their other ends
+	wires       []*netlab.Wire // emulated links of the host, one per link
+	hubs        []*netlab.Host // switches at the other ends of the links
 	incarnation uint16
-	process     *process // nil between two incarnations
+	process     *process // the present incarnation; nil between two of them
 	state       memberState
 }
 
@@ -29,7 +29,7 @@ type memberState uint8
 const (
 	starting memberState = iota
 	running
-	stopped // traffic has ended, and nothing is in flight
+	stopped // traffic has ended, and no operation is in flight
 	exited
 )
 
@@ -136,7 +136,7 @@ func (s *soak) logFile(m *member) string {
 func (s *soak) kill(m *member) {
 	s.ledger.kill(incarnationID{uint8(m.index), m.incarnation})
 	_ = m.process.Signal(syscall.SIGKILL)
-	_ = m.process.Wait() // its address and port are free after that
+	_ = m.process.Wait() // wait, so that its address and port are free
 	m.process = nil
 	m.incarnation++
 }

@@ -17,7 +17,7 @@ type report struct {
 	Incarnations int                   `json:"lives"`
 	Operations   map[string]*totals    `json:"operations"`
 	Faults       map[string]faultCount `json:"faults"`
-	Frames       netem.Counters        `json:"frames"` // frames of all links
+	Frames       netem.Counters        `json:"frames"` // counters of frames, summed over all links
 }
 
 func (s *soak) report() *report {

@@ -35,7 +35,7 @@ type soakConfig struct {
 	hosts   int // number of workers
 	rails   int // number of links of each host on each of its nets
 	routers int
-	rate    int // operations per second and worker
+	rate    int // operations that each worker starts per second
 	faults  []faultKind
 	ipv6    bool
 	log     slog.Level
@@ -46,8 +46,8 @@ type soakConfig struct {
 // soak is one run. All fields except inbox are owned by the goroutine of run.
 type soak struct {
 	cfg      soakConfig
-	self     string // path of this program
-	dir      string // folder of the logs
+	self     string // path of this program's file
+	dir      string // path of the folder of the logs
 	progress *progress
 	layout   layout
 	members  []*member // workers, followed by routers
@@ -57,11 +57,11 @@ type soak struct {
 
 	ledger *ledger
 	counts [faultKinds]faultCount
-	since  map[*fault]time.Time // when each current fault began
+	since  map[*fault]time.Time // begin of each fault that lasts
 	notes  *os.File             // log of all actions, with times
 
 	inbox     chan news
-	over      chan struct{} // closed when inbox is no longer read
+	over      chan struct{} // closed when inbox is not read any more
 	open      int           // number of journals that have not ended
 	followers sync.WaitGroup
 }

@@ -109,7 +109,7 @@ func TestSoak(t *testing.T) {
 		name string
 		args []string
 		long bool
-		want []faultKind // kinds of faults in the plan
+		want []faultKind // kinds of faults that the plan must have
 	}{
 		{"no fault", []string{"--time", "1s", "--faults", "none"}, false, nil},
 		{"no fault, IPv6", []string{"--time", "1s", "--faults", "none", "--ipv6"}, false, nil},

@@ -12,13 +12,13 @@ import (
 type totals struct {
 	Operations int            `json:"operations"`
 	OK         int            `json:"ok"`         // operations that were sent and, if they ask for an answer, answered
-	Bytes      uint64         `json:"bytes"`      // bytes of these operations
-	Failed     map[string]int `json:"failed"`     // operations whose SEND failed, by errno
+	Bytes      uint64         `json:"bytes"`      // number of bytes of these operations
+	Failed     map[string]int `json:"failed"`     // number of operations whose SEND failed, by errno
 	Unanswered map[string]int `json:"unanswered"` // operations that were sent without getting an answer, by errno
-	Killed     int            `json:"killed"`     // operations that ended because their process was killed
-	Arrived    int            `json:"arrived"`    // operations whose message arrived at the target
-	Again      int            `json:"again"`      // arrivals of messages that had arrived before
-	Broken     int            `json:"broken"`     // arrivals that failed
+	Killed     int            `json:"killed"`     // number of operations that ended because their process was killed
+	Arrived    int            `json:"arrived"`    // number of operations whose message arrived at the target
+	Again      int            `json:"again"`      // number of arrivals of messages that had arrived before
+	Broken     int            `json:"broken"`     // number of arrivals that failed
 }
 
 // unlinked counts the operations that the worker gave up itself, which it does at random.

@@ -25,11 +25,11 @@ const slotRest = patience
 type traffic struct {
 	w      *worker
 	random *rand.Rand
-	tokens chan struct{} // a token for each operation in flight
+	tokens chan struct{} // has a token for each operation in flight
 	next   uint32        // sequence number of the next operation
 
 	mu    sync.Mutex
-	open  map[uint32]*operation // guarded by mu, as all below
+	open  map[uint32]*operation // operations in flight; guarded by mu, as all below
 	free  [][]byte              // free buffers of maxSize bytes
 	slots map[slot]time.Time    // until when each slot is in use; no entry: free
 }
@@ -107,7 +107,7 @@ func (t *traffic) size() int {
 	limits := []int{1, 256, 4096, 4096, 64 << 10, 64 << 10, maxSize}
 	limit := limits[t.random.IntN(len(limits))]
 	if t.random.IntN(20) == 0 {
-		return limit // exactly the limit
+		return limit // the size is exactly the limit
 	}
 	return t.random.IntN(limit)
 }

@@ -43,7 +43,7 @@ type noticeKind string
 
 const (
 	noticeReady     noticeKind = "ready"
-	noticeStopped   noticeKind = "stopped" // answer to cmdStop: nothing is in flight
+	noticeStopped   noticeKind = "stopped" // answer to cmdStop: no operation is in flight
 	noticeViolation noticeKind = "violation"
 )
 
@@ -74,7 +74,7 @@ type workerConfig struct {
 	Networks    string        // networks of this worker
 	Routes      string        // routes of this worker
 	Router      bool          // the worker is a router, and starts no operations
-	Names       []string      // NIDs of all workers, in order
+	Names       []string      // NIDs of all workers, in the order of their numbers
 	Rate        int           // largest number of operations per second
 	Abort       bool          // give up some operations at random
 	Timeout     time.Duration // largest duration of a transaction
@@ -106,7 +106,7 @@ type worker struct {
 	log     *slog.Logger
 
 	mu  sync.Mutex
-	out *json.Encoder // guarded by mu
+	out *json.Encoder // writer of notices to the parent; guarded by mu
 }
 
 func runWorker(ctx context.Context, env cli.Env, cfg workerConfig, to io.Writer) error {
@@ -243,7 +243,7 @@ func unsettled(s node.Status, router lnet.RouterSnapshot, peers []lnet.PeerSnaps
 func (w *worker) say(n notice) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_ = w.out.Encode(n) // fails when the soak has ended
+	_ = w.out.Encode(n) // fails if the parent has ended
 }
 
 func (w *worker) violation(format string, args ...any) {

@@ -64,7 +64,7 @@ func watchEtcd(local *clientv3.Client, gone func(name string)) {
 	}
 }
 
-// keeper starts clients.
+// keeper starts clients that keep leases of etcd.
 type keeper struct{ rival.Keeping }
 
 func etcdClients(k rival.Keeping) func(i int) (kill func(), err error) { return keeper{k}.client }
@@ -79,7 +79,7 @@ func (c keeper) client(i int) (kill func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	kill = func() {
 		cancel()
-		_ = conn.Close() // no other client uses it
+		_ = conn.Close() // the connection is this client's own
 	}
 	leases := pb.NewLeaseClient(conn)
 	lease, err := leases.LeaseGrant(ctx, &pb.LeaseGrantRequest{TTL: int64(c.TTL / time.Second)})

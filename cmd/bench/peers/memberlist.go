@@ -48,7 +48,7 @@ func startWith(cfg *memberlist.Config, n rival.Node, s *rival.Watcher) (rival.Me
 		return m, err
 	}
 	first := net.JoinHostPort(n.Addr(0).String(), strconv.Itoa(int(n.Port)))
-	for try := 0; ; try++ { // the first node may not listen yet
+	for try := 0; ; try++ { // retried, as the first node may not listen yet
 		if _, err = m.list.Join([]string{first}); err == nil || try == 50 {
 			return m, err
 		}

@@ -20,13 +20,13 @@ import (
 // Keeping are the parameters of a process with a server, or with clients, of a system that
 // detects the death of clients.
 type Keeping struct {
-	Servers  int           // number of servers, a process each
-	Interval time.Duration // between two messages of a client
+	Servers  int           // number of servers; each is a process
+	Interval time.Duration // time between two messages of a client
 	TTL      time.Duration // silence after which a server gives up a client
-	Port     uint16        // of all servers
-	Port2    uint16        // a second port of all servers
+	Port     uint16        // first port of all servers
+	Port2    uint16        // second port of all servers
 
-	Index  int    // of the server of this process
+	Index  int    // index of this process's server
 	Folder string // temporary directory of this process
 
 	From, To int // this process has the clients From to To-1
@@ -45,17 +45,17 @@ const ClientPrefix = "client/"
 
 // Death is the death of a client, or its detection by a server.
 type Death struct {
-	Client int       // its number
-	At     time.Time // wall clock
+	Client int       // number of the client
+	At     time.Time // time of the death, by the wall clock
 }
 
 // Cost is the resources that a process has used so far.
 type Cost struct {
-	CPU      time.Duration // when Count began
+	CPU      time.Duration // CPU time up to the begin of Count
 	Counted  time.Duration // CPU time when Count ended, which includes that of Count
-	Memory   int64         // resident, in bytes
-	Bytes    uint64        // sent on the open TCP connections
-	Segments uint64        // sent on the open TCP connections
+	Memory   int64         // resident memory in bytes
+	Bytes    uint64        // bytes sent over the TCP connections that are open
+	Segments uint64        // segments sent over the TCP connections that are open
 }
 
 // Plus returns the sum of two costs.
@@ -145,7 +145,7 @@ func Count(struct{}) (c Cost, err error) {
 	descriptors, err := os.ReadDir("/proc/self/fd")
 	for _, d := range descriptors {
 		fd, _ := strconv.Atoi(d.Name())
-		if info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil { // a TCP socket
+		if info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil { // fd is a TCP socket
 			c.Bytes += info.Bytes_sent
 			c.Segments += uint64(info.Segs_out)
 		}

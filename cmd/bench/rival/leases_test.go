@@ -8,7 +8,7 @@ import (
 // TestCountCosts: the CPU time of Count itself is not attributed to the system.
 func TestCountCosts(t *testing.T) {
 	var ballast []*[64]byte
-	for range 200_000 { // work for the garbage collector
+	for range 200_000 { // makes work for the garbage collector
 		ballast = append(ballast, new([64]byte))
 	}
 	c, err := Count(struct{}{})

@@ -15,9 +15,9 @@ import (
 // Node are the parameters of a node of a membership system.
 type Node struct {
 	Base  netip.Addr // address of the first node, by which others join; node i has the i-th after it
-	Index int        // of this node
+	Index int        // index of this node
 	Nodes int        // number of nodes that start together
-	Port  uint16     // of all nodes
+	Port  uint16     // port of all nodes
 
 	Interval  time.Duration // gossip interval of gossip and memberlist
 	Heartbeat time.Duration // heartbeat interval of zones; 0: the default
@@ -39,10 +39,10 @@ func (n Node) At(a netip.Addr) int { return int(a.As4()[3]) - int(n.Base.As4()[3
 
 // News is an event that the system of a node reported to it.
 type News struct {
-	At    time.Time // wall clock
-	Kind  Change    // of Node
+	At    time.Time // time of the event, by the wall clock
+	Kind  Change    // what happened to Node
 	Node  int       // index of the node that the event is about
-	Value string    // of the attribute, for Attribute
+	Value string    // with Attribute: value of the attribute
 }
 
 // Change is a kind of event about a node.
@@ -52,13 +52,13 @@ type Change string
 const (
 	Up        Change = "up"
 	Down      Change = "down"
-	Attribute Change = "attribute" // it has a new value
+	Attribute Change = "attribute" // the node's attribute has a new value
 )
 
 // Traffic is what a node has sent and used so far.
 type Traffic struct {
-	Bytes, Messages uint64        // sent; bytes are those of payload
-	CPU             time.Duration // of its process
+	Bytes, Messages uint64        // payload bytes and messages that were sent
+	CPU             time.Duration // CPU time of the node's process
 }
 
 // Member are the operations of a node; nil if the system has none, like gossip.

@@ -17,9 +17,9 @@ import (
 type Config struct {
 	Kind    string    // name of the Kind; names the worker in errors
 	Params  any       // parameters of the kind, encoded as JSON
-	Program string    // executable; default: this program
+	Program string    // path of the executable; empty: this program
 	Args    []string  // arguments; default: those by which Child recognizes a worker
-	Stderr  io.Writer // standard error of the process; nil discards it
+	Stderr  io.Writer // standard error of the process; nil: it is discarded
 
 	// Within calls start in the environment of the process, like netlab.Host.Do. If nil, start
 	// is called directly.
@@ -27,7 +27,7 @@ type Config struct {
 
 	Event    func(raw json.RawMessage) // called with each event, sequentially; may be nil
 	Gone     func()                    // called after the last event; may be nil
-	Patience time.Duration             // time-out of an answer; 0: ten minutes
+	Patience time.Duration             // longest wait for an answer; 0: ten minutes
 }
 
 // Process is a worker, seen from its parent.
@@ -37,19 +37,19 @@ type Process struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	out     io.Reader
-	answers chan frame    // closed at the end of its output
-	stopped chan struct{} // closed by Stop
+	answers chan frame    // answers of the worker; closed at the end of its output
+	stopped chan struct{} // closed when Stop is called
 
 	// Answers arrive in the order of requests, and so need no numbers.
-	asked int // number of requests, including the parameters
-	heard int // number of answers
+	asked int // number of requests sent, including the parameters
+	heard int // number of answers received
 }
 
 // On returns an Event function for events of one type.
 func On[E any](f func(e E)) func(raw json.RawMessage) {
 	return func(raw json.RawMessage) {
 		var e E
-		if json.Unmarshal(raw, &e) == nil { // a worker sends events of one type
+		if json.Unmarshal(raw, &e) == nil { // cannot fail: a worker sends events of one type
 			f(e)
 		}
 	}
@@ -88,7 +88,7 @@ func Start(ctx context.Context, cfg Config) (*Process, error) {
 	}
 	if err != nil {
 		_ = p.cmd.Process.Kill()
-		_ = p.Stop() // returns that it was killed
+		_ = p.Stop() // the error says that the process was killed
 		return nil, err
 	}
 	return p, nil
@@ -127,7 +127,7 @@ func (p *Process) listen() {
 		if f.Event == nil {
 			select {
 			case p.answers <- f:
-			case <-p.stopped: // no caller waits for it
+			case <-p.stopped: // Stop was called, so no caller waits for the answer
 			}
 		} else if p.cfg.Event != nil {
 			p.cfg.Event(f.Event)
@@ -208,7 +208,7 @@ func (p *Process) end() (wait func() error) {
 	force := time.AfterFunc(grace, func() { _ = p.cmd.Process.Kill() })
 	return func() error {
 		defer force.Stop()
-		for range p.answers { // until the end of its output
+		for range p.answers { // drop answers until the worker's output ends
 		}
 		return p.cmd.Wait()
 	}
@@ -224,7 +224,7 @@ func (c Crew) Stop() {
 		waits = append(waits, p.end())
 	}
 	for _, wait := range waits {
-		_ = wait() // the exit status does not matter
+		_ = wait() // the exit status does not matter here
 	}
 }
 

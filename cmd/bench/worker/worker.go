@@ -60,7 +60,7 @@ type Worker struct {
 	ends   []func()
 
 	mu  sync.Mutex
-	out *json.Encoder // guarded by mu
+	out *json.Encoder // writer of frames to the parent; guarded by mu
 }
 
 // Context returns a context that is canceled when the worker is stopped.
@@ -79,7 +79,7 @@ func Order[A, R any](w *Worker, name string, do func(with A) (R, error)) {
 // Tell sends an event to the parent. It may be called from any goroutine.
 func (w *Worker) Tell(event any) {
 	if raw, err := json.Marshal(event); err == nil {
-		_ = w.say(frame{Event: raw}) // without a reader this process ends anyway
+		_ = w.say(frame{Event: raw}) // fails if the parent has ended, which ends this process too
 	}
 }
 

@@ -12,16 +12,16 @@ import (
 type Action struct {
 	Run     []string      // program and arguments
 	Timeout time.Duration // time after which its processes are killed
-	User    *program.User // user as which it runs; nil: the daemon's
+	User    *program.User // user as which the program runs; nil: the daemon's user
 }
 
 // job is one run of an action.
 type job struct {
 	action Action
 	limit  time.Duration // upper limit of the action's timeout; 0: none
-	text   []byte        // standard input
+	text   []byte        // standard input of the program
 	root   string
-	file   string // file with the bulk data; "" for none
+	file   string // path of the file with the bulk data; "": there is none
 	output int    // how many bytes at the end of the output are kept
 }
 
@@ -65,7 +65,7 @@ func (j *job) handOver(r *program.Run) (closeFile func(), err error) {
 		return nil, err
 	}
 	if err := f.Chown(int(u.UID), int(u.GID)); err != nil {
-		_ = f.Close() // nothing was written
+		_ = f.Close() // an error makes no difference: nothing was written
 		return nil, err
 	}
 	r.Env, r.Files = append(r.Env, "SCOLL_FILE="+fileOfUser), []*os.File{f}

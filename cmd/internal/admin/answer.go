@@ -14,7 +14,7 @@ type Answer struct {
 	Version uint16        // version of the format
 	Status  scoll.Status  // OK, or why there is no data
 	Took    time.Duration // processing time of the member, in µs on the wire
-	Data    []byte        // content depends on the verb
+	Data    []byte        // the answer itself; its content depends on the verb
 }
 
 const (
@@ -72,8 +72,8 @@ func longest(v Verb, output int) uint32 {
 type Reading struct {
 	Received int64         // when the request arrived, by the member's clock, in ns since 1970
 	Sent     int64         // when the answer was sent, by the member's clock, in ns since 1970
-	Offset   time.Duration // offset of the member's clock to this node's
-	Bound    time.Duration // bound of the error of Offset
+	Offset   time.Duration // the member's clock minus this node's clock
+	Bound    time.Duration // largest error of Offset
 }
 
 // AppendTo appends the reading.
@@ -103,20 +103,20 @@ func (c Reading) through(node Reading, t1, t4 int64) Reading {
 	c.Offset += time.Duration((node.Received - t1 + node.Sent - t4) / 2)
 	bound := max(time.Duration((t4-t1-(node.Sent-node.Received)+1)/2), 0)
 	if c.Bound += bound; c.Bound < bound {
-		c.Bound = Unbounded // overflow: the bound was Unbounded, or is forged
+		c.Bound = Unbounded // overflow: the bound was Unbounded already, or is forged
 	}
 	return c
 }
 
-// Unbounded is the bound of an unknown offset.
+// Unbounded is the Bound of a reading whose offset is unknown.
 const Unbounded = time.Duration(math.MaxInt64)
 
 // Ran is the result of an action.
 type Ran struct {
 	Exit     int32  // exit code, or minus the signal that ended it
-	TimeOver bool   // it was killed because its timeout had passed
+	TimeOver bool   // the action was killed because its timeout had passed
 	Cut      bool   // the beginning of the output was dropped
-	Output   []byte // the end of its standard output and error
+	Output   []byte // the end of the action's standard output and error
 }
 
 // The flags of Ran.

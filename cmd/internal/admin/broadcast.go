@@ -18,11 +18,11 @@ const Grace = time.Second
 
 // Order is a broadcast to be sent.
 type Order struct {
-	Verb   Verb   // verb of the request
-	Action string // with Run: name of the action
+	Verb   Verb   // verb of the request to be sent
+	Action string // with Run: name of the action to run
 	Text   []byte // text for the verb
-	Room   int    // with Clients: size of an answer in bytes
-	Bulk   []byte // bulk data; nil for none
+	Room   int    // with Clients: largest size of an answer in bytes
+	Bulk   []byte // bulk data to be sent; nil: there are none
 	Live   bool   // send to the live members only
 	// Carry sends Bulk to the members another way before they are asked, and reports whether it
 	// has. Members that have received Bulk in this way do not fetch it. May be nil.
@@ -42,7 +42,7 @@ type Outcome struct {
 	Nodes     int               // number of nodes that the request was sent to, including the root
 	Answers   []Piece           // answers of members, sorted by NID
 	Unreached []scoll.Unreached // members without an answer, sorted by NID
-	LeftOut   []nid.NID         // with Live: members that were dead
+	LeftOut   []nid.NID         // with Live: dead members that were left out
 }
 
 // Piece is a member's answer.
@@ -187,7 +187,7 @@ func (s *Service) prepareCall(r *scoll.Request, c *call) error {
 	return nil
 }
 
-// again prepares another attempt of this node's broadcast.
+// again prepares another attempt of this node's own broadcast.
 func (s *Service) again(r *scoll.Request) error {
 	return s.prepareCall(r, r.Private().(*call))
 }

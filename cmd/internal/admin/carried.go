@@ -46,8 +46,8 @@ func AppendCarried(b []byte, id ID, bulk []byte, from, to int) []byte {
 // Carried stores bulk data of other nodes' broadcasts until their requests come. Its methods
 // are safe for concurrent use.
 type Carried struct {
-	most  int // limit of the bytes of one broadcast
-	limit int // limit of the bytes of all broadcasts
+	most  int // largest number of bytes of one broadcast
+	limit int // largest number of bytes of all broadcasts together
 
 	mu    sync.Mutex
 	list  []*load // guarded by mu, like all below; the oldest first

@@ -116,7 +116,7 @@ func TestCarriedInOrder(t *testing.T) {
 		t.Errorf("twice: %q, %d bytes are kept", got, c.bytes)
 	}
 	c.Put(root, AppendCarried(nil, ID{2}, bulk, 0, 30), now)
-	for range 2 { // as many bytes as the request states
+	for range 2 { // as many bytes as the request announces
 		c.Put(root, AppendCarried(nil, ID{2}, bulk, 60, 100), now)
 	}
 	if got := c.Take(root, ID{2}); got != nil {

@@ -17,7 +17,7 @@ const filePrefix = "scoll-"
 // removes, at its start, the files of a daemon that was killed.
 type folder struct {
 	path string   // absolute, because actions run in another folder; "": the system's folder
-	lock *os.File // nil with the system's folder
+	lock *os.File // the lock on the folder; nil with the system's folder
 }
 
 // openFolder opens a folder and removes files that a killed daemon has left there.
@@ -60,7 +60,7 @@ func (f folder) removeLeft(log *slog.Logger) {
 
 func (f folder) close() {
 	if f.lock != nil {
-		_ = f.lock.Close() // nothing was written
+		_ = f.lock.Close() // an error makes no difference: nothing was written
 	}
 }
 

@@ -29,8 +29,8 @@ type gathering struct {
 // unaggregated.
 type fromChild struct {
 	id       nid.NID
-	messages [][]byte // by part
-	t4       int64    // when the last message arrived
+	messages [][]byte // messages of the child's reply, by part
+	t4       int64    // time at which the last message arrived
 	passed   bool     // not the child's own answer, but one that the child passed on
 	failed   bool
 }

@@ -28,7 +28,7 @@ type server struct {
 	host  *simlnd.Host
 	agent *scoll.Agent
 	admin *Service
-	skew  time.Duration // of its clock
+	skew  time.Duration // deviation of the server's clock
 }
 
 // servers is a set of servers on one simulated network.
@@ -82,7 +82,7 @@ func (s *servers) boot(h *simlnd.Host, change func(int, *Config, *scoll.Config))
 	admin := Config{
 		Version: "v1", MayAct: func(nid.NID, nid.NID) bool { return true },
 		MaxBulk: 1 << 20, MaxMemory: 64 << 20, MaxActions: 2, Output: 1000, Dir: s.t.TempDir(),
-		Worker: func(f func()) { f() }, // virtual time does not pass meanwhile
+		Worker: func(f func()) { f() }, // functions run at once: virtual time does not pass meanwhile
 		Now:    func() time.Time { return epoch.Add(h.Clock().Now() + k.skew) },
 	}
 	agent := scoll.Config{RTT: time.Millisecond}

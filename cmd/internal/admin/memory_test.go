@@ -49,7 +49,7 @@ func TestMemoryGivenBack(t *testing.T) {
 		}
 	}
 	s.fabric.Do(0, func(*simlnd.Host) {
-		tree := scoll.Tree{Type: scoll.KAry, K: 1} // a chain
+		tree := scoll.Tree{Type: scoll.KAry, K: 1} // the tree is a chain
 		s.nodes[0].agent.CreateGroup(scoll.GroupConfig{Service: other, Members: s.members, Tree: tree, Done: func(g *scoll.Group, err error) {
 			r, err2 := g.NewRequest(scoll.RequestConfig{Payload: q.AppendTo(nil)})
 			if err2 == nil {

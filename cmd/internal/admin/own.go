@@ -10,7 +10,7 @@ import (
 // own is the answer of this node to a request: a future. The zero value is ready.
 type own struct {
 	mu      sync.Mutex
-	answer  []byte         // guarded by mu; nil until it is set
+	answer  []byte         // this node's answer; nil until it is set; guarded by mu
 	waiting []func([]byte) // functions to call when the answer is set; guarded by mu
 }
 
@@ -52,8 +52,8 @@ const (
 // members does not run the request again, but needs its answer. The zero value is ready.
 type memo struct {
 	mu    sync.Mutex
-	byKey map[memoKey]*own // guarded by mu
-	order []memoEntry      // guarded by mu; the oldest first
+	byKey map[memoKey]*own // answers by request; guarded by mu
+	order []memoEntry      // requests in order, the oldest first; guarded by mu
 }
 
 type memoKey struct {

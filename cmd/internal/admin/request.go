@@ -57,17 +57,17 @@ type ID [16]byte
 // Request is the payload of a request.
 type Request struct {
 	Version uint16 // version of the format
-	Verb    Verb   // what is asked
+	Verb    Verb   // what the request asks or orders
 	Carried bool   // the bulk data was sent by multicast before
 	ID      ID     // id of the broadcast
-	Answer  uint32 // longest answer of a member, in bytes
-	Limit   uint32 // time limit of an action, in ms
-	Name    string // name of an action
+	Answer  uint32 // largest size of a member's answer, in bytes
+	Limit   uint32 // time limit of an action in ms
+	Name    string // with Run: name of the action
 	Text    []byte // text for the verb
 }
 
 const (
-	headSize    = 24 // size of the part that all versions share
+	headSize    = 24 // size of the part that is the same in all versions
 	requestSize = 29 // size of a request without name and text
 	maxName     = 255
 	flagCarried = 1 // versions that do not know this flag fetch the data

@@ -13,9 +13,9 @@ import (
 
 // Config configures a Service.
 type Config struct {
-	Version string            // the answer to Version; cut to 128 bytes
-	Digest  [32]byte          // the answer to Config
-	Actions map[string]Action // by name
+	Version string            // the answer to the verb Version; cut to 128 bytes
+	Digest  [32]byte          // the answer to the verb Config
+	Actions map[string]Action // actions that may be run, by name
 	// MayAct reports whether a root, whose request parent has forwarded, may run actions here and
 	// send bulk data. nil: no root may.
 	MayAct func(root, parent nid.NID) bool
@@ -49,20 +49,20 @@ type Config struct {
 	// Worker calls a function that may block, but not before Worker itself has returned. nil: in a
 	// goroutine.
 	Worker func(func())
-	Log    *slog.Logger     // nil: no log
+	Log    *slog.Logger     // nil: nothing is logged
 	Now    func() time.Time // the clock for the verb Clock; nil: the system's clock
 }
 
 // Service is the administration service of a node.
 type Service struct {
 	cfg     Config
-	ctx     context.Context // context of actions for other nodes
+	ctx     context.Context // context of the actions that run for other nodes
 	cancel  context.CancelFunc
 	workers sync.WaitGroup
 	mu      sync.Mutex
-	closed  bool          // guarded by mu
+	closed  bool          // Close was called; guarded by mu
 	actions chan struct{} // a token for each action that runs
-	memory  atomic.Int64  // bytes that requests of other nodes use
+	memory  atomic.Int64  // bytes that requests of other nodes use at present
 	strange atomic.Int64  // of these, the bytes that requests of strangers use
 	memo    memo
 	files   folder
@@ -109,9 +109,9 @@ func (s *Service) now() int64 { return s.cfg.Now().UnixNano() }
 // received is a request of another node at this node.
 type received struct {
 	*gathering
-	at      int64 // when the request arrived
+	at      int64 // time at which the request arrived
 	own     *own
-	bad     error // error of parsing the request
+	bad     error // why the request cannot be parsed; nil: it can
 	memory  int64
 	strange bool
 }
@@ -184,7 +184,7 @@ func (s *Service) ownOf(r *scoll.Request, id ID, strange bool) *own {
 	}
 	parent := r.ParentNID()
 	if strange {
-		parent = nid.NID{} // strangers share one parent's part
+		parent = nid.NID{} // all strangers share the room of one parent
 	}
 	return s.memo.of(parent, r.RootNID(), id)
 }
@@ -218,7 +218,7 @@ func (s *Service) setBulk(r *scoll.Request, q Request, length int) error {
 	if q.Carried && s.cfg.Carried != nil {
 		data = s.cfg.Carried(r.RootNID(), q.ID)
 	}
-	if len(data) != length { // it has not arrived, or is other data
+	if len(data) != length { // the data has not arrived, or is other data
 		return r.SetBulk(make([]byte, length))
 	}
 	if err := r.SetBulk(data); err != nil {
@@ -255,7 +255,7 @@ func (s *Service) incomingRequest(r *scoll.Request) error {
 	if t.mayAct = acts && (r.Root() || s.mayAct(r)); s.cfg.Distrust != nil && !r.Root() {
 		t.distrust = s.cfg.Distrust(r.ParentNID())
 	}
-	if acts || len(t.bulk) > 0 || t.request.Verb == Clients { // a node may have very many clients
+	if acts || len(t.bulk) > 0 || t.request.Verb == Clients { // in another goroutine: there may be very many clients
 		s.work(func() { t.answer(o) })
 	} else {
 		t.answer(o)
@@ -321,7 +321,7 @@ func (s *Service) reply(r *scoll.Request, p *received, answer []byte) {
 			return
 		}
 	}
-	_ = r.Reply(messages[len(messages)-1]) // see the comment of reply
+	_ = r.Reply(messages[len(messages)-1]) // an error shows at the parent, see the function's comment
 }
 
 // stamped returns the answer to the verb Clock with the instant at which it is sent.

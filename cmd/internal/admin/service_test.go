@@ -140,7 +140,7 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%+v %+v", a, b)
 	}
 	s.allAnswered(s.send(0, g, Order{Verb: Run, Action: "nothing", Timeout: time.Second}), enoent)
-	for _, k := range s.nodes { // two requests run already, which is the limit
+	for _, k := range s.nodes { // two requests run at each node, which is the limit
 		k.admin.cfg.Actions = map[string]Action{"true": {Run: []string{"/bin/true"}, Timeout: time.Minute}}
 		k.admin.actions <- struct{}{}
 		k.admin.actions <- struct{}{}

@@ -27,8 +27,8 @@ type task struct {
 	root    nid.NID
 	parent  nid.NID
 	bulk    [][]byte
-	at      int64 // when the request arrived
-	bad     error // error of parsing the request
+	at      int64 // time at which the request arrived
+	bad     error // why the request cannot be parsed; nil: it can
 	mayAct  bool
 	// distrust is the setting that allows any process to have the root's NID; "": there is none.
 	distrust string

@@ -21,7 +21,7 @@ func TestUser(t *testing.T) {
 	if err != nil || unprivileged.Name != "nobody" {
 		t.Skipf("no user 65534 here: %v", err)
 	}
-	file := filepath.Join(t.TempDir(), "f") // the user may not enter its folder
+	file := filepath.Join(t.TempDir(), "f") // in a folder that the user may not enter
 	if err := os.WriteFile(file, []byte("bulk"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -160,7 +160,7 @@ func FuzzRequest(f *testing.F) {
 		q := Request{Version: 1, Verb: v, ID: ID{1, 15: 16}, Answer: longest(v, 2048), Limit: 30_000, Name: "install", Text: []byte("text")}
 		b := q.AppendTo(nil)
 		f.Add(b)
-		f.Add(b[:requestSize+3]) // the name is cut
+		f.Add(b[:requestSize+3]) // a request whose name is truncated
 		f.Add(b[:headSize])
 		q.Version, q.Name, q.Text = 2, "", nil
 		f.Add(q.AppendTo(nil))
@@ -171,7 +171,7 @@ func FuzzRequest(f *testing.F) {
 			return
 		}
 		b = bytes.Clone(b)
-		b[3] = 0 // reserved
+		b[3] = 0 // the reserved byte is zero again
 		if again := q.AppendTo(nil); !bytes.Equal(again, b) {
 			t.Errorf("%x, want %x", again, b)
 		}

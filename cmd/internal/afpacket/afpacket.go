@@ -20,7 +20,7 @@ import (
 const (
 	// maxPacket is larger than any packet that the kernel delivers.
 	maxPacket = 256 << 10
-	// receiveBuffer is the receive buffer that bursts need.
+	// receiveBuffer is the size of the receive buffer in bytes, enough for bursts.
 	receiveBuffer = 16 << 20
 )
 

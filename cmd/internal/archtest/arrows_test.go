@@ -135,7 +135,7 @@ var Rules = []Rule{
 
 // A Limit names an import from outside the module that only some packages may use.
 type Limit struct {
-	Import string // pattern of the import
+	Import string // pattern of the paths that are imported
 	Within string // patterns of packages all of whose files may use it
 	Tests  string // patterns of packages whose tests may use it
 }
@@ -157,7 +157,7 @@ var Limits = []Limit{
 	{Import: "github.com/goccy/go-yaml/...", Within: "cmd/..."},
 	{Import: "github.com/spf13/...", Within: "cmd/..."},
 	{Import: "go.etcd.io/bbolt/...", Within: "health/boltstore"},
-	{Import: "log", Within: "", Tests: folders}, // code logs with log/slog
+	{Import: "log", Within: "", Tests: folders}, // code uses log/slog instead
 }
 
 // Arrows returns a line for each import that no rule or limit allows, and for

@@ -13,9 +13,9 @@ import (
 type Coverage struct {
 	spec    *Spec
 	claims  Claims
-	code    map[string][]string // files that name a row, by its id
+	code    map[string][]string // by the id of a row: files that name it
 	mutants map[string][]string // patches that name a row above their changes, by its id
-	bounds  map[string]bool     // goals that cmd/bench measures
+	bounds  map[string]bool     // by id: goals that cmd/bench measures
 }
 
 // Cover finds the code, tests and mutants of the rows of s in texts and packages.

@@ -12,8 +12,8 @@ import (
 
 // Text is a file in which rows and sections of docs/spec may be named.
 type Text struct {
-	Name string // relative to the root, with slashes
-	Body string // the whole contents
+	Name string // path of the file from the root, with slashes
+	Body string // whole contents of the file
 }
 
 // named are the endings of files in which references are looked up.
@@ -125,7 +125,7 @@ func (s *Spec) idsIn(body string) []string {
 // document belongs to own, the name of the text itself, if the text is one of the
 // specifications.
 func (s *Spec) danglingSections(body, own string, report func(what, why string)) {
-	last := "" // the document of the section before
+	last := "" // document of the section named just before
 	for _, at := range sectionName.FindAllStringSubmatchIndex(body, -1) {
 		number := strings.TrimRight(body[at[2]:at[3]], ".")
 		before := body[max(0, at[0]-80):at[0]]

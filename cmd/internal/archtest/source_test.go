@@ -37,12 +37,12 @@ type Package struct {
 
 // File is one Go file.
 type File struct {
-	Name    string         // relative to the root, with slashes
-	Test    bool           // the name ends in _test.go
-	Lines   int            // of the file, comments and blank lines included
-	Imports []string       // of our module: relative to the root
+	Name    string         // path of the file from the root, with slashes
+	Test    bool           // the file's name ends in _test.go
+	Lines   int            // number of lines, comments and blank lines included
+	Imports []string       // imported paths; those of our module from the root
 	Fset    *token.FileSet // resolves the positions in AST
-	AST     *ast.File      // with comments
+	AST     *ast.File      // syntax tree, with comments
 }
 
 // Load parses every Go file below root, except in folders that Go itself

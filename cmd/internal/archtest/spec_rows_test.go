@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// specFolder has the specifications, from the root.
+// specFolder is the folder of the specifications, from the root.
 const specFolder = "docs/spec"
 
 // coverageFile is written by a test: for each row it lists code, tests and mutants.
@@ -25,9 +25,9 @@ type Spec struct {
 
 // Row is a row of a table of docs/spec that has an id.
 type Row struct {
-	ID      string // "GO-A7", "G-GO-8"
-	File    string // "gossip.md"
-	Section string // the heading above it
+	ID      string // id of the row, such as "GO-A7" or "G-GO-8"
+	File    string // name of its file, such as "gossip.md"
+	Section string // the heading above the row
 	Planned string // the feature with which the row will be built; empty: it is built
 	Out     bool   // the row is out of scope, or has nothing to show (level X)
 }

@@ -46,7 +46,7 @@ func TestReferences(t *testing.T) {
 	s := readSpec(t)
 	for _, text := range texts {
 		if strings.HasPrefix(text.Name, "cmd/internal/archtest/") {
-			continue // has examples of references to nothing
+			continue // such files have examples of references to nothing
 		}
 		for _, line := range s.Dangling(text) {
 			t.Error(line)
@@ -107,7 +107,7 @@ func TestUnclaimed(t *testing.T) {
 		{"gossip/a.go", "// GO-1, GO-1"},
 		{"gossip/b.go", "// GO-1"},
 		{"cmd/c.go", "// GO-1"},
-		{"gossip/a_test.go", "// GO-4"}, // names the row without claiming it
+		{"gossip/a_test.go", "// GO-4"}, // a comment that names the row without claiming it
 		{"gossip/testdata/mutants/m.patch", "GO-1: less\n--- a.go\n-GO-4\n"},
 	}, nil, Claims{"GO-1": {"gossip.TestB", "gossip.TestA"}})
 	c.bounds["G-GO-1"] = true
@@ -137,7 +137,7 @@ func TestReadClaims(t *testing.T) {
 		"go.mod":    "module " + Module + "\n",
 		"a_test.go": from + "func TestA(t T) { spec.Covers(t, \"GO-1\", \"GO-9\", x) }\n// GO-2\nfunc TestB(t T) { spec.Covers(t, \"GO-1\") }\n",
 		"a.go":      from + "func f(t T) { spec.Covers(t, \"GO-2\") }\n",
-		"b_test.go": "package a\nfunc TestC(t T) { spec.Covers(t, \"GO-2\") }\n", // calls another package named spec
+		"b_test.go": "package a\nfunc TestC(t T) { spec.Covers(t, \"GO-2\") }\n", // the call is to another package named spec
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(source), 0o644); err != nil {
 			t.Fatal(err)
@@ -190,7 +190,7 @@ func TestDangling(t *testing.T) {
 		"lnet-wire §6. Then §6.4":                     "§6.4",
 		"lnet-wire §6, and §9":                        "§9",
 		"(gossip design, Rows)":                       "",
-		"(gossip design,\n// no such section: or so)": "", // not the name of a section
+		"(gossip design,\n// no such section: or so)": "", // the text after the comma is no section's name
 		"(gossip design, State Exchange)":             "gossip design, State Exchange",
 		"as seed 003 says":                            "seed 003",
 		"reference 8.3":                               "eference 8.3",

@@ -71,7 +71,7 @@ func TestUnusedIsCaught(t *testing.T) {
 
 // unused returns the exported names outside cmd that no other package uses, by package and position.
 func unused(pkgs []*Package) []symbol {
-	names := map[string]string{} // of packages, by path
+	names := map[string]string{} // names of packages, by path
 	for _, p := range pkgs {
 		for _, f := range p.Files {
 			if !f.Test {
@@ -147,7 +147,7 @@ func (f *File) exported(pkg string) []symbol {
 				add(d.Name, "")
 			}
 		case *ast.GenDecl:
-			typed := false // the type of the constant above applies
+			typed := false // the constant has the type of the one above it
 			for _, s := range d.Specs {
 				switch s := s.(type) {
 				case *ast.TypeSpec:

@@ -52,7 +52,7 @@ func Words(p *Package) []string {
 	for _, f := range p.Files {
 		ast.Inspect(f.AST, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok {
-				for _, part := range parts(strings.ReplaceAll(id.Name, "roundTruth", "round")) { // groundTruth is a term
+				for _, part := range parts(strings.ReplaceAll(id.Name, "roundTruth", "round")) { // groundTruth is allowed, because it is a term
 					if instead := either(part); instead != "" {
 						bad = append(bad, fmt.Sprintf("%s: %s has %q, say %s", f.Fset.Position(id.Pos()), id.Name, part, instead))
 					}

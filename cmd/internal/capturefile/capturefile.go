@@ -16,7 +16,7 @@ import (
 	"syscall"
 )
 
-// Why Create refuses a name.
+// The reasons why Create refuses a file name.
 var (
 	ErrForeign = errors.New("the file is no capture of this user")
 	ErrLink    = errors.New("the name is a symbolic link to a file")
@@ -32,7 +32,7 @@ const sectionHeader = 0x0A0D0D0A
 // end of symbolic links, are opened for writing as they are; a FIFO waits for its
 // reader. Errors are those of the file system, ErrForeign and ErrLink.
 func Create(name string, keep int) (*os.File, error) {
-	for range 2 { // once more if the file was removed meanwhile
+	for range 2 { // a second time if the file was removed meanwhile
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if !errors.Is(err, fs.ErrExist) {
 			return f, err

@@ -161,7 +161,7 @@ func TestSpecialFiles(t *testing.T) {
 	if err := os.Chmod(fifo, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	reader, err := os.OpenFile(fifo, os.O_RDWR, 0) // Linux: does not wait for a writer
+	reader, err := os.OpenFile(fifo, os.O_RDWR, 0) // on Linux O_RDWR does not wait for a writer
 	if err != nil {
 		t.Fatal(err)
 	}

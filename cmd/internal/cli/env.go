@@ -23,15 +23,15 @@ import (
 const (
 	OK     = 0
 	Failed = 1 // the command was understood and did not succeed
-	Usage  = 2 // the command line makes no sense
+	Usage  = 2 // the command line is not valid
 )
 
 // Env is the environment of a command: its streams and variables.
 type Env struct {
-	Stdin  io.Reader           // may be a terminal
-	Stdout io.Writer           // the answer
-	Stderr io.Writer           // everything else: errors, hints, progress
-	Getenv func(string) string // as os.Getenv
+	Stdin  io.Reader           // standard input; may be a terminal
+	Stdout io.Writer           // standard output: the answer
+	Stderr io.Writer           // standard error: errors, hints and progress
+	Getenv func(string) string // returns a variable of the environment, as os.Getenv does
 }
 
 // OS returns the environment of this process.

@@ -60,7 +60,7 @@ func (e *numbered) Unwrap() []error { return []error{e.errno, e.err} }
 // Errno returns err as it is, with an errno to be found by errors.Is.
 func Errno(errno syscall.Errno, err error) error { return &numbered{errno, err} }
 
-// Errnof is Errno of fmt.Errorf.
+// Errnof is Errno with a message formatted by fmt.Errorf.
 func Errnof(errno syscall.Errno, format string, args ...any) error {
 	return Errno(errno, fmt.Errorf(format, args...))
 }

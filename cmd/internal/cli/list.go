@@ -11,7 +11,7 @@ type ListPrinter[T any] struct {
 	w      io.Writer
 	asJSON bool
 	key    string
-	some   bool // an item was printed
+	some   bool // at least one item was printed
 	part   bytes.Buffer
 }
 
@@ -56,7 +56,7 @@ func (p *ListPrinter[T]) Add(items []T) error {
 	return err
 }
 
-// Close prints the end.
+// Close prints the end of the list.
 func (p *ListPrinter[T]) Close() error {
 	if !p.some {
 		return Print(p.w, p.asJSON, map[string][]T{p.key: {}})

@@ -18,7 +18,7 @@ func NIDList(ids []nid.NID) string {
 	return strings.Join(texts, " ")
 }
 
-// YesNo is a boolean as it is shown.
+// YesNo returns a boolean as it is shown to people.
 func YesNo(b bool) string {
 	if b {
 		return "yes"

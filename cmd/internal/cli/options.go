@@ -21,7 +21,7 @@ func normalise(root *cobra.Command, args []string) ([]string, error) {
 	}
 	cmd, rest, err := root.Find(args)
 	if err != nil || cmd.DisableFlagParsing {
-		return args, nil // Execute reports it
+		return args, nil // the error is reported by Execute
 	}
 	cmd.InitDefaultHelpFlag()
 	n := normaliser{cmd: cmd}
@@ -114,7 +114,7 @@ func (n *normaliser) long(word string) (*pflag.Flag, string, error) {
 	}
 	switch len(matches) {
 	case 0:
-		return nil, word, nil // pflag reports it
+		return nil, word, nil // the error is reported by pflag
 	case 1:
 		n.changed = true
 		text := "--" + matches[0].Name

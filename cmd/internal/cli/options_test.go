@@ -29,7 +29,7 @@ func grammar() *cobra.Command {
 // TestNormalise: prefixes of options, values that look like options, and negative numbers.
 func TestNormalise(t *testing.T) {
 	for _, test := range []struct{ line, want string }{
-		{"net add --net tcp --hop -1", "net add --net tcp --hop -1"}, // nothing to do
+		{"net add --net tcp --hop -1", "net add --net tcp --hop -1"}, // the arguments are in the normal form already
 		{"net add --ho -1", "net add --hop -1 --"},
 		{"net add --ho=-1 x", "net add --hop=-1 -- x"},
 		{"net add --verb 2", "net add --verbose -- 2"},
@@ -37,7 +37,7 @@ func TestNormalise(t *testing.T) {
 		{"net add -n -1 y", "net add -n -1 y"},
 		{"net add -an -1 -5", "net add -an -1 -- -5"},
 		{"net add -v -1", "net add -v -- -1"},
-		{"net add --so a", "net add --source a --"}, // before --socket, which all have
+		{"net add --so a", "net add --source a --"}, // --source has precedence over --socket, which all commands have
 		{"--soc s net add --al", "net add --socket s --all --"},
 		{"net add --so a -- --ho", "net add --source a -- --ho"},
 		{"net add --nosuch -1", "net add --nosuch -- -1"},

@@ -28,7 +28,7 @@ func JSON(w io.Writer, v any) error {
 // Table collects rows and prints them in aligned columns.
 type Table struct{ rows []string }
 
-// Row adds a row.
+// Row adds a row to the table.
 func (t *Table) Row(cells ...any) {
 	texts := make([]string, len(cells))
 	for i, c := range cells {
@@ -44,7 +44,7 @@ func (t *Table) WriteTo(w io.Writer) (int64, error) {
 	for _, row := range t.rows {
 		fmt.Fprintln(tw, row)
 	}
-	tw.Flush() // a Builder does not fail
+	tw.Flush() // cannot fail: writing to a Builder does not
 	n, err := io.WriteString(w, b.String())
 	return int64(n), err
 }

@@ -18,9 +18,9 @@ const maxReadings = 20_000
 // Reading is a value of a document, and how fast it changes.
 type Reading struct {
 	Path    string  // of the value: keys, and the names of items of lists, with blanks between them
-	Value   string  // its text
-	Number  float64 // of a value that is a number
-	Rate    float64 // its change per second since the round before
+	Value   string  // text of the value
+	Number  float64 // the value as a number, if it is one
+	Rate    float64 // change of the number per second since the round before
 	Changed bool    // it differs from that of the round before, or was not there
 	numeric bool
 }

@@ -133,7 +133,7 @@ func needVerb(c *cobra.Command, args []string) error {
 
 // VerbError is the error of a noun without a verb, or with one that it does not have.
 type VerbError struct {
-	Verb string // "": none
+	Verb string // name of the verb; "": there is none
 	err  error
 }
 

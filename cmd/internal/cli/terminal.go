@@ -37,7 +37,7 @@ func Size(w io.Writer) (columns, rows int) {
 	if err != nil {
 		return 0, 0
 	}
-	_ = conn.Control(func(fd uintptr) { // a file that is closed has no size
+	_ = conn.Control(func(fd uintptr) { // if the file is closed, the size stays unknown
 		if size, err := unix.IoctlGetWinsize(int(fd), unix.TIOCGWINSZ); err == nil {
 			columns, rows = int(size.Col), int(size.Row)
 		}

@@ -58,7 +58,7 @@ func decodeOrdered(d *json.Decoder) (any, error) {
 	return token, err
 }
 
-// endOf reads the closing bracket.
+// endOf reads the closing bracket of a list or object.
 func endOf(d *json.Decoder, err error) error {
 	if err == nil {
 		_, err = d.Token()
@@ -137,7 +137,7 @@ func scalar(v any) string {
 		}
 	}
 	text, err := yaml.Marshal(v)
-	if err != nil { // a scalar of JSON is one of YAML
+	if err != nil { // valid anyway: a scalar of JSON is one of YAML
 		return fmt.Sprint(v)
 	}
 	return strings.TrimSuffix(string(text), "\n")

@@ -23,7 +23,7 @@ const (
 // credentials are the user and groups of the client process at the time when it connected.
 type credentials struct {
 	uid    uint32
-	groups []uint32 // primary and supplementary
+	groups []uint32 // the primary and the supplementary groups
 }
 
 // policy is the owner and the group of the socket, which decide what clients are allowed to do.

@@ -42,7 +42,7 @@ func TestPolicy(t *testing.T) {
 func TestPeerCredentials(t *testing.T) {
 	d := serve(t, Config{Routes: (&fakeNode{}).routes()})
 	c := d.dial(t).(*net.UnixConn)
-	uid, is, err := PeerCredentials(c) // the listener's: this process
+	uid, is, err := PeerCredentials(c) // the listener's credentials are those of this process
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestAccessOverTheSocket(t *testing.T) {
 		name        string
 		uid, gid    int
 		groups      []int
-		read, write int // status of HTTP
+		read, write int // HTTP status of a question, and of a command
 	}{
 		{"root", 0, 0, nil, 200, 400},
 		{"owner", owner, stranger, nil, 200, 400},
@@ -155,7 +155,7 @@ func connectAs(t *testing.T, path string, uid, gid int, groups []int) net.Conn {
 // connectThread changes the credentials of this thread alone, with raw system
 // calls, and connects.
 func connectThread(path string, uid, gid int, groups []int) (int, error) {
-	ids := make([]uint32, len(groups)+1) // not empty: it has an address
+	ids := make([]uint32, len(groups)+1) // one longer, so that the first element has an address
 	for i, g := range groups {
 		ids[i] = uint32(g)
 	}

@@ -21,7 +21,7 @@ import (
 type Client struct {
 	socket string
 	http   *http.Client
-	warn   io.Writer // see WarnTo
+	warn   io.Writer // where warnings go, see WarnTo
 }
 
 // NewClient returns a client of the daemon at a socket. It connects for each request.

@@ -11,9 +11,9 @@ import (
 
 // Error is a failure as it crosses the socket. It unwraps to its errno.
 type Error struct {
-	Message string        `json:"message"`         // one line
-	Hint    string        `json:"hint,omitempty"`  // what to do next
-	Errno   syscall.Errno `json:"errno,omitempty"` // of Linux; 0: none
+	Message string        `json:"message"`         // description of the error in one line
+	Hint    string        `json:"hint,omitempty"`  // what the user can do next
+	Errno   syscall.Errno `json:"errno,omitempty"` // error number of Linux; 0: there is none
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -67,11 +67,11 @@ func fail(w http.ResponseWriter, err error) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(errorJSON(err)) // fails if the client has gone
+	_, _ = w.Write(errorJSON(err)) // fails if the client has closed the connection
 }
 
 // errorJSON returns the body of an error answer.
 func errorJSON(err error) []byte {
-	body, _ := json.Marshal(errorBody{newError(err)}) // cannot fail for texts and a number
+	body, _ := json.Marshal(errorBody{newError(err)}) // cannot fail: the value has only texts and a number
 	return append(body, '\n')
 }

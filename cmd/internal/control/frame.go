@@ -15,9 +15,9 @@ import (
 // frame are the fields of a line of an operation's answer besides those of the step: the
 // length of its payload, or the end.
 type frame struct {
-	Size  int    `json:"payload,omitempty"` // bytes that follow the line
-	End   bool   `json:"end,omitempty"`     // the operation succeeded
-	Error *Error `json:"error,omitempty"`   // the operation failed
+	Size  int    `json:"payload,omitempty"` // number of payload bytes that follow the line
+	End   bool   `json:"end,omitempty"`     // the operation has succeeded and ends
+	Error *Error `json:"error,omitempty"`   // the operation has failed and ends
 }
 
 // frameWriter writes the frames of an operation.
@@ -63,7 +63,7 @@ func (f *frameWriter) write(step []byte, rest frame, payload []byte) error {
 	case len(step) > len("{}"):
 		line = append(append(step[:len(step)-1], ','), line[1:]...)
 	}
-	_, _ = f.lines.Write(append(line, '\n')) // a failure stays until Flush
+	_, _ = f.lines.Write(append(line, '\n')) // Flush reports an error of Write
 	_, _ = f.lines.Write(payload)
 	if err := f.lines.Flush(); err != nil {
 		return err
@@ -81,14 +81,14 @@ type stallWriter struct {
 
 func (s *Server) stallWriter(w http.ResponseWriter) *stallWriter {
 	rc := http.NewResponseController(w)
-	_ = rc.EnableFullDuplex() // HTTP/1.1 supports it
+	_ = rc.EnableFullDuplex() // cannot fail: HTTP/1.1 supports full duplex
 	// Clear the deadline of the request: a client that only reads is not a slow one.
 	_ = rc.SetReadDeadline(time.Time{})
 	return &stallWriter{w, rc, s.cfg.StallTimeout}
 }
 
 func (s *stallWriter) Write(b []byte) (int, error) {
-	_ = s.rc.SetWriteDeadline(time.Now().Add(s.timeout)) // does not fail on Unix sockets
+	_ = s.rc.SetWriteDeadline(time.Now().Add(s.timeout)) // cannot fail on Unix sockets
 	return s.w.Write(b)
 }
 

@@ -21,7 +21,7 @@ import (
 // fakeGossip answers each question with its own content, and records the question.
 type fakeGossip struct {
 	said []string
-	err  error // of commands
+	err  error // the error that all commands return
 }
 
 var (

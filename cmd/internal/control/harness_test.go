@@ -36,7 +36,7 @@ type fakeNode struct {
 	get   func(context.Context, node.GetRequest, node.Report) error
 
 	peers  func(after nid.NID, limit int) node.PeerPage
-	failed *node.FailRequest // the last request, unless it is nil
+	failed *node.FailRequest // the latest request to fail; nil: none came
 }
 
 func (*fakeNode) Status() node.Status { return node.Status{PID: nid.LustrePID, Networks: "tcp(eth0)"} }
@@ -202,7 +202,7 @@ func (d *daemon) end(t *testing.T) {
 	if err := wait(t, d.done); err != nil {
 		t.Errorf("server: %v", err)
 	}
-	d.done <- nil // so that the next call returns as well
+	d.done <- nil // lets the next call of end return as well
 }
 
 func wait[T any](t *testing.T, c <-chan T) T {

@@ -25,7 +25,7 @@ func TestHostileRequests(t *testing.T) {
 		put:  func(context.Context, node.PutRequest, io.Reader, node.Report) error { called(); return nil },
 	}).routes()
 	hasty := serve(t, Config{RequestTimeout: 50 * time.Millisecond, Routes: routes})
-	patient := serve(t, Config{Routes: routes, RequestTimeout: 2 * waitLimit}) // longer than a busy machine needs
+	patient := serve(t, Config{Routes: routes, RequestTimeout: 2 * waitLimit}) // longer than the answer takes on a busy machine
 	ping := `{"target":"12345-10.0.0.2@tcp","timeout":1}`
 	for _, test := range []struct{ name, raw, want string }{
 		{"silence", "", ""},
@@ -49,7 +49,7 @@ func TestHostileRequests(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			d := patient
 			if test.name == "silence" || strings.HasPrefix(test.name, "half ") {
-				d = hasty // this daemon answers or closes after its time-out
+				d = hasty // this daemon has a short time-out, after which it answers or closes
 			}
 			if got := d.talk(t, test.raw); !strings.Contains(got, test.want) {
 				t.Errorf("answer %.300q, want %q", got, test.want)
@@ -84,7 +84,7 @@ func TestTooManyStreams(t *testing.T) {
 func TestTooManyConnections(t *testing.T) {
 	d := serve(t, Config{Routes: (&fakeNode{}).routes(), MaxConns: 2, RequestTimeout: 2 * waitLimit})
 	for range 10 {
-		d.dial(t) // a connection that sends nothing
+		d.dial(t) // each connection sends nothing
 	}
 	if _, err := node.OpStatus.Call(t.Context(), NewClient(d.path), None{}); err != nil {
 		t.Error(err)
@@ -105,7 +105,7 @@ func TestGroupCannotKeepRootOut(t *testing.T) {
 	for range most {
 		d.dial(t)
 	}
-	for range most { // these displace the idle connections
+	for range most { // the new connections displace the idle ones
 		stream, err := NewClient(d.path).Events(t.Context())
 		if err != nil {
 			t.Fatal(err)

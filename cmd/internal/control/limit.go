@@ -26,14 +26,14 @@ const maxRefusals = 64
 // if no connection is idle, the new one is refused.
 type admission struct {
 	net.Listener
-	access func(net.Conn) access // of the client at the other end
+	access func(net.Conn) access // returns what the client at the other end may do
 	max    [accessWrite + 1]int
 
 	refusals chan struct{} // a token for each refused connection
 
 	mu    sync.Mutex
 	clock uint64                           // a logical clock for idle; guarded by mu, like all below
-	open  [accessWrite + 1][]*admittedConn // by the client's access
+	open  [accessWrite + 1][]*admittedConn // open connections, by the access of their clients
 }
 
 // admit returns l with at most limit open connections of root and the daemon's user,
@@ -125,7 +125,7 @@ func (c *admittedConn) Close() error {
 // the answer. The connection stays open until the client closes it, for a second at most: if it
 // were closed earlier, the client's write could fail, and the client would not read the answer.
 func (a *admission) refuse(c net.Conn) {
-	_ = c.SetDeadline(time.Now().Add(time.Second)) // does not fail on Unix sockets
+	_ = c.SetDeadline(time.Now().Add(time.Second)) // cannot fail on Unix sockets
 	body := errorJSON(cli.Hint(errors.New("too many requests at a time"), "end some of them and try again"))
 	answer := http.Response{
 		StatusCode: http.StatusServiceUnavailable, ProtoMajor: 1, ProtoMinor: 1, Close: true,

@@ -15,10 +15,10 @@ type None struct{}
 // docs/control.md is generated from them.
 type Route struct {
 	Method, Path    string       // the comment of the package says which access a method needs
-	Doc             string       // what the operation does
+	Doc             string       // what the operation does, for docs/control.md
 	Request, Answer reflect.Type // Answer is nil for a stream that has its own format
-	Kind            Kind         // how it is answered
-	Data            bool         // data follow the request
+	Kind            Kind         // how the operation is answered
+	Data            bool         // data follow the request's line
 
 	long bool
 	do   func(*Server, http.ResponseWriter, *http.Request) error
@@ -29,44 +29,44 @@ type Kind string
 
 // The kinds.
 const (
-	Asks    Kind = "question" // GET, answered by JSON
-	Orders  Kind = "command"  // POST, answered by JSON
-	Acts    Kind = "action"   // POST, answered by the request
-	Steps   Kind = "steps"    // POST, answered by frames
-	Streams Kind = "stream"   // GET, answered without end
+	Asks    Kind = "question" // a GET request, answered by JSON
+	Orders  Kind = "command"  // a POST request, answered by JSON
+	Acts    Kind = "action"   // a POST request, answered by success or an error
+	Steps   Kind = "steps"    // a POST request, answered by frames
+	Streams Kind = "stream"   // a GET request, answered by a stream without end
 )
 
 // A Question reads state of the daemon. The fields of its request are the parameters of the
 // query, see queryField.
 type Question[Req, Answer any] struct {
 	Path string // with "{name}" for fields of the request in the path
-	Doc  string // what it reads, for docs/control.md
+	Doc  string // what the question reads, for docs/control.md
 	Long bool   // it takes long: the number of such requests that run at a time is bounded
 }
 
 // A Command makes the daemon do something and returns the result.
 type Command[Req, Answer any] struct {
 	Path string // path without parameters
-	Doc  string // what it does, for docs/control.md
-	Long bool   // as in a Question
+	Doc  string // what the command does, for docs/control.md
+	Long bool   // the command may take long, as in a Question
 }
 
 // An Action makes the daemon do something that has no result but an error.
 type Action[Req any] struct {
-	Path string // without parameters
-	Doc  string // what it does, for docs/control.md
+	Path string // path without parameters
+	Doc  string // what the action does, for docs/control.md
 }
 
 // An Operation makes the daemon do something and reports it step by step, until it is done
 // or the client closes the connection.
 type Operation[Req any, S Step[S]] struct {
-	Path string // without parameters
-	Doc  string // what it does, for docs/control.md
+	Path string // path without parameters
+	Doc  string // what the operation does, for docs/control.md
 }
 
 // A Step is a report of an operation. It crosses the socket as JSON, followed by its payload.
 type Step[S any] interface {
-	Attached() []byte        // the payload
+	Attached() []byte        // returns the payload of the step
 	Attach(payload []byte) S // returns the step with the payload
 }
 
@@ -207,7 +207,7 @@ func (o Operation[Req, S]) Call(ctx context.Context, c *Client, req Req, report 
 // CallWith is Call with data after the request. data may be nil.
 func (o Operation[Req, S]) CallWith(ctx context.Context, c *Client, req Req, data io.Reader, report func(S) error) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends the operation if report has failed
+	defer cancel() // ends the operation if report has returned an error
 	body, err := c.do(ctx, http.MethodPost, o.Path, req, data)
 	if err != nil {
 		return err

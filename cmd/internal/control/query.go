@@ -89,7 +89,7 @@ func queryOf(r *http.Request, req any) error {
 			return &refusal{http.StatusBadRequest, fmt.Errorf("request: %s: %w", f.name, err)}
 		}
 	}
-	for name := range q { // any order: one error is enough
+	for name := range q { // any order: one error is enough to report
 		if !slices.Contains(known, name) {
 			return &refusal{http.StatusBadRequest, fmt.Errorf("request: unknown parameter %q", name)}
 		}

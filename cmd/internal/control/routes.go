@@ -92,7 +92,7 @@ func (s *Server) stream(h handler) handler {
 func (s *Server) deadlines(w http.ResponseWriter) {
 	rc := http.NewResponseController(w)
 	now := time.Now()
-	_ = rc.SetReadDeadline(now.Add(s.cfg.RequestTimeout)) // does not fail on Unix sockets
+	_ = rc.SetReadDeadline(now.Add(s.cfg.RequestTimeout)) // cannot fail on Unix sockets
 	_ = rc.SetWriteDeadline(now.Add(s.cfg.StallTimeout))
 }
 
@@ -128,7 +128,7 @@ func end(data io.Reader) error {
 	return nil
 }
 
-// answer answers with v, or returns err.
+// answer sends v as the answer, or returns err.
 func (s *Server) answer(w http.ResponseWriter, v any, err error) error {
 	if err != nil {
 		return err
@@ -137,8 +137,8 @@ func (s *Server) answer(w http.ResponseWriter, v any, err error) error {
 	if err != nil {
 		return err
 	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.cfg.StallTimeout)) // does not fail on Unix sockets
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.cfg.StallTimeout)) // cannot fail on Unix sockets
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(text, '\n')) // fails if the client has gone
+	_, _ = w.Write(append(text, '\n')) // fails if the client has closed the connection
 	return nil
 }

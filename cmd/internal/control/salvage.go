@@ -38,7 +38,7 @@ func (c *Client) decodeAnswer(raw []byte, answer any) error {
 
 // salvage decodes the valid parts of JSON that encoding/json refuses as a whole.
 type salvage struct {
-	skipped []error // one for each entry that was left out
+	skipped []error // one error for each entry that was left out
 }
 
 // decode decodes raw into v; path says where raw is, for errors. After an error v must not
@@ -98,7 +98,7 @@ func (s *salvage) object(raw []byte, v reflect.Value, path string) error {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		f, ok := fieldOf(v, name)
 		if !ok {
-			continue // unknown fields are ignored, as in encoding/json
+			continue // ignore unknown fields, as encoding/json does
 		}
 		if err := s.decode(fields[name], f, path+"."+name); err != nil {
 			return err

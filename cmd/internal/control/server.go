@@ -20,10 +20,10 @@ type Capture interface {
 
 // Config configures a Server. Zero bounds mean their defaults.
 type Config struct {
-	Routes  []Route      // in addition to OwnRoutes
-	Events  *Events      // required
+	Routes  []Route      // routes of modules, in addition to OwnRoutes
+	Events  *Events      // source of the events; required
 	Capture Capture      // nil: the daemon captures nothing
-	Log     *slog.Logger // nil discards
+	Log     *slog.Logger // nil: nothing is logged
 
 	MaxConns       int           // limit of connections for root and the daemon's user, and again as many for the socket's group; default 128
 	MaxStreams     int           // limit of streams, in the same way; default 64
@@ -51,8 +51,8 @@ func (c Config) withDefaults() Config {
 }
 
 const (
-	maxRequest  = 64 << 10 // bytes of a request without its data
-	maxHeader   = 16 << 10 // bytes of the headers
+	maxRequest  = 64 << 10 // largest request without its data, in bytes
+	maxHeader   = 16 << 10 // largest headers of a request, in bytes
 	idleTimeout = time.Minute
 )
 
@@ -112,7 +112,7 @@ func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 	case <-ctx.Done():
 		cancel(ErrShutdown)
 		s.stop(h)
-		<-failed // ErrServerClosed
+		<-failed // the error is ErrServerClosed
 	}
 	s.active.Wait()
 	return err

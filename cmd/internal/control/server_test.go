@@ -160,7 +160,7 @@ func reportAll(report node.Report) error {
 }
 
 func TestOperations(t *testing.T) {
-	data := strings.Repeat("0123456789abcdef", 3<<16) // 3 MiB
+	data := strings.Repeat("0123456789abcdef", 3<<16) // the text has 3 MiB
 	read := func(r io.Reader, report node.Report) error {
 		got, err := io.ReadAll(r)
 		if err != nil || string(got) != data {

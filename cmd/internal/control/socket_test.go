@@ -16,7 +16,7 @@ func TestListen(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		prepare func(t *testing.T, path string)
-		err     string // empty for none
+		err     string // part of the expected error; empty: no error
 		hint    string
 	}{
 		{name: "nothing there", prepare: func(*testing.T, string) {}},

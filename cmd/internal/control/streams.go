@@ -17,12 +17,12 @@ const eventBacklog = 256
 // slog.NewJSONHandler: each Write is one line. The zero value is ready to use.
 type Events struct {
 	mu        sync.Mutex
-	listeners map[*listener]struct{} // guarded by mu
+	listeners map[*listener]struct{} // clients that read events; guarded by mu
 }
 
 type listener struct {
 	lines  chan []byte
-	missed int // guarded by Events.mu
+	missed int // number of events dropped; guarded by Events.mu
 }
 
 // Write gives a copy of line to every listener. It never blocks: if a listener is too slow,
@@ -77,7 +77,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	out := s.stallWriter(w)
 	w.WriteHeader(http.StatusOK)
 	if out.flush() != nil {
-		return nil // the client has gone
+		return nil // the client has closed the connection
 	}
 	for {
 		select {
@@ -86,7 +86,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 				line = append(fmt.Appendf(nil, "{\"missed\":%d}\n", n), line...)
 			}
 			if _, err := out.Write(line); err != nil {
-				return nil // the client has gone
+				return nil // the client has closed the connection
 			}
 			if out.flush() != nil {
 				return nil
@@ -111,7 +111,7 @@ func (s *Server) capture(w http.ResponseWriter, r *http.Request) error {
 	out := s.stallWriter(w)
 	w.WriteHeader(http.StatusOK)
 	if out.flush() == nil {
-		_ = view(r.Context(), out) // ends when the client has gone
+		_ = view(r.Context(), out) // ends when the client closes the connection
 	}
 	return nil
 }

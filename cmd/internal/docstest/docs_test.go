@@ -17,7 +17,7 @@ const root = "../../.."
 
 // A document is a Markdown file of the repository.
 type document struct {
-	name   string // relative to the root
+	name   string // path of the document from the root
 	text   string
 	blocks []block
 }
@@ -25,8 +25,8 @@ type document struct {
 // A block is a fenced part of a document.
 type block struct {
 	language string // the word after the fence, "" if there is none
-	mark     string // the words after that
-	line     int    // of the fence, from 1
+	mark     string // the words after the language in the opening fence
+	line     int    // line of the opening fence, counted from 1
 	text     string
 	output   string // of commands: the output that the document shows right below
 }

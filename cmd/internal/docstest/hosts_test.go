@@ -116,7 +116,7 @@ func (m member) start(t *testing.T, host *netlab.Host, bin, work string) {
 	write(t, filepath.Join(dir, "pid"), strconv.Itoa(cmd.Process.Pid))
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = process.Wait() // the test has killed it
+		_ = process.Wait() // the error says that the test has killed it
 		if t.Failed() {
 			t.Logf("%s:\n%s", m.name, log.String())
 		}

@@ -28,8 +28,8 @@ var marks = map[string]string{
 
 // exits are the commands that exit with another code than 0, as their documents say.
 var exits = map[string]string{
-	"lnetd sim run --runs 100 faults.sim":   "1", // this finds the bug
-	"lnetd sim shrink --seed 10 faults.sim": "1", // so does this with a shorter scenario
+	"lnetd sim run --runs 100 faults.sim":   "1", // exit code 1: this command finds the bug
+	"lnetd sim shrink --seed 10 faults.sim": "1", // exit code 1: this command finds the bug in a shorter scenario
 }
 
 // patience bounds the time of a stage.
@@ -40,9 +40,9 @@ const raceOptions = "GORACE=atexit_sleep_ms=0"
 
 // A run is a block in a stage.
 type run struct {
-	where string // DOCUMENT:LINE
+	where string // place of the block as DOCUMENT:LINE
 	want  string
-	out   string // the file with its output
+	out   string // path of the file with the block's output
 }
 
 // TestRun: a shell runs the blocks of all documents with daemons as the documents describe
@@ -110,14 +110,14 @@ func (s stage) perform(t *testing.T, bin string, docs []document) (problems []st
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	shell := hosts[0].Start(cmd)
-	group := func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // an error means that all have ended
+	group := func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // an error means that all processes have ended
 	defer group()
 	late := time.AfterFunc(patience, group)
 	defer late.Stop()
 	if err := shell.Wait(); err != nil {
 		problems = append(problems, fmt.Sprintf("the shell: %v\n%s", err, out.String()))
 	}
-	list, _ := os.ReadFile(failed) // without the file no command failed
+	list, _ := os.ReadFile(failed) // without the file no command has failed
 	return append(problems, judge(runs, string(list))...)
 }
 
@@ -144,7 +144,7 @@ func judge(runs []run, failed string) (problems []string) {
 			delete(wrong, r.where)
 		}
 	}
-	for where, what := range wrong { // before the first block, or between two
+	for where, what := range wrong { // text before the first block, or between two
 		problems = append(problems, where+": "+what)
 	}
 	return problems
@@ -185,7 +185,7 @@ func TestWrongBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := "```sh\necho NID 3 ms\n```\n```text\nNID 4 s\n```\n" + // the output is as shown
+	text := "```sh\necho NID 3 ms\n```\n```text\nNID 4 s\n```\n" + // the output is as the document shows
 		"```sh\necho NIDS 3 ms\n```\n```text\nNID 4 s\n```\n```text\n$ false\n```\n" +
 		"```sh\nlnetd --nosuch\n```\n```sh on the moon\ntrue\n```\n" +
 		"```sh\nprintf '  a: 1\\n  b: 2\\n  c: 3\\n'\n```\n```text\n  a: 1\n  b: 2\n```\n"

@@ -84,7 +84,7 @@ func script(b block) (text, want string) {
 		}
 		return strings.Join(commands, "\n"), strings.Join(output, "\n")
 	}
-	if strings.HasPrefix(b.text, "#!/bin/sh\n") { // an event handler
+	if strings.HasPrefix(b.text, "#!/bin/sh\n") { // the block is the program of an event handler
 		return "sh -eu -c '" + strings.ReplaceAll(b.text, "'", `'\''`) + "' < batch.json", "server 10.0.0.3@tcp is dead"
 	}
 	var lines []string

@@ -12,14 +12,14 @@ type stage struct {
 	// instead has words of documents, each followed by its replacement in the test.
 	instead []string
 	parts   []part
-	sweeps  bool // runs simulations that take seconds
+	sweeps  bool // the stage runs simulations that take seconds
 }
 
 // A member is a host with a daemon, or without one if the document starts the daemon itself.
 type member struct {
 	name     string
 	address  string // address of eth0; if it has no prefix length it is on lo of the first host
-	networks string // "": no daemon
+	networks string // networks of the host's daemon; "": it has none
 	config   string
 	args     []string
 }

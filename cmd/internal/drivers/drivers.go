@@ -17,8 +17,8 @@ import (
 
 // Set is the configuration of all drivers.
 type Set struct {
-	TCP  TCP  // socklnd
-	O2IB O2IB // o2iblnd
+	TCP  TCP  // configuration of socklnd
+	O2IB O2IB // configuration of o2iblnd
 }
 
 // All returns the drivers. The first one also stands for networks whose type has no driver.
@@ -82,17 +82,17 @@ type DialOnly interface {
 // Settings are the settings at the top level of the file that several drivers use.
 type Settings struct {
 	Accept        string        // accept: secure, all, none or trust; empty: chosen by the port
-	AcceptPort    int           // accept_port
-	AcceptBacklog int           // accept_backlog
-	AcceptTimeout time.Duration // accept_timeout, in seconds
-	SourceAddress string        // source_address: check, off
+	AcceptPort    int           // the key accept_port
+	AcceptBacklog int           // the key accept_backlog
+	AcceptTimeout time.Duration // the key accept_timeout, in seconds
+	SourceAddress string        // the key source_address: check or off
 
-	Multicast         bool   // multicast
-	MulticastPort     int    // multicast_port; 0: by accept_port
-	MulticastBase     string // multicast_base
-	MulticastBase6    string // multicast_base6
-	MulticastTTL      int    // multicast_ttl
-	MulticastRxBuffer int    // multicast_rx_buffer_size, in bytes
+	Multicast         bool   // the key multicast
+	MulticastPort     int    // the key multicast_port; 0: derived from accept_port
+	MulticastBase     string // the key multicast_base
+	MulticastBase6    string // the key multicast_base6
+	MulticastTTL      int    // the key multicast_ttl
+	MulticastRxBuffer int    // the key multicast_rx_buffer_size, in bytes
 }
 
 // AcceptMode is the accept mode in force: s.Accept, or the one that the port chooses.
@@ -116,16 +116,16 @@ func groupAddr(s string) netip.Addr {
 // Plain has default methods for a [Driver] without special answers.
 type Plain struct{}
 
-// NI returns the tunables of all drivers.
+// NI returns the tunables that all drivers share, unchanged.
 func (Plain) NI(all lnd.Tunables) lnd.Tunables { return all }
 
-// Shown names no tunables.
+// Shown returns no names of tunables.
 func (Plain) Shown() string { return "" }
 
 // Listens returns no address.
 func (Plain) Listens(Settings) string { return "" }
 
-// Believes implements [Driver]. It names no setting.
+// Believes implements [Driver]: the driver trusts no setting.
 func (Plain) Believes(Settings) string { return "" }
 
 // HintStart returns hints about addresses, and about errors of the node.

@@ -11,13 +11,13 @@ import (
 // devices has the RDMA devices that were opened, by address, for their counters.
 type devices struct {
 	mu     sync.Mutex
-	byAddr map[netip.Addr]verbs.Device // guarded by mu
+	byAddr map[netip.Addr]verbs.Device // open devices by address; guarded by mu
 }
 
 // watch returns an opener that also records its devices.
 func (d *devices) watch(open verbs.Opener) verbs.Opener {
 	if open == nil {
-		return nil // the driver refuses such an address
+		return nil // no device: the driver refuses such an address
 	}
 	return func(cfg verbs.OpenConfig) (verbs.Device, error) {
 		dev, err := open(cfg)

@@ -11,19 +11,19 @@ import (
 // Verbs is the RDMA device of an NI, and its state.
 type Verbs struct {
 	GUID       string   `json:"guid"`       // GUID of the channel adapter, in four groups of hex digits
-	MTU        int      `json:"mtu"`        // payload of a packet, in bytes
-	Peers      int      `json:"peers"`      // peers with anything in progress
-	Handshakes int      `json:"handshakes"` // connections that are not established yet
-	Pending    int      `json:"pending"`    // messages that wait for a connection
-	Receives   Receives `json:"receives"`   // receive buffers of all connections
+	MTU        int      `json:"mtu"`        // largest payload of a packet, in bytes
+	Peers      int      `json:"peers"`      // number of peers with an operation in progress
+	Handshakes int      `json:"handshakes"` // number of connections that are not established yet
+	Pending    int      `json:"pending"`    // number of messages that wait for a connection
+	Receives   Receives `json:"receives"`   // state of the receive buffers of all connections
 	// Counters are the counters of softroce, for all NIs with this address together.
 	Counters map[string]uint64 `json:"counters,omitempty"`
 }
 
 // Receives are the receive buffers that all connections share.
 type Receives struct {
-	Free  int    `json:"free"`  // free buffers
-	Empty uint64 `json:"empty"` // packets that found no free buffer
+	Free  int    `json:"free"`  // number of free buffers
+	Empty uint64 `json:"empty"` // number of packets that found no free buffer
 }
 
 // o2ibTunables are the tunables that LNet's tools show of o2iblnd, in their order.

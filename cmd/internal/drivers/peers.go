@@ -12,9 +12,9 @@ import (
 // Peer is a peer of an NI and its connections, as 'lctl peer_list' and 'lctl conn_list' print
 // them.
 type Peer struct {
-	ID      nid.ProcessID `json:"id"`      // NID and PID
+	ID      nid.ProcessID `json:"id"`      // NID and PID of the peer
 	Dialing bool          `json:"dialing"` // this node is opening a connection
-	Pending int           `json:"pending"` // messages that wait for a connection
+	Pending int           `json:"pending"` // number of messages that wait for a connection
 	Conns   []Conn        `json:"conns"`   // established connections
 }
 
@@ -22,18 +22,18 @@ type Peer struct {
 type Conn struct {
 	Type   string `json:"type"`   // ANY, CONTROL, BULK_IN or BULK_OUT with TCP; RC with RDMA
 	Local  string `json:"local"`  // address:port; with RDMA the address and the number of the queue pair
-	Remote string `json:"remote"` // address:port; with RDMA the address
-	Dialed bool   `json:"dialed"` // this node has opened it
+	Remote string `json:"remote"` // the peer's address:port; with RDMA its address
+	Dialed bool   `json:"dialed"` // this node has opened the connection
 	// MTU is the payload of an RDMA packet in bytes; 0 with TCP.
 	MTU      int  `json:"mtu,omitempty"`
 	TxBuffer int  `json:"tx_buffer"` // size of the socket's send buffer in bytes, as configured; 0: the system chooses
 	RxBuffer int  `json:"rx_buffer"` // size of the socket's receive buffer in bytes, as configured; 0: the system chooses
 	Nagle    bool `json:"nagle"`     // Nagle's algorithm is on: TCP waits for more data to send
 
-	TxMessages uint64 `json:"tx_messages"` // LNet messages that were sent
-	RxMessages uint64 `json:"rx_messages"` // LNet messages that were received
-	TxBytes    uint64 `json:"tx_bytes"`    // bytes that were sent
-	RxBytes    uint64 `json:"rx_bytes"`    // bytes that were received
+	TxMessages uint64 `json:"tx_messages"` // number of LNet messages sent
+	RxMessages uint64 `json:"rx_messages"` // number of LNet messages received
+	TxBytes    uint64 `json:"tx_bytes"`    // number of bytes sent
+	RxBytes    uint64 `json:"rx_bytes"`    // number of bytes received
 }
 
 // PeerLister is implemented by drivers that have connections to peers.

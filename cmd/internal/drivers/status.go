@@ -10,13 +10,13 @@ import (
 
 // Status is the status of an NI: 'lnetctl net show' prints it, part by part.
 type Status struct {
-	Accept string `json:"accept,omitempty"` // accept mode
+	Accept string `json:"accept,omitempty"` // mode of accepting connections
 	// SourceAddress says whether a peer's NID must match its IP address.
 	SourceAddress string `json:"source_address,omitempty"`
-	Provider      string `json:"provider,omitempty"` // provider of RDMA
-	Listen        string `json:"listen,omitempty"`   // address:port; empty without a listener
-	Connections   int    `json:"connections"`        // established connections
-	Handshakes    int    `json:"handshakes"`         // connections that are not established yet
+	Provider      string `json:"provider,omitempty"` // provider of RDMA of the NI's device
+	Listen        string `json:"listen,omitempty"`   // address:port of the listener; empty: there is none
+	Connections   int    `json:"connections"`        // number of established connections
+	Handshakes    int    `json:"handshakes"`         // number of connections that are not established yet
 	// Reasons counts, by reason, refused and ended connections and dropped messages, without
 	// reasons that did not occur.
 	Reasons map[string]uint64 `json:"reasons"`
@@ -28,13 +28,13 @@ type Status struct {
 
 // Multicast is the state of an NI's multicast. Package lnet has the groups that were joined.
 type Multicast struct {
-	Port uint16 `json:"port"` // UDP port
+	Port uint16 `json:"port"` // UDP port of multicast
 	lnd.MulticastLimits
-	Sent          uint64 `json:"sent"`           // datagrams sent
-	SentBytes     uint64 `json:"sent_bytes"`     // bytes of payload sent
-	Received      uint64 `json:"received"`       // datagrams received and accepted
-	ReceivedBytes uint64 `json:"received_bytes"` // bytes of payload received
-	Missed        uint64 `json:"missed"`         // datagrams lost because the receive buffer was full
+	Sent          uint64 `json:"sent"`           // number of datagrams sent
+	SentBytes     uint64 `json:"sent_bytes"`     // number of payload bytes sent
+	Received      uint64 `json:"received"`       // number of datagrams received and accepted
+	ReceivedBytes uint64 `json:"received_bytes"` // number of payload bytes received
+	Missed        uint64 `json:"missed"`         // number of datagrams lost because the receive buffer was full
 }
 
 // document returns the named tunables, in the order of names, as a JSON object. A name that is

@@ -105,7 +105,7 @@ func (t *TCP) HintUnreached(s Settings, target nid.NID, err error) string {
 	return t.Plain.HintUnreached(s, target, err)
 }
 
-// is reports whether err is one of targets.
+// is reports whether err is one of the target errors.
 func is(err error, targets ...error) bool {
 	for _, t := range targets {
 		if errors.Is(err, t) {

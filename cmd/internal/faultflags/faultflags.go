@@ -12,13 +12,13 @@ import (
 
 // Flags are the words of a rule; a word that was not given is empty.
 type Flags struct {
-	Source, Dest, Local string        // NIDs, *@NET or *
-	Rate                uint32        // one message of this number
+	Source, Dest, Local string        // NIDs of the messages to drop, *@NET or *
+	Rate                uint32        // drop one message of this number
 	Interval, Latency   time.Duration // one message in this time; how long a message is delayed
 	Portals             []string      // numbers of portals; an element may have several
 	Types               []string      // types of messages; an element may have several
 	Errors              []string      // names of failures; an element may have several
-	Random, All         bool          // at random; every message
+	Random, All         bool          // drop at random instead of every Rate-th; drop every message
 }
 
 // Attr returns the rule. Its errors begin with the name of the option of lnetctl.

@@ -20,11 +20,11 @@ type handler struct {
 	env  func() []string
 	log  *slog.Logger
 	run  runFunc
-	wake chan struct{} // capacity 1; has a token while events wait
-	said complaints    // owned by the loop
+	wake chan struct{} // has a token while events wait; capacity 1
+	said complaints    // failures that were logged; owned by the loop
 
 	mu     sync.Mutex
-	queue  queue // guarded by mu, like all below
+	queue  queue // events that wait; guarded by mu, like all below
 	ended  bool  // no further program may be started
 	status Status
 }
@@ -118,7 +118,7 @@ func (h *handler) end() {
 // once runs the program once.
 func (h *handler) once(ctx context.Context, events []event, batch *Batch) {
 	input, err := json.Marshal(batch)
-	if err != nil { // cannot happen, because each event is valid JSON
+	if err != nil { // cannot happen: each event is valid JSON
 		h.log.Error("batch of events", slog.Any("err", err))
 	}
 	r := program.Run{
@@ -138,7 +138,7 @@ func (h *handler) once(ctx context.Context, events []event, batch *Batch) {
 		run.Error, run.Exit = err.Error(), -1
 	}
 	h.finish(events, run)
-	if ctx.Err() == nil { // otherwise End has ended the program
+	if ctx.Err() == nil { // skipped if End has ended the program
 		h.said.report(h.log, &run)
 	}
 }

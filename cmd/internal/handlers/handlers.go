@@ -27,8 +27,8 @@ import (
 // Bounds of a handler's queue; the oldest events are dropped first.
 const (
 	MaxEvents = 1024
-	MaxBytes  = 1 << 20  // of all events as JSON
-	MaxEvent  = 64 << 10 // of one event; larger ones are dropped
+	MaxBytes  = 1 << 20  // bytes of all queued events as JSON
+	MaxEvent  = 64 << 10 // bytes of one event; larger ones are dropped
 )
 
 // Grace is the time between SIGTERM and SIGKILL.
@@ -42,7 +42,7 @@ const BatchVersion = 1
 
 // Batch is the input of a program.
 type Batch struct {
-	Version int    `json:"version"` // BatchVersion
+	Version int    `json:"version"` // version of the format: BatchVersion
 	Handler string `json:"handler"` // name of the handler
 	// Missed is the number of selected events that were dropped since the last batch.
 	Missed uint64            `json:"missed"`
@@ -51,19 +51,19 @@ type Batch struct {
 
 // Handler is an event handler.
 type Handler struct {
-	Name     string                  // unique in a Set
-	Selects  func(event string) bool // by source, name and cause, with dots between
-	Program  []string                // path and arguments of the program
-	User     *program.User           // nil: the user of this process
-	Timeout  time.Duration           // longest time of a run, until SIGTERM
+	Name     string                  // name of the handler, unique in a Set
+	Selects  func(event string) bool // selects events by names such as source.name.cause
+	Program  []string                // path of the program, and its arguments
+	User     *program.User           // user as which the program runs; nil: the user of this process
+	Timeout  time.Duration           // longest time of a run; SIGTERM ends it then
 	Interval time.Duration           // shortest time between the begins of two runs
 }
 
 // Config configures a Set.
 type Config struct {
 	Handlers []Handler       // handlers, in the order of Status
-	Env      func() []string // NAME=VALUE for all programs; nil: none
-	Log      *slog.Logger    // required
+	Env      func() []string // returns variables NAME=VALUE for all programs; nil: none
+	Log      *slog.Logger    // log of failures; required
 }
 
 // Set has the handlers of a node. A nil Set has no handlers. All methods are safe for

@@ -25,10 +25,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type fake struct {
 	t   *testing.T
 	set *Set
-	log bytes.Buffer // read only while no program runs
+	log bytes.Buffer // log of the set; read only while no program runs
 
 	mu      sync.Mutex
-	running map[string]bool // guarded by mu, like all fields below
+	running map[string]bool // handlers whose program runs; guarded by mu, like all fields below
 	began   []time.Time
 	batches []Batch
 	inputs  []int         // the length of each input, in bytes
@@ -175,12 +175,12 @@ func TestMissed(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		<-time.After(15 * time.Second)
-		big := strings.Repeat("x", MaxEvent-2) // as large as may be, as JSON
+		big := strings.Repeat("x", MaxEvent-2) // the largest event, as JSON
 		f.set.Tell("e", 7)
 		for range MaxBytes / MaxEvent {
 			f.set.Tell("e", big)
 		}
-		f.set.Tell("e", strings.Repeat("x", MaxBytes/2)) // too large: this event alone is dropped
+		f.set.Tell("e", strings.Repeat("x", MaxBytes/2)) // this event alone is too large, so it is dropped
 		f.set.Tell("e", 8)
 		<-time.After(time.Minute)
 		f.end()
@@ -206,7 +206,7 @@ func TestMissed(t *testing.T) {
 func TestRateOfRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, handlerOf("h"))
-		f.next(0, program.Result{Exit: 1}, nil) // also limits how fast the log grows
+		f.next(0, program.Result{Exit: 1}, nil) // the program fails, because the log must not grow fast either
 		for i := range 20_000 {
 			for j := range 3 {
 				f.set.Tell("zone.joined", 3*i+j)

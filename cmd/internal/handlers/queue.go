@@ -5,7 +5,7 @@ import "encoding/json"
 // queue has the events that wait for a run of their handler. The zero value is empty.
 type queue struct {
 	events []event
-	bytes  int    // size of all events
+	bytes  int    // size of all queued events in bytes
 	missed uint64 // events that were dropped since the last call of take
 }
 

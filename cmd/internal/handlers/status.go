@@ -8,19 +8,19 @@ import (
 
 // Status is the state of a handler.
 type Status struct {
-	Name       string   `json:"name"`           // of the handler
+	Name       string   `json:"name"`           // name of the handler
 	On         []string `json:"on"`             // selected events; the owner of the Set fills this in
 	Program    []string `json:"run"`            // program and arguments
 	User       string   `json:"user,omitempty"` // the user as which the program runs; empty: that of lnetd
-	TimeoutMS  int64    `json:"timeout_ms"`     // longest time of a run
-	IntervalMS int64    `json:"interval_ms"`    // shortest time between the begins of two runs
+	TimeoutMS  int64    `json:"timeout_ms"`     // longest time of a run, in milliseconds
+	IntervalMS int64    `json:"interval_ms"`    // shortest time between the begins of two runs, in milliseconds
 
 	Running  bool   `json:"running"`           // a program is running
-	Waiting  int    `json:"waiting"`           // events that the next run will get
-	Runs     uint64 `json:"runs"`              // runs that have ended
+	Waiting  int    `json:"waiting"`           // number of events that the next run will get
+	Runs     uint64 `json:"runs"`              // number of runs that have ended
 	Failures uint64 `json:"failures"`          // of these: runs with an exit code other than 0, or that did not start
-	TimedOut uint64 `json:"timed_out"`         // of these: runs ended because of the timeout
-	Events   uint64 `json:"events"`            // events that these runs got
+	TimedOut uint64 `json:"timed_out"`         // number of these runs that the timeout ended
+	Events   uint64 `json:"events"`            // number of events that these runs got
 	Missed   uint64 `json:"missed"`            // events that were dropped because the handler was too slow
 	Problem  string `json:"problem,omitempty"` // a reason why the program cannot run; empty: none is known
 	Last     *Run   `json:"last,omitempty"`    // the last run that has ended
@@ -28,13 +28,13 @@ type Status struct {
 
 // Run is a run that has ended.
 type Run struct {
-	Began    time.Time `json:"began"`            // wall clock
-	TookMS   int64     `json:"took_ms"`          // duration
+	Began    time.Time `json:"began"`            // begin of the run, by the wall clock
+	TookMS   int64     `json:"took_ms"`          // duration of the run in milliseconds
 	Events   int       `json:"events"`           // number of events in its batch
-	Missed   uint64    `json:"missed"`           // events dropped since the last batch
+	Missed   uint64    `json:"missed"`           // number of events dropped since the last batch
 	Exit     int       `json:"exit"`             // exit code, or minus the signal that ended it
-	TimeOver bool      `json:"time_over"`        // it was ended because of the timeout
-	Output   string    `json:"output,omitempty"` // the end of standard output and error
+	TimeOver bool      `json:"time_over"`        // the timeout ended the run
+	Output   string    `json:"output,omitempty"` // the end of the program's standard output and error
 	Cut      bool      `json:"cut,omitempty"`    // the beginning of the output was dropped
 	Error    string    `json:"error,omitempty"`  // why the program did not start
 }
@@ -67,7 +67,7 @@ const complainInterval = time.Minute
 type complaints struct {
 	last   time.Time // time of the last line about a failure
 	said   bool      // the present series of failures was logged
-	unsaid int       // failures since that line
+	unsaid int       // number of failures since that line
 }
 
 func (c *complaints) report(log *slog.Logger, r *Run) {

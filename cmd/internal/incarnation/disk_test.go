@@ -33,11 +33,11 @@ func TestDiskFull(t *testing.T) {
 				seconds int64
 				want    uint64
 			}{
-				{true, 1000, 1000e9}, // the first start of all
-				{false, 900, 900e9},  // the earlier start could not keep its number
+				{true, 1000, 1000e9}, // the first start of the node
+				{false, 900, 900e9},  // the start before could not keep its number
 				{true, 2000, 2000e9},
 				{false, 800, 900e9 + 1},
-				{true, 800, 900e9 + 2}, // the kept number is still read
+				{true, 800, 900e9 + 2}, // the number that was kept is still read
 			} {
 				if start.bad {
 					trouble.Spoil(disk)

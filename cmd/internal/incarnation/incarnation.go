@@ -58,7 +58,7 @@ func Next(dir string, now time.Time, log *slog.Logger) uint64 {
 	return next
 }
 
-// setAsideDatabase renames the file of earlier versions.
+// setAsideDatabase renames the file that earlier versions used.
 func setAsideDatabase(dir string, log *slog.Logger) {
 	path := filepath.Join(dir, database)
 	_, err := os.Lstat(path)

@@ -172,7 +172,7 @@ func TestDurable(t *testing.T) {
 func TestEarlierVersion(t *testing.T) {
 	dir := t.TempDir()
 	old := filepath.Join(dir, "incarnation.db")
-	if err := os.WriteFile(old, nil, 0); err != nil { // no process can open it
+	if err := os.WriteFile(old, nil, 0); err != nil { // mode 0: no process can open the file
 		t.Fatal(err)
 	}
 	now := time.Unix(7, 0)

@@ -17,7 +17,7 @@ func Kept(dir, name string) (uint64, error) {
 	case err == nil:
 		return n, nil
 	case errors.Is(err, fs.ErrNotExist):
-		_, err = filepath.EvalSymlinks(dir) // the directory itself may be missing
+		_, err = filepath.EvalSymlinks(dir) // an error means that the directory itself is missing
 		return 0, err
 	}
 	return 0, errors.Join(err, setAside(path, err))

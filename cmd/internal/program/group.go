@@ -18,7 +18,7 @@ type group struct {
 	mu    sync.Mutex
 	ended bool        // the last signal was sent; guarded by mu, like all below
 	cause error       // why the group was told to end; nil: the program ended by itself
-	kill  *time.Timer // sends SIGKILL after SIGTERM; nil: none was sent
+	kill  *time.Timer // timer that sends SIGKILL after SIGTERM; nil: no SIGTERM was sent
 }
 
 // await waits until the program has ended. If ctx ends first, await ends the group and returns
@@ -35,7 +35,7 @@ func (g *group) await(ctx context.Context) error {
 		}
 	}
 	cause := g.killRest()
-	_ = g.cmd.Wait() // the result is in the ProcessState
+	_ = g.cmd.Wait() // the result is in cmd.ProcessState
 	return cause
 }
 
@@ -75,5 +75,5 @@ func (g *group) killRest() error {
 }
 
 func (g *group) signal(s unix.Signal) {
-	_ = unix.Kill(-g.cmd.Process.Pid, s) // ESRCH: no process is left
+	_ = unix.Kill(-g.cmd.Process.Pid, s) // ESRCH: no process of the group is left
 }

@@ -24,13 +24,13 @@ const waitForOutput = 200 * time.Millisecond
 
 // Run is one run of a program.
 type Run struct {
-	Args  []string   // program and arguments
-	User  *User      // nil: the user of this process
+	Args  []string   // path of the program, and its arguments
+	User  *User      // user as which the program runs; nil: the user of this process
 	Env   []string   // NAME=VALUE, in addition to PATH or to the user's variables
-	Input []byte     // standard input
+	Input []byte     // standard input of the program
 	Files []*os.File // file descriptors from 3 on; the caller still owns them
 
-	Timeout time.Duration // longest run time
+	Timeout time.Duration // longest run time; then the program is ended
 	// Grace is the time between SIGTERM, which is sent after the timeout or the end of the
 	// context, and SIGKILL. 0: SIGKILL at once.
 	Grace  time.Duration
@@ -40,9 +40,9 @@ type Run struct {
 // Result is the result of a run.
 type Result struct {
 	Exit     int32  // exit code, or minus the signal that ended the program
-	TimeOver bool   // it was ended because its timeout was over
+	TimeOver bool   // the run was ended because its timeout had passed
 	Output   []byte // the last bytes of standard output and error together
-	Cut      bool   // there was more output than that
+	Cut      bool   // there was more output than Output has
 }
 
 // Do runs the program and returns when it has ended. It ends all processes of the program's

@@ -9,8 +9,8 @@ import (
 type tail struct {
 	mu    sync.Mutex
 	limit int
-	kept  []byte // guarded by mu
-	cut   bool   // guarded by mu
+	kept  []byte // the end of the output; guarded by mu
+	cut   bool   // earlier output was dropped; guarded by mu
 }
 
 // Write never fails.

@@ -70,7 +70,7 @@ func UserOf(what, name string) (*User, error) {
 		return nil, cli.Hint(cli.Errnof(syscall.EPERM, "%s: only root can run programs as %s", what, u.Name), "leave out user, or start lnetd as root")
 	}
 	if os.Geteuid() != 0 {
-		return nil, nil // this process runs as that user already
+		return nil, nil // nil: this process runs as that user already
 	}
 	return u, nil
 }

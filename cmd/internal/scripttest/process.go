@@ -31,7 +31,7 @@ func all(ts *testscript.TestScript) *processes {
 type process struct {
 	cmd   *exec.Cmd
 	done  chan struct{}    // closed when the program has ended
-	state *os.ProcessState // valid once done is closed
+	state *os.ProcessState // how the program ended; valid once done is closed
 }
 
 func (p *processes) find(ts *testscript.TestScript, name string) *process {
@@ -113,7 +113,7 @@ func (c *process) watch(pipe, file *os.File, ready chan<- error, closeFiles func
 	_, _ = file.WriteString(line)
 	ready <- err
 	_, _ = io.Copy(file, r)
-	_ = c.cmd.Wait() // the exit code is in the ProcessState
+	_ = c.cmd.Wait() // the exit code is in cmd.ProcessState
 	c.state = c.cmd.ProcessState
 	_ = pipe.Close()
 	closeFiles()

@@ -98,7 +98,7 @@ func condition(name string) (bool, error) {
 func privilegedPorts() (bool, error) {
 	first, err := os.ReadFile("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 	if err != nil {
-		return false, nil // not Linux
+		return false, nil // the system is not Linux
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(string(first)))
 	return os.Getuid() == 0 && n > 988, err

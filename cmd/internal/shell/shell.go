@@ -23,8 +23,8 @@ const unknownCommand = 255
 // A Shell reads and runs commands.
 type Shell struct {
 	Env    cli.Env                 // where commands and their output go
-	Prompt string                  // on a terminal, such as "lnetctl > "
-	Has    func(word string) bool  // the tool has a command of this name
+	Prompt string                  // prompt on a terminal, such as "lnetctl > "
+	Has    func(word string) bool  // reports whether the tool has a command of this name
 	Usage  string                  // text to print if a command does not exist
 	Run    func(args []string) int // runs a command and returns its exit code
 	// Complete returns the words that can replace the last one of words, which may be empty. Nil:

@@ -15,7 +15,7 @@ import (
 func TestWords(t *testing.T) {
 	for _, test := range []struct {
 		line string
-		want []string // nil for none
+		want []string // the expected words; nil: an error
 	}{
 		{"", nil},
 		{" \t ", nil},

@@ -26,8 +26,8 @@ type screen struct {
 	master *os.File
 
 	mu    sync.Mutex
-	shown bytes.Buffer  // guarded by mu
-	more  chan struct{} // something was shown
+	shown bytes.Buffer  // what the terminal has shown; guarded by mu
+	more  chan struct{} // has a token after something was shown
 }
 
 // openTerminal makes a pseudo terminal and returns both sides.
@@ -139,12 +139,12 @@ func TestConversation(t *testing.T) {
 	ask("net show\r", "done\r\n") // the ordinary mode writes \n as \r\n
 	ask("fail\r", "done\r\n")
 	ask("nosuch\r", "usage: tool\r\n")
-	ask("\x1b[A\x1b[A\r", "done\r\n")   // the line before the previous one
-	ask("nex\x7ft sh\tx\r", "done\r\n") // delete, and completion
+	ask("\x1b[A\x1b[A\r", "done\r\n")   // two times up: the line before the previous one
+	ask("nex\x7ft sh\tx\r", "done\r\n") // uses backspace, and tab for completion
 	ask("n\t\t", "net  nets-of-all")
 	ask(" show\r", "done\r\n") // the prompt has been shown again
 	ask("history\r", "1  net show", "4  fail", "5  net show x")
-	ask("\x04") // ctrl-D
+	ask("\x04") // the user presses ctrl-D
 	if code := <-ended; code != cli.OK {
 		t.Errorf("exit code %d", code)
 	}

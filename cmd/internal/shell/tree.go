@@ -14,8 +14,8 @@ import (
 // A Tool is a tree of commands that has an interactive mode.
 type Tool struct {
 	Name  string                       // name of the program
-	Root  func(cli.Env) *cobra.Command // makes a new tree
-	Usage string                       // as in Shell
+	Root  func(cli.Env) *cobra.Command // makes a new tree of commands
+	Usage string                       // usage text, as in Shell
 	// Exec runs a command of a tree and returns its exit code; nil: cli.Run.
 	Exec func(ctx context.Context, env cli.Env, root *cobra.Command, args []string) int
 }

@@ -51,7 +51,7 @@ func FieldsOf[T any](name, fields string) *Fields[T] {
 	return f
 }
 
-// File returns the file with the present values.
+// File returns the file with the present values of the fields.
 func (f *Fields[T]) File(of *T) File {
 	return Lines(f.name, func(line func(...any)) {
 		for _, l := range f.lines {
@@ -73,7 +73,7 @@ func (f *Fields[T]) File(of *T) File {
 // nil pointer.
 func (l *fieldLine) value(v reflect.Value) reflect.Value {
 	for _, step := range l.steps {
-		field, err := v.FieldByIndexErr(step) // an embedded pointer is nil
+		field, err := v.FieldByIndexErr(step) // an error: an embedded pointer is nil
 		if v = reflect.Indirect(field); err != nil || !v.IsValid() {
 			return reflect.Value{}
 		}

@@ -24,11 +24,11 @@ const (
 	share = 200
 )
 
-// File is one file.
+// File is one file that shows a state.
 type File struct {
 	Name string // name of the file in Config.Dir
 	Head []byte // first lines, such as a clock; a change of Head alone does not rewrite the file
-	Body []byte // the rest
+	Body []byte // contents after the first line
 }
 
 // Config configures a [Writer].
@@ -41,7 +41,7 @@ type Config struct {
 	Names []string
 	// Source returns the files that should exist now.
 	Source func() []File
-	Log    *slog.Logger // nil discards
+	Log    *slog.Logger // nil: nothing is logged
 }
 
 // Writer keeps the files of a directory up to date.

@@ -19,8 +19,8 @@ import (
 // state is the state that a Writer writes to files.
 type state struct {
 	mu    sync.Mutex
-	files []statefiles.File // guarded by mu
-	looks int               // guarded by mu
+	files []statefiles.File // files to be shown; guarded by mu
+	looks int               // how often the files were read; guarded by mu
 }
 
 func (s *state) source() []statefiles.File {
@@ -95,7 +95,7 @@ func TestWriter(t *testing.T) {
 		var s state
 		w := statefiles.Start(statefiles.Config{Dir: dir, Names: []string{"clock", "ages"}, Source: s.source})
 		synctest.Wait()
-		wantContent(t, runtime, map[string]string{}) // without files there is no directory
+		wantContent(t, runtime, map[string]string{}) // if there are no files, there is no directory
 
 		s.set(file("clock", "", "7\n"), file("ages", "# clock 7\n", "a 1\n"))
 		pass(time.Second)
@@ -194,7 +194,7 @@ func TestWaits(t *testing.T) {
 		})
 		pass(time.Minute)
 		w.Stop()
-		if looks < 40 { // one per 1.5 s
+		if looks < 40 { // one look in 1.5 s
 			t.Errorf("%d looks in a minute, want 40 at least", looks)
 		}
 	})

@@ -13,7 +13,7 @@ import (
 // fileNames are the names of the state files.
 var fileNames = []string{"parameters", "participants", "clock", "ages", "health", "quorum", "statistics"}
 
-// counters are what the file statistics counts.
+// counters are the values that the file statistics shows.
 type counters struct {
 	engine.Stats
 	*gossip.Status
@@ -46,7 +46,7 @@ func (m *Module) files() []statefiles.File {
 	s := status.Snapshot
 	params := setup.params(status)
 	files := []statefiles.File{parametersFile.File(&params), setup.participantsFile()}
-	if s == nil || s.Digest != setup.list.Digest().String() { // the list changes just now
+	if s == nil || s.Digest != setup.list.Digest().String() { // do not show a state in which the list is changing
 		return files
 	}
 	clock := fmt.Appendf(nil, "# clock %d\n", s.Clock)

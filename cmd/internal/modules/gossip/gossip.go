@@ -29,17 +29,17 @@ import (
 type InitRequest struct {
 	IntervalMS int64  `json:"interval_ms"` // time between gossip cycles, in milliseconds
 	RTTMS      int64  `json:"rtt_ms"`      // estimated round-trip time of the network, in milliseconds
-	Fudge      int    `json:"fudge"`       // as gossip.Config.Fudge
-	DeadFactor int    `json:"dead_factor"` // as gossip.Config.DeadFactor; 0: the default
-	DeadSlack  int    `json:"dead_slack"`  // as gossip.Config.DeadSlack
+	Fudge      int    `json:"fudge"`       // cycles of tolerance, see gossip.Config.Fudge
+	DeadFactor int    `json:"dead_factor"` // see gossip.Config.DeadFactor; 0: the default
+	DeadSlack  int    `json:"dead_slack"`  // see gossip.Config.DeadSlack
 	Obsolete   int    `json:"obsolete"`    // in units of the Lamport clock; 0: the default
 	Quorum     int    `json:"quorum"`      // percentage of participants; 0: the default
 	ColdStart  bool   `json:"cold_start"`  // the node speaks at once, not after a silence
-	Strict     bool   `json:"strict"`      // the letter of the design
-	Seed       uint64 `json:"seed"`        // 0: chosen
+	Strict     bool   `json:"strict"`      // do exactly what the design says
+	Seed       uint64 `json:"seed"`        // seed of the random choices; 0: chosen by the node
 }
 
-// NewInitRequest returns the numbers of a configuration.
+// NewInitRequest returns the parameters of a configuration.
 func NewInitRequest(g config.Gossip) InitRequest {
 	return InitRequest{
 		IntervalMS: g.Interval.Milliseconds(), RTTMS: g.RTT.Milliseconds(), Fudge: g.Fudge, DeadFactor: g.DeadFactor,
@@ -70,18 +70,18 @@ func (r InitRequest) agent() gossip.Config {
 type Module struct {
 	node.Host
 	view      *view
-	followers []follower // do not change after Open
-	changed   []func()   // likewise
+	followers []follower // modules that follow gossip; not changed after Open
+	changed   []func()   // functions called when participants change; not changed after Open
 
-	keys     keyring.Keys // of the daemon's configuration; guarded by commands
-	commands sync.Mutex   // held by one command at a time
+	keys     keyring.Keys // keys of the daemon's configuration; guarded by commands
+	commands sync.Mutex   // held by one command at a time, until it ends
 
 	mu     sync.Mutex
 	setup  *settings     // nil before init; guarded by mu, like all below
-	staged *engine.List  // the last one
-	agent  *gossip.Agent // nil unless started
-	past   []Change      // of agents before
-	epoch  time.Time     // when Clock began
+	staged *engine.List  // the list that was last staged
+	agent  *gossip.Agent // the present agent; nil unless gossip runs
+	past   []Change      // changes that earlier agents reported
+	epoch  time.Time     // wall-clock time at which Clock began
 }
 
 // follower has the functions of a module that follows the agents.
@@ -115,7 +115,7 @@ type settings struct {
 	asked InitRequest
 	list  *engine.List
 	cfg   gossip.Config
-	names []string // of the participants
+	names []string // names of the participants
 }
 
 func newSettings(asked InitRequest, list *engine.List, cfg gossip.Config) *settings {
@@ -230,7 +230,7 @@ func (m *Module) Start() error {
 	case agent != nil && !agent.Status().Stopped:
 		return cli.Hint(cli.Errnof(syscall.EALREADY, "gossip runs already"), "'gossipctl status' shows it")
 	case agent != nil:
-		m.end(agent) // it has given up
+		m.end(agent) // the agent has given up because of a disagreement
 	}
 	cfg := setup.cfg
 	cfg.Participants = setup.list.NIDs()
@@ -275,7 +275,7 @@ func (m *Module) end(agent *gossip.Agent) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), gossipCloseTime)
 	defer cancel()
-	_ = agent.Close(ctx) // what views are told late they ignore
+	_ = agent.Close(ctx) // late reports do no harm: views ignore them
 	changes := m.changes(agent)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -300,7 +300,7 @@ func (m *Module) tellChange() {
 	}
 }
 
-// running returns the agent.
+// running returns the agent, or an error if gossip does not run.
 func (m *Module) running() (*gossip.Agent, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -67,7 +67,7 @@ func mustGossipNode(t testing.TB) *gossip.Module {
 	return n
 }
 
-// TestGossipCommands: GO-40, GO-45 and GO-49.
+// TestGossipCommands: start, stop and parameters by command (GO-40, GO-45, GO-49).
 func TestGossipCommands(t *testing.T) {
 	spec.Covers(t, "GO-40", "GO-45", "GO-49")
 	n := mustGossipNode(t)
@@ -86,7 +86,7 @@ func TestGossipCommands(t *testing.T) {
 		what  string
 		do    func() error
 		errno error
-		text  string // of the error
+		text  string // part of the error's text
 		state gossip.State
 	}{
 		{"start without parameters", n.Start, syscall.EINVAL, "gossip has no parameters yet", gossip.Unconfigured},

@@ -5,7 +5,7 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// Keys are those of the configuration's section.
+// Keys returns the keys of the section gossip of the configuration.
 func (m *Module) Keys() *node.Keys {
 	file := m.Config.Gossip.KeyFile
 	if file == "" {
@@ -22,7 +22,7 @@ func (m *Module) setKeys(keys keyring.Keys) error {
 	m.mu.Lock()
 	agent := m.agent
 	if m.setup != nil {
-		setup := *m.setup // others may be reading it
+		setup := *m.setup // a copy, because other goroutines may be reading the setup
 		setup.cfg.Keys = keys
 		m.setup = &setup
 	}

@@ -13,7 +13,7 @@ import (
 
 // CommitRequest commits a change of the list.
 type CommitRequest struct {
-	Anyway bool `json:"anyway"` // also without knowing that all have staged it
+	Anyway bool `json:"anyway"` // commit although perhaps not all members have staged the list
 }
 
 // Stage makes gossip understand a further list of participants, which is

@@ -20,48 +20,48 @@ type State string
 
 // The states.
 const (
-	Unconfigured State = "none"      // it has no parameters
-	Stopped      State = "stopped"   // it has parameters and does not run
-	Running      State = "running"   // it takes part
+	Unconfigured State = "none"      // gossip has no parameters
+	Stopped      State = "stopped"   // gossip has parameters and does not run
+	Running      State = "running"   // this node takes part in gossip
 	Excluded     State = "excluded"  // it has given up, because others have other parameters or the new list is without it
-	Listening    State = "listening" // it is silent after its start
+	Listening    State = "listening" // this node takes part, and is silent after its start
 )
 
-// Status is what is known by gossip.
+// Status is the state of gossip and what it knows.
 type Status struct {
 	State    State          `json:"state"`              // none, stopped, running, excluded or listening
-	Snapshot *gossip.Status `json:"snapshot,omitempty"` // while there is an agent
+	Snapshot *gossip.Status `json:"snapshot,omitempty"` // state of the agent; nil: there is none
 }
 
 // Params are the parameters in force, with defaults filled in.
 type Params struct {
 	State      State   `json:"state"`          // none, stopped, running, excluded or listening
-	Version    int     `json:"version"`        // of the protocol
+	Version    int     `json:"version"`        // version of the protocol
 	Self       nid.NID `json:"self,omitzero"`  // the NID of this node that takes part
 	IntervalMS int64   `json:"interval_ms"`    // time between gossip cycles, in milliseconds
 	RTTMS      float64 `json:"rtt_ms"`         // estimated round-trip time of the network, in milliseconds
 	N          int     `json:"n"`              // number of participants
-	Digest     string  `json:"digest"`         // of the list
+	Digest     string  `json:"digest"`         // digest of the list of participants
 	Threshold  int     `json:"threshold"`      // age in cycles above which a participant is dead
-	Fudge      int     `json:"fudge"`          // in cycles, see gossip.Config.Fudge
-	Obsolete   int     `json:"obsolete"`       // units of the clock
-	Stealth    int     `json:"stealth"`        // cycles of silence after a start
+	Fudge      int     `json:"fudge"`          // cycles of tolerance, see gossip.Config.Fudge
+	Obsolete   int     `json:"obsolete"`       // units of the Lamport clock after which messages are obsolete
+	Stealth    int     `json:"stealth"`        // cycles for which a node is silent after its start
 	Quorum     int     `json:"quorum_percent"` // the percentage of participants that must be exceeded
-	ColdStart  bool    `json:"cold_start"`     // the node spoke at once when it started
-	Strict     bool    `json:"strict"`         // the letter of the design
-	Seed       uint64  `json:"seed"`           // of the random choices
+	ColdStart  bool    `json:"cold_start"`     // the node was not silent after its start
+	Strict     bool    `json:"strict"`         // gossip does exactly what the design says
+	Seed       uint64  `json:"seed"`           // seed of the random choices
 	Keys       int     `json:"keys"`           // number of keys by which messages are signed and verified; 0: every message is believed
 }
 
 // Change is something that happened in gossip: what the history and the watch of
 // gossipctl print as JSON, and what event handlers get.
 type Change struct {
-	Source    string           `json:"source"`              // config.GossipSource
-	Time      time.Time        `json:"time"`                // wall clock
-	Clock     uint64           `json:"clock"`               // the Lamport clock of this node then
+	Source    string           `json:"source"`              // source of the event: config.GossipSource
+	Time      time.Time        `json:"time"`                // time of the change, by the wall clock
+	Clock     uint64           `json:"clock"`               // the Lamport clock of this node at that time
 	Event     gossip.EventKind `json:"event"`               // what happened
 	NID       nid.NID          `json:"nid,omitzero"`        // the participant that it happened to; none for events of this node
-	Aliveness uint64           `json:"aliveness,omitempty"` // how often it has died
+	Aliveness uint64           `json:"aliveness,omitempty"` // how often the participant has died
 }
 
 // Status returns what is known.
@@ -120,7 +120,7 @@ func (m *Module) Params() (Params, error) {
 
 // params returns the parameters in force, those of the agent if there is one.
 func (s *settings) params(now Status) Params {
-	limits, _ := s.cfg.Engine().Limits(s.list.Len()) // init has checked it
+	limits, _ := s.cfg.Engine().Limits(s.list.Len()) // cannot fail: init has checked the number
 	p := Params{
 		State: now.State, Version: gossipwire.Version, IntervalMS: s.cfg.Interval.Milliseconds(), RTTMS: float64(s.cfg.RTT) / float64(time.Millisecond),
 		N: s.list.Len(), Digest: s.list.Digest().String(), Quorum: s.asked.Quorum,

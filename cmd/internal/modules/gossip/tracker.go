@@ -10,7 +10,7 @@ import (
 
 // Vital is what listeners are told of a node.
 type Vital struct {
-	Alive  bool   // as gossip says
+	Alive  bool   // gossip considers the node alive
 	Deaths uint64 // how often the node has died so far
 }
 
@@ -22,9 +22,9 @@ type Tracker struct {
 
 	mu      sync.Mutex
 	agent   *gossip.Agent      // guarded by mu, like all below; nil: gossip does not run
-	unwatch func()             // ends agent's calls of heard
-	told    map[nid.NID]Vital  // what listeners were told last of each node
-	base    map[nid.NID]uint64 // deaths before agent began
+	unwatch func()             // ends the agent's calls of heard
+	told    map[nid.NID]Vital  // state of each node that listeners were last told
+	base    map[nid.NID]uint64 // deaths of each node before the present agent began
 	watches []*watch           // the listeners; the slice is copied on each change
 }
 
@@ -86,7 +86,7 @@ func (t *Tracker) begin(agent *gossip.Agent) (again bool) {
 		t.told, t.base = make(map[nid.NID]Vital), make(map[nid.NID]uint64)
 	}
 	t.agent = agent
-	for id, v := range t.told { // any order: each for itself
+	for id, v := range t.told { // any order: the nodes are independent
 		t.base[id] = v.Deaths
 	}
 	return len(t.told) > 0
@@ -153,7 +153,7 @@ func (t *Tracker) Any(f func(id nid.NID, v Vital) bool) bool {
 func (t *Tracker) known() (ids []nid.NID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for id := range t.told { // any order: sorted below
+	for id := range t.told { // any order: they are sorted below
 		ids = append(ids, id)
 	}
 	slices.SortFunc(ids, nid.NID.Compare)

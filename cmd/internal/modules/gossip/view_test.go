@@ -26,7 +26,7 @@ func TestView(t *testing.T) {
 	v.begin(first)
 	v.heard(first, id, true, 0)
 	v.heard(first, id, false, 1)
-	v.heard(new(gossip.Agent), id, true, 9) // of a run that is over
+	v.heard(new(gossip.Agent), id, true, 9) // a report of an agent that has ended is ignored
 	v.detach()
 	if alive, deaths := v.Alive(id); !alive || deaths != 1 {
 		t.Errorf("alive %v after %d deaths", alive, deaths)

@@ -113,7 +113,7 @@ func (e *events) write() {
 
 func (e *events) line(event *Event) {
 	if h := e.log.Handler(); h.Enabled(context.Background(), slog.LevelInfo) {
-		r := slog.NewRecord(event.Time, slog.LevelInfo, EventMessage, 0) // with the time of the event
+		r := slog.NewRecord(event.Time, slog.LevelInfo, EventMessage, 0) // the record has the time of the event
 		r.AddAttrs(event.attrs()...)
 		_ = h.Handle(context.Background(), r) // a failure of the log cannot be logged
 	}

@@ -15,7 +15,7 @@ type slowLog struct {
 	tokens chan struct{}
 
 	mu    sync.Mutex
-	lines []Event // their incarnation and missed; guarded by mu
+	lines []Event // incarnation and missed of each line; guarded by mu
 }
 
 func (*slowLog) Enabled(context.Context, slog.Level) bool { return true }
@@ -59,7 +59,7 @@ func TestHealthEventFlood(t *testing.T) {
 	report(1)
 	await(t, "the first event at the log", func() bool { return len(e.queue) == 0 })
 	report(keptEvents + 7)
-	l.tokens <- struct{}{} // the first one
+	l.tokens <- struct{}{} // lets the log write the first event
 	l.tokens <- struct{}{} // the second one, so that there is room again
 	await(t, "a place", func() bool { return l.count() == 2 && len(e.queue) < keptEvents })
 	report(keptEvents - len(e.queue) + 5)

@@ -36,32 +36,32 @@ func (f *EverywhereFilter) Check() error { return checkLimit(f.Limit) }
 
 // ClientView is the state of a client according to some servers.
 type ClientView struct {
-	Servers     []nid.NID     `json:"servers"`         // those with this view, ordered by NID
+	Servers     []nid.NID     `json:"servers"`         // servers that have this view, ordered by NID
 	Incarnation uint64        `json:"incarnation"`     // number of the connected incarnation
-	State       string        `json:"state"`           // as in health.ClientInfo
-	Master      nid.NID       `json:"master,omitzero"` // zero: not known
+	State       string        `json:"state"`           // state as in health.ClientInfo
+	Master      nid.NID       `json:"master,omitzero"` // the client's master; zero: not known
 	Epoch       uint32        `json:"epoch"`           // number of the client's choice of that master
 	Peer        nid.ProcessID `json:"peer"`            // the process from which the client sends
 }
 
 // ClientEverywhere has the views of all servers of a client.
 type ClientEverywhere struct {
-	Client health.ClientID `json:"client"`         // its id
-	Name   string          `json:"name,omitempty"` // for people
+	Client health.ClientID `json:"client"`         // id of the client
+	Name   string          `json:"name,omitempty"` // name of the client, for people to read
 	// Differ means that servers that are connected to the client disagree. A server that is
 	// not connected to it has no view.
 	Differ bool         `json:"differ"`
-	Views  []ClientView `json:"views"` // the most common one first
+	Views  []ClientView `json:"views"` // views of the servers, the most common one first
 }
 
 // EverywhereList is a list of the clients of all servers, ordered by id. It is no snapshot: servers
 // are asked for one page after the other, while clients connect and leave.
 type EverywhereList struct {
-	Clients   []ClientEverywhere   `json:"clients"`   // at most the limit
+	Clients   []ClientEverywhere   `json:"clients"`   // the clients, at most as many as the limit
 	More      bool                 `json:"more"`      // there are further clients
 	Differ    int                  `json:"differ"`    // number of listed clients about which servers disagree
 	Servers   []nid.NID            `json:"servers"`   // servers that have answered all questions
-	Unreached []scollmod.Unreached `json:"unreached"` // the other servers, and why they have not
+	Unreached []scollmod.Unreached `json:"unreached"` // servers that have not answered all questions, and why
 }
 
 // everywhere asks all servers for their clients.
@@ -168,13 +168,13 @@ func pageOf(o admin.Order, p admin.Piece, after health.ClientID) (page clientPag
 // mergePages merges the pages of all servers up to the last client that is certainly complete. It
 // returns the client after which the next pages begin, and whether there are any.
 func mergePages(pages map[nid.NID]clientPage) (clients []ClientEverywhere, after health.ClientID, more bool) {
-	for _, p := range pages { // any order: a minimum
+	for _, p := range pages { // any order: the result is a minimum
 		if last := len(p.clients) - 1; p.more && (!more || p.clients[last].Client.Compare(after) < 0) {
 			after, more = p.clients[last].Client, true
 		}
 	}
 	byID := map[health.ClientID]*ClientEverywhere{}
-	for id, p := range pages { // any order: sorted below
+	for id, p := range pages { // any order: the list is sorted below
 		for i := range p.clients {
 			c := &p.clients[i]
 			if more && c.Client.Compare(after) > 0 {
@@ -186,7 +186,7 @@ func mergePages(pages map[nid.NID]clientPage) (clients []ClientEverywhere, after
 			byID[c.Client].add(id, c)
 		}
 	}
-	for _, c := range byID { // any order: likewise
+	for _, c := range byID { // any order: the list is sorted below
 		c.sort()
 		clients = append(clients, *c)
 	}

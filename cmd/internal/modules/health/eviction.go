@@ -10,14 +10,14 @@ import (
 
 // EvictionQuery identifies an eviction that this server makes.
 type EvictionQuery struct {
-	Client      health.ClientID `json:"client" query:"client,always"`           // required
-	Incarnation uint64          `json:"incarnation" query:"incarnation,always"` // as in EvictReply
+	Client      health.ClientID `json:"client" query:"client,always"`           // id of the client; required
+	Incarnation uint64          `json:"incarnation" query:"incarnation,always"` // number of its incarnation, as in EvictReply
 }
 
 // EvictionState is the progress of an eviction as a word.
 type EvictionState string
 
-// The words.
+// The states of an eviction.
 const (
 	EvictionUnderWay EvictionState = "under-way" // live servers have not answered
 	EvictionDone     EvictionState = "evicted"   // all live servers have answered
@@ -28,10 +28,10 @@ const (
 
 // EvictionStatus is the progress of an eviction.
 type EvictionStatus struct {
-	State   EvictionState `json:"state"`             // see the constants
+	State   EvictionState `json:"state"`             // progress of the eviction
 	Missing []nid.NID     `json:"missing,omitempty"` // live servers that have not answered
 	Owed    []nid.NID     `json:"owed,omitempty"`    // dead servers, which are told if they come back soon
-	Master  nid.NID       `json:"master,omitzero"`   // of a client that stays
+	Master  nid.NID       `json:"master,omitzero"`   // with a client that stays: its master
 }
 
 // Eviction returns the progress of an eviction that this server makes. The error is EINVAL if no
@@ -59,7 +59,7 @@ func (m *Module) Eviction(of EvictionQuery) (EvictionStatus, error) {
 // stays.
 func evictionEnd(agent *health.ServerAgent, of EvictionQuery) (EvictionState, nid.NID) {
 	if c, ok := agent.Client(of.Client); ok && c.Incarnation == of.Incarnation {
-		if c.State == "evicting" { // the eviction has just begun
+		if c.State == "evicting" { // the eviction has only just begun
 			return EvictionUnderWay, nid.NID{}
 		}
 		return EvictionKept, c.Master

@@ -42,7 +42,7 @@ func (m *Module) files() []statefiles.File {
 	if s := status.Server; s != nil {
 		files = append(files, serverFile.File(s), statefiles.CountersFile("statistics", s.Stats))
 		if agent, err := m.server(); err == nil {
-			servers, _ := m.Servers() // fails only as m.server does
+			servers, _ := m.Servers() // fails only if m.server does
 			files = append(files, serversFile(servers), clientsFile(agent, s.Clients))
 		}
 	}

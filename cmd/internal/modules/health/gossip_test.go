@@ -78,7 +78,7 @@ func (h *healthNodes) alive(i int) int {
 	return s.Server.Alive
 }
 
-// master is that of the first client.
+// master returns the master of the first client.
 func (h *healthNodes) master() nid.NID {
 	s, err := h.nodes[h.servers].Status()
 	if err != nil {
@@ -112,7 +112,7 @@ func TestHealthServers(t *testing.T) {
 func TestHealthList(t *testing.T) {
 	h := newHealthNodes(t, 2, 0, nil)
 	await(t, "servers", func() bool { return h.alive(0) == 2 && h.alive(1) == 2 })
-	third := nid.MustParse("127.0.0.83@tcp") // not started yet
+	third := nid.MustParse("127.0.0.83@tcp") // this server has not started yet
 	list := fmt.Sprintf("%v\n%v\n%v\n", third, h.nid(1), h.nid(0))
 	h.gossip(t, func(g *gossipmod.Module) error { return g.Stage(strings.NewReader(list)) })
 	h.gossip(t, func(g *gossipmod.Module) error { return g.Commit(gossipmod.CommitRequest{Anyway: true}) })

@@ -32,7 +32,7 @@ const healthLook = time.Second
 type Gossip interface {
 	Now() (participants *engine.List, agent *gossip.Agent) // nil: there was no init; it does not run
 	Follow(begins func(*gossip.Agent), ends func())
-	OnChange(func()) // of participants
+	OnChange(func()) // calls a function when the participants change
 }
 
 // Collectives is the part of the module of collectives that client health needs.
@@ -73,25 +73,25 @@ type roles struct {
 	log    *slog.Logger
 	view   *view
 	events *events
-	store  *lateStore // nil: records are off
-	path   string     // of the store; "": records are off
+	store  *lateStore // store of records; nil: records are off
+	path   string     // path of the store; "": records are off
 
 	changed chan struct{} // gossip may have changed; capacity 1
 	quit    chan struct{}
 	workers sync.WaitGroup
 
 	seen  gossipSeen // state of gossip at the last sync that succeeded; owned by sync
-	ready bool       // a sync has succeeded; owned by sync
-	lacks lackLog    // owned by follow
+	ready bool       // sync has succeeded once; owned by sync
+	lacks lackLog    // why there is no quorum, as logged; owned by follow
 
 	mu      sync.Mutex
-	servers []nid.NID // in force; guarded by mu, like all below
+	servers []nid.NID // servers at present; guarded by mu, like all below
 	silent  []nid.NID // those of them that take no part in gossip
-	failure string    // of the last attempt to start a role
+	failure string    // why a role could not be started; "": none has failed
 	server  *health.ServerAgent
 	all     *broadcast.Broadcaster
 	client  *health.Connection
-	keys    keyring.Keys // of connects
+	keys    keyring.Keys // keys that sign and verify connects
 }
 
 // Open starts the configured roles, if the servers are known already.
@@ -141,7 +141,7 @@ func (h *roles) follow() {
 func (h *roles) gossipChanged() {
 	select {
 	case h.changed <- struct{}{}:
-	default: // it is woken already
+	default: // follow has been woken already
 	}
 }
 

@@ -21,7 +21,7 @@ var (
 
 // ClientName identifies a client.
 type ClientName struct {
-	Client string `query:"client"` // an id or a name
+	Client string `query:"client"` // id or name of the client
 }
 
 // Routes returns the operations of client health.

@@ -40,7 +40,7 @@ const (
 	pageVersion   = 1
 	pageAskSize   = 2 + 16
 	pageHeadSize  = 8
-	pageEntrySize = 74 // without the name
+	pageEntrySize = 74 // size of an entry without its name, in bytes
 	pageMore      = 1
 	pageQuorum    = 2
 )
@@ -56,7 +56,7 @@ type clientPage struct {
 	more    bool
 	quorum  bool
 	total   uint32
-	clients []health.ClientInfo // without Since, ordered by id
+	clients []health.ClientInfo // clients ordered by id; Since is not set
 }
 
 func appendPageAsk(b []byte, after health.ClientID) []byte {

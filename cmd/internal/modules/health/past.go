@@ -10,10 +10,10 @@ import (
 
 // PastFilter selects evictions by a server. The zero value selects all.
 type PastFilter struct {
-	Client string        `query:"client"` // an id or a name
-	NID    nid.NID       `query:"nid"`    // of the client
-	Since  time.Duration `query:"since"`  // largest age; 0: any
-	Limit  int           `query:"limit"`  // number of the latest ones; 0: DefaultLimit
+	Client string        `query:"client"` // id or name of the client; "": any
+	NID    nid.NID       `query:"nid"`    // NID of the client; zero: any
+	Since  time.Duration `query:"since"`  // largest age of the evictions; 0: any
+	Limit  int           `query:"limit"`  // number of evictions to list, the latest; 0: DefaultLimit
 }
 
 // Check refuses an invalid age or limit.
@@ -26,9 +26,9 @@ func (f *PastFilter) Check() error {
 
 // PastList is a list of evictions by a server, the oldest first.
 type PastList struct {
-	Matching  int           `json:"matching"`  // number of matching ones that the server remembers
-	More      bool          `json:"more"`      // there are more than are listed
-	Evictions []health.Past `json:"evictions"` // the latest ones
+	Matching  int           `json:"matching"`  // number of matching evictions that the server remembers
+	More      bool          `json:"more"`      // the server remembers more than are listed
+	Evictions []health.Past `json:"evictions"` // the latest evictions
 }
 
 // History returns evictions by this server. Errors are those of Clients.
@@ -51,9 +51,9 @@ type TombstoneFilter = PastFilter
 
 // TombstoneList is a list of the tombstones of a server, the oldest first.
 type TombstoneList struct {
-	Matching   int                    `json:"matching"`   // number of matching ones
-	More       bool                   `json:"more"`       // there are more than are listed
-	Tombstones []health.TombstoneInfo `json:"tombstones"` // the latest ones
+	Matching   int                    `json:"matching"`   // number of matching tombstones
+	More       bool                   `json:"more"`       // the server has more than are listed
+	Tombstones []health.TombstoneInfo `json:"tombstones"` // the latest tombstones
 }
 
 // Tombstones returns the evictions that this server remembers. Errors are those of Clients.

@@ -14,7 +14,7 @@ import (
 // QuorumLack is the reason why a server has no quorum, as a word.
 type QuorumLack string
 
-// The words.
+// The reasons for having no quorum.
 const (
 	LackGossip    QuorumLack = "no-gossip" // gossip does not run
 	LackParams    QuorumLack = "excluded"  // gossip has given up: other nodes have other parameters, or their list is without this node
@@ -33,20 +33,20 @@ const (
 
 // NoQuorum describes why a server has no quorum.
 type NoQuorum struct {
-	Why  QuorumLack `json:"why"`  // see the constants
-	Text string     `json:"text"` // for people: the reason and the remedy
+	Why  QuorumLack `json:"why"`  // the reason, as one of the constants
+	Text string     `json:"text"` // the reason and the remedy, for people to read
 	// Cycle is how many of its first Cycles cycles gossip has begun, while Why is
 	// LackListening or LackStarting.
 	Cycle  uint64 `json:"cycle,omitempty"`
 	Cycles int    `json:"cycles,omitempty"`  // number of these first cycles
-	LeftMS int64  `json:"left_ms,omitempty"` // longest time that the rest of them takes
+	LeftMS int64  `json:"left_ms,omitempty"` // longest time that the rest of these cycles takes
 	// NotSeen are the first 256 servers that are not alive, ordered by NID.
 	NotSeen []nid.NID `json:"not_seen,omitempty"`
 }
 
 // sight is the state of discovery, to find out why there is no quorum.
 type sight struct {
-	gossip  *gossip.Status // nil: it does not run
+	gossip  *gossip.Status // state of gossip; nil: gossip does not run
 	unsure  bool
 	known   int
 	alive   int
@@ -150,7 +150,7 @@ const lackEvery = time.Minute
 // lackLog limits the log lines about the missing quorum: a new reason is logged at once, the same one
 // again after lackEvery.
 type lackLog struct {
-	why QuorumLack // "" while there is a quorum
+	why QuorumLack // the reason logged last; "": there is a quorum
 	at  time.Duration
 }
 
@@ -183,7 +183,7 @@ func (h *roles) logLack() {
 	}
 	level := slog.LevelWarn
 	if q.Why == LackListening || q.Why == LackStarting || q.Why == LackNone {
-		level = slog.LevelInfo // this is normal after a start
+		level = slog.LevelInfo // the lack is normal after a start
 	}
 	h.log.Log(context.Background(), level, "this server has no quorum, and takes no clients", slog.String("why", string(q.Why)), slog.String("reason", q.Text))
 }

@@ -101,7 +101,7 @@ func TestHealthListens(t *testing.T) {
 	spec.Covers(t, "CH-3")
 	h := newHealthNodes(t, 1, 0, func(_ int, c *config.Config) {
 		c.Gossip.NIDs = append(c.Gossip.NIDs, nid.MustParse("127.0.0.99@tcp"))
-		c.Gossip.ColdStart, c.Gossip.Interval = false, time.Minute // it listens for longer than this test lasts
+		c.Gossip.ColdStart, c.Gossip.Interval = false, time.Minute // the node is silent for longer than this test lasts
 	})
 	if q := h.lack(0); q == nil || q.Why != LackListening || q.LeftMS < 60_000 || len(q.NotSeen) != 1 {
 		t.Errorf("%+v", q)

@@ -31,7 +31,7 @@ func TestHealthRecord(t *testing.T) {
 		if err != nil || i >= len(told) {
 			t.Fatal(err, told)
 		}
-		watched := Event{Source: config.HealthSource} // as 'lnetctl health watch' does
+		watched := Event{Source: config.HealthSource} // the form that 'lnetctl health watch' prints
 		if err := json.Unmarshal(line, &watched); err != nil {
 			t.Fatal(err)
 		}

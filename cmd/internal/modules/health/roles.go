@@ -73,7 +73,7 @@ func (h *roles) startServer() error {
 // warnOfSlow warns if gossip is so slow that a server which is cut off would evict clients that
 // others have taken over, and these evictions would be final, before gossip reports the partition.
 func (h *roles) warnOfSlow(s gossip.Status) {
-	t, _ := h.cfg.Times.Filled() // the configuration was checked
+	t, _ := h.cfg.Times.Filled() // cannot fail: the configuration was checked
 	if notices := time.Duration(s.Threshold+1) * s.Interval; notices >= 3*t.Evict-t.Ping {
 		h.log.Warn("gossip is much slower than evictions: a server that is cut off evicts clients of others before it notices",
 			slog.Duration("gossip", notices), slog.Duration("eviction", 3*t.Evict-t.Ping),

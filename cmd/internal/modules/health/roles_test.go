@@ -21,7 +21,7 @@ func TestWarnOfSlow(t *testing.T) {
 		interval, evict time.Duration
 		warns           bool
 	}{
-		{time.Second, 0, false}, // the defaults
+		{time.Second, 0, false}, // the default times are long enough
 		{2700 * time.Millisecond, 0, false},
 		{2800 * time.Millisecond, 0, true},
 		{2800 * time.Millisecond, 25 * time.Second, false},

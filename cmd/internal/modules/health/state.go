@@ -29,7 +29,7 @@ func (m *Module) Status() (Status, error) {
 
 // timing returns the times in force.
 func (h *roles) timing() (t Timing) {
-	filled, _ := h.cfg.Times.Filled() // the configuration was checked
+	filled, _ := h.cfg.Times.Filled() // cannot fail: the configuration was checked
 	for field, ms := range reflect.ValueOf(&t).Elem().Fields() {
 		d := reflect.ValueOf(filled).FieldByName(strings.TrimSuffix(field.Name, "MS")).Interface().(time.Duration)
 		if ms.SetInt(d.Milliseconds()); d < 0 {
@@ -56,7 +56,7 @@ func (h *roles) serverStatus(agent *health.ServerAgent) *ServerRole {
 	h.mu.Lock()
 	all := h.all
 	h.mu.Unlock()
-	for name, count := range statefiles.Counters(all.Stats()) { // any order: into a map
+	for name, count := range statefiles.Counters(all.Stats()) { // any order: the result is a map
 		s.Stats["collective_"+name] = count
 	}
 	return s

@@ -42,7 +42,7 @@ func (h *roles) missStore(err error) {
 
 // tryStore tries to open the records, and keeps the error.
 func (h *roles) tryStore() error {
-	err := os.MkdirAll(filepath.Dir(h.path), 0o755) // its disk may have been full
+	err := os.MkdirAll(filepath.Dir(h.path), 0o755) // repeated, as the disk may have been full before
 	var store *boltstore.Store
 	if err == nil {
 		store, err = boltstore.Open(boltstore.Config{Path: h.path, Log: h.log})
@@ -106,8 +106,8 @@ type lateStore struct {
 	lost func(error) // called when the store had to be closed
 
 	mu    sync.Mutex
-	store *boltstore.Store // guarded by mu; nil: it is not open
-	err   error            // guarded by mu; why it is not open
+	store *boltstore.Store // the open store; nil: it is not open; guarded by mu
+	err   error            // why the store is not open; guarded by mu
 }
 
 func (l *lateStore) set(store *boltstore.Store, err error) {

@@ -57,7 +57,7 @@ func TestHealthStore(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "records", func() bool { // without a restart
+	await(t, "records", func() bool { // the records come without a restart
 		s, _ := h.nodes[0].Status()
 		return s.Server.Store.Error == "" && h.settled(3, 3)
 	})
@@ -101,7 +101,7 @@ func TestHealthNID(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change func(*config.Config)
-		want   string // of the error
+		want   string // part of the expected error
 	}{
 		{"a server that waits", func(c *config.Config) { c.Health.Server, c.Scoll.Enable, c.Gossip.Start = true, true, false }, ""},
 		{"no server", func(c *config.Config) {

@@ -13,8 +13,8 @@ import (
 // Status is the state of client health at a node: as a server, as a client, or as both.
 type Status struct {
 	Timing Timing      `json:"timing"`           // times in force
-	Server *ServerRole `json:"server,omitempty"` // nil: this node is none
-	Client *ClientRole `json:"client,omitempty"` // likewise
+	Server *ServerRole `json:"server,omitempty"` // state of the server role; nil: this node has none
+	Client *ClientRole `json:"client,omitempty"` // state of the client role; nil: this node has none
 }
 
 // Timing has the times of [health.Timing] in force, in ms.
@@ -36,23 +36,23 @@ type State string
 
 // The states.
 const (
-	Running State = "running" // it watches over clients
-	Waiting State = "waiting" // it waits for gossip, which tells the servers
+	Running State = "running" // the server watches over clients
+	Waiting State = "waiting" // the server waits until gossip reports the servers
 )
 
 // ServerRole is the state of the server role. If it does not run, only the fields before
 // ServerStatus are set.
 type ServerRole struct {
-	State State `json:"state"` // see the constants
+	State State `json:"state"` // state of the server role
 	// Gossip means that gossip runs; without it the server cannot tell which servers are alive.
 	Gossip bool `json:"gossip"`
 	// Unsure means that discovery cannot judge at present. The quorum stays as it was.
 	Unsure bool `json:"unsure"`
 	// NoQuorum describes why there is no quorum; nil: there is one.
 	NoQuorum            *NoQuorum `json:"no_quorum,omitempty"`
-	Alive               int       `json:"alive"`       // servers, this one included
-	Known               int       `json:"known"`       // servers in all
-	MaxClients          int       `json:"max_clients"` // bound on connections
+	Alive               int       `json:"alive"`       // number of servers alive, this one included
+	Known               int       `json:"known"`       // number of all servers
+	MaxClients          int       `json:"max_clients"` // bound of the number of connections
 	health.ServerStatus           // quorum, draining, clients, mastered, batches, claim_keys, connect_keys and others
 	// Store is nil if connections are not recorded.
 	Store *StoreStatus `json:"store,omitempty"`
@@ -63,23 +63,23 @@ type ServerRole struct {
 
 // StoreStatus is the state of the records of connections.
 type StoreStatus struct {
-	Path string `json:"path"` // of the database
+	Path string `json:"path"` // path of the database
 	boltstore.Stats
 }
 
 // ClientRole is the state of the client role.
 type ClientRole struct {
-	Name    string    `json:"name,omitempty"` // for people
-	Servers []nid.NID `json:"servers"`        // servers of the cluster
+	Name    string    `json:"name,omitempty"` // name of the client, for people to read
+	Servers []nid.NID `json:"servers"`        // NIDs of the cluster's servers
 	health.ClientStatus
-	Stats map[string]uint64 `json:"stats"` // of health.ClientStats, as ServerRole.Stats
+	Stats map[string]uint64 `json:"stats"` // counters of health.ClientStats, named as in ServerRole.Stats
 }
 
 // ClientFilter selects clients of a server.
 type ClientFilter struct {
-	Master nid.NID `query:"master"` // zero: any
-	NID    nid.NID `query:"nid"`    // of the client; zero: any
-	State  string  `query:"state"`  // as in health.ClientInfo; "": any
+	Master nid.NID `query:"master"` // master of the clients; zero: any
+	NID    nid.NID `query:"nid"`    // NID of the client; zero: any
+	State  string  `query:"state"`  // state as in health.ClientInfo; "": any
 	Limit  int     `query:"limit"`  // largest number of clients; 0: DefaultLimit
 }
 
@@ -104,25 +104,25 @@ const (
 
 // ClientList is a list of clients of a server, ordered by id.
 type ClientList struct {
-	Matching int                 `json:"matching"` // number of matching ones
-	More     bool                `json:"more"`     // there are more than are listed
-	Clients  []health.ClientInfo `json:"clients"`  // the first ones
+	Matching int                 `json:"matching"` // number of matching clients
+	More     bool                `json:"more"`     // there are more clients than are listed
+	Clients  []health.ClientInfo `json:"clients"`  // the first of the matching clients
 }
 
 // EvictRequest orders the eviction of a client from all servers.
 type EvictRequest struct {
-	Client health.ClientID `json:"client"` // required
+	Client health.ClientID `json:"client"` // id of the client; required
 }
 
 // EvictReply is the result of an EvictRequest.
 type EvictReply struct {
-	Client health.ClientID `json:"client"` // of the request
+	Client health.ClientID `json:"client"` // id of the client, as in the request
 	// Result is OK if the eviction has begun; its end is an event. NoQuorum means that this
 	// server is cut off, and has ended only its own connection. Otherwise nothing was done:
 	// NotConnected, Busy (it is connecting), Orphaned (it was recovered, and is not
 	// confirmed yet), or OtherMaster (it can be evicted there).
 	Result health.Code `json:"result"`
-	Master nid.NID     `json:"master,omitzero"` // of the client, if it is connected
+	Master nid.NID     `json:"master,omitzero"` // the client's master, if it is connected
 	// Incarnation is the number of the incarnation that is being evicted or connected.
 	Incarnation uint64 `json:"incarnation,omitempty"`
 }
@@ -130,16 +130,16 @@ type EvictReply struct {
 // DrainRequest makes all clients choose other masters than this server, and keeps it from becoming
 // one, until a request with On false.
 type DrainRequest struct {
-	On bool `json:"on"` // begin or end draining
+	On bool `json:"on"` // true: begin draining; false: end draining
 	// Force makes it drain although no other server takes clients.
 	Force bool `json:"force,omitempty"`
 }
 
 // Peer is a server as another one knows it.
 type Peer struct {
-	NID       nid.NID `json:"nid"`       // its NID
-	Self      bool    `json:"self"`      // it is the server that answers
-	Alive     bool    `json:"alive"`     // as discovery says
+	NID       nid.NID `json:"nid"`       // NID of the server
+	Self      bool    `json:"self"`      // this is the server that answers
+	Alive     bool    `json:"alive"`     // discovery reports the server as alive
 	Lifetimes uint64  `json:"lifetimes"` // how often it has died, as far as discovery knows
 	// Clients is how many of this server's clients have that one as their master.
 	Clients int `json:"clients"`
@@ -159,14 +159,14 @@ type Event struct {
 	Role        string    `json:"role"`                  // server or client: the role that reports it
 	Event       string    `json:"event"`                 // health.EventKind or health.ClientEventKind
 	Client      string    `json:"client,omitempty"`      // id of the client, at a server
-	Name        string    `json:"name,omitempty"`        // of the client
-	Incarnation uint64    `json:"incarnation,omitempty"` // of the client
+	Name        string    `json:"name,omitempty"`        // name of the client
+	Incarnation uint64    `json:"incarnation,omitempty"` // number of the client's incarnation
 	Epoch       uint32    `json:"epoch,omitempty"`       // number of the client's choice of a master
-	Cause       string    `json:"cause,omitempty"`       // of suspended and evicted, at a server
-	Master      string    `json:"master,omitempty"`      // of the client, at a server
+	Cause       string    `json:"cause,omitempty"`       // at a server: reason of suspended and evicted
+	Master      string    `json:"master,omitempty"`      // at a server: the client's master
 	Peer        string    `json:"peer,omitempty"`        // process of the client, at a server; node of the later incarnation, of superseded
 	Server      string    `json:"server,omitempty"`      // the server that an event of a client is about
-	Code        string    `json:"code,omitempty"`        // reason, at a client
+	Code        string    `json:"code,omitempty"`        // at a client: the reason
 	// Missed is how many events before this one were dropped, because they came faster than
 	// they could be written. An event without Role and Event has the number of the last ones.
 	Missed uint64 `json:"missed,omitempty"`

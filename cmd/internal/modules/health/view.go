@@ -27,11 +27,11 @@ type view struct {
 	mu       sync.Mutex
 	excluded bool               // the agent has given up; guarded by mu, like all below but the last two
 	settling bool               // the agent is not the first one, and knows too little yet
-	until    time.Duration      // the end of settling at the latest
+	until    time.Duration      // latest end of settling
 	alive    int                // servers, as of the last time that it was sure
-	known    int                // the same
-	servers  []nid.NID          // nil: the participants of gossip
-	self     func(nid.NID) bool // whether a NID is this node's
+	known    int                // number of servers, counted at the same time
+	servers  []nid.NID          // servers of the view; nil: the participants of gossip
+	self     func(nid.NID) bool // reports whether a NID is this node's
 }
 
 // newView returns a view of some servers, nil for the participants of

@@ -24,32 +24,32 @@ type BenchRequest struct {
 type BenchResult struct {
 	Group     string `json:"group"`      // name of the group
 	Members   int    `json:"members"`    // members of the group
-	Multicast bool   `json:"multicast"`  // false: the payload went down the tree
-	Messages  int    `json:"messages"`   // messages released so far
-	Of        int    `json:"of"`         // messages to be sent
+	Multicast bool   `json:"multicast"`  // payload goes by multicast; false: down the tree
+	Messages  int    `json:"messages"`   // number of messages released so far
+	Of        int    `json:"of"`         // number of messages to be sent in all
 	Size      int    `json:"size"`       // bytes of each message
-	InFlight  int    `json:"in_flight"`  // messages in flight
-	ElapsedNS int64  `json:"elapsed_ns"` // since the first message
-	Final     bool   `json:"final"`      // this is the result
+	InFlight  int    `json:"in_flight"`  // number of messages in flight
+	ElapsedNS int64  `json:"elapsed_ns"` // time since the first message, in ns
+	Final     bool   `json:"final"`      // this is the final result
 	// Released are the times from the call to the return of a blocking Send, in ns.
 	Released *Latency `json:"released_ns,omitempty"`
-	// Datagrams counts those that this node sent meanwhile.
+	// Datagrams is the number of datagrams that this node sent meanwhile.
 	Datagrams uint64 `json:"datagrams"`
-	Repairs   uint64 `json:"repairs"` // payloads resent
-	Acks      uint64 `json:"acks"`    // control messages with acknowledgements
+	Repairs   uint64 `json:"repairs"` // number of payloads resent by this node
+	Acks      uint64 `json:"acks"`    // number of control messages with acknowledgements
 }
 
-// Latency is percentiles of times, in ns.
+// Latency has percentiles of the messages' times, in ns.
 type Latency struct {
-	Min int64 `json:"min"` // shortest
-	P50 int64 `json:"p50"` // median
-	P90 int64 `json:"p90"` // 90th percentile
-	P99 int64 `json:"p99"` // 99th percentile
-	Max int64 `json:"max"` // longest
+	Min int64 `json:"min"` // shortest time
+	P50 int64 `json:"p50"` // median of the times
+	P90 int64 `json:"p90"` // 90th percentile of the times
+	P99 int64 `json:"p99"` // 99th percentile of the times
+	Max int64 `json:"max"` // longest time
 }
 
 const (
-	maxBench = 10_000_000 // messages
+	maxBench = 10_000_000 // largest number of messages of a measurement
 	// benchProgress is the interval between progress reports.
 	benchProgress = 500 * time.Millisecond
 )

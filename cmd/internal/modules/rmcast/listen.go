@@ -17,13 +17,13 @@ import (
 type Heard struct {
 	Origin nid.NID `json:"origin,omitzero"`  // node that sent the message
 	Number uint32  `json:"number,omitempty"` // communication number of the origin
-	Seq    uint64  `json:"seq"`              // rises with each message of an origin
+	Seq    uint64  `json:"seq"`              // number that rises with each message of an origin
 	Length int     `json:"length"`           // bytes of the message
 	// Event is "" for a message, "changed" for a new list of members, with its version, or
 	// "gone" when this node ceases to be a member, with the reason.
 	Event   string `json:"event,omitempty"`
-	Version string `json:"version,omitempty"` // of the list of members, for "changed"
-	Error   string `json:"error,omitempty"`   // reason, for "gone"
+	Version string `json:"version,omitempty"` // with "changed": version of the list of members
+	Error   string `json:"error,omitempty"`   // with "gone": the reason
 
 	data []byte
 }
@@ -34,11 +34,11 @@ const batchSize = 256
 // listener queues delivered messages for one client that listens.
 type listener struct {
 	limit int
-	news  chan struct{} // capacity 1: the queue is not empty
+	news  chan struct{} // has a token while the queue is not empty; capacity 1
 
 	mu     sync.Mutex
-	queue  []Heard // guarded by mu, as all below
-	bytes  int     // total of queue
+	queue  []Heard // messages that wait for the client; guarded by mu, as all below
+	bytes  int     // bytes of all queued messages
 	missed int     // messages dropped because the queue was full
 }
 
@@ -131,8 +131,8 @@ func (g *group) listen(l *listener) (stop func()) {
 type Step struct {
 	Ready  bool         `json:"ready,omitempty"`  // messages are received from now on
 	Missed int          `json:"missed,omitempty"` // messages dropped because the client was too slow
-	Mcast  []Heard      `json:"mcast,omitempty"`  // of Receive
-	Counts *BenchResult `json:"counts,omitempty"` // of Bench; the last one is final
+	Mcast  []Heard      `json:"mcast,omitempty"`  // messages, in a step of Receive
+	Counts *BenchResult `json:"counts,omitempty"` // progress, in a step of Bench; the last one is final
 
 	// Payload is the data of the messages in Mcast, one after the other, at most MaxMcast
 	// bytes of each. It is valid until the callback returns.
@@ -151,7 +151,7 @@ func (s Step) Attach(payload []byte) Step {
 // ReceiveRequest selects what Receive reports.
 type ReceiveRequest struct {
 	Group string `json:"group"` // name of the group
-	Count int    `json:"count"` // messages after which Receive ends; 0: never
+	Count int    `json:"count"` // number of messages after which Receive ends; 0: it does not end
 }
 
 // Receive reports messages that are delivered from now on. This node need not have joined the

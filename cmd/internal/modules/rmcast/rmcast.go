@@ -23,13 +23,13 @@ import (
 // Module is reliable multicast at a node.
 type Module struct {
 	node.Host
-	view  rmcast.View // for managers on this node
+	view  rmcast.View // health of nodes, for managers on this node
 	first func(group string, m *rmcast.Message) bool
 
 	cfg    *config.Rmcast
 	self   nid.NID
-	agent  *rmcast.Agent // nil if not enabled
-	groups []*group      // in the order of the configuration
+	agent  *rmcast.Agent // the agent; nil: reliable multicast is not enabled
+	groups []*group      // groups in the order of the configuration
 }
 
 // New returns the module of a node. view says which nodes are alive.
@@ -238,7 +238,7 @@ func (m *Module) Close(ctx context.Context) error {
 		all.Go(func() { _ = g.leave(ctx) }) // not joined, or no manager answers: Close goes on
 	}
 	all.Wait()
-	_ = m.agent.Close(ctx) // late handlers are not called again
+	_ = m.agent.Close(ctx) // an error means that a handler still runs; it is not called again
 	return nil
 }
 

@@ -34,9 +34,9 @@ type SendRequest struct {
 
 // SendResult is the outcome of messages.
 type SendResult struct {
-	Messages  int       `json:"messages"`   // messages that all live members have
-	Bytes     int64     `json:"bytes"`      // bytes of these messages
-	ElapsedUS int64     `json:"elapsed_us"` // duration of the operation
+	Messages  int       `json:"messages"`   // number of messages that all live members have
+	Bytes     int64     `json:"bytes"`      // number of bytes of these messages
+	ElapsedUS int64     `json:"elapsed_us"` // duration of the operation, in µs
 	Version   string    `json:"version"`    // of the list of members of the last message
 	Failed    []nid.NID `json:"failed"`     // members that failed meanwhile and may lack messages
 	Split     bool      `json:"split"`      // some of them were only silent, and may be alive
@@ -169,7 +169,7 @@ func (s *sending) send(data []byte) error {
 		}
 		return explain(err)
 	}
-	s.under <- underWay{sending, len(data), at} // never blocks: a token was free
+	s.under <- underWay{sending, len(data), at} // does not block, as a token was free
 	return nil
 }
 

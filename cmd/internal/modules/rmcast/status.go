@@ -14,7 +14,7 @@ import (
 // Status is the state of reliable multicast at a node.
 type Status struct {
 	NID    nid.NID       `json:"nid"`    // NID of this node in its groups
-	Groups []GroupStatus `json:"groups"` // in the order of the configuration
+	Groups []GroupStatus `json:"groups"` // the groups, in the order of the configuration
 	Strays uint64        `json:"strays"` // messages for groups that this node is not in
 	// Keys is the number of keys; 0: messages are not signed.
 	Keys      int       `json:"keys"`
@@ -24,81 +24,81 @@ type Status struct {
 
 // GroupStatus is the state of a group at this node.
 type GroupStatus struct {
-	Name      string    `json:"name"`              // name in the configuration
+	Name      string    `json:"name"`              // name of the group in the configuration
 	Number    int       `json:"number"`            // number of the group
-	Managers  []nid.NID `json:"managers"`          // in order of precedence
+	Managers  []nid.NID `json:"managers"`          // NIDs of the managers, in order of precedence
 	State     string    `json:"state"`             // out, joining, member or leaving
 	FIFO      bool      `json:"fifo"`              // messages of an origin are delivered in order
-	Manager   nid.NID   `json:"manager,omitzero"`  // active manager, as far as known
+	Manager   nid.NID   `json:"manager,omitzero"`  // NID of the active manager, as far as known
 	Open      bool      `json:"open"`              // every node can join
-	Refused   string    `json:"refused,omitempty"` // why managers refuse this node, if so
-	Own       uint32    `json:"own_number"`        // communication number of this node, 0 without one
-	Version   string    `json:"version"`           // of the newest list of members
+	Refused   string    `json:"refused,omitempty"` // why managers refuse this node; "": they do not
+	Own       uint32    `json:"own_number"`        // communication number of this node; 0: it has none
+	Version   string    `json:"version"`           // version of the newest list of members
 	Usable    string    `json:"usable"`            // newest version that may be sent under, because all its members have the list
-	Sending   string    `json:"sending"`           // version that this node sends under
-	Members   []Member  `json:"members"`           // of the newest list
-	Multicast bool      `json:"multicast"`         // false: the payload goes down the tree
-	Fragment  int       `json:"fragment"`          // payload of a datagram in bytes
+	Sending   string    `json:"sending"`           // version that this node sends under now
+	Members   []Member  `json:"members"`           // members on the newest list
+	Multicast bool      `json:"multicast"`         // payload goes by multicast; false: down the tree
+	Fragment  int       `json:"fragment"`          // largest payload of a datagram, in bytes
 	Window    int       `json:"window"`            // bound on the datagrams in flight of one origin
 	Limit     int       `json:"limit"`             // current limit of this node's datagrams in flight
-	InFlight  int       `json:"in_flight"`         // datagrams of this node that are not released
+	InFlight  int       `json:"in_flight"`         // number of this node's datagrams that are not released
 	RTTUS     int64     `json:"rtt_us"`            // estimated round-trip time to other members
-	Listeners int       `json:"listeners"`         // clients that listen
-	Faults    Faults    `json:"faults"`            // in effect at this node
-	Streams   []Stream  `json:"streams"`           // by origin
+	Listeners int       `json:"listeners"`         // number of clients that listen
+	Faults    Faults    `json:"faults"`            // faults in effect at this node
+	Streams   []Stream  `json:"streams"`           // streams by origin
 	// Waits are the messages that wait for an acknowledgement at this node.
 	Waits    []Wait            `json:"waits"`
 	Managing *Managing         `json:"managing,omitempty"` // if this node is a manager of the group
-	Stats    map[string]uint64 `json:"stats,omitempty"`    // rmcast.Stats, with underscores
+	Stats    map[string]uint64 `json:"stats,omitempty"`    // counters of rmcast.Stats, with underscores in the names
 }
 
 // Member is an entry of a list of members.
 type Member struct {
-	Number uint32  `json:"number"` // communication number
-	NID    nid.NID `json:"nid"`    // node of the member
+	Number uint32  `json:"number"` // communication number of the member
+	NID    nid.NID `json:"nid"`    // NID of the member's node
 }
 
 // Stream is the state of an origin's messages at this node. Sequence numbers count datagrams.
 type Stream struct {
-	Origin    nid.NID `json:"origin"`    // node of the origin
+	Origin    nid.NID `json:"origin"`    // NID of the origin's node
 	Number    uint32  `json:"number"`    // communication number of the origin
 	Version   string  `json:"version"`   // version that the origin sends under
-	Stable    uint64  `json:"stable"`    // all members have all datagrams below
-	Delivered uint64  `json:"delivered"` // all datagrams below are delivered here
+	Stable    uint64  `json:"stable"`    // all members have all datagrams below this number
+	Delivered uint64  `json:"delivered"` // all datagrams below this number are delivered here
 	Head      uint64  `json:"head"`      // all datagrams below were sent, as far as known here
 }
 
 // Wait is a message of an origin, and the edge of its tree that blocks it.
 type Wait struct {
-	Origin  nid.NID `json:"origin"`           // node of the origin
+	Origin  nid.NID `json:"origin"`           // NID of the origin's node
 	Seq     uint64  `json:"seq"`              // sequence number of the message's first datagram
-	SinceUS int64   `json:"since_us"`         // time since the delivery here
+	SinceUS int64   `json:"since_us"`         // time since the delivery at this node, in µs
 	Child   nid.NID `json:"child"`            // child of this node that has not acknowledged
-	Tries   int     `json:"tries"`            // polls of the child
+	Tries   int     `json:"tries"`            // number of polls of the child
 	Pending bool    `json:"pending"`          // the child has the message and waits for members below
 	For     nid.NID `json:"for,omitzero"`     // the missing member, as far as known
-	Above   nid.NID `json:"above,omitzero"`   // parent of For in the tree
+	Above   nid.NID `json:"above,omitzero"`   // NID of the parent of For in the tree
 	Number  uint32  `json:"number,omitempty"` // communication number of For
 }
 
 // Managing is the state of a manager on this node.
 type Managing struct {
-	Active  bool              `json:"active"`  // false: it stands by
+	Active  bool              `json:"active"`  // this manager is active; false: it is on standby
 	Alone   bool              `json:"alone"`   // it hears too few members to manage the group, or to be elected
-	Version string            `json:"version"` // of the newest list
-	Usable  string            `json:"usable"`  // newest version that may be sent under
-	Oldest  string            `json:"oldest"`  // oldest version that may be in use
+	Version string            `json:"version"` // version of the newest list
+	Usable  string            `json:"usable"`  // newest version that members may send under
+	Oldest  string            `json:"oldest"`  // oldest version that members may be using
 	Leaving []nid.NID         `json:"leaving"` // nodes whose members are leaving
-	Gone    []nid.NID         `json:"gone"`    // nodes whose members failed, on lists in use
-	Stats   map[string]uint64 `json:"stats"`   // rmcast.ManagerStats, with underscores
+	Gone    []nid.NID         `json:"gone"`    // nodes whose failed members are still on lists in use
+	Stats   map[string]uint64 `json:"stats"`   // counters of rmcast.ManagerStats, with underscores in the names
 }
 
 // Faults are probabilities, from 0 to 1, with which this node discards messages on arrival
 // (RM-24).
 type Faults struct {
 	Group     string  `json:"group,omitempty"` // name of the group
-	Acks      float64 `json:"acks"`            // of control messages
-	Datagrams float64 `json:"datagrams"`       // of multicast datagrams
+	Acks      float64 `json:"acks"`            // probability of discarding a control message
+	Datagrams float64 `json:"datagrams"`       // probability of discarding a multicast datagram
 }
 
 // Status returns the state. ESRCH: reliable multicast is not enabled.
@@ -151,7 +151,7 @@ func nidsOf(ids []rmcast.ID) []nid.NID {
 	return list
 }
 
-// fill takes over the state of the member.
+// fill copies the state of the member into s.
 func (s *GroupStatus) fill(of *rmcast.Status) {
 	s.State, s.Manager, s.Own = of.State, of.Manager, of.Number
 	if of.Refusal != nil {
@@ -190,7 +190,7 @@ func (m *Module) SetFaults(f Faults) error {
 	if err != nil {
 		return err
 	}
-	if !(f.Acks >= 0 && f.Acks <= 1 && f.Datagrams >= 0 && f.Datagrams <= 1) { // also false for NaN
+	if !(f.Acks >= 0 && f.Acks <= 1 && f.Datagrams >= 0 && f.Datagrams <= 1) { // this refuses NaN, too
 		return cli.Hint(cli.Errnof(syscall.EINVAL, "want shares from 0 to 1"), "0.05 discards one of twenty")
 	}
 	g.mu.Lock()
@@ -203,13 +203,13 @@ func (m *Module) SetFaults(f Faults) error {
 	return nil
 }
 
-// Since is how long the message has waited.
+// Since returns how long the message has waited.
 func (w *Wait) Since() time.Duration { return time.Duration(w.SinceUS) * time.Microsecond }
 
 // ExpelRequest names the node whose members of a group have ended.
 type ExpelRequest struct {
 	Group string  `json:"group"` // name of the group
-	NID   nid.NID `json:"nid"`   // node whose members have ended
+	NID   nid.NID `json:"nid"`   // NID of the node whose members have ended
 }
 
 // Expel tells the manager on this node that the members on a node have ended. ESRCH: this node

@@ -17,18 +17,18 @@ import (
 // BenchRequest configures a measurement of a group's latency.
 type BenchRequest struct {
 	Group     string `json:"group"`          // name of the group
-	Count     int    `json:"count"`          // of broadcasts
-	Size      int    `json:"size"`           // of their text, in bytes
-	Tree      string `json:"tree,omitempty"` // instead of the group's; "": the group's
+	Count     int    `json:"count"`          // number of broadcasts
+	Size      int    `json:"size"`           // bytes of the text of a broadcast
+	Tree      string `json:"tree,omitempty"` // tree of the broadcasts; "": the group's
 	Live      bool   `json:"live"`           // leave out dead members
-	TimeoutMS int64  `json:"timeout_ms"`     // of a member, in ms; 0: 5 s
+	TimeoutMS int64  `json:"timeout_ms"`     // time limit of a member in ms; 0: 5 s
 }
 
 // BenchReply is the result of a measurement, with a value for each broadcast.
 type BenchReply struct {
 	Group   string `json:"group"`   // name of the group
-	Tree    string `json:"tree"`    // that was used
-	Members int    `json:"members"` // that answered
+	Tree    string `json:"tree"`    // tree that was used
+	Members int    `json:"members"` // number of members that answered
 	// Last is the time from sending at the root to receiving at the last member, in ns, and
 	// Bound bounds its error, in ns.
 	Last  []int64 `json:"last_ns"`
@@ -45,7 +45,7 @@ type BenchReply struct {
 }
 
 const (
-	maxBench = 100_000 // broadcasts
+	maxBench = 100_000 // bound of the number of broadcasts
 	// drift bounds the relative drift of two clocks.
 	drift = 100e-6
 )
@@ -78,7 +78,7 @@ type measurement struct {
 	order  admin.Order
 	rounds []*admin.Outcome
 	other  []*admin.Outcome      // over a tree in which the root has another number of children
-	clocks map[nid.NID][]clockAt // by member, in order
+	clocks map[nid.NID][]clockAt // readings of each member's clock, in order
 }
 
 // clockAt is the reading of a member's clock in a round.
@@ -134,7 +134,7 @@ func (m *measurement) take(round int, o *admin.Outcome) {
 // another, whose bound grows with the time in between.
 func (m *measurement) best(clocks []clockAt, round int) (best admin.Reading) {
 	best.Bound = admin.Unbounded
-	const near = 50 // rounds; further ones are seldom better
+	const near = 50 // number of rounds; further ones are seldom better
 	for _, c := range clocks[max(round-near, 0):min(round+near, len(clocks))] {
 		between := m.rounds[c.round].Sent - m.rounds[round].Sent
 		age := time.Duration(max(between, -between))
@@ -151,7 +151,7 @@ func (m *measurement) reply() BenchReply {
 	r := BenchReply{Group: m.target.group.name, Tree: m.target.tree.String(), Members: len(m.rounds[0].Answers), Hop: int64(admin.Unbounded)}
 	for i, o := range m.rounds {
 		var last int64
-		for _, clocks := range m.clocks { // any order: the largest counts
+		for _, clocks := range m.clocks { // any order: the largest bound counts
 			if i >= len(clocks) {
 				continue
 			}

@@ -19,14 +19,14 @@ import (
 // BroadcastRequest is a request to the servers of a group; bulk data follows it.
 type BroadcastRequest struct {
 	Group  string `json:"group"`            // name of the group
-	Verb   string `json:"verb"`             // of package admin
-	Action string `json:"action,omitempty"` // with run: its name
-	Text   []byte `json:"text,omitempty"`   // for the verb
+	Verb   string `json:"verb"`             // verb, as package admin names it
+	Action string `json:"action,omitempty"` // with the verb run: name of the action
+	Text   []byte `json:"text,omitempty"`   // text for the verb, such as the input of an action
 	// Live leaves out dead members. Without it a dead member keeps a broadcast from being
 	// sent, except for ping, which asks the others and lists the dead as Unreached.
 	Live      bool   `json:"live"`
 	TimeoutMS int64  `json:"timeout_ms"`     // of a member, in ms; 0: 5 s, for run 30 s
-	Tree      string `json:"tree,omitempty"` // instead of the group's; "": the group's
+	Tree      string `json:"tree,omitempty"` // tree of the broadcast; "": the group's
 	// Via "multicast" sends bulk data by multicast, where that works; "" or "tree": down the
 	// tree.
 	Via string `json:"via,omitempty"`
@@ -34,17 +34,17 @@ type BroadcastRequest struct {
 
 // BroadcastReply is the result of a broadcast.
 type BroadcastReply struct {
-	Status    BroadcastStatus `json:"status"`              // summary
+	Status    BroadcastStatus `json:"status"`              // summary of the result
 	ElapsedUS int64           `json:"elapsed_us"`          // including the time to tell members of the group
 	Reached   []nid.NID       `json:"reached"`             // members whose answer arrived
-	Unreached []Unreached     `json:"unreached"`           // the others, sorted by NID
+	Unreached []Unreached     `json:"unreached"`           // all other members, sorted by NID
 	Skipped   []nid.NID       `json:"skipped,omitempty"`   // dead members, with BroadcastRequest.Live
-	Root      nid.NID         `json:"root"`                // this node
+	Root      nid.NID         `json:"root"`                // NID of this node
 	Group     string          `json:"group"`               // name of the group
-	Tree      string          `json:"tree"`                // that was used
+	Tree      string          `json:"tree"`                // tree that was used
 	Via       string          `json:"via,omitempty"`       // "multicast" or "tree": how bulk data went, with BroadcastRequest.Via "multicast"
-	ViaError  string          `json:"via_error,omitempty"` // why it did not go by multicast
-	Answers   []Answer        `json:"answers"`             // of Reached
+	ViaError  string          `json:"via_error,omitempty"` // why the bulk data did not go by multicast
+	Answers   []Answer        `json:"answers"`             // answers of the members in Reached
 }
 
 // BroadcastStatus is the summary of a broadcast.
@@ -60,23 +60,23 @@ const (
 
 // Unreached is a member whose answer did not arrive. It may have executed the request.
 type Unreached struct {
-	NID   nid.NID `json:"nid"`   // of the member
-	Error string  `json:"error"` // the reason
+	NID   nid.NID `json:"nid"`   // NID of the member
+	Error string  `json:"error"` // why the member was not reached
 }
 
 // Answer is a member's answer. Which fields it has depends on the verb.
 type Answer struct {
-	NID      nid.NID `json:"nid"`                 // of the member
-	TookUS   int64   `json:"took_us"`             // processing time, in µs
-	Error    string  `json:"error,omitempty"`     // why the other fields are missing
-	Version  string  `json:"version,omitempty"`   // with version: that of lnetd
+	NID      nid.NID `json:"nid"`                 // NID of the member
+	TookUS   int64   `json:"took_us"`             // time that the member took, in µs
+	Error    string  `json:"error,omitempty"`     // why the other fields are not set
+	Version  string  `json:"version,omitempty"`   // with version: version of lnetd
 	Digest   string  `json:"digest,omitempty"`    // with config and text: SHA-256, in hexadecimal
-	OffsetNS *int64  `json:"offset_ns,omitempty"` // with clock: of its clock to this node's
-	BoundNS  *int64  `json:"bound_ns,omitempty"`  // of the error of OffsetNS
+	OffsetNS *int64  `json:"offset_ns,omitempty"` // with clock: the member's clock minus this node's, in ns
+	BoundNS  *int64  `json:"bound_ns,omitempty"`  // largest error of OffsetNS, in ns
 	Exit     *int32  `json:"exit,omitempty"`      // with run: exit code, or minus the signal
 	TimeOver bool    `json:"time_over,omitempty"` // the action was killed after its timeout
 	Cut      bool    `json:"cut,omitempty"`       // the beginning of the output is lost
-	Output   *string `json:"output,omitempty"`    // of the action
+	Output   *string `json:"output,omitempty"`    // output of the action
 }
 
 const (
@@ -135,7 +135,7 @@ func (c *collective) order(r BroadcastRequest, bulk io.Reader) (o admin.Order, e
 	}
 	o = admin.Order{Verb: verb, Action: r.Action, Text: r.Text, Live: r.Live, Timeout: time.Duration(r.TimeoutMS) * time.Millisecond}
 	if r.Via == viaMulticast {
-		o.Carry = func(context.Context, admin.ID, []byte) bool { return false } // see carrier
+		o.Carry = func(context.Context, admin.ID, []byte) bool { return false } // the data goes down the tree, see carrier
 	}
 	switch {
 	case o.Timeout == 0 && verb == admin.Run:
@@ -273,7 +273,7 @@ func (b *target) account(o admin.Order, outcome *admin.Outcome) (answers []admin
 			unreached = append(unreached, Unreached{id, unreachedText(why)})
 		case slices.Contains(dead, id):
 			skipped = append(skipped, id)
-		default: // a malformed answer, or none
+		default: // the answer is malformed, or missing
 			unreached = append(unreached, Unreached{id, unreachedText(scoll.EPROTO)})
 		}
 	}

@@ -55,7 +55,7 @@ func (c *collective) carry(ctx context.Context, id admin.ID, bulk []byte) error 
 	})
 }
 
-// The transports of bulk data.
+// The ways in which bulk data is sent.
 const (
 	viaTree      = "tree"
 	viaMulticast = "multicast"

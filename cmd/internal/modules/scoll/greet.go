@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	maxGreeted   = 64 // members, at the start
+	maxGreeted   = 64 // largest number of members greeted at the start
 	greetAtATime = 4
 	greetTimeout = 2 * time.Second
 )

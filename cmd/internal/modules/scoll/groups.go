@@ -37,17 +37,17 @@ type groups struct {
 	making chan struct{} // a lock of capacity 1, held while handles are created or destroyed
 
 	mu      sync.Mutex
-	named   map[string]*namedGroup     // guarded by mu
-	handles map[handleKey]*scoll.Group // guarded by mu
+	named   map[string]*namedGroup     // groups by name; guarded by mu
+	handles map[handleKey]*scoll.Group // handles of groups in use; guarded by mu
 	retired []*scoll.Group             // to be destroyed when they are not busy any more; guarded by mu
 }
 
 // namedGroup is a group with a name. It is immutable.
 type namedGroup struct {
 	name    string
-	origin  string // config, gossip, command
+	origin  string // where the group comes from: config, gossip or command
 	nids    []nid.NID
-	members *scoll.Membership // including this node
+	members *scoll.Membership // members of the group, including this node
 	tree    scoll.Tree
 }
 
@@ -121,7 +121,7 @@ type GroupCreate struct {
 
 // GroupName selects a group.
 type GroupName struct {
-	Name string `json:"name"` // of the group
+	Name string `json:"name"` // name of the group
 }
 
 // CreateGroup names servers as a group, until the daemon ends. Errors:
@@ -193,7 +193,7 @@ func (m *Module) DestroyGroup(ctx context.Context, r GroupName) error {
 	}
 	defer c.groups.unlock()
 	var errs []error
-	for key, h := range c.groups.handlesOf(r.Name) { // any order: all of them go
+	for key, h := range c.groups.handlesOf(r.Name) { // any order: all of them are destroyed
 		err := c.destroy(ctx, h)
 		if errors.Is(err, scoll.EBUSY) {
 			return failed(err)

@@ -68,7 +68,7 @@ func (g *groups) handlesOf(name string) map[handleKey]*scoll.Group {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	m := map[handleKey]*scoll.Group{}
-	for key, h := range g.handles { // any order: into a map
+	for key, h := range g.handles { // any order: the result is a map
 		if key.name == name {
 			m[key] = h
 		}
@@ -98,7 +98,7 @@ func (c *collective) handle(ctx context.Context, g *namedGroup, members *scoll.M
 		return h, nil
 	}
 	c.groups.retireAll()
-	for old, h := range c.groups.handlesOf(g.name) { // any order: all of them go
+	for old, h := range c.groups.handlesOf(g.name) { // any order: all of them are retired
 		if old.tree == tree {
 			c.groups.setHandle(old, nil)
 			c.groups.retire(h)

@@ -11,8 +11,8 @@ import (
 
 // Inquiry is the result of a question to servers.
 type Inquiry struct {
-	Answers   []admin.Piece      // sorted by NID
-	Unreached map[nid.NID]string // the other servers, with the reason
+	Answers   []admin.Piece      // answers of servers, sorted by NID
+	Unreached map[nid.NID]string // servers that did not answer, with the reason
 }
 
 // Inquire asks servers that another module chooses, those of them that are alive. Commands

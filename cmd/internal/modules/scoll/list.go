@@ -42,7 +42,7 @@ func (c *collective) newList() *list {
 	l.sets = append(append(l.sets, c.cfg.Admin.AllowRoots...), c.cfg.Admin.AllowRelays...)
 	c.groups.mu.Lock()
 	defer c.groups.mu.Unlock()
-	for _, g := range c.groups.named { // any order: a set
+	for _, g := range c.groups.named { // any order: the result is a set
 		add(g.nids)
 	}
 	return l

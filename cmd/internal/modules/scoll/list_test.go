@@ -92,7 +92,7 @@ func TestDistrust(t *testing.T) {
 // sharedLog may be read while it is written.
 type sharedLog struct {
 	mu   sync.Mutex
-	text bytes.Buffer // guarded by mu
+	text bytes.Buffer // the log so far; guarded by mu
 }
 
 func (l *sharedLog) Write(b []byte) (int, error) {

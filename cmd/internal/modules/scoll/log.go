@@ -13,25 +13,25 @@ const keptBroadcasts = 256
 
 // BroadcastEntry is a broadcast that this node sent.
 type BroadcastEntry struct {
-	ID        uint64          `json:"id"`                   // rises from 1 since lnetd has started
+	ID        uint64          `json:"id"`                   // number of the broadcast, from 1 since lnetd has started
 	Group     string          `json:"group"`                // name of the group
-	Verb      string          `json:"verb"`                 // of package admin
-	Action    string          `json:"action,omitempty"`     // with run: its name
-	Bulk      int             `json:"bulk"`                 // bytes of bulk data
-	Members   int             `json:"members"`              // that it is for
-	Began     time.Time       `json:"began"`                // by the wall clock
-	Running   bool            `json:"running"`              // it is not over
-	Status    BroadcastStatus `json:"status,omitempty"`     // when it is over
-	Error     string          `json:"error,omitempty"`      // why there is no result
-	ElapsedUS int64           `json:"elapsed_us,omitempty"` // when it is over
-	Reached   int             `json:"reached"`              // members whose answer arrived
-	Unreached int             `json:"unreached"`            // members whose answer did not
+	Verb      string          `json:"verb"`                 // verb, as package admin names it
+	Action    string          `json:"action,omitempty"`     // with the verb run: name of the action
+	Bulk      int             `json:"bulk"`                 // size of the bulk data in bytes
+	Members   int             `json:"members"`              // number of members that the broadcast is for
+	Began     time.Time       `json:"began"`                // begin of the broadcast, by the wall clock
+	Running   bool            `json:"running"`              // the broadcast has not ended
+	Status    BroadcastStatus `json:"status,omitempty"`     // summary of the result; empty while it runs
+	Error     string          `json:"error,omitempty"`      // why there is no result; empty: there is one, or it runs
+	ElapsedUS int64           `json:"elapsed_us,omitempty"` // duration in µs; 0 while it runs
+	Reached   int             `json:"reached"`              // number of members whose answer arrived
+	Unreached int             `json:"unreached"`            // number of members whose answer did not arrive
 }
 
 // broadcasts are those that this node has sent: all that run, and the latest that are over.
 type broadcasts struct {
 	mu   sync.Mutex
-	last uint64            // guarded by mu
+	last uint64            // number of the latest broadcast; guarded by mu
 	list []*BroadcastEntry // guarded by mu, with the entries; the oldest first
 }
 

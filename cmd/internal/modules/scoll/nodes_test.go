@@ -56,7 +56,7 @@ func scollNodes(t *testing.T, n int, change func(*config.Config)) (nodes []*Modu
 func scollNodesLogging(t *testing.T, n int, log *slog.Logger, change func(*config.Config)) (nodes []*Module) {
 	t.Helper()
 	var addrs []netip.Addr
-	for i := range n + 1 { // the last one is no node's
+	for i := range n + 1 { // the last address belongs to no node
 		addrs = append(addrs, netip.AddrFrom4([4]byte{127, 0, 0, byte(71 + i)}))
 	}
 	port, err := loopback.FreePort(addrs...)
@@ -120,7 +120,7 @@ func TestLongList(t *testing.T) {
 			if err := n.CreateGroup(GroupCreate{Name: "g"}, strings.NewReader(strings.ReplaceAll(test.nids, " ", "\n"))); err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // the list is tried again
+			for range 2 { // the list can be tried again
 				r, err := n.Broadcast(t.Context(), ping("g"), nil)
 				if err != nil || len(r.Reached) != test.reached {
 					t.Errorf("%+v, %v", r, err)
@@ -167,7 +167,7 @@ func TestRetired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = gate.Close() }) // if it ends early
+	t.Cleanup(func() { _ = gate.Close() }) // in case the test ends early
 	// Reads of the gate begin before an action reports it: an action that starts to read when
 	// the gate is closed would wait for ever.
 	script := fmt.Sprintf("cd %s; exec < gate; : > begun.$$; exec cat", dir)

@@ -2,7 +2,7 @@ package scoll
 
 import "ulnet/cmd/internal/control"
 
-// What the daemon can be asked of collectives.
+// The operations of collectives that the daemon offers.
 var (
 	OpStatus       = control.Question[control.None, Status]{Path: "/v1/scoll", Doc: "what is known of collectives"}
 	OpBroadcast    = control.Command[BroadcastRequest, BroadcastReply]{Path: "/v1/scoll/broadcast", Doc: "asks the servers of a group; the data are bulk data for them", Long: true}

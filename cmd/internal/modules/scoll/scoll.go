@@ -31,8 +31,8 @@ import (
 // Gossip is the interface to the module of gossip.
 type Gossip interface {
 	Now() (participants *engine.List, agent *gossip.Agent) // nil: there was no init, it does not run
-	View() scoll.View                                      // also while it does not run
-	OnChange(func())                                       // of participants
+	View() scoll.View                                      // the health of nodes; usable while gossip does not run
+	OnChange(func())                                       // calls a function when the participants change
 }
 
 // Carrier is the interface to the module of reliable multicast, for bulk data.
@@ -88,11 +88,11 @@ type collective struct {
 	agent   *scoll.Agent
 	admin   *admin.Service
 	workers sync.WaitGroup
-	end     context.CancelFunc // ends greeting
+	end     context.CancelFunc // ends the greeting of members
 
 	groups groups
 	log    broadcasts
-	listed atomic.Pointer[list] // nodes that are no strangers; nil: all
+	listed atomic.Pointer[list] // nodes that are no strangers; nil: no node is a stranger
 
 	relisting sync.Mutex // held while the list is made; taken before all others
 

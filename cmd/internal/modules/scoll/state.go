@@ -13,38 +13,38 @@ import (
 
 // Status is the state of collectives at a node.
 type Status struct {
-	NID        nid.NID           `json:"nid"`        // of this node
-	RTTUS      int64             `json:"rtt_us"`     // configured round trip time
-	GuardUS    int64             `json:"guard_us"`   // slack per level of a tree
-	Tree       string            `json:"tree"`       // of the administration service
+	NID        nid.NID           `json:"nid"`        // NID of this node
+	RTTUS      int64             `json:"rtt_us"`     // configured round-trip time in µs
+	GuardUS    int64             `json:"guard_us"`   // slack for each level of a tree, in µs
+	Tree       string            `json:"tree"`       // tree of the administration service
 	Gossip     bool              `json:"gossip"`     // gossip runs, and reports which nodes are alive
 	Groups     []GroupStatus     `json:"groups"`     // named groups, sorted by name
 	Joined     []JoinedGroup     `json:"joined"`     // groups that this node is a member of
-	Broadcasts []BroadcastEntry  `json:"broadcasts"` // of this node, the oldest first
-	Stats      map[string]uint64 `json:"stats"`      // scoll.Stats, with underscores
-	Admin      admin.Stats       `json:"admin"`      // of the administration service
+	Broadcasts []BroadcastEntry  `json:"broadcasts"` // broadcasts of this node, the oldest first
+	Stats      map[string]uint64 `json:"stats"`      // counters of scoll.Stats, with underscores in the names
+	Admin      admin.Stats       `json:"admin"`      // counters of the administration service
 }
 
 // GroupStatus is the state of a named group.
 type GroupStatus struct {
-	Name    string `json:"name"`    // unique at this node
-	Origin  string `json:"origin"`  // config, gossip, command
-	Members int    `json:"members"` // number of NIDs
-	Alive   int    `json:"alive"`   // those of them that gossip reports alive
-	Tree    string `json:"tree"`    // of its broadcasts
+	Name    string `json:"name"`    // name of the group, unique at this node
+	Origin  string `json:"origin"`  // where the group comes from: config, gossip or command
+	Members int    `json:"members"` // number of members
+	Alive   int    `json:"alive"`   // number of members that gossip reports alive
+	Tree    string `json:"tree"`    // tree of the group's broadcasts
 	// Known says that a broadcast over it has been sent.
 	Known bool      `json:"known"`
-	NIDs  []nid.NID `json:"nids"` // in the order of ranks
+	NIDs  []nid.NID `json:"nids"` // NIDs of the members, in the order of ranks
 }
 
 // JoinedGroup is a group as its members know it.
 type JoinedGroup struct {
-	ID       string          `json:"id"`        // the same on all members
-	Service  scoll.ServiceID `json:"service"`   // that it is for
-	Root     nid.NID         `json:"root"`      // the node that created it
-	Members  int             `json:"members"`   // number of nodes
-	Tree     string          `json:"tree"`      // of its broadcasts
-	InFlight int             `json:"in_flight"` // broadcasts at this node
+	ID       string          `json:"id"`        // id of the group, the same on all members
+	Service  scoll.ServiceID `json:"service"`   // id of the service that the group is for
+	Root     nid.NID         `json:"root"`      // NID of the node that created it
+	Members  int             `json:"members"`   // number of members
+	Tree     string          `json:"tree"`      // tree of the group's broadcasts
+	InFlight int             `json:"in_flight"` // number of the group's broadcasts at this node
 }
 
 // Status returns the state of collectives. ESRCH: this node takes no part.
@@ -71,7 +71,7 @@ func (m *Module) Status() (Status, error) {
 // allGroups returns the groups, sorted by name.
 func (c *collective) allGroups() (list []*namedGroup) {
 	c.groups.mu.Lock()
-	for _, g := range c.groups.named { // any order: sorted below
+	for _, g := range c.groups.named { // any order: the list is sorted below
 		list = append(list, g)
 	}
 	all := c.groups.named[AllGroup]

@@ -106,7 +106,7 @@ func (b *target) ask(ctx context.Context, o *admin.Order) (*admin.Outcome, error
 	return b.outcome(ctx, *o)
 }
 
-// outcome sends an order.
+// outcome broadcasts an order and returns the outcome.
 func (b *target) outcome(ctx context.Context, o admin.Order) (*admin.Outcome, error) {
 	h, err := b.handle(ctx)
 	if err != nil {

@@ -15,36 +15,36 @@ import (
 // NodeAttributes are the attributes of a node of the zone.
 type NodeAttributes struct {
 	ID         zone.ID     `json:"id"`         // the node that owns the attributes
-	Version    uint64      `json:"version"`    // of its table
+	Version    uint64      `json:"version"`    // version of the node's attribute table
 	Attributes []Attribute `json:"attributes"` // in the order in which they were written
 }
 
-// Attribute is an attribute.
+// Attribute is an attribute of a node.
 type Attribute struct {
-	Key   string `json:"key"`   // 1 to 255 bytes
-	Value []byte `json:"value"` // any bytes
+	Key   string `json:"key"`   // name of the attribute, 1 to 255 bytes
+	Value []byte `json:"value"` // value of the attribute: any bytes
 	U     uint64 `json:"u"`     // version of the table when it was written
 }
 
 // WriteRequest writes an attribute of this node, or deletes it.
 type WriteRequest struct {
-	Key    string `json:"key"`              // 1 to 255 bytes
-	Value  []byte `json:"value,omitempty"`  // any bytes; none with Delete
-	Delete bool   `json:"delete,omitempty"` // delete the attribute
+	Key    string `json:"key"`              // name of the attribute, 1 to 255 bytes
+	Value  []byte `json:"value,omitempty"`  // value to write: any bytes; none with Delete
+	Delete bool   `json:"delete,omitempty"` // delete the attribute instead of writing it
 }
 
 // Events are events of the zone.
 type Events struct {
-	Next   uint64  `json:"next"`   // number of the event that comes next
-	Events []Event `json:"events"` // the oldest first
+	Next   uint64  `json:"next"`   // number of the next event
+	Events []Event `json:"events"` // the events, the oldest first
 }
 
 // Topology is the ring and the links of this node, each of which both ends monitor.
 type Topology struct {
-	Self       zone.ID           `json:"self"`       // this node
-	Successors int               `json:"successors"` // how many successors each node has links to
+	Self       zone.ID           `json:"self"`       // id of this node
+	Successors int               `json:"successors"` // number of successors to which each node has links
 	Ring       []zone.ID         `json:"ring"`       // all members; each has links to the next ones
-	Links      []zone.LinkStatus `json:"links"`      // of this node
+	Links      []zone.LinkStatus `json:"links"`      // links of this node
 }
 
 // Status returns the state in numbers. ESRCH: the node is in no zone. All operations return

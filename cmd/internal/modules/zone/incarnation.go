@@ -18,7 +18,7 @@ const aloneAfter = 30 * time.Second
 
 // LeaveRequest makes a node leave its zone.
 type LeaveRequest struct {
-	Code int32 `json:"code"` // that all listeners are told
+	Code int32 `json:"code"` // exit code that all listeners are told
 }
 
 // Join makes a node that left its zone join it again, in a new incarnation. EALREADY: it
@@ -84,12 +84,12 @@ func (z *zoner) leave(code int32) error {
 	return z.agent.Leave(code)
 }
 
-// Close leaves and ends.
+// Close makes the node leave its zone and ends its agent.
 func (m *Module) Close(ctx context.Context) error {
 	if m.zone == nil {
 		return nil
 	}
-	_ = m.zone.leave(0) // ErrNotJoined: it never came, or has left before
+	_ = m.zone.leave(0) // ErrNotJoined: the node has not joined, or has left already
 	m.zone.stop()
 	_ = m.zone.agent.Close(ctx) // what watches are told late is of no use
 	return nil

@@ -16,15 +16,15 @@ import (
 type Member struct {
 	zone.MemberStatus
 	State string `json:"state"`          // one of MemberStates
-	Gone  *Gone  `json:"gone,omitempty"` // of a node that was a member
+	Gone  *Gone  `json:"gone,omitempty"` // how the node left; nil: it is a member
 }
 
 // Gone says when and why a node is a member no more.
 type Gone struct {
-	Time  time.Time      `json:"time"`         // wall clock at the removal
-	Cause zone.Cause     `json:"cause"`        // said, dead or corrected
-	Code  int32          `json:"code"`         // with which it said goodbye
-	By    []zone.Witness `json:"by,omitempty"` // some of the nodes that reported it
+	Time  time.Time      `json:"time"`         // time of the removal, by the wall clock
+	Cause zone.Cause     `json:"cause"`        // why it left: said, dead or corrected
+	Code  int32          `json:"code"`         // exit code in the node's goodbye
+	By    []zone.Witness `json:"by,omitempty"` // some of the nodes that reported the failure
 }
 
 // MemberStates are the states of a [Member]: suspected is a member that a node reported
@@ -52,7 +52,7 @@ type matcher struct {
 
 type tag struct {
 	key   string
-	value *regexp.Regexp // nil for all
+	value *regexp.Regexp // pattern of the value; nil: any value
 }
 
 func (f *MemberFilter) matcher() (m matcher, err error) {

@@ -19,12 +19,12 @@ func TestZoneFilter(t *testing.T) {
 	for _, test := range []struct {
 		state string
 		tags  []string
-		want  bool // of a member with these tags
+		want  bool // the filter selects a member with these tags
 	}{
 		{"", nil, true},
 		{"member", nil, true},
 		{"left|member", nil, true},
-		{"m", []string{"role"}, false}, // no state at all
+		{"m", []string{"role"}, false}, // members without any state
 		{"le.t|dead", nil, false},
 		{"", []string{"role"}, true},
 		{"", []string{"role=mds", "text=two.*", "empty="}, true},

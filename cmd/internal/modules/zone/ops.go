@@ -24,7 +24,7 @@ var (
 	OpRemove     = control.Action[NodeName]{Path: "/v1/zone/remove", Doc: "removes a member from the views of the zone"}
 )
 
-// EventsFrom says from which event on.
+// EventsFrom says from which event on events are wanted.
 type EventsFrom struct {
 	From uint64 `query:"from,always"` // number of the first event wanted
 }

@@ -31,7 +31,7 @@ const (
 // Module is what a node has of a zone.
 type Module struct {
 	node.Host
-	zone *zoner // nil: the configuration names none
+	zone *zoner // the node's zone; nil: the configuration names none
 }
 
 // New returns the module of a node.
@@ -43,25 +43,25 @@ type zoner struct {
 	cfg   *config.Zone
 	log   *slog.Logger
 	id    zone.ID
-	stop  func() // of its watch
+	stop  func() // stops the watch of the agent
 
-	handlers *handlers.Set // that are told of events
+	handlers *handlers.Set // handlers that are told of events
 	alone    func()        // stops the timer of lookAround; nil before the first join
 
-	changing sync.Mutex // held while it joins or leaves; guards alone
+	changing sync.Mutex // held while the node joins or leaves; guards alone
 
 	mu     sync.Mutex
-	events []Event // the last ones; guarded by mu, like next
+	events []Event // the latest events; guarded by mu, like next
 	next   uint64
-	keys   int // of all events
+	keys   int // number of keys of all events
 }
 
 // Event is something that happened in the zone, with its number: what the watches of
 // 'gossipctl zone' print as JSON, and what event handlers get.
 type Event struct {
-	Source string    `json:"source"` // config.ZoneSource
+	Source string    `json:"source"` // source of the event: config.ZoneSource
 	Number uint64    `json:"number"` // rises by one with each event
-	Time   time.Time `json:"time"`   // wall clock
+	Time   time.Time `json:"time"`   // time of the event, by the wall clock
 	zone.Event
 	// Missed is how many events before this one a watch did not see, because it looked
 	// too late. Handlers are told of what they miss with their batch.
@@ -76,7 +76,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	}
 	return json.Marshal(struct {
 		plain
-		Cause *zone.Cause `json:"cause,omitempty"` // stands for that of zone.Event
+		Cause *zone.Cause `json:"cause,omitempty"` // overrides the field Cause of zone.Event
 	}{plain: plain(e)})
 }
 
@@ -134,7 +134,7 @@ func (m *Module) id() (zone.ID, error) {
 
 // happened keeps an event and tells the handlers of it. Events come one after the other.
 func (z *zoner) happened(e zone.Event) {
-	e.Attributes = nil // there may be much; they are asked for
+	e.Attributes = nil // left out, as they may be large; clients can ask for them
 	event := z.keepEvent(e)
 	z.handlers.Tell(event.eventName(), &event)
 }
@@ -193,7 +193,7 @@ func (e *Event) eventName() string {
 	return name
 }
 
-// Keys are those of the configuration's section.
+// Keys returns the keys of the section zone of the configuration.
 func (m *Module) Keys() *node.Keys {
 	file := m.Config.Zone.KeyFile
 	if m.zone == nil || file == "" {

@@ -70,7 +70,7 @@ func TestZoneIncarnations(t *testing.T) {
 		t.Errorf("an incarnation with the node's number keeps %d, %v", kept, err)
 	}
 	ahead := first + 1<<40
-	if err := incarnation.Keep(dir, name, ahead); err != nil { // as a refutation does
+	if err := incarnation.Keep(dir, name, ahead); err != nil { // as an agent does that refutes a suspicion
 		t.Fatal(err)
 	}
 	n, stop = zoneNode(t, dir, nil)

@@ -14,7 +14,7 @@ var crew = daemons{byTest: map[testing.TB][]*Daemon{}}
 
 type daemons struct {
 	mu     sync.Mutex
-	byTest map[testing.TB][]*Daemon // guarded by mu
+	byTest map[testing.TB][]*Daemon // daemons of each test; guarded by mu
 }
 
 func (c *daemons) add(d *Daemon) {

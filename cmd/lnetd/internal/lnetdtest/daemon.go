@@ -38,8 +38,8 @@ const raceOptions = "GORACE=atexit_sleep_ms=0"
 
 // Config configures a daemon.
 type Config struct {
-	Networks string // networks, as in the configuration
-	Port     uint16 // the accept port
+	Networks string // the networks, as in the configuration
+	Port     uint16 // accept port of the daemon
 	// Settings are lines of its configuration file ("accept_timeout: 1").
 	Settings []string
 	// StateDir is the state directory, which remains after the daemon; "": a temporary one.
@@ -61,7 +61,7 @@ type Daemon struct {
 	log      log
 	ended    chan struct{} // closed when the process has ended
 	err      error         // how the process ended; set before ended is closed
-	tell     sync.Once     // for terminate
+	tell     sync.Once     // makes terminate act once
 	stop     sync.Once
 }
 
@@ -166,12 +166,12 @@ func (d *Daemon) Lnetctl(ctx context.Context, args ...string) (string, error) {
 	return d.run(ctx, "lnetctl", args)
 }
 
-// Gossipctl is like Lnetctl, with gossipctl.
+// Gossipctl runs gossipctl as Lnetctl runs lnetctl.
 func (d *Daemon) Gossipctl(ctx context.Context, args ...string) (string, error) {
 	return d.run(ctx, "gossipctl", args)
 }
 
-// Scollctl is like Lnetctl, with scollctl.
+// Scollctl runs scollctl as Lnetctl runs lnetctl.
 func (d *Daemon) Scollctl(ctx context.Context, args ...string) (string, error) {
 	return d.run(ctx, "scollctl", args)
 }
@@ -204,7 +204,7 @@ func (d *Daemon) Stop() error {
 // terminate sends SIGTERM once: a second signal would end the process without cleanup.
 func (d *Daemon) terminate() {
 	_ = d.cmd.Process.Signal(syscall.SIGTERM) // fails if the process has ended, which is reported
-	_ = d.cmd.Process.Signal(syscall.SIGCONT) // a frozen daemon would not handle the signal
+	_ = d.cmd.Process.Signal(syscall.SIGCONT) // continue a frozen daemon, which would not handle the signal
 }
 
 // Kill ends the daemon as a crash would (SIGKILL), and waits until it has ended.
@@ -261,7 +261,7 @@ func (d *Daemon) cleanup() {
 // log collects the output of a process.
 type log struct {
 	mu sync.Mutex
-	b  bytes.Buffer // guarded by mu
+	b  bytes.Buffer // the output so far; guarded by mu
 }
 
 func (l *log) Write(p []byte) (int, error) {

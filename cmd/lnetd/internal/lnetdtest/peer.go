@@ -26,13 +26,13 @@ const peerTimeout = 10 * time.Second
 type Peer struct {
 	ID          nid.ProcessID  // identity that its HELLOs and messages claim
 	Incarnation uint64         // incarnation that its HELLOs claim
-	From        netip.Addr     // local address
+	From        netip.Addr     // local address of its connections
 	Port        uint16         // local port, one less for each connection; 0: any
 	To          netip.AddrPort // address of the daemon
 	Target      nid.NID        // NID of the daemon
 
 	t       testing.TB
-	control *net.TCPConn // for Ping
+	control *net.TCPConn // connection on which Ping sends
 	pings   uint64
 }
 
@@ -123,7 +123,7 @@ func (p *Peer) Header() wire.Header {
 // Message returns the bytes of a message: both headers and the payload.
 func (p *Peer) Message(k ksock.MsgHeader, h wire.Header, payload []byte) []byte {
 	p.t.Helper()
-	b, _ := k.AppendBinary(nil) // never fails
+	b, _ := k.AppendBinary(nil) // cannot fail for a valid message
 	b, err := h.AppendBinary(b)
 	if err != nil {
 		p.t.Fatal(err)

@@ -32,7 +32,7 @@ func (d *Daemon) Reasons() map[string]uint64 {
 	return all
 }
 
-// Count returns the count of one reason.
+// Count returns the number of drops for a reason.
 func (d *Daemon) Count(why fmt.Stringer) uint64 {
 	d.t.Helper()
 	return d.Reasons()[why.String()]

@@ -30,7 +30,7 @@ type answer struct {
 // answers returns the different answers of tcp-err-handshake.
 func answers(script *replay.Script) []answer {
 	all := make([]answer, len(script.Conns))
-	left := make([]bool, len(script.Conns)) // by the side that dialled, before
+	left := make([]bool, len(script.Conns)) // connections before, by the side that dialled
 	for _, e := range script.Events {
 		a := &all[e.Conn]
 		switch {

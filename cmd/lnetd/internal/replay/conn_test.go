@@ -16,10 +16,10 @@ type conn struct {
 	*net.TCPConn
 	framer Framer            // splits the bytes that the node sends
 	ahead  []*capture.Record // records that peekHello has read and record has not returned yet
-	last   time.Duration     // the recorded time of the last event
+	last   time.Duration     // time of the last event in the recording
 	ended  [2]bool           // whether a side has closed the connection, by Side
 
-	carries bool // see Player.Established
+	carries bool // the connection carries messages, see Player.Established
 }
 
 // newConn returns a connection on which the node is the given side.
@@ -30,7 +30,7 @@ func newConn(c *net.TCPConn, node Side, opened time.Duration) *conn {
 // bytes receives as many bytes as the recorded node sent, and compares them.
 func (c *conn) bytes(want []byte, deadline time.Time) error {
 	got := make([]byte, len(want))
-	_ = c.SetReadDeadline(deadline) // if it fails, so does Read
+	_ = c.SetReadDeadline(deadline) // if this fails, Read fails too
 	n, err := io.ReadFull(c, got)
 	if err != nil {
 		return fmt.Errorf("%w: %w: %w", ErrSilent, err, compare(want, got[:n]))
@@ -44,7 +44,7 @@ func (c *conn) peekHello(deadline time.Time) *capture.Record {
 	for {
 		r, err := c.read(deadline)
 		if err != nil {
-			return nil // receiving the record fails too
+			return nil // the error shows when the record is received
 		}
 		c.ahead = append(c.ahead, r)
 		if r.Kind == capture.Hello {
@@ -64,7 +64,7 @@ func (c *conn) record(deadline time.Time) (*capture.Record, error) {
 }
 
 func (c *conn) read(deadline time.Time) (*capture.Record, error) {
-	_ = c.SetReadDeadline(deadline) // if it fails, so does Read
+	_ = c.SetReadDeadline(deadline) // if this fails, Read fails too
 	var b []byte
 	for {
 		n, err := c.framer.Size(b)

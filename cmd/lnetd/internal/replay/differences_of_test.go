@@ -205,7 +205,7 @@ func (d *Differences) Substitute(r *capture.Record) []byte {
 		s.Header.SetReply(wire.ReplyCmd{DstMD: d.own(r.Header.Reply().DstMD)})
 	}
 	b, err := s.AppendBinary(nil)
-	if err != nil { // cannot happen, because the record was encoded before
+	if err != nil { // cannot happen: the record was encoded before
 		return r.Raw
 	}
 	if s.Framed && s.Ksock.Checksum != 0 && hasGoodChecksum(r) {

@@ -46,8 +46,8 @@ func changed(t *testing.T, all []*capture.Record, from replay.Side, record int, 
 // The records of tcp-ping by side, and offsets in them.
 const (
 	dialled, accepted            = replay.Initiator, replay.Acceptor
-	request, hello, get          = 0, 1, 2 // records of the initiator
-	acceptorHello, reply, others = 0, 1, 2 // records of the acceptor: others is its GET
+	request, hello, get          = 0, 1, 2 // indexes of the initiator's records
+	acceptorHello, reply, others = 0, 1, 2 // indexes of the acceptor's records; others is its GET
 
 	incarnation, connType = 32, 48
 	handle, sinkLength    = 24 + 32, 24 + 64
@@ -61,7 +61,7 @@ func TestCheck(t *testing.T) {
 		from   replay.Side
 		record int
 		at     int  // offset of the changed byte
-		flip   byte // the bits that are changed
+		flip   byte // bits of the byte that are changed
 		want   error
 	}{
 		{"request", dialled, request, 8, 1, replay.ErrDiffers},
@@ -119,7 +119,7 @@ func TestCheckSequence(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		of   [3]byte // the node's numbers; the recorded ones are 2, 3, 4
-		want error   // the error for the last one
+		want error   // the error that the last record must cause
 	}{
 		{"others", [3]byte{7, 8, 20}, nil},
 		{"the same again", [3]byte{7, 8, 8}, replay.ErrSequence},
@@ -233,7 +233,7 @@ func TestSubstituteChecksum(t *testing.T) {
 // TestPush: a push may differ in its handle and sequence number, and its ACK gets the node's
 // handle.
 func TestPush(t *testing.T) {
-	const pushed = 3 // the record after the GET
+	const pushed = 3 // index of the record after the GET
 	dials := recordsOf(t, "tcp-discover", dialled)
 	own := func(b []byte) { copy(b[handle:], "the node's own.."); b[sequence] ^= 1 }
 	var d replay.Differences

@@ -17,7 +17,7 @@ func TestRecords(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		conn int
-		want string // sender, message and length in bytes
+		want string // of each record: sender, message and length in bytes
 	}{
 		{"tcp-ping", 0, "I ACCEPTOR 16, I HELLO 56, A HELLO 56, I GET 96, A REPLY 144, A GET 96, I REPLY 144"},
 		{"tcp-discover", 0, "I ACCEPTOR 16, I HELLO 56, A HELLO 56, I GET 96, A REPLY 144, I PUT 144, A PUT 144, A ACK 96, I ACK 96, A GET 96, I REPLY 144"},
@@ -25,7 +25,7 @@ func TestRecords(t *testing.T) {
 		{"tcp-proto-v1-active", 0, "I ACCEPTOR 16, I HELLO 72, A HELLO 72, I GET 72, A REPLY 120, A GET 72, I REPLY 120"},
 		{"tcp-proto-v1-passive", 0, "I ACCEPTOR 16, I HELLO 56, A HELLO 72"},
 		{"tcp6-ping-discover", 1, "I ACCEPTOR 28, I HELLO 80, A HELLO 80"},
-		{"tcp-err-handshake", 4, "I  72, A HELLO 56"}, // a HELLO of version 9
+		{"tcp-err-handshake", 4, "I  72, A HELLO 56"}, // the acceptor answers with a HELLO of version 9
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
@@ -59,7 +59,7 @@ func TestOperations(t *testing.T) {
 		{"tcp-discover-push", replay.Acceptor, []string{"GET", "PUT", "PUT"}}, // a discovery, then a net is added and removed
 		{"tcp-err-put-noportal", replay.Initiator, []string{"PUT"}},           // the discovery that the PUT causes does not count
 		{"tcp-err-put-noportal", replay.Acceptor, nil},
-		{"tcp6-ping-discover", replay.Initiator, []string{"GET", "GET"}}, // a ping and a discovery
+		{"tcp6-ping-discover", replay.Initiator, []string{"GET", "GET"}}, // the GET of a ping and the GET of a discovery
 	} {
 		s := load(t, test.name).Records()
 		var got []string

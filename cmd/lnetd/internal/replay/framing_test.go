@@ -13,7 +13,7 @@ import (
 // request, HELLO, then NOOPs and LNet messages, in all versions of the protocol. A new Framer
 // needs only its Side and is at the beginning of the stream.
 type Framer struct {
-	Side Side // the side that sends
+	Side Side // the side that sends the bytes
 
 	opened  bool // the request was parsed, or there is none
 	greeted bool // the HELLO was parsed
@@ -41,7 +41,7 @@ func (f *Framer) messageSize(b []byte) (int, error) {
 	case len(b) < ksock.MsgHeaderSize:
 		return ksock.MsgHeaderSize, nil
 	default:
-		k, _, _ := ksock.ParseMsgHeader(b, false) // long enough to be parsed
+		k, _, _ := ksock.ParseMsgHeader(b, false) // cannot fail: b is long enough
 		if k.Type == ksock.Noop {
 			return ksock.MsgHeaderSize, nil
 		}
@@ -86,16 +86,16 @@ func (f *Framer) Next(b []byte) (r *capture.Record, err error) {
 func (f *Framer) message(b []byte) *capture.Record {
 	r := &capture.Record{Kind: capture.Message, Framed: f.version != ksock.V1, Large: f.version == ksock.V4}
 	if r.Framed {
-		r.Ksock, b, _ = ksock.ParseMsgHeader(b, false) // complete, so parsing cannot fail
+		r.Ksock, b, _ = ksock.ParseMsgHeader(b, false) // cannot fail: the record is complete
 		if r.Ksock.Type == ksock.Noop {
 			r.Kind = capture.Noop
 			return r
 		}
 	}
 	if r.Large {
-		r.Header, r.Payload, _ = wire.ParseLargeHeader(b) // complete, so parsing cannot fail
+		r.Header, r.Payload, _ = wire.ParseLargeHeader(b) // cannot fail: the record is complete
 	} else {
-		r.Header, r.Payload, _ = wire.ParseHeader(b) // complete, so parsing cannot fail
+		r.Header, r.Payload, _ = wire.ParseHeader(b) // cannot fail: the record is complete
 	}
 	return r
 }

@@ -59,22 +59,22 @@ type Event struct {
 	From Side          // the side that acted
 	At   time.Duration // time since the beginning of the recording
 
-	Data   []byte          // with Data: one TCP segment, or one record
-	Record *capture.Record // in a script of records: Data parsed
+	Data   []byte          // with Data: the bytes of one TCP segment, or one record
+	Record *capture.Record // with Data, in a script of records: the parsed record
 	Reset  bool            // with Closed: by RST, which ends both directions
 }
 
 // Conn is one recorded TCP connection.
 type Conn struct {
-	Ends [2]netip.AddrPort // by Side
+	Ends [2]netip.AddrPort // addresses of both ends, by Side
 	// Refused says that the port had no listener: the SYN was answered by RST.
 	Refused bool
 }
 
 // Script is a recorded conversation.
 type Script struct {
-	Conns  []Conn  // in the order of their first SYN
-	Events []Event // in the order of the recording
+	Conns  []Conn  // connections in the order of their first SYN
+	Events []Event // events in the order of the recording
 }
 
 // Load reads a capture file. It puts segments in order and omits retransmissions. Recordings
@@ -112,17 +112,17 @@ func Load(path string) (*Script, error) {
 type loader struct {
 	script Script
 	start  time.Time
-	flows  map[[2]netip.AddrPort]*flow // by source and destination
+	flows  map[[2]netip.AddrPort]*flow // directions of connections, by source and destination
 }
 
 // flow is one direction of a connection.
 type flow struct {
 	conn     int
 	from     Side
-	next     uint32 // sequence number of the next byte
+	next     uint32 // sequence number of the next byte that is expected
 	answered bool   // this direction has a SYN
 	closed   bool
-	later    []*layers.TCP // segments after a gap
+	later    []*layers.TCP // segments that arrived after a gap
 }
 
 func (l *loader) packet(packet capture.Packet) error {

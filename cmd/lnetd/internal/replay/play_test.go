@@ -41,8 +41,8 @@ const (
 // Player plays the host at one address of a Script against a node, which plays the other
 // host.
 type Player struct {
-	Script *Script    // of records, see Script.Records
-	Host   netip.Addr // the host to play
+	Script *Script    // a script of records, see Script.Records
+	Host   netip.Addr // the host whose part is played
 	// Dial opens a connection to the node from the recorded port, or from
 	// another one below 1024 if that is in use. It is needed if the host
 	// dials.
@@ -72,7 +72,7 @@ type Player struct {
 	conns      []*conn      // connections, by index in Script.Conns
 	operations []int        // indices of the events of operations that are not started yet
 	begun      int          // number of operations started
-	operated   bool         // Operate was called
+	operated   bool         // Operate has been called
 	early      map[int]bool // events that were received ahead of their order
 
 	discovering bool // an operation was started that makes the node discover
@@ -97,7 +97,7 @@ func (p *Player) Play(ctx context.Context) error {
 	for i := range p.events {
 		err := p.event(ctx, i)
 		if gone(err) && p.endsNext(i) {
-			continue // awaitEnd checks the close
+			continue // the close is checked by awaitEnd
 		}
 		if e := p.events[i]; err != nil {
 			return fmt.Errorf("event %d, %v of the %v on connection %d: %w", i, e.Kind, e.From, e.Conn, err)
@@ -176,7 +176,7 @@ func (p *Player) accept(i int) error {
 		p.operateNext()
 	}
 	deadline := time.Now().Add(patience)
-	_ = p.Listener.SetDeadline(deadline) // if it fails, so does AcceptTCP
+	_ = p.Listener.SetDeadline(deadline) // if this fails, AcceptTCP fails too
 	tcp, err := p.Listener.AcceptTCP()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoConn, err)

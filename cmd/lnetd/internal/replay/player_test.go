@@ -36,7 +36,7 @@ func TestPlayInitiator(t *testing.T) {
 	const pause = 5 * time.Second
 	for _, test := range []struct {
 		name  string
-		pause bool // wait before the node's close
+		pause bool // wait before the node closes the connection
 		node  func(*net.TCPConn)
 		want  error
 	}{

@@ -22,12 +22,12 @@ import (
 // that are allowed, each with its reason. The differences that any two nodes have are in
 // package replay.
 type role struct {
-	networks string            // tcp if empty
-	settings []string          // of the configuration file
+	networks string            // networks of the node; empty: tcp
+	settings []string          // settings of its configuration file
 	reasons  map[string]uint64 // counters of refused and ended connections; nil if all stay open
-	timeout  time.Duration     // of pings, where they are not answered
-	fails    int               // how many operations of its users fail
-	deaf     bool              // the node has no match entries
+	timeout  time.Duration     // timeout of pings that are not answered
+	fails    int               // number of its users' operations that fail
+	deaf     bool              // the node has no match entries for messages
 	shutdown bool              // the node is shut down during the recording
 
 	deviations
@@ -43,7 +43,7 @@ type deviations struct {
 // them.
 type recording struct {
 	name              string
-	dialler, listener role // of the first connection
+	dialler, listener role // what the two hosts of the first connection do
 	// endsAfter is an event after which its connection ends at once, before other connections have
 	// been dialled. Kernel threads and goroutines are scheduled differently by microseconds, and a
 	// side that gives up a connection also gives up its complete connections to the same peer.
@@ -95,7 +95,7 @@ var recordings = []recording{
 	{
 		name:     "tcp-csum-v2-bad",
 		dialler:  role{settings: append([]string{"inject_csum_error: 1"}, v2csum.settings...), timeout: 2 * time.Second, fails: 1, deviations: deviations{anyPort: endedPort, anyOrder: redial}},
-		listener: csum, endsAfter: 4, // the GET with the bad checksum
+		listener: csum, endsAfter: 4, // ends after the GET with the bad checksum
 	},
 	{name: "tcp-csum-v2-lst", dialler: v2csum, listener: csum},
 	{name: "tcp-csum-v2-oneside", dialler: v2, listener: csum},
@@ -108,7 +108,7 @@ var recordings = []recording{
 	{name: "tcp-err-peerlost", dialler: role{fails: 1}, listener: role{shutdown: true}},
 	{
 		name:     "tcp-err-put-noportal",
-		listener: role{deaf: true, settings: []string{"keepalive: 1"}}, // 30 s in the recording
+		listener: role{deaf: true, settings: []string{"keepalive: 1"}}, // the recorded node had a keepalive of 30 s
 	},
 	{
 		name:     "tcp-err-wrongnet",
@@ -186,7 +186,7 @@ func (r *role) play(t *testing.T, commands lnetdtest.Commands, script *replay.Sc
 		p.Shutdown = func() { u.run(s.daemon.Stop) }
 	}
 	if err := p.Play(t.Context()); err != nil {
-		status, _ := node.OpStatus.Call(t.Context(), s.daemon.Control(), control.None{}) // empty if the daemon has been shut down
+		status, _ := node.OpStatus.Call(t.Context(), s.daemon.Control(), control.None{}) // the status is empty if the daemon has been shut down
 		t.Fatalf("%v\ncounters %+v", err, status.Stats)
 	}
 	u.wait(r.fails)

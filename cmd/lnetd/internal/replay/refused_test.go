@@ -115,7 +115,7 @@ func synSource(b []byte) (netip.AddrPort, bool) {
 		return netip.AddrPort{}, false
 	}
 	header := int(b[0]&15) * 4
-	if len(b) < header+14 || b[header+13]&(1<<1|1<<4) != 1<<1 { // SYN, not ACK
+	if len(b) < header+14 || b[header+13]&(1<<1|1<<4) != 1<<1 { // the packet is not a SYN without ACK
 		return netip.AddrPort{}, false
 	}
 	addr, _ := netip.AddrFromSlice(net.IP(b[12:16]))

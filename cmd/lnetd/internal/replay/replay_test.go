@@ -33,7 +33,7 @@ type stage struct {
 	node, player         *netlab.Host
 	nodeAddr, playerAddr netip.Addr
 	daemon               *lnetdtest.Daemon
-	ctx                  context.Context // of the test
+	ctx                  context.Context // context of the test
 }
 
 // newStage starts lnetd in the place of one end of the recording's first connection. networks
@@ -134,7 +134,7 @@ const atOnce = 10 * time.Second
 type pings struct {
 	s       *stage
 	ctx     context.Context
-	command string // of lnetctl
+	command string // command of lnetctl that sends the pings
 	target  string
 	results chan error
 }

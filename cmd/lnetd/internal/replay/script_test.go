@@ -64,7 +64,7 @@ func brief(s *replay.Script, conn int) string {
 func TestLoad(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		want []string // by connection
+		want []string // the events expected, by connection
 	}{
 		{"tcp-ping", []string{"I16 I56 A56 I96 A144 A96 I144", "I16 I56 A56", "I16 I56 A56"}},
 		{"tcp-discover-off", []string{"I16 I56 A56 I96 A144", "I16 I56 A56", "I16 I56 A56"}},
@@ -98,11 +98,11 @@ func TestLoadRefusesGaps(t *testing.T) {
 		t.Fatal(err)
 	}
 	const fileHeader, recordHeader = 24, 16
-	skip := func(b []byte) []byte { // skips one record
+	skip := func(b []byte) []byte { // returns the bytes after the first record
 		return b[recordHeader+int(b[8])+int(b[9])<<8:]
 	}
 	records := whole[fileHeader:]
-	request := skip(skip(skip(records))) // after the handshake of TCP
+	request := skip(skip(skip(records))) // the request follows the handshake of TCP
 	for _, test := range []struct {
 		name, want string
 		b          []byte

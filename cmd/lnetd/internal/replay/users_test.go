@@ -29,9 +29,9 @@ type users struct {
 	stage    *stage
 	script   *replay.Script
 	peer     nid.NID       // NID of the player, as in the recording
-	timeout  time.Duration // of pings
+	timeout  time.Duration // timeout of the pings
 	results  chan error
-	expected int // number of results that have not come yet
+	expected int // number of results that are still to come
 }
 
 // maxOperations is larger than the number of operations in any recording.

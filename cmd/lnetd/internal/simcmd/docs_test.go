@@ -25,7 +25,7 @@ const (
 // shown is a command of a document, and the output that the document shows.
 type shown struct {
 	words  []string
-	output string // without the last newline
+	output string // the output without its last newline
 }
 
 // commands returns the commands of a document: the lines of sh blocks that begin with what,
@@ -85,7 +85,7 @@ func root(t *testing.T, page string) string {
 // document.
 func TestScaleSweeps(t *testing.T) { testSweeps(t, scalePage, 8) }
 
-// TestTuningSweeps: likewise for docs/gossip-tuning.md.
+// TestTuningSweeps: docs/gossip-tuning.md shows what its sweeps print.
 func TestTuningSweeps(t *testing.T) { testSweeps(t, tuningPage, 2) }
 
 // testSweeps runs the sweeps of a page, which must have at least the given number of them.

@@ -13,8 +13,8 @@ import (
 
 // bar is a progress bar of several runs, for terminals only. It is safe for concurrent use.
 type bar struct {
-	w     io.Writer // nil: output is not a terminal
-	label string    // before the bar
+	w     io.Writer // terminal to draw on; nil: output is not a terminal
+	label string    // text in front of the bar
 	runs  int
 
 	mu     sync.Mutex

@@ -15,10 +15,10 @@ type report struct {
 	Nodes    int       `json:"nodes"`
 	OK       bool      `json:"ok"`
 	Failed   int       `json:"failed_runs"`
-	Wall     float64   `json:"wall_s"` // wall time of all runs together
+	Wall     float64   `json:"wall_s"` // wall-clock time of all runs together, in seconds
 	Runs     []run     `json:"runs"`
 	Expects  []expect  `json:"expects"`  // over the runs, in the order of the file
-	Measures []measure `json:"measures"` // over the runs
+	Measures []measure `json:"measures"` // measures, summarized over the runs
 }
 
 // run is the result of one run.

@@ -65,7 +65,7 @@ func (f *runFlags) run(c *cobra.Command, env cli.Env, args []string) error {
 	}
 	o.Verify = f.verify
 	if f.plot != "" {
-		o.SampleEvery = 0 // as often as the scenario says
+		o.SampleEvery = 0 // 0: as often as the scenario says
 	}
 	begun := time.Now()
 	results, err := f.simulate(c, env, file, o)

@@ -28,7 +28,7 @@ func lnetd(t *testing.T, args ...string) (code int, stdout, stderr string) {
 // TestExamples: every embedded scenario is formatted, and passes with several seeds, except the
 // one that has a bug on purpose.
 func TestExamples(t *testing.T) {
-	effort.OneGoroutine(t) // TestOrder runs several scenarios at the same time
+	effort.OneGoroutine(t) // one goroutine, as TestOrder runs several scenarios at a time
 	for _, name := range effort.Some(4, exampleNames()) {
 		t.Run(name, func(t *testing.T) {
 			text, err := exampleText(name)
@@ -60,7 +60,7 @@ func TestOrder(t *testing.T) {
 		if code != cli.OK {
 			t.Fatalf("exit code %d: %s", code, errs)
 		}
-		_, after, _ := strings.Cut(out, "\n") // the first line has the wall time
+		_, after, _ := strings.Cut(out, "\n") // skip the first line, which has the wall-clock time
 		return after
 	}
 	if diff := cmp.Diff(print("1"), print("4")); diff != "" {

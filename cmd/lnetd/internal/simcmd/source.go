@@ -20,7 +20,7 @@ var embedded embed.FS
 func exampleNames() []string {
 	entries, err := embedded.ReadDir("examples")
 	if err != nil {
-		panic(err) // cannot happen, because the files are embedded
+		panic(err) // cannot happen: the files are embedded in the program
 	}
 	names := make([]string, len(entries))
 	for i, e := range entries {

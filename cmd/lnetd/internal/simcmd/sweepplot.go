@@ -88,7 +88,7 @@ func (f *sweepFlags) figure(axis string, list []swept, with []marks) (*plot.Plot
 			return nil, err
 		}
 	}
-	p.Y.Min, p.Y.Max = 0, p.Y.Max*1.25 // room for the legend
+	p.Y.Min, p.Y.Max = 0, p.Y.Max*1.25 // a quarter more, as room for the legend
 	if f.log {
 		p.X.Scale = plot.LogScale{}
 		var ticks plot.ConstantTicks

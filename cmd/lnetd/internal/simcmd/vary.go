@@ -12,7 +12,7 @@ import (
 // change in step.
 type variation struct {
 	keys   []string
-	values [][]string // values of each setting, by key
+	values [][]string // values that each setting takes, by the key of the setting
 	x      []float64  // values of the first setting as numbers; times are in seconds
 }
 
