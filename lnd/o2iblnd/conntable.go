@@ -9,7 +9,7 @@ import (
 // connTable finds connections by the numbers in their completions. The table is copied
 // when it changes, which is rare, so that it is read without a lock.
 type connTable struct {
-	mu   sync.Mutex // held by whoever changes the table
+	mu   sync.Mutex // held while the table is changed
 	free []uint32   // numbers without connection, the longest free first; guarded by mu
 	n    atomic.Int64
 	list atomic.Pointer[[]*conn]
