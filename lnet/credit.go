@@ -58,8 +58,8 @@ type account struct {
 	moved   bool // a message has left, or held was 0, since the last check
 	stalled bool
 	wants   int        // its part of wanted; changed under peerNI.mu and NI.mu
-	waiting [2]bool    // in waiters
-	next    [2]*peerNI // in waiters
+	waiting [2]bool    // by class: whether the peer is in waiters
+	next    [2]*peerNI // by class: next peer in waiters
 }
 
 // peerQueue is a list of peers through account.next of one class.
@@ -104,11 +104,11 @@ func (c *niCredits) affords(a *account, class int) bool {
 	case c.spare == 0:
 		return free > 0
 	default:
-		return a.held == 0 // not stalled then
+		return a.held == 0 // a peer without credits is not stalled
 	}
 }
 
-// take charges a peer with a credit.
+// take gives one credit to the peer p.
 func (c *niCredits) take(p *peerNI) {
 	a := &p.account
 	if a.held == 0 {
@@ -258,7 +258,7 @@ func (ni *NI) watchCredits() {
 	ni.node.cfg.Clock.AfterFunc(stallTime, ni.checkCredits)
 }
 
-// checkCredits follows watchCredits.
+// checkCredits does what the timer of watchCredits has to.
 func (ni *NI) checkCredits() {
 	ni.mu.Lock()
 	defer ni.mu.Unlock()

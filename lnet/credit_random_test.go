@@ -43,10 +43,10 @@ func TestCreditsRandom(t *testing.T) {
 // worldPeer is a peer; stuck makes its messages wait, dead ends its connection.
 type worldPeer struct {
 	id     nid.NID
-	dead   bool       // there is no connection
-	stuck  bool       // nothing leaves
-	driver []*Message // that the driver has
-	sent   [2]uint64  // messages sent, by class
+	dead   bool       // the peer has no connection
+	stuck  bool       // none of the peer's messages leaves
+	driver []*Message // messages that the driver has
+	sent   [2]uint64  // number of messages sent, by class
 	came   [2]uint64  // the number of the last that the driver got
 	waited map[*Message]bool
 }
@@ -61,7 +61,7 @@ type creditWorld struct {
 	up     lnd.Upcalls
 	peers  map[nid.NID]*worldPeer
 	order  []*worldPeer
-	open   int // messages that have not ended
+	open   int // number of messages that have not ended
 }
 
 func newCreditWorld(t *testing.T, seed uint64) *creditWorld {
@@ -84,7 +84,7 @@ func newCreditWorld(t *testing.T, seed uint64) *creditWorld {
 	return w
 }
 
-// step makes one random change.
+// step makes one random change of the world.
 func (w *creditWorld) step() {
 	p := w.order[w.random.IntN(len(w.order))]
 	switch w.random.IntN(12) {
@@ -95,7 +95,7 @@ func (w *creditWorld) step() {
 			w.leave(p, nil)
 		}
 	case 9:
-		if p.dead { // the dial fails
+		if p.dead { // the dial to the peer fails
 			for len(p.driver) > 0 && w.random.IntN(8) > 0 {
 				w.leave(p, syscall.EHOSTUNREACH)
 			}
@@ -184,7 +184,7 @@ func (w *creditWorld) settle() {
 	}
 }
 
-// end makes all messages leave.
+// end lets all messages leave.
 func (w *creditWorld) end() {
 	for some := true; some; {
 		some = false
@@ -246,7 +246,7 @@ func (c *manualClock) advance(d time.Duration) {
 	}
 }
 
-// The methods of a driver.
+// Methods of lnd.NI:
 
 func (*creditWorld) Type() nid.NetType { return nid.TCP }
 
@@ -274,7 +274,7 @@ func (w *creditWorld) Send(lm *lnd.Message) {
 	}
 }
 
-// The methods of the layer above lnet.
+// Methods of lnet.Upper:
 
 func (*creditWorld) Arrive(*NI, *lnd.Delivery) (lnd.Answer, DropReason) { return lnd.Accept, NoMatch }
 func (*creditWorld) Delivered(*NI, *lnd.Delivery, error)                {}

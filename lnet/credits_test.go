@@ -136,7 +136,7 @@ func TestUnfit(t *testing.T) {
 	spec.Covers(t, "LN-8")
 	for name, c := range map[string]struct {
 		tunables lnd.Tunables
-		to       nid.NID // of the message that waits
+		to       nid.NID // peer of the message that waits
 	}{
 		"for a peer credit": {lnd.Tunables{PeerCredits: 1}, peerA},
 		"for an NI credit":  {lnd.Tunables{Credits: 1}, peerB},
@@ -149,7 +149,7 @@ func TestUnfit(t *testing.T) {
 				r.send(c.to, 2)
 				m := put(c.to, 3)
 				m.Aborted = aborted
-				<-time.After(time.Minute) // not yet late
+				<-time.After(time.Minute) // the message is not late yet
 				r.node.Send(m)
 				r.finalize(nil)
 				wantBits(t, "in flight", r.inFlight(), 2)

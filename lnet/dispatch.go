@@ -13,7 +13,7 @@ import (
 // view has everything that the choice of a path reads. It is replaced on change.
 type view struct {
 	*path.Table
-	sole *NI // the only NI beside lo, or nil
+	sole *NI // the only NI apart from lo; nil if there are several
 }
 
 // look replaces the view by a new one. The caller holds n.mu.
@@ -30,7 +30,7 @@ func (n *Node) look() {
 		v.sole = nil
 	}
 	v.Table = path.NewTable(locals, n.routes)
-	n.ruleLocals(v.Nets) // the nets are new values
+	n.ruleLocals(v.Nets) // allowed, because no one else has v.Nets yet
 	n.view.Store(v)
 	for _, l := range locals {
 		ni := l.Owner.(*NI)
@@ -161,7 +161,7 @@ func (n *Node) sendStraight(m *Message) bool {
 	return true
 }
 
-// sendChosen sends a message by the best path.
+// sendChosen sends m by the best path.
 func (n *Node) sendChosen(m *Message) {
 	v := n.view.Load()
 	q := path.Query{Source: m.Source, Dest: m.dest, To: n.target(m.dest), Kind: m.kind()}
@@ -169,7 +169,7 @@ func (n *Node) sendChosen(m *Message) {
 		q.Source, q.Router = m.Answers.nid, m.Asker.NID
 	}
 	c, err := path.Choose(v.Table, &q)
-	if err == nil && c.Local.Owner.(*NI).linkError() != nil { // since a moment: another NI may be up
+	if err == nil && c.Local.Owner.(*NI).linkError() != nil { // the link has just gone down; another NI may be up
 		c, err = path.Choose(v.Table, &q)
 	}
 	if err != nil {
@@ -239,7 +239,7 @@ func (n *Node) discoversBeyond(m *Message, ni *NI) bool {
 	return true
 }
 
-// sendBy sends m to its target by ni.
+// sendBy sends m to its target from ni.
 func (n *Node) sendBy(ni *NI, m *Message) {
 	if ni.isLo() {
 		m.peer = nil

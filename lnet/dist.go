@@ -11,8 +11,8 @@ import (
 // (LNetDist).
 type Distance struct {
 	Hops   int     // 0: this node; 1: a net of this node; n+1: beyond a route of n hops
-	Order  uint32  // smaller is better among equal hops
-	Source nid.NID // the local NID that would be used
+	Order  uint32  // among equal hops, the smaller order is nearer
+	Source nid.NID // local NID that a message would leave from
 }
 
 // Dist returns the distance of dst, or EHOSTUNREACH. Beyond gateways it is that of the

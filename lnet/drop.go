@@ -13,23 +13,23 @@ type DropReason uint8
 // peer, because they break the protocol.
 const (
 	NotDropped       DropReason = iota
-	BadType                     // unknown type, or HELLO as a message; closes
+	BadType                     // unknown type, or a HELLO as a message; closes the connection
 	BadPayload                  // ACK or GET with payload, or more than 1 MiB; closes
 	NotDirect                   // for another NID of the NI's own net; closes
-	WrongNI                     // for another NID of this node; closes
-	RoutingOff                  // for another net
-	BadSource                   // source NID unusable, or one of ours
-	BadPortal                   // portal index of 64 or more
-	NoMatch                     // no match entry takes it
-	TooLong                     // longer than the matched MD, no truncate
+	WrongNI                     // for another NID of this node; closes the connection
+	RoutingOff                  // for another node, while routing is off
+	BadSource                   // the source NID is invalid, or one of this node's
+	BadPortal                   // the portal index is 64 or more
+	NoMatch                     // no match entry takes the message
+	TooLong                     // longer than the matched MD, which does not truncate
 	StaleHandle                 // ACK or REPLY for an MD that is gone or of an earlier incarnation
 	InactiveMD                  // ACK or REPLY for an exhausted or attached MD, or one that awaits none
-	LazyFull                    // lazy portal's queue is at its limit
+	LazyFull                    // the lazy portal's queue is at its limit
 	LazyCleared                 // was queued on a portal that stopped being lazy
-	NIShutdown                  // was held when its NI went down
-	PeerGone                    // was held when its connection ended
-	PeerTableFull               // no room for another peer
-	SimulatedFailure            // it is to fail because of FailNID
+	NIShutdown                  // the message was held when its NI shut down
+	PeerGone                    // the message was held when its connection ended
+	PeerTableFull               // the table of peers has no room for another
+	SimulatedFailure            // FailNID made the message fail
 	NoMulticast                 // came as a datagram to a group and is no PUT without ACK
 	LazyMulticast               // for a group, at a lazy portal where no match entry takes it
 	ForeignSource               // its source is not the process at the other end of the connection
@@ -43,7 +43,7 @@ const (
 	TransitCut                  // to be forwarded; its payload did not come whole
 	ForwardFailed               // was to be forwarded, and could not be sent
 	HandlerBusy                 // for an MD whose handler is behind: it is a datagram, or too many messages wait
-	DropRule                    // a drop rule of package faultrule hits it
+	DropRule                    // a drop rule of package faultrule dropped the message
 	AsymmetricRoute             // by a router that is no gateway to its source's net, and DropAsymmetric is set
 	dropReasonsEnd              // number of reasons; not a reason
 )
@@ -66,7 +66,7 @@ func (r DropReason) String() string {
 	return fmt.Sprintf("reason %d", uint8(r))
 }
 
-// dropCounters counts drops per reason.
+// dropCounters has the number of drops for each reason.
 type dropCounters [dropReasonsEnd]atomic.Uint64
 
 func (c *dropCounters) snapshot() map[string]uint64 {

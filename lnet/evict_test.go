@@ -54,9 +54,9 @@ func TestEvictedRecently(t *testing.T) {
 		}
 		r.ni.Delivered(d, nil)
 	}
-	arrive(1 * time.Second) // makes the peer
-	arrive(2 * time.Second) // looks for it
-	r.send(peerB, 1)        // evicts it
+	arrive(1 * time.Second) // this message makes the peer
+	arrive(2 * time.Second) // this message finds the peer
+	r.send(peerB, 1)        // this message needs room and evicts the other peer
 	r.finalize(nil)
 	arrive(3 * time.Second)
 	if at, ok := r.node.LastHeard(nid.ProcessID{NID: peerA}); !ok || at != 3*time.Second {

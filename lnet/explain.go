@@ -23,11 +23,11 @@ type Path struct {
 // PathCandidate is an NI or a gateway with its state, by which paths are chosen.
 type PathCandidate struct {
 	NID  nid.NID `json:"nid"`  // the NID of the NI; of a gateway as it is configured
-	Kind string  `json:"kind"` // "local", "peer" or "gateway"
-	// Reason is "chosen", or why it was not.
+	Kind string  `json:"kind"` // kind of the NI: "local", "peer" or "gateway"
+	// Reason is "chosen", or says why the candidate was not.
 	Reason   string `json:"reason"`
 	Up       bool   `json:"up"`       // of a local NI its link, of a peer NI what its node says, of a gateway its route
-	Health   int    `json:"health"`   // 0 to 1000
+	Health   int    `json:"health"`   // health of the NI, 0 to 1000
 	Priority uint32 `json:"priority"` // the lowest is the best, 4294967295 is none; of a gateway that of its route
 	Hops     int    `json:"hops"`     // of a gateway's route; 0: undefined, or no gateway
 	Credits  int    `json:"credits"`  // that a local NI has; of the others minus the messages under way

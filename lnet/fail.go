@@ -17,8 +17,8 @@ const maxFailed = 1024
 
 // FailedNID is an entry of the list that FailNID keeps (struct lnet_test_peer).
 type FailedNID struct {
-	NID   nid.NID `json:"nid"`   // nid.Any() stands for every NID
-	Count int     `json:"count"` // messages still to fail, or FailForever
+	NID   nid.NID `json:"nid"`   // NID of the messages; nid.Any() stands for every NID
+	Count int     `json:"count"` // number of messages still to fail, or FailForever
 }
 
 // failList makes messages fail on purpose (LNet lib-move.c, ln_test_peers).
@@ -100,7 +100,7 @@ func (l *failList) remove(id nid.NID) {
 	l.set(slices.DeleteFunc(l.entries, func(e FailedNID) bool { return id.IsAny() || e.NID == id }))
 }
 
-// set replaces the list. The caller holds mu.
+// set replaces the list by entries. The caller holds mu.
 func (l *failList) set(entries []FailedNID) {
 	l.entries = entries
 	l.armed.Store(len(entries) > 0)

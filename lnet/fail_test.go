@@ -18,10 +18,10 @@ import (
 
 // failStep is what a test does to the list of NIDs that fail.
 type failStep struct {
-	add   nid.NID // with count, unless it is zero
+	add   nid.NID // NID to add to the list with count; zero: none
 	count int
-	puts  nid.NID // or a PUT to this one
-	fails bool    // the PUT is to fail
+	puts  nid.NID // NID to which a PUT is sent instead
+	fails bool    // whether the PUT has to fail
 }
 
 // TestFailNID (LN-14): which PUTs fail, and what is left on the list.
@@ -110,7 +110,7 @@ func TestFailNIDErrors(t *testing.T) {
 	if err := r.node.FailNID(peerB, 1); err != syscall.ENOSPC {
 		t.Errorf("entry 1025: %v", err)
 	}
-	if !r.node.FailsPut(peerA) { // uses up the first
+	if !r.node.FailsPut(peerA) { // uses up the first of two failures
 		t.Error("does not fail")
 	}
 	if err := r.node.FailNID(peerB, 1); err != nil {
@@ -126,7 +126,7 @@ func TestSimulatedFailure(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail   nid.NID
 		change func(h *wire.Header)
-		want   uint64 // drops
+		want   uint64 // expected number of drops
 	}{
 		"PUT":        {fail: peerA, want: 1},
 		"ACK":        {peerA, func(h *wire.Header) { h.Type, h.PayloadLength = wire.Ack, 0 }, 1},

@@ -17,19 +17,19 @@ import (
 // and from there it is sent as a message of its own. There is no copy and, in the steady
 // state, no allocation.
 type forwarder struct {
-	on     atomic.Bool // messages are forwarded; changed under mu
+	on     atomic.Bool // whether messages are forwarded; changed under mu
 	pool   router.Pool
-	routed atomic.Uint64 // messages that were forwarded
-	length atomic.Uint64 // bytes of their payload
+	routed atomic.Uint64 // number of messages forwarded
+	length atomic.Uint64 // payload bytes of the messages forwarded
 
 	mu       sync.Mutex
-	routing                 // guarded by mu
+	routing                 // state that mu guards
 	ledger   *router.Ledger // nil until messages are forwarded; guarded by mu, like all below
 	config   router.Config
 	free     []*transit
-	settling bool          // a goroutine is in settle
-	checking machine.Timer // nil while nothing is under way
-	trimming machine.Timer // nil while there are no buffers
+	settling bool          // a goroutine is running settle
+	checking machine.Timer // timer of the check; nil while nothing is forwarded
+	trimming machine.Timer // timer of the trim; nil while there are no buffers
 	stopped  bool
 }
 
@@ -41,14 +41,14 @@ const maxFreeTransits = 1024
 type transit struct {
 	msg    Message // the message that is sent to the next hop
 	ticket router.Ticket
-	ni     *NI           // the NI by which it came
-	from   *peerNI       // the peer from which it came
+	ni     *NI           // NI at which the message arrived
+	from   *peerNI       // peer from which the message came
 	d      *lnd.Delivery // while it waits for a buffer; guarded by forwarder.mu
 	buffer []byte
-	memory [1]lnd.Segment // of buffer, for the payload
+	memory [1]lnd.Segment // the part of buffer that holds the payload
 }
 
-// take returns a transit. The caller holds f.mu.
+// take returns an unused transit. The caller holds f.mu.
 func (f *forwarder) take() *transit {
 	if last := len(f.free) - 1; last >= 0 {
 		t := f.free[last]
@@ -103,7 +103,7 @@ func (ni *NI) routerCredits() int {
 	return t.PeerCredits
 }
 
-// ask asks for a buffer for a message.
+// ask asks for a buffer for the message of d.
 func (f *forwarder) ask(ni *NI, d *lnd.Delivery, from, next *peerNI) (lnd.Answer, DropReason) {
 	f.mu.Lock()
 	if !f.on.Load() {
@@ -129,7 +129,7 @@ func (f *forwarder) ask(ni *NI, d *lnd.Delivery, from, next *peerNI) (lnd.Answer
 	return lnd.Hold, NotDropped
 }
 
-// fill gives a message its buffer.
+// fill gives the message of d its buffer.
 func (t *transit) fill(d *lnd.Delivery) {
 	size := int(d.Header.PayloadLength)
 	if t.buffer = t.ni.node.forward.pool.Get(size); t.buffer != nil {

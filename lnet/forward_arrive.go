@@ -47,7 +47,7 @@ func (ni *NI) checkTransit(d *lnd.Delivery) DropReason {
 	case h.SrcNID.Net() == h.DestNID.Net():
 		return NeedlessDetour
 	case h.SrcNID != d.From.NID && ni.node.onNet(h.SrcNID.Net()):
-		return ForeignSource // its source has a connection of its own
+		return ForeignSource // the source is on a net of this node, and needs no router
 	case ni.node.failing.hits(h.SrcNID):
 		return SimulatedFailure
 	}

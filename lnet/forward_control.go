@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet/router"
 )
 
-// Intervals of the timers.
+// Intervals of the forwarder's timers.
 const (
 	checkInterval = router.StallTime / 4
 	trimInterval  = 10 * time.Second
@@ -48,7 +48,7 @@ func (f *forwarder) trim(n *Node) {
 	}
 }
 
-// stop ends the timers, for good.
+// stop stops the timers for good.
 func (f *forwarder) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,12 +108,12 @@ func (n *Node) SetRouterBuffers(cfg router.Config) error {
 
 // RouterSnapshot is the state of a node as a router.
 type RouterSnapshot struct {
-	Mode    router.Mode     `json:"mode"`          // 0 off, 1 on, 2 stopping, 3 starting
-	Buffers router.Snapshot `json:"buffers"`       // by class
+	Mode    router.Mode     `json:"mode"`          // mode of forwarding: 0 off, 1 on, 2 stopping, 3 starting
+	Buffers router.Snapshot `json:"buffers"`       // state of the buffers, by class
 	Memory  int             `json:"memory"`        // bytes of buffers that exist, in use or kept for later messages
-	Config  router.Config   `json:"configuration"` // in force
-	Routed  uint64          `json:"route_count"`   // messages that were forwarded
-	Length  uint64          `json:"route_length"`  // bytes of their payload
+	Config  router.Config   `json:"configuration"` // configuration in force
+	Routed  uint64          `json:"route_count"`   // number of messages forwarded
+	Length  uint64          `json:"route_length"`  // payload bytes of the messages forwarded
 }
 
 // Router returns a copy of the state of the node as a router.

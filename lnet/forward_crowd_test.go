@@ -66,7 +66,7 @@ func manySources(t *testing.T) {
 	}
 }
 
-// TestForwardAllocates: a message is forwarded without an allocation.
+// TestForwardAllocates checks that forwarding allocates nothing.
 func TestForwardAllocates(t *testing.T) {
 	spec.Covers(t, "RO-7")
 	c := newCrossing(t, lnd.Tunables{}, router.Config{})

@@ -37,7 +37,7 @@ func (t *transit) again() {
 	t.depart()
 }
 
-// depart sends a message to its next hop.
+// depart sends the message of t to its next hop.
 func (t *transit) depart() {
 	n := t.ni.node
 	next, why := n.nextHop(&t.msg.Header, t.from)
@@ -120,7 +120,7 @@ func (n *Node) finishTransit(m *Message, err error) {
 	m.leaveHop()
 	ni := m.ni
 	if m.peer == nil {
-		ni = nil // it was not sent
+		ni = nil // the message was not sent
 	}
 	if err == nil {
 		n.noteSent(m)

@@ -19,7 +19,7 @@ const DefaultRouterSilence = 110 * time.Second
 type routing struct {
 	power    router.Switch
 	patience time.Duration // how long a net may be silent; not positive: it never counts as down
-	timer    machine.Timer // of review; nil: nothing is due
+	timer    machine.Timer // timer of review; nil: nothing is due
 }
 
 // StartRouting begins to forward messages between the nets of this node (lnet_rtrpools_enable). It
@@ -93,7 +93,7 @@ func (n *Node) RoutingMode() router.Mode {
 	return n.forward.power.Mode()
 }
 
-// open makes the ledger. The caller holds f.mu.
+// open makes the ledger of buffers. The caller holds f.mu.
 func (f *forwarder) open() {
 	if f.ledger == nil {
 		f.ledger = router.New(f.config)

@@ -42,7 +42,7 @@ func newCrossing(t *testing.T, tunables lnd.Tunables, buffers router.Config) *cr
 	return c
 }
 
-// routing turns forwarding on or off.
+// routing turns forwarding of the router on or off.
 func (c *crossing) routing(on bool) (refused int) {
 	c.t.Helper()
 	if !on {

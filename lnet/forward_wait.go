@@ -20,7 +20,7 @@ func (f *forwarder) settle() {
 		d, ni, why := t.d, t.ni, f.refusal(t.ni)
 		t.d = nil
 		if !granted {
-			d.Owner = nil // under the lock, because abandon reads it
+			d.Owner = nil // changed under the lock, because abandon reads it
 			f.release(t)
 		}
 		f.mu.Unlock()

@@ -16,26 +16,26 @@ import (
 
 // gateways are the routes of a node, and what it knows of their gateways.
 type gateways struct {
-	dropAsymmetric atomic.Bool                          // lnet_drop_asym_route
+	dropAsymmetric atomic.Bool                          // lnet_drop_asym_route: drop messages from unexpected gateways
 	byNID          atomic.Pointer[map[nid.NID]*gateway] // by each NID of theirs; nil: there are no routes. Replaced, never changed
 
 	changing sync.Mutex // serialises changes of table and what follows from them; taken before mu
 
 	mu       sync.Mutex
-	table    route.Table    // guarded by mu, like all below
-	settings route.Settings // of the routes
+	table    route.Table    // table of routes; guarded by mu, like all fields below
+	settings route.Settings // tunables of routes
 	random   *rand.Rand
-	routers  []*gateway // in the order in which they were added
+	routers  []*gateway // gateways in the order in which they were added
 	watchers []func()
 }
 
 // gateway is a node that is the gateway of routes.
 type gateway struct {
-	nid   nid.NID // as it is configured
+	nid   nid.NID // NID of the gateway as configured
 	state route.Gateway
-	ways  []*way                    // guarded by gateways.mu, like state
-	nets  atomic.Pointer[[]nid.Net] // of ways: replaced, never changed
-	dead  atomic.Bool               // the opposite of state.Alive
+	ways  []*way                    // routes by this gateway; guarded by gateways.mu, like state
+	nets  atomic.Pointer[[]nid.Net] // nets of ways; replaced, never changed in place
+	dead  atomic.Bool               // whether the gateway is down: the opposite of state.Alive
 }
 
 // way is a route with the state that the choice of paths reads.
@@ -62,12 +62,12 @@ func (n *Node) AddRoute(r route.Route) error {
 	return n.changeRoutes(func(g *gateways) error { return g.table.Add(r, own, g.random) })
 }
 
-// DeleteRoute removes a route; ENOENT: there is none.
+// DeleteRoute removes a route. It returns ENOENT without one.
 func (n *Node) DeleteRoute(net nid.Net, gateway nid.NID) error {
 	return n.changeRoutes(func(g *gateways) error { return g.table.Delete(net, gateway) })
 }
 
-// ApplyRoutes adds routes as [route.Table.Apply] does.
+// ApplyRoutes adds the routes of list, as [route.Table.Apply] does.
 func (n *Node) ApplyRoutes(list []route.Route) (a route.Applied, err error) {
 	own := n.ownNIDs()
 	err = n.changeRoutes(func(g *gateways) (err error) {
@@ -104,7 +104,7 @@ func (n *Node) Routes() []Route {
 	return all
 }
 
-// RouteSettings returns the tunables of routes.
+// RouteSettings returns the tunables of routes in force.
 func (n *Node) RouteSettings() (s route.Settings, dropAsymmetric bool) {
 	n.gateways.mu.Lock()
 	defer n.gateways.mu.Unlock()
@@ -173,7 +173,7 @@ func (g *gateways) rebuild() (paths []*path.Gateway) {
 		if i >= 0 {
 			w = ways[r.Gateway][i]
 		} else {
-			w.path.SetAlive(false) // until judge decides
+			w.path.SetAlive(false) // down until judge has decided
 		}
 		gw.ways = append(gw.ways, w)
 		paths = append(paths, w.path)
@@ -264,7 +264,7 @@ func (n *Node) RoutedNets() []nid.Net {
 	return n.gateways.table.Nets()
 }
 
-// GatewaysChecked reports whether each gateway was checked once.
+// GatewaysChecked reports whether every gateway has been checked once.
 func (n *Node) GatewaysChecked() bool {
 	n.gateways.mu.Lock()
 	defer n.gateways.mu.Unlock()

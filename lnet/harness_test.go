@@ -34,18 +34,18 @@ var (
 // until the test finalizes it.
 type driver struct {
 	id      nid.NID
-	startup func(up lnd.Upcalls) error      // nil succeeds
-	onSend  func(d *driver, m *lnd.Message) // nil keeps m in sent
+	startup func(up lnd.Upcalls) error      // result of the start; nil: it succeeds
+	onSend  func(d *driver, m *lnd.Message) // called for each send; nil keeps m in sent
 
 	up lnd.Upcalls
 
 	mu    sync.Mutex
-	sent  []*lnd.Message // guarded by mu, like all below
+	sent  []*lnd.Message // messages given to the driver; guarded by mu, like all below
 	recv  []*lnd.Delivery
-	cut   []nid.NID       // peers whose connections were closed
-	given []time.Duration // time-outs
+	cut   []nid.NID       // peers whose connections lnet has closed
+	given []time.Duration // time-outs that lnet has set
 
-	queued bool // nothing of what is in sent has left
+	queued bool // the messages in sent have not left yet
 	closed bool
 }
 
@@ -141,7 +141,7 @@ func (d *driver) inFlight() []uint64 {
 	return bits
 }
 
-// upper is a layer above that accepts everything.
+// upper is a layer above lnet that accepts every message.
 type upper struct {
 	arrive func(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason)
 	onSent func(m *lnet.Message, err error)
@@ -221,7 +221,7 @@ type rig struct {
 	ni *lnet.NI
 }
 
-// newNode returns a node without NIs below upper.
+// newNode makes a node without NIs, below the layer upper.
 func newNode(upper lnet.Upper) *lnet.Node {
 	n := lnet.New(lnet.Config{Incarnation: 7, Clock: machine.RealClock()})
 	n.SetUpper(upper)

@@ -29,7 +29,7 @@ type HealthSettings struct {
 	Recovery recovery.Settings `json:"recovery"`
 }
 
-// check returns why settings are not valid.
+// check returns an error if the settings are not valid.
 func (s HealthSettings) check() error {
 	limits := [...]struct {
 		name        string
@@ -54,15 +54,15 @@ func (s HealthSettings) check() error {
 	return nil
 }
 
-// maxRetries bounds RetryCount, as the kernel does.
+// maxRetries bounds RetryCount, with the kernel's value.
 const maxRetries = 5
 
 // health is what a Node keeps of the health of NIs beside that in path.Local and
 // path.Remote.
 type health struct {
 	settings atomic.Pointer[HealthSettings]
-	setting  sync.Mutex                           // serialises what NIs are told of settings
-	recover  atomic.Pointer[func(recovery.Input)] // nil: nothing is pinged
+	setting  sync.Mutex                           // held while the NIs are told of new settings
+	recover  atomic.Pointer[func(recovery.Input)] // input of the recovery machine; nil: no recovery
 	failures failureCounts
 	resends  struct{ tried, successful, failed atomic.Uint64 }
 	again    resender
@@ -83,7 +83,7 @@ func (h *health) init(cfg Config) {
 // orElse returns the value of a setting: usual if it is 0, and 0 if it is negative.
 func orElse(value, usual int) int { return max(cmp.Or(value, usual), 0) }
 
-// failureCounts counts failures by class.
+// failureCounts counts failures by their class.
 type failureCounts [lnd.NumFailures]atomic.Uint64
 
 // Health returns the settings of health in force.
@@ -191,7 +191,7 @@ func (n *Node) rails() bool {
 	return count > 1
 }
 
-// routedBy reports whether p is a gateway's.
+// routedBy reports whether p is the NI of a gateway.
 func (n *Node) routedBy(p *peerNI) bool {
 	if known := p.known.Load(); known != nil && known.Flags.Has(PeerRouter) {
 		return true

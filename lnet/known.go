@@ -14,34 +14,34 @@ import (
 // NIs is the identity of the node: a message from one of these NIDs counts as from all
 // of them. Claimed is for display alone.
 type Peer struct {
-	Primary  nid.NID         `json:"primary"`           // the NID that stands for the node
-	NIs      []wire.NIStatus `json:"nis"`               // its interfaces, the primary NID's first
+	Primary  nid.NID         `json:"primary"`           // primary NID, which stands for the node
+	NIs      []wire.NIStatus `json:"nis"`               // interfaces of the node, the primary NID's first
 	Claimed  []wire.NIStatus `json:"claimed,omitempty"` // NIDs that it lists, too, and that are not known to be its own
-	Features wire.Features   `json:"features"`          // as the node reported them last; 0: never
-	Flags    PeerFlags       `json:"flags"`             // state of its discovery
+	Features wire.Features   `json:"features"`          // features that the node reported last; 0: it never did
+	Flags    PeerFlags       `json:"flags"`             // state of the node's discovery
 }
 
 // PeerFlags is the state of a peer, with the kernel's bits (LNET_PEER_*).
 type PeerFlags uint32
 
-// The peer flags.
+// Flags of a peer, with LNet's values.
 const (
-	PeerMultiRail    PeerFlags = 1 << 0  // its NIDs are one node's
+	PeerMultiRail    PeerFlags = 1 << 0  // the NIDs belong to one node, which may use all
 	PeerNoDiscovery  PeerFlags = 1 << 1  // discovery is off, at the peer or at this node
-	PeerRouter       PeerFlags = 1 << 2  // it routes
-	PeerConfigured   PeerFlags = 1 << 3  // an administrator said which NIDs it has
-	PeerDiscovered   PeerFlags = 1 << 4  // discovery has ended well at least once
-	PeerRediscover   PeerFlags = 1 << 5  // was discovered while discovery was off here
-	PeerDiscovering  PeerFlags = 1 << 6  // discovery is under way
-	PeerDataPresent  PeerFlags = 1 << 7  // ping info waits to be merged
-	PeerNIDsUpToDate PeerFlags = 1 << 8  // the list of NIDs is current
-	PeerPingSent     PeerFlags = 1 << 9  // a REPLY is awaited
-	PeerPushSent     PeerFlags = 1 << 10 // an ACK is awaited
+	PeerRouter       PeerFlags = 1 << 2  // the node forwards messages
+	PeerConfigured   PeerFlags = 1 << 3  // an administrator has said which NIDs the node has
+	PeerDiscovered   PeerFlags = 1 << 4  // discovery has succeeded at least once
+	PeerRediscover   PeerFlags = 1 << 5  // the node was discovered while discovery was off here
+	PeerDiscovering  PeerFlags = 1 << 6  // discovery is in progress
+	PeerDataPresent  PeerFlags = 1 << 7  // a ping info waits to be merged
+	PeerNIDsUpToDate PeerFlags = 1 << 8  // the list of NIDs is up to date
+	PeerPingSent     PeerFlags = 1 << 9  // a ping was sent; its REPLY is awaited
+	PeerPushSent     PeerFlags = 1 << 10 // a push was sent; its ACK is awaited
 	PeerPingFailed   PeerFlags = 1 << 11
 	PeerPushFailed   PeerFlags = 1 << 12
-	PeerForcePing    PeerFlags = 1 << 13 // ping, needed or not
-	PeerForcePush    PeerFlags = 1 << 14 // push, needed or not
-	PeerMarkDeletion PeerFlags = 1 << 16 // to be forgotten
+	PeerForcePing    PeerFlags = 1 << 13 // ping the node even if that seems unnecessary
+	PeerForcePush    PeerFlags = 1 << 14 // push to the node even if that seems unnecessary
+	PeerMarkDeletion PeerFlags = 1 << 16 // the node is to be forgotten
 )
 
 var peerFlagNames = [...]string{
@@ -125,9 +125,9 @@ func (n *Node) HasPeer(id nid.NID) bool {
 	return n.peers.knownAs(id) != nil || len(n.paths([]nid.NID{id}, nil)) > 0
 }
 
-// know stores what discovery knows of some NIDs.
+// know stores what discovery knows of the NIDs ids.
 func (n *Node) know(known *Peer, ids []nid.NID) {
-	var names []nid.NID // NIDs whose node may have changed
+	var names []nid.NID // NIDs that may belong to another node now
 	if n.watches.some.Load() {
 		for _, id := range ids {
 			names = append(names, n.names(id)...)

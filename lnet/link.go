@@ -121,7 +121,7 @@ func (m *Message) mayLeaveBy(nets []nid.Net) bool {
 	return p != nil && p.MultiRail && slices.ContainsFunc(p.Nets, func(n *path.Net[*path.Remote]) bool { return slices.Contains(nets, n.ID()) })
 }
 
-// sayLink logs a change of the link.
+// sayLink logs that the link has changed.
 func (ni *NI) sayLink(was, is Link) {
 	log := ni.node.Log().With(slog.Any("ni", ni.nid))
 	switch {

@@ -44,11 +44,11 @@ type Message struct {
 	hop     *path.Remote  // the state of the next hop that counts m; nil if there was nothing to choose
 	expires time.Duration // instant; set when the message had to queue, else 0
 	waited  bool          // it had to wait for its connection: it holds no NI credit
-	found   bool          // it has waited for discovery
-	backlog bool          // counted in Node.backlog
+	found   bool          // the message has waited for discovery
+	backlog bool          // the message is counted in Node.backlog
 	transit *transit      // the transit that it is part of; nil for a message of this node
-	retries int           // times that it was sent again
-	chosen  bool          // its path was chosen
+	retries int           // number of times that the message was sent again
+	chosen  bool          // the path has been chosen, so Target is valid
 }
 
 // Init ties the embedded driver part to m. Call it once, before the first
@@ -58,7 +58,7 @@ func (m *Message) Init() { m.Owner = m }
 // wireBytes is what a message counts for in its peer's queue statistics.
 func (m *Message) wireBytes() int { return 72 + m.Payload.Length }
 
-// reset forgets the previous use of m.
+// reset clears m for its next use.
 func (m *Message) reset() {
 	m.peer, m.ni, m.expires, m.SentAt = nil, nil, 0, 0
 	m.hop, m.waited, m.backlog, m.found = nil, false, false, false

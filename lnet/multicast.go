@@ -19,8 +19,8 @@ type membership struct {
 
 // GroupSnapshot is a group that was joined at an NI.
 type GroupSnapshot struct {
-	Group   lnd.Group `json:"group"`   // its number
-	NID     nid.NID   `json:"nid"`     // the NID that stands for it in headers
+	Group   lnd.Group `json:"group"`   // number of the group
+	NID     nid.NID   `json:"nid"`     // NID that stands for the group in headers
 	Members int       `json:"members"` // how many calls of JoinGroup have had no LeaveGroup yet
 }
 
@@ -89,7 +89,7 @@ func (ni *NI) JoinGroup(g lnd.Group) error {
 	return nil
 }
 
-// LeaveGroup undoes one JoinGroup. ENOENT: there was none.
+// LeaveGroup undoes one JoinGroup. It returns ENOENT without one.
 func (ni *NI) LeaveGroup(g lnd.Group) error {
 	ni.joining.Lock()
 	defer ni.joining.Unlock()
@@ -161,7 +161,7 @@ func (ni *NI) parseGroup(d *lnd.Delivery) {
 	}
 }
 
-// inspectGroup checks the header of a datagram.
+// inspectGroup checks the header of a multicast datagram.
 func (ni *NI) inspectGroup(h *wire.Header) DropReason {
 	switch {
 	case h.Validate() != nil || h.Type != wire.Put || !h.Put().AckMD.IsNone():

@@ -13,14 +13,14 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// caster is a driver with multicast.
+// caster is a driver that has multicast.
 type caster struct {
 	driver
 	limit  int
-	refuse error // of Join
+	refuse error // error that Join returns
 
 	mu    sync.Mutex
-	calls []string // guarded by mu
+	calls []string // calls of Join and Leave; guarded by mu
 }
 
 func (c *caster) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
@@ -134,7 +134,7 @@ func TestMulticastNI(t *testing.T) {
 func TestSendGroup(t *testing.T) {
 	node, up, c := newCaster(t)
 	node.SetDiscoverer(func(id nid.NID) { t.Errorf("discovery of %v", id) })
-	const n = 1000 // more than there are credits
+	const n = 1000 // more messages than there are credits
 	for bits := range uint64(n) {
 		m := put(nid.NID{}, bits)
 		m.Group = 9
@@ -212,7 +212,7 @@ func TestParseGroup(t *testing.T) {
 	}
 }
 
-// TestFailedDatagram: FailNID applies to datagrams too.
+// TestFailedDatagram checks that FailNID applies to datagrams, too.
 func TestFailedDatagram(t *testing.T) {
 	node, up, c := newCaster(t)
 	if err := node.FailNID(peer1, lnet.FailForever); err != nil {

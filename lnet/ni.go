@@ -18,35 +18,35 @@ import (
 type NI struct {
 	node     *Node
 	cfg      lnd.Config
-	nid      nid.NID         // fixed once the NI is registered
-	lower    lnd.NI          // fixed like nid; nil when the start failed
+	nid      nid.NID         // NID of the NI; fixed once it is registered
+	lower    lnd.NI          // the driver's NI; fixed once registered; nil if starting failed
 	caster   lnd.Multicaster // lower, if that has multicast, else nil; fixed like nid
-	open     atomic.Bool     // registered: upcalls need not wait
+	open     atomic.Bool     // the NI is registered, so upcalls need not wait
 	opened   chan struct{}
 	traffic  traffic
-	contacts contacts               // of lo: this node's own
+	contacts contacts               // for lo: contacts of this node's own processes
 	heard    instant                // when any peer was heard, while the node forwards messages
 	silence  router.Silence         // of its net, if it is the first NI of that; guarded by forwarder.mu
-	silent   atomic.Bool            // silence has found that its net is down
+	silent   atomic.Bool            // router.Silence has found that the net is down
 	recent   atomic.Pointer[peerNI] // the latest peer that was looked for; nil if the table has forgotten it
 	link     linkState
-	rail     path.Local    // what the choice of paths reads
-	failures failureCounts // of messages by this NI
+	rail     path.Local    // the NI as package path sees it
+	failures failureCounts // failures of messages that the NI sent or received
 
 	ownTimeout bool // the time-out does not follow from the node's settings; guarded by health.setting
 
-	stopping atomic.Bool   // set when the NI leaves the node
-	pending  atomic.Int64  // messages given to its peers and not ended
+	stopping atomic.Bool   // set when the NI is being removed
+	pending  atomic.Int64  // messages given to the NI's peers and not ended
 	drained  chan struct{} // gets a value when pending falls to 0 while stopping
 	removed  bool          // its peers are forgotten; guarded by the peer table's lock
 	gone     chan struct{} // closed when the NI has left the node, with removal
-	removal  error         // what RemoveNI returns; set before gone is closed
+	removal  error         // result of RemoveNI; set before gone is closed
 
 	joining sync.Mutex   // held across Join and Leave of the driver, and nothing else
-	groups  []membership // guarded by joining
+	groups  []membership // groups that were joined; guarded by joining
 
 	mu sync.Mutex
-	tx niCredits // guarded by mu
+	tx niCredits // credits of the NI; guarded by mu
 }
 
 func newNI(n *Node, cfg lnd.Config) *NI {
@@ -58,10 +58,10 @@ func newNI(n *Node, cfg lnd.Config) *NI {
 	return ni
 }
 
-// NID is the NI's NID.
+// NID returns the NID of the NI.
 func (ni *NI) NID() nid.NID { return ni.nid }
 
-// Net is the NI's net.
+// Net returns the net of the NI.
 func (ni *NI) Net() nid.Net { return ni.cfg.Net }
 
 // Lower is the driver's half of the NI, for its snapshot.
@@ -74,7 +74,7 @@ func (ni *NI) Stopping() bool { return ni.stopping.Load() }
 // Recv continues a held delivery; d.Sink says where its payload goes.
 func (ni *NI) Recv(d *lnd.Delivery) { ni.lower.Recv(d) }
 
-// Discard continues a held delivery by dropping it.
+// Discard drops a delivery that is held.
 func (ni *NI) Discard(d *lnd.Delivery, why DropReason) {
 	ni.drop(d, why)
 	ni.lower.Recv(d)
@@ -84,7 +84,7 @@ func (ni *NI) Discard(d *lnd.Delivery, why DropReason) {
 func (ni *NI) Finalize(lm *lnd.Message, err error) {
 	m := owner(lm)
 	p, size, waited := m.peer, m.wireBytes(), m.waited
-	if p == nil { // lo has neither peers nor credits
+	if p == nil { // the NI is lo, which has neither peers nor credits
 		ni.node.finish(m, err)
 		return
 	}
@@ -130,7 +130,7 @@ func (n *Node) finish(m *Message, err error) {
 	n.backlog.leave(m)
 	m.leaveHop()
 	ni := m.ni
-	if m.peer == nil && m.Group == 0 { // not sent, or by lo
+	if m.peer == nil && m.Group == 0 { // the message was not sent, or was sent by lo
 		ni = nil
 	}
 	n.upper.Sent(m, err)

@@ -27,9 +27,9 @@ type Config struct {
 	// answers to an earlier incarnation are recognised: wall-clock nanoseconds at the start.
 	// Required.
 	Incarnation uint64
-	// Clock is required.
+	// Clock is the clock of the node. It is required.
 	Clock machine.Clock
-	// Log may be nil, which discards.
+	// Log gets the node's log records; nil discards them.
 	Log *slog.Logger
 	// TransactionTimeout (lnet_transaction_timeout) bounds how long a message
 	// waits for credits, and how long its ACK or REPLY may take; 0 means 150 s.
@@ -102,18 +102,18 @@ func (c Config) withDefaults() Config {
 // methods are safe for concurrent use.
 type Node struct {
 	cfg   Config
-	self  nid.ProcessID // the node as its own peer
-	upper Upper         // set once, before the first NI
+	self  nid.ProcessID // this node in the role of a peer
+	upper Upper         // the layer above; set once, before the first NI
 
 	nis   atomic.Pointer[[]*NI] // copied on change; index 0 is lo when present
 	peers peerTable
 
 	gateways gateways
 
-	view   atomic.Pointer[view] // of nis and routes
+	view   atomic.Pointer[view] // copy of nis and routes that senders read without a lock
 	sent   atomic.Uint64        // messages whose path was chosen: path.Choice.Use takes it as the time of the last use
-	routes []*path.Gateway      // guarded by mu
-	rules  Rules                // guarded by mu
+	routes []*path.Gateway      // routes of the node; guarded by mu
+	rules  Rules                // selection rules; guarded by mu
 
 	forward    forwarder
 	state      health
@@ -122,20 +122,20 @@ type Node struct {
 	backlog    backlog
 	errors     atomic.Uint64
 	drops      dropCounters
-	unanswered atomic.Uint64 // see CountResponseTimeout
-	tracking   atomic.Int32  // see ResponseTracking
-	retired    Traffic       // of NIs that are gone; guarded by mu
+	unanswered atomic.Uint64 // counter of CountResponseTimeout
+	tracking   atomic.Int32  // setting of ResponseTracking
+	retired    Traffic       // counters of NIs that were removed; guarded by mu
 
-	discover atomic.Pointer[func(nid.NID)] // nil: no discovery
-	pinger   atomic.Pointer[func(nid.NID)] // nil: there is no function to call
-	forget   atomic.Pointer[func(nid.NID)] // nil: there is no function to call
+	discover atomic.Pointer[func(nid.NID)] // starts the discovery of a node; nil: no discovery
+	pinger   atomic.Pointer[func(nid.NID)] // pings a node; nil: no function was set
+	forget   atomic.Pointer[func(nid.NID)] // tells that a node was forgotten; nil: no function was set
 
 	watches watches
 
 	mu       sync.Mutex // serialises changes of nis; never held across calls out
 	down     bool       // Shutdown has begun: there are no new NIs; guarded by mu
 	leaving  []*NI      // no longer in nis, not yet in retired; guarded by mu
-	watchers []func()   // guarded by mu
+	watchers []func()   // functions given to OnNIChange; guarded by mu
 }
 
 // New returns a node without NIs. SetUpper comes next, then AddNI.
@@ -161,16 +161,16 @@ func (n *Node) SetUpper(u Upper) {
 	n.upper = u
 }
 
-// PID is the node's process id.
+// PID returns the process id of the node.
 func (n *Node) PID() nid.PID { return n.cfg.PID }
 
 // Incarnation is the interface cookie of this node's wire handles.
 func (n *Node) Incarnation() uint64 { return n.cfg.Incarnation }
 
-// Clock is the clock the node was given.
+// Clock returns the clock that the node was given.
 func (n *Node) Clock() machine.Clock { return n.cfg.Clock }
 
-// TransactionTimeout is how long an operation may take.
+// TransactionTimeout returns how long an operation may take.
 func (n *Node) TransactionTimeout() time.Duration { return n.state.settings.Load().TransactionTimeout }
 
 // TracksResponses reports whether the answers to GETs and the ACKs of PUTs
@@ -202,7 +202,7 @@ func (n *Node) CountResponseTimeout(hop nid.NID) {
 	}
 }
 
-// Log is the node's logger, never nil.
+// Log returns the logger of the node, which is never nil.
 func (n *Node) Log() *slog.Logger { return n.cfg.Log }
 
 // NIs returns the node's NIs in the order of configuration.
@@ -258,14 +258,14 @@ func (n *Node) AddNI(driver lnd.Driver, cfg lnd.Config) (*NI, error) {
 		}
 		return nil, err
 	}
-	n.state.setting.Lock() // the settings may have changed since complete
+	n.state.setting.Lock() // the settings may have changed since complete read them
 	ni.followTimeout()
 	n.state.setting.Unlock()
 	n.niChanged()
 	return ni, nil
 }
 
-// mayStart checks everything that needs no driver.
+// mayStart makes all checks that need no driver.
 func (n *Node) mayStart(t lnd.Tunables) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -318,7 +318,7 @@ func (n *Node) register(ni *NI, lower lnd.NI) error {
 	return nil
 }
 
-// tellNIWatchers calls the functions of OnNIChange.
+// tellNIWatchers calls the functions given to OnNIChange.
 func (n *Node) tellNIWatchers() {
 	n.mu.Lock()
 	watchers := slices.Clone(n.watchers)

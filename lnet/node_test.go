@@ -22,7 +22,7 @@ func TestAddNIErrors(t *testing.T) {
 		driver   *driver
 		tunables lnd.Tunables
 		want     error
-		shut     bool // the driver's NI was shut down
+		shut     bool // whether the driver's NI was shut down
 	}{
 		"driver fails":          {&driver{id: second, startup: func(lnd.Upcalls) error { return broken }}, lnd.Tunables{}, broken, false},
 		"NID twice":             {&driver{id: self}, lnd.Tunables{}, syscall.EEXIST, true},
@@ -146,7 +146,7 @@ func TestNIChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.ni.Delivered(d, nil)
-	for range 2 { // the second time does nothing
+	for range 2 { // the second removal has no effect
 		if err := r.node.RemoveNI(t.Context(), r.ni); err != nil {
 			t.Fatal(err)
 		}

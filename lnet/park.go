@@ -63,7 +63,7 @@ func (p *peerNI) review() {
 	p.ni.node.sendAllAgain(again)
 }
 
-// discovered sends the parked messages, or fails them.
+// discovered sends the parked messages, or fails them with err.
 func (p *peerNI) discovered(err error) {
 	known := p.known.Load()
 	p.vetting.ended(err == nil && known != nil && known.Flags.Has(PeerDiscovered))

@@ -94,7 +94,7 @@ func TestParkEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		end   func(r *rig)
 		want  error
-		again bool // the next message waits as well
+		again bool // whether the next message waits, too
 	}{
 		"up to date":         {func(r *rig) { r.node.SetPeer(upToDate(peerA)) }, nil, false},
 		"up to date already": {func(r *rig) { r.node.Discovered(peerA, nil) }, nil, true},

@@ -29,14 +29,14 @@ func newWide(t *testing.T) (r *rig, drivers map[nid.NID]*driver) {
 	return r, drivers
 }
 
-// TestPath shows LN-10.
+// TestPath shows row LN-10 of the conformance table.
 func TestPath(t *testing.T) {
 	spec.Covers(t, "LN-10")
 	ip6 := nid.MustParse("fd00::1@tcp")
 	for name, c := range map[string]struct {
 		to, pin nid.NID
-		by      nid.NID // the NI that takes the message
-		source  nid.NID // in the header; zero: as by
+		by      nid.NID // NID of the NI that takes the message
+		source  nid.NID // source in the header; zero: the same as by
 		err     error
 	}{
 		"first NI of the net":     {to: peerA, by: self},
@@ -111,14 +111,14 @@ func TestTwoPathsToOnePeer(t *testing.T) {
 	}
 }
 
-// TestDist shows LN-15.
+// TestDist shows row LN-15 of the conformance table.
 func TestDist(t *testing.T) {
 	spec.Covers(t, "LN-15")
 	r, _ := newWide(t)
 	r.node.SetRoutes([]*path.Gateway{
 		{Net: nid.MustParseNet("tcp9"), Router: peerA, Hops: 5},
 		{Net: nid.MustParseNet("tcp9"), Router: peer1, Hops: 3},
-		{Net: nid.MustParseNet("tcp8"), Router: peerA}, // hops undefined
+		{Net: nid.MustParseNet("tcp8"), Router: peerA}, // the number of hops is undefined
 		{Net: nid.MustParseNet("tcp7"), Router: nid.MustParse("10.9.0.2@tcp9")},
 	})
 	for name, c := range map[string]struct {

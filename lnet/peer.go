@@ -15,9 +15,9 @@ import (
 // PeerState is what is known of a peer's reachability.
 type PeerState uint8
 
-// The states of a peer NI.
+// States of a peer NI.
 const (
-	PeerStateUnknown PeerState = iota // never connected
+	PeerStateUnknown PeerState = iota // no process was ever connected
 	PeerStateUp
 	PeerStateDown
 )
@@ -45,7 +45,7 @@ func (s PeerState) String() string {
 type peerNI struct {
 	nid      nid.NID
 	ni       *NI
-	remote   *remote              // of nid, whichever NI is ni
+	remote   *remote              // state of the NID nid, common to all local NIs
 	known    atomic.Pointer[Peer] // the node that nid belongs to; nil: not discovered
 	traffic  traffic
 	contacts contacts
@@ -53,27 +53,27 @@ type peerNI struct {
 	index    int         // index in the table's order; guarded by its lock
 
 	mu          sync.Mutex
-	credits     int       // guarded by mu, and all below
-	minCredits  int       // lowest ever; negative means messages queued
-	queue       lnd.Queue // messages without peer credit or NI credit
-	queuedBytes int       // headers and payloads of messages holding a credit
+	credits     int       // credits of the peer; guarded by mu, like all fields below
+	minCredits  int       // fewest credits so far; negative: messages were queued
+	queue       lnd.Queue // messages that wait for a peer credit or NI credit
+	queuedBytes int       // bytes of headers and payloads of messages with a credit
 	dialled     int       // messages in the driver that had to wait for a connection
-	launching   bool      // a goroutine is in launch
-	current     bool      // needs no discovery; nothing is parked then
+	launching   bool      // a goroutine is running launch
+	current     bool      // the peer needs no discovery, so nothing is parked
 	parked      lnd.Queue // messages that wait for discovery, which come before credits
 	asked       bool      // discovery was asked for and has not ended
-	gone        error     // set when the NI was removed
+	gone        error     // error of the removal of the NI; nil: it exists
 	state       PeerState
-	connected   []nid.PID              // processes of this NID that are connected
-	cause       error                  // of PeerStateDown
-	failed      nid.PID                // the process that cause is about
-	met         bool                   // was connected once
+	connected   []nid.PID              // PIDs of the NID's processes that are connected
+	cause       error                  // cause of PeerStateDown
+	failed      nid.PID                // PID of the process that cause is about
+	met         bool                   // a process of the NID was connected once
 	unreached   bool                   // state is down because a connection could not be made
 	touched     time.Duration          // when p was made, or its last connection ended
 	behind      atomic.Pointer[peerNI] // the peer whose message this router has brought last
 	vetting     vetting                // of the peer as a router, because it brings messages of other nodes
 
-	account account // of the NI's credits; guarded by ni.mu
+	account account // the peer's part of the NI's credits; guarded by ni.mu
 
 	neighbour *router.Neighbour // its account as sender and next hop of forwarded messages; nil: there were none; guarded by forwarder.mu
 }
@@ -185,7 +185,7 @@ func (p *peerNI) unfit(m *Message) error {
 	return nil
 }
 
-// errLate ends a message whose deadline is over.
+// errLate ends a message whose deadline has passed.
 var errLate = lnd.Failed(lnd.NetworkTimeout, syscall.ETIMEDOUT)
 
 // failQueued fails all waiting messages, now and in future, because the NI is gone.

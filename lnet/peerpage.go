@@ -9,8 +9,8 @@ import (
 
 // PeerPage is a part of the peers that a node knows. It has whole nodes.
 type PeerPage struct {
-	Peers []PeerSnapshot // by NID
-	Nodes []Peer         // what discovery knows, by primary NID
+	Peers []PeerSnapshot // peer NIs, ordered by NID
+	Nodes []Peer         // nodes that discovery knows, ordered by primary NID
 	// Next is the value of after for the next page; invalid after the last page.
 	Next nid.NID
 }
@@ -83,7 +83,7 @@ type smallest struct {
 	after nid.NID
 	limit int
 	ids   []nid.NID
-	full  bool // ids[limit-1] is an upper bound
+	full  bool // ids is full, and ids[limit-1] is an upper bound
 }
 
 func (s *smallest) add(id nid.NID) {

@@ -22,14 +22,14 @@ type peerTable struct {
 	limit int
 
 	mu          sync.RWMutex
-	peers       map[peerKey]*peerNI // guarded by mu
+	peers       map[peerKey]*peerNI // peers by NID and NI; guarded by mu
 	order       []*peerNI           // peers in an order that does not depend on the map; guarded by mu
 	hand        int                 // where evict looks next in order; guarded by mu
 	known       map[nid.NID]*Peer   // what discovery knows, by each NID; guarded by mu
-	remotes     map[nid.NID]*remote // of peers and known; guarded by mu
-	rules       Rules               // guarded by mu
-	discovering bool                // new peers need discovery; guarded by mu
-	ager        ager                // guarded by mu
+	remotes     map[nid.NID]*remote // state by NID, for peers and known; guarded by mu
+	rules       Rules               // selection rules; guarded by mu
+	discovering bool                // whether new peers need discovery; guarded by mu
+	ager        ager                // sweeps of idle peers; guarded by mu
 }
 
 func (t *peerTable) init(limit int) {
@@ -62,7 +62,7 @@ func (t *peerTable) lookUp(id nid.NID, ni *NI) *peerNI {
 	return t.peers[peerKey{id, ni}]
 }
 
-// remove forgets a peer. The caller holds t.mu.
+// remove removes p from the table. The caller holds t.mu.
 func (t *peerTable) remove(key peerKey, p *peerNI) {
 	delete(t.peers, key)
 	last := t.order[len(t.order)-1]
@@ -110,7 +110,7 @@ func (t *peerTable) get(id nid.NID, ni *NI) (*peerNI, error) {
 	return p, nil
 }
 
-// evictTries bounds the search for an idle peer.
+// evictTries bounds how many peers evict looks at.
 const evictTries = 64
 
 // evict forgets one idle peer: it searches the peers after the end of the last search, and
@@ -205,7 +205,7 @@ func (t *peerTable) nodes() []*Peer {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	var nodes []*Peer
-	for id, p := range t.known { // any order: Snapshot sorts them
+	for id, p := range t.known { // in any order: Snapshot sorts the nodes
 		if id == p.Primary {
 			nodes = append(nodes, p)
 		}

@@ -25,7 +25,7 @@ func TestPriorityBesideEightStreams(t *testing.T) {
 	if got := len(r.inFlight()); got != streams*credits {
 		t.Fatalf("%d messages in flight, want %d", got, streams*credits)
 	}
-	for i := range streams + 1 { // the last to a peer without a queue
+	for i := range streams + 1 { // the last stream goes to a peer without a queue
 		bits := 1000 + uint64(i)
 		m := put(streamTo(i), bits)
 		m.Priority = true

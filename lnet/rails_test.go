@@ -89,7 +89,7 @@ func TestCreditsCount(t *testing.T) {
 	spec.Covers(t, "SP-18")
 	w := newRails(t)
 	w.node.SetPeer(upToDate(peerA, peerB))
-	for bits := range uint64(2) { // from self; they stay in flight
+	for bits := range uint64(2) { // messages from self to peerC, which stay in flight
 		m := put(peerC, bits)
 		m.Source = self
 		w.node.Send(m)
@@ -223,7 +223,7 @@ func TestRulesOfNewPeers(t *testing.T) {
 // to an unknown NID.
 func TestRulesBeyond(t *testing.T) {
 	spec.Covers(t, "UD-8", "UD-11")
-	r := newRouted(t) // by peerA
+	r := newRouted(t) // its route leads by peerA
 	if err := r.node.AddRoute(route.New(tcp1, peerC)); err != nil {
 		t.Fatal(err)
 	}

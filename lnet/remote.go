@@ -16,11 +16,11 @@ type remote struct {
 	path.Remote
 
 	told     wire.Status                   // the status that its node reported last; guarded by the table's lock
-	since    atomic.Int64                  // when that became DOWN
-	failures atomic.Pointer[failureCounts] // nil: none
+	since    atomic.Int64                  // when the status became DOWN
+	failures atomic.Pointer[failureCounts] // failures by class; nil: none so far
 
 	paths  int // peer NIs; guarded by the table's lock, like routes
-	routes int // routes whose gateway is the NID
+	routes int // number of routes whose gateway has the NID
 }
 
 // remote returns what is known of a NID and makes it if need be. The caller holds t.mu.
@@ -116,7 +116,7 @@ func (t *peerTable) pin(routes, before []*path.Gateway) {
 	for _, g := range routes {
 		r := t.remote(g.Router)
 		r.routes++
-		if g.NI != &r.Remote { // otherwise messages are reading it
+		if g.NI != &r.Remote { // unchanged if equal, because messages read it without a lock
 			g.NI = &r.Remote
 		}
 	}

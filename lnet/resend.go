@@ -13,11 +13,11 @@ import (
 // the next try must not begin on the same stack.
 type resender struct {
 	mu      sync.Mutex
-	queue   lnd.Queue // guarded by mu, like all below
-	started bool      // a timer is set, or sendWaiting runs
+	queue   lnd.Queue // messages to send again; guarded by mu, like all fields below
+	started bool      // a timer is set, or sendWaiting is running
 	running bool
 	closed  bool
-	rested  sync.Cond // running fell; of mu
+	rested  sync.Cond // signalled when running has fallen; uses mu
 }
 
 // maxAgain bounds the messages that wait for another try; local policy.
@@ -86,7 +86,7 @@ func (m *Message) setAside() {
 // it may.
 func (m *Message) late(n *Node) bool {
 	if m.Routed {
-		return false // the sender has its own deadline
+		return false // the sender has a deadline of its own
 	}
 	now := n.cfg.Clock.Now()
 	if m.expires == 0 {

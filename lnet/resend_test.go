@@ -22,8 +22,8 @@ import (
 // two NIs.
 type railed struct {
 	*rig
-	tries []string                               // "NI>NID" of each
-	onTry func(by nid.NID, m *lnd.Message) error // nil: the message leaves
+	tries []string                               // "NI>NID" of each try
+	onTry func(by nid.NID, m *lnd.Message) error // error of each try; nil: the message leaves
 	told  []recovery.Input
 }
 
@@ -73,8 +73,8 @@ func TestResends(t *testing.T) {
 		local, remote int
 		class         lnd.Failure
 		tries         int
-		localHealth   int // of both local NIs
-		remoteHealth  int // of both peer NIs
+		localHealth   int // health of both local NIs
+		remoteHealth  int // health of both peer NIs
 	}{
 		"local, two NIs":      {local: 2, remote: 1, class: lnd.LocalDropped, tries: 3, localHealth: 1700, remoteHealth: 2000},
 		"local, one NI":       {local: 1, remote: 2, class: lnd.LocalDropped, tries: 1, localHealth: 2000, remoteHealth: 2000},
@@ -250,7 +250,7 @@ func TestResendEnds(t *testing.T) {
 	})
 }
 
-// TestHeals shows HV-6.
+// TestHeals shows row HV-6 of the conformance table.
 func TestHeals(t *testing.T) {
 	spec.Covers(t, "HV-6")
 	synctest.Test(t, func(t *testing.T) {
@@ -272,12 +272,12 @@ func TestHeals(t *testing.T) {
 		r.wantHealth(1200, 1950)
 		r.arrive(peerA, nil)
 		r.wantHealth(1300, 1950)
-		r.arrive(peerB, syscall.EIO) // a message that ends half-way
+		r.arrive(peerB, syscall.EIO) // a message that breaks off half-way
 		r.wantHealth(1300, 1850)
 
 		r.node.SetRoutes([]*path.Gateway{{Net: nid.MustParseNet("tcp9"), Router: peerB}})
 		r.arrive(peerB, nil)
-		r.wantHealth(1400, 2000) // a router's health is restored at once
+		r.wantHealth(1400, 2000) // the health of a router is restored at once
 	})
 }
 
@@ -292,7 +292,7 @@ func (r *railed) arrive(from nid.NID, cut error) {
 	r.ni.Delivered(d, cut)
 }
 
-// TestHealthSettings shows HV-7 and HV-13.
+// TestHealthSettings shows rows HV-7 and HV-13.
 func TestHealthSettings(t *testing.T) {
 	spec.Covers(t, "HV-7", "HV-13")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
@@ -323,13 +323,13 @@ func TestHealthSettings(t *testing.T) {
 	}
 }
 
-// timeout returns the timeout of the last NI.
+// timeout returns the time-out of the last NI.
 func (r *rig) timeout() time.Duration {
 	nis := r.node.Snapshot().NIs
 	return nis[len(nis)-1].Tunables.Timeout
 }
 
-// TestResponseTimeout shows HV-12.
+// TestResponseTimeout shows row HV-12 of the conformance table.
 func TestResponseTimeout(t *testing.T) {
 	spec.Covers(t, "HV-12")
 	for _, c := range []struct{ remote, health int }{{1, 2000}, {2, 1900}} {
@@ -339,7 +339,7 @@ func TestResponseTimeout(t *testing.T) {
 			r.up.onSent = func(m *lnet.Message, _ error) { hop, _ = m.NextHop() }
 			r.put(1)
 			r.node.CountResponseTimeout(hop)
-			r.node.CountResponseTimeout(nid.NID{}) // of a message whose path was not chosen
+			r.node.CountResponseTimeout(nid.NID{}) // for a message whose path has not been chosen
 			r.wantHealth(2000, c.health)
 			if n := r.node.Stats().ResponseTimeouts; n != 2 {
 				t.Errorf("%d counted, want 2", n)

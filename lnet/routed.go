@@ -76,7 +76,7 @@ func (ni *NI) isRouter(d *lnd.Delivery) bool {
 	if !ok {
 		return false
 	}
-	if known := p.known.Load(); known != nil && known.Flags.Has(PeerDiscovered) { // it may be under discovery again
+	if known := p.known.Load(); known != nil && known.Flags.Has(PeerDiscovered) { // the peer may be in discovery again
 		return known.Flags.Has(PeerRouter)
 	}
 	discover := ni.node.discover.Load()
@@ -107,7 +107,7 @@ func (n *Node) revive(gw *gateway, via nid.NID, beyond nid.Net) {
 func (ni *NI) noteRouted(d *lnd.Delivery) {
 	p := ni.behind(d)
 	if p == nil {
-		return // the table is full of busy peers
+		return // the table has no room: all its peers are busy
 	}
 	k := p.contacts.of(d.Header.SrcPID)
 	_, before := k.heard.load()

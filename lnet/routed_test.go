@@ -62,10 +62,10 @@ func TestRoutedSource(t *testing.T) {
 		name   string
 		by     nid.NID
 		source nid.NID
-		known  wire.Features // what by reports; 0: nothing
+		known  wire.Features // features that the node by reports; 0: none
 		change func(*lnd.Delivery)
 		want   lnet.DropReason
-		strict lnet.DropReason // with drop_asym_route
+		strict lnet.DropReason // reason of the drop with drop_asym_route
 	}{
 		{name: "a gateway", by: peerA, source: peer1},
 		{name: "a gateway that says that it does not route", by: peerA, source: peer1, known: plain},
@@ -306,7 +306,7 @@ func TestAnswerThroughGateway(t *testing.T) {
 			r.node.Send(m)
 			want := peerA
 			if by == peerC {
-				want = peerC // although peerA is better
+				want = peerC // peerC is used, although peerA is better
 			}
 			if len(r.sent) != 1 || r.sent[0].Target.NID != want || r.sent[0].Header.DestNID != peer1 {
 				t.Errorf("left: %v, want by %v", r.sent, want)

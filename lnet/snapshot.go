@@ -10,54 +10,54 @@ import (
 
 // Snapshot is a copy of a node's state for people and exporters.
 type Snapshot struct {
-	PID   nid.PID        `json:"pid"`        // the node's
-	NIs   []NISnapshot   `json:"nis"`        // in the order of configuration
-	Peers []PeerSnapshot `json:"peers"`      // by NID
-	Nodes []Peer         `json:"nodes"`      // what discovery knows, by primary NID
-	Stats Stats          `json:"statistics"` // counters of all NIs, also of removed ones
+	PID   nid.PID        `json:"pid"`        // process id of the node
+	NIs   []NISnapshot   `json:"nis"`        // NIs in the order in which they were configured
+	Peers []PeerSnapshot `json:"peers"`      // peer NIs, ordered by NID
+	Nodes []Peer         `json:"nodes"`      // nodes that discovery knows, ordered by primary NID
+	Stats Stats          `json:"statistics"` // counters of all NIs, removed ones included
 }
 
-// NISnapshot is one NI's state.
+// NISnapshot is the state of one NI.
 type NISnapshot struct {
-	NID        nid.NID         `json:"nid"`                 // of this NI
-	Net        string          `json:"net"`                 // as "tcp1"
-	Interface  string          `json:"interface,omitempty"` // of the system, as "eth0"
+	NID        nid.NID         `json:"nid"`                 // NID of the NI
+	Net        string          `json:"net"`                 // net of the NI, such as "tcp1"
+	Interface  string          `json:"interface,omitempty"` // name of the network interface, such as "eth0"
 	Status     string          `json:"status"`              // up or down, as peers are told
-	Cause      string          `json:"cause,omitempty"`     // of status down
+	Cause      string          `json:"cause,omitempty"`     // cause of the status down
 	Fatal      bool            `json:"fatal,omitempty"`     // the link is down: nothing is sent by the NI
-	For        time.Duration   `json:"for,omitempty"`       // since the link changed; 0: it never did
-	Tunables   lnd.Tunables    `json:"tunables"`            // in force
-	Credits    int             `json:"credits"`             // free; negative: messages that wait for one
+	For        time.Duration   `json:"for,omitempty"`       // time since the link last changed; 0: it never did
+	Tunables   lnd.Tunables    `json:"tunables"`            // tunables in force
+	Credits    int             `json:"credits"`             // free credits; negative: so many messages wait for one
 	MinCredits int             `json:"min_credits"`         // lowest Credits so far
-	Traffic    Traffic         `json:"statistics"`          // since the NI was added
-	PeerCount  int             `json:"peers"`               // peers beyond this NI
-	Groups     []GroupSnapshot `json:"groups,omitempty"`    // that were joined, by number
-	Health     int             `json:"health"`              // 0 to 1000
-	Failures   FailureStats    `json:"failures"`            // of messages by this NI
-	Lower      lnd.NI          `json:"-"`                   // the driver's half, for its own snapshot
+	Traffic    Traffic         `json:"statistics"`          // counters since the NI was added
+	PeerCount  int             `json:"peers"`               // number of peers that the NI reaches
+	Groups     []GroupSnapshot `json:"groups,omitempty"`    // groups that were joined, ordered by number
+	Health     int             `json:"health"`              // health of the NI, 0 to 1000
+	Failures   FailureStats    `json:"failures"`            // failures of messages that the NI sent or received
+	Lower      lnd.NI          `json:"-"`                   // the driver's NI, for the driver's own snapshot
 }
 
 // PeerSnapshot is one peer NI's state. The credit names are the kernel's;
 // negative credits are messages that wait for one.
 type PeerSnapshot struct {
-	NID        nid.NID `json:"nid"`                  // of the peer
-	Via        nid.NID `json:"via"`                  // local NI
+	NID        nid.NID `json:"nid"`                  // NID of the peer
+	Via        nid.NID `json:"via"`                  // NID of the local NI
 	Primary    nid.NID `json:"primary"`              // of the node; NID itself if nothing else is known
-	State      string  `json:"state"`                // "up", "down" or "NA"
-	Cause      string  `json:"cause,omitempty"`      // of state down
-	MaxCredits int     `json:"max_ni_tx_credits"`    // tunable peer_credits of the NI
-	Credits    int     `json:"available_tx_credits"` // free; negative: messages that wait for one
+	State      string  `json:"state"`                // state of the peer: "up", "down" or "NA"
+	Cause      string  `json:"cause,omitempty"`      // cause of the state down
+	MaxCredits int     `json:"max_ni_tx_credits"`    // value of the tunable peer_credits of the NI
+	Credits    int     `json:"available_tx_credits"` // free credits; negative: so many messages wait for one
 	MinCredits int     `json:"min_tx_credits"`       // lowest Credits so far
 	// RouterMaxCredits are the messages that it may have in this node at a time, to be forwarded.
 	RouterMaxCredits int     `json:"max_rtr_credits"`
 	RouterCredits    int     `json:"available_rtr_credits"` // those that are free; negative: messages that wait for one
 	RouterMinCredits int     `json:"min_rtr_credits"`       // lowest RouterCredits so far
-	QueuedBytes      int     `json:"tx_q_num_of_buf"`       // headers and payloads of messages with a credit
-	Queued           int     `json:"queued_messages"`       // messages without a credit
+	QueuedBytes      int     `json:"tx_q_num_of_buf"`       // bytes of headers and payloads of messages with a credit
+	Queued           int     `json:"queued_messages"`       // messages that wait for a credit
 	Parked           int     `json:"parked_messages"`       // messages that wait for discovery
-	Traffic          Traffic `json:"statistics"`            // since the peer was first seen
+	Traffic          Traffic `json:"statistics"`            // counters since the peer was first seen
 
-	Health   int          `json:"health"`   // of the NID, 0 to 1000
+	Health   int          `json:"health"`   // health of the NID, 0 to 1000
 	Failures FailureStats `json:"failures"` // of messages to the NID and from it
 }
 

@@ -53,7 +53,7 @@ func (ni *NI) Source(d *lnd.Delivery) *nid.ProcessID {
 	case h.SrcNID == d.From.NID && (h.SrcPID == d.From.PID || !tellsProcesses(ni.cfg.Net)):
 		return &d.From
 	}
-	id := nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID} // it came by a router, or with SourceUnchecked
+	id := nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID} // the message came by a router, or sources are unchecked
 	if !tellsProcesses(id.NID.Net()) {
 		id.PID = nid.LustrePID
 	}

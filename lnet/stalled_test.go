@@ -23,7 +23,7 @@ func (r *rig) waitsFor(unconnected func(nid.NID) bool) {
 	r.onSend = func(d *driver, m *lnd.Message) {
 		if unconnected(m.Target.NID) {
 			d.up.Waits(m)
-			d.up.Waits(m) // changes nothing
+			d.up.Waits(m) // a second Waits has no effect
 		}
 		d.mu.Lock()
 		d.sent = append(d.sent, m)
@@ -161,7 +161,7 @@ func TestStalledPeersHoldHalf(t *testing.T) {
 				if n := r.toPeer(peerA); n != 8 {
 					t.Errorf("%d messages to the live peer are in flight, want 8", n)
 				}
-				for i := range 128 { // of new peers
+				for i := range 128 { // messages to new peers
 					r.send(nid.FromNumber(tcp, 0x0C000000+uint32(i)), 2)
 				}
 				for range 1000 {
@@ -313,12 +313,12 @@ func TestNIGoesWithItsMessages(t *testing.T) {
 	if _, err := r.node.AddNI(other, lnd.Config{Net: self1.Net(), Tunables: lnd.Tunables{PeerCredits: 1}}); err != nil {
 		t.Fatal(err)
 	}
-	r.send(peerA, 1, 2) // 2 waits for a peer credit
+	r.send(peerA, 1, 2) // message 2 waits for a peer credit
 	r.send(peerB, 3)
-	r.send(peerC, 4) // for an NI credit
+	r.send(peerC, 4) // message 4 waits for an NI credit
 	r.send(peer1, 11, 12)
 	r.asked()
-	r.send(numbered(1), 5) // for discovery
+	r.send(numbered(1), 5) // message 5 waits for discovery
 	parked := nid.FromNumber(self1.Net(), 77)
 	r.send(parked, 13)
 	if err := r.node.RemoveNI(over(), r.ni); err == nil {

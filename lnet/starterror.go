@@ -18,7 +18,7 @@ type startError struct {
 
 func (e *startError) Error() string { return fmt.Sprintf("start NI on %v: %v", e.net, e.err) }
 
-// Unwrap returns the errors that e stands for.
+// Unwrap returns the errors that e is made of.
 func (e *startError) Unwrap() []error {
 	if _, ok := errors.AsType[syscall.Errno](e.err); ok {
 		return []error{e.err}

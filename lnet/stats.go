@@ -7,13 +7,13 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TypeCounts counts messages per type (struct lnet_comm_count).
+// TypeCounts counts messages by type (struct lnet_comm_count).
 type TypeCounts struct {
-	Put   uint64 `json:"put"`   // PUTs
-	Get   uint64 `json:"get"`   // GETs
-	Reply uint64 `json:"reply"` // REPLYs
-	Ack   uint64 `json:"ack"`   // ACKs
-	Hello uint64 `json:"hello"` // HELLOs that come as a message
+	Put   uint64 `json:"put"`   // number of PUTs
+	Get   uint64 `json:"get"`   // number of GETs
+	Reply uint64 `json:"reply"` // number of REPLYs
+	Ack   uint64 `json:"ack"`   // number of ACKs
+	Hello uint64 `json:"hello"` // number of HELLOs that came as a message
 }
 
 // Total is the number of messages of all types.
@@ -31,18 +31,18 @@ func (c *TypeCounts) add(d TypeCounts) {
 type Traffic struct {
 	Sent       TypeCounts `json:"sent_stats"`     // messages that left
 	Received   TypeCounts `json:"received_stats"` // messages that were accepted
-	Dropped    TypeCounts `json:"dropped_stats"`  // messages that came and were dropped
-	SendLength uint64     `json:"send_length"`    // bytes of Sent
-	RecvLength uint64     `json:"recv_length"`    // bytes of Received
-	DropLength uint64     `json:"drop_length"`    // bytes of Dropped
-	RoutedIn   Routed     `json:"routed_in"`      // of Received: messages that were forwarded
-	RoutedOut  Routed     `json:"routed_out"`     // of Sent: messages that were forwarded
+	Dropped    TypeCounts `json:"dropped_stats"`  // messages that arrived and were dropped
+	SendLength uint64     `json:"send_length"`    // payload bytes of the messages in Sent
+	RecvLength uint64     `json:"recv_length"`    // payload bytes of the messages in Received
+	DropLength uint64     `json:"drop_length"`    // payload bytes of the messages in Dropped
+	RoutedIn   Routed     `json:"routed_in"`      // messages in Received that were forwarded
+	RoutedOut  Routed     `json:"routed_out"`     // messages in Sent that were forwarded
 }
 
 // Routed counts messages that were forwarded.
 type Routed struct {
-	Count  uint64 `json:"route_count"`  // messages
-	Length uint64 `json:"route_length"` // bytes of their payload
+	Count  uint64 `json:"route_count"`  // number of messages
+	Length uint64 `json:"route_length"` // payload bytes of the messages
 }
 
 func (r *Routed) add(s Routed) {
@@ -72,12 +72,12 @@ type Stats struct {
 	ResponseTimeouts uint64 `json:"response_timeout_count"` // MDs whose ACK or REPLY did not come in time
 	RecvCount        uint64 `json:"recv_count"`             // messages that were accepted
 	RouteCount       uint64 `json:"route_count"`            // messages that were forwarded
-	DropCount        uint64 `json:"drop_count"`             // messages that came and were dropped
+	DropCount        uint64 `json:"drop_count"`             // messages that arrived and were dropped
 	SendLength       uint64 `json:"send_length"`            // payload bytes of SendCount
 	RecvLength       uint64 `json:"recv_length"`            // payload bytes of RecvCount
 	RouteLength      uint64 `json:"route_length"`           // payload bytes of RouteCount
 	DropLength       uint64 `json:"drop_length"`            // payload bytes of DropCount
-	// DropReasons splits DropCount; absent reasons are zero.
+	// DropReasons divides DropCount by reason; reasons without drops are left out.
 	DropReasons map[string]uint64 `json:"drop_reasons,omitempty"`
 
 	FailureStats
@@ -87,18 +87,18 @@ type Stats struct {
 // lnet_counters_health).
 type FailureStats struct {
 	ResendCount       uint64 `json:"resend_count"`          // times that a message was sent again
-	SuccessfulResends uint64 `json:"successful_resends"`    // messages that left after that
-	FailedResends     uint64 `json:"failed_resends"`        // messages that did not leave, after all tries
-	LocalInterrupt    uint64 `json:"local_interrupt_count"` // failures by class, see lnd.Failure
-	LocalDropped      uint64 `json:"local_dropped_count"`   // likewise, as all below
-	LocalAborted      uint64 `json:"local_aborted_count"`   // the device gave up
-	LocalNoRoute      uint64 `json:"local_no_route_count"`  // no way from this NI
-	LocalTimeout      uint64 `json:"local_timeout_count"`   // not left in time
-	LocalError        uint64 `json:"local_error_count"`     // all other failures of this node
-	RemoteDropped     uint64 `json:"remote_dropped_count"`  // connection refused or reset
-	RemoteError       uint64 `json:"remote_error_count"`    // the peer did something wrong
-	RemoteTimeout     uint64 `json:"remote_timeout_count"`  // the peer took nothing
-	NetworkTimeout    uint64 `json:"network_timeout_count"` // no connection in time
+	SuccessfulResends uint64 `json:"successful_resends"`    // messages that left after they were sent again
+	FailedResends     uint64 `json:"failed_resends"`        // messages that did not leave in any of their tries
+	LocalInterrupt    uint64 `json:"local_interrupt_count"` // failures: the device was interrupted
+	LocalDropped      uint64 `json:"local_dropped_count"`   // failures: the message did not leave the NI
+	LocalAborted      uint64 `json:"local_aborted_count"`   // failures: the device gave the message up
+	LocalNoRoute      uint64 `json:"local_no_route_count"`  // failures: the NI has no way to the peer
+	LocalTimeout      uint64 `json:"local_timeout_count"`   // failures: the message did not leave in time
+	LocalError        uint64 `json:"local_error_count"`     // failures: all others of this node
+	RemoteDropped     uint64 `json:"remote_dropped_count"`  // failures: the peer refused or reset the connection
+	RemoteError       uint64 `json:"remote_error_count"`    // failures: the peer broke the protocol
+	RemoteTimeout     uint64 `json:"remote_timeout_count"`  // failures: the peer took no bytes for too long
+	NetworkTimeout    uint64 `json:"network_timeout_count"` // failures: no connection was made in time
 }
 
 // snapshot returns the counters by class; of nil all are zero.
@@ -124,14 +124,14 @@ func (h *health) stats() FailureStats {
 	return s
 }
 
-// traffic is the live form of Traffic.
+// traffic has the counters of Traffic in atomic form.
 type traffic struct {
 	sent, received, dropped            [wire.Hello + 1]atomic.Uint64
 	sendLength, recvLength, dropLength atomic.Uint64
 	routedIn, routedOut                routedCounter
 }
 
-// routedCounter is the live form of Routed.
+// routedCounter has the counters of Routed in atomic form.
 type routedCounter struct{ count, length atomic.Uint64 }
 
 func (c *routedCounter) snapshot() Routed {

@@ -16,7 +16,7 @@ type Upper interface {
 	// Abandon takes back a delivery that Arrive answered with Hold, unless it has been
 	// matched since: then it reports false, and NI.Recv or NI.Discard follows.
 	Abandon(ni *NI, d *lnd.Delivery) bool
-	// Sent ends a message given to Node.Send.
+	// Sent reports the end of a message given to Node.Send.
 	Sent(m *Message, err error)
 	// Detach gives up every delivery that arrived by ni and is held; it
 	// answers each with NI.Discard before it returns.

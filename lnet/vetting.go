@@ -11,13 +11,13 @@ import "sync/atomic"
 // once.
 type vetting struct{ state atomic.Uint32 }
 
-// The states of a vetting.
+// States of a vetting.
 const (
 	vettingNone     = iota // the peer has not been asked
-	vettingFirst           // the peer is asked for the first time
-	vettingAgain           // it is asked again
-	vettingAnswered        // what it says of itself counts
-	vettingFailed          // it did not answer the last time
+	vettingFirst           // the peer is being asked for the first time
+	vettingAgain           // the peer is being asked again
+	vettingAnswered        // the peer has answered, and its answer counts
+	vettingFailed          // the peer did not answer when last asked
 )
 
 // begin reports whether the peer is to be asked now, and whether its messages are taken until it

@@ -14,10 +14,10 @@ import (
 // is found to be on another node than the connected one.
 var ErrMoved = errors.New("discovery has found the NID to be of another node, which is not connected")
 
-// PeerChange is the state of a watched process.
+// PeerChange is the new state of a watched process.
 type PeerChange struct {
 	Up    bool  // a connection was made; false: the last one ended, or none can be made
-	Cause error // why it is down
+	Cause error // why the process is down
 	Known bool  // the state when the watch began, not a change
 }
 
@@ -50,7 +50,7 @@ func (n *Node) WatchPeer(id nid.ProcessID, f func(PeerChange)) (stop func()) {
 	}
 }
 
-// watches finds the watches of a process.
+// watches has the watches of each process.
 type watches struct {
 	some atomic.Bool // list is not empty: a message looks at nothing else otherwise
 
@@ -90,7 +90,7 @@ func (s *watches) of(names []nid.NID) (found []*watch) {
 	return found
 }
 
-// all returns all watches.
+// all returns all watches of all processes.
 func (s *watches) all() (found []*watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +149,7 @@ func (n *Node) reach(id nid.ProcessID) (state PeerState, cause error) {
 	return state, cause
 }
 
-// watch is one call of WatchPeer.
+// watch is the state of one call of WatchPeer.
 type watch struct {
 	node    *Node
 	id      nid.ProcessID
@@ -183,7 +183,7 @@ func (w *watch) look(cause error, failed bool) {
 	// Under the lock, so that no goroutine reports an older state later.
 	state, why := w.node.reach(w.id)
 	if state == PeerStateUnknown && (failed || w.state == PeerStateUp) {
-		state = PeerStateDown // the table of peers has forgotten it
+		state = PeerStateDown // the table of peers has forgotten the process
 	}
 	if state != PeerStateUnknown && state != w.state {
 		w.become(state, first(cause, why, syscall.ENOTCONN))

@@ -25,7 +25,7 @@ var (
 // story is the list of changes that a watcher was told.
 type story struct {
 	words []string
-	then  func() // called once, from inside tell
+	then  func() // called once, during tell
 }
 
 func (s *story) tell(c lnet.PeerChange) {
@@ -38,7 +38,7 @@ func (s *story) tell(c lnet.PeerChange) {
 			word += "(moved)"
 		}
 	} else if cause != nil {
-		word += "?" // a cause is given for down only
+		word += "?" // wrong: only the state down has a cause
 	}
 	if c.Known {
 		word = "is " + word
@@ -69,7 +69,7 @@ func TestWatchPeer(t *testing.T) {
 	stopUser := r.node.WatchPeer(userA, user.tell)
 	s.want(t, "")
 	r.ni.PeerDown(lustreA, syscall.ECONNREFUSED)
-	r.ni.PeerDown(lustreA, syscall.EHOSTUNREACH) // still down
+	r.ni.PeerDown(lustreA, syscall.EHOSTUNREACH) // the state stays down
 	s.want(t, down(syscall.ECONNREFUSED))
 	r.ni.PeerUp(lustreA)
 	r.ni.PeerUp(lustreB)
@@ -172,7 +172,7 @@ func TestWatchPeerNIDs(t *testing.T) {
 	byPrimary.want(t, "up")
 	r.ni.PeerUp(lustreA)
 	r.ni.PeerDown(lustreB, syscall.EPIPE)
-	s.want(t, "") // one is left
+	s.want(t, "") // one process of the NID is still connected
 	r.ni.PeerDown(lustreA, syscall.ECONNRESET)
 	s.want(t, down(syscall.ECONNRESET))
 	byPrimary.want(t, down(syscall.ECONNRESET))
@@ -271,7 +271,7 @@ func TestWatchPeerFlapping(t *testing.T) {
 		})
 	}
 	group.Go(func() {
-		for range flaps { // other watchers come and go meanwhile
+		for range flaps { // other watches begin and end meanwhile
 			r.node.WatchPeer(lustreA, func(lnet.PeerChange) {})()
 		}
 	})

@@ -111,7 +111,7 @@ func (o *operation) accept(d *lnd.Delivery, md *md, offset, mlength int) {
 		put := d.Header.Put()
 		o.event.Portal, o.event.MatchBits, o.event.HdrData = int(put.Portal), put.MatchBits, put.HdrData
 		o.ack = !put.AckMD.IsNone() && !ackDisabled
-		o.Header.Body = d.Header.Body // for the ACK
+		o.Header.Body = d.Header.Body // kept for the ACK
 		d.Sink = lnd.Payload{Segments: o.event.Segments, Offset: offset, Length: mlength}
 	}
 	d.Owner = o
@@ -145,7 +145,7 @@ func (t *Table) reply(o *operation, d *lnd.Delivery) {
 func (u *upper) Sent(m *lnet.Message, err error) {
 	t := u.table()
 	o := m.Upper.(*operation)
-	if o.md == nil { // an ACK
+	if o.md == nil { // the operation is an ACK
 		t.freeOperation(o)
 		return
 	}

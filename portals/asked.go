@@ -11,11 +11,11 @@ import (
 // Most MDs ask one process at a time, which is in first. Further processes are in more,
 // a map that stays for the next MD in the slot.
 type asked struct {
-	all   answers // of first and more together
+	all   answers // sum of answers awaited from first and more
 	first nid.ProcessID
-	of    answers // answers of first
+	of    answers // answers awaited from the process first
 	more  map[nid.ProcessID]answers
-	grown bool // more has had many entries
+	grown bool // whether more once had many entries
 
 	acks, replies bool // whether some of the awaited ACKs, and REPLYs, are tracked; without those of calls
 
@@ -25,7 +25,7 @@ type asked struct {
 	tracked int   // how many of the calls are tracked, as the MD is
 }
 
-// answers counts answers by their kind.
+// answers counts awaited answers by their kind.
 type answers struct{ acks, replies int32 }
 
 // manyAsked is the most entries of more for which their memory is kept.
@@ -101,7 +101,7 @@ func (a *asked) takeMore(id *nid.ProcessID, typ wire.MsgType) bool {
 	return true
 }
 
-// forget empties a for another MD.
+// forget makes a empty for the next MD.
 func (a *asked) forget() {
 	if a == nil || a.all == (answers{}) {
 		return

@@ -57,7 +57,7 @@ func TestForgedAnswer(t *testing.T) {
 				net.mustArrive(t, h)
 			}
 			if c.taken {
-				drops["inactive MD"] = 2 // for a second answer
+				drops["inactive MD"] = 2 // a second answer finds an inactive MD
 			}
 			wantDrops(t, table, drops)
 			if memory[0] == 0 || table.Node().Stats().RecvCount != 2 {

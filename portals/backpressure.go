@@ -43,7 +43,7 @@ func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery, waits *md) (lnd.An
 	switch {
 	case d.Group != 0: // the sender of a datagram expects that some are lost
 		return lnd.Accept, group
-	case ni.Stopping(): // Detach may have passed this portal
+	case ni.Stopping(): // Detach may have looked at this portal already
 		return lnd.Accept, lnet.NIShutdown
 	case p.held.n >= MaxHeld:
 		return lnd.Accept, full

@@ -13,8 +13,8 @@ import (
 
 // gated is a handler that blocks at some of its events.
 type gated struct {
-	gates map[int]chan struct{} // by number of the event, from 1
-	bits  []uint64              // header data of the PUT events
+	gates map[int]chan struct{} // channels by number of the event, from 1
+	bits  []uint64              // header data of the PUT events, in order
 }
 
 func gate(at ...int) *gated {
@@ -189,7 +189,7 @@ func TestBackPressureTooLong(t *testing.T) {
 		g := gate(1)
 		_, md := h.postGated(1, g)
 		h.comes(net, 1, 1+portals.MaxPending)
-		for range 2 { // PUTs of 5 bytes; the MD has 8
+		for range 2 { // PUTs of 5 bytes for an MD of 8 bytes
 			if err := net.arrive(putHeader(5, wire.PutCmd{AckMD: wire.NoHandle(), Portal: 5, MatchBits: 1}), nil); err != nil {
 				t.Error(err)
 			}

@@ -23,7 +23,7 @@ type slow struct {
 	me     portals.MEHandle
 	gate   chan struct{}
 	events []portals.Event
-	count  uint64 // of messages so far
+	count  uint64 // number of messages so far
 
 	returned bool // the goroutine that delivered the first message has returned
 }
@@ -68,7 +68,7 @@ func (s *slow) put(n int) {
 	}
 }
 
-// open lets the handler continue.
+// open lets the handler go on.
 func (s *slow) open() {
 	close(s.gate)
 	synctest.Wait()

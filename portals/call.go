@@ -15,18 +15,18 @@ import (
 // instead of the MD's and sends it back. Other operations have no call.
 type call struct {
 	md         atomic.Pointer[md]      // nil: the slot is free; changes under the md's mu
-	handle     atomic.Uint64           // likewise
-	generation uint64                  // guarded by md.mu, like all below
-	id         nid.ProcessID           // the process that answers
-	typ        wire.MsgType            // of the message that asks
-	offset     int                     // of the part of the MD
-	length     int                     // of the part of the MD
-	ptr        any                     // PutRequest.OpPtr
+	handle     atomic.Uint64           // handle of the call; changes under the md's mu
+	generation uint64                  // generation of the MD; guarded by md.mu, like all below
+	id         nid.ProcessID           // process that has to answer
+	typ        wire.MsgType            // type of the message that asks: PUT or GET
+	offset     int                     // offset in the MD of the part used, in bytes
+	length     int                     // length of the part used, in bytes
+	ptr        any                     // value of PutRequest.OpPtr
 	hop        nid.NID                 // the NID that the message went to, if LNet chose its path
-	tracked    bool                    // its answer is tracked, as the MD says
-	before     *call                   // in the list of the MD's calls
-	after      *call                   // in the list of the MD's calls
-	timeout    machine.Deadline[*call] // guarded by deadlines.mu
+	tracked    bool                    // the answer is tracked, as the MD demands
+	before     *call                   // previous call in the list of the MD's calls
+	after      *call                   // next call in the list of the MD's calls
+	timeout    machine.Deadline[*call] // deadline of the answer; guarded by deadlines.mu
 }
 
 // part is the bytes of an MD that an operation moves.
@@ -44,7 +44,7 @@ func (d *md) part(r *PutRequest) (p part, err error) {
 	return part{r.LocalOffset, rest}, nil
 }
 
-// payload is the memory of a part.
+// payload returns the part p of segments as a payload.
 func (p part) payload(segments []lnd.Segment) lnd.Payload {
 	return lnd.Payload{Segments: segments, Offset: p.offset, Length: p.length}
 }

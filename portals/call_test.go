@@ -24,7 +24,7 @@ func TestPart(t *testing.T) {
 	spec.Covers(t, "PT-34")
 	for name, c := range map[string]struct {
 		offset, length int
-		want           string // of "abcdefgh"
+		want           string // the part of "abcdefgh" that is expected
 	}{
 		"all":              {0, 0, "abcdefgh"},
 		"the rest":         {5, 0, "fgh"},
@@ -101,7 +101,7 @@ func TestBadPart(t *testing.T) {
 			t.Errorf("Put of %d from %d, %v: %v, want EINVAL", r.Length, r.LocalOffset, r.Timeout, err)
 		}
 		if !r.Ack && r.Timeout > 0 {
-			continue // a GET always awaits an answer
+			continue // a GET awaits an answer in any case
 		}
 		g := portals.GetRequest{MD: md, Target: there, LocalOffset: r.LocalOffset, Length: r.Length, Timeout: r.Timeout}
 		if err := table.Get(g); !errors.Is(err, syscall.EINVAL) {
@@ -265,7 +265,7 @@ func TestTimeoutBlames(t *testing.T) {
 	}
 	h.Node().ForgetPeerNID(there.NID)
 	last := h.bind(md)
-	put(last, there, 0) // without a path to choose
+	put(last, there, 0) // a PUT for which no path is chosen
 	ack = false
 	other := put(last, good, 0)
 	clock.advance(300 * time.Second)

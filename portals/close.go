@@ -24,11 +24,11 @@ func (q *EQ) close() {
 	q.notify()
 }
 
-// queues are the EQs of a table.
+// queues has the event queues of a table.
 type queues struct {
 	mu     sync.Mutex
-	list   map[*EQ]struct{} // guarded by mu
-	closed bool             // guarded by mu
+	list   map[*EQ]struct{} // the event queues; guarded by mu
+	closed bool             // the table is closed; guarded by mu
 }
 
 // add adds a queue; it returns false if the table is closed.
@@ -56,7 +56,7 @@ func (s *queues) close() (left []*EQ) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	for q := range s.list { // any order: each has waiters of its own
+	for q := range s.list { // in any order: each queue has waiters of its own
 		left = append(left, q)
 	}
 	s.list = nil

@@ -10,10 +10,10 @@ import (
 // deadlines are the deadlines of calls. One timer serves them all: it is set to the earliest,
 // and set again when an earlier one is added or when it has fired.
 type deadlines struct {
-	mu    sync.Mutex               // after md.mu
-	calls machine.Deadlines[*call] // guarded by mu, like all below
+	mu    sync.Mutex               // locked after md.mu
+	calls machine.Deadlines[*call] // deadlines of calls; guarded by mu, like all fields below
 	timer machine.Timer
-	at    time.Duration // when the timer fires
+	at    time.Duration // time at which the timer fires
 }
 
 // add makes a call time out at an instant.
@@ -62,7 +62,7 @@ func (t *Table) watchDeadlines() {
 	l.timer = clock.AfterFunc(max(at-clock.Now(), 0), t.expire)
 }
 
-// expire ends the calls whose time has come.
+// expire ends the calls whose deadline has passed.
 func (t *Table) expire() {
 	l := &t.deadlines
 	l.mu.Lock()

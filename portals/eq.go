@@ -24,11 +24,11 @@ type EQ struct {
 	arrived chan struct{}
 
 	mu     sync.Mutex
-	ring   []Event // guarded by mu; length a power of two
-	wrote  uint64  // sequence of the latest event; guarded by mu
+	ring   []Event // events, in a length that is a power of two; guarded by mu
+	wrote  uint64  // sequence number of the last event; guarded by mu
 	read   uint64  // sequence of the latest event read; guarded by mu
 	users  int     // number of MDs that name the EQ; guarded by mu
-	freed  bool    // guarded by mu
+	freed  bool    // EQFree was called; guarded by mu
 	closed bool    // the table is closed; guarded by mu
 
 	follower follower
@@ -142,7 +142,7 @@ func (q *EQ) take(e *Event) (ok bool, err error) {
 	}
 	if q.read == q.wrote {
 		if q.closed {
-			q.notify() // likewise
+			q.notify() // the next waiting call must see this error too
 			err = opError("EQ", syscall.ESHUTDOWN)
 		}
 		return false, err

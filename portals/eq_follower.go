@@ -10,15 +10,15 @@ import (
 // connection (lnd.Follower): it requests the loop of the connection that brought the
 // latest event, and can run it from the next event on. All guarded by EQ.mu.
 type follower struct {
-	latest    lnd.ReadLoop // the connection's loop that brought the latest event
-	requested lnd.ReadLoop // was requested, and has perhaps been handed over
-	inside    bool         // a goroutine is in requested.Receive
+	latest    lnd.ReadLoop // read loop of the connection that brought the last event
+	requested lnd.ReadLoop // read loop that was requested, and perhaps handed over
+	inside    bool         // a goroutine is running requested.Receive
 	waits     bool         // that goroutine has been told to wait in Receive
 
-	ctx       context.Context // of that goroutine
+	ctx       context.Context // context of the goroutine in requested.Receive
 	watched   <-chan struct{} // Done of the context whose end interrupts Receive; nil: none
 	unwatch   func() bool
-	cancelled bool // the watched context has ended
+	cancelled bool // the context ctx has ended
 }
 
 // Waiting implements lnd.Follower.
@@ -83,13 +83,13 @@ func (q *EQ) returnLoop() {
 	b := &q.follower
 	l := b.requested
 	if b.inside {
-		l = nil // another goroutine runs it
+		l = nil // another goroutine runs the read loop
 	} else {
 		b.requested = nil
 		q.watch(context.Background())
 	}
 	if q.freed || q.closed {
-		b.latest = nil // the queue must not keep a connection's memory
+		b.latest = nil // so that the queue keeps no memory of a connection
 	}
 	q.mu.Unlock()
 	if l != nil {

@@ -82,7 +82,7 @@ func TestEQRing(t *testing.T) {
 	}
 }
 
-// TestEQPoll: timeouts are measured with the node's clock.
+// TestEQPoll checks that time-outs use the node's clock.
 func TestEQPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, q, send := newQueue(t, 4)
@@ -170,7 +170,7 @@ func TestEQWaiters(t *testing.T) {
 	})
 }
 
-// TestEQFree shows PT-28.
+// TestEQFree shows row PT-28 of the conformance table.
 func TestEQFree(t *testing.T) {
 	spec.Covers(t, "PT-28")
 	h := newHarness(t)

@@ -7,9 +7,9 @@ import (
 // OpError is the error of a call of this package: the operation, the peer if there is
 // one, and the errno.
 type OpError struct {
-	Op  string  // "Put", "MDAttach", ...
-	NID nid.NID // the peer, zero where there is none
-	Err error   // a syscall.Errno
+	Op  string  // name of the operation: "Put", "MDAttach", …
+	NID nid.NID // NID of the peer; zero if there is none
+	Err error   // cause, which is a syscall.Errno
 }
 
 func (e *OpError) Error() string {
@@ -19,7 +19,7 @@ func (e *OpError) Error() string {
 	return e.Op + ": " + e.Err.Error()
 }
 
-// Unwrap returns the errno.
+// Unwrap returns the error number in Err.
 func (e *OpError) Unwrap() error { return e.Err }
 
 func opError(op string, err error) error {

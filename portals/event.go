@@ -13,14 +13,14 @@ import (
 // EventKind says what an event reports, with LNet's numbers.
 type EventKind uint8
 
-// The kinds of events (lnet_event_kind).
+// Kinds of events (lnet_event_kind).
 const (
-	EventGet    EventKind = 1 // target: the REPLY to a GET has left
-	EventPut    EventKind = 2 // target: a PUT's data is in the MD
-	EventReply  EventKind = 3 // initiator: a GET's data is in the MD
-	EventAck    EventKind = 4 // initiator: a PUT was accepted by its target
+	EventGet    EventKind = 1 // at the target: the REPLY to a GET has left
+	EventPut    EventKind = 2 // at the target: the data of a PUT is in the MD
+	EventReply  EventKind = 3 // at the initiator: the data of a GET is in the MD
+	EventAck    EventKind = 4 // at the initiator: the target has accepted a PUT
 	EventSend   EventKind = 5 // initiator: a PUT or GET has left this node
-	EventUnlink EventKind = 6 // the MD was unlinked by a call
+	EventUnlink EventKind = 6 // a call has unlinked the MD
 )
 
 func (k EventKind) String() string {
@@ -41,7 +41,7 @@ type Event struct {
 	// confirmed that, else as Source. SEND: any NID, own PID.
 	Initiator nid.ProcessID
 	Source    nid.ProcessID // the sender under the NID that the message came from
-	Sender    nid.NID       // previous hop: the source, or a router
+	Sender    nid.NID       // NID of the previous hop: the source or a router
 	Group     Group         // multicast group that a PUT was sent to; 0: to this node alone
 	// Incarnation is that of the previous hop's NI, which changes when the NI restarts, see
 	// [lnd.Delivery]. 0: unknown. It is set for received messages, as ReceivedAt.
@@ -50,17 +50,17 @@ type Event struct {
 	Portal      int          // portal index of the target; 0 in ACK and REPLY events
 	MatchBits   uint64       // match bits of the message
 	RLength     uint32       // bytes asked for; 0 at the target of a GET
-	MLength     uint32       // bytes moved
+	MLength     uint32       // number of bytes that were moved
 	Offset      uint32       // of the first byte moved in the MD; SEND: the offset asked for
-	HdrData     uint64       // 64 bits that came with a PUT
+	HdrData     uint64       // the 64 bits of header data of a PUT
 	// ReceivedAt is when the driver had read the message, on the node's clock: before it
 	// waited for a handler or on a lazy portal. Set in PUT, GET, ACK and REPLY events.
 	ReceivedAt time.Duration
 
-	MD       MDHandle      // of the MD that the operation used
-	Segments []lnd.Segment // the MD's memory
-	Options  MDOption      // the MD's
-	UserPtr  any           // the MD's
+	MD       MDHandle      // handle of the MD that the operation used
+	Segments []lnd.Segment // memory of the MD
+	Options  MDOption      // options of the MD
+	UserPtr  any           // user pointer of the MD
 	OpPtr    any           // as given to Put or Get; set in SEND, ACK and REPLY events
 
 	Err      error  // nil, or the errno with which the operation failed

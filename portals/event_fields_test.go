@@ -157,7 +157,7 @@ func TestEventFieldsAtInitiator(t *testing.T) {
 	}
 }
 
-// TestEventFieldsAtTarget (PT-16): the same for an attached MD.
+// TestEventFieldsAtTarget (PT-16) checks the fields for an attached MD.
 func TestEventFieldsAtTarget(t *testing.T) {
 	spec.Covers(t, "PT-16")
 	const (
@@ -184,7 +184,7 @@ func TestEventFieldsAtTarget(t *testing.T) {
 			}
 			f.net.up.Finalize(f.net.next(), nil)
 			return md
-		}, portals.Event{ // the requested length is not reported
+		}, portals.Event{ // the event does not have the requested length
 			Kind: portals.EventGet, Target: here, Initiator: primary, Source: there, Sender: router, MsgType: wire.Get,
 			Portal: 9, MatchBits: 0x42, MLength: 10, Offset: 3, Options: gets, UserPtr: "passive",
 		}},

@@ -13,14 +13,14 @@ import (
 	"ulnet/portals"
 )
 
-// TestOrderOverLoopback (PT-25): LNet's order of events on 0@lo.
+// TestOrderOverLoopback (PT-25) checks LNet's order of events on 0@lo.
 func TestOrderOverLoopback(t *testing.T) {
 	spec.Covers(t, "PT-25")
 	for name, c := range map[string]struct {
 		get       bool
 		ack       bool
-		options   portals.MDOption // of the target
-		threshold int              // of the initiator
+		options   portals.MDOption // options of the target's MD
+		threshold int              // threshold of the initiator's MD
 		want      []string
 		drops     map[string]uint64
 	}{

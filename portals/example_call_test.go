@@ -47,7 +47,7 @@ func ExampleGetRequest() {
 		stdlog.Fatal(err)
 	}
 	patience := []time.Duration{time.Minute, time.Millisecond}
-	for i, half := range []string{"left half", "right half"} { // no node offers the right one
+	for i, half := range []string{"left half", "right half"} { // no node offers the right half
 		err := table.Get(portals.GetRequest{
 			MD: md, Target: nid.ProcessID{NID: nid.Lo0(), PID: nid.LustrePID}, Portal: 7 + i,
 			LocalOffset: 4 * i, Length: 4, OpPtr: half, Timeout: patience[i],

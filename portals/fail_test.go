@@ -17,7 +17,7 @@ import (
 func TestFailedPut(t *testing.T) {
 	for name, c := range map[string]struct {
 		call func(h *harness, md portals.MDHandle) error
-		want []string // events of the call that does not fail
+		want []string // expected events of a call that does not fail
 	}{
 		"Put": {func(h *harness, md portals.MDHandle) error {
 			return h.Put(portals.PutRequest{MD: md, Target: h.self, Portal: 5})

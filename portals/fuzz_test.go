@@ -68,7 +68,7 @@ func FuzzArrive(f *testing.F) {
 				t.Fatal(err)
 			}
 			b = rest
-			if choices>>(i%8)&1 == 0 { // make the header pass the first checks
+			if choices>>(i%8)&1 == 0 { // change the header so that it passes the first checks
 				h.DestNID, h.Type = here.NID, h.Type%4
 			}
 			by := there
@@ -79,7 +79,7 @@ func FuzzArrive(f *testing.F) {
 			if i%3 == 2 {
 				failure = syscall.EIO
 			}
-			_ = net.arriveFrom(by, h, failure) // any refusal is fine
+			_ = net.arriveFrom(by, h, failure) // any refusal is correct
 			if i%2 == 1 {
 				if m := net.next(); m != nil {
 					net.up.Finalize(m, failure)
@@ -99,7 +99,7 @@ type victims struct {
 	net    *network
 	arenas map[string]arena
 	mds    []portals.MDHandle
-	last   []int // Unlinked events per MD
+	last   []int // by MD: number of events with Unlinked set
 }
 
 func newVictims(t *testing.T, table *portals.Table, net *network) *victims {

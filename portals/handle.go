@@ -9,7 +9,7 @@ import (
 // never used again for another one. The zero value names none.
 type MDHandle uint64
 
-// MEHandle names a match entry, like MDHandle.
+// MEHandle identifies a match entry, as MDHandle does an MD.
 type MEHandle uint64
 
 // A handle is the object cookie of Lustre's lnet_handle: the type in the low
@@ -48,7 +48,7 @@ type slab[T any] struct {
 
 	mu   sync.Mutex
 	used uint32   // slots handed out at least once; guarded by mu
-	free []uint32 // guarded by mu
+	free []uint32 // indexes of free slots; guarded by mu
 }
 
 // at returns the object in a slot, or nil if the slot never existed.
@@ -60,7 +60,7 @@ func (s *slab[T]) at(slot uint32) *T {
 	return &(*chunks)[slot/chunkSize][slot%chunkSize]
 }
 
-// size is the number of slots that exist.
+// size returns the number of slots, free ones included.
 func (s *slab[T]) size() uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -39,7 +39,7 @@ func newHarness(t testing.TB) *harness {
 	return h
 }
 
-// log collects events.
+// log collects the events of MDs.
 type log struct{ events []portals.Event }
 
 func (l *log) handle(e *portals.Event) { l.events = append(l.events, *e) }
@@ -77,7 +77,7 @@ func (h *harness) post(portal int, m portals.Match, md portals.MD) (portals.MEHa
 	return me, handle
 }
 
-// bind binds an MD over memory.
+// bind binds the MD md and returns its handle.
 func (h *harness) bind(md portals.MD) portals.MDHandle {
 	h.t.Helper()
 	handle, err := h.MDBind(md, portals.Unlink)
@@ -87,7 +87,7 @@ func (h *harness) bind(md portals.MD) portals.MDHandle {
 	return handle
 }
 
-// drops returns the drops so far by reason.
+// drops returns the number of drops so far, by reason.
 func (h *harness) drops() map[string]uint64 { return h.Node().Stats().DropReasons }
 
 func sameNID(a, b nid.NID) bool { return a == b }

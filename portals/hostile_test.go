@@ -112,7 +112,7 @@ func getting(segments []lnd.Segment) func(*testing.T, *portals.Table, *network) 
 	}
 }
 
-// putting starts a PUT that has left.
+// putting returns a start of a PUT that has left.
 func putting(segments []lnd.Segment, ack bool) func(*testing.T, *portals.Table, *network) portals.MDHandle {
 	return func(t *testing.T, table *portals.Table, net *network) portals.MDHandle {
 		md := bound(segments, inf)(t, table, net)
@@ -239,7 +239,7 @@ func TestTruncatedReply(t *testing.T) {
 	if err := table.Get(portals.GetRequest{MD: md, Target: there}); err != nil {
 		t.Fatal(err)
 	}
-	if err := net.arrive(replyHeader(12, handle(md)), nil); err != nil { // before the SEND event
+	if err := net.arrive(replyHeader(12, handle(md)), nil); err != nil { // the REPLY arrives before the SEND event
 		t.Fatal(err)
 	}
 	net.up.Finalize(net.next(), nil)

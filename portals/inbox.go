@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// InboxConfig says what an inbox receives.
+// InboxConfig says which messages an inbox receives.
 type InboxConfig struct {
 	Portal  int // portal index, 0 to Portals-1
 	Buffers int // number of buffers posted at any time, and the most that are cached; 0: 4
@@ -41,26 +41,26 @@ type InboxConfig struct {
 type Inbox struct {
 	table     *Table
 	cfg       InboxConfig
-	event     func(*Event) // made once
+	event     func(*Event) // event handler, made once
 	notPosted atomic.Uint64
 
 	mu      sync.Mutex
-	posted  []*inboxBuffer // guarded by mu, like all below
+	posted  []*inboxBuffer // buffers that are attached; guarded by mu, like all below
 	spare   []*inboxBuffer
-	kept    int  // buffers that handlers keep
-	filling bool // a goroutine is in refill
+	kept    int  // number of buffers that handlers keep
+	filling bool // a goroutine is running refill
 	closed  bool
 }
 
 type inboxBuffer struct {
 	segments [1]Segment
 	entry    MEHandle
-	handled  bool   // Handle is running with this buffer
+	handled  bool   // a Handle is running with this buffer
 	kept     bool   // a handler keeps this buffer
-	turn     uint64 // how often it was kept
+	turn     uint64 // number of times that the buffer was kept
 }
 
-// errNoHandler is a mistake of the caller.
+// errNoHandler means that the caller gave no Handle.
 var errNoHandler = errors.New("portals: an inbox needs a Handle")
 
 // ErrInUse says that another inbox is open at a portal.
@@ -106,7 +106,7 @@ func (p *portal) claim(in *Inbox) bool {
 	return p.inbox == in
 }
 
-// disclaim undoes claim.
+// disclaim undoes claim for the inbox in.
 func (p *portal) disclaim(in *Inbox) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,13 +137,13 @@ func (in *Inbox) Posted() int {
 // first, because messages that wait there stop the reading of their connections. Close may be
 // called twice.
 func (in *Inbox) Close() {
-	_ = in.table.ClearLazy(in.cfg.Portal) // it exists
+	_ = in.table.ClearLazy(in.cfg.Portal) // the portal exists, so there is no error
 	in.mu.Lock()
 	in.closed, in.spare = true, nil
 	waiting := slices.Clone(in.posted)
 	in.mu.Unlock()
 	for _, b := range waiting {
-		_ = in.table.MEUnlink(b.entry) // ENOENT: a message has just taken it
+		_ = in.table.MEUnlink(b.entry) // ENOENT means that a message has just taken the entry
 	}
 	in.table.portal(in.cfg.Portal).disclaim(in)
 }
@@ -178,10 +178,10 @@ func (in *Inbox) refill() error {
 	return nil
 }
 
-// fromAny matches every message.
+// fromAny is a Match for every message.
 var fromAny = Match{ID: nid.ProcessID{NID: nid.Any(), PID: nid.PIDAny}, Ignore: ^uint64(0)}
 
-// attach makes a buffer ready for a message.
+// attach attaches b, which then waits for a message.
 func (in *Inbox) attach(b *inboxBuffer) error {
 	options := OpPut | AckDisable
 	if in.cfg.Ack {
@@ -194,7 +194,7 @@ func (in *Inbox) attach(b *inboxBuffer) error {
 		Segments: b.segments[:], Threshold: 1, Options: options, UserPtr: b, Handler: in.event,
 	}, Unlink)
 	if err != nil {
-		_ = in.table.MEUnlink(b.entry) // ENOENT: Close was faster
+		_ = in.table.MEUnlink(b.entry) // ENOENT means that Close has unlinked it already
 	}
 	return err
 }
@@ -224,7 +224,7 @@ func (in *Inbox) withdraw(b *inboxBuffer) {
 	}
 }
 
-// arrived handles the event of a buffer.
+// arrived handles the event of one buffer.
 func (in *Inbox) arrived(e *Event) {
 	b := e.UserPtr.(*inboxBuffer)
 	in.mu.Lock()

@@ -80,7 +80,7 @@ func TestInboxHandleFirst(t *testing.T) {
 		}
 		busy = true
 		if len(lengths) == 0 {
-			h.arrivePut(net, 2, 2) // by other connections, while this handler runs
+			h.arrivePut(net, 2, 2) // come on other connections, while this handler runs
 			h.arrivePut(net, 3, 3)
 		}
 		lengths = append(lengths, e.MLength)
@@ -132,7 +132,7 @@ func TestInboxKeepsBuffer(t *testing.T) {
 		}
 		inUse[memory] = true
 		if depth++; depth < nested {
-			h.arrivePut(net, 1, 4) // by another connection, while this handler runs
+			h.arrivePut(net, 1, 4) // comes on another connection, while this handler runs
 		}
 	})
 	h.arrivePut(net, 1, 4)

@@ -11,21 +11,21 @@ import (
 // PutRequest says which data to put, and where. Without LocalOffset and Length the whole MD
 // is sent.
 type PutRequest struct {
-	Self      nid.NID       // the MD with the data, made by MDBind
-	MD        MDHandle      // of a bound MD
-	Ack       bool          // ask for an ACK
-	Target    nid.ProcessID // the process to send to
+	Self      nid.NID       // local NID to send from; the zero NID or Any leaves it to LNet
+	MD        MDHandle      // handle of the MD with the data, made by MDBind
+	Ack       bool          // whether the target is to send an ACK
+	Target    nid.ProcessID // process that receives the PUT
 	Portal    int           // portal index at the target
 	MatchBits uint64        // match bits of the PUT
 	Offset    uint32        // in the target's MD, if that has the option ManageRemote
-	HdrData   uint64        // delivered in the target's PUT event
+	HdrData   uint64        // 64 bits that the target's PUT event has
 
-	LocalOffset int           // where in the MD the bytes begin
-	Length      int           // how many; 0: all from LocalOffset on
-	OpPtr       any           // handed back in the events of this operation
+	LocalOffset int           // offset in the MD of the first byte
+	Length      int           // number of bytes; 0: all from LocalOffset on
+	OpPtr       any           // value that the events of this operation have
 	Timeout     time.Duration // with Ack: how long the ACK may take; 0: as the MD says
 
-	recovery bool // see GetRequest
+	recovery bool // the same as GetRequest.recovery
 }
 
 // Put sends an MD's data to a target (LNetPut). A nil error means that a SEND
@@ -46,14 +46,14 @@ func (t *Table) Put(r PutRequest) error {
 type GetRequest struct {
 	Self      nid.NID       // the local NID to send from; zero or Any: LNet chooses
 	MD        MDHandle      // the MD that receives the data, made by MDBind
-	Target    nid.ProcessID // the process to get from
+	Target    nid.ProcessID // process that the data is fetched from
 	Portal    int           // portal index at the target
 	MatchBits uint64        // match bits of the GET
 	Offset    uint32        // in the target's MD, if that has the option ManageRemote
 
-	LocalOffset int           // where in the MD the bytes go
+	LocalOffset int           // offset in the MD at which the bytes are put
 	Length      int           // how many are asked for; 0: all from LocalOffset on
-	OpPtr       any           // handed back in the events of this operation
+	OpPtr       any           // value that the events of this operation have
 	Timeout     time.Duration // how long the REPLY may take; 0: as the MD says
 	// Recovery says that the Get is a recovery ping of just the NID of Target, whose health
 	// is low: it takes no other path, and its failure lowers no health.

@@ -35,7 +35,7 @@ func TestInboxKeep(t *testing.T) {
 	clear(memory)
 	kept[0].Release()
 	kept[1].Release()
-	kept[1].Release() // counts once
+	kept[1].Release() // a second Release has no effect
 	if len(kept) != 5 || net.holding() != 4 {
 		t.Errorf("with as many kept as may be, %d messages came", len(kept)-5)
 	}

@@ -65,7 +65,7 @@ func TestLazy(t *testing.T) {
 	md.Threshold = inf
 	h.post(5, portals.Match{Bits: 1}, md)
 	h.post(5, portals.Match{Bits: 2}, md)
-	h.arrivePut(net, 1, 8) // finds its MD at once
+	h.arrivePut(net, 1, 8) // the message finds its MD at once
 	if diff := cmp.Diff([]uint32{4, 5, 6, 7, 4, 8}, got); diff != "" {
 		t.Errorf("in the end (-want +got):\n%s", diff)
 	}
@@ -89,7 +89,7 @@ func TestLazyOrder(t *testing.T) {
 	}
 }
 
-// TestLazyGet (PT-8): a GET never waits.
+// TestLazyGet (PT-8) checks that a GET never waits.
 func TestLazyGet(t *testing.T) {
 	spec.Covers(t, "PT-8")
 	h, net := newLazy(t)
@@ -101,7 +101,7 @@ func TestLazyGet(t *testing.T) {
 	}
 }
 
-// TestClearLazy shows PT-10.
+// TestClearLazy shows row PT-10 of the conformance table.
 func TestClearLazy(t *testing.T) {
 	spec.Covers(t, "PT-10")
 	h, net := newLazy(t)
@@ -156,7 +156,7 @@ func TestLazyShutdown(t *testing.T) {
 	spec.Covers(t, "PT-12")
 	h, net := newLazy(t)
 	h.arrivePut(net, 1, 4)
-	h.Node().OnNIChange(func() { h.arrivePut(net, 2, 4) }) // the NI is stopping
+	h.Node().OnNIChange(func() { h.arrivePut(net, 2, 4) }) // a message arrives while the NI is stopping
 	if err := h.Node().RemoveNI(t.Context(), h.Node().NIs()[0]); err != nil {
 		t.Fatal(err)
 	}

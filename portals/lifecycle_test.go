@@ -23,7 +23,7 @@ type cycle struct {
 	clock *fakeClock
 	md    portals.MDHandle
 	me    portals.MEHandle
-	d     *lnd.Delivery // the message that arrives
+	d     *lnd.Delivery // the message that arrives in the test
 	log   []string
 }
 
@@ -58,7 +58,7 @@ var steps = map[string]func(c *cycle){
 	"unlink":       func(c *cycle) { c.note(c.MDUnlink(c.md)) },
 	"unlink ME":    func(c *cycle) { c.note(c.MEUnlink(c.me)) },
 	"time":         func(c *cycle) { c.clock.advance(20 * time.Second) },
-	"no credit": func(c *cycle) { // until the next "sent" or "fails"
+	"no credit": func(c *cycle) { // lasts until the next "sent" or "fails"
 		if err := c.Put(portals.PutRequest{MD: c.bind(portals.MD{Threshold: 1}), Target: there}); err != nil {
 			c.t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func (c *cycle) run(list string) {
 
 // orderCase is a PUT or GET, its steps, and the events at the initiator.
 type orderCase struct {
-	op        string // PUT or GET, "with ACK", "without credit"
+	op        string // operation: PUT or GET, "with ACK", "without credit"
 	threshold int
 	steps     string
 	want      []string
@@ -135,7 +135,7 @@ func TestPutOrders(t *testing.T) {
 	})
 }
 
-// TestGetOrders (PT-14): the same for a GET (LNetGet).
+// TestGetOrders (PT-14) checks the orders of events of a GET (LNetGet).
 func TestGetOrders(t *testing.T) {
 	spec.Covers(t, "PT-14")
 	runOrderCases(t, []orderCase{
@@ -205,7 +205,7 @@ func TestTargetOrders(t *testing.T) {
 		threshold int
 		steps     string
 		want      []string
-		sent      []wire.MsgType // messages that were sent and have not ended
+		sent      []wire.MsgType // types of messages that were sent and have not ended
 	}{
 		{1, "PUT begins, ends", []string{"PUT!"}, []wire.MsgType{wire.Ack}},
 		{1, "PUT begins, ends, sent", []string{"PUT!"}, nil},

@@ -22,7 +22,7 @@ type me struct {
 	match      Match
 	generation uint32
 	md         uint32 // slot of the attached MD plus 1; 0: none
-	next, prev meRef  // in the ring
+	next, prev meRef  // neighbours in the ring
 	chain      meRef  // of the head of a ring: the next ring in the index
 	unlink     UnlinkOption
 	live       bool
@@ -33,7 +33,7 @@ type meRef uint32
 
 func (p *portal) me(ref meRef) *me { return p.mes.at(uint32(ref) - 1) }
 
-// insert puts an ME on its ring.
+// insert puts the ME ref on its ring.
 func (p *portal) insert(ref meRef, pos InsertPosition) {
 	e := p.me(ref)
 	head := p.head(e)
@@ -63,7 +63,7 @@ func (p *portal) insertAt(at, ref meRef, pos InsertPosition) {
 	}
 }
 
-// remove takes an ME off its ring.
+// remove takes the ME ref off its ring.
 func (p *portal) remove(ref meRef) {
 	e := p.me(ref)
 	head := p.head(e)

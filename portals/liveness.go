@@ -29,7 +29,7 @@ func (t *Table) LastSent(id nid.ProcessID) (at time.Duration, ok bool) {
 	return t.node.LastSent(id)
 }
 
-// PeerChange is a change that WatchPeer reports.
+// PeerChange is the change that WatchPeer reports.
 type PeerChange = lnet.PeerChange
 
 // WatchPeer calls f when the first connection to a process is made (up) and when the

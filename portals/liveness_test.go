@@ -86,7 +86,7 @@ func TestLastHeard(t *testing.T) {
 	l.wantHeard(there, 0)
 	l.hear(there, 5*time.Second)
 	l.wantHeard(there, 5*time.Second)
-	l.hear(there, 4*time.Second) // on another connection, whose reader was busy
+	l.hear(there, 4*time.Second) // came on another connection, whose reader was busy
 	l.wantHeard(there, 5*time.Second)
 	for i, h := range []wire.Header{
 		ackHeader(handle(1), 0), replyHeader(0, handle(1)), getHeader(wire.GetCmd{ReturnMD: handle(1), Portal: 9}),
@@ -138,7 +138,7 @@ func TestLastHeardIsBounded(t *testing.T) {
 	l.hear(process(0), 100)
 	l.hear(process(64), 101)
 	l.wantHeard(process(0), 100)
-	l.wantNever(process(1)) // the process that was silent longest was forgotten
+	l.wantNever(process(1)) // the process silent for longest has been forgotten
 	l.wantHeard(process(2), 2)
 	l.wantHeard(process(64), 101)
 }

@@ -9,15 +9,15 @@ import (
 
 // request is an incoming PUT or GET, as matching sees it.
 type request struct {
-	op     MDOption      // OpPut or OpGet
-	id     nid.ProcessID // of the initiator, under its primary NID
-	source nid.NID       // the NID that it sent from
+	op     MDOption      // OpPut for a PUT, OpGet for a GET
+	id     nid.ProcessID // process that initiated the request, under its primary NID
+	source nid.NID       // NID that the initiator sent from
 	bits   uint64
 	length uint32
 	offset uint32 // the offset in the MD that was asked for; used with ManageRemote
 
 	nids   []wire.NIStatus // all NIDs of the initiator's node, once looked is set
-	looked bool            // nids has been looked up
+	looked bool            // whether nids has been looked up
 
 	released *md // the MD that r was held for and is now offered to, although it is crowded
 }
@@ -36,7 +36,7 @@ func (t *Table) nidsOf(r *request) []wire.NIStatus {
 	return r.nids
 }
 
-// outcome of matching.
+// outcome is the result of matching.
 type outcome uint8
 
 const (
@@ -125,7 +125,7 @@ func (t *Table) try(p *portal, e *me, r *request) (d *md, offset, mlength int, o
 func (d *md) room(r *request) (offset, mlength int, fits bool) {
 	offset = d.offset
 	if d.options&ManageRemote != 0 {
-		offset = int(min(uint64(r.offset), uint64(d.length))) // no room beyond the end
+		offset = int(min(uint64(r.offset), uint64(d.length))) // beyond the end there is no room
 	}
 	free := min(d.length-offset, wire.MaxPayload)
 	if d.options&HasMaxSize != 0 {

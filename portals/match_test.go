@@ -24,16 +24,16 @@ const empty = -1
 type entry struct {
 	id            nid.ProcessID
 	bits, ignore  uint64
-	before, local bool             // insert position; After otherwise
-	options       portals.MDOption // 0: OpPut and OpGet
-	size          int              // 0: 1 MiB
-	threshold     int              // 0: infinite
-	max           int              // 0: no HasMaxSize
-	retain        bool             // the MD
-	bare          bool             // no MD
+	before, local bool             // insert position Before or Local; neither: After
+	options       portals.MDOption // options of the MD; 0: OpPut and OpGet
+	size          int              // size of the MD in bytes; 0: 1 MiB
+	threshold     int              // threshold of the MD; 0: infinite
+	max           int              // MaxSize of the MD in bytes; 0: no HasMaxSize
+	retain        bool             // whether the MD has the unlink option Retain
+	bare          bool             // whether the entry has no MD
 }
 
-// message is a PUT or GET over loopback.
+// message is a PUT or GET that comes over loopback.
 type message struct {
 	get    bool
 	bits   uint64
@@ -50,7 +50,7 @@ func (m message) at(offset uint32) message { m.offset = offset; return m }
 type matchCase struct {
 	entries  []entry
 	messages []message
-	want     []string // as attachEntries writes it, or a drop reason
+	want     []string // events as attachEntries writes them, or a drop reason
 }
 
 const (
@@ -249,9 +249,9 @@ func TestPlacement(t *testing.T) {
 // inserted (LNetMEInsert).
 func TestMEInsert(t *testing.T) {
 	for name, c := range map[string]struct {
-		match portals.Match // of all
+		match portals.Match // Match of all entries
 		calls []string      // "before 0", "after 0": beside which entry; numbers in the order of the calls
-		want  []int         // the order in which they are tried
+		want  []int         // numbers of the entries, in the order of trying
 	}{
 		"before the first":    {portals.Match{}, []string{"before 0"}, []int{1, 0}},
 		"after the last":      {portals.Match{}, []string{"after 0"}, []int{0, 1}},

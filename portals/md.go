@@ -12,14 +12,14 @@ import (
 // MDOption is a set of options of a memory descriptor, with LNet's bits.
 type MDOption uint32
 
-// The MD options (LNET_MD_*).
+// Options of an MD (LNET_MD_*).
 const (
-	OpPut        MDOption = 1 << 0 // accepts PUT
-	OpGet        MDOption = 1 << 1 // accepts GET
-	ManageRemote MDOption = 1 << 2 // the initiator's offset counts, not the MD's own
+	OpPut        MDOption = 1 << 0 // the MD accepts PUTs
+	OpGet        MDOption = 1 << 1 // the MD accepts GETs
+	ManageRemote MDOption = 1 << 2 // the initiator chooses the offset, not the MD
 	Truncate     MDOption = 1 << 4 // a message that is too long is cut, not dropped
-	AckDisable   MDOption = 1 << 5 // never sends an ACK
-	HasMaxSize   MDOption = 1 << 7 // MaxSize is valid
+	AckDisable   MDOption = 1 << 5 // no ACK is sent for PUTs to the MD
+	HasMaxSize   MDOption = 1 << 7 // the field MaxSize is valid
 	// TrackResponse ends the MD when the answer to a Get or Put does not come in time,
 	// NoTrackResponse does not; without either lnet.Config.ResponseTracking decides.
 	TrackResponse   MDOption = 1 << 10
@@ -34,9 +34,9 @@ const (
 // UnlinkOption says whether an object goes away by itself (lnet_unlink).
 type UnlinkOption uint8
 
-// The unlink options.
+// Unlink options of MDs and MEs.
 const (
-	Retain UnlinkOption = iota // stays until it is unlinked
+	Retain UnlinkOption = iota // the object stays until a call unlinks it
 	Unlink                     // MD: goes when exhausted; ME: goes with its MD
 )
 
@@ -49,16 +49,16 @@ const MaxSegments = 256
 // MD describes memory for MDAttach and MDBind (struct lnet_md). The table owns
 // the memory until the MD's last event.
 type MD struct {
-	Segments []lnd.Segment // at most 256; the MD's bytes in order
+	Segments []lnd.Segment // memory of the MD, in order; at most 256 segments
 	// Threshold is the number of operations that the MD allows, or ThresholdInfinite. A Put
 	// takes one and its ACK another, likewise a Get and its REPLY; at a target each matched
 	// message takes one.
 	Threshold int
-	MaxSize   int          // with HasMaxSize: largest single request in bytes
-	Options   MDOption     // which operations it accepts, and how
-	UserPtr   any          // handed back in events
+	MaxSize   int          // with HasMaxSize: bytes of the largest request accepted
+	Options   MDOption     // operations that the MD accepts, and how
+	UserPtr   any          // value that the events of the MD have
 	Handler   func(*Event) // must not block without MayBlock, see the package text; nil with EQ nil: no events
-	EQ        *EQ          // gets each event after Handler has seen it
+	EQ        *EQ          // queue that gets each event after Handler; nil: none
 }
 
 // md is a memory descriptor in its slot of the table (struct lnet_libmd). It
@@ -67,23 +67,23 @@ type md struct {
 	mu        sync.Mutex
 	options   MDOption // guarded by mu, and all below but slot and aborted
 	slot      uint32
-	threshold int // operations left, or ThresholdInfinite
-	offset    int // local offset
-	length    int // total of segments
+	threshold int // number of operations left, or ThresholdInfinite
+	offset    int // local offset, in bytes
+	length    int // bytes of all segments
 	maxSize   int
-	refs      int32 // operations under way
-	me        meRef // attached to; 0 for a bound one
-	portal    uint8 // of me
-	auto      bool  // unlinks itself when exhausted
+	refs      int32 // number of operations in progress
+	me        meRef // ME that the MD is attached to; 0: bound
+	portal    uint8 // portal of the ME
+	auto      bool  // the MD unlinks itself when it is exhausted
 	zombie    bool
-	last      bool // its Unlinked event is on the way
-	handling  bool // a goroutine delivers events
+	last      bool // the event with Unlinked set is being delivered
+	handling  bool // a goroutine is delivering events
 	late      bool // an answer did not come in time, so the MD was ended
-	crowded   bool // messages for it are held, see backpressure.go
+	crowded   bool // messages for the MD are held; see backpressure.go
 	releasing bool // a goroutine is releasing held messages
 
 	generation uint64
-	handle     MDHandle // 0: free, or a zombie
+	handle     MDHandle // handle of the MD; 0: the slot is free, or a zombie
 	was        MDHandle // its last handle, which the events of a zombie still show
 	asked      *asked   // processes whose ACKs and REPLYs are awaited; nil: there were none in this slot so far
 	awaited    uint64   // round in which the latest tracked operation began, or 0

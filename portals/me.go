@@ -12,8 +12,8 @@ type Match struct {
 	// ID is the initiator. A zero or Any NID matches every node, a zero or Any PID every
 	// process; any NID of a node stands for the node.
 	ID     nid.ProcessID
-	Bits   uint64 // match bits
-	Ignore uint64 // 1: the bit of Bits is not compared
+	Bits   uint64 // match bits that a message must have
+	Ignore uint64 // mask: bits set here are not compared with Bits
 }
 
 // normal returns m with the zero value for each form of "any".
@@ -45,11 +45,11 @@ func (t *Table) admits(m *Match, r *request) bool {
 // also match (lnet_ins_pos).
 type InsertPosition uint8
 
-// The insert positions.
+// Positions at which an ME is inserted.
 const (
-	Before InsertPosition = iota // is tried before the others
-	After                        // is tried after the others
-	Local                        // as After: there are no CPU partitions here
+	Before InsertPosition = iota // the ME is tried before the others
+	After                        // the ME is tried after the others
+	Local                        // the same as After: there are no CPU partitions here
 )
 
 // MEAttach adds a match entry to a portal (LNetMEAttach). It takes nothing

@@ -26,10 +26,10 @@ type crowd struct {
 	keys   []matchKey
 	mes    []MEHandle
 	ground map[matchKey]uint32
-	sum    uint32 // sum of the values that look-ups found
+	sum    uint32 // sum of the values that look-ups have found
 }
 
-const crowded = 9 // the portal
+const crowded = 9 // number of the portal
 
 func newCrowd(tb testing.TB) *crowd {
 	node := lnet.New(lnet.Config{Incarnation: 7, Clock: machine.RealClock()})

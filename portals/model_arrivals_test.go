@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// drawHeader draws which process a message is from.
+// drawHeader draws a header, which names the sending process.
 func drawHeader(t *rapid.T) (h wire.Header) {
 	from := drawSource(t)
 	h.SrcNID, h.SrcPID, h.DestNID, h.DestPID = from.NID, from.PID, here.NID, here.PID
@@ -69,7 +69,7 @@ func (r *modelRun) arriveReply(t *rapid.T) {
 	r.arrival(t, h)
 }
 
-// arrival makes a message arrive, without its payload.
+// arrival makes a message arrive whose payload follows later.
 func (r *modelRun) arrival(t *rapid.T, h wire.Header) {
 	a := &modelArrival{name: r.arrivals, header: h, primary: h.SrcNID}
 	if h.SrcNID == beside.NID {

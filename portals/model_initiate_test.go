@@ -9,7 +9,7 @@ import (
 	"ulnet/portals"
 )
 
-// initiate starts a PUT or GET.
+// initiate starts a PUT or GET in the model.
 func (m *model) initiate(typ wire.MsgType, d *modelMD, r portals.PutRequest) error {
 	if d.dead || d.me != nil || d.threshold == 0 {
 		return syscall.ENOENT
@@ -44,7 +44,7 @@ func (m *model) initiate(typ wire.MsgType, d *modelMD, r portals.PutRequest) err
 	return nil
 }
 
-// await adds an awaited answer to d.
+// await notes in the model that d awaits an answer.
 func (m *model) await(d *modelMD, a modelAsked) {
 	d.asked = append(d.asked, a)
 	if d.conf.Options&portals.NoTrackResponse != 0 {
@@ -84,7 +84,7 @@ func (m *model) launch(p *modelPeer) {
 	}
 }
 
-// finish ends a message that the network has.
+// finish ends a message that the network had.
 func (m *model) finish(s *modelSend, err error) {
 	m.ended(s, err)
 	p := m.peers[s.header.DestNID]

@@ -15,17 +15,17 @@ type modelArrival struct {
 	name    int
 	header  wire.Header
 	primary nid.NID
-	md      *modelMD // nil: held, or dropped
+	md      *modelMD // MD that takes the message; nil: held, or dropped
 	event   portals.Event
 	ack     bool
 }
 
-// modelSend is a message on its way out.
+// modelSend is a message that the model sends.
 type modelSend struct {
 	header wire.Header
-	md     *modelMD // nil for an ACK
+	md     *modelMD // MD of the message; nil for an ACK
 	event  portals.Event
-	offset int // of the payload in the MD
+	offset int // offset of the payload in the MD, in bytes
 	queued time.Duration
 	waited bool
 }

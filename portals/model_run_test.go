@@ -68,7 +68,7 @@ func setFlag(t *testing.T, name, value string) {
 // modelNetwork is a network on which messages arrive and leave only when the test says so.
 type modelNetwork struct {
 	network
-	received []*lnd.Delivery // held ones that Recv continued
+	received []*lnd.Delivery // held deliveries that Recv has continued
 }
 
 func (n *modelNetwork) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
@@ -78,7 +78,7 @@ func (n *modelNetwork) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 
 func (n *modelNetwork) Recv(d *lnd.Delivery) { n.received = append(n.received, d) }
 
-// modelRun is a table beside its model.
+// modelRun is a table and the model that checks it.
 type modelRun struct {
 	*model
 	table *portals.Table
@@ -86,9 +86,9 @@ type modelRun struct {
 	clock *fakeClock
 
 	happened   []portals.Event
-	onTheWay   []*modelSend                    // in the network
-	messages   map[*modelSend]*lnd.Message     // the same for the table
-	coming     []*modelArrival                 // taken by an MD, payload to come
+	onTheWay   []*modelSend                    // messages that the network has
+	messages   map[*modelSend]*lnd.Message     // the table's message for each of onTheWay
+	coming     []*modelArrival                 // messages taken by an MD whose payload is to come
 	deliveries map[*modelArrival]*lnd.Delivery // the same for the table, and what is held
 	arrivals   int
 	sweeping   bool // the events of this step may come in any order

@@ -221,7 +221,7 @@ func (r *modelRun) get(t *rapid.T) {
 	r.same(t, err, r.model.initiate(wire.Get, d, p))
 }
 
-// drawError draws the error with which something ends.
+// drawError draws an error for the end of a message.
 func drawError(t *rapid.T) error {
 	if rapid.IntRange(0, 3).Draw(t, "fails") == 3 {
 		return syscall.EIO

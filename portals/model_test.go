@@ -13,8 +13,8 @@ import (
 // handles, no locks, one call at a time. Its methods are the calls of Table and the actions
 // of the network. Each adds its results to events, sent, released and drops.
 type model struct {
-	credits int           // messages in flight to one peer
-	timeout time.Duration // of a transaction
+	credits int           // messages in flight to one peer, at most
+	timeout time.Duration // transaction timeout
 
 	now     time.Duration
 	sweepAt time.Duration // the next check for late answers; 0: none is due
@@ -24,7 +24,7 @@ type model struct {
 	peers   map[nid.NID]*modelPeer
 
 	events   []portals.Event
-	sent     []*modelSend // handed to the network
+	sent     []*modelSend // messages given to the network
 	released []*modelArrival
 	drops    map[string]uint64
 	late     uint64 // response_timeout_count
@@ -32,7 +32,7 @@ type model struct {
 
 type modelPortal struct {
 	used, unique, lazy bool
-	list               []*modelME // in the order in which they are tried
+	list               []*modelME // entries in the order in which they are tried
 	held               []*modelArrival
 }
 
@@ -51,7 +51,7 @@ type modelMD struct {
 	handle    portals.MDHandle
 	conf      portals.MD
 	length    int
-	memory    []byte // the bytes that it must contain
+	memory    []byte // bytes that the MD's memory must contain
 	threshold int
 	offset    int
 	auto      bool
@@ -59,10 +59,10 @@ type modelMD struct {
 	refs      int
 	asked     []modelAsked
 	since     time.Duration // time of the latest operation whose answer is tracked; 0: none is awaited
-	dead      bool          // no handle
-	aborted   bool          // was unlinked by a call
+	dead      bool          // the MD has no handle any more
+	aborted   bool          // a call has unlinked the MD
 	late      bool
-	ended     bool // its last event has been emitted
+	ended     bool // the last event of the MD has been emitted
 }
 
 func newModel(credits int, timeout time.Duration) *model {
@@ -235,7 +235,7 @@ func (m *model) clearLazy(portal int) {
 	p.held = nil
 }
 
-// emit adds an event of an MD.
+// emit adds the event e of the MD d.
 func (m *model) emit(d *modelMD, e portals.Event) {
 	e.MD, e.Options, e.UserPtr = d.handle, d.conf.Options, d.name
 	m.events = append(m.events, e)
@@ -247,7 +247,7 @@ func (d *modelMD) exhausted() bool {
 
 func (d *modelMD) takes(op portals.MDOption) bool { return !d.exhausted() && d.conf.Options&op != 0 }
 
-// begin starts an operation.
+// begin starts an operation on the MD.
 func (d *modelMD) begin() {
 	if d.threshold > 0 {
 		d.threshold--
@@ -269,7 +269,7 @@ func (m *model) complete(d *modelMD, e portals.Event, err error) {
 	m.emit(d, e)
 }
 
-// modelAsked is an awaited answer.
+// modelAsked is an answer that the model awaits.
 type modelAsked struct {
 	id    nid.ProcessID
 	reply bool

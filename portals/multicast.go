@@ -10,18 +10,18 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// Group numbers a multicast group.
+// Group is the number of a multicast group.
 type Group = lnd.Group
 
 // PutMulticastRequest says what to put to a multicast group. The whole MD is sent.
 type PutMulticastRequest struct {
 	Self      nid.NID  // the local NID to send from; zero or Any: the first with multicast
-	MD        MDHandle // of a bound MD
-	Group     Group    // not 0
+	MD        MDHandle // handle of the bound MD with the data
+	Group     Group    // group that receives the PUT; not 0
 	Portal    int      // portal index at the targets
 	MatchBits uint64   // match bits of the PUT
 	Offset    uint32   // in the targets' MDs, if these have the option ManageRemote
-	HdrData   uint64   // delivered in the targets' PUT events
+	HdrData   uint64   // 64 bits that the targets' PUT events have
 }
 
 // PutMulticast sends an MD's data to all members of a group in one datagram (RM-A22). Each

@@ -11,19 +11,19 @@ import (
 // it will end in. Operations are pooled; each belongs to one goroutine at a
 // time.
 type operation struct {
-	lnet.Message // the message to send
+	lnet.Message // the message that is sent
 
-	md       *md // nil for an ACK on its way out
+	md       *md // MD of the operation; nil for an ACK that is sent
 	event    Event
 	asked    nid.ProcessID   // of a PUT or GET that goes out: the process that answers it
 	answerTo uint64          // likewise: the handle that its answer names, of the MD or of a call
-	ni       *lnet.NI        // the NI that d came by
+	ni       *lnet.NI        // NI at which the delivery d arrived
 	d        *lnd.Delivery   // the message that came in, while it is held
 	waits    *md             // while it is held: the MD that it waits for; nil: any that takes it
 	why      lnet.DropReason // the reason to drop the message that was held
-	ack      bool            // the PUT that came in wants an ACK
-	from     lnd.ReadLoop    // the connection that the message came by
-	next     *operation      // in an operationList
+	ack      bool            // whether the PUT that arrived asks for an ACK
+	from     lnd.ReadLoop    // read loop of the connection that brought the message
+	next     *operation      // next operation in an operationList
 }
 
 func (t *Table) newOperation() *operation { return t.operations.Get().(*operation) }

@@ -13,7 +13,7 @@ import (
 // called when one is done. The zero value bounds nothing and calls nothing.
 type OutboxConfig[Note any] struct {
 	MaxBytes     int // of all messages on their way; 0: no bound
-	PeerBytes    int // of those to one NID; 0: no bound
+	PeerBytes    int // most bytes of messages to one NID; 0: no bound
 	PeerMessages int // on their way to one NID; 0: no bound
 	Spare        int // bytes of memory that are kept for later messages; 0: 1 MiB
 	// Done is called once for each message that was put, with its Note and a nil error
@@ -38,18 +38,18 @@ var (
 type Outbox[Note any] struct {
 	table   *Table
 	cfg     OutboxConfig[Note]
-	event   func(*Event) // made once
+	event   func(*Event) // event handler, made once
 	notSent atomic.Uint64
 
 	mu     sync.Mutex
-	closed bool              // guarded by mu, like all below
+	closed bool              // Close was called; guarded by mu, like all fields below
 	free   []*Outgoing[Note] // spare messages; the one used last is used first
-	spare  int               // bytes in free
-	bytes  int               // bytes of messages on their way
+	spare  int               // bytes of the buffers in free
+	bytes  int               // bytes of the messages on their way
 	peers  map[nid.NID]traffic
 }
 
-// Open makes the outbox ready. Call it once.
+// Open prepares the outbox for use. It is called once.
 func (o *Outbox[Note]) Open(t *Table, cfg OutboxConfig[Note]) {
 	if cfg.Spare <= 0 {
 		cfg.Spare = defaultSpare
@@ -129,11 +129,11 @@ func (o *Outbox[Note]) bind(m *Outgoing[Note], peer nid.NID, ack bool) (MDHandle
 func (o *Outbox[Note]) began(m *Outgoing[Note], md MDHandle, err error) {
 	if err != nil {
 		m.err = err
-		_ = o.table.MDUnlink(md) // the UNLINK event is its last
+		_ = o.table.MDUnlink(md) // the last event of the MD is UNLINK
 	}
 }
 
-// happened handles the events of a message.
+// happened handles the events of a message's MD.
 func (o *Outbox[Note]) happened(e *Event) {
 	m := e.UserPtr.(*Outgoing[Note])
 	switch {
@@ -146,7 +146,7 @@ func (o *Outbox[Note]) happened(e *Event) {
 	if e.Unlinked {
 		o.finish(m, m.err)
 	} else if e.Err != nil {
-		_ = o.table.MDUnlink(e.MD) // no other event follows
+		_ = o.table.MDUnlink(e.MD) // no other event of the MD follows
 	}
 }
 

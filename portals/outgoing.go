@@ -7,13 +7,13 @@ import "ulnet/lnet/nid"
 type Outgoing[Note any] struct {
 	Data     []byte // memory of the message, empty at first: append to it
 	Payload  []byte // the caller's; it must not change before Done is called
-	Trailer  []byte // memory of the message, as Data
-	Note     Note   // handed to OutboxConfig.Done
-	Priority bool   // it passes queued messages
+	Trailer  []byte // further memory of the message, sent after Data
+	Note     Note   // value that OutboxConfig.Done is given
+	Priority bool   // whether the message overtakes queued messages
 
 	peer     nid.NID
 	size     int   // bytes that count as on their way; -1: the message is not on its way
-	err      error // the first error
+	err      error // the first error of the message
 	segments [3]Segment
 }
 
@@ -108,5 +108,5 @@ func (o *Outbox[Note]) left(m *Outgoing[Note]) {
 	}
 }
 
-// cost is how much memory a message needs.
+// cost returns the bytes of memory that the message needs.
 func (m *Outgoing[Note]) cost() int { return messageCost + cap(m.Data) + cap(m.Trailer) }

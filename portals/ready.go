@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet"
 )
 
-// Errors of [Table.Ready].
+// Errors that [Table.Ready] returns.
 var (
 	ErrNoLoopback = errors.New("portals: the node has no 0@lo, through which it sends to its own NIDs: " +
 		"add an NI of package lnd/lo before all others, or start the node with portals/node")
@@ -15,7 +15,7 @@ var (
 		"call discovery.New after 0@lo was added and before other NIs and agents, or start the node with portals/node")
 )
 
-// discoveryPortal takes pings and pushes (LNET_RESERVED_PORTAL).
+// discoveryPortal is the portal of pings and pushes (LNET_RESERVED_PORTAL).
 const discoveryPortal = 0
 
 // Ready returns an error if the node lacks a part without which a protocol starts but then
@@ -30,7 +30,7 @@ func (t *Table) Ready() error {
 	p := t.portal(discoveryPortal)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.kind == unset { // nothing was ever attached there
+	if p.kind == unset { // nothing was ever attached to the portal
 		return ErrNoDiscovery
 	}
 	return nil

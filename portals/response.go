@@ -80,7 +80,7 @@ func (t *Table) unanswered(d *md, o *operation) {
 type response struct {
 	md   *md
 	call *call
-	typ  wire.MsgType // type of the message that it answers
+	typ  wire.MsgType // type of the message that the response answers
 	part
 	ptr any
 }

@@ -50,7 +50,7 @@ func (n *network) deliverAll(stop <-chan struct{}) {
 	}
 }
 
-// usage checks the events of one MD.
+// usage checks the order of the events of one MD.
 type usage struct {
 	t       *testing.T
 	running atomic.Bool
@@ -81,7 +81,7 @@ func (l *usage) handle(e *portals.Event) {
 func TestStress(t *testing.T) {
 	spec.Covers(t, "PT-31")
 	for name, timeout := range map[string]time.Duration{
-		"patient":   0,                // the default: nothing is given up
+		"patient":   0,                // the default: no operation is given up
 		"impatient": time.Millisecond, // MDs are given up at any moment as well
 	} {
 		t.Run(name, func(t *testing.T) {

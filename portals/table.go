@@ -36,7 +36,7 @@ func New(node *lnet.Node) *Table {
 	return t
 }
 
-// Node is the node whose table this is.
+// Node returns the node that the table belongs to.
 func (t *Table) Node() *lnet.Node { return t.node }
 
 func (t *Table) portal(index int) *portal {
@@ -58,11 +58,11 @@ const (
 // portal is one entry of the table (struct lnet_portal).
 type portal struct {
 	mu       sync.Mutex
-	kind     portalKind    // guarded by mu, like all below
-	lazy     bool          // keeps PUTs that nothing matches
-	mes      slab[me]      // this portal's entries
+	kind     portalKind    // kind of the portal; guarded by mu, like all fields below
+	lazy     bool          // the portal keeps PUTs that no entry matches
+	mes      slab[me]      // match entries of the portal
 	ignoring meRef         // ring of the MEs with ignore bits, first to try
-	exact    index         // rings of the others
+	exact    index         // rings of the MEs without ignore bits, by match bits
 	held     operationList // PUTs on a lazy portal that wait for an MD
-	inbox    *Inbox        // the inbox that is open on the portal
+	inbox    *Inbox        // inbox that is open on the portal; nil: none
 }

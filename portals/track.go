@@ -18,7 +18,7 @@ import (
 // table while anything is awaited. Three rounds after it, between one and one
 // and a half transaction timeouts have passed.
 type tracker struct {
-	round   atomic.Uint64 // current one; 0 is none
+	round   atomic.Uint64 // number of the present round; 0: none
 	running atomic.Bool   // the timer is running, or about to be set
 }
 
@@ -48,7 +48,7 @@ func (t *Table) await(d *md, id *nid.ProcessID, typ wire.MsgType) (tracked bool)
 		d.asked = new(asked)
 	}
 	d.asked.add(id, typ)
-	d.asked.hop = nid.NID{} // until it is known
+	d.asked.hop = nid.NID{} // zero until the next hop is known
 	if !t.tracks(d.options, typ) {
 		return false
 	}

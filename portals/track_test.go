@@ -21,7 +21,7 @@ import (
 // fakeClock is a clock that a test moves.
 type fakeClock struct {
 	now    time.Duration
-	timers []*fakeTimer // by instant
+	timers []*fakeTimer // timers, ordered by time
 }
 
 type fakeTimer struct {
@@ -63,7 +63,7 @@ func (c *fakeClock) advance(d time.Duration) {
 func timed(t testing.TB, cfg lnet.Config, tunables lnd.Tunables) (*harness, *network, *fakeClock) {
 	t.Helper()
 	clock := new(fakeClock)
-	cfg.Incarnation, cfg.Clock, cfg.PeerIdle = incarnation, clock, -1 // no other timer than the table's
+	cfg.Incarnation, cfg.Clock, cfg.PeerIdle = incarnation, clock, -1 // without ageing, the table's timer is the only one
 	table, net := newWireOn(t, lnet.New(cfg), tunables)
 	return &harness{Table: table, t: t, self: here}, net, clock
 }
@@ -231,7 +231,7 @@ func TestSlowSweep(t *testing.T) {
 			return
 		}
 		late++
-		get(second) // sets the timer of the next sweep
+		get(second) // this GET sets the timer of the next sweep
 		clock.advance(5 * time.Second)
 		get(second)
 	}})

@@ -28,11 +28,11 @@ const incarnation = 7
 // network is a driver without a network: messages that are sent wait in it, and the test
 // makes messages arrive.
 type network struct {
-	id     nid.NID // zero: here
+	id     nid.NID // NID of the NI; zero: here
 	up     lnd.Upcalls
-	fails  error  // of Startup
-	onSend func() // called at each Send; nil: nothing
-	onStop func() // likewise at Shutdown
+	fails  error  // error that Startup returns
+	onSend func() // called at each Send; nil: no call
+	onStop func() // called at Shutdown; nil: no call
 	later  bool   // Recv brings the payload in a goroutine of its own
 
 	// memory is held while payload is copied: in TestStress operations put from and get into
@@ -40,8 +40,8 @@ type network struct {
 	memory sync.Mutex
 
 	mu     sync.Mutex
-	sent   []*lnd.Message // guarded by mu, like all below
-	held   int            // deliveries on hold
+	sent   []*lnd.Message // messages sent; guarded by mu, like all fields below
+	held   int            // number of deliveries on hold
 	closed bool
 }
 
@@ -77,7 +77,7 @@ func (n *network) Send(m *lnd.Message) {
 	}
 }
 
-// next takes the oldest message that was sent.
+// next removes the oldest message that was sent.
 func (n *network) next() *lnd.Message {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -130,7 +130,7 @@ func (n *network) arrive(h wire.Header, failure error) error {
 	return n.arriveFrom(nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID}, h, failure)
 }
 
-// arriveFrom is arrive by another connection.
+// arriveFrom is arrive on a connection of the process id.
 func (n *network) arriveFrom(id nid.ProcessID, h wire.Header, failure error) error {
 	d := &lnd.Delivery{Header: h, From: id}
 	answer, err := n.up.Parse(d)
@@ -181,7 +181,7 @@ func newWireOn(t testing.TB, node *lnet.Node, tunables lnd.Tunables) (*portals.T
 	return table, net
 }
 
-// header is a message from there to here.
+// header makes the header of a PUT from there to here.
 func header(length uint32) (h wire.Header) {
 	h.SrcNID, h.SrcPID, h.DestNID, h.DestPID = there.NID, there.PID, here.NID, here.PID
 	h.PayloadLength = length
@@ -222,7 +222,7 @@ func ackHeader(md wire.MDHandle, mlength uint32) wire.Header {
 	return h
 }
 
-// wantDrops compares the drops so far.
+// wantDrops compares the drops so far with want.
 func wantDrops(t *testing.T, table *portals.Table, want map[string]uint64) {
 	t.Helper()
 	if diff := cmp.Diff(want, table.Node().Stats().DropReasons); diff != "" {

@@ -52,16 +52,16 @@ type Agent struct {
 	setting sync.Mutex // serialises SetDiscovery and Close, which no handler may call; taken before mu
 
 	mu        sync.Mutex
-	machine   *engine.Machine // guarded by mu, like all below
+	machine   *engine.Machine // machine of discovery; guarded by mu, like all fields below
 	inbox     []engine.Input
 	batch     []engine.Input // the inputs that are being stepped; its memory is used again for the next inbox
-	stepping  bool           // a goroutine is in input
+	stepping  bool           // a goroutine is running input
 	out       engine.Output
 	timer     machine.Timer
 	exchanges map[uint64]portals.MDHandle
 	asked     map[nid.NID][]func(error) // called when the discovery of their NID ends; they do not block
 	edits     map[uint64]chan error     // of configured peers, each with room for its answer
-	lastEdit  uint64                    // key of the latest of edits
+	lastEdit  uint64                    // last key that was used in edits
 	closed    bool
 }
 
@@ -221,7 +221,7 @@ func (a *Agent) Close(context.Context) error {
 		a.timer.Stop()
 	}
 	var open []portals.MDHandle
-	for _, md := range a.exchanges { // any order: sorted below
+	for _, md := range a.exchanges { // in any order: the list is sorted below
 		open = append(open, md)
 	}
 	slices.Sort(open) // their events come in the same order in every run
@@ -231,12 +231,12 @@ func (a *Agent) Close(context.Context) error {
 	a.endEdits()
 	a.mu.Unlock()
 	for _, md := range open {
-		_ = a.table.MDUnlink(md) // ENOENT: it has just ended
+		_ = a.table.MDUnlink(md) // ENOENT means that the exchange has just ended
 	}
 	a.recoverer.close()
 	a.pushes.close()
 	a.node.FailParked(syscall.ESHUTDOWN)
-	for _, list := range asked { // any order: no call waits for another
+	for _, list := range asked { // in any order: no call waits for another
 		for _, done := range list {
 			done(syscall.ESHUTDOWN)
 		}

@@ -30,7 +30,7 @@ const (
 func TestExchange(t *testing.T) {
 	spec.Covers(t, "PD-5")
 	for name, c := range map[string]struct {
-		first int // which of B's push and ACK arrives first
+		first int // which of the two arrives first: B's push or ACK
 		want  []string
 	}{
 		"push first": {0, []string{"10.0.0.1@tcp ACK", "10.0.0.1@tcp PUT 5 10", "10.0.0.1@tcp PUT 5 11"}},
@@ -198,7 +198,7 @@ func TestParkedLeft(t *testing.T) {
 	if len(a.sent) != 3 || !errors.Is(a.sent[2], syscall.ESHUTDOWN) {
 		t.Errorf("messages ended with %v, want ESHUTDOWN at last", a.sent)
 	}
-	a.agent.SetDiscovery(true) // does nothing
+	a.agent.SetDiscovery(true) // discovery is on already, so this has no effect
 	a.put("10.0.0.9@tcp", 4)
 	if len(a.sent) != 4 || a.sent[3] != nil {
 		t.Errorf("messages ended with %v, want the last one sent", a.sent)
@@ -274,7 +274,7 @@ func TestBadPushes(t *testing.T) {
 // TestDiscover asks for the state of a node, and of this node itself.
 func TestDiscover(t *testing.T) {
 	for name, c := range map[string]struct {
-		before bool // a message went to the node before
+		before bool // a message went to the node before discovery
 		force  bool
 		id     string
 		passes []string

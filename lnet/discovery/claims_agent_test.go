@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	nidX  = "10.0.0.66@tcp" // the stranger
-	nidB2 = "10.0.0.3@tcp"  // B's other rail
+	nidX  = "10.0.0.66@tcp" // NID of the stranger X
+	nidB2 = "10.0.0.3@tcp"  // NID of B's other rail
 )
 
 // stranger is a node that pushes the infos of a test, and acknowledges pushes.
@@ -25,7 +25,7 @@ func (c *cable) stranger(id string) *node {
 	return c.node(discovery.Config{Off: true}, id)
 }
 
-// claim pushes an info to a node.
+// claim pushes a ping info with the given NIDs.
 func (n *node) claim(to string, sequence uint32, ids ...string) {
 	n.t.Helper()
 	info := wire.PingInfo{Features: discovery.PeerFeatures, PID: nid.LustrePID, Sequence: sequence}
@@ -163,7 +163,7 @@ func TestUserFlaggedPush(t *testing.T) {
 	w := newCable(t)
 	a, b := w.node(discovery.Config{}, nidA), w.node(discovery.Config{}, nidB)
 	b.put(nidA, 1)
-	for i := range 3 { // GET, REPLY, push
+	for i := range 3 { // deliver the GET, the REPLY and the push
 		if i == 2 {
 			w.waiting[0].header.SrcPID = nid.UserPID | 40000
 		}
@@ -184,7 +184,7 @@ func TestOldPush(t *testing.T) {
 		incarnation uint64
 		sequence    uint32
 		ids         []string
-		want        int // NIDs that X lists
+		want        int // number of NIDs that X lists in the end
 	}{
 		{1, 9, []string{nidX, "10.9.0.66@tcp9"}, 2},
 		{1, 8, []string{nidX}, 2},

@@ -27,8 +27,8 @@ type pipe struct {
 
 	mu      sync.Mutex
 	arrived *sync.Cond
-	queue   []packet // guarded by mu
-	closed  bool     // guarded by mu
+	queue   []packet // packets that wait for delivery; guarded by mu
+	closed  bool     // no packet is taken any more; guarded by mu
 	done    chan struct{}
 
 	released chan struct{} // a value lets the goroutine that holds a push go on

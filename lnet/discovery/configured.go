@@ -46,7 +46,7 @@ func (a *Agent) edit(in engine.Input) error {
 	return <-done
 }
 
-// edited passes on what became of configured peers.
+// edited tells the callers that configured peers have changed.
 func (a *Agent) edited(list []engine.Edited) {
 	if len(list) == 0 {
 		return
@@ -63,7 +63,7 @@ func (a *Agent) edited(list []engine.Edited) {
 
 // endEdits fails what waits for an answer. The caller holds a.mu.
 func (a *Agent) endEdits() {
-	for _, done := range a.edits { // any order: no call waits for another
+	for _, done := range a.edits { // in any order: no call waits for another
 		done <- syscall.ESHUTDOWN
 	}
 	clear(a.edits)

@@ -32,7 +32,7 @@ var self = nid.ProcessID{NID: nid.Lo0(), PID: nid.LustrePID}
 type silent struct {
 	id    nid.NID
 	up    lnd.Upcalls
-	fails error // of every send
+	fails error // error of every send; nil: none
 }
 
 func (s *silent) Type() nid.NetType { return s.id.Net().Type() }
@@ -118,7 +118,7 @@ func TestPing(t *testing.T) {
 	wantPing("10.1.0.1@tcp1")
 }
 
-// TestPingWhileNIsChange: pings are answered at any moment.
+// TestPingWhileNIsChange checks that pings are answered at any time.
 func TestPingWhileNIsChange(t *testing.T) {
 	table := newNode(t)
 	if _, err := discovery.NewTarget(table); err != nil {
@@ -159,7 +159,7 @@ func TestPingRetry(t *testing.T) {
 		wire.PingInfoSize(3):     1,
 		wire.PingInfoSize(3) - 1: 2,
 		wire.PingInfoSize(1):     2,
-		1:                        3, // too short to contain its own length
+		1:                        3, // too short a buffer for the number of NIDs
 	} {
 		before := table.Node().Snapshot().NIs[0].Traffic.Sent.Get
 		info, err := discovery.Ping(t.Context(), table, self, discovery.PingOptions{Size: size})
@@ -210,8 +210,8 @@ func TestPingFails(t *testing.T) {
 	cause := errors.New("test: enough")
 	for name, c := range map[string]struct {
 		dst    string
-		fails  error // of the driver
-		marked bool  // Node.FailNID makes messages to the NID fail
+		fails  error // error of every send by the driver
+		marked bool  // Node.FailNID is set to fail messages to the NID
 		source nid.NID
 		cancel time.Duration
 		want   error

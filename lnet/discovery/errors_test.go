@@ -34,7 +34,7 @@ func TestDiscoverErrors(t *testing.T) {
 			if err := b.table.Node().RemoveNI(t.Context(), ni); err != nil {
 				t.Error(err)
 			}
-			a.cable.waiting = nil // its push is lost
+			a.cable.waiting = nil // the push of node A is lost
 		}, want: syscall.ENOENT},
 	} {
 		t.Run(name, func(t *testing.T) {

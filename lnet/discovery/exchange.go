@@ -120,6 +120,6 @@ func (a *Agent) forget(exchange uint64) portals.MDHandle {
 // unlink ends the MD of an exchange, if it is still there.
 func (a *Agent) unlink(exchange uint64) {
 	if md := a.forget(exchange); md != 0 {
-		_ = a.table.MDUnlink(md) // ENOENT: it has just ended
+		_ = a.table.MDUnlink(md) // ENOENT means that the exchange has just ended
 	}
 }

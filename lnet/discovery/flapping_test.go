@@ -25,7 +25,7 @@ type handClock struct {
 
 type handTimer struct {
 	at time.Duration
-	f  func() // nil: stopped or called
+	f  func() // function to call; nil: stopped, or called already
 }
 
 func (c *handClock) Now() time.Duration { return c.now }
@@ -98,7 +98,7 @@ func TestLinkIsTold(t *testing.T) {
 			t.Errorf("%v: info %+v, want sequence %d and the second NI %v", c.down, info, before+1, c.want)
 		}
 		w.settle()
-		if c.down == nil { // either NI may send the push
+		if c.down == nil { // the push may come from either NI
 			w.log[0] = strings.Replace(w.log[0], "10.0.0.101@tcp", nidA, 1)
 		}
 		w.want("push", "10.0.0.1@tcp PUT 0 64", "10.0.0.2@tcp ACK")

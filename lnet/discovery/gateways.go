@@ -17,7 +17,7 @@ type gateways struct {
 	node  *lnet.Node
 
 	mu      sync.Mutex
-	config  route.CheckerConfig // guarded by mu, like all below
+	config  route.CheckerConfig // settings of the checks; guarded by mu, like all fields below
 	checker route.Checker
 	timer   machine.Timer
 	closed  bool
@@ -33,7 +33,7 @@ func (g *gateways) start(a *Agent, cfg Config) {
 	g.changed()
 }
 
-// set changes how gateways are checked: see [Config].
+// set changes the settings of the checks; see [Config].
 func (g *gateways) set(interval, timeout time.Duration) {
 	if interval == 0 {
 		interval = route.DefaultCheckInterval
@@ -101,7 +101,7 @@ func (g *gateways) step(in route.CheckInput) {
 	}
 }
 
-// check pings a gateway and pushes to it.
+// check pings the gateway c.NID and pushes to it.
 func (g *gateways) check(c route.Check) {
 	answered := func(err error) {
 		g.step(route.CheckInput{Kind: route.Answered, Exchange: c.Exchange, Err: err})

@@ -27,14 +27,14 @@ type cable struct {
 	waiting []packet
 	log     []string                   // a line for each message, when it is sent
 	spoil   func(wire.Header, []byte)  // changes a payload on its way; nil: no change
-	refuse  func(m *lnd.Message) error // makes a send fail; nil: none
-	forge   nid.NID                    // the source of messages; zero: the sender's own
-	clock   machine.Clock              // of nodes; nil: the real one
+	refuse  func(m *lnd.Message) error // error with which a send fails; nil function: none fails
+	forge   nid.NID                    // source NID of all messages; zero: the sender's own
+	clock   machine.Clock              // clock of the nodes; nil: the real one
 }
 
 type packet struct {
 	header  wire.Header
-	from    nid.NID // of the connection
+	from    nid.NID // NID at the other end of the connection
 	target  nid.NID
 	payload []byte
 }
@@ -45,7 +45,7 @@ type port struct {
 	id          nid.NID
 	up          lnd.Upcalls
 	held        map[*lnd.Delivery]packet
-	incarnation uint64 // incarnation
+	incarnation uint64 // incarnation of the port's node
 }
 
 func newCable(t *testing.T) *cable { return &cable{t: t, ports: make(map[nid.NID]*port)} }
@@ -140,7 +140,7 @@ func (c *cable) arrive(i int) {
 	}
 }
 
-// settle delivers all messages, in order.
+// settle delivers all waiting messages in order.
 func (c *cable) settle() {
 	for len(c.waiting) > 0 {
 		c.arrive(0)
@@ -156,14 +156,14 @@ func (c *cable) want(what string, lines ...string) {
 	c.log = nil
 }
 
-// node is a node on the cable.
+// node is a node that is connected to the cable.
 type node struct {
 	t     *testing.T
 	cable *cable
 	table *portals.Table
 	agent *discovery.Agent
-	got   []string // PUTs to portal 5: "INITIATOR LENGTH"
-	sent  []error  // how the node's own puts ended
+	got   []string // PUTs that came to portal 5, as "INITIATOR LENGTH"
+	sent  []error  // errors with which the node's own PUTs ended
 }
 
 func (c *cable) node(cfg discovery.Config, ids ...string) *node {

@@ -18,12 +18,12 @@ import (
 // PingOptions are the options of a ping; the zero value is the default.
 type PingOptions struct {
 	Source  nid.NID       // local NID to ping from; zero lets LNet choose
-	Timeout time.Duration // for the whole exchange; 0 means 5 s
+	Timeout time.Duration // time limit of the whole exchange; 0 means 5 s
 	// Size is the room for the answer in bytes; 0 means 3960, as lnetctl. An
 	// answer that does not fit is asked for again with enough room.
 	Size int
 
-	recovery bool // of an NI that is not well
+	recovery bool // the ping tests whether an NI works again
 }
 
 const (
@@ -53,7 +53,7 @@ func Ping(ctx context.Context, table *portals.Table, dst nid.ProcessID, o PingOp
 	}
 }
 
-// Pinger is a ping under way.
+// Pinger is one ping in progress.
 type Pinger struct {
 	table *portals.Table
 	dst   nid.ProcessID
@@ -61,11 +61,11 @@ type Pinger struct {
 	done  func(wire.PingInfo, error)
 	timer machine.Timer
 
-	again bool // asked a second time; owned by the handler
+	again bool // the second try has begun; used only by the handler
 
 	mu    sync.Mutex
-	md    portals.MDHandle // of the current try; guarded by mu
-	ended bool             // guarded by mu
+	md    portals.MDHandle // MD of the present try; guarded by mu
+	ended bool             // the ping has ended; guarded by mu
 }
 
 // StartPing begins a ping and returns at once. done is called exactly once, in
@@ -96,7 +96,7 @@ func (p *Pinger) try(size int) {
 	buffer := make([]byte, size)
 	md, err := p.table.MDBind(portals.MD{
 		Segments:  []lnd.Segment{buffer},
-		Threshold: 2, // the GET and its REPLY
+		Threshold: 2, // two operations: the GET and its REPLY
 		Options:   portals.Truncate | portals.TrackResponse,
 		Handler:   func(e *portals.Event) { p.event(e) },
 	}, portals.Unlink)
@@ -108,7 +108,7 @@ func (p *Pinger) try(size int) {
 	p.md = md
 	ended := p.ended
 	p.mu.Unlock()
-	if ended { // timed out meanwhile, without seeing this MD
+	if ended { // the ping timed out before this MD was known
 		_ = p.table.MDUnlink(md)
 		return
 	}
@@ -126,12 +126,12 @@ func (p *Pinger) event(e *portals.Event) {
 	current := e.MD == p.md
 	p.mu.Unlock()
 	switch {
-	case !current: // of the try before this one
+	case !current: // the event belongs to the try before
 	case e.Kind == portals.EventUnlink:
 	case errors.Is(e.Err, syscall.ESTALE) && !p.again:
 		// The GET went to an earlier incarnation of the node; the driver knows the new one.
 		p.again = true
-		_ = p.table.MDUnlink(e.MD) // ENOENT if the failure has unlinked it
+		_ = p.table.MDUnlink(e.MD) // ENOENT means that the failure has unlinked the MD
 		p.try(p.opts.Size)
 	case e.Err != nil:
 		p.end(wire.PingInfo{}, e.Err)
@@ -165,7 +165,7 @@ func (p *Pinger) end(info wire.PingInfo, err error) {
 	p.mu.Unlock()
 	timer.Stop()
 	if md != 0 {
-		_ = p.table.MDUnlink(md) // ENOENT when the REPLY used it up
+		_ = p.table.MDUnlink(md) // ENOENT means that the REPLY has used up the MD
 	}
 	if err != nil {
 		err = fmt.Errorf("ping %v: %w", p.dst.NID, err)

@@ -25,12 +25,12 @@ type pushTarget struct {
 	mu      sync.Mutex
 	maxSize int           // bytes of the largest push to take; guarded by mu, like all below
 	size    int           // bytes of the largest push so far
-	posted  []*pushBuffer // wait for a push, or one is arriving
+	posted  []*pushBuffer // buffers that wait for a push or receive one
 	taken   []*pushBuffer // have been read, for pushes that have not been handled
 	closed  bool
 }
 
-// pushBuffer is memory for one push.
+// pushBuffer is memory for one incoming push.
 type pushBuffer struct {
 	target *pushTarget
 	bytes  []byte
@@ -112,7 +112,7 @@ func (t *pushTarget) again(size int) {
 	t.mu.Unlock()
 	for i, b := range free {
 		if i > 0 && !t.withdraw(b) {
-			continue // a push is arriving in it
+			continue // a push is arriving in this buffer
 		}
 		if err := t.post(b); err != nil {
 			t.table.Node().Log().Error("no room for a push", slog.Any("err", err))
@@ -145,7 +145,7 @@ func (t *pushTarget) close() {
 	posted := slices.Clone(t.posted)
 	t.mu.Unlock()
 	for _, b := range posted {
-		_ = t.table.MEUnlink(b.entry) // ENOENT: a push is just arriving
+		_ = t.table.MEUnlink(b.entry) // ENOENT means that a push is just arriving
 	}
 	_ = t.table.ClearLazy(wire.PingPortal)
 }

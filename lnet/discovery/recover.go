@@ -23,12 +23,12 @@ type recoverer struct {
 	node  *lnet.Node
 
 	mu       sync.Mutex
-	machine  *recovery.Machine // guarded by mu, like all below
+	machine  *recovery.Machine // machine of recovery; guarded by mu, like all fields below
 	inbox    []recovery.Input
 	stepping bool
 	out      recovery.Output
 	timer    machine.Timer
-	pings    map[recovery.Target]*Pinger // under way; nil: it is just beginning
+	pings    map[recovery.Target]*Pinger // pings in progress; nil: the ping is just beginning
 	closed   bool
 }
 
@@ -146,7 +146,7 @@ func (r *recoverer) close() {
 	r.closed = true
 	r.setTimer(0, machine.Never)
 	var open []recovery.Target
-	for t, p := range r.pings { // any order: sorted below
+	for t, p := range r.pings { // in any order: the list is sorted below
 		if p != nil {
 			open = append(open, t)
 		}
@@ -164,12 +164,12 @@ func (r *recoverer) close() {
 
 // Recovery is the state of an agent's recovery: the NIs that are not well, and what was done.
 type Recovery struct {
-	Local []recovery.Status `json:"local"`      // of this node, by NID
-	Peers []recovery.Status `json:"peers"`      // of others, by NID
-	Stats recovery.Stats    `json:"statistics"` // since the node began
+	Local []recovery.Status `json:"local"`      // NIs of this node, ordered by NID
+	Peers []recovery.Status `json:"peers"`      // NIs of other nodes, ordered by NID
+	Stats recovery.Stats    `json:"statistics"` // counters since the node began
 }
 
-// Recovery returns which NIs are being recovered.
+// Recovery returns the NIs that are being recovered.
 func (a *Agent) Recovery() Recovery {
 	r := a.recoverer
 	r.mu.Lock()

@@ -27,15 +27,15 @@ const PeerFeatures = Features | wire.FeatureMultiRail | wire.FeatureDiscovery
 // number. Changes of links have a rate, see statusBurst.
 type Target struct {
 	table     *portals.Table
-	published func(wire.PingInfo) // told after each change; may be nil
+	published func(wire.PingInfo) // called after each change; may be nil
 
 	mu       sync.Mutex // held across the swap of entries, so that they stay in order
 	features wire.Features
-	info     wire.PingInfo // the info that entry answers with
+	info     wire.PingInfo // the ping info with which entry answers
 	spent    time.Duration // when the rate of changes of links allows a full burst again
 	later    bool          // a timer is to publish a change of a link
 	entry    portals.MEHandle
-	retired  []portals.MEHandle // earlier entries, the oldest first
+	retired  []portals.MEHandle // earlier match entries, the oldest first
 }
 
 // A link that flaps causes a burst of publications, and then one in each interval: each
@@ -45,7 +45,7 @@ const (
 	statusInterval = time.Second
 )
 
-// maxRetired bounds the earlier answers that are kept.
+// maxRetired bounds the number of earlier match entries.
 const maxRetired = 256
 
 // NewTarget starts answering pings. Make it after 0@lo and before the other
@@ -72,7 +72,7 @@ func (t *Target) update() {
 	}
 }
 
-// setFeatures changes the feature bits.
+// setFeatures changes the feature bits of the info.
 func (t *Target) setFeatures(f wire.Features) {
 	t.mu.Lock()
 	same := t.features == f

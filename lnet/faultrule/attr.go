@@ -14,14 +14,14 @@ import (
 // Kind says what a rule does to the messages that it hits.
 type Kind uint8
 
-// The kinds of rules.
+// Kinds of rules.
 const (
 	Drop  Kind = iota // discard on arrival, or fail when it is sent
-	Delay             // let it wait
-	kinds             // number of kinds
+	Delay             // the rule delays messages
+	kinds             // number of kinds; not a kind
 )
 
-// String returns "drop" or "delay".
+// String returns the kind's name: "drop" or "delay".
 func (k Kind) String() string {
 	if k < kinds {
 		return [kinds]string{"drop", "delay"}[k]
@@ -29,10 +29,10 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// MarshalText returns what String returns.
+// MarshalText returns the text of String.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText parses what String returns.
+// UnmarshalText parses the text of String.
 func (k *Kind) UnmarshalText(b []byte) error {
 	for *k = Drop; *k < kinds; *k++ {
 		if k.String() == string(b) {
@@ -47,20 +47,20 @@ func (k *Kind) UnmarshalText(b []byte) error {
 // A NID here is one NID, the wildcard ([nid.Any]), or 255.255.255.255@net for all NIDs of
 // that net.
 type Attr struct {
-	Source nid.NID `json:"source"` // of the header, required
-	Dest   nid.NID `json:"dest"`   // of the header, required
+	Source nid.NID `json:"source"` // source NID in the header; required
+	Dest   nid.NID `json:"dest"`   // destination NID in the header; required
 	// Local is the NID of the NI by which the message arrives or leaves. Zero: any. For
 	// drop rules alone.
 	Local   nid.NID `json:"local_nid,omitzero"`
 	Portals Portals `json:"portals"` // portals of PUTs and GETs; if there are any, the rule is about PUTs and GETs alone
-	Types   Types   `json:"types"`   // of messages
+	Types   Types   `json:"types"`   // types of the messages
 
 	Rate     uint32        `json:"rate"`         // one message in each Rate messages is hit; 0: there is an Interval
 	Interval time.Duration `json:"interval"`     // one message in each Interval of whole seconds is hit; 0: there is a Rate
 	Random   bool          `json:"random"`       // drop rules: each message is hit with probability 1/2
-	All      bool          `json:"drop_all"`     // drop rules: each message is hit
+	All      bool          `json:"drop_all"`     // for drop rules: every message is dropped
 	Classes  Classes       `json:"health_error"` // drop rules: what a message fails with when it is sent; empty: it is discarded on arrival
-	Latency  time.Duration `json:"latency"`      // delay rules: how long a message waits
+	Latency  time.Duration `json:"latency"`      // for delay rules: how long a message waits
 }
 
 // longest bounds intervals and latencies (__u32 of struct lnet_fault_attr).

@@ -11,13 +11,13 @@ import (
 // Classes is a set of classes of failure, bit 1<<c for class c.
 type Classes uint16
 
-// AnyClass has all classes ("random").
+// AnyClass is the set of all classes ("random").
 const AnyClass Classes = 1<<lnd.NumFailures - 1<<lnd.LocalInterrupt
 
-// randomWord stands for AnyClass.
+// randomWord is the text of AnyClass.
 const randomWord = "random"
 
-// String returns such as "local_dropped,remote_error", or "random".
+// String returns the text, such as "local_dropped,remote_error" or "random".
 func (s Classes) String() string {
 	if s == AnyClass {
 		return randomWord
@@ -35,7 +35,7 @@ func (s Classes) names() (list []string) {
 	return list
 }
 
-// ParseClasses parses what String returns.
+// ParseClasses parses the text of String.
 func ParseClasses(s string) (Classes, error) {
 	var set Classes
 next:
@@ -55,7 +55,7 @@ next:
 	return set, nil
 }
 
-// MarshalText returns what String returns.
+// MarshalText returns the text of String.
 func (s Classes) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText is ParseClasses; an empty text has no class.
@@ -76,5 +76,5 @@ func (s Classes) nth(i int) lnd.Failure {
 	return lnd.Failure(bits.TrailingZeros16(uint16(s)))
 }
 
-// count is how many classes the set has.
+// count returns the number of classes in the set.
 func (s Classes) count() int { return bits.OnesCount16(uint16(s)) }

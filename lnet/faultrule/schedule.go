@@ -13,7 +13,7 @@ type schedule struct {
 	ends  time.Duration // interval: the end of the window that at lies in
 }
 
-// begin draws the first message that is hit.
+// begin draws which message is the first to be hit.
 func (n *schedule) begin(now time.Duration, a *Attr, random *rand.Rand) {
 	if a.Rate != 0 {
 		n.index = uint64(random.Uint32N(a.Rate))

@@ -138,7 +138,7 @@ func TestStatistics(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := New(source(rapid.Uint64().Draw(t, "seed")))
 		ids := rapid.SampledFrom([]nid.NID{here, there, wholeNet(here.Net()), other, nid.Any()})
-		var list []*naive // the oldest first
+		var list []*naive // rules, ordered by age, the oldest first
 		for range rapid.IntRange(1, 4).Draw(t, "rules") {
 			a := Attr{
 				Source: ids.Draw(t, "source"), Dest: ids.Draw(t, "dest"), Rate: rapid.Uint32Range(1, 5).Draw(t, "rate"),
@@ -202,7 +202,7 @@ func (n *naive) check(t *rapid.T) {
 	}
 }
 
-// TestSameSeed: the same messages have the same outcome.
+// TestSameSeed checks that equal seeds give equal outcomes.
 func TestSameSeed(t *testing.T) {
 	at := func(i int) time.Duration { return time.Duration(i) * 300 * time.Millisecond }
 	for _, a := range []Attr{all(9), {Source: nid.Any(), Dest: nid.Any(), Interval: 3 * time.Second}} {

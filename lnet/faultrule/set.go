@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// maxRules bounds the rules of each kind.
+// maxRules bounds the number of rules of each kind.
 const maxRules = 1024
 
 // ID names a rule; no other rule of the set ever has it.
@@ -21,11 +21,11 @@ type ID uint64
 // Stats are what a rule has counted (struct lnet_fault_stat), in messages.
 type Stats struct {
 	Matched uint64 `json:"matched"` // messages that the rule is about, unless a newer rule has hit them
-	Hit     uint64 `json:"hit"`     // dropped, failed or delayed; the following by type
-	Put     uint64 `json:"put"`     // PUTs of Hit
-	Ack     uint64 `json:"ack"`     // ACKs of Hit
-	Get     uint64 `json:"get"`     // GETs of Hit
-	Reply   uint64 `json:"reply"`   // REPLYs of Hit
+	Hit     uint64 `json:"hit"`     // messages dropped, failed or delayed; next their number by type
+	Put     uint64 `json:"put"`     // PUTs in Hit
+	Ack     uint64 `json:"ack"`     // ACKs in Hit
+	Get     uint64 `json:"get"`     // GETs in Hit
+	Reply   uint64 `json:"reply"`   // REPLYs in Hit
 }
 
 // hit counts a message that the rule hits (lnet_fault_stat_inc).
@@ -45,7 +45,7 @@ func (s *Stats) hit(t wire.MsgType) {
 
 // State is a rule and what it has counted.
 type State struct {
-	ID ID `json:"id"` // of the rule
+	ID ID `json:"id"` // number of the rule
 	Attr
 	Stats
 }
@@ -53,7 +53,7 @@ type State struct {
 // Set is a list of rules for each kind. Its random source is given to New.
 type Set struct {
 	random *rand.Rand
-	rules  [kinds][]*rule // the newest first
+	rules  [kinds][]*rule // by kind: rules, the newest first
 	last   ID
 }
 

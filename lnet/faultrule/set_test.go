@@ -35,7 +35,7 @@ func header(t wire.MsgType, portal uint32) *wire.Header {
 // source returns a random source that is the same in each run.
 func source(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
-// all is a rule about all messages.
+// all makes a rule for all messages.
 func all(rate uint32) Attr { return Attr{Source: nid.Any(), Dest: nid.Any(), Rate: rate} }
 
 func newSet(t testing.TB, seed uint64, k Kind, rules ...Attr) *Set {
@@ -143,7 +143,7 @@ func TestNewestFirst(t *testing.T) {
 	puts := all(1)
 	puts.Types = 1 << wire.Put
 	never := Attr{Source: nid.Any(), Dest: nid.Any(), Interval: 1000 * time.Second}
-	s := newSet(t, 2, Drop, all(1), puts, never) // seed 2: never waits for some seconds
+	s := newSet(t, 2, Drop, all(1), puts, never) // with seed 2 the rule never waits for some seconds
 	s.Arrives(0, header(wire.Put, 1), there)
 	s.Arrives(0, header(wire.Get, 1), there)
 	s.Arrives(0, header(wire.Put, 1), there)
@@ -236,7 +236,7 @@ func TestReset(t *testing.T) {
 	s := newSet(t, 1, Drop, all(rate))
 	for range 10 {
 		seen[first(s)] = true
-		s.Arrives(0, header(wire.Put, 1), there) // a message of the next window
+		s.Arrives(0, header(wire.Put, 1), there) // a message in the next interval of the rule
 		s.Reset(0, Drop)
 		if got := s.Rules(Drop)[0].Stats; got != (Stats{}) {
 			t.Fatalf("after the reset %+v", got)

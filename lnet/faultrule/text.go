@@ -13,13 +13,13 @@ import (
 // value has all of them.
 type Types uint8
 
-// allTypes has each bit.
+// allTypes has the bit of each type.
 const allTypes = 1<<wire.Ack | 1<<wire.Put | 1<<wire.Get | 1<<wire.Reply
 
 // AllWord stands for everything in the text of a set.
 const AllWord = "all"
 
-// typesInOrder is the order of their text.
+// typesInOrder is the order of types in texts.
 var typesInOrder = [...]wire.MsgType{wire.Put, wire.Ack, wire.Get, wire.Reply}
 
 // Has reports whether t is in the set.
@@ -35,7 +35,7 @@ func (s Types) Names() (names []string) {
 	return names
 }
 
-// String returns such as "PUT,ACK", or "all".
+// String returns the text, such as "PUT,ACK" or "all".
 func (s Types) String() string {
 	if s == 0 {
 		return AllWord
@@ -62,10 +62,10 @@ next:
 	return set, nil
 }
 
-// MarshalText returns what String returns.
+// MarshalText returns the text of String.
 func (s Types) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText is ParseTypes.
+// UnmarshalText parses the text as ParseTypes does.
 func (s *Types) UnmarshalText(b []byte) (err error) {
 	*s, err = ParseTypes(string(b))
 	return err
@@ -95,7 +95,7 @@ func (s Portals) Has(h *wire.Header) bool {
 	return portal < maxPortals && s&(1<<portal) != 0
 }
 
-// String returns such as "4,7", or "all".
+// String returns the text, such as "4,7" or "all".
 func (s Portals) String() string {
 	if s == 0 {
 		return AllWord
@@ -109,7 +109,7 @@ func (s Portals) String() string {
 	return strings.Join(list, ",")
 }
 
-// ParsePortals parses such as "4,7", or "all".
+// ParsePortals parses a text such as "4,7" or "all".
 func ParsePortals(s string) (Portals, error) {
 	if s == AllWord {
 		return 0, nil
@@ -125,10 +125,10 @@ func ParsePortals(s string) (Portals, error) {
 	return set, nil
 }
 
-// MarshalText returns what String returns.
+// MarshalText returns the text of String.
 func (s Portals) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText is ParsePortals.
+// UnmarshalText parses the text as ParsePortals does.
 func (s *Portals) UnmarshalText(b []byte) (err error) {
 	*s, err = ParsePortals(string(b))
 	return err
@@ -150,7 +150,7 @@ func ParseNID(s string) (nid.NID, error) {
 	return id, nil
 }
 
-// FormatNID returns the text that ParseNID takes.
+// FormatNID returns the text that ParseNID parses.
 func FormatNID(id nid.NID) string {
 	switch {
 	case id.IsAny():

@@ -26,7 +26,7 @@ func accounts(t *testing.T, quality link.Quality) *network {
 	return n
 }
 
-// TestAccounts: the checks of a network detect violations.
+// TestAccounts checks that a network's checks detect violations.
 func TestAccounts(t *testing.T) {
 	spec.Covers(t, "LS-3", "LS-4", "LS-5", "LS-6")
 	holds := func(n *network, condition string) bool {
@@ -70,7 +70,7 @@ func TestAccounts(t *testing.T) {
 			d.Header = wire.Header{Type: wire.Put, SrcNID: simlnd.NID(0), SrcPID: nid.LustrePID, DestNID: simlnd.NID(0)}
 			for _, ni := range n.members[1].stack.Node.NIs() {
 				if ni.NID() == h.NID() {
-					_, _ = ni.Parse(d) // for another node
+					_, _ = ni.Parse(d) // the message is for another node
 				}
 			}
 		})

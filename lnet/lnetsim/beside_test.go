@@ -39,7 +39,7 @@ const (
 	besideFirst  = 2 // index of the first dead host
 )
 
-// beside is a sender that measures round trips.
+// beside is a sender that measures its round trips.
 type beside struct {
 	t      *testing.T
 	fabric *simlnd.Fabric
@@ -110,7 +110,7 @@ func (b *beside) run() time.Duration {
 	return b.took[len(b.took)*99/100]
 }
 
-// ping makes one round trip after another.
+// ping makes one round trip after another, without end.
 func (b *beside) ping() {
 	clock := b.sender.Host.Clock()
 	began := clock.Now()

@@ -12,7 +12,7 @@ var errNoCarrier = errors.New("no carrier")
 // cables is the state of a node's rails, a bit for each. It outlives the incarnations of the
 // node.
 type cables struct {
-	unplugged uint32 // rails without carrier, which the node sees
+	unplugged uint32 // bits of the rails whose cable is unplugged
 	severed   uint32 // rails on which all messages are lost, which the node does not see
 }
 

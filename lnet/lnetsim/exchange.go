@@ -13,14 +13,14 @@ import (
 // ExchangeStats is the result of an [Exchange].
 type ExchangeStats struct {
 	Messages uint64        // LNet messages: PUTs and ACKs, and those of discovery
-	Events   uint64        // events of the simulator
-	Wall     time.Duration // from the first step to the last answer
-	Virtual  time.Duration // virtual time of the exchange
-	Start    time.Duration // wall time until all stacks were up
+	Events   uint64        // number of events in the simulator
+	Wall     time.Duration // real time from the first step to the last answer
+	Virtual  time.Duration // virtual time that the exchange took
+	Start    time.Duration // real time until all stacks were started
 	// BytesPerStack is the memory of a started stack before its first message.
 	BytesPerStack uint64
-	Digest        uint64        // of all events; equal for equal arguments
-	P50, P99      time.Duration // percentiles of the duration of an operation, virtual
+	Digest        uint64        // digest of all events; equal for equal arguments
+	P50, P99      time.Duration // percentiles of an operation's duration, in virtual time
 }
 
 // Exchange makes whole stacks (portals, lnet, discovery) on a network with a latency of 10 µs
@@ -69,11 +69,11 @@ func Exchange(nodes, messages int, seed uint64) (ExchangeStats, error) {
 	return s, nil
 }
 
-// heap returns the memory in use.
+// heap returns the bytes of the heap in use.
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
-	runtime.GC() // frees what pools and finalizers held
+	runtime.GC() // a second time, for what pools and finalizers held
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }

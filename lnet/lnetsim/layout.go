@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/route"
 )
 
-// maxNets is how many nets there can be.
+// maxNets is the highest number of nets.
 const maxNets = 64
 
 // layout says which nets the nodes are on. The first nodes are routers, which are on every
@@ -33,7 +33,7 @@ func (l layout) validate() error {
 	return nil
 }
 
-// isRouter reports whether a node routes.
+// isRouter reports whether node id is a router.
 func (l layout) isRouter(id sim.NodeID) bool { return int(id) < l.routers }
 
 // home returns the net of a node that is no router, and net 0 of a router.
@@ -47,7 +47,7 @@ func (l layout) home(id sim.NodeID) int {
 // network returns the net with a number: tcp, tcp1 and so on.
 func (layout) network(i int) nid.Net { return nid.MakeNet(nid.TCP, uint16(i)) }
 
-// interfaces returns the NIs of a node.
+// interfaces returns the NIs of node id.
 func (l layout) interfaces(id sim.NodeID) (list []Interface) {
 	from, to := l.home(id), l.home(id)+1
 	if l.isRouter(id) {

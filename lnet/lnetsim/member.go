@@ -22,22 +22,22 @@ type member struct {
 	net   *network
 	stack *Stack
 	pcg   rand.PCG
-	on    bool // starts operations at the configured rate
+	on    bool // the node starts operations at the configured rate
 	ops   uint64
-	marks []uint8 // state of each operation, see mark
-	busy  int     // operations in flight
+	marks []uint8 // marks of each operation; see mark
+	busy  int     // number of operations in flight
 
 	probing int // round of the probes that are being started; 0: operations that start are no probes
 	free    *operation
 }
 
-// Marks of an operation.
+// Marks of an operation, as bits.
 const (
-	markDelivered = 1 << iota // its target has delivered it
+	markDelivered = 1 << iota // the target has delivered the operation's message
 	markAnswered
 )
 
-// start begins the incarnation.
+// start begins the incarnation of the node.
 func (m *member) start() error {
 	cfg := &m.net.cfg
 	m.pcg.Seed(m.stack.Host.Incarnation().Seed, 1)
@@ -92,14 +92,14 @@ func (m *member) goOn() {
 	}
 }
 
-// partner draws the target of an operation.
+// partner draws the target of the next operation.
 func (m *member) partner() sim.NodeID {
 	nodes := m.net.cfg.Nodes
 	id := int(m.stack.Host.ID())
 	return sim.NodeID((id + 1 + int(m.pcg.Uint64()%uint64(m.net.cfg.Partners))) % nodes)
 }
 
-// take returns an operation that is free.
+// take returns a free operation, or makes one.
 func (m *member) take() *operation {
 	o := m.free
 	if o == nil {
@@ -121,7 +121,7 @@ func (m *member) arrived(e *portals.Event) {
 	}
 	from, ok := simlnd.Node(e.Source.NID)
 	if !ok {
-		from = m.stack.Host.ID() // by loopback
+		from = m.stack.Host.ID() // a message to the node itself came by loopback
 	}
 	m.net.delivered(from, e.MatchBits)
 	m.tell(history.Delivery, from, e.MatchBits, "")
@@ -141,7 +141,7 @@ func (m *member) command(text string) {
 		m.on = words[0] == "start"
 		return
 	case "leave":
-		_ = m.stack.Close() // waiting messages are dropped
+		_ = m.stack.Close() // an error only means that waiting messages were dropped
 		return
 	case "probe":
 		m.probe()
@@ -160,7 +160,7 @@ func (m *member) command(text string) {
 type probes struct {
 	round, begun, answered int
 	at                     time.Duration
-	failed                 string // the first probe that failed, and why
+	failed                 string // first probe that failed, with its error
 }
 
 // begin returns the round of the probes of an instant.

@@ -20,8 +20,8 @@ type town struct {
 	*simlnd.Fabric
 	t      *testing.T
 	stacks []*Stack
-	events [][]portals.Event // at each receiver
-	data   []string          // payloads received, by all
+	events [][]portals.Event // events at each receiver
+	data   []string          // payloads that all nodes received
 }
 
 func newTown(t *testing.T, nodes, datagram int) *town {
@@ -97,7 +97,7 @@ func TestPutMulticast(t *testing.T) {
 	for id := 1; id < 4; id++ {
 		w.listen(id, portals.ManageRemote)
 	}
-	w.listen(0, 0) // the sender does not receive its own
+	w.listen(0, 0) // the sender does not receive its own datagram
 	before := w.Stats().Sent
 	events, err := w.put(0, "to all", 7)
 	if err != nil {
@@ -136,7 +136,7 @@ func TestPutMulticastMatches(t *testing.T) {
 			t.Errorf("node %d dropped %v, want 1 for %s", id, got, reason)
 		}
 	}
-	w.listen(2, 0) // too late for the datagram
+	w.listen(2, 0) // this node listens too late for the datagram
 	if len(w.data) > 0 {
 		t.Errorf("came: %v", w.data)
 	}

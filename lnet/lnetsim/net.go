@@ -22,7 +22,7 @@ import (
 // config configures a network. The zero value of a field means its default.
 type config struct {
 	scenario.Network
-	// Window is as in simlnd.Config.
+	// Window is the Window of simlnd.Config.
 	Window int
 	Kind   kind // kind of the operations at Rate
 	// Rate is the operations that each node starts per second of its clock; 0: only those of
@@ -32,13 +32,13 @@ type config struct {
 	Operations  int
 	Outstanding int // operations in flight per node; 8. A tick skips its operation when the limit is reached
 	Partners    int // number of following nodes that each node sends to; all by default
-	Size        int // payload bytes; 64 by default, negative: none
+	Size        int // payload bytes; 0: 64; negative: no payload
 	// Timeout is LNet's transaction timeout; 10 s. An operation that was sent fails after at
 	// most one and a half times that.
 	Timeout   time.Duration
-	Discovery bool         // nodes have a discovery agent
-	Tunables  lnd.Tunables // of the nodes' NIs
-	Nets      int          // nets that the nodes are spread over; 1
+	Discovery bool         // whether nodes have a discovery agent
+	Tunables  lnd.Tunables // tunables of the nodes' NIs
+	Nets      int          // number of nets that the nodes are spread over; 0: 1
 	Rails     int          // NIs of each node on each of its nets; 1
 	Routers   int          // of the first nodes, which are on every net
 	// Check is how often gateways are checked, see StackConfig.CheckInterval.
@@ -64,39 +64,39 @@ func (c config) withDefaults() (config, error) {
 
 func (c *config) layout() layout { return layout{c.Nodes, c.Nets, c.Rails, c.Routers} }
 
-// network is a network of LNet nodes.
+// network is a simulated network of LNet nodes.
 type network struct {
 	kit.Base
 	cfg     config
 	layout  layout
 	members []*member
-	cables  []cables // of each node
-	memory  []byte   // of every MD; its content does not matter
+	cables  []cables // cables of each node
+	memory  []byte   // memory of every MD; its content does not matter
 	stats   counters
 	probes  probes
 	took    []time.Duration // durations of operations that were answered, in any order
 }
 
-// counters counts operations and, for the run, messages.
+// counters counts operations and, for the whole run, messages.
 type counters struct {
 	Begun     uint64 // operations started
 	Delivered uint64 // PUTs and GETs delivered at their targets
 	Answered  uint64 // operations answered
 	Failed    uint64 // operations failed
 	HeldBack  uint64 // not started, because of the limit of operations in flight
-	Twice     uint64 // deliveries of an operation after the first
+	Twice     uint64 // repeated deliveries of an operation
 	Phantoms  uint64 // PUTs and GETs that were answered without being delivered
 	Unsent    uint64 // operations that ended without a SEND event
-	Resent    uint64 // SEND events of an operation after the first
+	Resent    uint64 // repeated SEND events of an operation
 
-	// Of the run as a whole, see network.counters.
+	// For the run as a whole, see network.counters:
 	Messages   uint64 // LNet messages sent
 	Drops      uint64 // LNet messages dropped
-	Unanswered uint64 // MDs that LNet has given up
-	MinCredits int    // least credits of any peer
+	Unanswered uint64 // MDs that LNet has given up without an answer
+	MinCredits int    // fewest credits that any peer had
 }
 
-// newNetwork makes a network.
+// newNetwork makes a network of nodes that are not started.
 func newNetwork(cfg config) (*network, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -157,7 +157,7 @@ func (n *network) answered(m *member, o *operation) {
 	}
 }
 
-// unprobed notes why a probe failed.
+// unprobed notes that the probe o failed with err.
 func (n *network) unprobed(o *operation, err error) {
 	if o.probe == n.probes.round && n.probes.failed == "" {
 		n.probes.failed = fmt.Sprintf("; from node %v to %v: %v", o.member.stack.Host.ID(), o.to, err)

@@ -15,7 +15,7 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// told is an event of a node.
+// told is an event that a node reported.
 type told struct {
 	at   time.Duration
 	node sim.NodeID
@@ -40,7 +40,7 @@ func start(t *testing.T, cfg config, loss float64) (*network, *[]told) {
 	return n, &events
 }
 
-// run runs the network for a duration.
+// run runs the network for d of virtual time.
 func run(t *testing.T, n *network, d time.Duration) {
 	t.Helper()
 	if err := n.Run(n.Now() + d); err != nil {
@@ -131,7 +131,7 @@ func TestKilledPeer(t *testing.T) {
 				t.Errorf("%d failed, %+v", failed, n.stats)
 			}
 			stop(t, n)
-			// The nodes reach the new incarnation.
+			// After the restart the nodes reach the new incarnation.
 			n.Start(0, false)
 			run(t, n, time.Second)
 			begin(n, 1, 0, put, 1, false)
@@ -178,7 +178,7 @@ func TestPausedPeer(t *testing.T) {
 			order = append(order, e.Value)
 		}
 	}
-	const urgent = 102 // the number of the operation with priority
+	const urgent = 102 // number of the operation with priority
 	if i := slices.Index(order, urgent); i < 0 || i > 10 {
 		t.Errorf("the priority message was number %d of those that waited", i+1)
 	}
@@ -260,7 +260,7 @@ func fault(n *network, kind int, id sim.NodeID) {
 	}
 }
 
-// begin makes a node start operations.
+// begin makes a node start count operations.
 func begin(n *network, from, to sim.NodeID, of kind, count int, urgent bool) {
 	n.Fabric.Do(from, func(*simlnd.Host) {
 		for range count {
@@ -269,7 +269,7 @@ func begin(n *network, from, to sim.NodeID, of kind, count int, urgent bool) {
 	})
 }
 
-// TestLatency: quantiles are by nearest rank.
+// TestLatency checks that percentiles are taken by nearest rank.
 func TestLatency(t *testing.T) {
 	var n network
 	if got := n.latency(1); got != 0 {

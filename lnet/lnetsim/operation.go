@@ -12,14 +12,14 @@ import (
 	"ulnet/portals"
 )
 
-// kind is a kind of operation.
+// kind says what an operation does.
 type kind uint8
 
-// The kinds of operations.
+// Kinds of operations.
 const (
-	put  kind = iota // a PUT with ACK
-	get              // a GET
-	ping             // LNet's ping
+	put  kind = iota // a PUT with an ACK
+	get              // a GET with its REPLY
+	ping             // a ping of LNet
 )
 
 // parseKind parses "put", "get" or "ping"; anything else is a put.
@@ -37,11 +37,11 @@ func parseKind(text string) kind {
 // arrived) and history.Completion (an own operation on Subject was answered). Numbers of
 // operations are unique in all incarnations of their initiator.
 const (
-	toldBegun  = history.Own     // an operation on Subject was started
+	toldBegun  = history.Own     // an operation on Subject was begun
 	toldFailed = history.Own + 1 // an operation failed; Text is the error
 )
 
-// testPortal is the portal of all operations.
+// testPortal is the portal that all operations use.
 const testPortal = 10
 
 // operation is one PUT, GET or ping. It is reused for another one afterwards.
@@ -49,22 +49,22 @@ type operation struct {
 	member   *member
 	kind     kind
 	urgent   bool
-	busy     bool // neither answered nor failed yet
-	sends    int  // SEND events so far
-	probe    int  // round of the verb probe; 0: none
+	busy     bool // the operation has neither been answered nor failed yet
+	sends    int  // number of SEND events so far
+	probe    int  // round of the verb "probe"; 0: not a probe
 	number   uint64
 	to       sim.NodeID
 	began    time.Duration
 	md       portals.MDHandle
 	segments [1]lnd.Segment
 	handler  func(*portals.Event)
-	next     *operation // in the list of free operations
+	next     *operation // next operation in the list of free ones
 }
 
 // incarnationShift is the position of the incarnation in an operation's number.
 const incarnationShift = 40
 
-// begin starts an operation.
+// begin starts an operation of the given kind.
 func (m *member) begin(of kind, to sim.NodeID, urgent bool) {
 	o := m.take()
 	m.ops++
@@ -107,7 +107,7 @@ func (o *operation) start() error {
 	return table.Put(portals.PutRequest{MD: md, Ack: true, Target: target, Portal: testPortal, MatchBits: o.number})
 }
 
-// event is the handler of the operation's MD.
+// event handles the events of the operation's MD.
 func (o *operation) event(e *portals.Event) {
 	o.account(e)
 	switch {
@@ -123,7 +123,7 @@ func (o *operation) event(e *portals.Event) {
 		o.member.give(o)
 		o.member.goOn()
 	case e.Err != nil:
-		_ = o.member.stack.Table.MDUnlink(o.md) // ENOENT: it has just ended
+		_ = o.member.stack.Table.MDUnlink(o.md) // ENOENT means that the operation has just ended
 	}
 }
 
@@ -139,7 +139,7 @@ func (o *operation) account(e *portals.Event) {
 	}
 }
 
-// pinged ends a ping.
+// pinged ends a ping with its result.
 func (o *operation) pinged(_ wire.PingInfo, err error) {
 	o.end(err)
 	o.member.give(o)

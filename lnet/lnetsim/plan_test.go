@@ -18,9 +18,9 @@ const maxRails = 3
 type plan struct {
 	kit.Plan
 	nodes, rails, nets, routers int
-	until                       time.Duration  // of the faults
-	asleep                      map[int][]span // of each node
-	later                       []func()       // write the faults of rails
+	until                       time.Duration  // end of the time in which faults are made
+	asleep                      map[int][]span // by node: times at which the node is paused
+	later                       []func()       // functions that write the faults of rails
 }
 
 // drawPlan draws nodes with up to three rails, up to three nets with up to three routers
@@ -79,7 +79,7 @@ func (p *plan) settings() {
 // span is a time during which a node does not run.
 type span struct{ from, to time.Duration }
 
-// span draws a time for a fault.
+// span draws the time from begin to end of a fault.
 func (p *plan) span() span {
 	from := p.Between(time.Second, p.until-2*time.Second)
 	return span{from, p.Between(from+time.Millisecond, p.until)}
@@ -105,7 +105,7 @@ func (p *plan) fault() {
 	}
 }
 
-// ofRail writes a fault of a rail.
+// ofRail writes a fault of a node's rail.
 func (p *plan) ofRail(node int, begins, ends string) {
 	s, rail := p.span(), 1+p.IntN(p.rails)
 	p.later = append(p.later, func() { // later, when it is known when the node does not run
@@ -136,7 +136,7 @@ func (p *plan) ofProcess(node int, begins, ends string) {
 	p.Line("at %v %s %d\nat %v %s %d", s.from, begins, node, s.to, ends, node)
 }
 
-// TestRandomPlans runs plans of many seeds.
+// TestRandomPlans runs random plans from many seeds.
 func TestRandomPlans(t *testing.T) {
 	spec.Covers(t, "LS-3", "LS-4", "LS-5", "LS-6")
 	t.Parallel()
@@ -151,7 +151,7 @@ func TestRandomPlans(t *testing.T) {
 	}
 }
 
-// summary reports the operations of plans as text.
+// summary returns the counts of the plans' operations as text.
 func summary(all kit.Plans) string {
 	return fmt.Sprintf("%d plans: %.0f operations, %.0f answered, %.0f failed", all.Runs, all.Sum["operations"], all.Sum["answered"], all.Sum["failed"])
 }

@@ -22,12 +22,12 @@ type StackConfig struct {
 	// Discovery starts a discovery agent, as every kernel has one. Without it the stack only
 	// answers pings.
 	Discovery          bool
-	TransactionTimeout time.Duration // of LNet
-	Tunables           lnd.Tunables  // of the NIs
+	TransactionTimeout time.Duration // transaction timeout of LNet
+	Tunables           lnd.Tunables  // tunables of the NIs
 	// Interfaces are the NIs, in order; one by rail 0 on simlnd.Net if there are none.
 	Interfaces []Interface
 	Routes     []route.Route // to other nets; their gateways are checked if there is Discovery
-	Router     bool          // forwards messages between its nets, from the start
+	Router     bool          // the node forwards messages between its nets from the start
 	// CheckInterval is how often gateways are checked. A router takes a net for down after
 	// twice that without a ping. 0: LNet's times.
 	CheckInterval time.Duration
@@ -35,8 +35,8 @@ type StackConfig struct {
 
 // Interface is where an NI of a stack is.
 type Interface struct {
-	Net  nid.Net     // of type TCP
-	Rail simlnd.Rail // of the host, from 0 on
+	Net  nid.Net     // net of the interface, of type TCP
+	Rail simlnd.Rail // rail of the host, from 0
 }
 
 // Stack is portals and LNet on a simulated host.
@@ -44,12 +44,12 @@ type Stack struct {
 	Host  *simlnd.Host     // host of the stack
 	Node  *lnet.Node       // LNet of the stack
 	Table *portals.Table   // portals of the stack
-	Agent *discovery.Agent // nil without discovery
+	Agent *discovery.Agent // discovery agent; nil without discovery
 
 	nis []railNI
 }
 
-// NewStack builds a stack. Call it in simlnd.Config.Boot.
+// NewStack builds a stack. It is called in simlnd.Config.Boot.
 func NewStack(h *simlnd.Host, cfg StackConfig) (*Stack, error) {
 	s := &Stack{Host: h}
 	s.Node = lnet.New(lnet.Config{
@@ -97,7 +97,7 @@ func (s *Stack) route(cfg StackConfig) (err error) {
 	return err
 }
 
-// railNI is an NI and its rail.
+// railNI is an NI together with its rail.
 type railNI struct {
 	rail simlnd.Rail
 	ni   *lnet.NI

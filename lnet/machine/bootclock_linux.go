@@ -26,7 +26,7 @@ func (c *bootClock) Now() time.Duration { return sinceBoot() - c.start }
 func (c *bootClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
 
 func sinceBoot() time.Duration {
-	var ts syscall.Timespec // stays zero if the call is refused
+	var ts syscall.Timespec // stays zero if the system refuses the call
 	_, _, _ = syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clockBoottime, uintptr(unsafe.Pointer(&ts)), 0)
 	return time.Duration(ts.Nano())
 }

@@ -7,7 +7,7 @@ import "time"
 // concurrent use.
 type Deadlines[T any] struct {
 	heap []*Deadline[T]
-	turn uint64 // number of the latest Set
+	turn uint64 // number of the last call of Set
 }
 
 // Deadline is an instant at which something is due. The zero value is not set. A
@@ -26,7 +26,7 @@ func (d *Deadline[T]) IsSet() bool { return d.index > 0 }
 // At is the instant that the deadline was last set to.
 func (d *Deadline[T]) At() time.Duration { return d.at }
 
-// First returns the earliest deadline, or nil.
+// First returns the earliest deadline; nil if none is set.
 func (s *Deadlines[T]) First() *Deadline[T] {
 	if len(s.heap) == 0 {
 		return nil
@@ -53,7 +53,7 @@ func (s *Deadlines[T]) Pop(until time.Duration) *Deadline[T] {
 	return d
 }
 
-// Set sets a deadline, or moves it.
+// Set sets the deadline d to at, or moves it.
 func (s *Deadlines[T]) Set(d *Deadline[T], at time.Duration) {
 	s.turn++
 	d.at, d.turn = at, s.turn

@@ -10,7 +10,7 @@ import (
 // keepalive asks for a probe after a second of silence.
 type keepalive struct{ heard time.Duration }
 
-type heard bool // the zero value is the timer
+type heard bool // true: a message was heard; false: the timer
 
 const silence = time.Second
 
@@ -55,9 +55,9 @@ func ExampleRunner() {
 		},
 	})
 	r.Do(true)
-	<-probed // a second later
+	<-probed // happens a second later
 	r.Close()
-	r.Do(true) // does nothing any more
+	r.Do(true) // no effect: the runner is closed
 	fmt.Println(r.Stats().Steps, "steps")
 	// Output:
 	// probe

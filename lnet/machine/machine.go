@@ -32,7 +32,7 @@ import (
 // Never is the wake of a machine that waits for nothing but input.
 const Never = time.Duration(math.MaxInt64)
 
-// Machine is a protocol engine.
+// Machine is the state machine of a protocol.
 type Machine[In, Out any] interface {
 	// Step applies in at instant now, appends effects to out, and returns the
 	// instant at which it wants a zero In, or Never.

@@ -10,14 +10,14 @@ import (
 const (
 	minWake   = time.Millisecond      // a wake that is not later than now is moved this far
 	lateWake  = 10 * time.Millisecond // a timer that comes later than that counts as late
-	timerSlip = time.Millisecond      // how early a timer may run
-	keptOuts  = 16                    // outputs whose memory is kept
+	timerSlip = time.Millisecond      // how much too early a timer may run
+	keptOuts  = 16                    // number of outputs whose memory is kept
 )
 
-// Config configures a [Runner].
+// Config has the parameters of a [Runner].
 type Config[In, Out any] struct {
 	Machine Machine[In, Out] // required; from now on stepped by the Runner alone
-	Clock   Clock            // required
+	Clock   Clock            // clock of the timer; required
 	// Apply does what one step wants done, required. It is called in the order
 	// of the steps, by one goroutine at a time, without a lock, and may call Do
 	// and Offer. out is its until it returns; it may take memory out of it.
@@ -30,13 +30,13 @@ type Config[In, Out any] struct {
 	Fault func(error)
 }
 
-// Stats counts what a [Runner] did.
+// Stats counts what a [Runner] has done.
 type Stats struct {
-	Steps     uint64 // of the machine
+	Steps     uint64 // steps of the machine
 	Dropped   uint64 // inputs that Offer refused
 	MaxQueue  int    // most inputs that waited at a time
-	LateWakes uint64 // timers more than 10 ms after the wake
-	BadWakes  uint64 // wakes not later than now, which were moved
+	LateWakes uint64 // timers that ran more than 10 ms after the wake
+	BadWakes  uint64 // wakes not later than now, which had to be moved
 }
 
 // Runner is the shell of one machine: it steps the machine on inputs and timers and
@@ -56,7 +56,7 @@ type Runner[In, Out any] struct {
 
 	mu       sync.Mutex
 	changed  sync.Cond // applying, closed or n; all below is guarded by mu
-	queue    []In      // ring of cfg.Queue places
+	queue    []In      // inputs that wait; a ring of cfg.Queue places
 	head, n  int
 	pending  []*Out // effects of the steps that are being applied; its memory is used again for the next pending
 	batch    []*Out // being applied, then the memory of the next pending
@@ -67,7 +67,7 @@ type Runner[In, Out any] struct {
 	timer    Timer
 	timerAt  time.Duration // when timer is due; Never: it is not set
 	stats    Stats
-	broken   error // to be told to cfg.Fault
+	broken   error // panic that cfg.Fault is to be told of
 }
 
 // NewRunner returns a Runner, which steps nothing before Do, or Offer and Run.
@@ -164,7 +164,7 @@ func (r *Runner[In, Out]) CloseWithin(d time.Duration) (applied bool) {
 	return !r.applying
 }
 
-// close ends stepping. The caller holds r.mu.
+// close ends the stepping. The caller holds r.mu.
 func (r *Runner[In, Out]) close() {
 	r.closed = true
 	r.changed.Broadcast()
@@ -173,7 +173,7 @@ func (r *Runner[In, Out]) close() {
 	}
 }
 
-// Stats returns the counters.
+// Stats returns the runner's counters.
 func (r *Runner[In, Out]) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -243,7 +243,7 @@ func (r *Runner[In, Out]) setTimer(now time.Duration) {
 	}
 	r.timerAt = r.wake
 	if t, ok := r.timer.(interface{ Reset(time.Duration) bool }); ok {
-		t.Reset(r.wake - now) // this costs no memory, unlike a new timer
+		t.Reset(r.wake - now) // Reset needs no new memory, unlike AfterFunc
 		return
 	}
 	if r.timer != nil {

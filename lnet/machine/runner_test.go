@@ -17,7 +17,7 @@ import (
 
 // log is a machine that records each step in its output.
 type log struct {
-	wake func(now time.Duration, in string) time.Duration // nil: Never
+	wake func(now time.Duration, in string) time.Duration // wake of each step; nil: Never
 }
 
 type notes struct{ text []byte }
@@ -75,7 +75,7 @@ func TestRunnerApply(t *testing.T) {
 		all.Go(func() { r.Do([]byte("a")) })
 		synctest.Wait()
 		memory := []byte("b")
-		r.Do(memory) // it returns although a2 is being applied
+		r.Do(memory) // Do returns although the output of a2 is being applied
 		memory[0] = 'c'
 		r.Do(memory)
 		closed := false
@@ -99,7 +99,7 @@ func (bytesLog) Step(_ time.Duration, in []byte, out *notes) time.Duration {
 	return machine.Never
 }
 
-// counter is a machine whose outputs are numbered.
+// counter is a machine that numbers its outputs.
 type counter struct{ n int }
 
 func (c *counter) Step(now time.Duration, _ struct{}, out *int) time.Duration {
@@ -179,14 +179,14 @@ func TestRunnerQueue(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() { r.Run(ctx) })
-		synctest.Wait() // a is being applied
+		synctest.Wait() // the output of a is being applied
 		for _, in := range []string{"b", "c", "d"} {
 			offer(in)
 		}
 		if r.Offer("e") || r.Offer("f") {
 			t.Error("more than three inputs wait")
 		}
-		r.Do("now") // it need not wait in the queue
+		r.Do("now") // Do does not wait for room in the queue
 		held <- struct{}{}
 		held <- struct{}{}
 		synctest.Wait() // a and now have been applied, b is being applied
@@ -241,7 +241,7 @@ func TestRunnerEnds(t *testing.T) {
 	}
 }
 
-// countdown sets its timer anew in each step.
+// countdown is a machine that sets its timer in each step.
 type countdown struct{ left time.Duration }
 
 func (c *countdown) Step(now time.Duration, in []byte, out *notes) time.Duration {

@@ -12,7 +12,7 @@ const maxEntries = 64 << 10
 
 // Word is a word of an entry with its position.
 type Word struct {
-	Text   string // without blanks
+	Text   string // the word, which has no blanks
 	Offset int    // in bytes, from the beginning of the whole text
 }
 
@@ -54,10 +54,10 @@ func split(entry string, offset int) (words []Word) {
 
 // EntryError is a mistake in the tunable routes or ip2nets, with its position.
 type EntryError struct {
-	Tunable string // routes or ip2nets
-	Text    string // as it was given
-	Offset  int    // of the mistake in bytes
-	Reason  string // what is wrong, and what would be right
+	Tunable string // name of the tunable: routes or ip2nets
+	Text    string // the whole text as given
+	Offset  int    // offset of the mistake in Text, in bytes
+	Reason  string // what is wrong at Offset, and what would be right
 }
 
 func (e *EntryError) Error() string {

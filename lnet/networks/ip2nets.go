@@ -69,7 +69,7 @@ func CheckIP2Nets(ip2nets string) error {
 
 type entryParser struct {
 	text string
-	err  error // a *EntryError
+	err  error // the first error, an *EntryError
 }
 
 func (p *entryParser) fail(at int, format string, args ...any) {

@@ -20,7 +20,7 @@ func TestForAddresses(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
 		want       string
-		err        string // its beginning
+		err        string // beginning of the error's text
 	}{
 		{name: "one", text: "tcp 192.168.0.*", want: "tcp"},
 		{name: "by interface", text: "tcp(eth0) 192.168.0.*; o2ib(ib0) 10.0.[1-4].[1-20/2]", want: "tcp(eth0),o2ib(ib0)"},

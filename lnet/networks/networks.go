@@ -13,7 +13,7 @@ import (
 
 // Interface is one network interface to configure: a net and its interface or address.
 type Interface struct {
-	Net nid.Net // of the NI
+	Net nid.Net // net of the NI
 	// Name is an interface name or a local address; empty leaves the choice
 	// to the driver.
 	Name string
@@ -32,9 +32,9 @@ const maxText = 4096
 
 // Error is a mistake in a networks string, with its position.
 type Error struct {
-	Text   string // as it was given
-	Offset int    // in bytes
-	Reason string // what is wrong, and what would be right
+	Text   string // the whole text as given
+	Offset int    // offset of the mistake in Text, in bytes
+	Reason string // what is wrong at Offset, and what would be right
 }
 
 func (e *Error) Error() string {
@@ -76,7 +76,7 @@ type parser struct {
 	text  string
 	at    int
 	found []Interface
-	err   error // a *Error
+	err   error // the first error, an *Error
 }
 
 func (p *parser) fail(at int, format string, args ...any) {
@@ -99,7 +99,7 @@ func (p *parser) word() (word string, start int) {
 	return strings.TrimRight(word, " \t"), start
 }
 
-// next reads c if it comes next.
+// next skips the byte c if it comes next.
 func (p *parser) next(c byte) bool {
 	if p.err != nil || p.at == len(p.text) || p.text[p.at] != c {
 		return false
@@ -152,7 +152,7 @@ func (p *parser) iface(net nid.Net) {
 	p.add(start, Interface{net, name})
 }
 
-// cpts reads an optional list of CPU partitions.
+// cpts parses an optional list of CPU partitions.
 func (p *parser) cpts() {
 	if p.next('[') {
 		start := p.at

@@ -19,8 +19,8 @@ func TestParse(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
 		want       []networks.Interface
-		offset     int    // of the error
-		reason     string // of the error; empty for none
+		offset     int    // offset in the error
+		reason     string // reason in the error; empty: no error
 	}{
 		{name: "net alone", text: "tcp", want: []networks.Interface{iface("tcp", "")}},
 		{name: "interface", text: "tcp(eth0)", want: []networks.Interface{iface("tcp", "eth0")}},
@@ -90,7 +90,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(found) == 0 { // lo alone
+		if len(found) == 0 { // the text names lo alone
 			return
 		}
 		texts := make([]string, len(found))

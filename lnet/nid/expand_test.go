@@ -9,7 +9,7 @@ func TestExpand(t *testing.T) {
 	for _, c := range []struct {
 		text  string
 		count int
-		ends  string // the first and the last
+		ends  string // first and last NID of the result
 		fails string
 	}{
 		{text: "192.168.[1-2].[1-128/2]@o2ib0", count: 128, ends: "192.168.1.1@o2ib 192.168.2.127@o2ib"},

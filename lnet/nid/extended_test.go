@@ -14,23 +14,23 @@ func TestExtended(t *testing.T) {
 		wire []byte
 	}{
 		{"ipv4", MustParse("10.0.0.2@tcp"), []byte{
-			0,    // size
-			2,    // type
-			0, 0, // number
-			10, 0, 0, 2, // address
+			0,    // nid_size: 4 bytes
+			2,    // nid_type: tcp
+			0, 0, // nid_num: number of the net
+			10, 0, 0, 2, // nid_addr: 10.0.0.2
 			0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 		}},
 		{"ipv6", MustParse("2001:db8::2@tcp1"), []byte{
-			12,   // size
-			2,    // type
-			0, 1, // number
-			0x20, 0x01, 0x0D, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, // address
+			12,   // nid_size: 16 bytes
+			2,    // nid_type: tcp
+			0, 1, // nid_num: number of the net
+			0x20, 0x01, 0x0D, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, // nid_addr: 2001:db8::2
 		}},
 		{"number", MustParse("0x01020304@kfi258"), []byte{
-			0,    // size
-			16,   // type
-			1, 2, // number
-			1, 2, 3, 4, // address
+			0,    // nid_size: 4 bytes
+			16,   // nid_type: kfi
+			1, 2, // nid_num: number of the net
+			1, 2, 3, 4, // nid_addr as bytes
 			0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 		}},
 		{"lo", Lo0(), append([]byte{0, 9}, make([]byte, 18)...)},
@@ -69,7 +69,7 @@ func TestExtendedSizes(t *testing.T) {
 			}
 			continue
 		}
-		want := append(bytes.Clone(wire[:8+size]), make([]byte, 12-size)...) // the rest cleared
+		want := append(bytes.Clone(wire[:8+size]), make([]byte, 12-size)...) // the rest of the address is cleared
 		if got := n.AppendExtended(nil); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("size %d: % x, %v, want % x", size, got, err, want)
 		}

@@ -34,16 +34,16 @@ func netFromValue(v uint32) Net {
 // a nid4; all ones for the wildcard.
 func (n Net) Value() uint32 { return n.value }
 
-// Type returns the network's type.
+// Type returns the type of the network.
 func (n Net) Type() NetType { return NetType(n.value >> 16) }
 
-// Num returns the network's number.
+// Num returns the number of the network.
 func (n Net) Num() uint16 { return uint16(n.value) }
 
 // IsValid reports whether n has a type, known or not. The wildcard is valid.
 func (n Net) IsValid() bool { return n.Type() != 0 }
 
-// IsAny reports whether n is the wildcard.
+// IsAny reports whether n is the wildcard network.
 func (n Net) IsAny() bool { return n == anyNet() }
 
 // Compare orders networks by type, then by number.
@@ -112,7 +112,7 @@ func cutType(s string) (t NetType, rest string, ok bool) {
 // lo with a number, which it cannot have in LNet.
 func (n Net) String() string { return string(n.AppendTo(nil)) }
 
-// AppendTo appends what String returns.
+// AppendTo appends the text of String.
 func (n Net) AppendTo(b []byte) []byte {
 	name := n.Type().text().name
 	if name == "" || n.Type() == Lo && n.Num() != 0 {

@@ -80,7 +80,7 @@ func TestParseNetErrors(t *testing.T) {
 		{"tcp1 ", errNet},
 		{"tcp1_0", errNet},
 		{"tcp0x1", errNet},
-		{"tcp٣", errNet}, // a digit, but not ASCII
+		{"tcp٣", errNet}, // the last character is a digit, but not an ASCII one
 		{"lo0", errNet},
 		{"lo1", errNet},
 		{"<17:0", errNet},

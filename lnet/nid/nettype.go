@@ -9,25 +9,25 @@ type NetType uint8
 // The network types. The numbers are permanent; types without a driver in
 // current LNet are still printed, parsed and routed.
 const (
-	Elan   NetType = 1  // QSWLND
-	TCP    NetType = 2  // SOCKLND
-	GM     NetType = 3  // GMLND
-	PTL    NetType = 4  // PTLLND
-	O2IB   NetType = 5  // O2IBLND
-	CIB    NetType = 6  // CIBLND
-	OpenIB NetType = 7  // OPENIBLND
-	IIB    NetType = 8  // IIBLND
-	Lo     NetType = 9  // LOLND
-	RA     NetType = 10 // RALND
-	VIB    NetType = 11 // VIBLND
-	MX     NetType = 12 // MXLND
-	GNI    NetType = 13 // GNILND
-	GIP    NetType = 14 // GIPLND
-	PTLF   NetType = 15 // PTL4LND
-	KFI    NetType = 16 // KFILND
+	Elan   NetType = 1  // the kernel's QSWLND
+	TCP    NetType = 2  // the kernel's SOCKLND
+	GM     NetType = 3  // the kernel's GMLND
+	PTL    NetType = 4  // the kernel's PTLLND
+	O2IB   NetType = 5  // the kernel's O2IBLND
+	CIB    NetType = 6  // the kernel's CIBLND
+	OpenIB NetType = 7  // the kernel's OPENIBLND
+	IIB    NetType = 8  // the kernel's IIBLND
+	Lo     NetType = 9  // the kernel's LOLND
+	RA     NetType = 10 // the kernel's RALND
+	VIB    NetType = 11 // the kernel's VIBLND
+	MX     NetType = 12 // the kernel's MXLND
+	GNI    NetType = 13 // the kernel's GNILND
+	GIP    NetType = 14 // the kernel's GIPLND
+	PTLF   NetType = 15 // the kernel's PTL4LND
+	KFI    NetType = 16 // the kernel's KFILND
 	Tofu   NetType = 17 // reserved; LNet has no text for it
 	EFA    NetType = 18 // EFALND
-	BXI3   NetType = 19 // reserved; LNet has no text for it
+	BXI3   NetType = 19 // the kernel's EFALND
 )
 
 // anyType in a NID makes it the wildcard, whatever else it contains.
@@ -37,12 +37,12 @@ const anyType NetType = 0xFF
 type addrText uint8
 
 const (
-	textNone   addrText = iota // type unknown: no text form
-	textIP                     // 10.0.0.1, 2001:db8::1
-	textIPv4                   // 10.0.0.1
-	textNumber                 // 31
-	textHex                    // 0x1f
-	textLo                     // 0, and no network number
+	textNone   addrText = iota // the network type is unknown, so there is no text
+	textIP                     // an IPv4 or IPv6 address: 10.0.0.1, 2001:db8::1
+	textIPv4                   // an IPv4 address: 10.0.0.1
+	textNumber                 // a decimal number: 31
+	textHex                    // a hexadecimal number: 0x1f
+	textLo                     // the address 0, without a network number
 )
 
 type typeText struct {
@@ -50,7 +50,7 @@ type typeText struct {
 	addr addrText
 }
 
-// typeTexts is indexed by NetType (libcfs_netstrfns).
+// typeTexts has the text forms by NetType (libcfs_netstrfns).
 var typeTexts = [...]typeText{
 	Elan:   {"elan", textNumber},
 	TCP:    {"tcp", textIP},

@@ -12,7 +12,7 @@ func TestNetTypes(t *testing.T) {
 		typ    NetType
 		number uint8
 		name   string
-		text   string // of address 0x0A000001 in network 3
+		text   string // text of the NID with address 0x0A000001 in network 3
 	}{
 		{Elan, 1, "elan", "167772161@elan3"},
 		{TCP, 2, "tcp", "10.0.0.1@tcp3"},

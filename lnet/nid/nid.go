@@ -104,7 +104,7 @@ func (n NID) Value4() uint64 {
 // does, as 0; the wildcard has no address but fits all the same: see IsAny.
 func (n NID) Is4() bool { return n.head>>24 == 0 }
 
-// IsAny reports whether n is the wildcard.
+// IsAny reports whether n is the wildcard NID.
 func (n NID) IsAny() bool { return n.head == allOnes }
 
 // IsLo reports whether n is 0@lo.
@@ -166,7 +166,7 @@ func compare(a, b uint32) int {
 
 func (n NID) typ() NetType { return NetType(n.head >> 16) }
 
-// appendAddr appends the address bytes.
+// appendAddr appends the bytes of the address.
 func (n NID) appendAddr(b []byte) []byte {
 	end := len(b) + n.AddrLen()
 	for _, word := range n.addr {

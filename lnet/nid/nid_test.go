@@ -75,8 +75,8 @@ func TestAddr(t *testing.T) {
 		name string
 		net  Net
 		addr string
-		want string // NID; empty for the zero NID
-		back string // Addr of it
+		want string // NID of the address; empty: the zero NID
+		back string // result of Addr for that NID
 	}{
 		{"ipv4", tcp, "10.0.0.1", "10.0.0.1@tcp3", "10.0.0.1"},
 		{"ipv6", tcp, "2001:db8::1", "2001:db8::1@tcp3", "2001:db8::1"},
@@ -149,7 +149,7 @@ func TestCompare(t *testing.T) {
 		{},
 		MustParse("9.255.255.255@tcp"),
 		MustParse("10.0.0.1@tcp"),
-		MustParse("200.0.0.1@tcp"), // unsigned
+		MustParse("200.0.0.1@tcp"), // addresses are compared as unsigned numbers
 		MustParse("10.0.0.1@tcp1"),
 		MustParse("10.0.0.1@o2ib"),
 		Lo0(),

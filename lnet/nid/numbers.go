@@ -12,7 +12,7 @@ import (
 // 7, *, or [1-5,8,10-20/2].
 type numbers []span
 
-// span is lo, lo+step, … up to hi.
+// span is the numbers lo, lo+step, … up to hi.
 type span struct{ lo, hi, step uint32 }
 
 func (n numbers) has(v uint32) bool {
@@ -24,7 +24,7 @@ func (n numbers) has(v uint32) bool {
 	return false
 }
 
-// parseNumbers parses numbers up to most.
+// parseNumbers parses a list of numbers that are at most most.
 func parseNumbers(s string, most uint32) (numbers, error) {
 	if s == "*" {
 		return numbers{{0, most, 1}}, nil

@@ -10,7 +10,7 @@ import (
 // "<type:number>". An address of 5 bytes or more that does not end with a word is followed
 // by its length, which LNet leaves out: "1020304:5060700/7@<17:0>".
 
-// appendNumericNet appends "<17:0>".
+// appendNumericNet appends a numeric network, such as "<17:0>".
 func appendNumericNet(b []byte, n Net) []byte {
 	b = append(b, '<')
 	b = strconv.AppendUint(b, uint64(n.Type()), 10)
@@ -34,7 +34,7 @@ func parseNumericNet(s string) (Net, error) {
 	return MakeNet(NetType(t), uint16(n)), nil
 }
 
-// appendWords appends the address in hex.
+// appendWords appends the address as hexadecimal words.
 func (n NID) appendWords(b []byte) []byte {
 	for i := range words(n.AddrLen()) {
 		if i > 0 {

@@ -10,11 +10,11 @@ import (
 // of an operating system.
 type PID uint32
 
-// Process ids with a meaning.
+// Process ids with a fixed meaning.
 const (
-	LustrePID PID = 12345      // of kernels and daemons (LNET_PID_LUSTRE)
-	PIDAny    PID = 0xFFFFFFFF // wildcard (LNET_PID_ANY)
-	UserPID   PID = 0x80000000 // flag: peer from an unprivileged port (LNET_PID_USERFLAG)
+	LustrePID PID = 12345      // PID of kernels and daemons (LNET_PID_LUSTRE)
+	PIDAny    PID = 0xFFFFFFFF // wildcard PID (LNET_PID_ANY)
+	UserPID   PID = 0x80000000 // flag of peers that use an unprivileged port (LNET_PID_USERFLAG)
 )
 
 const pidAnyText = "LNET_PID_ANY"
@@ -23,7 +23,7 @@ const pidAnyText = "LNET_PID_ANY"
 // "LNET_PID_ANY".
 func (p PID) String() string { return string(p.AppendTo(nil)) }
 
-// AppendTo appends what String returns.
+// AppendTo appends the text of String.
 func (p PID) AppendTo(b []byte) []byte {
 	if p == PIDAny {
 		return append(b, pidAnyText...)
@@ -55,8 +55,8 @@ func parsePID(s string) (PID, error) {
 
 // ProcessID names one user of LNet on one node (struct lnet_processid).
 type ProcessID struct {
-	NID NID // of the node's NI
-	PID PID // of the user; LustrePID for the kernel
+	NID NID // NID of the process's node
+	PID PID // PID of the process; LustrePID for the kernel
 }
 
 // ParseProcessID parses "12345-10.0.0.1@tcp" (libcfs_strid). A text without a
@@ -93,10 +93,10 @@ func (id ProcessID) Compare(other ProcessID) int {
 	return compare(uint32(id.PID), uint32(other.PID))
 }
 
-// String returns "12345-10.0.0.1@tcp".
+// String returns the text, such as "12345-10.0.0.1@tcp".
 func (id ProcessID) String() string { return string(id.AppendTo(make([]byte, 0, 64))) }
 
-// AppendTo appends what String returns.
+// AppendTo appends the text of String.
 func (id ProcessID) AppendTo(b []byte) []byte {
 	b = append(id.PID.AppendTo(b), '-')
 	return id.NID.AppendTo(b)

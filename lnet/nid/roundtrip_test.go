@@ -23,10 +23,10 @@ func oddNIDs(t testing.TB) []NID {
 	odd := []NID{
 		{},
 		Any(), Lo0(),
-		From4(1),                   // type 0
-		From4(0x00000005_00000000), // type 0, a number
-		From4(0x00090000_00000001), // lo with an address
-		From4(0x00090001_00000000), // lo with a number
+		From4(1),                   // network type 0 does not exist
+		From4(0x00000005_00000000), // network type 0 does not exist, with a number
+		From4(0x00090000_00000001), // lo with an address other than 0
+		From4(0x00090001_00000000), // lo with a network number other than 0
 		From4(0x00020000_00000000), From4(0x0002FFFF_FFFFFFFF),
 		From4(0x00FE0007_FFFFFFFF), From4(0x00110000_C0A80101), From4(0x00130000_00000000),
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// allWord stands for every NID.
+// allWord is the text of the set with every NID.
 const allWord = "all"
 
 // Set is a set of NIDs as LNet describes it in text (struct nidrange). The zero
@@ -20,8 +20,8 @@ type Set struct{ ranges []setRange }
 // addresses are in the set. The first of the fields below that is set says so.
 type setRange struct {
 	net    Net
-	any    bool         // all of them
-	prefix netip.Prefix // IP addresses, if valid
+	any    bool         // the range has every NID
+	prefix netip.Prefix // IP addresses of the range, if valid
 	parts  []numbers    // the four octets of an IPv4 address, or one number
 }
 
@@ -55,7 +55,7 @@ func ParseSet(s string) (Set, error) {
 	return set, nil
 }
 
-// joinBrackets undoes splits at blanks inside brackets.
+// joinBrackets joins words that were split inside brackets.
 func joinBrackets(words []string) (joined []string) {
 	open := false
 	for _, w := range words {
@@ -98,7 +98,7 @@ func hasAddresses(net Net) bool {
 	return FromAddr(net, netip.AddrFrom4([4]byte{10, 0, 0, 1})).IsValid()
 }
 
-// parsePrefix parses 10.1.0.0/16, fd88::/64, or an IPv6 address.
+// parsePrefix parses a prefix (10.1.0.0/16, fd88::/64) or IPv6 address.
 func parsePrefix(net Net, s string) (netip.Prefix, error) {
 	if !strings.Contains(s, "/") {
 		s += "/128"
@@ -128,10 +128,10 @@ func parseOctets(s string) ([]numbers, error) {
 	return parts, nil
 }
 
-// IsAll reports whether the set has every NID.
+// IsAll reports whether the set contains every NID.
 func (s Set) IsAll() bool { return s.ranges == nil }
 
-// Has reports whether id is in the set.
+// Has reports whether the set contains id.
 func (s Set) Has(id NID) bool {
 	if s.ranges == nil {
 		return true

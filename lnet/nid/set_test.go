@@ -12,8 +12,8 @@ import (
 
 func TestSet(t *testing.T) {
 	for _, test := range []struct {
-		text, prints string // prints: the same if empty
-		in, out      string // NIDs
+		text, prints string // text to parse; text that String returns, empty if the same
+		in, out      string // NIDs that the set contains, and some that it does not
 	}{
 		{text: "all", in: "10.0.0.1@tcp 0@lo 7@gni fd88::1@tcp3"},
 		{text: "10.0.0.1@tcp all", prints: "all", in: "10.0.0.2@tcp"},

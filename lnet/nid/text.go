@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// anyText is the text of the wildcard.
+// anyText is the text of the wildcard NID.
 const anyText = "<?>"
 
 // Parse parses the text of a NID (libcfs_strnid): "10.0.0.1@tcp3", the same
@@ -102,7 +102,7 @@ func parseNumber(net Net, s string) (NID, error) {
 // those of network lo other than 0@lo.
 func (n NID) String() string { return string(n.AppendTo(make([]byte, 0, 64))) }
 
-// AppendTo appends what String returns.
+// AppendTo appends the text of String.
 func (n NID) AppendTo(b []byte) []byte {
 	if n.IsAny() {
 		return append(b, anyText...)

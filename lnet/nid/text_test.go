@@ -11,7 +11,7 @@ import (
 func TestParse(t *testing.T) {
 	tests := []struct {
 		text    string
-		value   uint64 // as nid4
+		value   uint64 // the NID as a nid4
 		printed string
 	}{
 		{"10.0.0.1", 0x00020000_0A000001, "10.0.0.1@tcp"},
@@ -21,7 +21,7 @@ func TestParse(t *testing.T) {
 		{"255.255.255.255@tcp65535", 0x0002FFFF_FFFFFFFF, "255.255.255.255@tcp65535"},
 		{"0.0.0.0@tcp", 0x00020000_00000000, "0.0.0.0@tcp"},
 		{"127.0.0.1@tcp", 0x00020000_7F000001, "127.0.0.1@tcp"},
-		{"010.000.0.001@tcp", 0x00020000_0A000001, "10.0.0.1@tcp"}, // decimal, not octal
+		{"010.000.0.001@tcp", 0x00020000_0A000001, "10.0.0.1@tcp"}, // leading zeros: decimal, not octal
 		{"10.0.0.1@o2ib", 0x00050000_0A000001, "10.0.0.1@o2ib"},
 		{"0@lo", 0x00090000_00000000, "0@lo"},
 		{"7@lo", 0x00090000_00000000, "0@lo"},
@@ -61,7 +61,7 @@ func TestParseIPv6(t *testing.T) {
 		{"fe80::1@tcp", "fe80::1@tcp"},
 		{"::@tcp", "::@tcp"},
 		{"::1@tcp", "::1@tcp"},
-		{"::ffff:10.0.0.1@tcp", "::ffff:10.0.0.1@tcp"}, // stays an IPv6 NID
+		{"::ffff:10.0.0.1@tcp", "::ffff:10.0.0.1@tcp"}, // an IPv4-mapped address stays an IPv6 NID
 	}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestParseErrors(t *testing.T) {
 		{"10.0.0.1@", errNet},
 		{"10.0.0.1@foo", errNet},
 		{"10.0.0.1@tcpx", errNet},
-		{"10.0.0.1@tcp@tcp", errNet}, // split at the first @
+		{"10.0.0.1@tcp@tcp", errNet}, // the text is split at the first @
 		{"10.0.0.1@tcp70000", errNetNumber},
 		{"10.0.0.1@tcp65536", errNetNumber},
 		{"0@lo1", errNet},
@@ -131,7 +131,7 @@ func TestParseErrors(t *testing.T) {
 		{"[2001:db8::1]@tcp", errAddress},
 		{"fe80::1%eth0@tcp", errAddress},
 		{"2001:db8:::1@tcp", errAddress},
-		{"2001:db8::1@o2ib", errAddress}, // LNet has IPv6 on tcp alone
+		{"2001:db8::1@o2ib", errAddress}, // LNet has IPv6 addresses only on tcp
 		{"2001:db8::1@gni", errAddress},
 		{"10.0.0.1@gni", errAddress},
 		{"-1@gni", errAddress},
@@ -152,7 +152,7 @@ func TestParseErrors(t *testing.T) {
 func TestUnknownText(t *testing.T) {
 	tests := []struct {
 		name string
-		wire []byte // extended form, zeros follow
+		wire []byte // beginning of the extended form, which zeros complete
 		want string
 	}{
 		{"zero", nil, "0@<0:0>"},
@@ -208,7 +208,7 @@ func TestTextMarshaling(t *testing.T) {
 	if diff := cmp.Diff(want, string(text)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	out := doc{Z: Lo0(), ZT: anyNet(), ZP: ProcessID{PID: 1}} // overwritten by empty text
+	out := doc{Z: Lo0(), ZT: anyNet(), ZP: ProcessID{PID: 1}} // values that empty texts have to overwrite
 	if err := json.Unmarshal(text, &out); err != nil {
 		t.Fatal(err)
 	}

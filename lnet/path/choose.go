@@ -10,36 +10,36 @@ import (
 // destination.
 type Kind uint8
 
-// The kinds of messages.
+// Kinds of messages.
 const (
-	Request  Kind = iota // a PUT or GET of a user
+	Request  Kind = iota // a PUT or GET that a user sends
 	Reserved             // a PUT or GET for portal 0: pings and pushes
-	Response             // an ACK or REPLY
+	Response             // an ACK or REPLY that this node sends
 	Recovery             // a ping of one NI, to find out whether that NI is well
-	Forward              // another node's message, which this node routes
+	Forward              // a message of another node, which this node forwards
 )
 
-// Query is a message whose path is wanted.
+// Query describes a message that needs a path.
 type Query struct {
-	Source nid.NID // not one of this node's NIDs
-	Dest   nid.NID // none of this node's
+	Source nid.NID // source NID, if it is not one of this node's
+	Dest   nid.NID // destination NID, which is not one of this node's
 	To     *Remote // the state of Dest; nil: nothing is known of it
-	Kind   Kind    // zero: Request
+	Kind   Kind    // kind of message; zero means Request
 	Router nid.NID // of a Response: the gateway by which its request came; zero: it came directly
 }
 
-// Choice is a path.
+// Choice is the path that was chosen.
 type Choice struct {
-	Local   *Local   // the NI by which the message leaves
+	Local   *Local   // NI from which the message is to leave
 	Hop     nid.NID  // the next hop: Dest, or a NID of the gateway
 	Dest    nid.NID  // that of the query, or another one of the same node
-	Gateway *Gateway // nil if the path is direct
+	Gateway *Gateway // gateway of the path; nil: the path is direct
 
 	hop      *Remote // the state of Hop; nil if that is unknown
-	to       *Remote // that of Dest
-	nets     nets    // of Local and Hop
+	to       *Remote // the Remote of Query.Dest
+	nets     nets    // the nets of Local and Hop
 	beyond   *Net[*Remote]
-	remember bool // Local becomes the source for Dest
+	remember bool // whether Local becomes the usual source for Dest
 }
 
 // Use notes that a message takes the path. hop is the state of Hop, which may have been
@@ -127,7 +127,7 @@ func (t *Table) asGiven(q *Query) (c Choice, err error) {
 	source := q.source()
 	if source != nil {
 		if l, _ := t.local(source.NID); l != source {
-			source = nil // the NI has been removed from the node
+			source = nil // the NI of that NID was removed from the node
 		}
 	}
 	if n := t.net(keyOf(q.Dest)); n != nil {
@@ -142,7 +142,7 @@ func (t *Table) asGiven(q *Query) (c Choice, err error) {
 	return c, err
 }
 
-// overRails chooses among all NIDs of a node.
+// overRails chooses among all NIDs of the destination's node.
 func (t *Table) overRails(q *Query, peer *Peer) (Choice, error) {
 	if best := t.bestNets(peer); best.there != nil {
 		l := bestLocal(best.here)

@@ -183,7 +183,7 @@ func TestReserved(t *testing.T) {
 	w.want(w.query(Reserved, "", peer1), 6, here0, peer0, peer0)
 }
 
-// TestAnySource: the wildcard cannot be the source.
+// TestAnySource checks that the wildcard cannot be the source.
 func TestAnySource(t *testing.T) {
 	w := newWorld(t, here0)
 	w.want(&Query{Source: nid.Any(), Dest: nid.MustParse(peer0)}, 1, here0, peer0, peer0)

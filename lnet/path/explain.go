@@ -5,15 +5,15 @@ import "ulnet/lnet/nid"
 // Candidate is an NI or a route that a message could use, and the reason why it is not
 // chosen. One of the pointers is set.
 type Candidate struct {
-	Local   *Local   // of this node
-	Remote  *Remote  // of the destination's node
-	Gateway *Gateway // to the destination's net
-	Why     Reason   // Chosen, or why not
+	Local   *Local   // an NI of this node
+	Remote  *Remote  // an NI of the destination's node
+	Gateway *Gateway // a gateway to the destination's net
+	Why     Reason   // Chosen, or the reason why it was not chosen
 }
 
-// Explanation is a choice with its candidates.
+// Explanation is a choice together with its candidates.
 type Explanation struct {
-	Choice     Choice      // the chosen path, if Err is nil
+	Choice     Choice      // the path that was chosen, if Err is nil
 	Err        error       // the error that Choose returned
 	Candidates []Candidate // NIs of this node, NIs of the destination's node, routes
 }
@@ -63,7 +63,7 @@ type explainer struct {
 
 func (e *explainer) add(c Candidate) { e.Candidates = append(e.Candidates, c) }
 
-// dest returns the NID of the final destination.
+// dest returns the NID of the destination.
 func (e *explainer) dest() nid.NID {
 	if e.Err != nil {
 		return e.q.Dest

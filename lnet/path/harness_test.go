@@ -28,7 +28,7 @@ func newWorld(t *testing.T, nis ...string) *world {
 	return w
 }
 
-// peer adds another node with its NIDs.
+// peer adds a node with the given NIDs to the world.
 func (w *world) peer(multiRail bool, nis ...string) *Peer {
 	var list []*Remote
 	for _, text := range nis {
@@ -48,7 +48,7 @@ func (w *world) remote(text string) *Remote {
 	return w.remotes[text]
 }
 
-// route adds a route.
+// route adds a route by router to net.
 func (w *world) route(net, router string) *Gateway {
 	g := &Gateway{Net: nid.MustParseNet(net), Router: nid.MustParse(router), NI: w.remote(router)}
 	var locals []*Local

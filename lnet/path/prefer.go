@@ -8,7 +8,7 @@ type score struct {
 	lastUse uint64
 }
 
-// beats reports whether a is better than b.
+// beats reports whether a is a better score than b.
 func (a score) beats(b score) bool {
 	if a.first != b.first {
 		return a.first < b.first
@@ -22,11 +22,11 @@ func (a score) beats(b score) bool {
 // lack converts credits for a score: the result is smaller for more credits.
 func lack(credits int64) uint64 { return uint64(-credits) ^ 1<<63 }
 
-// Where the fields of score.first begin.
+// First bits of the fields of score.first.
 const (
 	preferredBits = 1
 	priorityBits  = preferredBits + 32
-	harmBits      = 11 // of a net, ours come below theirs
+	harmBits      = 11 // bits for the harm of a net; ours are below theirs
 )
 
 func (c *condition) first() uint64 {

@@ -11,7 +11,7 @@ import (
 type step struct {
 	what string
 	do   func()
-	why  Reason // why the other candidate loses
+	why  Reason // reason why the other candidate loses
 }
 
 // prefers applies the steps in order. After each step the choice must change to the other
@@ -47,7 +47,7 @@ func isLocal(c Candidate) bool   { return c.Local != nil }
 func isRemote(c Candidate) bool  { return c.Remote != nil }
 func isGateway(c Candidate) bool { return c.Gateway != nil }
 
-// TestPreferLocal: the order of NIs of this node.
+// TestPreferLocal checks in which order local NIs are preferred.
 func TestPreferLocal(t *testing.T) {
 	spec.Covers(t, "SP-9")
 	w := newWorld(t, here0, here0b)
@@ -114,13 +114,13 @@ func TestPreferLocalNet(t *testing.T) {
 	}
 }
 
-// TestPreferRoute: the order of routes.
+// TestPreferRoute checks in which order routes are preferred.
 func TestPreferRoute(t *testing.T) {
 	spec.Covers(t, "SP-12")
 	w := newWorld(t, here0)
 	w.peer(false, peer2)
 	g, h := w.route("tcp2", gate0), w.route("tcp2", gate0b)
-	g.Hops = 1 // as many as the other's, which are undefined
+	g.Hops = 1 // equal to the other route, whose hops are undefined
 	w.prefers(w.query(Request, "", peer2), []step{
 		{"equal", func() {}, ComesLater},
 		{"last use", func() { g.lastUse.Store(5) }, UsedLater},
@@ -133,7 +133,7 @@ func TestPreferRoute(t *testing.T) {
 	}, func(c *Choice) bool { return c.Gateway == g }, isGateway)
 }
 
-// setOf is the set of one NID.
+// setOf returns the set that has only id.
 func setOf(id nid.NID) NIDs {
 	s, err := nid.ParseSet(id.String())
 	if err != nil {

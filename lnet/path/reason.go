@@ -1,28 +1,28 @@
 package path
 
-// Reason tells why a candidate lost.
+// Reason says why a candidate was not chosen.
 type Reason uint8
 
-// The reasons.
+// The reasons, in the order of comparison.
 const (
-	Chosen           Reason = iota // it did not lose
+	Chosen           Reason = iota // the candidate was chosen
 	Fixed                          // source, destination or router of the message are fixed
 	Remembered                     // the peer is not multi-rail, and gets messages from the NI that it knows
-	NotReached                     // its net does not lead to the destination
-	Dead                           // the route is down
+	NotReached                     // the candidate's net does not lead to the destination
+	Dead                           // the candidate's route is down
 	LinkDown                       // its link is down, or its node says that it is
-	WorseHealth                    // than the chosen one
-	WorsePriority                  // a higher priority value
-	NotPreferred                   // a rule prefers the chosen one
-	MoreHops                       // than the chosen route
-	MoreBytes                      // more bytes are on their way to it
-	FewerCredits                   // it has fewer credits available
-	MoreMessages                   // more messages are on their way to it
+	WorseHealth                    // the candidate's health is below that of the chosen one
+	WorsePriority                  // the candidate has a higher priority value
+	NotPreferred                   // a rule prefers the chosen candidate
+	MoreHops                       // the candidate's route has more hops than the chosen one
+	MoreBytes                      // more bytes are on their way to the candidate
+	FewerCredits                   // the candidate has fewer credits available
+	MoreMessages                   // more messages are on their way to the candidate
 	UsedLater                      // it was used more recently than the chosen one
-	ComesLater                     // equal in everything, and later in the list
+	ComesLater                     // the candidate is equal, but later in the list
 	NetWorseHealth                 // the best NI of its net is worse than that of the chosen net
-	NetWorsePriority               // its net has a higher priority value
-	NetUsedLater                   // its net was used more recently
+	NetWorsePriority               // the candidate's net has a higher priority value
+	NetUsedLater                   // the candidate's net was used more recently
 )
 
 var reasons = [...]string{
@@ -36,7 +36,7 @@ var reasons = [...]string{
 
 func (r Reason) String() string { return reasons[r] }
 
-// MarshalText returns what String does.
+// MarshalText returns the text of String.
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // lost returns the reason why the NI b lost against a; room is the reason to give for fewer

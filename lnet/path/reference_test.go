@@ -102,7 +102,7 @@ func (f reference) health(n *Net[*Remote]) (best int64) {
 	return best
 }
 
-// hop chooses a path to a gateway.
+// hop chooses the path to the gateway g.
 func (f reference) hop(g *Gateway, from *Local) (*Local, *Remote) {
 	p := g.NI.Peer()
 	if p == nil || !p.MultiRail {
@@ -154,7 +154,7 @@ func (f reference) route(to *Remote, dest nid.NID, from *Local) (l *Local, hop n
 	return l, r.NID
 }
 
-// choose follows the table of lnet-semantics §14.
+// choose chooses by the table of lnet-semantics §14.
 func (f reference) choose() (from *Local, hop, dest nid.NID, err error) {
 	q := f.q
 	dest = q.Dest

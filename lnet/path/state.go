@@ -24,20 +24,20 @@ type standing struct {
 // Priority is the value that a rule gives, or NoPriority.
 func (s *standing) Priority() Priority { return Priority(^s.rank.Load()) }
 
-// SetPriority sets what Priority returns.
+// SetPriority sets the value that Priority returns.
 func (s *standing) SetPriority(p Priority) { s.rank.Store(^uint32(p)) }
 
 // condition is what local and remote NIs have in common. The zero value is in full health.
 type condition struct {
 	standing
 
-	harm atomic.Uint32 // MaxHealth less the health, and isDown
+	harm atomic.Uint32 // MaxHealth minus the health, and the bit isDown
 }
 
 // isDown is the bit of harm for an NI without a link, or one that its node says is down.
 const isDown = 1 << 10
 
-// Health is between 0 and MaxHealth.
+// Health returns the health, from 0 to MaxHealth.
 func (c *condition) Health() int { return MaxHealth - int(c.harm.Load()&(isDown-1)) }
 
 // SetHealth sets the health; values outside its range count as the nearest.
@@ -54,7 +54,7 @@ func (c *condition) AddHealth(delta int) int {
 	}
 }
 
-// Down reports whether SetDown said so last.
+// Down returns the value of the last SetDown.
 func (c *condition) Down() bool { return c.harm.Load()&isDown != 0 }
 
 // SetDown notes that the NI can carry nothing, or that it can again, and reports whether that
@@ -71,7 +71,7 @@ func (c *condition) SetDown(down bool) bool {
 type Local struct {
 	condition
 
-	NID   nid.NID // of the NI
+	NID   nid.NID // NID of the NI
 	Owner any     // the object that the Local is the state of
 
 	credits atomic.Int64
@@ -88,13 +88,13 @@ func (l *Local) fits(id nid.NID) bool { return keyOf(l.NID) == keyOf(id) }
 type Remote struct {
 	condition
 
-	NID nid.NID // of the NI
+	NID nid.NID // NID of the NI
 
 	node    atomic.Pointer[Peer]
 	prefers atomic.Pointer[Preference]
 	source  atomic.Pointer[Local] // the NI by which messages go to a node that is not multi-rail
-	busy    atomic.Int64          // messages that hold or want a credit
-	queued  atomic.Int64          // their bytes
+	busy    atomic.Int64          // messages that hold a credit or wait for one
+	queued  atomic.Int64          // bytes of the messages in busy
 }
 
 // Preference is what selection rules say of a remote NI beyond its priority.
@@ -135,7 +135,7 @@ func (r *Remote) Begin(bytes int) {
 // UnderWay is how many messages have begun and not ended.
 func (r *Remote) UnderWay() int { return int(r.busy.Load()) }
 
-// End takes back what Begin counted.
+// End subtracts what Begin has added.
 func (r *Remote) End(bytes int) {
 	r.busy.Add(-1)
 	r.queued.Add(int64(-bytes))
@@ -153,10 +153,10 @@ type Net[NI any] struct {
 // ID returns the number and type of the net.
 func (n *Net[NI]) ID() nid.Net { return n.key.net }
 
-// key tells nets apart.
+// key identifies a net in lists of nets.
 type key struct {
 	net   nid.Net
-	large bool // its NIDs do not fit an IPv4-sized header
+	large bool // the net's NIDs do not fit an IPv4-sized header
 }
 
 func keyOf(id nid.NID) key { return key{id.Net(), !id.Is4()} }
@@ -164,12 +164,12 @@ func keyOf(id nid.NID) key { return key{id.Net(), !id.Is4()} }
 // Peer is another node. It does not change, except for the state of its NIs and nets.
 type Peer struct {
 	MultiRail bool            // a message may go to any of its NIDs
-	Nets      []*Net[*Remote] // in the order in which it lists them
+	Nets      []*Net[*Remote] // nets of the node, in the order in which it lists them
 
 	rails bool
 }
 
-// NewPeer returns a node with these NIs.
+// NewPeer makes a node that has the given NIs.
 func NewPeer(multiRail bool, nis ...*Remote) *Peer {
 	nets := group(nis, func(r *Remote) nid.NID { return r.NID })
 	for _, n := range nets {
@@ -208,11 +208,11 @@ func (p *Peer) net(k key) *Net[*Remote] {
 
 // Gateway is a route: a node by which a net can be reached.
 type Gateway struct {
-	Net      nid.Net // the net beyond the gateway
+	Net      nid.Net // net to which the gateway leads
 	Router   nid.NID // the gateway as it is configured; its node may have other NIDs
-	NI       *Remote // the state of Router, which lnet fills in
+	NI       *Remote // state of the NI with NID Router, which lnet fills in
 	Hops     int     // 1 to 255; 0: undefined, which counts as 1
-	Priority uint32  // the lowest is the best
+	Priority uint32  // priority of the route; the lowest value is best
 
 	down    atomic.Bool
 	lastUse atomic.Uint64
@@ -227,10 +227,10 @@ func (g *Gateway) SetAlive(alive bool) bool { return g.down.Swap(!alive) == aliv
 // Table is what the choice of a path reads. It does not change, except for the state of the
 // objects that it points to.
 type Table struct {
-	Nets   []*Net[*Local]         // without loopback
-	Routes map[nid.Net][]*Gateway // by the net beyond them
+	Nets   []*Net[*Local]         // nets of this node, without loopback
+	Routes map[nid.Net][]*Gateway // routes by the net to which they lead
 
-	gateways []*Gateway // of all nets
+	gateways []*Gateway // gateways to all nets
 }
 
 // NewTable returns the table of a node with some NIs and routes.

@@ -4,21 +4,21 @@ import "ulnet/lnd"
 
 // Case is what the consequence of a failure depends on.
 type Case struct {
-	Failure   lnd.Failure // why it failed
-	Received  bool        // it was arriving, else leaving
+	Failure   lnd.Failure // class of the failure
+	Received  bool        // the message was arriving; false: it was leaving
 	Rails     bool        // this node has two NIs or more beside 0@lo
-	PeerRails bool        // the peer has two or more
+	PeerRails bool        // the peer has two or more NIs
 	Router    bool        // the peer is a router
 	Own       bool        // the peer is this node
 	Recovery  bool        // it is a recovery ping, which goes to an NI that is known to fail
-	Late      bool        // its deadline is over
+	Late      bool        // the message's deadline has passed
 }
 
 // Consequence says whose health falls, and whether the message may be sent again. The caller
 // counts how many tries are left.
 type Consequence struct {
-	Local, Remote bool // whether the health of that NI falls
-	Resend        bool // another try is allowed
+	Local, Remote bool // whether the health of the local or remote NI falls
+	Resend        bool // whether the message may be sent again
 }
 
 // Judge decides about a message that failed (lnet_health_check). The only NI of a node is not

@@ -23,8 +23,8 @@ func TestJudge(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		Case
-		local, remote           bool // may be blamed
-		localAgain, remoteAgain bool // may be sent again
+		local, remote           bool // whether the local or remote NI may be blamed
+		localAgain, remoteAgain bool // whether such a message may be sent again
 	}{
 		"one NI each":             {Case{}, false, false, false, false},
 		"two NIs here":            {Case{Rails: true}, true, false, true, false},

@@ -18,19 +18,19 @@ type Settings struct {
 	MaxInterval time.Duration
 }
 
-// defaultMaxInterval is that of the kernel.
+// defaultMaxInterval has the kernel's value.
 const defaultMaxInterval = 900 * time.Second
 
-// Bounds of the machine; local policy.
+// Bounds of the machine, our own choice.
 const (
 	maxTargets = 4096
-	maxPings   = 64 // under way
+	maxPings   = 64 // most pings in progress
 )
 
-// Target is an NI that is not well.
+// Target is an NI whose health is reduced.
 type Target struct {
-	NID   nid.NID `json:"nid"`   // of the NI
-	Local bool    `json:"local"` // it is one of this node
+	NID   nid.NID `json:"nid"`   // NID of the NI
+	Local bool    `json:"local"` // the NI is one of this node
 }
 
 // Compare orders targets: those of this node first, then by NID.
@@ -44,37 +44,37 @@ func (a Target) Compare(b Target) int {
 	return a.NID.Compare(b.NID)
 }
 
-// Kind says what an Input is about.
+// Kind says what an Input reports.
 type Kind uint8
 
-// The kinds of inputs.
+// Kinds of inputs.
 const (
-	Timer Kind = iota // the zero input
+	Timer Kind = iota // the wake time has come
 	Hurt              // the health of Target has fallen
 	Heard             // its health has risen, because a message arrived or was sent
 	Ended             // the ping of Target has ended, answered or not
-	Gone              // Target does not exist any more
+	Gone              // the NI of Target does not exist any more
 	Set               // the Settings have changed
 )
 
-// Input is what happened.
+// Input is what has happened.
 type Input struct {
 	Kind   Kind   // what happened
-	Target Target // to which NI; not for Timer and Set
+	Target Target // NI that the input is about; not for Timer and Set
 	// Whole says that the health is 1000 now; for Hurt, Heard and Ended.
 	Whole bool
 	// LastHeard is when the last message came from a peer NI; negative: never. For
 	// Hurt and Heard.
 	LastHeard time.Duration
-	Settings  Settings // for Set
+	Settings  Settings // new settings, for Set
 }
 
 // Output is what the machine wants done: each ping ends with an input Ended.
 type Output struct {
-	Pings []Target // to be pinged now
+	Pings []Target // NIs that are to be pinged now
 }
 
-// Reset empties o.
+// Reset empties o, but keeps its memory for reuse.
 func (o *Output) Reset() { o.Pings = o.Pings[:0] }
 
 // Stats counts what the machine did and did not do.
@@ -85,14 +85,14 @@ type Stats struct {
 	Full    uint64 `json:"full"`     // NIs that are not pinged because too many others are
 }
 
-// Status is an NI that is being recovered.
+// Status is the state of an NI that is being recovered.
 type Status struct {
-	Target               // the NI
-	Count  int           // pings since the last message from it
-	Next   time.Duration // when it is pinged again
+	Target               // the NI that is being recovered
+	Count  int           // pings since the last message from the NI
+	Next   time.Duration // time of the next ping
 }
 
-// entry is a Target that is being recovered.
+// entry is the state of a Target that is being recovered.
 type entry struct {
 	Target
 	due     machine.Deadline[*entry]
@@ -111,7 +111,7 @@ type Machine struct {
 	stats    Stats
 }
 
-// NewMachine returns a machine with nothing to recover.
+// NewMachine makes a machine that has nothing to recover.
 func NewMachine(s Settings) *Machine {
 	return &Machine{settings: s, entries: make(map[Target]*entry)}
 }
@@ -159,7 +159,7 @@ func (m *Machine) changed(now time.Duration, in Input) {
 	}
 }
 
-// ended notes the end of a ping.
+// ended notes that a ping has ended.
 func (m *Machine) ended(in Input) {
 	m.pinging--
 	e := m.entries[in.Target]
@@ -172,7 +172,7 @@ func (m *Machine) ended(in Input) {
 	}
 }
 
-// ping pings a target whose turn has come.
+// ping appends a ping of e, whose turn has come.
 func (m *Machine) ping(now time.Duration, e *entry, out *Output) {
 	switch {
 	case !e.Local && m.settings.Limit > 0 && now-e.heard > m.settings.Limit:
@@ -206,12 +206,12 @@ func (m *Machine) forget(e *entry) {
 	}
 }
 
-// Stats returns the counters.
+// Stats returns the counters so far.
 func (m *Machine) Stats() Stats { return m.stats }
 
 // Targets returns the NIs that are being recovered, of this node or of peers, by NID.
 func (m *Machine) Targets(local bool) (list []Status) {
-	for _, e := range m.entries { // any order: sorted below
+	for _, e := range m.entries { // in any order: the list is sorted below
 		if e.Local == local {
 			list = append(list, Status{e.Target, e.count, e.due.At()})
 		}

@@ -16,7 +16,7 @@ var (
 	peer = Target{nid.MustParse("10.0.0.2@tcp"), false}
 )
 
-// bench steps a machine in virtual time.
+// bench steps the machine in virtual time.
 type bench struct {
 	t *testing.T
 	*Machine
@@ -46,7 +46,7 @@ func (b *bench) step(in Input) {
 	}
 }
 
-// run lets time pass.
+// run lets virtual time pass until the given time.
 func (b *bench) run(until time.Duration) {
 	for b.wake <= until {
 		b.now = b.wake
@@ -63,7 +63,7 @@ func (b *bench) want(pings string) {
 	b.pings = nil
 }
 
-// TestBackOff shows HV-10.
+// TestBackOff shows row HV-10 of the conformance table.
 func TestBackOff(t *testing.T) {
 	spec.Covers(t, "HV-10")
 	for _, target := range []Target{mine, peer} {
@@ -103,7 +103,7 @@ func TestPingEnds(t *testing.T) {
 	b.want("")
 }
 
-// TestWhoIsRecovered shows HV-11.
+// TestWhoIsRecovered shows row HV-11 of the conformance table.
 func TestWhoIsRecovered(t *testing.T) {
 	spec.Covers(t, "HV-11")
 	b := newBench(t, Settings{Limit: 5 * time.Second})

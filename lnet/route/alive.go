@@ -24,11 +24,11 @@ type Settings struct {
 // DefaultSettings returns the defaults of LNet.
 func DefaultSettings() Settings { return Settings{AvoidAsymmetric: true, Sensitivity: 100} }
 
-// NI is an NI of a gateway.
+// NI is a network interface of a gateway.
 type NI struct {
-	NID    nid.NID // of the gateway's node
+	NID    nid.NID // NID of the NI
 	Down   bool    // the gateway said so in its latest ping info, or this node takes the NI for down
-	Health int     // 0 to 1000
+	Health int     // health of the NI, 0 to 1000
 }
 
 // alive reports whether an NI counts as alive (lnet_is_peer_ni_alive).
@@ -36,20 +36,20 @@ func (ni *NI) alive(s *Settings) bool {
 	return !ni.Down && ni.Health*100 >= maxHealth*s.Sensitivity
 }
 
-// Gateway is the state of a gateway.
+// Gateway is what is known of a gateway.
 type Gateway struct {
 	Alive     bool // its last check succeeded, or a message from behind it came since
 	Checked   bool // its last check succeeded, or a message from behind the gateway has come since
 	Discovery bool // discovery is on, here and there, so that the rest is up to date
-	Routes    bool // its ping info says that it forwards
+	Routes    bool // the gateway's ping info says that it forwards
 	NIs       []NI // of its latest ping info, or those of which this node knows
 }
 
 // State says whether messages may go by a route.
 type State struct {
-	Alive     bool   // messages may go by the route
+	Alive     bool   // messages may take the route
 	SingleHop bool   // the gateway is on the net, or the route says 1 hop
-	Reason    string // why it is down
+	Reason    string // why the route is down
 }
 
 // Judge says whether a route by the gateway is alive (lnet_is_route_alive). A gateway that

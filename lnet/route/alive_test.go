@@ -38,7 +38,7 @@ func second(s string) func(*route.Gateway) {
 	return func(g *route.Gateway) { g.NIs = append(g.NIs, route.NI{NID: nid.MustParse(s), Health: 1000}) }
 }
 
-// TestJudge is the table of lnet-semantics §12.3.
+// TestJudge checks the table of lnet-semantics §12.3.
 func TestJudge(t *testing.T) {
 	spec.Covers(t, "RT-9", "RT-10", "RT-11")
 	t.Parallel()
@@ -48,9 +48,9 @@ func TestJudge(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		gateway  route.Gateway
-		hops     int // 0: undefined
+		hops     int // hops of the route; 0: undefined
 		settings func(*route.Settings)
-		down     string // beginning of the reason; empty: alive
+		down     string // beginning of the reason; empty: the route is alive
 		multi    bool
 	}{
 		{name: "all well", gateway: gateway()},

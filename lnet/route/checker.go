@@ -9,65 +9,65 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// The defaults of the checker's times.
+// Default times of the checker.
 const (
 	DefaultCheckInterval = 60 * time.Second // alive_router_check_interval
 	DefaultPingTimeout   = 50 * time.Second // router_ping_timeout
 )
 
-// CheckerConfig configures a [Checker].
+// CheckerConfig has the times of a [Checker].
 type CheckerConfig struct {
-	Interval time.Duration // alive_router_check_interval, between checks; not positive: none
-	Timeout  time.Duration // router_ping_timeout, of one check; positive
+	Interval time.Duration // alive_router_check_interval, time between checks; 0 or less: no checks
+	Timeout  time.Duration // router_ping_timeout, time-out of a check; above 0
 }
 
-// Target is a gateway to check.
+// Target is a gateway that has to be checked.
 type Target struct {
 	Gateway nid.NID   // the NID by which the gateway is known
 	NIDs    []nid.NID // the NIDs at which to ask it: one on each net that it shares with this node
 }
 
-// CheckKind tells the inputs of a Checker apart.
+// CheckKind says what a CheckInput is.
 type CheckKind uint8
 
 // The kinds of inputs, with the fields of [CheckInput] that they use.
 const (
-	CheckTimer CheckKind = iota // none
-	Watch                       // Targets: all gateways from now on; Config
-	Answered                    // Exchange, Err: how a check has ended
+	CheckTimer CheckKind = iota // the wake time has come
+	Watch                       // Targets has all gateways from now on, and Config is new
+	Answered                    // the check Exchange has ended with Err
 )
 
 // CheckInput is one input of a [Checker]. The zero value says that its timer is due.
 type CheckInput struct {
 	Kind     CheckKind     // says which of the other fields are set
-	Config   CheckerConfig // from now on
-	Targets  []Target      // all that are to be checked
-	Exchange uint64        // of the Check that has ended
-	Err      error         // nil: the gateway has answered
+	Config   CheckerConfig // configuration from now on
+	Targets  []Target      // all gateways that have to be checked
+	Exchange uint64        // ID of the Check that has ended
+	Err      error         // error of the check; nil: the gateway has answered
 }
 
-// CheckOutput is what a [Checker] wants done.
+// CheckOutput is what a [Checker] asks for.
 type CheckOutput struct {
-	Changes []Change // to carry out before Checks
-	Checks  []Check  // to send
+	Changes []Change // changes of gateways, to carry out before Checks
+	Checks  []Check  // checks to send
 }
 
-// Reset empties o and keeps its memory.
+// Reset empties o, but keeps its memory for reuse.
 func (o *CheckOutput) Reset() { o.Changes, o.Checks = o.Changes[:0], o.Checks[:0] }
 
 // Change says that a check of a gateway has ended.
 type Change struct {
-	Gateway nid.NID // as in Target
-	Alive   bool    // it has answered
-	Err     error   // why it is not alive
+	Gateway nid.NID // NID of the gateway, as in Target
+	Alive   bool    // whether the gateway has answered
+	Err     error   // why the gateway is not alive
 }
 
 // Check wants a gateway pinged and pushed to. An Answered input follows, unless the gateway
 // is not a target any more. After the time-out a late success still counts; a late failure
 // changes nothing.
 type Check struct {
-	Exchange uint64  // ID, which Answered names
-	Gateway  nid.NID // as in Target
+	Exchange uint64  // ID of the check, which Answered has, too
+	Gateway  nid.NID // NID of the gateway, as in Target
 	NID      nid.NID // the NID to ask: one of Target.NIDs
 }
 
@@ -81,24 +81,24 @@ var _ machine.Machine[CheckInput, CheckOutput] = (*Checker)(nil)
 //	checking  a check was sent                  its answer or the time-out: waiting
 type Checker struct {
 	config  CheckerConfig
-	last    uint64     // ID of the latest exchange
-	targets []*checked // in the order of Watch
+	last    uint64     // ID of the last check
+	targets []*checked // gateways in the order of Watch
 	agenda  machine.Deadlines[*checked]
 }
 
-// checked is a gateway that is being checked.
+// checked is the state of a gateway that is checked.
 type checked struct {
 	gateway  nid.NID
 	nets     []checkedNet
-	exchange uint64                     // of the check under way, or else 0
-	expired  uint64                     // ID of the latest check that timed out
+	exchange uint64                     // ID of the check in progress; 0: none
+	expired  uint64                     // ID of the last check that timed out
 	due      machine.Deadline[*checked] // when the next check is due, or the present one times out
 }
 
 // checkedNet is a net on which a gateway is asked.
 type checkedNet struct {
 	nid nid.NID
-	at  time.Duration // when the next check is due
+	at  time.Duration // time of the next check
 }
 
 // Step implements machine.Machine.
@@ -197,7 +197,7 @@ func (c *Checker) isDue(now time.Duration, t *checked, out *CheckOutput) {
 	out.Checks = append(out.Checks, Check{t.exchange, t.gateway, net.nid})
 }
 
-// end notes how a check has ended.
+// end notes the result of a check.
 func (c *Checker) end(t *checked, out *CheckOutput, err error) {
 	t.exchange = 0
 	out.Changes = append(out.Changes, Change{t.gateway, err == nil, err})
@@ -210,7 +210,7 @@ func (c *Checker) answered(in CheckInput, out *CheckOutput) {
 		case in.Exchange == 0:
 		case t.exchange == in.Exchange:
 			c.end(t, out, in.Err)
-		case t.expired == in.Exchange && in.Err == nil: // a late success still counts
+		case t.expired == in.Exchange && in.Err == nil: // a success counts although it came late
 			t.expired = 0
 			out.Changes = append(out.Changes, Change{Gateway: t.gateway, Alive: true})
 		}

@@ -44,7 +44,7 @@ func (c *clockwork) step(in route.CheckInput) {
 	}
 }
 
-// run lets time pass.
+// run lets virtual time pass until the given time.
 func (c *clockwork) run(until time.Duration) {
 	c.t.Helper()
 	for c.wake <= until {
@@ -140,11 +140,11 @@ func TestWatch(t *testing.T) {
 	c.run(10 * time.Second)
 	c.log = nil
 	c.watch(defaults, target("10.88.0.8@tcp"), target("10.88.0.7@tcp"))
-	c.want("10s check 10.88.0.8@tcp at 10.88.0.8@tcp") // the time of the known gateway is unchanged
+	c.want("10s check 10.88.0.8@tcp at 10.88.0.8@tcp") // the time of the known gateway has not changed
 	second := c.last
 	c.watch(defaults, target("10.88.0.7@tcp"))
 	c.answer(second.Exchange, nil)
-	c.want() // it is not a gateway any more
+	c.want() // the NID is not a gateway any more
 	c.run(time.Minute)
 	c.want("1m0s check 10.88.0.7@tcp at 10.88.0.7@tcp")
 	c.answer(c.last.Exchange, nil)

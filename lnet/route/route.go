@@ -7,9 +7,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// The limits of a route's hops and priority.
+// Limits of a route's hops and priority.
 const (
-	UndefinedHops = -1 // LNET_UNDEFINED_HOPS: counts as 1
+	UndefinedHops = -1 // LNET_UNDEFINED_HOPS: counts as one hop
 	MaxHops       = 255
 	maxPriority   = 1<<31 - 1
 )
@@ -19,10 +19,10 @@ const maxSensitivity = 1000
 
 // Route is a way to a net (struct lnet_route).
 type Route struct {
-	Net         nid.Net // that the gateway leads to
-	Gateway     nid.NID // on a net of this node
+	Net         nid.Net // net to which the gateway leads
+	Gateway     nid.NID // NID of the gateway, on a net of this node
 	Hops        int     // routers between here and the net, 1 to MaxHops, or UndefinedHops
-	Priority    int     // 0 is best
+	Priority    int     // priority of the route; 0 is best
 	Sensitivity int     // by how much a failure lowers the health of the gateway, from 1
 }
 

@@ -15,7 +15,7 @@ const MaxRoutes = 1 << 14
 // Table is the routes of a node, by net. The zero value is empty. It is not safe for
 // concurrent use.
 type Table struct {
-	nets []routes // by the number of the net
+	nets []routes // routes by net, ordered by the net's number
 	size int
 }
 
@@ -83,7 +83,7 @@ func (r Route) check(own []nid.NID) error {
 	return nil
 }
 
-// Delete removes a route; ENOENT: there is none.
+// Delete removes a route. It returns ENOENT without one.
 func (t *Table) Delete(net nid.Net, gateway nid.NID) error {
 	at, _ := t.find(net)
 	list := t.Of(net)

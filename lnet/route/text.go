@@ -42,7 +42,7 @@ func Parse(text string) ([]Route, error) {
 type parser struct {
 	text  string
 	found []Route
-	err   error // a *networks.EntryError
+	err   error // the first error, a *networks.EntryError
 }
 
 func (p *parser) fail(at int, format string, args ...any) {
@@ -170,6 +170,6 @@ func (t *Table) Apply(list []Route, own []nid.NID, random *rand.Rand) (a Applied
 
 // Applied is what came of the tunable routes on a node.
 type Applied struct {
-	Router bool    // this node is one of the gateways
+	Router bool    // whether this node is one of the gateways
 	Passed []error // why other routes were passed over, one for each
 }

@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
 		want       string
-		err        string // its beginning
+		err        string // beginning of the error's text
 	}{
 		{name: "nothing", text: ""},
 		{name: "comments", text: "# none; \n # or none\n;;"},

@@ -21,11 +21,11 @@ const maxPayload = 1 << 20
 // Class is the kind of buffer that a message needs.
 type Class uint8
 
-// The classes, by the payload of the message.
+// Classes of buffers, by the payload of the message.
 const (
-	Tiny    Class = iota // none
-	Small                // up to a page
-	Large                // up to maxPayload
+	Tiny    Class = iota // for messages without payload
+	Small                // for payloads up to a page
+	Large                // for payloads up to maxPayload
 	Classes              // number of classes; not a class
 )
 
@@ -53,10 +53,10 @@ func memoryOf(payload int) int {
 // Config is how many buffers there are, and how much memory they may take together. The
 // zero value of a field means its default.
 type Config struct {
-	Tiny   int `json:"tiny"`   // tiny_router_buffers, 2048
-	Small  int `json:"small"`  // small_router_buffers, 16384
-	Large  int `json:"large"`  // large_router_buffers, 1024
-	Memory int `json:"memory"` // bytes, 256 MiB
+	Tiny   int `json:"tiny"`   // tiny_router_buffers, default 2048
+	Small  int `json:"small"`  // small_router_buffers, default 16384
+	Large  int `json:"large"`  // large_router_buffers, default 1024
+	Memory int `json:"memory"` // bytes of all buffers, default 256 MiB
 }
 
 // minMemory leaves room for one buffer of each class.

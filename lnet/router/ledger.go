@@ -5,10 +5,10 @@ import "time"
 // Outcome says what happens to a message that is to be forwarded.
 type Outcome uint8
 
-// The outcomes.
+// Outcomes of a request for a buffer.
 const (
-	Waits   Outcome = iota // Next returns its ticket later
-	Granted                // it has a credit and a buffer
+	Waits   Outcome = iota // the ticket has to wait; Next returns it later
+	Granted                // the ticket has a credit and a buffer
 	Refused                // its next hop has stalled, and no extra credit or no buffer is left for it
 )
 
@@ -18,21 +18,21 @@ const (
 type Ledger struct {
 	rooms    [Classes]room
 	rings    [Classes]ring
-	settled  list         // tickets whose wait has ended, for Next
+	settled  list         // tickets that no longer wait, for Next
 	busy     []*Neighbour // next hops to which messages are under way, in any order
 	memory   int
-	stalls   uint64 // how often a next hop has stalled
+	stalls   uint64 // number of times that a next hop has stalled
 	waiting  int
-	tickets  int // granted or waiting
-	scanning int // the most neighbours that one End looks at
+	tickets  int // number of tickets granted or waiting
+	scanning int // most neighbours that one call of End looks at
 }
 
 // room is the limits of a class, and what is used of them.
 type room struct {
-	buffers, bytes int // limits: number, and memory in bytes
-	used, taken    int // what is used of the limits
-	waiting        int // messages that wait for a buffer
-	lowest         int // lowest credits ever
+	buffers, bytes int // number of buffers, and bytes of memory, that are allowed
+	used, taken    int // number of buffers, and bytes of memory, in use
+	waiting        int // number of messages that wait for a buffer
+	lowest         int // fewest credits so far
 }
 
 // credits returns the number of free buffers; if it is negative, that many messages wait.
@@ -41,24 +41,24 @@ func (r *room) credits() int { return r.buffers - r.used - r.waiting }
 // Ticket is a message that is to be forwarded, for as long as it waits for a buffer or has one.
 // The zero value is ready for Ask, and may be used again after it has ended.
 type Ticket struct {
-	Owner any // the caller's
+	Owner any // value of the caller
 
 	from, to   *Neighbour
 	class      Class
 	memory     int
 	granted    bool
 	extra      bool  // its credit is one of the extra ones, for next hops that have stalled
-	in         *list // the list that it is in, or nil
+	in         *list // list that has the ticket; nil: none
 	prev, next *Ticket
 }
 
 // Neighbour is the account of a node next to the router, which sends messages to be forwarded
 // and is the next hop of others. NewNeighbour makes one.
 type Neighbour struct {
-	limit   int // router credits
-	used    int // of limit
+	limit   int // number of router credits
+	used    int // number of router credits in use
 	extra   int // extra credits in use, for messages to next hops that have stalled; at most limit
-	lowest  int // lowest credits ever; negative: that many messages waited
+	lowest  int // fewest credits so far; negative: so many messages waited
 	waiting list
 	wants   [Classes]want
 	outlet
@@ -67,25 +67,25 @@ type Neighbour struct {
 // want is the part of a neighbour's messages that have a credit and wait for a buffer.
 type want struct {
 	list   list
-	after  *Neighbour // in the ring
+	after  *Neighbour // next neighbour in the ring
 	inRing bool
 }
 
-// outlet is a neighbour as a next hop.
+// outlet is the state of a neighbour as next hop.
 type outlet struct {
-	held    [Classes]int  // buffers that hold messages for it
-	taken   int           // memory of the large ones
-	out     list          // messages that are under way to it
+	held    [Classes]int  // by class: buffers with messages for this next hop
+	taken   int           // bytes of the large buffers in held
+	out     list          // messages on their way to this next hop
 	movedAt time.Duration // when the latest message left for it, or the first of out came
 	stalled bool
-	index   int // in Ledger.busy, while out is not empty
+	index   int // index in Ledger.busy, unless out is empty
 }
 
 // scanWidth bounds the neighbours that one End looks at; the next End goes on with the
 // others.
 const scanWidth = 256
 
-// New returns a ledger.
+// New makes a ledger in which all buffers are free.
 func New(cfg Config) *Ledger {
 	l := &Ledger{scanning: scanWidth}
 	for c := range Classes {
@@ -211,7 +211,7 @@ func (l *Ledger) hold(t *Ticket, to *Neighbour, sign int) {
 	}
 }
 
-// noteLowest updates the lowest credits ever.
+// noteLowest updates lowest to the present credits.
 func (n *Neighbour) noteLowest() { n.lowest = min(n.lowest, n.limit-n.used-n.waiting.n) }
 
 // Depart notes that t, whose payload has arrived, is under way to its next hop, which may
@@ -256,7 +256,7 @@ func (l *Ledger) End(t *Ticket, now time.Duration) {
 	}
 	t.granted, t.from, t.to = false, nil, nil
 	l.tickets--
-	l.scan(class, l.scanning) // first: it is not the turn of from
+	l.scan(class, l.scanning) // scan first: it is not the turn of the neighbour from
 	l.advance(from)
 }
 

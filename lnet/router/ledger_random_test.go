@@ -10,15 +10,15 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// walk makes random calls of a ledger.
+// walk makes random calls to a ledger.
 type walk struct {
 	t          *rapid.T
 	l          *Ledger
 	now        time.Duration
 	neighbours []*Neighbour
-	tickets    []*Ticket // all of them
-	filling    []*Ticket // granted, payload not complete
-	out        []*Ticket // messages that are being sent
+	tickets    []*Ticket // all tickets that were made
+	filling    []*Ticket // tickets granted whose payload is not complete
+	out        []*Ticket // tickets of messages that are being sent
 	waiting    []*Ticket
 }
 
@@ -58,7 +58,7 @@ func (w *walk) ask(*rapid.T) {
 	w.settle()
 }
 
-// settle handles the tickets that Next returns.
+// settle handles all tickets that Next returns.
 func (w *walk) settle() {
 	for {
 		t, granted := w.l.Next()

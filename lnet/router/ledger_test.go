@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// book is a Ledger with helpers for tests.
+// book is a Ledger with helpers for the tests.
 type book struct {
 	t *testing.T
 	*Ledger
@@ -43,7 +43,7 @@ func (b *book) waits(from, to *Neighbour, payload int) *Ticket {
 	return t
 }
 
-// wantNext checks what Next returns.
+// wantNext checks the ticket that Next returns.
 func (b *book) wantNext(want *Ticket, granted bool) {
 	b.t.Helper()
 	if t, g := b.Next(); t != want || g != granted {
@@ -133,7 +133,7 @@ func TestStalledNextHop(t *testing.T) {
 		t.Errorf("%d stalls counted", s.Stalls)
 	}
 	b.End(first, StallTime+1)
-	b.waits(server, stuck, 1) // it waits for a credit, as before
+	b.waits(server, stuck, 1) // the message waits for a credit as before
 	b.End(second, StallTime+2)
 }
 

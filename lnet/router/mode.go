@@ -20,8 +20,8 @@ type Mode uint8
 //	On, Starting ─► Stopping  Disable while messages have buffers
 //	On, Starting, Stopping ─► Off  and when these have left
 const (
-	Off      Mode = iota // they are dropped
-	On                   // they are forwarded
+	Off      Mode = iota // messages for other nodes are dropped
+	On                   // messages for other nodes are forwarded
 	Stopping             // further ones are dropped, those with a buffer leave
 	Starting             // they are forwarded, and peers are told that they are not
 )
@@ -41,10 +41,10 @@ func (m Mode) Forwards() bool { return m == On || m == Starting }
 // nets are alive. It does not wait longer than that: once every net was heard it is On.
 type Switch struct {
 	mode  Mode
-	until time.Duration // of Starting
+	until time.Duration // end of the mode Starting
 }
 
-// Mode is the present mode.
+// Mode returns the present mode.
 func (s *Switch) Mode() Mode { return s.mode }
 
 // Enable turns forwarding on; it is Starting for at most wait, if that is positive. EBUSY: it
@@ -100,17 +100,17 @@ func (s *Switch) Step(now time.Duration, heard, busy bool) (wake time.Duration) 
 // nodes that it knows there. No net is down before that, also if the time-out becomes shorter
 // meanwhile. Local policy.
 type Silence struct {
-	begun time.Duration // when the watch began
-	known bool          // begun is set
+	begun time.Duration // when the watch of the net began
+	known bool          // whether begun is set
 	down  bool
-	asked bool          // pings were sent since the net was heard
+	asked bool          // pings were sent since the net was last heard
 	at    time.Duration // when they were
 }
 
 // Begin begins to watch: the net is up until it has been silent.
 func (s *Silence) Begin(now time.Duration) { *s = Silence{begun: now, known: true} }
 
-// Down reports whether the net is down.
+// Down reports whether the net is considered down.
 func (s *Silence) Down() bool { return s.down }
 
 // Heard reports whether the net was heard since Begin.
@@ -136,7 +136,7 @@ func (s *Silence) Step(now, timeout, heard time.Duration, ok bool) (changed, ask
 	changed, s.down = down != s.down, down
 	switch {
 	case down:
-		return changed, ask, machine.Never // the next message calls it
+		return changed, ask, machine.Never // the next message from the net calls Step
 	case now-last < timeout/2:
 		s.asked = false
 		return changed, ask, last + timeout/2

@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// TestSwitch: each transition from one mode to another.
+// TestSwitch checks each transition between modes.
 func TestSwitch(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-10", "RO-15")
@@ -47,7 +47,7 @@ func TestSwitch(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Step(time.Second, true, false)
-	want(On) // every net was heard
+	want(On) // every net has been heard
 	s.Disable(false)
 	want(Off)
 	if err := s.Enable(0, 0); err != nil {

@@ -13,15 +13,15 @@ const sizes = 9
 // use.
 type Pool struct {
 	mu    sync.Mutex
-	limit int          // bytes; guarded by mu, like all below
-	total int          // bytes that exist, in use or free
-	free  [sizes]shelf // by size
+	limit int          // most bytes of buffers; guarded by mu, like all fields below
+	total int          // bytes of all buffers, in use or free
+	free  [sizes]shelf // free buffers, by size
 }
 
 // shelf has the free buffers of one size.
 type shelf struct {
 	list   [][]byte
-	unused int // fewest that were free since the last Trim
+	unused int // fewest free buffers since the last Trim
 }
 
 // SetLimit bounds the memory: the sum of what is in use and free. What is in use is bounded by
@@ -59,7 +59,7 @@ func (p *Pool) Get(payload int) []byte {
 	return make([]byte, memory)
 }
 
-// Put gives back what Get returned.
+// Put returns a buffer that Get gave out.
 func (p *Pool) Put(b []byte) {
 	if cap(b) == 0 {
 		return

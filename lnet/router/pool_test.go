@@ -53,7 +53,7 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// TestConfig: invalid numbers are refused.
+// TestConfig checks that invalid numbers are refused.
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	for _, c := range []Config{{Tiny: -1}, {Small: -1}, {Large: -1}, {Tiny: 1<<20 + 1}, {Small: 1 << 60}, {Large: 1<<20 + 1}, {Memory: -1}, {Memory: maxPayload}} {

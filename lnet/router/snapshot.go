@@ -2,25 +2,25 @@ package router
 
 // Buffers is the state of one class, by the names that lnetctl shows.
 type Buffers struct {
-	Pages      int `json:"npages"`     // of one buffer
-	Buffers    int `json:"nbuffers"`   // configured
-	Credits    int `json:"credits"`    // free; negative: that many messages wait
+	Pages      int `json:"npages"`     // pages of one buffer
+	Buffers    int `json:"nbuffers"`   // number of buffers configured
+	Credits    int `json:"credits"`    // free buffers; negative: so many messages wait
 	MinCredits int `json:"mincredits"` // lowest Credits so far
-	Memory     int `json:"memory"`     // bytes in use
-	MaxMemory  int `json:"max_memory"` // the most bytes that may be in use
+	Memory     int `json:"memory"`     // bytes of buffers in use
+	MaxMemory  int `json:"max_memory"` // most bytes that may be in use
 }
 
-// Snapshot is a copy of a ledger's state.
+// Snapshot is the state of a ledger at one instant.
 type Snapshot struct {
-	Tiny    Buffers `json:"tiny"`    // for messages without payload
-	Small   Buffers `json:"small"`   // for a page
-	Large   Buffers `json:"large"`   // for up to 1 MiB
+	Tiny    Buffers `json:"tiny"`    // buffers for messages without payload
+	Small   Buffers `json:"small"`   // buffers for payloads up to a page
+	Large   Buffers `json:"large"`   // buffers for payloads up to 1 MiB
 	Tickets int     `json:"tickets"` // messages that wait for a buffer or have one
-	Waiting int     `json:"waiting"` // of these, messages that wait
-	Stalls  uint64  `json:"stalls"`  // how often a next hop has stalled
+	Waiting int     `json:"waiting"` // messages that wait for a buffer or credit
+	Stalls  uint64  `json:"stalls"`  // number of times that a next hop has stalled
 }
 
-// Snapshot returns a copy of the state.
+// Snapshot returns the ledger's present state.
 func (l *Ledger) Snapshot() Snapshot {
 	of := func(c Class, pages int) Buffers {
 		r := &l.rooms[c]

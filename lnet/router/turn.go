@@ -21,7 +21,7 @@ func (l *Ledger) advance(n *Neighbour) {
 			l.grant(t)
 			l.settled.push(t)
 		default:
-			l.settled.push(t) // refused
+			l.settled.push(t) // the ticket is refused
 		}
 	}
 }
@@ -63,9 +63,9 @@ func (l *Ledger) scan(class Class, tries int) {
 			l.advance(n)
 			prev, next = nil, l.first(class)
 		case !room:
-			return // the next free buffers are for its message
+			return // the next free buffers are for the message of n
 		default:
-			prev = n // n keeps its position
+			prev = n // n keeps its position in the ring
 		}
 		n = next
 	}

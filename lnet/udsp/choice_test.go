@@ -43,7 +43,7 @@ func newWorld() *world {
 	return w
 }
 
-// apply does the same as lnet.Node.SetRules.
+// apply sets the rules of l, as lnet.Node.SetRules does.
 func (w *world) apply(l List) {
 	for _, n := range w.table.Nets {
 		for _, ni := range n.NIs {
@@ -86,7 +86,7 @@ func TestChoice(t *testing.T) {
 	spec.Covers(t, "UD-5", "UD-6", "UD-7", "UD-8", "UD-12")
 	for _, c := range []struct {
 		name, rule, to string
-		carries        string // all messages
+		carries        string // NI that carries all messages
 		fail           func(*world)
 	}{
 		{"a local net", "src tcp1", "10.0.0.5@tcp", "10.1.0.1@tcp1", func(w *world) { w.locals["10.1.0.1@tcp1"].SetHealth(900) }},
@@ -95,7 +95,7 @@ func TestChoice(t *testing.T) {
 		{"a router", "dst tcp9 rte 10.0.0.8@tcp", "10.9.0.5@tcp9", "10.0.0.8@tcp", func(w *world) { w.table.Routes[nid.MustParseNet("tcp9")][1].SetAlive(false) }},
 	} {
 		w := newWorld()
-		if c.carries == "" { // one net, two rails
+		if c.carries == "" { // this case has one net with two rails
 			w.locals["10.1.0.1@tcp1"].SetDown(true)
 			c.carries, c.fail = "10.0.0.2@tcp", func(w *world) { w.locals["10.0.0.2@tcp"].SetHealth(900) }
 		}

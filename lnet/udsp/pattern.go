@@ -9,8 +9,8 @@ import (
 
 // Pattern selects NIDs: a whole net, or a NID list. The zero value is none.
 type Pattern struct {
-	net nid.Net // of a pattern that is a net
-	set nid.Set // the NIDs
+	net nid.Net // the net, if the pattern is a net
+	set nid.Set // the NIDs, if the pattern is not a net
 	ok  bool
 }
 
@@ -41,10 +41,10 @@ func ParsePattern(s string) (p Pattern, err error) {
 // maxPattern bounds the text of a pattern in bytes.
 const maxPattern = 4096
 
-// IsValid reports whether p is a pattern.
+// IsValid reports whether p has been parsed from a text.
 func (p Pattern) IsValid() bool { return p.ok }
 
-// IsNet reports whether p is a net.
+// IsNet reports whether p stands for a whole net.
 func (p Pattern) IsNet() bool { return p.net.IsValid() }
 
 // Has reports whether a NID is one of the pattern's.
@@ -61,10 +61,10 @@ func (p Pattern) String() string {
 	return p.set.String()
 }
 
-// MarshalText returns what String returns.
+// MarshalText returns the text of String.
 func (p Pattern) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText is ParsePattern.
+// UnmarshalText parses the text as ParsePattern does.
 func (p *Pattern) UnmarshalText(text []byte) (err error) {
 	*p, err = ParsePattern(string(text))
 	return err
@@ -73,5 +73,5 @@ func (p *Pattern) UnmarshalText(text []byte) (err error) {
 // Equal reports whether two patterns have the same text.
 func (p Pattern) Equal(o Pattern) bool { return p.String() == o.String() }
 
-// IsZero reports whether p is none.
+// IsZero reports whether p is the zero Pattern.
 func (p Pattern) IsZero() bool { return !p.ok }

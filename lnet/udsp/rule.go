@@ -10,17 +10,17 @@ import (
 	"ulnet/lnet/path"
 )
 
-// Rule is a selection rule (struct lnet_udsp).
+// Rule is one selection rule (struct lnet_udsp).
 type Rule struct {
-	Src Pattern `json:"src,omitzero"` // NIs of this node
-	Dst Pattern `json:"dst,omitzero"` // NIs of other nodes
-	Rte Pattern `json:"rte,omitzero"` // NIs of routers
+	Src Pattern `json:"src,omitzero"` // pattern of NIs of this node
+	Dst Pattern `json:"dst,omitzero"` // pattern of NIs of other nodes
+	Rte Pattern `json:"rte,omitzero"` // pattern of NIs of routers
 	// Priority is the value of a rule with one pattern; 0 is the best. Rules with two have
 	// none.
 	Priority path.Priority `json:"priority"`
 }
 
-// maxRules bounds a list.
+// maxRules bounds the number of rules in a list.
 const maxRules = 1024
 
 // prefers reports whether the rule has two patterns.
@@ -47,7 +47,7 @@ func (r *Rule) Validate() error {
 	return fmt.Errorf("%s: %w", wrong, syscall.EINVAL)
 }
 
-// like reports whether two rules have equal patterns.
+// like reports whether r and o have equal patterns.
 func (r *Rule) like(o *Rule) bool {
 	return r.Src.Equal(o.Src) && r.Dst.Equal(o.Dst) && r.Rte.Equal(o.Rte)
 }

@@ -114,7 +114,7 @@ func TestOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err = l.Add(rule(t, "src tcp1 priority 2"), 50) // it changes the existing rule
+	l, err = l.Add(rule(t, "src tcp1 priority 2"), 50) // the rule exists, so its priority is changed
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,9 +159,9 @@ func TestApply(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		rules         []string
-		ni, net       path.Priority // of id at this node
-		ofNI, ofNet   path.Priority // of id at another node
-		locals, hosts int           // sets that are preferred
+		ni, net       path.Priority // expected priorities of id as an NI of this node
+		ofNI, ofNet   path.Priority // expected priorities of id as an NI of another node
+		locals, hosts int           // expected number of preferred NIs of this and other nodes
 	}{
 		{"none", nil, none, none, none, none, 0, 0},
 		{"of an NI here", []string{"src 10.0.0.[1-5]@tcp priority 3"}, 3, none, none, none, 0, 0},

@@ -17,10 +17,10 @@ const genericMagic uint32 = 0x45726963
 
 // Versions of the acceptor request, and the size of each in bytes.
 const (
-	AcceptorVersion1 uint32 = 1 // the NID is a nid4
+	AcceptorVersion1 uint32 = 1 // version in which the NID is a nid4
 	AcceptorVersion2 uint32 = 2 // the NID is extended; for NIDs that need it
 
-	AcceptorPrefixSize = 8 // magic and version
+	AcceptorPrefixSize = 8 // size of magic and version
 	AcceptorV1Size     = 16
 	AcceptorV2Size     = 28
 )
@@ -38,9 +38,9 @@ var (
 // lnet_acceptor_connreq): the NID that it wants to reach. The acceptor does not answer a
 // request that it grants.
 type AcceptorRequest struct {
-	Version   uint32  // 1, or 2 with a large NID
-	NID       nid.NID // that the dialling side wants to reach
-	BigEndian bool    // byte order of the sender
+	Version   uint32  // 1, or 2 for a NID that does not fit a nid4
+	NID       nid.NID // NID that the dialling side wants to reach
+	BigEndian bool    // the sender is a big-endian host
 }
 
 // NewAcceptorRequest returns the request for target in the lowest version that
@@ -134,7 +134,7 @@ func acceptorOrder(b []byte) (bigEndian bool, err error) {
 	return false, ErrMagic
 }
 
-// byteOrder is the byte order of one sender.
+// byteOrder reads and appends numbers in one sender's byte order.
 type byteOrder interface {
 	binary.ByteOrder
 	binary.AppendByteOrder

@@ -92,7 +92,7 @@ func TestAcceptorRequestSize(t *testing.T) {
 		hex   string
 		size  int
 		err   error
-		known int // bytes after which size or err is known
+		known int // bytes after which the size or error is known
 	}{
 		{"v1", "00 71 CE AC 01 00 00 00", AcceptorV1Size, nil, 8},
 		{"v1 big-endian", "AC CE 71 00 00 00 00 01", AcceptorV1Size, nil, 8},

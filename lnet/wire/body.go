@@ -3,7 +3,7 @@ package wire
 // Ack returns the command of an ACK. Like Put, Get, Reply and Hello it reads
 // Body whatever the type is.
 func (h *Header) Ack() AckCmd {
-	a, _, _ := parseAckCmd(h.Body[:]) // Body is long enough
+	a, _, _ := parseAckCmd(h.Body[:]) // Body is long enough, so there is no error
 	return a
 }
 

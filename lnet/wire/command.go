@@ -19,17 +19,17 @@ const (
 // lnet_handle_wire). To every other node it is opaque. The zero MDHandle is no
 // special value: see NoHandle.
 type MDHandle struct {
-	Interface uint64 // distinguishes incarnations of the node
-	Object    uint64 // distinguishes objects of the node
+	Interface uint64 // number that differs between incarnations of the node
+	Object    uint64 // number that differs between objects of the node
 }
 
 // NoHandle returns the handle that stands for none (LNET_WIRE_HANDLE_COOKIE_NONE).
 func NoHandle() MDHandle { return MDHandle{1<<64 - 1, 1<<64 - 1} }
 
-// IsNone reports whether m is NoHandle.
+// IsNone reports whether m equals NoHandle().
 func (m MDHandle) IsNone() bool { return m == NoHandle() }
 
-// String returns both cookies in hex, or "none".
+// String returns both numbers in hexadecimal, or "none".
 func (m MDHandle) String() string {
 	if m.IsNone() {
 		return "none"
@@ -51,9 +51,9 @@ func parseMDHandle(b []byte) (m MDHandle) {
 
 // AckCmd acknowledges a PUT (struct lnet_ack).
 type AckCmd struct {
-	DstMD     MDHandle // the PUT's AckMD
-	MatchBits uint64   // the PUT's
-	MLength   uint32   // bytes that the target took
+	DstMD     MDHandle // AckMD of the PUT
+	MatchBits uint64   // match bits of the PUT
+	MLength   uint32   // number of bytes that the target took
 }
 
 // AppendBinary appends a. The error is always nil.
@@ -77,8 +77,8 @@ func parseAckCmd(b []byte) (a AckCmd, rest []byte, err error) {
 // PutCmd sends data (struct lnet_put).
 type PutCmd struct {
 	AckMD     MDHandle // the initiator's MD that awaits an ACK, or NoHandle
-	MatchBits uint64   // compared with the target's match entries
-	HdrData   uint64   // delivered with the event, not interpreted
+	MatchBits uint64   // match bits, compared with the target's match entries
+	HdrData   uint64   // 64 bits that the target's event has; LNet ignores them
 	Portal    uint32   // portal index at the target
 	Offset    uint32   // in the target's MD, if that has the option ManageRemote
 }
@@ -108,11 +108,11 @@ func parsePutCmd(b []byte) (p PutCmd, rest []byte, err error) {
 
 // GetCmd asks for data (struct lnet_get).
 type GetCmd struct {
-	ReturnMD   MDHandle // the initiator's MD that awaits the REPLY
-	MatchBits  uint64   // compared with the target's match entries
+	ReturnMD   MDHandle // MD of the initiator that awaits the REPLY
+	MatchBits  uint64   // match bits, compared with the target's match entries
 	Portal     uint32   // portal index at the target
 	SrcOffset  uint32   // in the target's MD, if that has the option ManageRemote
-	SinkLength uint32   // bytes wanted
+	SinkLength uint32   // number of bytes wanted
 }
 
 // AppendBinary appends g. The error is always nil.
@@ -140,7 +140,7 @@ func parseGetCmd(b []byte) (g GetCmd, rest []byte, err error) {
 
 // ReplyCmd answers a GET (struct lnet_reply).
 type ReplyCmd struct {
-	DstMD MDHandle // the GET's ReturnMD
+	DstMD MDHandle // ReturnMD of the GET
 }
 
 // AppendBinary appends r. The error is always nil.
@@ -160,8 +160,8 @@ func parseReplyCmd(b []byte) (r ReplyCmd, rest []byte, err error) {
 // HelloCmd is the command of the HELLO of socklnd version 1 (struct
 // lnet_hello).
 type HelloCmd struct {
-	Incarnation uint64 // of the sender's NI
-	ConnType    int32  // socklnd's connection type; -1 refuses
+	Incarnation uint64 // incarnation of the sender's NI
+	ConnType    int32  // connection type of socklnd; -1 refuses the connection
 }
 
 // AppendBinary appends h. The error is always nil.

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// A ping is a GET of portal 0.
+// Example encodes a ping, which is a GET of portal 0.
 func Example() {
 	h := wire.Header{
 		DestNID: nid.MustParse("10.0.0.2"), SrcNID: nid.MustParse("10.0.0.1"),

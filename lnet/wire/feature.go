@@ -9,16 +9,16 @@ import (
 // Unknown bits are kept.
 type Features uint32
 
-// The feature bits.
+// Feature bits of a ping info.
 const (
 	FeatureBase            Features = 1 << 0 // set by nodes that know no other feature
-	FeatureNIStatus        Features = 1 << 1 // statuses are valid; required
-	FeatureRoutingDisabled Features = 1 << 2 // not a router
+	FeatureNIStatus        Features = 1 << 1 // the statuses of NIs are valid; required
+	FeatureRoutingDisabled Features = 1 << 2 // the node is not a router
 	FeatureMultiRail       Features = 1 << 3
 	FeatureDiscovery       Features = 1 << 4
-	FeatureLargeAddr       Features = 1 << 5 // large entries follow
+	FeatureLargeAddr       Features = 1 << 5 // entries for large NIDs follow
 	FeaturePrimaryLarge    Features = 1 << 6 // the first large entry is the primary NID
-	FeatureMetadata        Features = 1 << 7 // data of LNDs follow
+	FeatureMetadata        Features = 1 << 7 // data of the network drivers follows
 )
 
 var featureNames = [...]string{

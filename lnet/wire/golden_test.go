@@ -19,11 +19,11 @@ import (
 // field is one wire field of a golden encoding.
 type field struct {
 	off  int
-	name string // C name
-	hex  string // bytes; "00*8" is eight times 00
+	name string // name of the field in C
+	hex  string // bytes of the field; "00*8" is eight times 00
 }
 
-// equal lets cmp compare NIDs with ==.
+// equal makes cmp compare NIDs with ==.
 var equal = cmpopts.EquateComparable(nid.NID{})
 
 // join returns the bytes of fields and checks that each has its offset.
@@ -57,7 +57,7 @@ func unhex(t testing.TB, s string) (b []byte) {
 	return b
 }
 
-// dump writes b one field per line.
+// dump returns b as text with one field per line.
 func dump(b []byte, fields []field) string {
 	var s strings.Builder
 	for i, f := range fields {

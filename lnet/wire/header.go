@@ -10,9 +10,9 @@ import (
 
 // Sizes in bytes of the message header and of its parts.
 const (
-	HeaderSize      = 72 // with two nid4 (struct lnet_hdr_nid4)
-	LargeHeaderSize = 96 // with two extended NIDs (struct lnet_hdr_nid16)
-	BodySize        = 40 // the command in either
+	HeaderSize      = 72 // size of a header with two nid4 (struct lnet_hdr_nid4)
+	LargeHeaderSize = 96 // size of a header with two extended NIDs (struct lnet_hdr_nid16)
+	BodySize        = 40 // size of the command in a header of either size
 )
 
 // MaxPayload is the largest payload of a message in bytes (LNET_MTU).
@@ -55,12 +55,12 @@ func (t MsgType) String() string {
 // read it, their Set counterparts write it together with the type.
 type Header struct {
 	DestNID       nid.NID        // final destination, which may differ from the next hop
-	SrcNID        nid.NID        // originator
-	DestPID       nid.PID        // of the destination
-	SrcPID        nid.PID        // of the originator
-	Type          MsgType        // says what Body is
-	PayloadLength uint32         // bytes that follow the header
-	Body          [BodySize]byte // the command as on the wire
+	SrcNID        nid.NID        // NID of the node that originated the message
+	DestPID       nid.PID        // PID of the destination
+	SrcPID        nid.PID        // PID of the originator
+	Type          MsgType        // type of the message, which says what Body is
+	PayloadLength uint32         // number of payload bytes that follow the header
+	Body          [BodySize]byte // the command in wire form
 }
 
 // ParseHeader parses the 72-byte form. The only error is ErrShort.
@@ -90,7 +90,7 @@ func ParseLargeHeader(b []byte) (h Header, rest []byte, err error) {
 	return h, b[LargeHeaderSize:], nil
 }
 
-// parseCommon parses the 56 bytes behind the NIDs.
+// parseCommon parses the 56 bytes that follow the NIDs.
 func (h *Header) parseCommon(b []byte) {
 	_ = b[55]
 	h.DestPID = nid.PID(binary.LittleEndian.Uint32(b))    // dest_pid

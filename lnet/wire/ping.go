@@ -53,10 +53,10 @@ func (e *TruncatedError) Error() string {
 // Is makes a TruncatedError an ErrShort.
 func (e *TruncatedError) Is(target error) bool { return target == ErrShort }
 
-// Status is the status of a network interface.
+// Status is the status of an NI in a ping info.
 type Status uint32
 
-// The statuses (LNET_NI_STATUS_*).
+// Statuses of an NI (LNET_NI_STATUS_*).
 const (
 	StatusInvalid Status = 0
 	StatusUp      Status = 0x15aac0de
@@ -79,8 +79,8 @@ func (s Status) String() string {
 // NIStatus is one network interface in a PingInfo (struct lnet_ni_status,
 // struct lnet_ni_large_status).
 type NIStatus struct {
-	NID    nid.NID `json:"nid"`    // of the interface
-	Status Status  `json:"status"` // up or down
+	NID    nid.NID `json:"nid"`    // NID of the interface
+	Status Status  `json:"status"` // status of the interface: up or down
 }
 
 // PingInfo is the list of a node's NIs and features (struct lnet_ping_info): the payload of
@@ -100,12 +100,12 @@ type PingInfo struct {
 	// Features as received. On sending, FeatureLargeAddr, FeaturePrimaryLarge and
 	// FeatureMetadata are derived from the other fields, and their bits here are ignored.
 	Features Features
-	PID      nid.PID // the node's
+	PID      nid.PID // PID of the node
 	Sequence uint32  // of the list of NIs; grows with each change
 	// NIs are the node's interfaces without 0@lo, the primary NID first. On
 	// the wire those with a nid4 precede the large ones.
 	NIs       []NIStatus
-	BigEndian bool // byte order of the sender
+	BigEndian bool // the sender is a big-endian host
 }
 
 // PingInfoSize returns the length in bytes of a ping info with the given

@@ -47,9 +47,9 @@ func ParsePingInfo(b []byte) (p PingInfo, rest []byte, err error) {
 // pingHeader is a ping info up to and including its first entry.
 type pingHeader struct {
 	info    PingInfo
-	entries int  // of 16 bytes, the first included
-	large   bool // large entries follow
-	size    int  // bytes of the whole info
+	entries int  // number of 16-byte entries, the first included
+	large   bool // whether entries for large NIDs follow
+	size    int  // bytes of the whole ping info
 }
 
 func parsePingHeader(b []byte) (h pingHeader, err error) {
@@ -78,7 +78,7 @@ func parsePingHeader(b []byte) (h pingHeader, err error) {
 	return h, h.parseFirst(b[pingHeaderSize:])
 }
 
-// parseFirst parses the first entry.
+// parseFirst parses the first entry, which is 0@lo.
 func (h *pingHeader) parseFirst(b []byte) error {
 	if len(b) < niStatusSize {
 		return &TruncatedError{h.size}

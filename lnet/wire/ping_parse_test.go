@@ -19,7 +19,7 @@ func TestPingTruncated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ends := []int{48, 64, 88, 112} // of the NIs
+	ends := []int{48, 64, 88, 112} // offsets of the ends of the NIs' entries
 	for n := range whole {
 		got, _, err := ParsePingInfo(whole[:n:n])
 		short := new(TruncatedError)

@@ -14,7 +14,7 @@ type member struct {
 	set       []byte
 }
 
-// layout is one C struct.
+// layout is the layout of one C struct.
 type layout struct {
 	name    string
 	size    int

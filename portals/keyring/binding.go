@@ -27,7 +27,7 @@ func (k Binding) NID(n nid.NID) Binding {
 	return k
 }
 
-// Number adds a number, 8 bytes, little-endian.
+// Number appends n as 8 bytes, little-endian.
 func (k Binding) Number(n uint64) Binding {
 	binary.LittleEndian.PutUint64(k.b[k.n:k.n+8], n)
 	k.n += 8

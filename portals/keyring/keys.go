@@ -67,7 +67,7 @@ func Parse(text []byte) (Keys, error) {
 	return NewKeys(keys...)
 }
 
-// Len is the number of keys.
+// Len returns the number of keys.
 func (k Keys) Len() int { return len(k.All()) }
 
 // All returns copies of the keys, the one that signs first.
@@ -83,11 +83,11 @@ func (k Keys) All() (keys [][]byte) {
 // Equal reports whether both are the same keys in the same order.
 func (k Keys) Equal(other Keys) bool { return k == other }
 
-// String returns the number of keys.
+// String returns the number of keys, such as "2 keys".
 func (k Keys) String() string { return fmt.Sprintf("%d keys", k.Len()) }
 
 // GoString is String, so that %#v shows no key either.
 func (k Keys) GoString() string { return k.String() }
 
-// MarshalText implements encoding.TextMarshaler with String.
+// MarshalText returns the text of String.
 func (k Keys) MarshalText() ([]byte, error) { return []byte(k.String()), nil }

@@ -90,7 +90,7 @@ func (r *Ring) clone() *Ring {
 	return c
 }
 
-// On reports whether there are keys.
+// On reports whether the ring has keys.
 func (r *Ring) On() bool { return r != nil }
 
 // Append appends the code of the message that begins at an offset of b.

@@ -9,7 +9,7 @@ import (
 // there are keys at all is fixed by [Keys.Signer]. Methods are safe for concurrent use.
 type Signer struct {
 	label string
-	now   atomic.Pointer[keysInUse] // nil without keys
+	now   atomic.Pointer[keysInUse] // the keys in use; nil without keys
 }
 
 // keysInUse is the state between two changes of keys.
@@ -19,7 +19,7 @@ type keysInUse struct {
 	verified [2]atomic.Uint64
 }
 
-// Stats counts signed messages.
+// Stats counts signed messages by result.
 type Stats struct {
 	Keys     int       // number of keys; 0 if messages are not signed
 	Verified [2]uint64 // messages that each key has verified since it was set
@@ -55,7 +55,7 @@ func (s *Signer) Set(keys Keys) error {
 	return nil
 }
 
-// On reports whether there are keys.
+// On reports whether the signer has keys.
 func (s *Signer) On() bool { return s.now.Load() != nil }
 
 // CodeSize is how many bytes a code adds to a message: 0 without keys.

@@ -16,7 +16,7 @@ type links struct {
 
 	mu      sync.Mutex // serialises what NIs are told; taken before the locks of lnet
 	watcher *linkwatch.Watcher
-	failed  bool // there can be no watcher
+	failed  bool // no watcher could be made
 	closed  bool
 }
 

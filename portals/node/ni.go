@@ -16,8 +16,8 @@ import (
 
 // StartError is the error of an NI that did not start. It unwraps to Err.
 type StartError struct {
-	Interface networks.Interface // as Config.Networks names it
-	Err       error              // of the driver or the message layer
+	Interface networks.Interface // the interface as Config.Networks names it
+	Err       error              // error of the driver or of the message layer
 	Advice    string             // what to do next, in the words of [Config]
 }
 
@@ -31,26 +31,26 @@ func (e *StartError) Unwrap() error { return e.Err }
 // DriverError says that there is no driver for the type of a network. It unwraps to EINVAL,
 // which is LNet's error for a type that it does not know.
 type DriverError struct {
-	Net nid.Net // the network
+	Net nid.Net // the network that has no driver
 }
 
 func (e *DriverError) Error() string {
 	return fmt.Sprintf("network %v: no driver for this type", e.Net)
 }
 
-// Unwrap returns the errno.
+// Unwrap returns the error number EINVAL.
 func (*DriverError) Unwrap() error { return syscall.EINVAL }
 
 // DownError says that an interface is down. It unwraps to ENETDOWN.
 type DownError struct {
-	Interface string // its name in the system
+	Interface string // name of the network interface, such as "eth0"
 }
 
 func (e *DownError) Error() string {
 	return fmt.Sprintf("interface %s is down: %v", e.Interface, syscall.ENETDOWN)
 }
 
-// Unwrap returns the errno.
+// Unwrap returns the error number ENETDOWN.
 func (*DownError) Unwrap() error { return syscall.ENETDOWN }
 
 // AddNI starts an NI on a network of type tcp, o2ib or one of Config.Drivers and adds it to

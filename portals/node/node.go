@@ -51,18 +51,18 @@ type Config struct {
 	// port; peers reach it on the connections that it has opened.
 	DialOnly bool
 
-	Log      *slog.Logger  // nil discards
-	Clock    machine.Clock // default machine.RealClock
+	Log      *slog.Logger  // log of the node; nil discards records
+	Clock    machine.Clock // clock of the node; nil: machine.RealClock
 	Tap      lnd.Tap       // gets the bytes of all NIs; nil captures nothing
-	Tunables lnd.Tunables  // of all NIs
+	Tunables lnd.Tunables  // tunables of all NIs
 
 	// Few programs set the rest. Where one of these has the same field as above, the
 	// field above counts unless it is zero.
 
 	LNet      lnet.Config      // Incarnation is by default the wall clock in nanoseconds
-	Discovery discovery.Config // Limits.Timeout is by default the transaction timeout
-	TCP       socklnd.Config   // of all NIs on TCP
-	O2IB      o2iblnd.Config   // Open is by default that of package softroce
+	Discovery discovery.Config // discovery; the zero Limits.Timeout means the transaction timeout
+	TCP       socklnd.Config   // configuration of all NIs on TCP
+	O2IB      o2iblnd.Config   // configuration of all NIs on O2IB; zero Open means softroce's
 
 	// Drivers are those of further types of networks, or take the place of one above.
 	Drivers []lnd.Driver
@@ -122,12 +122,12 @@ func Start(cfg Config) (*Node, error) {
 	n.links.node = n
 	n.table = portals.New(n.lnet)
 	if err := n.start(list); err != nil {
-		return nil, errors.Join(err, n.Close(context.Background())) // no message waits yet
+		return nil, errors.Join(err, n.Close(context.Background())) // Close does not wait: there are no messages yet
 	}
 	return n, nil
 }
 
-// start adds 0@lo, discovery and the NIs.
+// start adds 0@lo, discovery and the NIs of list.
 func (n *Node) start(list []networks.Interface) error {
 	_, err := n.lnet.AddNI(n.cfg.Wrap(lo.Driver{}), lnd.Config{Net: nid.Lo0().Net()})
 	if err != nil {

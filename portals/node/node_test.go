@@ -167,6 +167,6 @@ func TestConfig(t *testing.T) {
 		t.Errorf("wrapped %v", wrapped)
 	}
 	if err := n.Table().Ready(); err != nil {
-		t.Errorf("discovery is off: %v", err) // the node answers pings nevertheless
+		t.Errorf("discovery is off: %v", err) // the node answers pings although discovery is off
 	}
 }

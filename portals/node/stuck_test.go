@@ -15,7 +15,7 @@ import (
 
 // stuckDriver is a driver whose upcalls do not return until release is closed.
 type stuckDriver struct {
-	lnd.NI  // nil: nothing is sent
+	lnd.NI  // the driver's NI; nil: nothing is sent
 	release chan struct{}
 }
 
@@ -36,7 +36,7 @@ func (d *stuckDriver) Shutdown(context.Context) error {
 func TestCloseWithStuckHandler(t *testing.T) {
 	for name, test := range map[string]struct {
 		after, within time.Duration // the handler returns, the context ends; 0: it has no end
-		want          time.Duration // Close returns
+		want          time.Duration // how long Close takes
 	}{
 		"for ever":                 {time.Hour, time.Second, 6 * time.Second},
 		"for a while":              {4 * time.Second, time.Second, 4 * time.Second},
@@ -73,7 +73,7 @@ func TestCloseWithStuckHandler(t *testing.T) {
 				case <-time.After(10 * time.Minute):
 					t.Error("Close has not returned after ten minutes")
 				}
-				<-d.release // the goroutine that was left behind ends
+				<-d.release // the goroutine that Close left behind ends now
 				synctest.Wait()
 			})
 		})

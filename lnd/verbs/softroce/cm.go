@@ -46,9 +46,9 @@ const (
 	callConnect             // connect; uses To, End, Port (of the source), Private, Timeout
 	callAccept              // accept a request; uses ID, End, Private
 	callReject              // reject a request; uses ID, Reason, Private
-	callDisconnect          // ID: the peer uses the connection, and so knows that it was granted
-	callHeard               // the device closes: no message of a peer will be repeated
-	callClosing             // the device closes, and will repeat no message
+	callDisconnect          // disconnect; uses ID
+	callHeard               // the peer uses the connection, and so has the REP; uses ID
+	callClosing             // the device closes: repeat unanswered DREQs now, not later
 )
 
 // cmCall is a call that the consumer makes.

@@ -14,13 +14,13 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// host is a node of a world.
+// host is a node of the simulated world.
 type host struct {
 	name         string
 	honest       bool
-	ids          []nid.NID          // its NIDs at present
-	ever         []nid.NID          // its NIDs at present and earlier
-	incarnations map[nid.NID]uint64 // incarnation at each
+	ids          []nid.NID          // NIDs that the host has now
+	ever         []nid.NID          // NIDs that the host has now or had earlier
+	incarnations map[nid.NID]uint64 // incarnation of the host's NI, by NID
 	sequence     uint32
 }
 
@@ -30,7 +30,7 @@ type world struct {
 	*bench
 	r     *rand.Rand
 	hosts []*host
-	known map[nid.NID]lnet.Peer     // what the machine has told lnet
+	known map[nid.NID]lnet.Peer     // peers by NID, as the machine told lnet
 	asked map[nid.NID]time.Duration // NIDs of honest nodes whose discovery is awaited, since when
 }
 
@@ -39,7 +39,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		bench: newBench(t, Limits{MaxInFlight: 64, MaxProbes: 8, MaxClaims: 40}), r: rand.New(rand.NewPCG(seed, 3)),
 		known: make(map[nid.NID]lnet.Peer), asked: make(map[nid.NID]time.Duration),
 	}
-	nets := []string{"tcp", "tcp", "tcp1", "tcp2", "o2ib9"} // no NI of ours reaches the last
+	nets := []string{"tcp", "tcp", "tcp1", "tcp2", "o2ib9"} // no NI of this node reaches the last net
 	for i := range 6 {
 		h := &host{name: fmt.Sprintf("host %d", i), honest: i < 4, incarnations: make(map[nid.NID]uint64), sequence: 2}
 		for k := range 1 + w.r.IntN(4) {
@@ -184,7 +184,7 @@ func (w *world) change(h *host) {
 	h.sequence++
 }
 
-// pass lets time pass.
+// pass lets d of virtual time pass.
 func (w *world) pass(d time.Duration) {
 	end := w.now + d
 	for w.wake <= end {
@@ -221,10 +221,10 @@ func TestAdversary(t *testing.T) {
 			h.ids = slices.Clone(h.ever)
 			h.sequence++
 		}
-		w.pass(w.m.limits.Timeout) // exchanges whose messages were lost end
+		w.pass(w.m.limits.Timeout) // exchanges whose messages were lost time out
 		for round := range 120 {
 			for _, h := range w.hosts {
-				from := h.ids[len(h.ids)-1] // on tcp
+				from := h.ids[len(h.ids)-1] // the last NID, which is on tcp
 				if !h.honest {
 					w.see(w.tell(h, from, Input{Kind: Pushed}))
 				} else if _, open := w.asked[from]; !open && (w.r.IntN(20) == 0 || round%40 == 1) {

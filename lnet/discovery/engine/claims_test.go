@@ -84,7 +84,7 @@ func TestProbeAnswers(t *testing.T) {
 func TestRailsMetBefore(t *testing.T) {
 	b := newBench(t, Limits{})
 	ours := b.m.self.NIDs
-	b.step(Input{Kind: SelfIs, Self: Self{Sequence: 3, NIDs: ours}}) // discovery is off
+	b.step(Input{Kind: SelfIs, Self: Self{Sequence: 3, NIDs: ours}}) // this node announces that its discovery is off
 	for _, id := range []nid.NID{them, also} {
 		b.step(Input{Kind: Refresh, NID: id})
 		b.step(b.reply(info(full, 2, them, also)))

@@ -10,9 +10,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// Edited answers a Configure or a Deconfigure.
+// Edited is the answer to a Configure or Deconfigure.
 type Edited struct {
-	Edit uint64 // as in the input
+	Edit uint64 // ID that the input had
 	Err  error  // nil: it was done. It wraps an errno, and then nothing has changed
 }
 
@@ -173,7 +173,7 @@ func (m *Machine) deconfigure(in Input, out *Output) {
 		m.delete(p, out)
 	} else {
 		for _, id := range in.NIDs {
-			if m.peers.of(id) == p { // named once, or more often
+			if m.peers.of(id) == p { // p still has id, which the input may name twice
 				m.detach(p, id, out)
 			}
 		}

@@ -21,7 +21,7 @@ func (m *Machine) forgets(id nid.NID, out *Output) {
 // given back: a map keeps its size for ever.
 const shrinkAt = 4096
 
-// shrink notes that a peer was forgotten.
+// shrink counts a forgotten peer, and may renew the map.
 func (t *table) shrink() {
 	t.forgotten++
 	if t.forgotten < shrinkAt || t.forgotten < 4*len(t.byNID) {

@@ -57,7 +57,7 @@ func (m *Machine) replied(now time.Duration, p *peer, in Input, out *Output) {
 	}
 	p.from, p.to = in.Local, in.Remote
 	if !m.isNews(now, p, in, p.asked, out) {
-		p.flags |= lnet.PeerNIDsUpToDate // the info known already is newer
+		p.flags |= lnet.PeerNIDsUpToDate // the info that is known already is newer
 		return
 	}
 	m.believe(p, in.Info.Features)
@@ -152,7 +152,7 @@ func (m *Machine) believe(p *peer, f wire.Features) {
 		p.flags |= lnet.PeerNoDiscovery
 	}
 	switch {
-	case p.flags.Has(lnet.PeerConfigured): // an administrator said what it is
+	case p.flags.Has(lnet.PeerConfigured): // an administrator has said which NIDs the peer has
 	case !f.Has(wire.FeatureMultiRail):
 		p.flags &^= lnet.PeerMultiRail
 	case !p.flags.Has(lnet.PeerNoDiscovery):
@@ -172,7 +172,7 @@ func (p *peer) take(in Input) {
 	p.flags |= lnet.PeerDataPresent
 }
 
-// stale makes the next step a ping.
+// stale makes a ping the peer's next step.
 func (p *peer) stale() {
 	p.flags &^= lnet.PeerNIDsUpToDate
 	p.flags |= lnet.PeerForcePing

@@ -2,7 +2,7 @@ package engine
 
 import "fmt"
 
-// invariants is what must hold between steps.
+// invariants reports an invariant that does not hold between steps.
 func (m *Machine) invariants() error {
 	nids, probes, overflow := 0, 0, 0
 	for _, p := range m.peers.inOrder() {

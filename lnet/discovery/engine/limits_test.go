@@ -97,7 +97,7 @@ func TestSelf(t *testing.T) {
 	b.want(b.step(Input{Kind: SelfIs, Self: Self{Sequence: 2, Discovery: true}}), []string{}...)
 	b.want(b.step(Input{Kind: SelfIs, Self: Self{Sequence: 3, NIDs: []nid.NID{also}, Discovery: true}}),
 		"10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|DISCOVERING|NIDS_UPTODATE|PUSH_SENT", "push 10.0.0.2@tcp")
-	// A change during the push: another push follows.
+	// The info changes during the push, so another push follows.
 	before := b.ack()
 	b.step(Input{Kind: SelfIs, Self: Self{Sequence: 4, NIDs: []nid.NID{also}, Discovery: true}})
 	b.want(b.step(before), "10.0.0.2@tcp: MULTI_RAIL|DISCOVERED|DISCOVERING|NIDS_UPTODATE|PUSH_SENT", "push 10.0.0.2@tcp")

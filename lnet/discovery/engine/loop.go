@@ -14,7 +14,7 @@ import (
 // Kernels have no such limit; local policy.
 const maxBadInfos = 3
 
-// start queues a peer for discovery (lnet_peer_queue_for_discovery).
+// start queues p for discovery (lnet_peer_queue_for_discovery).
 func (m *Machine) start(now time.Duration, p *peer, out *Output) {
 	if p.flags.Has(lnet.PeerRediscover) && m.self.Discovery {
 		p.flags &^= lnet.PeerNIDsUpToDate
@@ -72,7 +72,7 @@ func (m *Machine) pingFailed(p *peer, out *Output) {
 	}
 }
 
-// complete ends the discovery of a peer (lnet_peer_discovery_complete).
+// complete ends the discovery of p (lnet_peer_discovery_complete).
 func (m *Machine) complete(p *peer, err error, out *Output) {
 	p.flags &^= lnet.PeerDiscovering
 	p.failure, p.badInfo, p.badInfos = nil, nil, 0
@@ -122,7 +122,7 @@ func (m *Machine) sendPush(now time.Duration, p *peer, out *Output) bool {
 	p.flags &^= lnet.PeerForcePush
 	p.flags |= lnet.PeerPushSent
 	send := Send{Exchange: p.exchange, Push: true, From: p.from, To: p.to}
-	if m.peers.of(send.To) != p || p.rail(send.To).Status == wire.StatusDown { // none, or it is another's by now
+	if m.peers.of(send.To) != p || p.rail(send.To).Status == wire.StatusDown { // send.To is zero, another peer's by now, or down
 		send.From, send.To = nid.NID{}, p.primary
 	}
 	p.from, p.to = nid.NID{}, nid.NID{}
@@ -196,7 +196,7 @@ func (m *Machine) next() *peer {
 	return nil
 }
 
-// fail ends a peer's exchange with an error.
+// fail ends the exchange with p because of err.
 func (m *Machine) fail(p *peer, err error) {
 	failed := lnet.PeerPingFailed
 	if p.flags.Has(lnet.PeerPushSent) {

@@ -13,11 +13,11 @@ import (
 
 // Limits are the limits of a [Machine]. Zero means default.
 type Limits struct {
-	Timeout       time.Duration // of a ping or push (lnet_transaction_timeout); 150 s
-	MaxInterfaces int           // NIs of a peer, 0@lo included (lnet_interfaces_max); 200
+	Timeout       time.Duration // lnet_transaction_timeout, default 150 s: of a ping or push
+	MaxInterfaces int           // lnet_interfaces_max, default 200: NIs of a peer, with 0@lo
 	MaxNIDs       int           // of all peers together; 262144. Idle peers make room
 	MaxInFlight   int           // pings and pushes at a time; 1024. Further peers wait; those for which messages wait come first
-	MaxProbes     int           // probes at a time; 256. Further ones wait
+	MaxProbes     int           // most probes in progress, default 256; further ones wait
 	// MaxClaims bounds the claimed NIDs of all peers together that wait for a probe or were
 	// probed without an answer: 65536, not counting the first 8 of each peer. Further ones
 	// are forgotten.
@@ -46,20 +46,20 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Kind tells inputs apart.
+// Kind says what an Input is.
 type Kind uint8
 
 // The kinds of inputs, with the fields of [Input] that they use.
 const (
-	Timer       Kind = iota // none
-	SelfIs                  // Self: what this node tells about itself changed
+	Timer       Kind = iota // the wake time has come
+	SelfIs                  // Self has changed: what this node tells about itself
 	Discover                // NID: a message waits for the peer to be up to date
 	Refresh                 // NID, Force: a call asks for the state of the peer
 	Replied                 // Exchange, Local, Remote, User, Incarnation, Info, Need, Err: the REPLY to a ping
 	Acked                   // Exchange, Local, Remote, Sequence: the ACK of a push
 	Failed                  // Exchange, Err: a ping or push was not sent or not answered
 	Forget                  // NID: lnet has forgotten the peer, which was idle for long
-	RoutesAre               // Gateways, Beyond: the routes of this node changed
+	RoutesAre               // Gateways and Beyond have changed: this node's routes
 	Configure               // NID, NIDs, Plain, Edit: an administrator adds a peer, or NIDs to it
 	Deconfigure             // NID, NIDs, Edit: an administrator removes a peer, or NIDs of it
 	LimitIs                 // Interfaces: how many NIs a peer may have changed
@@ -70,46 +70,46 @@ const (
 type Input struct {
 	Kind     Kind    // says which of the other fields are set
 	Self     Self    // what this node tells about itself from now on
-	NID      nid.NID // of the peer
+	NID      nid.NID // NID of the peer
 	Force    bool    // ping just this NID, and push, even if nothing seems to need it
-	Exchange uint64  // the ID of the Send that this answers
+	Exchange uint64  // ID of the Send that the input answers
 	Local    nid.NID // NID of this node to which the answer or push came
-	Remote   nid.NID // NID of the connection that it came by
+	Remote   nid.NID // NID at the other end of the connection
 	User     bool    // the process at the other end of that connection has a user-flagged PID
 	// Incarnation is that of the NI at the other end (portals.Event), 0 if it is unknown.
 	Incarnation uint64
-	Known       bool          // this node has heard from Remote before
-	Info        wire.PingInfo // the machine keeps it
+	Known       bool          // whether this node has heard from Remote before
+	Info        wire.PingInfo // ping info, which the machine keeps
 	Need        int           // if the info was cut off: its whole length in bytes, else 0
-	Sequence    uint32        // of our info that was pushed
+	Sequence    uint32        // sequence number of our info that was pushed
 	Gateways    []nid.NID     // of the routes of this node; the machine keeps it
 	Beyond      []nid.Net     // nets to which there are routes; the machine keeps it
 	NIDs        []nid.NID     // of a peer that is configured, besides NID, its primary one
-	Plain       bool          // the peer that is configured is not multi-rail
-	Edit        uint64        // ID that Edited names
-	Interfaces  int           // Limits.MaxInterfaces from now on
+	Plain       bool          // the configured peer is not multi-rail
+	Edit        uint64        // ID that Edited will have
+	Interfaces  int           // new value of Limits.MaxInterfaces
 	Err         error         // why the ping or push failed; with Replied and Pushed: why the info is invalid
 }
 
 // Self is what this node tells others about itself.
 type Self struct {
 	Sequence  uint32    // of the ping info, from 1; older ones are ignored
-	NIDs      []nid.NID // without 0@lo
-	Down      []nid.NID // those whose link is down
-	Discovery bool      // discovery is on
+	NIDs      []nid.NID // NIDs of this node, without 0@lo
+	Down      []nid.NID // the NIDs whose link is down
+	Discovery bool      // whether discovery is on
 }
 
 // Output is what a [Machine] wants done, in the order of the fields.
 type Output struct {
-	Cancelled []uint64    // exchanges to give up
+	Cancelled []uint64    // IDs of exchanges to give up
 	Gone      []nid.NID   // NIDs that were forgotten
-	Peers     []lnet.Peer // new state
-	Done      []Done      // the discoveries that have ended
+	Peers     []lnet.Peer // peers that have changed, with their new state
+	Done      []Done      // discoveries that have ended
 	Sends     []Send      // pings and pushes to send
-	Edited    []Edited    // what became of configured peers
+	Edited    []Edited    // configured peers that have changed
 }
 
-// Reset empties o and keeps its memory.
+// Reset empties o, but keeps its memory for reuse.
 func (o *Output) Reset() {
 	o.Cancelled, o.Gone, o.Peers = o.Cancelled[:0], o.Gone[:0], o.Peers[:0]
 	o.Done, o.Sends, o.Edited = o.Done[:0], o.Sends[:0], o.Edited[:0]
@@ -117,18 +117,18 @@ func (o *Output) Reset() {
 
 // Done ends every Discover and Refresh of a NID so far.
 type Done struct {
-	NID nid.NID // as in the Discover or Refresh
-	Err error   // nil: the peer is up to date
+	NID nid.NID // NID in the Discover or Refresh
+	Err error   // error of the discovery; nil: the peer is up to date
 }
 
 // Send is a ping or a push to send. One of Replied, Acked and Failed answers
 // it, unless it is cancelled.
 type Send struct {
-	Exchange uint64  // ID, which the answer names
-	Push     bool    // false: a ping
-	From     nid.NID // local NID; zero leaves the choice to LNet
-	To       nid.NID // of the peer
-	Room     int     // ping: bytes for the answer
+	Exchange uint64  // ID of the exchange, which the answer has, too
+	Push     bool    // true: a push; false: a ping
+	From     nid.NID // local NID; the zero NID leaves the choice to LNet
+	To       nid.NID // NID of the peer
+	Room     int     // for a ping: bytes of memory for the answer
 }
 
 var _ machine.Machine[Input, Output] = (*Machine)(nil)
@@ -155,39 +155,39 @@ type Machine struct {
 	self     Self
 	peers    table
 	gateways []nid.NID
-	beyond   []nid.Net // nets that gateways lead to
-	last     uint64    // ID of the latest exchange
+	beyond   []nid.Net // nets to which gateways lead
+	last     uint64    // ID of the last exchange
 	sent     []*peer
 	urgent   []*peer                  // peers that wait for a slot in sent and for which messages wait; see next
-	ready    []*peer                  // the other peers that wait for a slot
-	probes   []*probe                 // under way, by deadline
-	agenda   machine.Deadlines[*peer] // toProbe of peers with claims to probe
+	ready    []*peer                  // peers without urgency that wait for a slot
+	probes   []*probe                 // probes in progress, ordered by deadline
+	agenda   machine.Deadlines[*peer] // times of the next probes, of peers with claims
 	patient  machine.Deadlines[*peer] // until when the discoveries of peers wait for probes
 	claims   int                      // of all peers, without the first ownClaims of each
-	dirty    []*peer                  // changed in this step
+	dirty    []*peer                  // peers that have changed in this step
 	stats    Stats
 }
 
-// Stats counts what a [Machine] did and refused.
+// Stats counts what a [Machine] has done and refused.
 type Stats struct {
-	Pings          uint64 `json:"pings"`           // sent, without probes
-	Pushes         uint64 `json:"pushes"`          // sent
-	PushesReceived uint64 `json:"pushes_received"` // valid or not
-	Timeouts       uint64 `json:"timeouts"`        // pings and pushes without answer
-	BadReplies     uint64 `json:"bad_replies"`     // REPLYs with no valid info
-	BadPushes      uint64 `json:"bad_pushes"`      // pushes with no valid info
-	CutInfos       uint64 `json:"cut_infos"`       // infos that were larger than the buffer
-	UnknownPushes  uint64 `json:"unknown_pushes"`  // from nodes never heard of
-	PlainPushes    uint64 `json:"plain_pushes"`    // from nodes that say they are not multi-rail
-	Late           uint64 `json:"late"`            // answers to no exchange that is under way
-	TableFull      uint64 `json:"table_full"`      // NIDs for which there was no room
-	OwnNIDs        uint64 `json:"own_nids"`        // NIDs of ours that a peer claimed
-	UserPushes     uint64 `json:"user_pushes"`     // from user-flagged PIDs
+	Pings          uint64 `json:"pings"`           // pings sent, probes not included
+	Pushes         uint64 `json:"pushes"`          // pushes sent
+	PushesReceived uint64 `json:"pushes_received"` // pushes received, valid or not
+	Timeouts       uint64 `json:"timeouts"`        // pings and pushes that got no answer
+	BadReplies     uint64 `json:"bad_replies"`     // REPLYs without a valid ping info
+	BadPushes      uint64 `json:"bad_pushes"`      // pushes without a valid ping info
+	CutInfos       uint64 `json:"cut_infos"`       // ping infos that were larger than the buffer
+	UnknownPushes  uint64 `json:"unknown_pushes"`  // pushes from nodes never heard of before
+	PlainPushes    uint64 `json:"plain_pushes"`    // pushes of nodes that say they are not multi-rail
+	Late           uint64 `json:"late"`            // answers to an exchange that had ended
+	TableFull      uint64 `json:"table_full"`      // NIDs for which the table had no room
+	OwnNIDs        uint64 `json:"own_nids"`        // NIDs of this node that a peer claimed
+	UserPushes     uint64 `json:"user_pushes"`     // pushes from user-flagged PIDs
 	OldInfos       uint64 `json:"old_infos"`       // infos older than the latest of the same incarnation
-	Probes         uint64 `json:"probes"`          // pings of NIDs that a peer claims
-	Confirmed      uint64 `json:"confirmed"`       // claims that the NID's node confirmed
-	Denied         uint64 `json:"denied"`          // claims that it did not
-	Unconfirmed    uint64 `json:"unconfirmed"`     // claims about which nothing was heard
+	Probes         uint64 `json:"probes"`          // pings sent to NIDs that a peer claims
+	Confirmed      uint64 `json:"confirmed"`       // claims that the node of the NID confirmed
+	Denied         uint64 `json:"denied"`          // claims that the node of the NID denied
+	Unconfirmed    uint64 `json:"unconfirmed"`     // claims that no answer confirmed or denied
 	ClaimsFull     uint64 `json:"claims_full"`     // claims for which there was no room
 }
 
@@ -264,7 +264,7 @@ func (m *Machine) selfIs(now time.Duration, self Self, out *Output) {
 		if m.needsPush(p) || p.flags.Has(lnet.PeerForcePush) {
 			m.start(now, p, out)
 		}
-		m.plan(p) // other NIDs may be reachable now
+		m.plan(p) // this node may now reach other NIDs of p
 	}
 }
 

@@ -20,8 +20,8 @@ type bench struct {
 	now  time.Duration
 	wake time.Duration
 	out  Output
-	last Send   // the latest ping or push
-	open []Send // pings and pushes that were not answered
+	last Send   // the last ping or push
+	open []Send // pings and pushes that have no answer yet
 }
 
 func newBench(t *testing.T, limits Limits) *bench {
@@ -118,12 +118,12 @@ func info(f wire.Features, sequence uint32, ids ...nid.NID) wire.PingInfo {
 
 func discover(id nid.NID) Input { return Input{Kind: Discover, NID: id} }
 
-// reply answers the latest ping.
+// reply answers the last ping with i.
 func (b *bench) reply(i wire.PingInfo) Input {
 	return Input{Kind: Replied, Exchange: b.last.Exchange, Local: us, Remote: b.last.To, Info: i}
 }
 
-// ack answers the latest push.
+// ack answers the last push.
 func (b *bench) ack() Input {
 	return Input{Kind: Acked, Exchange: b.last.Exchange, Local: us, Remote: b.last.To, Sequence: b.m.self.Sequence}
 }

@@ -21,7 +21,7 @@ var (
 	us    = nid.MustParse("10.0.0.1@tcp")
 	them  = nid.MustParse("10.0.0.2@tcp")
 	also  = nid.MustParse("10.1.0.2@tcp1") // another NID of the same node
-	more  = nid.MustParse("10.2.0.2@tcp2") // and a third one
+	more  = nid.MustParse("10.2.0.2@tcp2") // a third NID of the same node
 	other = nid.MustParse("10.0.0.3@tcp")
 
 	ours = []nid.NID{us, nid.MustParse("10.1.0.1@tcp1"), nid.MustParse("10.2.0.1@tcp2")}
@@ -41,7 +41,7 @@ func TestAsking(t *testing.T) {
 	if flags := b.out.Peers[0].Flags; flags != 273 || !flags.UpToDate() {
 		t.Errorf("flags %d, want 273, as the kernel prints", flags)
 	}
-	// Their push comes after our message; nothing follows.
+	// Their push comes after our message, and nothing follows.
 	b.want(b.step(pushFrom(them, info(full, 2, them))), "10.0.0.2@tcp: "+upToDate)
 	b.want(b.step(discover(them)), "10.0.0.2@tcp: "+upToDate, "done 10.0.0.2@tcp")
 	if b.wake != machine.Never {
@@ -270,8 +270,8 @@ func TestMerge(t *testing.T) {
 	spec.Covers(t, "PD-14")
 	for name, c := range map[string]struct {
 		prepare func(b *bench)
-		in      wire.PingInfo // pushed by them
-		want    []string      // once all NIDs have confirmed
+		in      wire.PingInfo // ping info that the peer pushes
+		want    []string      // NIDs of the peer when all have confirmed
 	}{
 		"NIDs come and go": {
 			func(b *bench) { b.meet(them, also) },
@@ -318,7 +318,7 @@ func TestMerge(t *testing.T) {
 			b := newBench(t, Limits{})
 			c.prepare(b)
 			did := b.step(pushFrom(them, c.in))
-			if len(b.open) > 0 { // the machine pings: answer with the same info
+			if len(b.open) > 0 { // answer the machine's pings with the same info
 				did = slices.DeleteFunc(did, func(line string) bool { return !strings.HasPrefix(line, "gone") })
 				did = append(did, b.step(b.reply(c.in))...)
 			}

@@ -16,7 +16,7 @@ func (m *Machine) merge(now time.Duration, p *peer, out *Output) {
 	p.data = nil
 	p.flags &^= lnet.PeerDataPresent
 	p.flags |= lnet.PeerNIDsUpToDate
-	if p.flags.Has(lnet.PeerConfigured) { // an administrator said which NIDs it has
+	if p.flags.Has(lnet.PeerConfigured) { // an administrator has said which NIDs the peer has
 		p.setStatuses(list)
 		return
 	}
@@ -105,7 +105,7 @@ func (r rail) again(s wire.Status) rail {
 // ownClaims is how many claims each peer may have, whatever the others have.
 const ownClaims = 8
 
-// admits reports whether p may have another claim.
+// admits reports whether p may have one more claim.
 func (m *Machine) admits(p *peer, claims *int) bool {
 	if m.claims-p.overflow+*claims >= m.limits.MaxClaims+ownClaims {
 		return false
@@ -127,7 +127,7 @@ func (m *Machine) relist(p *peer) {
 	m.changed(p)
 }
 
-// disclaim removes the claims of a peer.
+// disclaim removes all claims of p.
 func (m *Machine) disclaim(p *peer, out *Output) {
 	if len(p.claimed) == 0 {
 		return

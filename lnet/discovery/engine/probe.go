@@ -75,7 +75,7 @@ func (m *Machine) nextClaim(p *peer) (next *rail, at time.Duration) {
 	return next, max(next.retryAt, p.spent-(probeBurst-1)*probeInterval)
 }
 
-// plan schedules the next probe of p's claims.
+// plan sets the time of the next probe of p's claims.
 func (m *Machine) plan(p *peer) {
 	switch next, at := m.nextClaim(p); {
 	case next == nil:
@@ -135,7 +135,7 @@ func (m *Machine) sendProbe(now time.Duration, p *peer, r *rail, out *Output) {
 // beginPatience makes the discovery of p wait for its probes, if it does not already.
 func (m *Machine) beginPatience(now time.Duration, p *peer) {
 	until := now + probePatience
-	if len(p.claimed) > 0 && (!p.patience.IsSet() || p.patience.At() > until) { // see remember
+	if len(p.claimed) > 0 && (!p.patience.IsSet() || p.patience.At() > until) { // see the function remember
 		m.patient.Set(&p.patience, until)
 	}
 }
@@ -219,7 +219,7 @@ func (m *Machine) confirm(now time.Duration, b *probe, in Input, out *Output) {
 	p, id := b.peer, b.nid
 	part := m.peers.of(id)
 	switch {
-	case part != nil && part.flags.Has(lnet.PeerConfigured): // an administrator gave it to another peer
+	case part != nil && part.flags.Has(lnet.PeerConfigured): // an administrator gave the NID to another peer
 		m.stats.Denied++
 		p.rail(id).state = denied
 		return

@@ -13,8 +13,8 @@ import (
 type rail struct {
 	wire.NIStatus
 	state       railState
-	tries       uint8         // probes that were not answered, in a row
-	sequence    uint32        // lp_peer_seqno: of the latest info from this NID
+	tries       uint8         // number of probes in a row without an answer
+	sequence    uint32        // lp_peer_seqno: sequence of the last info from this NID
 	incarnation uint64        // the node's incarnation when it sent that info; 0: unknown
 	retryAt     time.Duration // of a claim: it is not probed before this instant
 }
@@ -111,7 +111,7 @@ func (m *Machine) outranks(p *peer, in Input, asked uint32) bool {
 	if latest != asked {
 		return false
 	}
-	for i := range p.rails { // it has started again
+	for i := range p.rails { // the node has started again, so sequences begin anew
 		p.rails[i].sequence = 0
 	}
 	return true

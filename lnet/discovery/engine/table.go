@@ -12,17 +12,17 @@ import (
 
 // hearsay is the unconfirmed part of a peer's infos. Most peers have none.
 type hearsay struct {
-	claimed  []wire.NIStatus         // replaced, never changed: lnet.Peers share it
+	claimed  []wire.NIStatus         // replaced, never changed in place: lnet.Peers share it
 	toProbe  machine.Deadline[*peer] // set: when the next claim is to be probed
-	patience machine.Deadline[*peer] // set: until then discovery waits for probes
-	probing  int                     // probes under way
-	overflow int                     // its part of Machine.claims
+	patience machine.Deadline[*peer] // time until which discovery waits for probes, if set
+	probing  int                     // number of probes in progress
+	overflow int                     // this peer's part of Machine.claims
 }
 
 // nothing is the hearsay of peers that claim nothing. It never changes.
 var nothing hearsay
 
-// claim notes what p claims now.
+// claim stores what p claims now.
 func (p *peer) claim(list []wire.NIStatus) {
 	if p.hearsay == &nothing {
 		if len(list) == 0 {
@@ -46,35 +46,35 @@ func (p *peer) unburden() {
 
 // peer is a remote node as discovery sees it (struct lnet_peer).
 type peer struct {
-	primary  nid.NID         // lp_primary_nid: the first of nis
+	primary  nid.NID         // lp_primary_nid: primary NID, the first of the rails
 	rails    []rail          // the NIDs that its latest info lists, in that order
 	nis      []wire.NIStatus // of rails: those that are its own; replaced, never changed: lnet.Peers share it
-	*hearsay                 // of rails: those that it claims
+	*hearsay                 // NIDs that the peer claims
 	features wire.Features
 	flags    lnet.PeerFlags
 	acked    uint32 // lp_node_seqno: the latest info of ours that it has
-	asked    uint32 // latest, when the last ping was sent
-	room     int    // lp_data_bytes: bytes of its largest info
+	asked    uint32 // value of latest when the last ping was sent
+	room     int    // lp_data_bytes: bytes of the peer's largest info
 
-	data     []wire.NIStatus // the info to merge, with flag DATA_PRESENT
-	by       nid.NID         // the NID from which the latest info came
-	from, to nid.NID         // lp_disc_src_nid, lp_disc_dst_nid: path of its last message
+	data     []wire.NIStatus // info that is to be merged, with flag DATA_PRESENT
+	by       nid.NID         // NID that the last info came from
+	from, to nid.NID         // lp_disc_src_nid, lp_disc_dst_nid: path of the last message
 	askAt    nid.NID         // the NID that the next ping goes to; the primary NID if p does not have this one
 	failure  error           // why a ping or push failed, with flag PING_FAILED or PUSH_FAILED; nil: the info was invalid
-	badInfo  error           // why it was invalid
-	badInfos int             // invalid infos in a row
+	badInfo  error           // why the last info was invalid; nil: it was valid
+	badInfos int             // number of invalid infos in a row
 	waiting  []nid.NID       // NIDs of the peer to report when discovery ends
 	refresh  bool            // a call has asked for the state of the peer
 	spent    time.Duration   // when its rate of probes allows a full burst again
 
 	exchange uint64        // ID of the ping or push under way, else 0
-	deadline time.Duration // of exchange
-	queued   bool          // in Machine.ready or Machine.urgent
-	urgent   bool          // in Machine.urgent
-	changed  bool          // in Machine.dirty
-	dropped  bool          // not in the table any more
+	deadline time.Duration // time at which the exchange times out
+	queued   bool          // the peer is in Machine.ready or Machine.urgent
+	urgent   bool          // the peer is in Machine.urgent
+	changed  bool          // the peer is in Machine.dirty
+	dropped  bool          // the peer is no longer in the table
 
-	older, newer *peer // ring of all peers by use
+	older, newer *peer // neighbours in the ring of all peers, ordered by use
 }
 
 // await notes that the end of the discovery of a NID has to be reported.
@@ -92,8 +92,8 @@ func (p *peer) idle() bool {
 // table finds peers by each of their NIDs and keeps them in the order of use.
 type table struct {
 	byNID     map[nid.NID]*peer
-	forgotten int  // peers, since byNID was made; see shrink
-	ring      peer // ring.newer is the oldest, ring.older the newest
+	forgotten int  // peers forgotten since byNID was made; see shrink
+	ring      peer // head: newer leads to the oldest peer, older to the newest
 }
 
 func (t *table) init() {
@@ -104,10 +104,10 @@ func (t *table) init() {
 // of returns the peer with a NID, or nil.
 func (t *table) of(id nid.NID) *peer { return t.byNID[id] }
 
-// give makes id a NID of p.
+// give makes id a NID of the peer p.
 func (t *table) give(id nid.NID, p *peer) { t.byNID[id] = p }
 
-// touch makes p the one used last.
+// touch makes p the peer that was used last.
 func (t *table) touch(p *peer) {
 	if p.dropped {
 		return
@@ -156,7 +156,7 @@ func newPeer(rails ...rail) *peer {
 	return p
 }
 
-// evictTries bounds the search for an idle peer.
+// evictTries bounds how many peers evict looks at.
 const evictTries = 64
 
 // room makes room for a NID; an idle peer that is not keep may have to go.
@@ -202,13 +202,13 @@ func (p *peer) remember(m *Machine, spent time.Duration) {
 	m.patient.Set(&p.patience, spent)
 }
 
-// discard forgets a blank peer.
+// discard forgets p, about which nothing is known.
 func (m *Machine) discard(p *peer, out *Output) {
 	delete(m.peers.byNID, p.primary)
 	m.drop(p, out)
 }
 
-// delete forgets a peer and all its NIDs.
+// delete forgets p and all its NIDs.
 func (m *Machine) delete(p *peer, out *Output) {
 	for _, ni := range p.nis {
 		m.forget(p, ni.NID, out)

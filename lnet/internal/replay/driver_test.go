@@ -9,11 +9,11 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// said is a message that our node sent.
+// said is a message that this node sent.
 type said struct {
 	at   time.Duration
-	hop  nid.NID // the next hop
-	by   nid.NID // the local NI
+	hop  nid.NID // NID of the next hop
+	by   nid.NID // NID of the local NI
 	head wire.Header
 	data []byte
 }
@@ -52,7 +52,7 @@ func (ni *driverNI) Send(m *lnd.Message) {
 	ni.p.sent(s)
 }
 
-// delivery is a message on its way up.
+// delivery is a message that lnet is receiving.
 type delivery struct {
 	lnd.Delivery
 	data []byte

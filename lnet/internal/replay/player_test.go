@@ -27,13 +27,13 @@ const userSink = 3960
 type pair struct {
 	recorded *step
 	ours     *said
-	waiting  []*step // answers that arrived before our message had left
+	waiting  []*step // answers that arrived before the node's message had left
 }
 
 // player puts our stack in the place of a recorded node.
 type player struct {
 	t     *testing.T
-	steps []step    // the recording
+	steps []step    // steps of the recording
 	names []nid.NID // of the node, as its ping info lists them
 	rails map[nid.NID]nid.NID
 	clock *emulator.Clock
@@ -47,8 +47,8 @@ type player struct {
 	byHandle map[wire.MDHandle]*pair
 	hops     map[string]bool   // the local NID and next hop of each message of our node
 	hellos   map[string]bool   // the two NIDs in each HELLO of the recorded node
-	told     map[nid.NID]*step // the latest ping info of each node
-	seen     map[string]int    // how often there was each difference
+	told     map[nid.NID]*step // last ping info of each node
+	seen     map[string]int    // number of occurrences of each difference
 	users    int               // operations of users that have not ended as recorded
 }
 
@@ -107,7 +107,7 @@ func (p *player) post() {
 	}
 }
 
-// differ counts a difference.
+// differ counts one difference from the recording.
 func (p *player) differ(format string, args ...any) { p.seen[fmt.Sprintf(format, args...)]++ }
 
 func (p *player) own(id nid.NID) bool { return slices.Contains(p.names, id) }
@@ -144,7 +144,7 @@ func (p *player) what(h *wire.Header) string {
 	return fmt.Sprintf("%v %v→%v %s", h.Type, src, dst, rest)
 }
 
-// play replays a recording.
+// play plays the steps to the node.
 func (p *player) play(steps []step, events map[time.Duration]func(*player)) {
 	p.steps = steps
 	for i := len(steps) - 1; i >= 0; i-- {
@@ -212,7 +212,7 @@ func (p *player) expect(s *step) {
 	p.join(p.what(&s.head), func(q *pair) bool { return q.recorded == nil }, func(q *pair) { q.recorded = s })
 	h := &s.head
 	switch {
-	case !p.own(h.SrcNID): // forwarded
+	case !p.own(h.SrcNID): // a message that the node forwarded
 	case h.Type == wire.Put && h.Put().Portal != wire.PingPortal:
 		p.put(s)
 	case h.Type == wire.Get && h.Get().Portal != wire.PingPortal || h.Type == wire.Get && h.Get().SinkLength == userSink:
@@ -223,7 +223,7 @@ func (p *player) expect(s *step) {
 		case p.pushes(s):
 			p.discover(h.DestNID)
 		default:
-			p.get(s) // of recovery
+			p.get(s) // a GET that belongs to recovery
 		}
 	}
 }
@@ -244,10 +244,10 @@ func (p *player) pushes(ping *step) bool {
 func (p *player) discover(id nid.NID) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, _ = p.agent.Discover(ctx, id, true) // it starts the discovery, and does not wait
+	_, _ = p.agent.Discover(ctx, id, true) // starts the discovery, and does not wait for its end
 }
 
-// sent handles a message that our node sent.
+// sent handles the message s that this node sent.
 func (p *player) sent(s *said) {
 	p.hops[fmt.Sprintf("%v→%v", p.first(s.by), p.first(s.hop))] = true
 	p.join(p.what(&s.head), func(q *pair) bool { return q.ours == nil }, func(q *pair) { q.ours = s })
@@ -326,7 +326,7 @@ func (p *player) remember(q *pair) {
 	}
 }
 
-// compare compares both sides of a pair.
+// compare compares the recorded with the sent message.
 func (p *player) compare(q *pair) {
 	p.remember(q)
 	r, o := q.recorded, q.ours

@@ -23,7 +23,7 @@ func nids(texts ...string) (list []nid.NID) {
 // recording is a capture, or the captures of both sides of a router, and the nodes in it.
 type recording struct {
 	name  string
-	files []string // nil: the file of that name alone
+	files []string // files of the recording; nil: one file with its name
 	nodes [][]nid.NID
 	// routes are those of each node, in the form of the tunable.
 	routes []string
@@ -42,7 +42,7 @@ var (
 		"PUT tells":   "22.2 likewise",
 		"GET goes":    "22.4: the recorded node sends through a gateway whose features say that it does not route yet",
 	}
-	// routerReasons are those of routers.
+	// routerReasons are the allowed differences of routers.
 	routerReasons = map[string]string{
 		"extra: GET":   "22.5: before it tells that a net is silent, ours pings the nodes there",
 		"missing: PUT": "22.5: with that it takes no net for down that is not, and so has fewer changes to tell",
@@ -160,7 +160,7 @@ func (r *recording) replay(t *testing.T, i int) {
 		routes = r.routes[i]
 	}
 	p := newPlayer(t, node, rails, routes)
-	p.play(load(t, filesOf(r.files, r.name)...), maps.Clone(events[r.name+" "+node[0].String()])) // play removes what has happened
+	p.play(load(t, filesOf(r.files, r.name)...), maps.Clone(events[r.name+" "+node[0].String()])) // a copy, because play removes the events that have happened
 	got := map[string]int{}
 	for what, n := range p.seen {
 		got[p.reason(what)] += n

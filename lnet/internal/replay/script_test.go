@@ -16,9 +16,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// step is a recorded message, or a HELLO.
+// step is a recorded message or HELLO.
 type step struct {
-	at    time.Duration // since the first one of the recording
+	at    time.Duration // time since the first step of the recording
 	kind  capture.Kind
 	from  nid.ProcessID // at the ends of its connection, as the HELLOs have them
 	to    nid.NID
@@ -27,7 +27,7 @@ type step struct {
 	data  []byte
 }
 
-// folder is the path of the recordings.
+// folder is the directory of the recordings.
 const folder = "../../../lnd/capture/testdata/captures2"
 
 // load reads recordings of the same event on several sides, in the order of time.
@@ -65,7 +65,7 @@ func load(t *testing.T, names ...string) (steps []step) {
 	return steps
 }
 
-// packets decodes a capture.
+// packets decodes the capture with the given name.
 func packets(t *testing.T, name string, emit func(*capture.Record)) {
 	t.Helper()
 	f, err := os.Open(filepath.Join(folder, name+".pcap.gz"))
@@ -112,7 +112,7 @@ func handle(h *wire.Header) wire.MDHandle {
 	return h.Reply().DstMD
 }
 
-// setHandle replaces the handle in an answer.
+// setHandle puts the handle to into an answer.
 func setHandle(h *wire.Header, to wire.MDHandle) {
 	if h.Type == wire.Ack {
 		a := h.Ack()

@@ -47,7 +47,7 @@ func seal(contents ...[]byte) []byte {
 
 func replaySum(b []byte) (Result, error) { return Replay(bytes.NewReader(b), raw{}, bootSum) }
 
-// recordSums records steps in blocks of three.
+// recordSums makes a recording with blocks of three steps.
 func recordSums(t testing.TB, mode Mode) []byte {
 	t.Helper()
 	var file bytes.Buffer
@@ -89,7 +89,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestFlippedBits: every flipped bit is found.
+// TestFlippedBits checks that every flipped bit is detected.
 func TestFlippedBits(t *testing.T) {
 	for _, mode := range []Mode{Full, Digests} {
 		file := recordSums(t, mode)
@@ -150,7 +150,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// FuzzReplay replays files of any content.
+// FuzzReplay replays recordings with any content.
 func FuzzReplay(f *testing.F) {
 	f.Add(recordSums(f, Full))
 	f.Add(recordSums(f, Digests))

@@ -17,7 +17,7 @@ import (
 type relay struct {
 	salt byte
 	sum  uint64
-	fail func(sum uint64) // called in each step, if set
+	fail func(sum uint64) // called with the sum in each step; may be nil
 }
 
 type input []byte
@@ -40,7 +40,7 @@ func (m *relay) Step(now time.Duration, in input, out *output) time.Duration {
 		m.fail(m.sum)
 	}
 	if m.sum%3 == 0 {
-		return machine.Never // some steps have no output
+		return machine.Never // returns before some steps have any output
 	}
 	at := len(out.bytes)
 	out.bytes = binary.LittleEndian.AppendUint64(append(out.bytes, m.salt), m.sum)

@@ -39,7 +39,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestFormat: the bytes of version 1.
+// TestFormat fixes the bytes of a recording of version 1.
 func TestFormat(t *testing.T) {
 	var file bytes.Buffer
 	rec := record.New(&file, codec{}, record.Full, []byte{salt, 'c'})
@@ -54,13 +54,13 @@ func TestFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"554c5301", "03000000", "a769a39c4839066a", "00", "0763", // mode, Config
+		"554c5301", "03000000", "a769a39c4839066a", "00", "0763", // mode and Config
 		"554c5301", "38000000", "03e8001da92b6a99",
-		"01", "ac02", "02", "04", "6b657074", // boot: 300, incarnation 2, "kept"
-		"ae02", "d00f", "00", "81897a", "09", "070100000000000000", // at 1µs, no input, wake 2ms later, output
-		"ae02", "02", "0109", "81bd8314", "0a", "07290000000000000009", // 1ns later, input, wake 42ms later, output
-		"ae02", "00", "01f0", "00", "00", // at once, input, Never, no output
-		"00", "03", // end, 3 steps
+		"01", "ac02", "02", "04", "6b657074", // boot of machine 300, incarnation 2, which kept "kept"
+		"ae02", "d00f", "00", "81897a", "09", "070100000000000000", // step at 1 µs: no input, wake 2 ms later, output
+		"ae02", "02", "0109", "81bd8314", "0a", "07290000000000000009", // step 1 ns later: input, wake 42 ms later, output
+		"ae02", "00", "01f0", "00", "00", // step at the same time: input, wake Never, no output
+		"00", "03", // end, after 3 steps
 	}
 	if diff := cmp.Diff(strings.Join(want, ""), hex.EncodeToString(file.Bytes())); diff != "" {
 		t.Error("recording (-want +got):\n", diff)
@@ -75,7 +75,7 @@ func TestDifference(t *testing.T) {
 	const wrong = 1234
 	answers := map[string]struct {
 		spoil func(wake time.Duration, out *output) time.Duration
-		text  string // in mode Full
+		text  string // text of the difference in mode Full
 	}{
 		"wake":        {func(w time.Duration, _ *output) time.Duration { return w + 1 }, "wake is "},
 		"no wake":     {func(time.Duration, *output) time.Duration { return machine.Never }, "wake is 2562047h47m16.854775807s, recorded "},
@@ -118,7 +118,7 @@ func (f stepFunc) Step(now time.Duration, in input, out *output) time.Duration {
 	return f(now, in, out)
 }
 
-// answer gives the same output in each step.
+// answer gives the same output in every step.
 func answer(now time.Duration, out *output) time.Duration {
 	out.bytes = append(out.bytes, 7, 0, 0, 0, 0, 0, 0, 0, 0)
 	out.sends = append(out.sends, span{0, len(out.bytes)})
@@ -209,7 +209,7 @@ func TestWriteError(t *testing.T) {
 	}
 }
 
-// TestClosed: steps after Close are not recorded.
+// TestClosed checks that steps after Close are not recorded.
 func TestClosed(t *testing.T) {
 	var file bytes.Buffer
 	rec := record.New(&file, codec{}, record.Full, []byte{salt})
@@ -249,7 +249,7 @@ type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// TestBehindTheEnd: recordings may follow each other.
+// TestBehindTheEnd checks that recordings may follow each other.
 func TestBehindTheEnd(t *testing.T) {
 	file, digest := recordRun(t, record.Full, 2, 10)
 	r := bytes.NewReader(append(bytes.Clone(file), file...))
@@ -299,7 +299,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 			now += time.Millisecond
 			m.Step(now, in, &out)
 		}
-		for range 1000 { // until the buffers have grown
+		for range 1000 { // long enough for the buffers to have grown
 			step()
 		}
 		if n := testing.AllocsPerRun(5000, step); n != 0 {

@@ -35,15 +35,15 @@ import (
 const (
 	magic     = "ULS\x01"
 	frameSize = 4 + 4 + 8
-	blockSize = 64 << 10 // a block with so much is written
+	blockSize = 64 << 10 // bytes at which a block is written
 	maxBlock  = 64 << 20
 )
 
-// Mode says how outputs are recorded.
+// Mode says how outputs are recorded: whole or as digests.
 type Mode byte
 
 const (
-	Full    Mode = iota // whole, so that Replay shows how they differ
+	Full    Mode = iota // whole outputs, so that Replay shows how they differ
 	Digests             // in 8 bytes, or none if there is no output
 )
 
@@ -67,9 +67,9 @@ type Recorder[In, Out any] struct {
 
 	mu     sync.Mutex
 	block  []byte // guarded by mu, like all below: room for the frame, then records
-	form   []byte // of an input or output
+	form   []byte // memory for an encoded input or output
 	digest uint64
-	now    time.Duration // of the last step
+	now    time.Duration // time of the last step
 	steps  uint64
 	err    error
 }
@@ -120,7 +120,7 @@ func (r *Recorder[In, Out]) writeFull() {
 	}
 }
 
-// write writes the block. The caller holds r.mu.
+// write writes the present block. The caller holds r.mu.
 func (r *Recorder[In, Out]) write() {
 	b := r.block
 	if r.block = b[:frameSize]; len(b) > frameSize+maxBlock {
@@ -182,7 +182,7 @@ func appendForm[In, Out any](b []byte, codec Codec[In, Out], mode Mode, out *Out
 	return b
 }
 
-// appendBytes appends s behind its length.
+// appendBytes appends the length of s, and s.
 func appendBytes(b, s []byte) []byte { return append(binary.AppendUvarint(b, uint64(len(s))), s...) }
 
 // digest adds b to a digest, which detects accidental damage but no forgery.

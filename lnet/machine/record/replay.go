@@ -17,27 +17,27 @@ var errCorrupt = errors.New("corrupt recording, or none")
 
 // Boot is what a machine begins an incarnation with. The slices are valid during the call.
 type Boot struct {
-	Config          []byte // of the recording
-	ID, Incarnation uint64 // of the machine
-	Kept            []byte // state that it keeps from its last incarnation
+	Config          []byte // Config of the recording
+	ID, Incarnation uint64 // number of the machine and of its incarnation
+	Kept            []byte // state that the machine keeps from its last incarnation
 }
 
-// Result says what was replayed.
+// Result says how much was replayed.
 type Result struct {
-	Steps     uint64 // of all machines
-	Digest    uint64 // in the end that of Recorder.Close
+	Steps     uint64 // number of steps of all machines
+	Digest    uint64 // digest of the steps; at the end, that of Recorder.Close
 	Truncated bool   // there is no end: what came after the last Flush is missing
 }
 
 // DiffError says that a machine did not answer as recorded.
 type DiffError struct {
-	Step            uint64        // in the recording, counted from 1
-	ID, Incarnation uint64        // of the machine
-	Now             time.Duration // of the step
-	Panicked        bool          // the recorded step panicked, this one did not
-	Wake, WantWake  time.Duration // what the step returned, and what is recorded
-	Out, WantOut    []byte        // the forms of the outputs, or their digests
-	At              int           // the first byte of them that differs
+	Step            uint64        // number of the step in the recording, from 1
+	ID, Incarnation uint64        // number of the machine and of its incarnation
+	Now             time.Duration // time of the step
+	Panicked        bool          // the recorded step panicked, but this one did not
+	Wake, WantWake  time.Duration // wake that the step returned, and the recorded one
+	Out, WantOut    []byte        // encoded outputs of the step and of the recording, or digests
+	At              int           // index of the first byte of Out that differs
 }
 
 func (e *DiffError) Error() string {
@@ -69,19 +69,19 @@ type replayer[In, Out any] struct {
 	mode         Mode
 	config       []byte
 	block        bytes.Buffer
-	b            []byte // what is left of block
-	bad          bool   // b could not be parsed
+	b            []byte // rest of block that is not parsed yet
+	bad          bool   // b contains bytes that could not be parsed
 	incarnations map[uint64]*incarnation[In, Out]
 	now          time.Duration
 	out          Out
-	form         []byte // of out
+	form         []byte // memory for an encoded output
 	res          Result
 }
 
 type incarnation[In, Out any] struct {
 	m      machine.Machine[In, Out]
 	number uint64
-	now    time.Duration // of its last step
+	now    time.Duration // time of the incarnation's last step
 }
 
 func (p *replayer[In, Out]) run() error {
@@ -157,7 +157,7 @@ func (p *replayer[In, Out]) begin() error {
 func (p *replayer[In, Out]) step(id uint64) error {
 	l := p.incarnations[id]
 	delta := p.uvarint()
-	p.now += time.Duration(delta>>1) ^ -time.Duration(delta&1) // as binary.Varint
+	p.now += time.Duration(delta>>1) ^ -time.Duration(delta&1) // the sign is encoded as in binary.Varint
 	form := p.bytes()
 	panicked := len(p.b) == 0
 	var code uint64
@@ -183,7 +183,7 @@ func (p *replayer[In, Out]) step(id uint64) error {
 	return p.differ(id, l.number, panicked, wake, code, want)
 }
 
-// differ describes how the last step differed.
+// differ returns an error that describes the difference.
 func (p *replayer[In, Out]) differ(id, incarnation uint64, panicked bool, wake time.Duration, code uint64, want []byte) error {
 	e := &DiffError{
 		Step: p.res.Steps, ID: id, Incarnation: incarnation, Now: p.now, Panicked: panicked,
