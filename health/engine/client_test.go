@@ -146,7 +146,7 @@ func TestClientAttach(t *testing.T) {
 	}
 	h.answer(0, wire.Message{Kind: wire.Accept})
 	h.want("attached master-chosen", wire.Choose)
-	if h.to[0] != master || h.sent[0].Server != other { // the old master learns who the new one is (CH-51)
+	if h.to[0] != master || h.sent[0].Server != other { // the old master is told its successor (CH-51)
 		t.Errorf("tells %v: %+v", h.to[0], h.sent[0])
 	}
 }
