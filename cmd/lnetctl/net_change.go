@@ -65,6 +65,8 @@ shown, without effect.`,
 	c.Flags().IntVarP(&a.conns, "conns-per-peer", "m", 0, "`N` connections of each kind to a peer, up to 127")
 	c.Flags().IntVar(&a.tos, "tos", 0, "type of service of packets, `N` from 0 to 255")
 	c.Flags().StringVarP(&a.own.CPT, "cpt", "s", "", "CPU `PARTITIONS`, as [0,1]; without effect")
+	c.Flags().String("auth-key", "", "taken and ignored: `KEY` of networks kfi, which lnetd does not have")
+	c.Flags().String("traffic-class", "", "taken and ignored: `CLASS` of networks kfi")
 	c.Flags().Bool("skip-mr-route-setup", false, "taken and ignored: lnetd sets up no routes of the system")
 	return c
 }

@@ -91,6 +91,9 @@ func (n *normaliser) short(word string) (flag *pflag.Flag, attached bool) {
 	return flag, false
 }
 
+// dashes writes the name of an option with dashes, which stand for underscores in some names.
+func dashes(name string) string { return strings.ReplaceAll(name, "_", "-") }
+
 // long completes the name of an option. Those of the command come before those that all commands have.
 func (n *normaliser) long(word string) (*pflag.Flag, string, error) {
 	name, value, has := strings.Cut(strings.TrimPrefix(word, "--"), "=")
@@ -99,7 +102,7 @@ func (n *normaliser) long(word string) (*pflag.Flag, string, error) {
 	}
 	var matches []*pflag.Flag
 	find := func(f *pflag.Flag) {
-		if strings.HasPrefix(f.Name, name) && !slices.Contains(matches, f) {
+		if strings.HasPrefix(dashes(f.Name), dashes(name)) && !slices.Contains(matches, f) {
 			matches = append(matches, f)
 		}
 	}

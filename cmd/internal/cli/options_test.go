@@ -18,6 +18,8 @@ func grammar() *cobra.Command {
 	verb.Flags().String("nid", "", "")
 	verb.Flags().String("source", "", "")
 	verb.Flags().Int("hop", 0, "")
+	verb.Flags().Int("health-sensitivity", 0, "")
+	verb.Flags().String("prim_nid", "", "")
 	verb.Flags().BoolP("all", "a", false, "")
 	verb.Flags().IntP("verbose", "v", 0, "")
 	verb.Flags().Lookup("verbose").NoOptDefVal = "1"
@@ -41,6 +43,8 @@ func TestNormalise(t *testing.T) {
 		{"--soc s net add --al", "net add --socket s --all --"},
 		{"net add --so a -- --ho", "net add --source a -- --ho"},
 		{"net add --nosuch -1", "net add --nosuch -- -1"},
+		{"net add --health_s 2", "net add --health-sensitivity 2 --"},
+		{"net add --prim-n a", "net add --prim_nid a --"},
 		{"net add --n x", "ambiguous"},
 		{"nosuch --al", "nosuch --al"},
 	} {

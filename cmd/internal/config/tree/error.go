@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"syscall"
+	"unicode"
 )
 
 // Error is an error in the form of Lustre's lnetctl: which verb failed on what, with which errno
@@ -49,5 +51,25 @@ func (e *Error) WriteOlder(w io.Writer) error {
 
 // inFile is an error of the file.
 func inFile(line int, errno syscall.Errno, format string, args ...any) *Error {
-	return &Error{Verb: "add", Object: "import", Errno: errno, Text: fmt.Sprintf(format, args...), Line: line}
+	return &Error{Verb: "add", Object: "import", Errno: errno, Text: shown(fmt.Sprintf(format, args...)), Line: line}
+}
+
+// maxShown is how much of a text an error shows, in characters.
+const maxShown = 160
+
+// shown is a text with words of a file, which may be anything, as an error shows it: without
+// characters that a terminal may obey, and not the whole of a long one.
+func shown(text string) string {
+	var b strings.Builder
+	n := 0
+	for _, r := range text {
+		if n++; n > maxShown {
+			return b.String() + "..."
+		}
+		if !unicode.IsPrint(r) {
+			r = '?'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }

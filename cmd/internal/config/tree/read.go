@@ -184,9 +184,9 @@ func checkLimits(text []byte) error {
 }
 
 func syntaxError(err error) error {
-	e := &SyntaxError{Line: 1, Column: 1, Text: err.Error()}
+	e := &SyntaxError{Line: 1, Column: 1, Text: shown(err.Error())}
 	if y, ok := errors.AsType[yaml.Error](err); ok {
-		e.Text = y.GetMessage()
+		e.Text = shown(y.GetMessage())
 		if t := y.GetToken(); t != nil && t.Position != nil {
 			e.Line, e.Column = t.Position.Line, t.Position.Column
 		}

@@ -2,10 +2,12 @@ package tree
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // recorded reads a file that was recorded from Lustre's lnetctl 2.17.
@@ -204,4 +206,38 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%q became %q, then %q", text, first, second)
 		}
 	})
+}
+
+// TestErrorsShowLittle: errors show words of a file without control characters, and the beginning
+// of long ones.
+func TestErrorsShowLittle(t *testing.T) {
+	for name, text := range map[string]string{
+		"key":      "\"a\\e[2Jb" + strings.Repeat("x", 3000) + "\": 1\n",
+		"net type": "net: \"\\e[2J" + strings.Repeat("x", 3000) + "\"\n",
+		"scalar":   "\"a\\e[2J" + strings.Repeat("x", 3000) + "\"\n",
+		"setting":  "global:\n    \"\\e[2J" + strings.Repeat("x", 3000) + "\": 1\n",
+		"rubbish":  strings.Repeat("\x00\x1b[2J", 20000),
+	} {
+		f, err := Read([]byte(text))
+		texts := []string{fmt.Sprint(err)}
+		if err == nil {
+			texts = nil
+			for _, s := range f.Sections {
+				for _, e := range s.Errs {
+					texts = append(texts, e.Error())
+				}
+			}
+			for _, e := range Apply(t.Context(), nil, Add, f).Errs {
+				texts = append(texts, e.Error())
+			}
+		}
+		if len(texts) == 0 {
+			t.Errorf("%s: no error", name)
+		}
+		for _, one := range texts {
+			if len(one) > 400 || strings.ContainsFunc(one, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				t.Errorf("%s: %d bytes: %.60q", name, len(one), one)
+			}
+		}
+	}
 }
