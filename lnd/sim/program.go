@@ -83,7 +83,7 @@ type Event struct {
 	Text    string // text whose meaning depends on Kind
 }
 
-// Incarnation is one life of a node, from start to end.
+// Incarnation is one run of a node, from start to end.
 type Incarnation struct {
 	Node NodeID // node that starts
 	// Number is how often the node has been restarted.

@@ -56,7 +56,7 @@ func (l *memListener) answered(t *testing.T, opening, reply string) *probe {
 	return p
 }
 
-// expectNoDial checks that nobody dials within d.
+// expectNoDial checks that the NI dials no node within d.
 func (l *memListener) expectNoDial(t *testing.T, d time.Duration) {
 	t.Helper()
 	select {

@@ -55,7 +55,7 @@ func (r *RTU) AppendTo(b []byte) []byte {
 // at 8 (3 bytes), 220 bytes of private data at 12.
 type DREQ struct {
 	LocalID, RemoteID CommID // communication ids of the sender and the receiver
-	RemoteQPN         QPN    // queue pair of the receiver, who checks it
+	RemoteQPN         QPN    // queue pair of the receiver, which checks it
 	Private           []byte // private data of the consumer; part of the input
 }
 

@@ -177,7 +177,7 @@ func (s *groups) remove(g *group, u *ud) {
 
 // end closes the port of g, which has no members.
 func (s *groups) end(g *group) {
-	_ = g.port.Close() // no member is left to whom an error could be reported
+	_ = g.port.Close() // no member is left that an error could be reported to
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.past.add(g)
