@@ -135,7 +135,7 @@ func connectionLine(id nid.ProcessID, c drivers.Conn) string {
 	return fmt.Sprintf("%-20s %s[%d]%s->%s %d/%d %s", id, kind, 0, host(c.Local), c.Remote, c.TxBuffer, c.RxBuffer, nagle)
 }
 
-// host is an address without its port.
+// host returns an address without its port.
 func host(addrPort string) string {
 	for i := len(addrPort) - 1; i >= 0; i-- {
 		if addrPort[i] == ':' {

@@ -15,7 +15,7 @@ import (
 // always 1.
 type failure struct {
 	text string
-	hint string // ""; none
+	hint string // what the user can do next; "": no hint
 	err  error
 }
 
@@ -33,7 +33,7 @@ func (f *failure) Show(_, stderr io.Writer) {
 	}
 }
 
-// dialect makes a failure of each error.
+// dialect turns each error into a failure with lctl's text.
 func dialect(cmd *cobra.Command, err error, usage bool) error {
 	f := &failure{strings.TrimSpace(err.Error()), cli.HintOf(err), err}
 	if verb, ok := errors.AsType[*cli.VerbError](err); ok && verb.Verb != "" {

@@ -19,7 +19,7 @@ import (
 func main() { os.Exit(run(context.Background(), cli.OS(), os.Args[1:])) }
 
 func run(ctx context.Context, env cli.Env, args []string) int {
-	var chosen string // by the command network, at the prompt
+	var chosen string // network that the command network has chosen at the prompt
 	tool := shell.Tool{
 		Name: "lctl", Usage: usage, Exec: exec,
 		Root: func(env cli.Env) *cobra.Command { return root(env, &chosen) },
@@ -41,7 +41,7 @@ func exec(ctx context.Context, env cli.Env, root *cobra.Command, args []string) 
 // globals are the flags that every command has.
 type globals struct {
 	socket string
-	net    string // of peer_list and conn_list
+	net    string // network of peer_list and conn_list
 	json   bool
 	stderr io.Writer
 }

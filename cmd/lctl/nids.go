@@ -20,7 +20,7 @@ import (
 
 // nidsDoc is a list of NIDs, or of processes, in JSON.
 type nidsDoc struct {
-	NIDs []string `json:"nids"` // as the lines of the text
+	NIDs []string `json:"nids"` // NIDs, as in the lines of the text
 }
 
 // printLines prints NIDs line by line.

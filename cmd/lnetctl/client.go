@@ -119,7 +119,7 @@ func since(c *health.ClientInfo) string {
 	case c.State == "orphaned" || c.State == "recovering":
 		return "for " + shortTime(c.Since)
 	case c.Since == 0:
-		return "-" // another server is its master
+		return "-" // another server is the client's master
 	}
 	return shortTime(c.Since) + " ago"
 }

@@ -71,8 +71,8 @@ names those that have not, and exits with 1.`,
 type evictor struct {
 	g         *globals
 	out, talk io.Writer
-	many      bool    // --nid: all clients of an NID
-	of        nid.NID // that NID
+	many      bool    // option --nid: evict all clients of an NID
+	of        nid.NID // the NID of the option --nid
 	list      []evictedDoc
 }
 
@@ -80,7 +80,7 @@ type evictor struct {
 type evictedDoc struct {
 	healthmod.EvictReply
 	Name string                    `json:"name,omitempty"`
-	Wait *healthmod.EvictionStatus `json:"wait,omitempty"` // with --wait: its progress
+	Wait *healthmod.EvictionStatus `json:"wait,omitempty"` // with --wait: progress of the eviction
 }
 
 // targets returns the clients to evict.

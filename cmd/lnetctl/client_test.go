@@ -42,7 +42,7 @@ func TestClientList(t *testing.T) {
 	}
 }
 
-// TestClientShow: a client by its name or id.
+// TestClientShow: client show finds a client by name or id.
 func TestClientShow(t *testing.T) {
 	f := serveFake(t)
 	f.clients = fakeClients()

@@ -35,7 +35,7 @@ func completeLive(c *cobra.Command, g *globals) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		name, _ := pflag.UnquoteUsage(f)
 		if offer := offers(g, []string{strings.ToUpper(name)}); offer != nil {
-			_ = c.RegisterFlagCompletionFunc(f.Name, offer) // it has one already: that stays
+			_ = c.RegisterFlagCompletionFunc(f.Name, offer) // fails if the flag has a completion already, which stays
 		}
 	})
 }
@@ -106,7 +106,7 @@ func nidsOf(ctx context.Context, client *control.Client) (list []string) {
 	}
 	page, err := node.OpPeers.Call(ctx, client, node.PeersRequest{Limit: min(completionPeers, node.MaxPeerPage)})
 	if err != nil {
-		page = node.PeerPage{} // the node's own are known all the same
+		page = node.PeerPage{} // without peers, the node's own NIDs are still offered
 	}
 	for _, p := range page.Peers {
 		list = append(list, p.NID.String())

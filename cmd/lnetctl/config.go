@@ -68,7 +68,7 @@ func replaceFile(path string, text []byte) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(f.Name()) // the error says what matters
+			_ = os.Remove(f.Name()) // an error here would hide the one that matters
 		}
 	}()
 	_, err = f.Write(text)

@@ -35,7 +35,7 @@ difference and 1 with one.`,
 	}
 }
 
-// marks stand before the kinds of changes.
+// marks are printed in front of the kinds of changes.
 var marks = map[tree.Kind]string{tree.Adds: "+", tree.Sets: "~", tree.Fails: "!"}
 
 func printDiff(c *cobra.Command, g *globals, list []tree.Change) error {

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// discoverVerb is discover with its flags.
+// discoverVerb is the verb discover with its flags.
 type discoverVerb struct {
 	globals *globals
 	timeout *timeoutValue
@@ -77,7 +77,7 @@ func (v *discoverVerb) run(c *cobra.Command, args []string) error {
 // discoverOutput has the keys of the kernel's tool.
 type discoverOutput struct {
 	Discover []discoverDoc     `json:"discover,omitempty"`
-	Manage   []undiscoveredDoc `json:"manage,omitempty"` // what failed
+	Manage   []undiscoveredDoc `json:"manage,omitempty"` // targets that could not be discovered
 
 	failed failures
 }
@@ -86,7 +86,7 @@ type discoverDoc struct {
 	Primary   nid.NID     `json:"primary nid"`
 	MultiRail bool        `json:"Multi-Rail"`
 	NIs       []pingNIDoc `json:"peer_ni"`
-	Claimed   []pingNIDoc `json:"claimed ni,omitempty"` // ours
+	Claimed   []pingNIDoc `json:"claimed ni,omitempty"` // ulnet's addition: NIs that the peer claims without confirmation
 }
 
 type undiscoveredDoc struct {

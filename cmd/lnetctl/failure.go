@@ -13,19 +13,19 @@ import (
 
 // failureDoc describes a node that could not be asked, in the words of the kernel's tool.
 type failureDoc struct {
-	Errno int    `json:"errno"` // negative
+	Errno int    `json:"errno"` // error number, negative
 	Descr string `json:"descr"`
-	Cause string `json:"cause,omitempty"` // ours: what is known besides
+	Cause string `json:"cause,omitempty"` // ulnet's addition: more about the cause
 }
 
 // failures collects the nodes that a command could not ask.
 type failures struct {
-	verb  string // ping, discover
+	verb  string // the verb: ping or discover
 	count int
-	hints []string // remedies, each once
+	hints []string // remedies, each of them once
 }
 
-// add records that target could not be asked.
+// add records that a target could not be asked, and why.
 func (f *failures) add(target nid.NID, err error) failureDoc {
 	errno, ok := errors.AsType[syscall.Errno](err)
 	if !ok {

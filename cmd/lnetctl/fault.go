@@ -60,7 +60,7 @@ type faultDoc struct {
 	Rules      []ruleDoc    `json:"rules"`
 	Drop       []netRuleDoc `json:"drop"`
 	Delay      []netRuleDoc `json:"delay"`
-	Partition  string       `json:"partition"` // empty for none
+	Partition  string       `json:"partition"` // text of the partition; empty: there is none
 	Cut        uint64       `json:"cut"`
 	Paused     bool         `json:"paused"`
 	PauseLeft  string       `json:"pause_left,omitempty"`
@@ -72,13 +72,13 @@ type faultDoc struct {
 }
 
 type failDoc struct {
-	NID   string `json:"nid"` // or _all_
+	NID   string `json:"nid"` // NID to which sending fails, or _all_
 	Count int    `json:"count"`
 }
 
 type ruleDoc struct {
 	ID     int    `json:"id"`
-	Match  string `json:"match"` // or all
+	Match  string `json:"match"` // pattern of the messages, or all
 	Effect string `json:"effect"`
 	fault.Counts
 }

@@ -99,7 +99,7 @@ func (f *faultFlags) add(c *cobra.Command, k faultrule.Kind) {
 	flags.BoolVar(&f.all, "drop_all", false, "each message")
 }
 
-// attr are the attributes that the flags say.
+// attr returns the attributes of a rule that the flags give.
 func (f *faultFlags) attr() (faultrule.Attr, error) {
 	return (&faultflags.Flags{
 		Source: f.source, Dest: f.dest, Local: f.local, Rate: f.rate, Interval: f.interval.value, Latency: f.latency.value,

@@ -38,8 +38,8 @@ type netRuleDoc struct {
 	Source   string `json:"source"`
 	Dest     string `json:"dest"`
 	Local    string `json:"local_nid,omitempty"`
-	Portal   string `json:"portal"`  // or all
-	Message  string `json:"message"` // or all
+	Portal   string `json:"portal"`  // numbers of portals, or all
+	Message  string `json:"message"` // types of messages, or all
 	Rate     uint32 `json:"rate,omitempty"`
 	Interval string `json:"interval,omitempty"`
 	Random   bool   `json:"random,omitempty"`

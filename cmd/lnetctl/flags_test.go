@@ -13,9 +13,9 @@ import (
 func TestTimeoutFlag(t *testing.T) {
 	for _, test := range []struct {
 		text string
-		want time.Duration // 0 for an error
+		want time.Duration // the expected timeout; 0: an error
 	}{
-		{"5", 5 * time.Second}, // as the kernel's tool has it
+		{"5", 5 * time.Second}, // seconds, as in the kernel's tool
 		{"500ms", 500 * time.Millisecond},
 		{"2147483647", 2147483647 * time.Second},
 		{"2147483648", 0},
@@ -39,7 +39,7 @@ func TestVerbosity(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		args  []string
-		level int // -1 for an error
+		level int // the expected level; -1: an error
 		rest  int
 	}{
 		{"none", nil, 0, 0},
@@ -138,7 +138,7 @@ func TestLetters(t *testing.T) {
 func TestParseTargets(t *testing.T) {
 	for _, test := range []struct {
 		args []string
-		want string // of an error: its description
+		want string // the expected targets; of an error: its description
 	}{
 		{[]string{"10.0.0.1@tcp", "12345-10.0.0.2@tcp1"}, "12345-10.0.0.1@tcp 12345-10.0.0.2@tcp1"},
 		{[]string{"10.0.0.1@tcp,10.0.0.3@tcp"}, "12345-10.0.0.1@tcp 12345-10.0.0.3@tcp"},

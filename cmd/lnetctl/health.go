@@ -76,9 +76,9 @@ type clientRoleDoc struct {
 	State       string `json:"state"`
 	Master      string `json:"master"`
 	Attached    string `json:"attached"`
-	// Superseded describes the later incarnation elsewhere.
+	// Superseded describes the client's later incarnation on another node.
 	Superseded string            `json:"superseded,omitempty"`
-	Answers    []string          `json:"answers,omitempty"` // of candidates
+	Answers    []string          `json:"answers,omitempty"` // answers of candidates for the master
 	Stats      map[string]uint64 `json:"stats,omitempty"`
 }
 

@@ -28,8 +28,8 @@ type fakeServer struct {
 	socket string
 
 	mu            sync.Mutex
-	status        func(look int) (healthmod.Status, error) // guarded by mu
-	looks         int                                      // guarded by mu
+	status        func(look int) (healthmod.Status, error) // returns the status for a number of looks; guarded by mu
+	looks         int                                      // number of looks so far; guarded by mu
 	clients       []health.ClientInfo
 	evicted       healthmod.EvictReply
 	everywhere    healthmod.EverywhereList
@@ -37,10 +37,10 @@ type fakeServer struct {
 	evictOf       map[health.ClientID]healthmod.EvictReply
 	tombstones    []health.TombstoneInfo
 	eviction      func(of healthmod.EvictionQuery, look int) (healthmod.EvictionStatus, error)
-	evictionLooks int // guarded by mu
+	evictionLooks int // number of looks at the eviction; guarded by mu
 	past          []healthmod.PastFilter
-	drained       []bool // guarded by mu
-	draining      bool   // guarded by mu
+	drained       []bool // requests to drain, in order; guarded by mu
+	draining      bool   // the server is draining; guarded by mu
 }
 
 // serveFake starts a daemon that ends with the test.
@@ -135,7 +135,7 @@ func (f *fakeServer) DrainRequest(d healthmod.DrainRequest) error {
 	return nil
 }
 
-// tell hands listeners an event.
+// tell sends an event to all listeners.
 func (f *fakeServer) tell(t *testing.T, e healthmod.Event) {
 	t.Helper()
 	e.Msg = healthmod.EventMessage

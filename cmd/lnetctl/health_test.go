@@ -101,7 +101,7 @@ func TestNoQuorumShown(t *testing.T) {
 // shared is a buffer that a command writes while a test reads it.
 type shared struct {
 	mu sync.Mutex
-	b  bytes.Buffer // guarded by mu
+	b  bytes.Buffer // the output so far; guarded by mu
 }
 
 func (s *shared) Write(p []byte) (int, error) {

@@ -51,12 +51,12 @@ type eventWatcher struct {
 	g       *globals
 	out     io.Writer
 	started bool
-	recent  []healthmod.Event // on the screen
+	recent  []healthmod.Event // events that the screen shows
 
 	mu     sync.Mutex
-	events []healthmod.Event // since the last update; guarded by mu
-	missed uint64            // events dropped after these; guarded by mu
-	ended  error             // of the stream; guarded by mu
+	events []healthmod.Event // events since the last update of the screen; guarded by mu
+	missed uint64            // number of events dropped after these; guarded by mu
+	ended  error             // why the stream has ended; guarded by mu
 }
 
 func (w *eventWatcher) run(ctx context.Context, show func(context.Context, []healthmod.Event) error) error {
@@ -75,7 +75,7 @@ func (w *eventWatcher) run(ctx context.Context, show func(context.Context, []hea
 	reader.Go(func() { w.read(body) })
 	defer func() {
 		cancel()
-		_ = body.Close() // it has been read
+		_ = body.Close() // an error does no harm: the body has been read
 		reader.Wait()
 	}()
 	return cli.Repeat(ctx, healthLook, func() error {
@@ -162,7 +162,7 @@ func (w *eventWatcher) objects(_ context.Context, events []healthmod.Event) erro
 	return nil
 }
 
-// screen draws the screen.
+// screen draws the screen with new events.
 func (w *eventWatcher) screen(ctx context.Context, events []healthmod.Event) error {
 	s, err := healthmod.OpStatus.Call(ctx, w.g.client(), control.None{})
 	if err != nil {

@@ -77,8 +77,8 @@ func readTree(c *cobra.Command, args []string) (*tree.File, error) {
 // importError shows errors in the form of the kernel's tool. What we know besides follows as
 // comments of YAML.
 type importError struct {
-	text     string   // with the end of its last line
-	comments []string // lines
+	text     string   // text of the error, with the end of its last line
+	comments []string // lines of comments that follow the text
 	exit     int
 }
 
@@ -87,7 +87,7 @@ func (e *importError) Error() string { return strings.TrimSpace(e.text) }
 // ExitCode is that of the kernel's tool: a negative errno in a byte.
 func (e *importError) ExitCode() int { return e.exit }
 
-// Show prints the error.
+// Show prints the error as the kernel's tool does.
 func (e *importError) Show(_, stderr io.Writer) {
 	fmt.Fprint(stderr, e.text)
 	for _, c := range e.comments {
@@ -116,12 +116,12 @@ func unreadable(err error) error {
 	return &importError{text: err.Error() + "\n", exit: -int(syscall.EINVAL) & 0xff}
 }
 
-// importFailed shows the errors of items.
+// importFailed returns an error with the errors of items.
 func importFailed(errs []*tree.Error, comments []string) error {
 	e := &importError{exit: -int(syscall.EINVAL) & 0xff}
 	var text strings.Builder
 	for _, one := range errs {
-		_ = one.Write(&text) // a Builder does not fail
+		_ = one.Write(&text) // cannot fail: writing to a Builder does not
 		if one.Errno == syscall.ENOMSG {
 			e.exit = -int(one.Errno) & 0xff
 		}
@@ -148,7 +148,7 @@ func commentsOn(e *tree.Error) []string {
 // applyFile applies a file to the node.
 func applyFile(c *cobra.Command, g *globals, v tree.Verb, f *tree.File) error {
 	e := node.Remote(g.client())
-	if _, err := e.Status(c.Context()); err != nil { // there is no daemon
+	if _, err := e.Status(c.Context()); err != nil { // there is no daemon that answers
 		return err
 	}
 	r := tree.Apply(c.Context(), e, v, f)
@@ -161,10 +161,10 @@ func applyFile(c *cobra.Command, g *globals, v tree.Verb, f *tree.File) error {
 	return importFailed(r.Errs, doneBefore(r))
 }
 
-// shownLines is how many lines doneBefore tells.
+// shownLines bounds the lines that doneBefore returns.
 const shownLines = 32
 
-// doneBefore says what was applied before an error.
+// doneBefore returns lines about what was applied before an error.
 func doneBefore(r tree.Result) []string {
 	if len(r.Done) == 0 {
 		return []string{"nothing was changed"}

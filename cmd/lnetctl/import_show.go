@@ -78,7 +78,7 @@ func showSection(shown, t *tree.Tree, s tree.Section) {
 	}
 }
 
-// showNet adds the NIs of a network, once.
+// showNet adds the NIs of a network that shown does not have yet.
 func showNet(shown, t *tree.Tree, n *tree.Net) {
 	named := func(list []tree.Net) int {
 		return slices.IndexFunc(list, func(has tree.Net) bool { return has.Type == n.Type })

@@ -23,5 +23,5 @@ func openInput(c *cobra.Command, path string) (in io.Reader, size int64, closeIn
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 		size = info.Size()
 	}
-	return f, size, func() { _ = f.Close() }, nil // it was only read
+	return f, size, func() { _ = f.Close() }, nil // an error does no harm: the file was only read
 }

@@ -16,16 +16,16 @@ import (
 // exitInvalid is the exit code of the kernel's tool for −EINVAL.
 const exitInvalid = 256 - int(syscall.EINVAL)
 
-// exitNegative is that of −1.
+// exitNegative is the exit code of the kernel's tool for −1.
 const exitNegative = 255
 
 // kernelError is an error in a form of the kernel's tool. What we know besides follows as comments
 // of YAML.
 type kernelError struct {
-	text  string // with the end of its last line
+	text  string // text of the error, with the end of its last line
 	exit  int
 	stays bool  // on standard output, where the kernel's tool writes this one
-	cause error // ours; nil: there is no more to say
+	cause error // ulnet's own error, which says more; nil: there is none
 }
 
 func (e *kernelError) Error() string { return strings.TrimSpace(e.text) }
@@ -70,7 +70,7 @@ func plainError(section, item string, errno int, descr string, cause error) *ker
 	}
 }
 
-// textError is one line without a form.
+// textError returns an error that is one line of plain text.
 func textError(exit int, cause error, format string, args ...any) *kernelError {
 	return &kernelError{text: fmt.Sprintf(format, args...) + "\n", exit: exit, cause: cause}
 }

@@ -58,7 +58,7 @@ func checkPage(t *testing.T, name, page string, verb *cobra.Command) {
 	})
 }
 
-// plain removes what man pages write otherwise.
+// plain removes the markup of man pages from a text.
 func plain(s string) string {
 	return strings.Join(strings.Fields(strings.NewReplacer(`\`, "", "-", "", "'", "", "’", "", `"`, "").Replace(s)), " ")
 }

@@ -46,7 +46,7 @@ func addAddress(c *cobra.Command, receives bool) *address {
 		c.Flags().Var(&a.ignore, "ignore-bits", "match bits that need not match")
 	}
 	for _, name := range []string{"portal", "match-bits"} {
-		_ = c.MarkFlagRequired(name) // the flag exists
+		_ = c.MarkFlagRequired(name) // cannot fail: the flag exists
 	}
 	return a
 }
@@ -58,7 +58,7 @@ func (a *address) check() error {
 	return nil
 }
 
-// bitsValue is a flag of 64 bits.
+// bitsValue is the value of a flag with 64 bits.
 type bitsValue struct{ node.Bits }
 
 func (b *bitsValue) String() string     { return b.Bits.String() }
@@ -74,7 +74,7 @@ type eventPrinter struct {
 func (p eventPrinter) print(e *node.Event) error {
 	if p.json {
 		enc := json.NewEncoder(p.out)
-		enc.SetEscapeHTML(false) // an unknown NID is written <?>
+		enc.SetEscapeHTML(false) // otherwise an unknown NID, <?>, would be escaped
 		return enc.Encode(e)
 	}
 	_, err := fmt.Fprintln(p.out, eventText(e))

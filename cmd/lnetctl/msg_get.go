@@ -9,7 +9,7 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// getVerb is msg get with its flags.
+// getVerb is the verb msg get with its flags.
 type getVerb struct {
 	globals *globals
 	at      *address
@@ -35,7 +35,7 @@ if there are more than 1 MiB. The data go to --out; without it, and without
 	}
 	v.at = addAddress(c, false)
 	c.Flags().Var(&v.length, "length", "how much to fetch, such as 4096 or 1M")
-	_ = c.MarkFlagRequired("length") // the flag exists
+	_ = c.MarkFlagRequired("length") // cannot fail: the flag exists
 	c.Flags().Uint32Var(&v.request.Offset, "offset", 0, "`BYTES` into the target's memory, if its entry lets us choose")
 	v.timeout = timeoutFlag(c, "timeout", "", "how long each GET may take, such as 500ms; a bare number is seconds (default 10s)")
 	c.Flags().StringVar(&v.source, "source", "", "local `NID` to send from")

@@ -9,7 +9,7 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// putVerb is msg put with its flags.
+// putVerb is the verb msg put with its flags.
 type putVerb struct {
 	globals *globals
 	at      *address

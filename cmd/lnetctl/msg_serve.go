@@ -9,7 +9,7 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// serveVerb is msg serve with its flags.
+// serveVerb is the verb msg serve with its flags.
 type serveVerb struct {
 	globals *globals
 	at      *address

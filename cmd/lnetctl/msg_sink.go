@@ -9,7 +9,7 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// sinkVerb is msg sink with its flags.
+// sinkVerb is the verb msg sink with its flags.
 type sinkVerb struct {
 	globals *globals
 	at      *address

@@ -16,7 +16,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// The most that the kernel's tool takes.
+// Bounds of the values that the kernel's tool accepts.
 const (
 	maxConnsPerPeer = 127
 	maxTOS          = 255
@@ -78,7 +78,7 @@ func (a *netChange) addNames(c *cobra.Command) {
 	c.Flags().StringVar(&a.nid, "nid", "", "`NID` of an interface, which names the network, too")
 }
 
-// request returns what to start.
+// request returns the networks to start.
 func (a *netChange) request(c *cobra.Command) (r node.AddRequest, err error) {
 	if err := a.settings(c); err != nil {
 		return r, err
@@ -134,7 +134,7 @@ func (a *netChange) parseNet(section string) (nid.Net, error) {
 	return net, netlinkError(section, "net", -int(syscall.ENOENT), "cannot parse net", err)
 }
 
-// checkNotLo refuses the network that every node has.
+// checkNotLo refuses the loopback network, which every node has.
 func checkNotLo(section string, net nid.Net) error {
 	if net.Type() != nid.Lo {
 		return nil
@@ -144,7 +144,7 @@ func checkNotLo(section string, net nid.Net) error {
 
 var errLo = errors.New("lo belongs to every node")
 
-// settings takes over the tunables that were given.
+// settings copies the tunables that the flags give.
 func (a *netChange) settings(c *cobra.Command) error {
 	given := c.Flags().Changed
 	for _, t := range []struct {

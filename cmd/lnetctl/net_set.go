@@ -40,7 +40,7 @@ of the link. --lnd-timeout is how long the driver of all networks of a type trie
 	return c
 }
 
-// peerSet is 'peer set'.
+// peerSet returns the command 'peer set'.
 func peerSet(g *globals) *cobra.Command {
 	s := &netSetting{peer: true}
 	c := &cobra.Command{
@@ -56,7 +56,7 @@ what is below 1000 is pinged until it is well again.`,
 	return c
 }
 
-// add adds the flags of both.
+// add adds the flags that net set and peer set share.
 func (s *netSetting) add(c *cobra.Command, all string) {
 	c.Flags().StringVarP(&s.nid, "nid", "n", "", "the interface with this `NID`")
 	c.Flags().BoolVarP(&s.all, "all", "a", false, all)

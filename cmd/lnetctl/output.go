@@ -16,7 +16,7 @@ import (
 type output struct {
 	command *cobra.Command
 	stream  io.Writer // standard output; nil if data do not go there
-	file    *os.File  // nil for none
+	file    *os.File  // the file; nil if data do not go to a file
 }
 
 // createOutput opens an output by the value of --out: empty for none, - for

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// pathVerb is path with its flags.
+// pathVerb is the verb path with its flags.
 type pathVerb struct {
 	globals *globals
 	source  string

@@ -82,7 +82,7 @@ func showPeers(c *cobra.Command, g *globals, level int) error {
 		}
 	}
 	if !some {
-		return nil // as the kernel's tool
+		return nil // prints nothing, as the kernel's tool
 	}
 	return errors.Join(list.Close(), out.Flush())
 }

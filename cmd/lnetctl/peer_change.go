@@ -13,7 +13,7 @@ import (
 	"ulnet/lnet/udsp"
 )
 
-// maxPeerNIDs is more than a peer can have.
+// maxPeerNIDs is more NIDs than a peer can have.
 const maxPeerNIDs = 4096
 
 // peerChange are the flags of 'peer add' and 'peer del'.

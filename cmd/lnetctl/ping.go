@@ -11,7 +11,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// pingVerb is ping with its flags.
+// pingVerb is the verb ping with its flags.
 type pingVerb struct {
 	globals *globals
 	timeout *timeoutValue
@@ -119,7 +119,7 @@ func parseNID(s string) (nid.NID, error) {
 // pingOutput has the keys of the kernel's tool.
 type pingOutput struct {
 	Ping   []pingDoc   `json:"ping,omitempty"`
-	Manage []manageDoc `json:"manage,omitempty"` // what failed
+	Manage []manageDoc `json:"manage,omitempty"` // targets that did not answer
 
 	failed failures
 }

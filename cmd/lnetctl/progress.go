@@ -10,8 +10,8 @@ import (
 // progress shows the progress of a transfer on a terminal, unless the events, which show it as well,
 // are printed there.
 type progress struct {
-	w     io.Writer // nil: nothing is shown
-	total int64     // bytes; -1 if not known
+	w     io.Writer // terminal to write to; nil: nothing is shown
+	total int64     // expected number of bytes; -1: not known
 	done  int64
 }
 
@@ -34,7 +34,7 @@ func (p *progress) add(bytes int64) {
 	}
 }
 
-// end ends the line.
+// end ends the line of the progress.
 func (p *progress) end() {
 	if p.w != nil && p.done > 0 {
 		fmt.Fprintln(p.w)

@@ -52,8 +52,8 @@ type globalDoc struct {
 // moreDoc has the module parameters of routes for which the kernel's tool has no key.
 type moreDoc struct {
 	AvoidAsymmetric int `json:"avoid_asym_router_failure"`
-	CheckInterval   int `json:"alive_router_check_interval"` // seconds
-	PingTimeout     int `json:"router_ping_timeout"`         // seconds
+	CheckInterval   int `json:"alive_router_check_interval"` // interval in seconds
+	PingTimeout     int `json:"router_ping_timeout"`         // timeout in seconds
 }
 
 func newMoreDoc(t node.RouteTunables) *moreDoc {

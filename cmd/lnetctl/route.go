@@ -108,7 +108,7 @@ type routeDoc struct {
 	Gateway nid.NID `json:"gateway"`
 }
 
-// routeFilter is what route show is to show.
+// routeFilter selects the routes that route show prints.
 type routeFilter struct {
 	net, gateway  string
 	hop, priority int
@@ -178,7 +178,7 @@ func printRoutes(c *cobra.Command, g *globals, list []node.RouteStatus, level in
 		}{list})
 	}
 	if len(list) == 0 {
-		return nil // as the kernel's tool
+		return nil // prints nothing, as the kernel's tool
 	}
 	docs := make([]routeDoc, 0, len(list))
 	for _, r := range list {

@@ -89,15 +89,15 @@ again. Those that have moved stay where they are.`,
 
 // drainDoc is the progress of a draining server.
 type drainDoc struct {
-	Drained   bool   `json:"drained"`   // it can be stopped
-	Mastered  int    `json:"mastered"`  // clients that still have it as their master
-	Clients   int    `json:"clients"`   // connected clients of any master
-	Evictions int    `json:"evictions"` // broadcasts that some server has not answered
-	Alive     int    `json:"alive"`     // live servers, this one included
+	Drained   bool   `json:"drained"`   // the server can be stopped
+	Mastered  int    `json:"mastered"`  // number of clients that still have it as their master
+	Clients   int    `json:"clients"`   // number of connected clients of any master
+	Evictions int    `json:"evictions"` // number of broadcasts that some server has not answered
+	Alive     int    `json:"alive"`     // number of live servers, this one included
 	Self      string `json:"self"`
 }
 
-// String returns it in a line.
+// String returns the progress in one line.
 func (d *drainDoc) String() string {
 	if d.Drained {
 		return fmt.Sprintf("%s is drained: it is nobody's master; connections that stay: %d", d.Self, d.Clients)
@@ -119,7 +119,7 @@ type drain struct {
 	said string // the line that was printed last
 }
 
-// look asks for the progress.
+// look asks the daemon for the progress.
 func (d *drain) look(ctx context.Context) (*drainDoc, error) {
 	s, err := health.OpStatus.Call(ctx, d.g.client(), control.None{})
 	switch {

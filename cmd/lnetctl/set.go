@@ -15,15 +15,15 @@ import (
 
 // settable is a setting of the running node that 'lnetctl set' changes.
 type settable struct {
-	name    string // also of the node's setting
-	value   string // in the usage
+	name    string // name in the tool, and of the node's setting
+	value   string // name of the value in the usage text
 	short   string
 	long    string
 	example string
 	words   string // the kernel's tool has for it, where these are not the name
 	item    string // of its errors, where that is not the name
 	failed  string // text of an error without that of the errno, where it is not "cannot configure WORDS: "
-	whole   string // text of an error of range, whole
+	whole   string // complete text of an error of range
 	sysfs   bool   // kernels have it in a file: a refusal has another errno
 	off     []int  // all values, of one that is on or off
 }

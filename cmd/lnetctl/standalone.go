@@ -26,7 +26,7 @@ type operator interface {
 	Get(context.Context, node.GetRequest, node.Report) error
 }
 
-// remote is the node of a daemon.
+// remote is the node of a running daemon.
 type remote struct{ client *control.Client }
 
 func (r remote) Ping(ctx context.Context, q node.PingRequest) (node.PingReply, error) {
@@ -106,7 +106,7 @@ func (s *standalone) checkOff() error {
 	return nil
 }
 
-// start starts a node of our own.
+// start starts a node in this process.
 func (s *standalone) start(dialOnly bool) (*node.Node, error) {
 	cfg := config.Default()
 	cfg.Networks, cfg.AcceptPort = s.networks, s.port

@@ -95,7 +95,7 @@ type statsDoc struct {
 	RecvLength        uint64            `json:"recv_length"`
 	RouteLength       uint64            `json:"route_length"`
 	DropLength        uint64            `json:"drop_length"`
-	SendRefused       uint64            `json:"send_refused_count,omitempty"` // ours, like the reasons
+	SendRefused       uint64            `json:"send_refused_count,omitempty"` // ulnet's addition, like the reasons: sends that were refused
 	DropReasons       map[string]uint64 `json:"drop_reasons,omitempty"`
 	ConnectionReasons map[string]uint64 `json:"connection_reasons,omitempty"`
 }

@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// maxTargets is how many nodes one command asks.
+// maxTargets bounds the nodes that one command asks.
 const maxTargets = 4096
 
 // parseTargets parses the nodes that ping and discover ask: NIDs, or pids and NIDs. Commas separate

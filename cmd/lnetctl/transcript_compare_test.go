@@ -119,7 +119,7 @@ func compareMaps(path string, got, want yaml.MapSlice) string {
 		if volatile.MatchString(fmt.Sprint(item.Key)) && isNumber(got[i].Value) && isNumber(item.Value) {
 			continue
 		}
-		if fmt.Sprint(item.Key) == "state" && item.Value == "NA" { // kernels know it of routers alone
+		if fmt.Sprint(item.Key) == "state" && item.Value == "NA" { // kernels know the state of routers only
 			continue
 		}
 		if diff := compareNodes(here, got[i].Value, item.Value); diff != "" {

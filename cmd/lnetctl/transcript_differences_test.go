@@ -18,7 +18,7 @@ import (
 // a regular expression of whole commands. Entries move in, below the reason that they have.
 type differences struct {
 	mu   sync.Mutex
-	list []*difference // guarded by mu
+	list []*difference // differences that were allowed; guarded by mu
 }
 
 type difference struct {

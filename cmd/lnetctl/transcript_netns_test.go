@@ -211,7 +211,7 @@ func (s *stage) lnetctl(host, command string) {
 	}
 }
 
-// run runs our lnetctl in this process.
+// run runs ulnet's lnetctl in this process.
 func (s *stage) run(host string, args []string) (stdout, stderr string, code int) {
 	var out, errs bytes.Buffer
 	env := cli.Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}
@@ -225,7 +225,7 @@ func (s *stage) shell(host, command string) (stdout, stderr string, code int) {
 	cmd := exec.Command("sh", "-c", fmt.Sprintf("lnetctl() { '%s/lnetctl' --socket '%s' \"$@\"; }\n%s", s.bin, s.socket(host), command))
 	cmd.Dir = s.dir
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	_ = cmd.Run() // the exit code tells
+	_ = cmd.Run() // the exit code shows an error
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 

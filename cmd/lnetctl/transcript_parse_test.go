@@ -13,7 +13,7 @@ import (
 // An entry is one command of a transcript with what the kernel's tool said, or a preparation.
 type entry struct {
 	line    int
-	host    string // A to D
+	host    string // name of the host, A to D
 	command string
 	prepare bool // it was run by the shell to prepare what follows, and its output is not recorded
 	stdout  string

@@ -73,7 +73,7 @@ another one changes its priority.`,
 	return c
 }
 
-// parseUDSP makes a rule of the flags.
+// parseUDSP makes a selection rule of the flags.
 func parseUDSP(patterns [3]string, priority string) (r udsp.Rule, err error) {
 	for i, to := range []*udsp.Pattern{&r.Src, &r.Dst, &r.Rte} {
 		if *to, err = udsp.ParsePattern(patterns[i]); err != nil {
@@ -92,7 +92,7 @@ func parseUDSP(patterns [3]string, priority string) (r udsp.Rule, err error) {
 	return r, r.Validate()
 }
 
-// maxIndex is more than there are rules.
+// maxIndex is larger than every index of a rule.
 const maxIndex = 1 << 20
 
 func parseIndex(s string) (int, error) {

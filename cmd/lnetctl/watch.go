@@ -38,16 +38,16 @@ func addWatch(c *cobra.Command, g *globals) {
 	c.RunE = w.run
 }
 
-// watch repeats a verb.
+// watch repeats a verb that shows something.
 type watch struct {
 	globals  *globals
 	command  *cobra.Command
 	show     func(*cobra.Command, []string) error
 	interval watchInterval
-	rounds   int // 0: until an interrupt
+	rounds   int // number of rounds; 0: until an interrupt
 }
 
-// errEnough ends the rounds.
+// errEnough ends the command after the last round.
 var errEnough = errors.New("enough rounds")
 
 func (w *watch) run(c *cobra.Command, args []string) error {
@@ -100,12 +100,12 @@ func (w *watch) look(c *cobra.Command, args []string) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// round is what is shown at a time.
+// round is what is shown in one repetition.
 type round struct {
 	at    time.Time
 	first bool
 	list  []cli.Reading
-	more  int // values that are left out
+	more  int // number of values that are left out
 }
 
 // printRound prints a round for a pipe or a file.
@@ -131,7 +131,7 @@ func encodeRound(w io.Writer, r round) error {
 	doc := struct {
 		Time   time.Time          `json:"time"`
 		Values map[string]string  `json:"values"`
-		Rates  map[string]float64 `json:"rates"` // per second, of what changes
+		Rates  map[string]float64 `json:"rates"` // change per second of the values that change
 		More   int                `json:"more,omitempty"`
 	}{r.at, map[string]string{}, map[string]float64{}, r.more}
 	for _, one := range r.list {

@@ -21,53 +21,53 @@ type Config struct {
 	Networks           string        // networks: see networks.Parse
 	IP2Nets            string        // ip2nets: see networks.ForAddresses; in place of networks
 	TransactionTimeout time.Duration // lnet_transaction_timeout, in seconds
-	RetryCount         int           // lnet_retry_count
-	HealthSensitivity  int           // lnet_health_sensitivity
-	RecoveryLimit      time.Duration // lnet_recovery_limit, in seconds; 0: none
+	RetryCount         int           // lnet_retry_count: how often a message is sent again
+	HealthSensitivity  int           // lnet_health_sensitivity: what a failure costs an NI's health
+	RecoveryLimit      time.Duration // lnet_recovery_limit, in seconds; 0: no limit
 	RecoveryInterval   time.Duration // lnet_max_recovery_ping_interval, in seconds
-	DiscoveryDisabled  bool          // lnet_peer_discovery_disabled
-	ResponseTracking   int           // lnet_response_tracking
-	SourceCheck        bool          // source_check
+	DiscoveryDisabled  bool          // lnet_peer_discovery_disabled: peers are not discovered
+	ResponseTracking   int           // lnet_response_tracking: see lnet.Config
+	SourceCheck        bool          // source_check: a connection carries messages of its own NID only
 	PeerIdle           time.Duration // lnet_peer_idle_timeout, in seconds; 0: never
 
-	Forwarding string  // forwarding: enabled, disabled or empty
-	Routing    Routing // routing
+	Forwarding string  // forwarding: enabled, disabled or empty, which leaves it to the routes
+	Routing    Routing // routing: the node as a router
 
 	drivers.Settings // accept, accept_port, multicast and others
 
 	PeerTimeout       time.Duration // peer_timeout, in seconds
-	PeerCredits       int           // peer_credits
-	PeerBufferCredits int           // peer_buffer_credits; 0: as peer_credits
-	Credits           int           // credits
+	PeerCredits       int           // peer_credits: messages in flight to a peer
+	PeerBufferCredits int           // peer_buffer_credits: router buffers of a peer; 0: as peer_credits
+	Credits           int           // credits: messages in flight of an NI
 
-	drivers.Set // those of each driver
+	drivers.Set // sections and tunables of each driver
 
 	UDSP []udsp.Rule // udsp: selection rules, in their order
 
 	Routes // routes and their tunables
 
 	Faults    []string // faults: statements of package fault
-	FaultSeed int      // fault_seed; 0: chosen at the start
+	FaultSeed int      // fault_seed: of random faults; 0: chosen at the start
 
-	Gossip Gossip // gossip
-	Scoll  Scoll  // scoll
-	Rmcast Rmcast // rmcast
-	Health Health // health
-	Zone   Zone   // zone
+	Gossip Gossip // gossip: section of gossip
+	Scoll  Scoll  // scoll: section of collectives
+	Rmcast Rmcast // rmcast: section of reliable multicast
+	Health Health // health: section of client health
+	Zone   Zone   // zone: section of the zone
 
 	Handlers []Handler // handlers, in the order of the file
 
 	Modprobe string // modprobe: file or folder with options of Lustre's modules; empty: none
 	LNetConf string // lnet_conf: file in the YAML of lnetctl to import at the start; empty: none
 
-	Socket     string // socket: of the control interface; empty: in RuntimeDir
-	StateDir   string // state_dir; empty: the usual path
-	RuntimeDir string // runtime_dir; empty: the usual path
+	Socket     string // socket: path of the control interface; empty: in RuntimeDir
+	StateDir   string // state_dir: folder of what outlives a restart; empty: the usual path
+	RuntimeDir string // runtime_dir: folder of sockets and state files; empty: the usual path
 
-	Capture      string        // capture: pcapng file; empty: none
-	CaptureSize  int           // capture_size: MiB; 0: any
-	CaptureTime  time.Duration // capture_time; 0: any
-	CaptureFiles int           // capture_files: old ones that are kept
+	Capture      string        // capture: pcapng file to write; empty: none
+	CaptureSize  int           // capture_size: largest file in MiB; 0: any size
+	CaptureTime  time.Duration // capture_time: longest time of a file; 0: any time
+	CaptureFiles int           // capture_files: number of older files that are kept
 
 	LogLevel slog.Level // log_level: debug, info, warn, error
 }

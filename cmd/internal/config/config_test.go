@@ -118,7 +118,7 @@ func wantRefused(t *testing.T, text, begin string) {
 func TestParse(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
-		change     func(*config.Config) // of the defaults
+		change     func(*config.Config) // what the file changes in the defaults
 	}{
 		{name: "nothing", text: "", change: func(*config.Config) {}},
 		{name: "comments only", text: "# nothing\n", change: func(*config.Config) {}},
@@ -239,7 +239,7 @@ func TestFlagsOverrideTheFile(t *testing.T) {
 		}},
 		{name: "files of Lustre", args: []string{"--modprobe", modprobe, "--lnet-conf=l.conf"}, change: func(c *config.Config) {
 			c.Modprobe, c.LNetConf, c.RetryCount = modprobe, "l.conf", 4
-			c.Networks = "lo" // the networks are those of l.conf
+			c.Networks = "lo" // the file l.conf has the networks
 		}},
 		{name: "the file replaces options", args: []string{"--modprobe", modprobe, "--config", file, "--lnet-conf=none"}, change: func(c *config.Config) {
 			c.Modprobe, c.RetryCount = modprobe, 4

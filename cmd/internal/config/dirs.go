@@ -13,8 +13,8 @@ const socketName = "lnetd.sock"
 
 // Dirs finds the directories of lnetd for a user.
 type Dirs struct {
-	Getenv func(string) string // looks up variables
-	UID    int                 // of the user
+	Getenv func(string) string // returns the value of an environment variable
+	UID    int                 // number of the user
 }
 
 // StateDir is where lnetd keeps what outlives it: $STATE_DIRECTORY of systemd,

@@ -40,8 +40,8 @@ func faults(to *[]string) setting {
 	}}
 }
 
-// faultChecker checks the statements of a list.
-type faultChecker struct{ seen map[string]bool } // those that may stand there once
+// faultChecker checks a list of statements.
+type faultChecker struct{ seen map[string]bool } // kinds that may stand in the list only once
 
 func (c *faultChecker) check(text string) error {
 	s, err := fault.ParseStatement(text)

@@ -18,9 +18,9 @@ const maxFileSize = 1 << 16
 
 // Error says what is wrong with a configuration file, and where.
 type Error struct {
-	File         string // its path
+	File         string // path of the file
 	Line, Column int    // from 1; 0 when the file as a whole is meant
-	Err          error  // what is wrong there
+	Err          error  // what is wrong at that position
 }
 
 func (e *Error) Error() string {
@@ -128,7 +128,7 @@ func assign(settings map[string]setting, name string, entries []*ast.MappingValu
 		}
 		if err := s.put(e.Value); err != nil {
 			if _, positioned := errors.AsType[*Error](err); positioned {
-				return err // of a section
+				return err // err is of a section, and has its position
 			}
 			at := e.Value.GetToken()
 			if entry, ok := errors.AsType[*entryError](err); ok {
@@ -146,7 +146,7 @@ func (c *Config) check(name string) error {
 		return &Error{File: name, Err: fmt.Errorf("max_reconnectms (%d) is less than min_reconnectms (%d)",
 			c.TCP.MaxReconnect.Milliseconds(), c.TCP.MinReconnect.Milliseconds())}
 	}
-	resends := c.HealthSensitivity > 0 // else lnet takes retry_count for 0
+	resends := c.HealthSensitivity > 0 // without this, lnet would take retry_count for 0
 	if resends && c.TransactionTimeout <= time.Duration(c.RetryCount)*time.Second {
 		return &Error{File: name, Err: fmt.Errorf("lnet_transaction_timeout (%d) has to be more than lnet_retry_count (%d): raise it, or lower that",
 			int(c.TransactionTimeout.Seconds()), c.RetryCount)}

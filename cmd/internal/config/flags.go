@@ -21,7 +21,7 @@ type Flags struct {
 	// Sources says, after Config, where each setting comes from that was said; the last one of a
 	// key counts.
 	Sources  []Source
-	Warnings []Warning // after Config: lines without effect
+	Warnings []Warning // lines without effect; set by Config
 }
 
 // The files of Lustre that a daemon of root reads if it is told nothing else.
@@ -77,7 +77,7 @@ func (f *Flags) Config(system bool) (Config, error) {
 	}
 	said := func(s Source) bool { return s.Key == "networks" || s.Key == "ip2nets" }
 	if c.LNetConf != "" && !slices.ContainsFunc(f.Sources, said) {
-		c.Networks = "lo" // its networks are the only ones
+		c.Networks = "lo" // the networks are those of the LNetConf file
 	}
 	return c, f.check(&c)
 }

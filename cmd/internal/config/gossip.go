@@ -21,31 +21,31 @@ import (
 // Gossip is the section gossip of the file: the servers that take part in gossip, and its
 // parameters. The comment of each field begins with its key.
 type Gossip struct {
-	Start bool // start: begin with the daemon
+	Start bool // start: gossip begins with the daemon
 
 	NIDs     []nid.NID // nids, or what nids_file has; none: there is no gossip
-	NIDsFile string    // nids_file
-	NIDsAt   Position  // where they stand in the file
+	NIDsFile string    // nids_file: path of a file with NIDs
+	NIDsAt   Position  // position of the NIDs in the file
 
-	Interval   time.Duration // interval
-	RTT        time.Duration // rtt
-	Fudge      int           // fudge; -1: by the number of participants
-	DeadFactor int           // dead_factor
-	DeadSlack  int           // dead_slack
-	Obsolete   int           // obsolete; 0: by the number of participants
-	Quorum     int           // quorum, in percent
-	ColdStart  bool          // cold_start
-	Strict     bool          // strict
-	Seed       uint64        // seed; 0: chosen at the start
+	Interval   time.Duration // interval: time between gossip cycles
+	RTT        time.Duration // rtt: estimated round-trip time
+	Fudge      int           // fudge: cycles of tolerance; -1: by the number of participants
+	DeadFactor int           // dead_factor: see gossip.Config.DeadFactor
+	DeadSlack  int           // dead_slack: see gossip.Config.DeadSlack
+	Obsolete   int           // obsolete: see gossip.Config.Obsolete; 0: by the number of participants
+	Quorum     int           // quorum: per cent of the participants
+	ColdStart  bool          // cold_start: the node is not silent at first
+	Strict     bool          // strict: exactly as the design says
+	Seed       uint64        // seed: of the random choices; 0: chosen at the start
 
-	KeyFile string       // key_file
-	Keys    keyring.Keys // what key_file has
+	KeyFile string       // key_file: path of the file with the keys
+	Keys    keyring.Keys // keys that key_file has
 }
 
 // Position is a position in a file. The zero value is none.
 type Position struct {
-	File         string // its path
-	Line, Column int    // from 1
+	File         string // path of the file
+	Line, Column int    // line and column, counted from 1
 }
 
 // Wrap returns err as an [Error] at the position, err itself if it is none.

@@ -17,7 +17,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// equateNIDs lets cmp look at NIDs and addresses.
+// equateNIDs lets cmp compare NIDs and addresses.
 var equateNIDs = cmpopts.EquateComparable(nid.NID{}, netip.Addr{})
 
 func nids(texts ...string) (list []nid.NID) {
@@ -35,7 +35,7 @@ func TestGossipSection(t *testing.T) {
 	known := nids("10.0.0.1@tcp", "10.0.0.2@tcp", "10.0.0.3@tcp")
 	for _, test := range []struct {
 		name, text string
-		change     func(*config.Gossip) // of the defaults; nil for an error
+		change     func(*config.Gossip) // what the section changes in the defaults; nil: an error
 		err        string
 	}{
 		{"nobody", "gossip:\n  start: 0\n", func(g *config.Gossip) { g.Start = false }, ""},

@@ -25,14 +25,14 @@ const MaxHandlers = 64
 // Handler is an entry of the section handlers: a program that runs when something
 // happens. The comment of each field begins with its key.
 type Handler struct {
-	Name     string        // of the handler
+	Name     string        // name of the handler: its key
 	On       []string      // on: selectors of events, see [SelectsEvent]
-	OnAt     Position      // where they stand in the file
-	Run      []string      // run: program and arguments
-	Timeout  time.Duration // timeout: of a run, until SIGTERM
+	OnAt     Position      // position of the selectors in the file
+	Run      []string      // run: path of the program, and its arguments
+	Timeout  time.Duration // timeout: longest time of a run, until SIGTERM
 	Interval time.Duration // interval: from the beginning of a run to that of the next, at least
 	User     string        // user: under which it runs; empty: that of lnetd
-	UserAt   Position      // where it stands in the file
+	UserAt   Position      // position of the user in the file
 }
 
 // The sources of events, as events and selectors name them.

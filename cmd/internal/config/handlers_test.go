@@ -9,7 +9,7 @@ import (
 	"ulnet/cmd/internal/config"
 )
 
-// TestHandlers: handlers, with their defaults.
+// TestHandlers: a file with handlers, whose missing values have defaults.
 func TestHandlers(t *testing.T) {
 	at := func(line, column int) config.Position { return config.Position{File: "f", Line: line, Column: column} }
 	wantConfig(t, "handlers: {}\n", func(*config.Config) {})
@@ -69,7 +69,7 @@ func TestHandlersRefused(t *testing.T) {
 	wantRefused(t, "handlers:\n"+many.String(), "f:194:3: handler h64: there are 64 already")
 }
 
-// TestSelectsEvent: selectors end where words do.
+// TestSelectsEvent: a selector matches whole words only.
 func TestSelectsEvent(t *testing.T) {
 	for _, test := range []struct {
 		selector, event string

@@ -17,27 +17,27 @@ import (
 // Health is the section health of the file: the health of clients and servers. The comment of
 // each field begins with its key.
 type Health struct {
-	Server bool // server: watch over clients
-	Client bool // client: be one
+	Server bool // server: the node watches over clients
+	Client bool // client: the node is a client
 
 	NID     nid.NID   // nid: under which it does; zero: the one that servers lists, or the only one
-	Servers []nid.NID // servers; none: the participants of gossip
-	At      Position  // where the role stands in the file
+	Servers []nid.NID // servers: NIDs; none: the participants of gossip
+	At      Position  // position of the role in the file
 
-	Name      string    // name: of the client
+	Name      string    // name: name of the client
 	Attach    []nid.NID // attach: servers to connect to besides the master
-	AttachAll bool      // attach: all
+	AttachAll bool      // attach: all, which means all servers
 
-	Records    bool          // records: of connections, over a restart
-	MaxClients int           // max_clients
-	MaxIDs     int           // ids_per_nid: of clients
+	Records    bool          // records: connections are kept over a restart
+	MaxClients int           // max_clients: bound of the connections
+	MaxIDs     int           // ids_per_nid: bound of the clients of an NID
 	MaxUserIDs int           // user_ids_per_nid: of those whose PIDs have the userspace flag
-	Balance    bool          // balance: the load of masters
-	KeyFile    string        // key_file
-	Keys       keyring.Keys  // what key_file has; none: everyone may connect
-	ClaimFile  string        // claim_keys
-	ClaimKeys  keyring.Keys  // what claim_keys has; none: claims are off
-	Times      health.Timing // times
+	Balance    bool          // balance: move clients to servers with fewer
+	KeyFile    string        // key_file: path of the file with keys for connects
+	Keys       keyring.Keys  // keys that key_file has; none: every node may connect
+	ClaimFile  string        // claim_keys: path of the file with keys for claims
+	ClaimKeys  keyring.Keys  // keys that claim_keys has; none: claims are not used
+	Times      health.Timing // times: T_ping, T_evict and the others
 }
 
 // maxIDs bounds ids_per_nid: a server counts the clients of a NID for each one that connects.
@@ -90,7 +90,7 @@ func healthSection(h *Health, file string) setting {
 		}
 		at := positionsOf(entries)
 		switch {
-		case h.Server: // it needs more
+		case h.Server: // first, as a server needs more settings than a client
 			h.At = positionOf(file, at["server"])
 		case h.Client:
 			h.At = positionOf(file, at["client"])

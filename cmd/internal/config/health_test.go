@@ -23,7 +23,7 @@ func TestHealthSection(t *testing.T) {
 	at := func(line, column int) config.Position { return config.Position{File: "f", Line: line, Column: column} }
 	for _, test := range []struct {
 		name, text string
-		change     func(*config.Config) // of the defaults; nil for an error
+		change     func(*config.Config) // what the section changes in the defaults; nil: an error
 		err        string
 	}{
 		{"a server that waits for gossipctl", "health:\n  server: 1\n  servers: ['10.0.0.[1-2]@tcp']\n" + scoll, func(c *config.Config) {

@@ -46,7 +46,7 @@ const maxSecret = 4096
 // readSecret reads a file of keys, which must be a regular one and not readable for
 // others. Errors do not show what is in it.
 func readSecret(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe without writer is refused below
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // O_NONBLOCK: a pipe without a writer is refused below
 	if err != nil {
 		return nil, err
 	}

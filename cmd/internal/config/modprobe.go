@@ -16,18 +16,18 @@ import (
 
 // Warning is about a line of a file that has no effect.
 type Warning struct {
-	File string // its path
-	Line int    // from 1
-	Text string // what is odd there
+	File string // path of the file
+	Line int    // line, counted from 1
+	Text string // what has no effect in that line
 }
 
 func (w Warning) String() string { return fmt.Sprintf("%s:%d: %s", w.File, w.Line, w.Text) }
 
 // Source says where a setting has its value from.
 type Source struct {
-	Key   string // of the file of lnetd, such as networks
-	Value string // its text
-	From  string // such as /etc/modprobe.d/lustre.conf:3
+	Key   string // key of lnetd's file, such as networks
+	Value string // text of the value
+	From  string // file and line, such as /etc/modprobe.d/lustre.conf:3
 }
 
 // kernelOnly are options of Lustre's modules that mean something to kernels only.
@@ -54,7 +54,7 @@ func (c *Config) ReadModprobe(path string) (sources []Source, warnings []Warning
 	if err != nil {
 		return nil, nil, err
 	}
-	networks := 0 // of networks and ip2nets
+	networks := 0 // number of options networks and ip2nets
 	for _, o := range options {
 		if o.value == "" && slices.Contains(emptyMeansDefault, o.name) {
 			continue
@@ -158,7 +158,7 @@ func putText(s setting, text string) error {
 		return putYAML(s, "false")
 	}
 	if plainWord.MatchString(text) && !slices.Contains(yamlWords, strings.ToLower(text)) {
-		return putYAML(s, text) // errors quote it themselves
+		return putYAML(s, text) // its errors quote the text themselves
 	}
 	return putYAML(s, strconv.Quote(text))
 }

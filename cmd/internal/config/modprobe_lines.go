@@ -10,11 +10,11 @@ import (
 
 // moduleOption is an option of a module in a file of modprobe.d.
 type moduleOption struct {
-	file   string // its path
-	line   int    // from 1, where the line begins
-	module string // with underscores for hyphens, as modprobe sees it
-	name   string // such as networks
-	value  string // without quotation marks
+	file   string // path of the file
+	line   int    // line in which the option begins, from 1
+	module string // name of the module, with underscores for hyphens as in modprobe
+	name   string // name of the option, such as networks
+	value  string // value of the option, without quotation marks
 }
 
 // modprobeFiles returns the files that modprobe would read: path itself, or the files *.conf of
@@ -24,7 +24,7 @@ func modprobeFiles(path string) ([]string, error) {
 	if err != nil || !info.IsDir() {
 		return []string{path}, err
 	}
-	return filepath.Glob(filepath.Join(path, "*.conf")) // sorted
+	return filepath.Glob(filepath.Join(path, "*.conf")) // Glob sorts the paths
 }
 
 // readModprobe returns the options of these modules in the files of a path, in their order.

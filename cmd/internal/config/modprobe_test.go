@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// modprobeFolder makes a folder of files.
+// modprobeFolder makes a folder with these files.
 func modprobeFolder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -25,7 +25,7 @@ func multicastPort(to *int) setting {
 	}}
 }
 
-// multicastBase parses the first address of 65536 groups.
+// multicastBase parses the first of the 65536 addresses of groups.
 func multicastBase(to *string, is6 bool) setting {
 	want := "an IPv4 multicast address that ends in .0.0, such as 239.76.0.0"
 	if is6 {

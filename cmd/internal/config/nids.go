@@ -63,7 +63,7 @@ type nidList struct {
 
 func newNIDList() *nidList { return &nidList{has: map[nid.NID]bool{}} }
 
-// add adds what expressions stand for.
+// add adds the NIDs that an expression stands for.
 func (l *nidList) add(text string) error {
 	set, err := nid.ParseSet(text)
 	if err != nil {

@@ -58,7 +58,7 @@ func o2ibSection(o *drivers.O2IB, file string) setting {
 	}}
 }
 
-// CheckProvider refuses what is no provider of RDMA.
+// CheckProvider refuses a name that is not a provider of RDMA.
 func CheckProvider(s string) error {
 	if !slices.Contains(drivers.Providers, s) {
 		return fmt.Errorf("want %s or %s, not %q", drivers.Softroce, drivers.IBVerbs, s)

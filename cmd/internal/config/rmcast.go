@@ -19,29 +19,29 @@ import (
 // Rmcast is the section rmcast of the file: reliable multicast. The comment of each
 // field begins with its key.
 type Rmcast struct {
-	Enable  bool    // enable
+	Enable  bool    // enable: reliable multicast is on
 	NID     nid.NID // nid: under which the node takes part; zero: its only one
-	Buffers int     // buffers: datagrams that can arrive at a time
-	Members int     // max_members: of a group
-	Backlog int     // backlog: bytes that wait for one listener
+	Buffers int     // buffers: number of datagrams that can arrive at a time
+	Members int     // max_members: bound of the members of a group
+	Backlog int     // backlog: bytes of messages that wait for one listener
 
-	KeyFile string       // key_file
-	Keys    keyring.Keys // what key_file has
+	KeyFile string       // key_file: path of the file with the keys
+	Keys    keyring.Keys // keys that key_file has
 
-	Groups []McastGroup // groups, by their names
+	Groups []McastGroup // groups: in the order of their names
 }
 
-// McastGroup is a multicast group of the file.
+// McastGroup is a multicast group in the file.
 type McastGroup struct {
-	Name      string    // of the group
-	Number    int       // number
-	Managers  []nid.NID // managers, in the order of their turns
+	Name      string    // name of the group: its key
+	Number    int       // number: number of the group
+	Managers  []nid.NID // managers: NIDs in order of precedence
 	Members   []nid.NID // members: that there may be besides managers; see [Config.McastMembers]
-	Join      bool      // join: with the daemon
-	FIFO      bool      // fifo
-	Multicast bool      // multicast; otherwise all payload goes down the tree
-	Window    int       // window: datagrams of one origin in flight
-	Fragment  int       // fragment: bytes of payload in a datagram
+	Join      bool      // join: the node joins when the daemon starts
+	FIFO      bool      // fifo: messages of an origin are delivered in order
+	Multicast bool      // multicast: if false, all payload goes down the tree
+	Window    int       // window: bound of an origin's datagrams in flight
+	Fragment  int       // fragment: bytes of payload in one datagram
 
 	MemberTimeout time.Duration // member_timeout: until a silent member is left behind; 0: never
 	LeastFragment int           // least_fragment: that a member has to take; 0: payload goes down the tree for it
@@ -157,7 +157,7 @@ func (c *Config) McastMembers(g *McastGroup) []nid.NID {
 	return nil
 }
 
-// Fragment is the largest fragment of all groups.
+// Fragment returns the largest fragment of all groups, in bytes.
 func (r *Rmcast) Fragment() int {
 	most := 0
 	for i := range r.Groups {

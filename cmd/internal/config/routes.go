@@ -13,15 +13,15 @@ import (
 	"ulnet/lnet/route"
 )
 
-// Routes is what the file says of gateways.
+// Routes are the routes in the file, and their tunables.
 type Routes struct {
 	Routes              string        // routes: see route.Parse
-	CheckFirst          bool          // check_routers_before_use
-	AvoidAsymmetric     bool          // avoid_asym_router_failure
+	CheckFirst          bool          // check_routers_before_use: gateways are down until they answer
+	AvoidAsymmetric     bool          // avoid_asym_router_failure: see route.Settings
 	CheckInterval       time.Duration // alive_router_check_interval, in seconds; 0: never
 	RouterPingTimeout   time.Duration // router_ping_timeout, in seconds
-	RouterSensitivity   int           // router_sensitivity_percentage
-	DropAsymmetricRoute bool          // lnet_drop_asym_route
+	RouterSensitivity   int           // router_sensitivity_percentage: per cent, see route.Settings
+	DropAsymmetricRoute bool          // lnet_drop_asym_route: see lnet.Node.SetRouteSettings
 }
 
 func defaultRoutes() Routes {
@@ -53,7 +53,7 @@ func (c *Config) routeSettings() map[string]setting {
 // routes parses the tunable as kernels have it, or a list with an entry behind each dash.
 func routes(to *string) setting {
 	return setting{func(value ast.Node) error {
-		if block, ok := value.(*ast.LiteralNode); ok { // lines behind |
+		if block, ok := value.(*ast.LiteralNode); ok { // a block of lines behind |
 			value = block.Value
 		}
 		list, ok := value.(*ast.SequenceNode)
@@ -69,7 +69,7 @@ func routes(to *string) setting {
 			entries = append(entries, line)
 		}
 		*to = strings.Join(entries, "\n")
-		return checkRoutes(*to) // their number
+		return checkRoutes(*to) // checks the number of routes
 	}}
 }
 

@@ -12,16 +12,16 @@ import (
 // Routing is the section routing of the file: a node that forwards messages between its nets. The
 // comment of each field begins with its key.
 type Routing struct {
-	Enable bool // enable
+	Enable bool // enable: the node forwards messages
 	Tiny   int  // tiny: buffers; 0: the usual number, also of the others
-	Small  int  // small
-	Large  int  // large
-	Memory int  // memory: MiB
+	Small  int  // small: number of buffers of a page
+	Large  int  // large: number of buffers of 1 MiB
+	Memory int  // memory: bound of the buffers in MiB
 }
 
 func defaultRouting() Routing { return Routing{Memory: 256} }
 
-// Buffers are the buffers of the router.
+// Buffers returns the configuration of the router's buffers.
 func (r *Routing) Buffers() router.Config {
 	return router.Config{Tiny: r.Tiny, Small: r.Small, Large: r.Large, Memory: r.Memory << 20}
 }

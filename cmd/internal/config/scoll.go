@@ -19,52 +19,52 @@ import (
 // Scoll is the section scoll of the file: collectives, their groups and their
 // administration service. The comment of each field begins with its key.
 type Scoll struct {
-	Enable bool // enable: take part
+	Enable bool // enable: the node takes part in collectives
 
 	NID         nid.NID       // nid: under which it does; zero: the one that gossip lists, or the only one
-	RTT         time.Duration // rtt
+	RTT         time.Duration // rtt: estimated round-trip time
 	Guard       time.Duration // guard; 0: a quarter of rtt, at least 5 ms
-	MinBulkRate int           // min_bulk_rate, in bytes per second
-	MaxActive   int           // max_active
-	MaxMembers  int           // max_members
-	MaxGroups   int           // max_groups
-	MaxTimeout  time.Duration // max_timeout
-	Tree        scoll.Tree    // tree
+	MinBulkRate int           // min_bulk_rate: lowest rate of bulk data, in bytes per second
+	MaxActive   int           // max_active: bound of requests of other nodes that run
+	MaxMembers  int           // max_members: bound of the nodes of a group
+	MaxGroups   int           // max_groups: bound of the cached groups
+	MaxTimeout  time.Duration // max_timeout: longest timeout of a broadcast
+	Tree        scoll.Tree    // tree: type of tree of broadcasts
 	Groups      []Group       // groups, in the order of the file
 
 	AllowMembers []nid.Set    // allow_members; none: gossip's list and the members of groups
-	KeyFile      string       // key_file
-	Keys         keyring.Keys // what key_file has
+	KeyFile      string       // key_file: path of the file with the keys
+	Keys         keyring.Keys // keys that key_file has
 
-	Admin Admin // admin
+	Admin Admin // admin: section of the administration service
 }
 
 // Group is a group of servers that has a name.
 type Group struct {
-	Name string     // of the group
-	NIDs []nid.NID  // nids
+	Name string     // name of the group: its key
+	NIDs []nid.NID  // nids: NIDs of the members
 	Tree scoll.Tree // tree; zero: that of the section admin, or of scoll
 }
 
 // Admin is the section admin: what other nodes may run on this node.
 type Admin struct {
-	AllowRoots   []nid.Set  // allow_roots
+	AllowRoots   []nid.Set  // allow_roots: nodes that may run actions here
 	AllowRelays  []nid.Set  // allow_relays; none: the members of all groups, and the participants of gossip
 	Unidentified bool       // actions_without_identity: run actions where any host may claim a NID
-	MaxBulk      int        // max_bulk, in bytes
-	MaxMemory    int        // max_memory, in bytes
-	MaxActions   int        // max_actions
-	Output       int        // output, in bytes
-	Tree         scoll.Tree // tree; zero: that of scoll
+	MaxBulk      int        // max_bulk: largest bulk data of a request, in bytes
+	MaxMemory    int        // max_memory: bytes that requests may use together
+	MaxActions   int        // max_actions: bound of the actions that run at a time
+	Output       int        // output: bytes of an action's output that are kept
+	Tree         scoll.Tree // tree: type of tree; zero: that of scoll
 	Multicast    string     // multicast: the group of rmcast that carries bulk data; empty: none
 	Actions      []Action   // actions, in the order of the file
 }
 
 // Action is a program that allowed roots may run here.
 type Action struct {
-	Name    string        // by which roots ask for it
-	Run     []string      // run: program and arguments
-	Timeout time.Duration // timeout
+	Name    string        // name by which roots ask for the action: its key
+	Run     []string      // run: path of the program, and its arguments
+	Timeout time.Duration // timeout: time after which the action is killed
 	User    string        // user: under which it runs; empty: that of lnetd
 }
 

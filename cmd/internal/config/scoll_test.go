@@ -21,7 +21,7 @@ func TestScollSection(t *testing.T) {
 	spec.Covers(t, "SC-124")
 	for _, test := range []struct {
 		name, text string
-		change     func(*config.Scoll) // of the defaults; nil for an error
+		change     func(*config.Scoll) // what the section changes in the defaults; nil: an error
 		err        string
 	}{
 		{"enabled", "scoll:\n  enable: 1\n", func(s *config.Scoll) { s.Enable = true }, ""},
@@ -120,7 +120,7 @@ func TestScollMachine(t *testing.T) {
 	}
 }
 
-// TestDocumented: the configuration in docs/collectives.md is one.
+// TestDocumented: the configuration in docs/collectives.md is valid.
 func TestDocumented(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "collectives.md"))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// maxGroupMembers bounds a group.
+// maxGroupMembers bounds the members of a group.
 const maxGroupMembers = 1 << 20
 
 // MaxName is the longest name of a group or an action.
@@ -59,7 +59,7 @@ func span(to *time.Duration, least, most time.Duration) setting {
 		case *ast.StringNode:
 			d, err = time.ParseDuration(n.Value)
 		case *ast.IntegerNode:
-			_, err = integer(n, 0, 0) // without a unit
+			_, err = integer(n, 0, 0) // a number without a unit is accepted only if it is 0
 		default:
 			err = fmt.Errorf("no time")
 		}

@@ -53,7 +53,7 @@ func withTunables(text, indent, driver string, list []lnd.Tunable) string {
 	return strings.Replace(text, mark+"\n", all.String(), 1)
 }
 
-// paragraph is a tunable with its text.
+// paragraph describes a tunable, with its text, for people to read.
 func paragraph(indent string, t *lnd.Tunable) string {
 	var b strings.Builder
 	if t.Text != "" {
@@ -104,7 +104,7 @@ func setTunable(t *lnd.Tunable, value ast.Node) error {
 	return err
 }
 
-// oneOf lists numbers: 1, 2 or 3.
+// oneOf lists numbers as text, such as "1, 2 or 3".
 func oneOf(list []int) string {
 	var b strings.Builder
 	for i, n := range list {

@@ -35,7 +35,7 @@ func udspSection(to *[]udsp.Rule, file string) setting {
 	}}
 }
 
-// udspKeys are the keys of a rule.
+// udspKeys are the keys of a selection rule.
 func udspKeys(r *udsp.Rule) map[string]setting {
 	return map[string]setting{
 		"src": udspPattern(&r.Src), "dst": udspPattern(&r.Dst), "rte": udspPattern(&r.Rte),

@@ -18,28 +18,28 @@ import (
 // Zone is the section zone of the file: the membership that the node has. The comment
 // of each field begins with its key.
 type Zone struct {
-	Name string   // name; empty: none
-	At   Position // where it stands in the file
+	Name string   // name: name of the zone; empty: there is none
+	At   Position // position of the section in the file
 
 	Node       string    // node: what the node is called; empty: the host's name
-	NIDs       []nid.NID // nids: at which it is reached; none: all
-	Bootstrap  []zone.ID // bootstrap
-	Supervisor bool      // role: supervisor
-	Management []zone.ID // management
-	Delegates  int       // delegates
-	Monitor    bool      // monitor
+	NIDs       []nid.NID // nids: NIDs at which the node is reached; none: all
+	Bootstrap  []zone.ID // bootstrap: nodes to ask when joining
+	Supervisor bool      // role: supervisor, of base zones
+	Management []zone.ID // management: supervisors to which delegates connect
+	Delegates  int       // delegates: number of delegates of a zone
+	Monitor    bool      // monitor: the node is notified of suspicions at once
 
-	Paper       bool          // preset: paper
+	Paper       bool          // preset: paper, the parameters of the paper
 	Threshold   int           // theta; 0: by preset, as for the next ones
-	Successors  int           // successors
-	Random      int           // random
-	Aggregation time.Duration // aggregation
-	Heartbeat   time.Duration // heartbeat
-	Timeout     time.Duration // timeout; 0: made of heartbeat
-	MaxMembers  int           // max_members
+	Successors  int           // successors: number of successors with a link
+	Random      int           // random: number of random neighbours
+	Aggregation time.Duration // aggregation: time over which changes are collected
+	Heartbeat   time.Duration // heartbeat: time between heartbeats of a link
+	Timeout     time.Duration // timeout: silence that is suspected; 0: made of heartbeat
+	MaxMembers  int           // max_members: bound of the members of the zone
 
-	KeyFile string       // key_file
-	Keys    keyring.Keys // what key_file has
+	KeyFile string       // key_file: path of the file with the keys
+	Keys    keyring.Keys // keys that key_file has
 }
 
 func defaultZone() Zone { return Zone{Delegates: 3, MaxMembers: 16384} }
@@ -149,7 +149,7 @@ func (z *Zone) check(file string, at map[string]*token.Token) (err error) {
 		return errorAt(file, at["management"], errors.New("management: a supervisor is in the management zone itself: list others there with bootstrap"))
 	}
 	c := z.Agent()
-	c.Self = zone.MustParseID("node=127.0.0.1@tcp") // any
+	c.Self = zone.MustParseID("node=127.0.0.1@tcp") // any id is good enough for the check
 	if z.Node != "" {
 		if c.Self, err = zone.NewID(z.Node, c.Self.Endpoints()...); err != nil {
 			return errorAt(file, at["node"], fmt.Errorf("node: %w", err))

@@ -82,17 +82,17 @@ type DialOnly interface {
 // Settings are the settings at the top level of the file that several drivers use.
 type Settings struct {
 	Accept        string        // accept: secure, all, none or trust; empty: chosen by the port
-	AcceptPort    int           // the key accept_port
-	AcceptBacklog int           // the key accept_backlog
-	AcceptTimeout time.Duration // the key accept_timeout, in seconds
-	SourceAddress string        // the key source_address: check or off
+	AcceptPort    int           // accept_port: TCP port of the acceptor
+	AcceptBacklog int           // accept_backlog: connections that wait for the acceptor
+	AcceptTimeout time.Duration // accept_timeout: longest handshake, in seconds
+	SourceAddress string        // source_address: local addresses of peers, check or off
 
-	Multicast         bool   // the key multicast
-	MulticastPort     int    // the key multicast_port; 0: derived from accept_port
-	MulticastBase     string // the key multicast_base
-	MulticastBase6    string // the key multicast_base6
-	MulticastTTL      int    // the key multicast_ttl
-	MulticastRxBuffer int    // the key multicast_rx_buffer_size, in bytes
+	Multicast         bool   // multicast: NIs may send and receive multicast
+	MulticastPort     int    // multicast_port: UDP port; 0: derived from accept_port
+	MulticastBase     string // multicast_base: first IPv4 address of groups
+	MulticastBase6    string // multicast_base6: first IPv6 address of groups
+	MulticastTTL      int    // multicast_ttl: routers that a datagram may pass
+	MulticastRxBuffer int    // multicast_rx_buffer_size: receive buffer, in bytes
 }
 
 // AcceptMode is the accept mode in force: s.Accept, or the one that the port chooses.

@@ -22,20 +22,20 @@ import (
 type O2IB struct {
 	Plain
 
-	Provider string // the key provider: one of Providers
+	Provider string // provider: one of Providers
 
 	PeerTimeout       time.Duration // peer_timeout, in seconds; 0: the value for all networks
-	PeerCredits       int           // the key peer_credits; 0: the value for all networks
-	PeerBufferCredits int           // the key peer_buffer_credits; 0: the value for all networks
-	Credits           int           // the key credits; 0: the value for all networks
+	PeerCredits       int           // peer_credits: messages in flight to a peer; 0: the value for all networks
+	PeerBufferCredits int           // peer_buffer_credits: router buffers of a peer; 0: the value for all networks
+	Credits           int           // credits: messages in flight of an NI; 0: the value for all networks
 
 	LND o2iblnd.Config // the tunables that o2iblnd.Config.Tunables lists
 
 	// Tunables of kernels that softroce does not use. They are only shown.
-	MapOnDemand     int  // the key map_on_demand
-	FMRPoolSize     int  // the key fmr_pool_size
-	FMRFlushTrigger int  // the key fmr_flush_trigger
-	FMRCache        bool // the key fmr_cache
+	MapOnDemand     int  // map_on_demand: only shown
+	FMRPoolSize     int  // fmr_pool_size: only shown
+	FMRFlushTrigger int  // fmr_flush_trigger: only shown
+	FMRCache        bool // fmr_cache: only shown
 }
 
 // The providers of RDMA: in Go over UDP, and the libraries of the system.

@@ -18,7 +18,7 @@ type backpressure struct {
 	enough int64         // posted buffers at which it ends; more than the sink has: never
 	lazy   *atomic.Int64 // how many sinks of the portal have it on
 
-	free atomic.Int64 // buffers posted and not used
+	free atomic.Int64 // number of buffers posted and not used
 	last atomic.Bool  // no buffer will be posted any more
 	on   atomic.Bool
 }
@@ -41,10 +41,10 @@ func (b *backpressure) start() {
 		return
 	}
 	b.lazy.Add(1)
-	_ = b.table.SetLazy(b.portal) // fails for no portal that has MEs
+	_ = b.table.SetLazy(b.portal) // fails only if no match entry was ever at the portal
 }
 
-// release ends it if enough buffers are posted.
+// release ends the backpressure if enough buffers are posted.
 func (b *backpressure) release() {
 	if b.free.Load() >= b.enough || b.last.Load() {
 		b.end()
@@ -56,7 +56,7 @@ func (b *backpressure) end() {
 		return
 	}
 	_ = b.table.ClearLazy(b.portal)
-	if b.lazy.Load() > 0 { // another sink has started meanwhile
+	if b.lazy.Load() > 0 { // another sink has made the portal lazy meanwhile
 		_ = b.table.SetLazy(b.portal)
 	}
 }

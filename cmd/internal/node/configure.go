@@ -14,7 +14,7 @@ import (
 
 // ConfigureRequest configures LNet on the node, or takes it down.
 type ConfigureRequest struct {
-	Up  bool `json:"up"`  // false: takes it down
+	Up  bool `json:"up"`  // true: start LNet's networks; false: stop them
 	All bool `json:"all"` // with up: starts the networks, rules and routes of the configuration
 }
 
@@ -34,7 +34,7 @@ func (n *Node) Configure(ctx context.Context, r ConfigureRequest) error {
 	return nil
 }
 
-// startConfigured starts what the configuration says.
+// startConfigured starts the networks, peers and routes of the configuration.
 func (n *Node) startConfigured() error {
 	list, err := networks.Parse(n.cfg.Networks)
 	if err != nil {
@@ -54,7 +54,7 @@ func (n *Node) startConfigured() error {
 	return n.startRoutes()
 }
 
-// startList starts NIs, all or none.
+// startList starts NIs: all of them, or none.
 func (n *Node) startList(list []networks.Interface, own NISettings) error {
 	n.changing.Lock()
 	defer n.changing.Unlock()

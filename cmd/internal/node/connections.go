@@ -16,13 +16,13 @@ const maxConnectionPeers = 4096
 
 // ConnectionsRequest selects a network.
 type ConnectionsRequest struct {
-	Net string `query:"net"` // such as tcp or o2ib1
+	Net string `query:"net"` // name of the network, such as tcp or o2ib1
 }
 
 // Connections are the peers of the NIs of a network, and their connections.
 type Connections struct {
-	Peers []drivers.Peer `json:"peers"` // by NI, and there by NID
-	More  bool           `json:"more"`  // there are more peers than an answer has
+	Peers []drivers.Peer `json:"peers"` // peers ordered by NI, then by NID
+	More  bool           `json:"more"`  // there are more peers than fit in the answer
 }
 
 // Connections returns the connections of the NIs of a network. EINVAL: the name is that of no
@@ -63,14 +63,14 @@ func (n *Node) connectionsOf(ni lnet.NISnapshot, most int) []drivers.Peer {
 
 // DistanceRequest asks how far away a node is.
 type DistanceRequest struct {
-	NID nid.NID `query:"nid"` // of the node
+	NID nid.NID `query:"nid"` // NID of the node
 }
 
 // Distance is how far away a node is.
 type Distance struct {
 	Hops   int     `json:"hops"`   // 0: this node; 1: a net of this node; n+1: beyond a route of n hops
-	Order  uint32  `json:"order"`  // smaller is better among equal hops
-	Source nid.NID `json:"source"` // the local NID that would be used
+	Order  uint32  `json:"order"`  // preference among equal hops: the smaller the better
+	Source nid.NID `json:"source"` // the local NID that LNet would use
 }
 
 // Distance returns how far away a NID is (LNetDist). EHOSTUNREACH: there is no way to it.

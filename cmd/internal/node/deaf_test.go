@@ -77,7 +77,7 @@ func stack(t *testing.T, addr string, port uint16) *portals.Table {
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // what waits for the deaf need not leave
+		cancel() // messages that wait for the deaf node need not leave
 		_ = n.Shutdown(ctx)
 	})
 	return table
@@ -144,7 +144,7 @@ func receive(t *testing.T, table *portals.Table, got chan<- struct{}) {
 	}
 }
 
-// checkDeaf compares what waits where.
+// checkDeaf checks where messages wait: for the deaf node only.
 func checkDeaf(t *testing.T, table *portals.Table, deaf nid.ProcessID) {
 	t.Helper()
 	// The last message has arrived elsewhere, but its driver may still hold it.

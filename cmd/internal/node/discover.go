@@ -15,17 +15,17 @@ import (
 type DiscoverRequest struct {
 	Target  nid.NID       `json:"target"`  // any NID of the peer
 	Force   bool          `json:"force"`   // ping and push even if the peer is known
-	Timeout time.Duration `json:"timeout"` // 0: lnet_transaction_timeout
+	Timeout time.Duration `json:"timeout"` // time limit in nanoseconds; 0: lnet_transaction_timeout
 }
 
 // DiscoverReply is what the node knows of a peer now.
 type DiscoverReply struct {
 	Primary   nid.NID       `json:"primary"`           // identifies the peer
-	MultiRail bool          `json:"multi_rail"`        // it can use several NIs
-	Features  wire.Features `json:"features"`          // of its ping info
-	NIs       []PingedNI    `json:"nis"`               // confirmed, in the peer's order
+	MultiRail bool          `json:"multi_rail"`        // the peer can use several NIs
+	Features  wire.Features `json:"features"`          // features in the peer's ping information
+	NIs       []PingedNI    `json:"nis"`               // confirmed NIs, in the peer's order
 	Claimed   []PingedNI    `json:"claimed,omitempty"` // listed by the peer but not confirmed, see lnet.Peer
-	Took      time.Duration `json:"took"`              // nanoseconds
+	Took      time.Duration `json:"took"`              // duration in nanoseconds
 }
 
 // Discover pings a peer and updates what the node knows of it. Errors wrap an errno and
@@ -52,9 +52,9 @@ func (n *Node) Discover(ctx context.Context, r DiscoverRequest) (DiscoverReply, 
 // KnownPeer is a node that discovery knows.
 type KnownPeer struct {
 	Primary   nid.NID        `json:"primary"`           // identifies the peer
-	MultiRail bool           `json:"multi_rail"`        // it can use several NIs
+	MultiRail bool           `json:"multi_rail"`        // the peer can use several NIs
 	Flags     lnet.PeerFlags `json:"flags"`             // the state of its discovery
-	NIs       []PingedNI     `json:"nis"`               // confirmed, in the peer's order
+	NIs       []PingedNI     `json:"nis"`               // confirmed NIs, in the peer's order
 	Claimed   []PingedNI     `json:"claimed,omitempty"` // listed by the peer but not confirmed, see lnet.Peer
 }
 

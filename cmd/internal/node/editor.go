@@ -20,20 +20,20 @@ import (
 // tree.Target.
 type Editor struct {
 	Asker
-	AddNetworks func(context.Context, AddRequest) error                       // OpAddNetworks
-	RemoveNet   func(context.Context, RemoveRequest) error                    // OpRemoveNet
-	AddRoutes   func(context.Context, AddRoutesRequest) error                 // OpAddRoutes
-	DelRoute    func(context.Context, RemoveRouteRequest) error               // OpRemoveRoute
-	Configure   func(context.Context, AddPeerRequest) error                   // OpAddPeer
-	Deconfigure func(context.Context, RemovePeerRequest) error                // OpRemovePeer
-	Change      func(context.Context, Setting) error                          // OpSet
-	AddRule     func(context.Context, AddUDSP) error                          // OpAddUDSP
-	DelRule     func(context.Context, RemoveUDSP) error                       // OpRemoveUDSP
-	PingNode    func(context.Context, PingRequest) (PingReply, error)         // OpPing
-	FindPeer    func(context.Context, DiscoverRequest) (DiscoverReply, error) // OpDiscover
+	AddNetworks func(context.Context, AddRequest) error                       // calls OpAddNetworks
+	RemoveNet   func(context.Context, RemoveRequest) error                    // calls OpRemoveNet
+	AddRoutes   func(context.Context, AddRoutesRequest) error                 // calls OpAddRoutes
+	DelRoute    func(context.Context, RemoveRouteRequest) error               // calls OpRemoveRoute
+	Configure   func(context.Context, AddPeerRequest) error                   // calls OpAddPeer
+	Deconfigure func(context.Context, RemovePeerRequest) error                // calls OpRemovePeer
+	Change      func(context.Context, Setting) error                          // calls OpSet
+	AddRule     func(context.Context, AddUDSP) error                          // calls OpAddUDSP
+	DelRule     func(context.Context, RemoveUDSP) error                       // calls OpRemoveUDSP
+	PingNode    func(context.Context, PingRequest) (PingReply, error)         // calls OpPing
+	FindPeer    func(context.Context, DiscoverRequest) (DiscoverReply, error) // calls OpDiscover
 }
 
-// Remote changes the node of a control socket.
+// Remote returns an editor of the node behind a control socket.
 func Remote(c *control.Client) *Editor {
 	return &Editor{
 		Asker: Asker{
@@ -60,7 +60,7 @@ func act[R any](c *control.Client, op control.Action[R]) func(context.Context, R
 	return func(ctx context.Context, r R) error { return op.Call(ctx, c, r) }
 }
 
-// Editor changes this node.
+// Editor returns an editor of this node.
 func (n *Node) Editor() *Editor {
 	return &Editor{
 		Asker: Asker{
@@ -208,7 +208,7 @@ func (e *Editor) AddPeer(ctx context.Context, p tree.Peer) error {
 	return e.Configure(ctx, AddPeerRequest{Primary: p.Primary, NIDs: nidsOf(p), NonMR: !p.MultiRail})
 }
 
-// RemovePeer removes a peer as a whole.
+// RemovePeer removes a peer with all its NIDs.
 func (e *Editor) RemovePeer(ctx context.Context, p tree.Peer) error {
 	return e.Deconfigure(ctx, RemovePeerRequest{Primary: p.Primary})
 }

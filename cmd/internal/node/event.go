@@ -19,7 +19,7 @@ func (b Bits) String() string { return fmt.Sprintf("%#x", uint64(b)) }
 // MarshalText returns what String returns.
 func (b Bits) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 
-// UnmarshalText parses 0x1f, 31, 0b11111.
+// UnmarshalText parses a number such as 0x1f, 31 or 0b11111.
 func (b *Bits) UnmarshalText(text []byte) error {
 	v, err := strconv.ParseUint(string(text), 0, 64)
 	if err != nil {
@@ -31,22 +31,22 @@ func (b *Bits) UnmarshalText(text []byte) error {
 
 // Event is a portals event with the names of struct lnet_event.
 type Event struct {
-	Type      string        `json:"type"`               // GET, PUT, REPLY, ACK, SEND, UNLINK
+	Type      string        `json:"type"`               // kind of the event: GET, PUT, REPLY, ACK, SEND or UNLINK
 	Target    nid.ProcessID `json:"target"`             // the process that the operation is for
 	Initiator nid.ProcessID `json:"initiator"`          // the process that started the operation
 	Source    nid.ProcessID `json:"source"`             // Initiator with the NID that the message came from
-	Sender    nid.NID       `json:"sender"`             // the last hop
-	Portal    int           `json:"pt_index"`           // at the target
-	MatchBits Bits          `json:"match_bits"`         // of the operation
+	Sender    nid.NID       `json:"sender"`             // NID of the last hop, which sent the message
+	Portal    int           `json:"pt_index"`           // index of the portal at the target
+	MatchBits Bits          `json:"match_bits"`         // match bits of the operation
 	RLength   uint32        `json:"rlength"`            // bytes that were requested
 	MLength   uint32        `json:"mlength"`            // bytes that were transferred
-	Offset    uint32        `json:"offset"`             // in the memory of the MD, bytes
-	HdrData   Bits          `json:"hdr_data"`           // of a PUT
-	MsgType   string        `json:"msg_type,omitempty"` // of the message; an UNLINK has none
-	MD        Bits          `json:"md_handle"`          // means something to this node only
+	Offset    uint32        `json:"offset"`             // offset in the memory of the MD, in bytes
+	HdrData   Bits          `json:"hdr_data"`           // with PUT: header data
+	MsgType   string        `json:"msg_type,omitempty"` // type of the message; an UNLINK has none
+	MD        Bits          `json:"md_handle"`          // handle of the MD, which only this node can interpret
 	Options   uint32        `json:"md_options"`         // LNET_MD_* bits
 	Status    int           `json:"status"`             // 0 or a negative errno
-	Unlinked  bool          `json:"unlinked"`           // the MD is gone: no event follows
+	Unlinked  bool          `json:"unlinked"`           // the MD was unlinked: no event follows
 }
 
 func newEvent(e *portals.Event) *Event {
@@ -78,7 +78,7 @@ func status(err error) int {
 // and Missed is set.
 type Step struct {
 	Ready  bool   `json:"ready,omitempty"`  // messages are received from now on
-	Event  *Event `json:"event,omitempty"`  // of a message
+	Event  *Event `json:"event,omitempty"`  // the event of a message
 	Missed int    `json:"missed,omitempty"` // events that were dropped because Report was too slow
 
 	// Payload is the payload of Event. It is valid until Report returns.

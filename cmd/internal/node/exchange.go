@@ -33,7 +33,7 @@ type exchange struct {
 // exchangeEvents is the most events of an exchange: SEND, the answer and an UNLINK.
 const exchangeEvents = 3
 
-// run returns the answer.
+// run makes the exchange and returns the event of the answer.
 func (x exchange) run(ctx context.Context) (answer portals.Event, err error) {
 	if x.timeout <= 0 {
 		x.timeout = defaultTimeout
@@ -70,7 +70,7 @@ func (x exchange) follow(ctx context.Context, events <-chan portals.Event) (answ
 			if e.Kind == x.answer {
 				answer = e
 			}
-			if e.Kind == portals.EventUnlink { // of the table itself: MDUnlink was not called
+			if e.Kind == portals.EventUnlink { // the table has unlinked the MD, as MDUnlink was not called
 				return answer, fmt.Errorf("no %v within lnet_transaction_timeout: %w", x.answer, syscall.ETIMEDOUT)
 			}
 			if e.Unlinked && answer.Kind != x.answer {

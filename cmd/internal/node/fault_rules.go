@@ -11,15 +11,15 @@ import (
 
 // AddFaultRule is a drop or delay rule of LNet to add, before all others of its kind.
 type AddFaultRule struct {
-	Kind faultrule.Kind `json:"kind"` // drop or delay
+	Kind faultrule.Kind `json:"kind"` // kind of the rule: drop or delay
 	faultrule.Attr
 }
 
 // RemoveFaultRules selects drop or delay rules to remove, by equality.
 type RemoveFaultRules struct {
-	Kind   faultrule.Kind `json:"kind"`   // drop or delay
-	Source nid.NID        `json:"source"` // the wildcard: any
-	Dest   nid.NID        `json:"dest"`   // the wildcard: any
+	Kind   faultrule.Kind `json:"kind"`   // kind of the rules: drop or delay
+	Source nid.NID        `json:"source"` // source of the rules to remove; the wildcard: any
+	Dest   nid.NID        `json:"dest"`   // destination of the rules to remove; the wildcard: any
 	// Cancel ends the messages that wait because of the rules: those on their way out with
 	// ECANCELED. Otherwise they go on at once.
 	Cancel bool `json:"cancel,omitempty"`
@@ -27,12 +27,12 @@ type RemoveFaultRules struct {
 
 // RemovedFaultRules is the answer to RemoveFaultRules.
 type RemovedFaultRules struct {
-	Count int `json:"count"` // rules that were removed
+	Count int `json:"count"` // number of rules that were removed
 }
 
 // ResetFaultRules selects the drop or the delay rules, whose counters are cleared.
 type ResetFaultRules struct {
-	Kind faultrule.Kind `json:"kind"` // drop or delay
+	Kind faultrule.Kind `json:"kind"` // kind of the rules: drop or delay
 }
 
 // AddFaultRule adds a drop or delay rule. EINVAL: the attributes do not fit together.

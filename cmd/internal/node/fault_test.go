@@ -50,7 +50,7 @@ func TestFail(t *testing.T) {
 	}
 }
 
-// TestFailRefused: what Fail refuses, and what helps.
+// TestFailRefused: requests that Fail refuses, and the hints of its errors.
 func TestFailRefused(t *testing.T) {
 	n := newNode(t)
 	if err := n.Fail(node.FailRequest{Count: 1}); !errors.Is(err, syscall.EINVAL) {

@@ -14,11 +14,11 @@ import (
 type GetRequest struct {
 	Target    nid.ProcessID `json:"target"`          // the process to get from
 	Source    nid.NID       `json:"source,omitzero"` // local NID; zero lets LNet choose
-	Portal    int           `json:"portal"`          // at the target, 0 to 63
-	MatchBits Bits          `json:"match_bits"`      // of the match entry at the target
-	Offset    uint32        `json:"offset"`          // of the first byte
+	Portal    int           `json:"portal"`          // index of the portal at the target, 0 to 63
+	MatchBits Bits          `json:"match_bits"`      // match bits of the match entry at the target
+	Offset    uint32        `json:"offset"`          // offset of the first byte at the target
 	Length    uint64        `json:"length"`          // bytes; Offset + Length is 4 GiB at most
-	Timeout   time.Duration `json:"timeout"`         // for each message; 0 means 10 s
+	Timeout   time.Duration `json:"timeout"`         // time limit for each message; 0: 10 s
 }
 
 // Get fetches r.Length bytes in messages of up to 1 MiB at rising offsets, one

@@ -17,7 +17,7 @@ import (
 
 // HandlerName names an event handler.
 type HandlerName struct {
-	Name string `json:"name"` // as in the section handlers of the configuration
+	Name string `json:"name"` // name of the handler, as in the section handlers of the configuration
 }
 
 // startHandlers starts the event handlers of the configuration.
@@ -58,7 +58,7 @@ func (n *Node) nidTexts() (list []string) {
 // Handlers returns the state of the event handlers, in the order of the configuration.
 func (n *Node) Handlers() []handlers.Status {
 	list := n.handlers.Status()
-	for i := range list { // one for each that is configured
+	for i := range list { // one status for each configured handler
 		list[i].On = n.cfg.Handlers[i].On
 	}
 	return list

@@ -21,7 +21,7 @@ var HealthSettings = map[string]func(s *lnet.HealthSettings, value int){
 			s.RetryCount = 0 // and it stays when the sensitivity returns, as in LNet
 		}
 	},
-	"recovery_interval":          func(*lnet.HealthSettings, int) {}, // has no meaning since 2.14
+	"recovery_interval":          func(*lnet.HealthSettings, int) {}, // has no meaning since Lustre 2.14
 	"recovery_limit":             func(s *lnet.HealthSettings, v int) { s.Recovery.Limit = time.Duration(v) * time.Second },
 	"max_recovery_ping_interval": func(s *lnet.HealthSettings, v int) { s.Recovery.MaxInterval = time.Duration(v) * time.Second },
 }
@@ -38,7 +38,7 @@ func (n *Node) setHealth(s Setting) error {
 	if s.Value > maxSetting {
 		return cli.Errnof(syscall.EINVAL, "%s is at most %d, not %d", s.Name, maxSetting, s.Value)
 	}
-	if s.Name == "max_recovery_ping_interval" && s.Value < 1 { // lnet takes 0 for the default
+	if s.Name == "max_recovery_ping_interval" && s.Value < 1 { // refused, as lnet takes 0 for the default
 		return cli.Errnof(syscall.EINVAL, "%s is 1 to %d seconds, not %d", s.Name, maxSetting, s.Value)
 	}
 	n.changing.Lock()
@@ -50,9 +50,9 @@ func (n *Node) setHealth(s Setting) error {
 
 // HealthRequest sets the health of an NI of the node, or of a peer.
 type HealthRequest struct {
-	Peer  bool    `json:"peer"`  // of peers, else of the node itself
-	NID   nid.NID `json:"nid"`   // of the NI; zero: all
-	Value int     `json:"value"` // 0 to 1000
+	Peer  bool    `json:"peer"`  // set the health of peers' NIs; false: of the node's own NIs
+	NID   nid.NID `json:"nid"`   // NID of the NI; zero: all NIs
+	Value int     `json:"value"` // new health, 0 to 1000
 }
 
 // SetNIHealth sets the health of NIs. ENOENT: there is none with that NID.

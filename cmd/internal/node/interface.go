@@ -10,7 +10,7 @@ import (
 // interfaceNames maps the addresses of this machine to the names of their interfaces, and back.
 type interfaceNames struct {
 	names map[netip.Addr]string
-	first map[string]netip.Addr // the address for which the name stands
+	first map[string]netip.Addr // by name: the first address of the interface
 }
 
 // newInterfaceNames lists the addresses of this machine. It is empty if the system
@@ -19,7 +19,7 @@ func newInterfaceNames() interfaceNames {
 	names := interfaceNames{make(map[netip.Addr]string), make(map[string]netip.Addr)}
 	all, _ := net.Interfaces()
 	for _, i := range all {
-		addrs, _ := i.Addrs() // an interface that vanishes has none
+		addrs, _ := i.Addrs() // an interface that has just vanished has no address
 		for _, a := range addrs {
 			if p, err := netip.ParsePrefix(a.String()); err == nil {
 				names.add(i.Name, p.Addr().Unmap())

@@ -13,24 +13,24 @@ import (
 
 // KeysStatus are the keys of a section of the configuration, and how often they were used.
 type KeysStatus struct {
-	Section  string    `json:"section"`  // its name
-	File     string    `json:"file"`     // its key_file
-	Keys     int       `json:"keys"`     // 1, or 2 while keys change
+	Section  string    `json:"section"`  // name of the section
+	File     string    `json:"file"`     // path of its key_file
+	Keys     int       `json:"keys"`     // number of keys: 1, or 2 while keys change
 	Verified [2]uint64 `json:"verified"` // messages that each key has verified since it was read
 	Refused  uint64    `json:"refused"`  // messages that no key has verified
 }
 
 // Keys is a section with key_file.
 type Keys struct {
-	Section string                   // its name
-	File    string                   // its key_file
+	Section string                   // name of the section
+	File    string                   // path of its key_file
 	Set     func(keyring.Keys) error // replaces the keys that are in use
-	Count   func(*KeysStatus)        // fills in all but Section and File
+	Count   func(*KeysStatus)        // sets all fields except Section and File
 }
 
 // keySections has the sections with keys in the reverse of the order in which they are listed.
 // Sections that it lacks come behind these.
-var keySections = []string{"health", "rmcast", "scoll", "zone", "gossip"} // the last one first
+var keySections = []string{"health", "rmcast", "scoll", "zone", "gossip"} // in the reverse order of listing
 
 // keys lists the sections that have keys and use them now.
 func (n *Node) keys() (list []*Keys) {

@@ -11,8 +11,8 @@ import (
 
 // limits are settings that a kernel has, too, and that Set changes.
 type limits struct {
-	numaRange     atomic.Int64 // kept and shown, without effect
-	maxInterfaces atomic.Int64 // of a peer; 0: defaultMaxInterfaces
+	numaRange     atomic.Int64 // kept and shown, but without effect
+	maxInterfaces atomic.Int64 // largest number of a peer's NIs; 0: defaultMaxInterfaces
 }
 
 // ResetStats makes the counters of the node begin at zero, as Status has them. Those of NIs and
@@ -23,7 +23,7 @@ func (n *Node) ResetStats() error {
 	return nil
 }
 
-// statsNow are the counters since ResetStats.
+// statsNow returns the counters since ResetStats.
 func (n *Node) statsNow(s lnet.Stats) lnet.Stats {
 	if from := n.counted.Load(); from != nil {
 		return s.Since(*from)

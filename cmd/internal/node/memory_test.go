@@ -13,8 +13,8 @@ import (
 // memoryNet is a network in memory, for nodes over socklnd under testing/synctest.
 type memoryNet struct {
 	mu        sync.Mutex
-	listeners map[netip.AddrPort]*memoryListener // guarded by mu
-	port      uint16                             // of the latest dial; guarded by mu
+	listeners map[netip.AddrPort]*memoryListener // listeners by address; guarded by mu
+	port      uint16                             // port of the latest dial; guarded by mu
 }
 
 type memoryListener struct {

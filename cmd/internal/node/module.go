@@ -36,11 +36,11 @@ type Module interface {
 // A Host is what a node gives its modules. Modules can be made with a Config alone; Open needs
 // all fields.
 type Host struct {
-	Config   *config.Config // of the whole daemon; read-only
-	Log      *slog.Logger   // not nil
-	Table    *portals.Table // of the node; closed after the modules
+	Config   *config.Config // configuration of the whole daemon; read-only
+	Log      *slog.Logger   // log of the daemon; not nil
+	Table    *portals.Table // Portals table of the node; it is closed after the modules
 	Clock    machine.Clock  // advances while the system sleeps, unlike that of the table's node
-	Handlers *handlers.Set  // run programs on events of the module
+	Handlers *handlers.Set  // runs programs on events of the module
 }
 
 // NIDs returns the NIDs of the node but 0@lo.

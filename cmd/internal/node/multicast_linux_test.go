@@ -29,7 +29,7 @@ func TestMulticastBetweenNodes(t *testing.T) {
 }
 
 func testMulticastBetweenNodes(t *testing.T, net string) {
-	first := netip.AddrFrom4([4]byte{127, byte(1 + rand.IntN(250)), byte(rand.Uint32()), 1}) // RDMA has one port alone
+	first := netip.AddrFrom4([4]byte{127, byte(1 + rand.IntN(250)), byte(rand.Uint32()), 1}) // random, as RDMA has a single port for all tests
 	addrs := []netip.Addr{first, first.Next()}
 	port, err := loopback.FreePort(addrs...)
 	if err != nil {

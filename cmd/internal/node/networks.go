@@ -16,7 +16,7 @@ import (
 
 // AddRequest names the networks to start.
 type AddRequest struct {
-	Networks string `json:"networks"` // as in the configuration, such as tcp1(eth1)
+	Networks string `json:"networks"` // networks string, as in the configuration, such as tcp1(eth1)
 	// IP2Nets has rules as in the configuration, in place of networks.
 	IP2Nets string `json:"ip2nets,omitempty"`
 	NISettings
@@ -24,8 +24,8 @@ type AddRequest struct {
 
 // RemoveRequest names the network to stop, or one NI of it.
 type RemoveRequest struct {
-	Net string  `json:"net"`          // such as tcp1
-	NID nid.NID `json:"nid,omitzero"` // of the NI; absent: all of the network
+	Net string  `json:"net"`          // name of the network, such as tcp1
+	NID nid.NID `json:"nid,omitzero"` // NID of the NI; absent: all NIs of the network
 }
 
 // removeTimeout is how long messages may take to leave an NI that is removed.
@@ -103,7 +103,7 @@ func (n *Node) remove(ctx context.Context, list []*lnet.NI) error {
 	defer cancel()
 	var errs []error
 	for _, ni := range list {
-		fault.Close(ni.Lower()) // an injected pause would hold all of them
+		fault.Close(ni.Lower()) // otherwise an injected pause would hold all messages
 		n.cpts.forget(ni.NID())
 		errs = append(errs, n.lnet.RemoveNI(ctx, ni))
 	}

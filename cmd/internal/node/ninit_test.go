@@ -22,7 +22,7 @@ func newTCPNode(t *testing.T, change func(*config.Config)) (*node.Node, error) {
 	return newLoggedNode(t, nil, change)
 }
 
-// newLoggedNode is newTCPNode with a log.
+// newLoggedNode is newTCPNode with a log as well.
 func newLoggedNode(t *testing.T, log *slog.Logger, change func(*config.Config)) (*node.Node, error) {
 	t.Helper()
 	port, err := loopback.FreePort(netip.MustParseAddr(address))
@@ -71,7 +71,7 @@ func TestNIInitErrors(t *testing.T) {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, c.err, c.want)
 		}
-		if c.err != nil && cli.HintOf(c.err) == "" && c.name != "no network" { // which says it all
+		if c.err != nil && cli.HintOf(c.err) == "" && c.name != "no network" { // the text of that error needs no hint
 			t.Errorf("%s: no hint with %v", c.name, c.err)
 		}
 	}

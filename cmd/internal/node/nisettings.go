@@ -20,7 +20,7 @@ type NISettings struct {
 	PeerTimeout       *int           `json:"peer_timeout,omitempty"`        // seconds; 0: as in the configuration, like the credits
 	PeerCredits       *int           `json:"peer_credits,omitempty"`        // messages in flight to a peer
 	PeerBufferCredits *int           `json:"peer_buffer_credits,omitempty"` // messages of a peer that are being forwarded
-	Credits           *int           `json:"credits,omitempty"`             // messages in flight
+	Credits           *int           `json:"credits,omitempty"`             // messages in flight of the NI
 	LND               map[string]int `json:"lnd_tunables,omitempty"`        // of the driver, as 'lnetctl net show -v' names them
 	CPT               string         `json:"cpt,omitempty"`                 // CPU partitions, as [0,1]; kept and shown, without effect
 }
@@ -88,7 +88,7 @@ func checkCPT(s string) error {
 // cpts are the CPU partitions that NIs were given. Here they have no effect.
 type cpts struct {
 	mu sync.Mutex
-	by map[nid.NID]string // guarded by mu
+	by map[nid.NID]string // CPU partitions by NID; guarded by mu
 }
 
 func (c *cpts) keep(id nid.NID, cpt string) {

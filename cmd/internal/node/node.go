@@ -38,8 +38,8 @@ import (
 // Config configures a Node.
 type Config struct {
 	config.Config
-	Log *slog.Logger // nil discards
-	Tap lnd.Tap      // nil captures nothing
+	Log *slog.Logger // nil: nothing is logged
+	Tap lnd.Tap      // receives a copy of all messages; nil: nothing is captured
 	// Incarnation is the number of this incarnation of the node, above those before.
 	// 0: the wall clock.
 	Incarnation uint64
@@ -56,21 +56,21 @@ type Config struct {
 type Node struct {
 	base  *node.Node
 	cfg   Config
-	lnet  *lnet.Node // of base, like table
+	lnet  *lnet.Node // the LNet node of base, like table
 	table *portals.Table
-	lazy  [portals.Portals]atomic.Int64 // sinks that keep the portal lazy
+	lazy  [portals.Portals]atomic.Int64 // by portal: number of sinks that keep it lazy
 
-	statuses     []func(lnd.NI) *drivers.Status // of the drivers
+	statuses     []func(lnd.NI) *drivers.Status // functions that return the drivers' states of an NI
 	clock        *timerfd.Clock
 	plan         *fault.Plan
 	policies     policies
 	cpts         cpts
 	limits       limits
-	unconfigured atomic.Bool                // see Configure
-	counted      atomic.Pointer[lnet.Stats] // when ResetStats was called; nil: never
+	unconfigured atomic.Bool                // LNet has no networks, see Configure
+	counted      atomic.Pointer[lnet.Stats] // counters at the last ResetStats; nil: it was never called
 	changing     sync.Mutex                 // held while networks are added or removed
 	handlers     *handlers.Set
-	modules      []Module // opened, in this order
+	modules      []Module // modules in the order in which they were opened
 
 	dialsOnly bool // an NI has no listener because binding was not permitted
 }
@@ -123,7 +123,7 @@ func (n *Node) parts() node.Config {
 			SourceUnchecked:    !cfg.SourceCheck,
 			PeerIdle:           cmp.Or(cfg.PeerIdle, -1),
 			RouterSilence:      cfg.RouterSilence(),
-			OnShrink:           debug.FreeOSMemory, // an idle process collects only every two minutes
+			OnShrink:           debug.FreeOSMemory, // needed, as an idle process collects garbage only every two minutes
 		},
 		Discovery: discovery.Config{
 			Off: cfg.DiscoveryDisabled, CheckInterval: cmp.Or(cfg.CheckInterval, -1), CheckTimeout: cfg.RouterPingTimeout,
@@ -138,7 +138,7 @@ func (n *Node) parts() node.Config {
 
 // start adds the configured NIs, the event handlers and the modules.
 func (n *Node) start(list []networks.Interface) error {
-	if err := n.lnet.SetHealth(n.lnet.Health()); err != nil { // checks what the file says
+	if err := n.lnet.SetHealth(n.lnet.Health()); err != nil { // checks the settings that the file has
 		return err
 	}
 	if err := n.lnet.SetRouterBuffers(n.cfg.Routing.Buffers()); err != nil {
@@ -184,7 +184,7 @@ func (n *Node) startNI(i networks.Interface, own NISettings) (*lnet.NI, error) {
 	return ni, n.explain(driver, err)
 }
 
-// addDialling adds an NI that does not listen.
+// addDialling adds an NI that opens connections but does not listen.
 func (n *Node) addDialling(d drivers.DialOnly, cfg lnd.Config) (*lnet.NI, error) {
 	driver, err := d.DialOnly(n.cfg.Settings)
 	if err != nil {
@@ -197,7 +197,7 @@ func (n *Node) addDialling(d drivers.DialOnly, cfg lnd.Config) (*lnet.NI, error)
 // explain replaces the advice of an NI that did not start by a hint for users of the
 // commands.
 func (n *Node) explain(driver drivers.Driver, err error) error {
-	if failed, ok := errors.AsType[*node.StartError](err); ok { // not an error of addDialling
+	if failed, ok := errors.AsType[*node.StartError](err); ok { // the error does not come from addDialling
 		_, down := errors.AsType[*node.DownError](err)
 		_, unknown := errors.AsType[*node.DriverError](err)
 		if err = failed.Err; down || unknown {

@@ -100,7 +100,7 @@ func (o *operation) end() error {
 	return nil
 }
 
-// kinds counts events by type: their order varies.
+// kinds counts events by type, because their order varies.
 type kinds map[string]int
 
 func (k kinds) report(s node.Step) error {
@@ -124,7 +124,7 @@ type transfer struct {
 	sink   node.SinkRequest
 	put    node.PutRequest
 	data   []byte
-	events kinds // of Put
+	events kinds // events of the Put
 	want   []node.Event
 }
 

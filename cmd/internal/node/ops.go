@@ -78,9 +78,9 @@ func (n *Node) Routes() []control.Route {
 
 // PeersRequest selects peers: those of the node of a NID, or a page of all.
 type PeersRequest struct {
-	NID   nid.NID `query:"nid"`          // of one node; zero: a page
-	After nid.NID `query:"after"`        // zero: the first page
-	Limit int     `query:"limit,always"` // nodes of a page, MaxPeerPage by default
+	NID   nid.NID `query:"nid"`          // NID of one node; zero: a page of nodes
+	After nid.NID `query:"after"`        // NID after which the page begins; zero: the first page
+	Limit int     `query:"limit,always"` // number of nodes in a page, MaxPeerPage by default
 }
 
 // Defaults makes the page as large as possible.

@@ -7,8 +7,8 @@ import (
 
 // PathRequest asks for the path of a message.
 type PathRequest struct {
-	NID    nid.NID `query:"nid"`    // the destination
-	Source nid.NID `query:"source"` // local NID; zero lets LNet choose
+	NID    nid.NID `query:"nid"`    // NID of the destination
+	Source nid.NID `query:"source"` // local NID to send from; zero lets LNet choose
 }
 
 // Path tells which path a message would take now. EINVAL: the destination is no NID, or the

@@ -10,7 +10,7 @@ import (
 // AddPeerRequest configures a peer, or adds NIDs to a configured one.
 type AddPeerRequest struct {
 	Primary nid.NID   `json:"primary"`          // identifies the peer
-	NIDs    []nid.NID `json:"nids,omitempty"`   // further ones
+	NIDs    []nid.NID `json:"nids,omitempty"`   // further NIDs of the peer
 	NonMR   bool      `json:"non_mr,omitempty"` // it is not multi-rail, and has no further NIDs
 }
 

@@ -14,11 +14,11 @@ const MaxPeerPage = 4096
 // PeerPage is a part of the peers that a node knows: `peer show` prints it, page by
 // page. The peers of one node are in one page.
 type PeerPage struct {
-	Peers []lnet.PeerSnapshot `json:"peers"` // by NID
-	Known []KnownPeer         `json:"known"` // what discovery knows, by primary NID
+	Peers []lnet.PeerSnapshot `json:"peers"` // state of the peers' NIs, ordered by NID
+	Known []KnownPeer         `json:"known"` // what discovery knows of peers, ordered by primary NID
 	// Recovery are the NIs of peers that are pinged because they are not well, of all pages.
 	Recovery []recovery.Status `json:"recovery,omitempty"`
-	Clock    time.Duration     `json:"clock"` // the time to which those of Recovery compare
+	Clock    time.Duration     `json:"clock"` // time of the answer, by the clock of the times in Recovery
 	// Next is the value of after for the next page; absent in the last page.
 	Next *nid.NID `json:"next,omitempty"`
 }

@@ -13,22 +13,22 @@ import (
 // PingRequest asks for a ping.
 type PingRequest struct {
 	Target  nid.ProcessID `json:"target"`          // the process to ping
-	Source  nid.NID       `json:"source,omitzero"` // local NID; zero lets LNet choose
-	Timeout time.Duration `json:"timeout"`         // nanoseconds; 0 means 5 s
+	Source  nid.NID       `json:"source,omitzero"` // local NID to send from; zero lets LNet choose
+	Timeout time.Duration `json:"timeout"`         // time limit in nanoseconds; 0: 5 s
 }
 
 // PingReply is the answer to a ping.
 type PingReply struct {
 	Primary   nid.NID       `json:"primary"`    // the first NID of the node
-	MultiRail bool          `json:"multi_rail"` // it can use several NIs
-	Features  wire.Features `json:"features"`   // of its ping info
-	NIs       []PingedNI    `json:"nis"`        // in the order of its ping info
-	Took      time.Duration `json:"took"`       // the round trip in nanoseconds
+	MultiRail bool          `json:"multi_rail"` // the node can use several NIs
+	Features  wire.Features `json:"features"`   // features in the node's ping information
+	NIs       []PingedNI    `json:"nis"`        // NIs in the order of the node's ping information
+	Took      time.Duration `json:"took"`       // round-trip time in nanoseconds
 }
 
 // PingedNI is one NI of a node that was pinged.
 type PingedNI struct {
-	NID    nid.NID `json:"nid"`    // as the node lists it
+	NID    nid.NID `json:"nid"`    // NID as the node lists it
 	Status string  `json:"status"` // up or down
 }
 

@@ -15,13 +15,13 @@ import (
 // PutRequest says where to put data.
 type PutRequest struct {
 	Target    nid.ProcessID `json:"target"`          // the process to send to
-	Source    nid.NID       `json:"source,omitzero"` // local NID; zero lets LNet choose
-	Portal    int           `json:"portal"`          // at the target, 0 to 63
-	MatchBits Bits          `json:"match_bits"`      // of the match entry at the target
-	HdrData   Bits          `json:"hdr_data"`        // shown in the event at the target
-	Offset    uint32        `json:"offset"`          // of the first byte
+	Source    nid.NID       `json:"source,omitzero"` // local NID to send from; zero lets LNet choose
+	Portal    int           `json:"portal"`          // index of the portal at the target, 0 to 63
+	MatchBits Bits          `json:"match_bits"`      // match bits of the match entry at the target
+	HdrData   Bits          `json:"hdr_data"`        // header data, shown in the event at the target
+	Offset    uint32        `json:"offset"`          // offset of the first byte at the target
 	Ack       bool          `json:"ack"`             // wait for the ACK of each message
-	Timeout   time.Duration `json:"timeout"`         // for each message; 0 means 10 s
+	Timeout   time.Duration `json:"timeout"`         // time limit for each message; 0: 10 s
 }
 
 // Put sends all of body in messages of up to 1 MiB at rising offsets, one after the

@@ -20,7 +20,7 @@ type RouteTunables struct {
 
 // RouteSetting is a tunable of routes that Set changes.
 type RouteSetting struct {
-	Least, Most int // of its value
+	Least, Most int // bounds of the value of the setting
 	set         func(t *RouteTunables, value int)
 }
 
@@ -48,7 +48,7 @@ func (n *Node) setRoutes(s Setting, change *RouteSetting) error {
 	return nil
 }
 
-// setRouteTunables puts tunables in force.
+// setRouteTunables puts tunables of routes in force.
 func (n *Node) setRouteTunables(settings route.Settings, t RouteTunables) {
 	n.lnet.SetRouteSettings(settings, t.DropAsymmetric)
 	if before := n.routeTunables(); before.CheckInterval == t.CheckInterval && before.PingTimeout == t.PingTimeout {
@@ -63,7 +63,7 @@ func (n *Node) setRouteTunables(settings route.Settings, t RouteTunables) {
 	n.lnet.SetRouterSilence(silence)
 }
 
-// routeTunables returns those in force.
+// routeTunables returns the tunables that are in force.
 func (n *Node) routeTunables() RouteTunables {
 	settings, drop := n.lnet.RouteSettings()
 	interval, timeout := n.base.Discovery().GatewayChecks()

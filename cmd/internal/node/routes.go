@@ -16,29 +16,29 @@ import (
 
 // RouteStatus is a route and its state.
 type RouteStatus struct {
-	Net         string  `json:"net"`                // that it leads to
-	Gateway     nid.NID `json:"gateway"`            // on a net of this node
-	Hops        int     `json:"hop"`                // 1 to 255; -1: undefined
-	Priority    int     `json:"priority"`           // 0 is best
+	Net         string  `json:"net"`                // network that the route leads to
+	Gateway     nid.NID `json:"gateway"`            // NID of the gateway, on a net of this node
+	Hops        int     `json:"hop"`                // number of hops, 1 to 255; -1: undefined
+	Priority    int     `json:"priority"`           // priority of the route; 0 is best
 	Sensitivity int     `json:"health_sensitivity"` // by how much a failure lowers the gateway's health
 	State       string  `json:"state"`              // up or down
 	Type        string  `json:"type"`               // single-hop or multi-hop
-	Cause       string  `json:"cause,omitempty"`    // of state down
+	Cause       string  `json:"cause,omitempty"`    // reason of state down
 }
 
 // AddRoutesRequest names routes to add.
 type AddRoutesRequest struct {
-	Nets        []string `json:"nets"`               // such as tcp1
+	Nets        []string `json:"nets"`               // networks that the routes lead to, such as tcp1
 	Gateways    []string `json:"gateways"`           // NIDs; there will be a route from each net to each gateway
-	Hops        int      `json:"hop"`                // 1 to 255; -1: undefined
-	Priority    int      `json:"priority"`           // 0 is best
-	Sensitivity int      `json:"health_sensitivity"` // from 1
+	Hops        int      `json:"hop"`                // number of hops, 1 to 255; -1: undefined
+	Priority    int      `json:"priority"`           // priority of the routes; 0 is best
+	Sensitivity int      `json:"health_sensitivity"` // health sensitivity, 1 or more
 }
 
 // RemoveRouteRequest names a route to remove.
 type RemoveRouteRequest struct {
-	Net     string `json:"net"`     // such as tcp1
-	Gateway string `json:"gateway"` // its NID
+	Net     string `json:"net"`     // network that the route leads to, such as tcp1
+	Gateway string `json:"gateway"` // NID of the gateway
 }
 
 // hintRoutes says what helps against most errors of routes.
@@ -117,7 +117,7 @@ func parseRoute(net, gateway string) (nid.Net, nid.NID, error) {
 	return to, by, nil
 }
 
-// RemoveRoute removes a route. ENOENT: there is none.
+// RemoveRoute removes a route. ENOENT means that there is none.
 func (n *Node) RemoveRoute(r RemoveRouteRequest) error {
 	to, by, err := parseRoute(r.Net, r.Gateway)
 	if err != nil {
@@ -144,7 +144,7 @@ func (n *Node) startRoutes() error {
 		return cli.Hint(err, hintRoutes)
 	}
 	n.logPassed(applied.Passed)
-	if applied.Router && n.cfg.Forwarding != "disabled" { // it is a gateway of the others
+	if applied.Router && n.cfg.Forwarding != "disabled" { // the node is a gateway of other nodes
 		if err := n.lnet.StartAsRouter(); err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func (n *Node) startRoutes() error {
 // logPassed says which routes of the configuration are not used, and why: the nodes of a
 // cluster may share one list, but a wrong name of a net looks the same.
 func (n *Node) logPassed(passed []error) {
-	const most = 8 // lines
+	const most = 8 // largest number of lines
 	for _, why := range passed[:min(most, len(passed))] {
 		n.cfg.Log.Info("a route of the configuration is not used", slog.Any("why", why))
 	}

@@ -12,9 +12,9 @@ import (
 
 // ServeRequest selects the GETs to answer.
 type ServeRequest struct {
-	Portal     int  `json:"portal"`      // 0 to 63
-	MatchBits  Bits `json:"match_bits"`  // that a GET must have
-	IgnoreBits Bits `json:"ignore_bits"` // of MatchBits, that need not match
+	Portal     int  `json:"portal"`      // index of the portal, 0 to 63
+	MatchBits  Bits `json:"match_bits"`  // match bits that a GET must have
+	IgnoreBits Bits `json:"ignore_bits"` // bits of MatchBits that need not match
 	Count      int  `json:"count"`       // GETs to answer; 0 means until the end of the context
 }
 
@@ -50,7 +50,7 @@ func (n *Node) Serve(ctx context.Context, r ServeRequest, content io.Reader, rep
 type server struct {
 	events chan portals.Event
 	missed atomic.Int64
-	gone   chan struct{} // closed with the MD's last event
+	gone   chan struct{} // closed when the last event of the MD has arrived
 }
 
 func (s *server) post(table *portals.Table, r ServeRequest, memory []byte) (portals.MEHandle, error) {

@@ -19,7 +19,7 @@ const MaxBuffer = 64 << 20
 // closes it polls every settleInterval until its last MD is gone.
 const (
 	sinkBuffers = 16
-	sinkMemory  = 64 << 20 // bytes, but at least one buffer
+	sinkMemory  = 64 << 20 // largest memory of the buffers in bytes; there is at least one buffer
 	fewBuffers  = 8        // a sink with fewer keeps its portal lazy all the time
 
 	settleTimeout  = time.Second
@@ -28,12 +28,12 @@ const (
 
 // SinkRequest says which PUTs to take.
 type SinkRequest struct {
-	Portal       int  `json:"portal"`        // 0 to 63
-	MatchBits    Bits `json:"match_bits"`    // that a PUT must have
-	IgnoreBits   Bits `json:"ignore_bits"`   // of MatchBits, that need not match
+	Portal       int  `json:"portal"`        // index of the portal, 0 to 63
+	MatchBits    Bits `json:"match_bits"`    // match bits that a PUT must have
+	IgnoreBits   Bits `json:"ignore_bits"`   // bits of MatchBits that need not match
 	Size         int  `json:"size"`          // of a buffer in bytes; 0 means 1 MiB
 	Count        int  `json:"count"`         // messages to take; 0 means until the end of the context
-	ManageRemote bool `json:"manage_remote"` // the sender's offset counts
+	ManageRemote bool `json:"manage_remote"` // a message is stored at the offset that its sender gives
 	Truncate     bool `json:"truncate"`      // cut messages that are too long instead of dropping them
 }
 
@@ -86,7 +86,7 @@ func (r *SinkRequest) check() error {
 	return nil
 }
 
-// buffers is how many buffers are worth posting.
+// buffers returns how many buffers are worth posting.
 func (r *SinkRequest) buffers() int {
 	n := min(sinkBuffers, max(1, sinkMemory/r.Size))
 	if r.Count > 0 {
@@ -99,7 +99,7 @@ type sink struct {
 	node    *Node
 	request SinkRequest
 	posted  []*sinkBuffer // posted at the table, or just used by a message that is not removed yet
-	taken   int           // messages posted for, when Count is set
+	taken   int           // number of messages for which buffers were posted, with Count
 	filled  chan *sinkBuffer
 	backpressure
 	// users is the EQ of the sink's MDs. It serves to count them: an MD stays in its EQ until its
@@ -199,7 +199,7 @@ func (s *sink) remove(b *sinkBuffer) {
 func (s *sink) close() {
 	s.last.Store(true)
 	for _, b := range s.posted {
-		_ = s.node.table.MEUnlink(b.me) // ENOENT: a message has just taken it
+		_ = s.node.table.MEUnlink(b.me) // ENOENT: a message has just used the match entry
 	}
 	s.end()
 	late := time.After(settleTimeout)

@@ -38,7 +38,7 @@ func TestSlowHandler(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newSlowCluster(t, 4)
 				defer c.stop()
-				time.Sleep(30 * time.Second) // all know each other
+				time.Sleep(30 * time.Second) // long enough for all nodes to know each other
 				c.watch()
 				handled := c.slow(0, tt.options, 10*time.Second)
 				for i := range c.tables[1:] {
@@ -141,7 +141,7 @@ func (c *slowCluster) must(err error) {
 	}
 }
 
-// health starts the server and the client.
+// health starts the health agents of the server and the client.
 func (c *slowCluster) health() {
 	timing := health.Timing{Ping: time.Second}
 	var err error

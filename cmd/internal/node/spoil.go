@@ -15,7 +15,7 @@ import (
 
 // AddFault is a fault to inject.
 type AddFault struct {
-	Statement string `json:"statement"` // see fault.ParseStatement
+	Statement string `json:"statement"` // text of the fault, see fault.ParseStatement
 }
 
 // AddedFault is the answer to AddFault.
@@ -25,20 +25,20 @@ type AddedFault struct {
 
 // EndFault selects the faults to end: any of the following.
 type EndFault struct {
-	Rule      int  `json:"rule,omitempty"`      // its number
-	Rules     bool `json:"rules,omitempty"`     // all of them
-	Partition bool `json:"partition,omitempty"` // the partition
-	Pause     bool `json:"pause,omitempty"`     // the pause
+	Rule      int  `json:"rule,omitempty"`      // number of the rule to end
+	Rules     bool `json:"rules,omitempty"`     // end all rules
+	Partition bool `json:"partition,omitempty"` // end the partition
+	Pause     bool `json:"pause,omitempty"`     // end the pause
 }
 
 // spoiledHint is the hint of a timeout while faults are injected.
 const spoiledHint = "messages are spoiled on purpose here: see 'lnetctl fault list'"
 
-// newPlan makes the faults of the configuration.
+// newPlan makes the fault plan of the configuration.
 func newPlan(c config.Config, clock machine.Clock) (*fault.Plan, error) {
 	seed := uint64(c.FaultSeed)
 	if seed == 0 {
-		seed = uint64(rand.Int32N(math.MaxInt32)) + 1 // what fault_seed may be
+		seed = uint64(rand.Int32N(math.MaxInt32)) + 1 // a number that fault_seed can have
 	}
 	p := fault.New(fault.Config{Clock: clock, Seed: seed})
 	for _, text := range c.Faults {

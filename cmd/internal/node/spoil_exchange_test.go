@@ -32,7 +32,7 @@ func TestExchangeUnderFaults(t *testing.T) {
 	a := newSpoiledNode(t, "127.0.0.71", port, "type PUT portal 4 "+effects, "type ACK "+effects)
 	b := newSpoiledNode(t, "127.0.0.72", port, "type PUT portal 4 "+effects)
 	var arrived, sent, failed, acked atomic.Int64
-	got := make(chan struct{}, 4*messages) // each comes four times at most
+	got := make(chan struct{}, 4*messages) // room for four copies of each message
 	receive(t, b.Table(), got)
 	count := func(e *portals.Event) {
 		switch {

@@ -106,7 +106,7 @@ func TestRemoveNetOfPausedNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const messages = 20 // more than a peer's credits
+	const messages = 20 // number of messages, more than a peer's credits
 	for range messages {
 		if err := n.Table().Put(portals.PutRequest{MD: md, Target: nid.ProcessID{NID: nid.MustParse("127.0.0.74@tcp")}, Portal: 4}); err != nil {
 			t.Fatal(err)

@@ -14,33 +14,33 @@ import (
 // Status is a node's state without its peers, which PeerPage has. `net show` and
 // `stats show` print it.
 type Status struct {
-	PID nid.PID `json:"pid"` // of the node in LNet
+	PID nid.PID `json:"pid"` // PID of the node in LNet
 	// Incarnation is the number of this incarnation of the node, above those before.
 	Incarnation uint64     `json:"incarnation"`
-	Networks    string     `json:"networks"`            // as configured
-	LNetConf    string     `json:"lnet_conf,omitempty"` // file that the node imports when it starts
+	Networks    string     `json:"networks"`            // networks string, as configured
+	LNetConf    string     `json:"lnet_conf,omitempty"` // path of the file that the node imports when it starts
 	SourceCheck bool       `json:"source_check"`        // messages whose source is not that of their connection are dropped
-	NIs         []NIStatus `json:"nis"`                 // in the order of configuration
+	NIs         []NIStatus `json:"nis"`                 // NIs in the order of the configuration
 	Stats       lnet.Stats `json:"statistics"`          // of the node since it started, or since they were reset
 	// Discovery are the counters of discovery.
 	Discovery        discovery.Stats     `json:"discovery"`
-	Faults           Faults              `json:"faults"`                 // that are injected
+	Faults           Faults              `json:"faults"`                 // faults that are injected at present
 	Health           lnet.HealthSettings `json:"health"`                 // settings of health
-	Recovery         discovery.Recovery  `json:"recovery"`               // the NIs that are not well
+	Recovery         discovery.Recovery  `json:"recovery"`               // NIs that are not healthy, which the node pings
 	Clock            time.Duration       `json:"clock"`                  // the time of the node's clock, to which those of Recovery compare
-	ResponseTracking int                 `json:"response_tracking"`      // see lnet.Config, with 0 as LNet has it
+	ResponseTracking int                 `json:"response_tracking"`      // see lnet.Config; 0 has LNet's meaning
 	Routing          RouteTunables       `json:"route_tunables"`         // the tunables of routes
 	DiscoveryOn      bool                `json:"discovery_on"`           // peers are discovered
-	Unconfigured     bool                `json:"unconfigured,omitempty"` // LNet was taken down
-	NUMARange        int                 `json:"numa_range"`             // kept, without effect
-	MaxInterfaces    int                 `json:"max_interfaces"`         // of a peer, 0@lo included
+	Unconfigured     bool                `json:"unconfigured,omitempty"` // LNet has been taken down by command
+	NUMARange        int                 `json:"numa_range"`             // kept, but without effect
+	MaxInterfaces    int                 `json:"max_interfaces"`         // largest number of a peer's NIs, 0@lo included
 }
 
 // NIStatus is one NI with the state of its driver. Its interface is the name of the one
 // that has its address, also when it was configured by address.
 type NIStatus struct {
 	lnet.NISnapshot
-	LND drivers.Status `json:"lnd,omitzero"`  // zero of 0@lo
+	LND drivers.Status `json:"lnd,omitzero"`  // state of the driver; zero for 0@lo
 	CPT string         `json:"cpt,omitempty"` // CPU partitions that it was given; kept, without effect
 	// ByAddress: the address is not the one that the name of the interface stands for.
 	ByAddress bool `json:"by_address,omitempty"`

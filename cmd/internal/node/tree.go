@@ -12,11 +12,11 @@ import (
 
 // An Asker reads the state of a node: of this process, or by a control socket.
 type Asker struct {
-	Status  func(context.Context) (Status, error)                 // OpStatus
-	Peers   func(context.Context, PeersRequest) (PeerPage, error) // OpPeers
-	Routes  func(context.Context) ([]RouteStatus, error)          // OpRoutes
-	Routing func(context.Context) (lnet.RouterSnapshot, error)    // OpRouting
-	UDSP    func(context.Context) (UDSP, error)                   // OpUDSP
+	Status  func(context.Context) (Status, error)                 // calls OpStatus
+	Peers   func(context.Context, PeersRequest) (PeerPage, error) // calls OpPeers
+	Routes  func(context.Context) ([]RouteStatus, error)          // calls OpRoutes
+	Routing func(context.Context) (lnet.RouterSnapshot, error)    // calls OpRouting
+	UDSP    func(context.Context) (UDSP, error)                   // calls OpUDSP
 }
 
 // Tree returns the configuration of the node with its state, as 'lnetctl export' prints it: with the

@@ -56,7 +56,7 @@ func newNITree(ni NIStatus, s Status, level int, rules udsp.List) tree.NI {
 	return doc
 }
 
-// addOurs adds what Lustre's tool does not show.
+// addOurs adds the keys that Lustre's tool does not show.
 func addOurs(doc *tree.NI, ni NIStatus, s Status, level int) {
 	own := &ni.LND
 	doc.Cause, doc.Accept, doc.SourceAddress, doc.Provider, doc.Listen = ni.Cause, own.Accept, own.SourceAddress, own.Provider, own.Listen
@@ -75,7 +75,7 @@ func addOurs(doc *tree.NI, ni NIStatus, s Status, level int) {
 	}
 	if level >= 3 {
 		doc.Verbs, doc.Reasons = own.Verbs, own.Reasons
-		if own.Tunables != nil { // nil of 0@lo
+		if own.Tunables != nil { // nil for 0@lo
 			doc.Connections = &own.Connections
 		}
 	}
@@ -94,11 +94,11 @@ func addTunables(doc *tree.NI, ni NIStatus) {
 	}
 	doc.Tunables = &tree.Tunables{PeerTimeout: &timeout, PeerCredits: &t.PeerCredits, PeerBufferCredits: &t.PeerBufferCredits, Credits: &t.Credits}
 	if ni.LND.Tunables != nil {
-		_ = json.Unmarshal(ni.LND.Tunables, &doc.LND) // an object, made by drivers
+		_ = json.Unmarshal(ni.LND.Tunables, &doc.LND) // cannot fail: drivers makes it, as an object
 	}
 	doc.DevCPT, doc.CPT = &cpt, ni.CPT
 	if doc.CPT == "" {
-		doc.CPT = "[0]" // that of a machine that has one
+		doc.CPT = "[0]" // as on a machine with one CPU partition
 	}
 }
 
@@ -110,7 +110,7 @@ func newHealthStats(ni NIStatus, s Status) *tree.HealthStats {
 	}
 	doc.PingCount, doc.NextPing = nextPing(s.Recovery.Local, ni.NID, s.Clock)
 	if ni.NID.IsLo() {
-		doc.Value = 0 // as Lustre's tool has it
+		doc.Value = 0 // 0, as Lustre's tool shows it
 	}
 	return doc
 }

@@ -77,7 +77,7 @@ func TestImportExport(t *testing.T) {
 func freshNodeInstead(t *testing.T, old *node.Node) *node.Node {
 	t.Helper()
 	for _, net := range []string{"tcp", "tcp1", "tcp2", "tcp3"} {
-		_ = old.RemoveNet(t.Context(), node.RemoveRequest{Net: net}) // ENOENT: it has none
+		_ = old.RemoveNet(t.Context(), node.RemoveRequest{Net: net}) // ENOENT: the node does not have this network
 	}
 	return freshNode(t)
 }

@@ -15,7 +15,7 @@ import (
 
 // TuneRequest changes tunables of NIs while they run.
 type TuneRequest struct {
-	NID     nid.NID       `json:"nid,omitzero"`      // of the NI; absent: all
+	NID     nid.NID       `json:"nid,omitzero"`      // NID of the NI; absent: all NIs
 	Net     string        `json:"net,omitempty"`     // such as tcp: all NIs on networks of this type; absent: of any
 	Timeout time.Duration `json:"timeout,omitempty"` // how long the driver tries; 0: as it is
 	// ConnsPerPeer are the connections of each kind to a peer, for those made from now on; 0 leaves it

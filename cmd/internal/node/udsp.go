@@ -18,13 +18,13 @@ type AddUDSP struct {
 
 // RemoveUDSP selects the selection rules to remove: one, or all.
 type RemoveUDSP struct {
-	Index int  `json:"index"`         // of the one
-	All   bool `json:"all,omitempty"` // all of them, whatever Index says
+	Index int  `json:"index"`         // index of the rule to remove
+	All   bool `json:"all,omitempty"` // remove all rules; Index is ignored
 }
 
 // UDSP are the selection rules of a node, in their order.
 type UDSP struct {
-	Rules []udsp.Rule `json:"rules"` // by index
+	Rules []udsp.Rule `json:"rules"` // selection rules in the order of their indexes
 }
 
 // List returns the rules as a list.
@@ -40,7 +40,7 @@ func (u UDSP) List() (l udsp.List, err error) {
 // policies are the selection rules that are in force.
 type policies struct {
 	mu   sync.Mutex
-	list udsp.List // guarded by mu
+	list udsp.List // selection rules; guarded by mu
 }
 
 // startUDSP applies the rules of the configuration.

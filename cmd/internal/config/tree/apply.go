@@ -31,8 +31,8 @@ type Verb int
 // The verbs of 'lnetctl import'.
 const (
 	Add  Verb = iota
-	Del       // remove what the file has
-	Exec      // Add, ping and discover
+	Del       // removes what the file has
+	Exec      // adds, pings and discovers
 	// AddMissing is Add of a node that starts: what it has already is left as it is, with a warning.
 	AddMissing
 )
@@ -44,12 +44,12 @@ func (v Verb) String() string {
 	return "add"
 }
 
-// Result is what became of a file.
+// Result is what applying a file has done.
 type Result struct {
 	Done     []Item   // the items that were applied, in the order of the file
-	Total    int      // items of the file
-	Errs     []*Error // empty: all was done
-	Warnings []string // what was kept without effect, or ignored
+	Total    int      // number of items in the file
+	Errs     []*Error // errors of items; empty: all items were applied
+	Warnings []string // texts about settings that were kept without effect, or ignored
 }
 
 // Apply applies the items of a file to a node, section by section. As with Lustre's tool, an error
@@ -103,7 +103,7 @@ func (r *Result) warn(i Item, format string, args ...any) {
 	r.Warnings = append(r.Warnings, fmt.Sprintf("line %d: ", i.Line)+fmt.Sprintf(format, args...))
 }
 
-// remark warns of what is kept without effect.
+// remark warns of settings that are kept without effect.
 func (r *Result) remark(i Item) {
 	if s := i.Setting; s != nil && s.Name == "numa_range" && s.Value != 0 {
 		r.warn(i, "numa_range is kept, without effect")
@@ -132,7 +132,7 @@ func applyItem(ctx context.Context, to Target, v Verb, key string, i Item) []*Er
 		return routeErrors(i, to.AddRoute(ctx, *i.Route))
 	case i.Peer != nil && v == Del:
 		return explain(i, to.RemovePeer(ctx, *i.Peer), "failed to del primary peer")
-	case i.Peer != nil && !i.Peer.isConfigured(): // it is discovered again
+	case i.Peer != nil && !i.Peer.isConfigured(): // nothing to do: the node discovers such a peer again
 		return nil
 	case i.Peer != nil:
 		return explain(i, to.AddPeer(ctx, *i.Peer), "failed to add primary peer")
@@ -151,7 +151,7 @@ func applyItem(ctx context.Context, to Target, v Verb, key string, i Item) []*Er
 // applyNet starts or stops an NI, or stops a network of which the file has no NIs.
 func applyNet(ctx context.Context, to Target, v Verb, i Item) []*Error {
 	net := i.Net.Type
-	if net == Loopback { // every node has it
+	if net == Loopback { // skipped, as every node has it
 		return nil
 	}
 	fail := func(err error, text string) []*Error {
@@ -180,11 +180,11 @@ func applyNet(ctx context.Context, to Target, v Verb, i Item) []*Error {
 
 // NoInterfaceError says that a node has no interface of that name.
 type NoInterfaceError struct {
-	Name string // of the interface
-	Err  error  // of the node
+	Name string // name of the interface
+	Err  error  // error that the node returned
 }
 
-// Error is the text of Lustre's tool.
+// Error returns the text of Lustre's tool.
 func (e *NoInterfaceError) Error() string { return fmt.Sprintf("No interface matching '%s'", e.Name) }
 
 // Unwrap returns the error of the node.

@@ -10,7 +10,7 @@ import (
 func applySettings(ctx context.Context, to Target, v Verb, i Item) []*Error {
 	for _, s := range i.settings() {
 		switch {
-		case s.Name == ShownOnly: // it follows from others
+		case s.Name == ShownOnly: // skipped, as the setting follows from others
 			continue
 		case v == Del && s.Name != "routing":
 			continue

@@ -189,7 +189,7 @@ func appendScalar(b []byte, n ast.Node) []byte {
 
 func appendText(b []byte, s string) []byte {
 	text, err := json.Marshal(s)
-	if err != nil { // a string can be marshalled
+	if err != nil { // cannot fail: every string can be marshalled
 		return append(b, `""`...)
 	}
 	return append(b, text...)

@@ -10,12 +10,12 @@ import (
 
 // Change is what an import of a file would do, item by item.
 type Change struct {
-	Line int    `json:"line"` // of the item in the file
+	Line int    `json:"line"` // line of the item in the file
 	Kind Kind   `json:"kind"` // add, set or fail
 	What string `json:"what"` // the item, and how it changes or why it fails
 }
 
-// Kind is what becomes of an item.
+// Kind is what importing the file would do with an item.
 type Kind string
 
 // The kinds of changes. Items that are as in the file are no change.

@@ -12,15 +12,15 @@ import (
 // Error is an error in the form of Lustre's lnetctl: which verb failed on what, with which errno
 // and why.
 type Error struct {
-	Verb   string        // add, del, show
+	Verb   string        // verb such as add, del or show
 	Object string        // such as net; import for what is wrong with the file
 	Errno  syscall.Errno // positive; printed as a negative number
-	Text   string        // why
-	Line   int           // in the file, from 1; 0: none
+	Text   string        // reason of the error
+	Line   int           // line in the file, from 1; 0: none
 	Cause  error         // what the node said; nil: Text says it all
 }
 
-// Error says where and why, in one line.
+// Error returns where and why, in one line.
 func (e *Error) Error() string {
 	if e.Line > 0 {
 		return fmt.Sprintf("line %d: %s", e.Line, e.Text)
@@ -49,7 +49,7 @@ func (e *Error) WriteOlder(w io.Writer) error {
 	return err
 }
 
-// inFile is an error of the file.
+// inFile returns an error at a line of the file.
 func inFile(line int, errno syscall.Errno, format string, args ...any) *Error {
 	return &Error{Verb: "add", Object: "import", Errno: errno, Text: shown(fmt.Sprintf(format, args...)), Line: line}
 }

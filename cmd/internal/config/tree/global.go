@@ -8,31 +8,31 @@ import (
 
 // Global are the settings of a node. Nil ones are not set.
 type Global struct {
-	NUMARange          *int64 `json:"numa_range,omitempty"`                 // kept, without meaning here
-	MaxInterfaces      *int64 `json:"max_interfaces,omitempty"`             // kept, without meaning here
+	NUMARange          *int64 `json:"numa_range,omitempty"`                 // kept, without effect in ulnet
+	MaxInterfaces      *int64 `json:"max_interfaces,omitempty"`             // kept, without effect in ulnet
 	Discovery          *int64 `json:"discovery,omitempty"`                  // 1: peers are discovered
 	DropAsymRoute      *int64 `json:"drop_asym_route,omitempty"`            // 1: drop messages that come by another router than the route back
 	RetryCount         *int64 `json:"retry_count,omitempty"`                // how often a message is sent again
 	TransactionTimeout *int64 `json:"transaction_timeout,omitempty"`        // seconds
 	HealthSensitivity  *int64 `json:"health_sensitivity,omitempty"`         // what a failure takes from a health of 1000
-	RecoveryInterval   *int64 `json:"recovery_interval,omitempty"`          // kept, without meaning since 2.14
+	RecoveryInterval   *int64 `json:"recovery_interval,omitempty"`          // kept, without effect since Lustre 2.14
 	RouterSensitivity  *int64 `json:"router_sensitivity,omitempty"`         // percent
-	LNDTimeout         *int64 `json:"lnd_timeout,omitempty"`                // follows from others; only shown
+	LNDTimeout         *int64 `json:"lnd_timeout,omitempty"`                // follows from other settings; only shown
 	ResponseTracking   *int64 `json:"response_tracking,omitempty"`          // whose answers are awaited no longer than transaction_timeout, 0 to 3
-	RecoveryLimit      *int64 `json:"recovery_limit,omitempty"`             // seconds; 0: none
+	RecoveryLimit      *int64 `json:"recovery_limit,omitempty"`             // seconds; 0: no limit
 	MaxRecoveryPing    *int64 `json:"max_recovery_ping_interval,omitempty"` // seconds
 }
 
 // Setting is one of the settings of a node.
 type Setting struct {
-	Name  string // such as retry_count
+	Name  string // name of the setting, such as retry_count
 	Value int64  // in the unit of the setting
 }
 
 // ShownOnly names the setting of [Global] that is not set but follows from others.
 const ShownOnly = "lnd_timeout"
 
-// fields are the settings by name.
+// fields returns pointers to the settings, by name.
 func (g *Global) fields() map[string]**int64 {
 	return map[string]**int64{
 		"numa_range": &g.NUMARange, "max_interfaces": &g.MaxInterfaces, "discovery": &g.Discovery,

@@ -12,42 +12,42 @@ const Loopback = "lo"
 // Net is a network of the node. The keys of the types below are those of Lustre's lnetctl, except
 // for those marked "ours".
 type Net struct {
-	Type string `json:"net type"`              // such as tcp1
-	NIs  []NI   `json:"local NI(s),omitempty"` // of this node
+	Type string `json:"net type"`              // name of the network, such as tcp1
+	NIs  []NI   `json:"local NI(s),omitempty"` // NIs of this node on the network
 }
 
 // NI is a local NI. An export has either its NID or, for a backup, the interfaces from which the
 // NID is made again.
 type NI struct {
-	NID           nid.NID           `json:"nid,omitzero"`             // its NID
+	NID           nid.NID           `json:"nid,omitzero"`             // NID of the NI
 	Status        string            `json:"status,omitempty"`         // up or down
-	Cause         string            `json:"cause,omitempty"`          // ours: of status down
-	For           string            `json:"for,omitempty"`            // ours: since the status changed, as 12s
-	Interfaces    Interfaces        `json:"interfaces,omitempty"`     // on which it runs
-	Accept        string            `json:"accept,omitempty"`         // ours: accept mode
-	SourceAddress string            `json:"source_address,omitempty"` // ours: check or off
-	Provider      string            `json:"provider,omitempty"`       // ours: of RDMA
-	Listen        string            `json:"listen,omitempty"`         // ours: address and port
-	SourceCheck   string            `json:"source_check,omitempty"`   // ours: only off is shown
-	Statistics    *Statistics       `json:"statistics,omitempty"`     // messages
-	UDSP          *Priorities       `json:"udsp info,omitempty"`      // what selection rules say
-	Sent          *lnet.TypeCounts  `json:"sent_stats,omitempty"`     // messages by type
-	Received      *lnet.TypeCounts  `json:"received_stats,omitempty"` // messages by type
-	Dropped       *lnet.TypeCounts  `json:"dropped_stats,omitempty"`  // messages by type
+	Cause         string            `json:"cause,omitempty"`          // ulnet's addition: reason of status down
+	For           string            `json:"for,omitempty"`            // ulnet's addition: time since the status changed, such as 12s
+	Interfaces    Interfaces        `json:"interfaces,omitempty"`     // interfaces on which the NI runs
+	Accept        string            `json:"accept,omitempty"`         // ulnet's addition: accept mode
+	SourceAddress string            `json:"source_address,omitempty"` // ulnet's addition: check or off
+	Provider      string            `json:"provider,omitempty"`       // ulnet's addition: provider of RDMA
+	Listen        string            `json:"listen,omitempty"`         // ulnet's addition: address and port of the listener
+	SourceCheck   string            `json:"source_check,omitempty"`   // ulnet's addition: off; absent: messages are checked
+	Statistics    *Statistics       `json:"statistics,omitempty"`     // numbers of messages
+	UDSP          *Priorities       `json:"udsp info,omitempty"`      // priorities and preferences by selection rules
+	Sent          *lnet.TypeCounts  `json:"sent_stats,omitempty"`     // messages sent, by type
+	Received      *lnet.TypeCounts  `json:"received_stats,omitempty"` // messages received, by type
+	Dropped       *lnet.TypeCounts  `json:"dropped_stats,omitempty"`  // messages dropped, by type
 	Health        *HealthStats      `json:"health stats,omitempty"`   // health and failures
-	Tunables      *Tunables         `json:"tunables,omitempty"`       // of all drivers
-	LND           LNDTunables       `json:"lnd tunables,omitempty"`   // of the driver
-	Multicast     *Multicast        `json:"multicast,omitempty"`      // ours
+	Tunables      *Tunables         `json:"tunables,omitempty"`       // tunables that all drivers have
+	LND           LNDTunables       `json:"lnd tunables,omitempty"`   // tunables of the NI's driver
+	Multicast     *Multicast        `json:"multicast,omitempty"`      // ulnet's addition: multicast of the NI
 	DevCPT        *int              `json:"dev cpt,omitempty"`        // CPU partition of the device; -1: none
-	CPT           string            `json:"CPT,omitempty"`            // CPU partitions, as [0,1]
-	Verbs         *drivers.Verbs    `json:"verbs,omitempty"`          // ours: the device of RDMA
-	Connections   *int              `json:"connections,omitempty"`    // ours
-	Reasons       map[string]uint64 `json:"reasons,omitempty"`        // ours: why connections were refused or ended
+	CPT           string            `json:"CPT,omitempty"`            // CPU partitions, such as [0,1]
+	Verbs         *drivers.Verbs    `json:"verbs,omitempty"`          // ulnet's addition: state of the RDMA device
+	Connections   *int              `json:"connections,omitempty"`    // ulnet's addition: number of connections
+	Reasons       map[string]uint64 `json:"reasons,omitempty"`        // ulnet's addition: why connections were refused or ended
 	// ByAddress: the NID is not the one that is made of the interface, so that a backup needs it.
 	ByAddress bool `json:"-"`
 }
 
-// Statistics are the messages of an NI.
+// Statistics are numbers of an NI's messages.
 type Statistics struct {
 	Send uint64 `json:"send_count"` // messages sent
 	Recv uint64 `json:"recv_count"` // messages received
@@ -64,29 +64,29 @@ type Tunables struct {
 
 // HealthStats are the health and the failures of a local NI.
 type HealthStats struct {
-	FatalError int    `json:"fatal_error"`  // 1: no link
-	Value      int    `json:"health value"` // 0 to 1000
+	FatalError int    `json:"fatal_error"`  // 1: the interface has no link
+	Value      int    `json:"health value"` // health from 0 to 1000
 	Interrupts uint64 `json:"interrupts"`   // failures of sends that were interrupted
 	Dropped    uint64 `json:"dropped"`      // failures of sends that the driver dropped
 	Aborted    uint64 `json:"aborted"`      // failures of sends that were cancelled
-	NoRoute    uint64 `json:"no route"`     // failures of sends without a way
+	NoRoute    uint64 `json:"no route"`     // failures of sends for which no route was found
 	Timeouts   uint64 `json:"timeouts"`     // failures of sends that took too long
 	Error      uint64 `json:"error"`        // other failures
 	PingCount  int    `json:"ping_count"`   // recovery pings so far
-	NextPing   int    `json:"next_ping"`    // seconds from now; 0: none
+	NextPing   int    `json:"next_ping"`    // time until the next ping in seconds; 0: none is due
 }
 
 // Priorities are what selection rules say of an NI.
 type Priorities struct {
-	Net     int64    `json:"net priority"`                   // -1: no rule
-	NID     int64    `json:"nid priority"`                   // -1: no rule
-	Locals  []string `json:"preferred local nids,omitempty"` // ours
-	Routers []string `json:"preferred routers,omitempty"`    // ours
+	Net     int64    `json:"net priority"`                   // priority of the net by rules; -1: no rule
+	NID     int64    `json:"nid priority"`                   // priority of the NID by rules; -1: no rule
+	Locals  []string `json:"preferred local nids,omitempty"` // ulnet's addition: local NIDs that rules prefer
+	Routers []string `json:"preferred routers,omitempty"`    // ulnet's addition: routers that rules prefer
 }
 
 // Multicast is the multicast of an NI. It is ours.
 type Multicast struct {
-	Groups []lnet.GroupSnapshot `json:"groups,omitempty"` // that were joined
+	Groups []lnet.GroupSnapshot `json:"groups,omitempty"` // groups that the NI has joined
 	*drivers.Multicast
 }
 

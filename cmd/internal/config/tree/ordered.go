@@ -40,8 +40,8 @@ func (l *Interfaces) UnmarshalJSON(text []byte) error {
 
 // LNDTunable is a tunable of a driver.
 type LNDTunable struct {
-	Name  string // such as conns_per_peer
-	Value string // a number
+	Name  string // name of the tunable, such as conns_per_peer
+	Value string // value of the tunable: a number
 }
 
 // LNDTunables are tunables of a driver, in the order in which Lustre's lnetctl shows them.
@@ -72,7 +72,7 @@ func (l *LNDTunables) UnmarshalJSON(text []byte) error {
 	})
 }
 
-// Get returns the number of a tunable.
+// Get returns the value of a tunable as a number.
 func (l LNDTunables) Get(name string) (n int, ok bool) {
 	for _, t := range l {
 		if t.Name == name {

@@ -14,47 +14,47 @@ import (
 
 // Limits of a file, whose text is not trusted.
 const (
-	MaxSize  = 16 << 20 // bytes
-	maxDepth = 64       // of brackets
-	maxLine  = 64 << 10 // bytes; dashes in one line are nested lists
+	MaxSize  = 16 << 20 // largest file in bytes
+	maxDepth = 64       // largest depth of nested brackets
+	maxLine  = 64 << 10 // longest line in bytes; each dash in a line nests a list
 )
 
 // File is what a file says, in its order. Lustre's lnetctl applies the items of a section until one
 // fails, so Items are those before the errors.
 type File struct {
 	Sections []Section // in the order of the file
-	Warnings []string  // what was read and ignored
+	Warnings []string  // warnings about what was read and ignored
 	unknown  []unknownKey
 }
 
 // Section is one key at the top of a file.
 type Section struct {
-	Key   string   // such as net
-	Line  int      // of the key, from 1
+	Key   string   // name of the section, such as net
+	Line  int      // line of the key, from 1
 	Items []Item   // in the order of the file
-	Errs  []*Error // what is wrong behind the items; empty: nothing
+	Errs  []*Error // errors behind the items; empty: there are none
 }
 
 // Item is a part of a section. One of its fields is set.
 type Item struct {
-	Line    int      // where it begins, from 1
-	Net     *Net     // with one NI or none
+	Line    int      // line in which the item begins, from 1
+	Net     *Net     // a network, with one NI or none
 	Route   *Route   // a route
 	Peer    *Peer    // a peer
-	Setting *Setting // of the section global
+	Setting *Setting // a setting of the section global
 	Routing *Routing // the section routing
 	Buffers *Buffers // the section buffers
 	UDSP    *UDSP    // a selection rule
-	Target  nid.NID  // to ping or discover
+	Target  nid.NID  // a node to ping or discover
 }
 
-// SyntaxError says that a file is no YAML.
+// SyntaxError says that a file is not valid YAML.
 type SyntaxError struct {
-	Line, Column int    // from 1
-	Text         string // why
+	Line, Column int    // line and column, counted from 1
+	Text         string // what is wrong there
 }
 
-// Error has the form of libyaml.
+// Error returns a text in the form of libyaml.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("Scanner error: %s at line %d, column %d", e.Text, e.Line, e.Column)
 }

@@ -7,7 +7,7 @@ import (
 
 // Routing is the state of a node as a router.
 type Routing struct {
-	Pools  *Pools // nil in a backup
+	Pools  *Pools // router buffers; nil in a backup
 	Enable *int   // 0 off, 1 on; ours: 2 stopping, 3 starting
 	// Buffers is set while a file is read that has their numbers here; see Item.
 	Buffers *Buffers
@@ -15,24 +15,24 @@ type Routing struct {
 
 // Pools are the router buffers by size.
 type Pools struct {
-	Tiny  Pool `json:"tiny"`  // for messages without payload
-	Small Pool `json:"small"` // of a page
-	Large Pool `json:"large"` // of 1 MiB
+	Tiny  Pool `json:"tiny"`  // buffers for messages without payload
+	Small Pool `json:"small"` // buffers of one page
+	Large Pool `json:"large"` // buffers of 1 MiB
 }
 
 // Pool is the state of router buffers of one size.
 type Pool struct {
-	Pages   int `json:"npages"`     // of each buffer
-	Buffers int `json:"nbuffers"`   // how many there are
-	Credits int `json:"credits"`    // free ones; negative: so many messages wait
-	Min     int `json:"mincredits"` // fewest free ones so far
+	Pages   int `json:"npages"`     // number of pages in each buffer
+	Buffers int `json:"nbuffers"`   // number of buffers
+	Credits int `json:"credits"`    // free buffers; negative: number of messages that wait
+	Min     int `json:"mincredits"` // smallest number of free buffers so far
 }
 
 // Buffers is how many router buffers there are. Nil is not set.
 type Buffers struct {
-	Tiny  *int `json:"tiny,omitempty"`  // for messages without payload
-	Small *int `json:"small,omitempty"` // of a page
-	Large *int `json:"large,omitempty"` // of 1 MiB
+	Tiny  *int `json:"tiny,omitempty"`  // number of buffers for messages without payload
+	Small *int `json:"small,omitempty"` // number of buffers of one page
+	Large *int `json:"large,omitempty"` // number of buffers of 1 MiB
 }
 
 // routingItem is one key of the section routing: with buffers it is a list of these, without them
@@ -51,7 +51,7 @@ func (r Routing) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]routingItem{{Pools: r.Pools}, {Enable: r.Enable}})
 }
 
-// UnmarshalJSON takes both forms.
+// UnmarshalJSON accepts a routing section in both forms.
 func (r *Routing) UnmarshalJSON(text []byte) error {
 	var list []routingItem
 	var one routingItem

@@ -117,7 +117,7 @@ func (f *File) routing(s *Section, n ast.Node) {
 		s.Errs = []*Error{err}
 		return
 	}
-	if r.Buffers != nil { // the router uses them, so they come first
+	if r.Buffers != nil { // the numbers come first, because the router uses them
 		s.Items = append(s.Items, Item{Line: lineOf(n), Buffers: r.Buffers})
 		r.Buffers = nil
 	}
@@ -126,7 +126,7 @@ func (f *File) routing(s *Section, n ast.Node) {
 	}
 }
 
-// buffers reads how many router buffers there are.
+// buffers reads the numbers of router buffers.
 func (f *File) buffers(s *Section, n ast.Node) {
 	b := new(Buffers)
 	if err := decode(n, b); err != nil {
@@ -138,7 +138,7 @@ func (f *File) buffers(s *Section, n ast.Node) {
 	}
 }
 
-// global reads the settings, until one is wrong.
+// global reads settings up to the first that is wrong.
 func (f *File) global(s *Section, n ast.Node) {
 	entries, ok := entriesOf(n)
 	if !ok {

@@ -73,7 +73,7 @@ func readNI(n ast.Node) (ni NI, errs []*Error) {
 	return ni, nil
 }
 
-// warn notes what was read and ignored.
+// warn adds a warning that something was read and ignored.
 func (f *File) warn(line int, text string) {
 	f.Warnings = append(f.Warnings, fmt.Sprintf("line %d: %s", line, text))
 }

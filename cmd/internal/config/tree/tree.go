@@ -11,11 +11,11 @@ import (
 // nil are absent.
 type Tree struct {
 	Net     []Net    `json:"net,omitempty"`     // networks, in the order in which they were started
-	Route   []Route  `json:"route,omitempty"`   // to other networks
-	Peer    []Peer   `json:"peer,omitempty"`    // known peers
-	Routing *Routing `json:"routing,omitempty"` // state as a router
-	Buffers *Buffers `json:"buffers,omitempty"` // of a router
-	Global  *Global  `json:"global,omitempty"`  // settings
+	Route   []Route  `json:"route,omitempty"`   // routes to other networks
+	Peer    []Peer   `json:"peer,omitempty"`    // peers that the node knows
+	Routing *Routing `json:"routing,omitempty"` // state of the node as a router
+	Buffers *Buffers `json:"buffers,omitempty"` // numbers of router buffers
+	Global  *Global  `json:"global,omitempty"`  // settings of the node
 	UDSP    []UDSP   `json:"udsp,omitempty"`    // selection rules, in their order
 
 	unknown []unknownKey // keys that Read ignored
@@ -31,7 +31,7 @@ func Write(w io.Writer, doc any) error {
 	return writeJSON(w, text)
 }
 
-// DropOurs removes what Lustre's tool does not have.
+// DropOurs removes the keys that Lustre's tool does not have.
 func (t *Tree) DropOurs() {
 	for _, n := range t.Net {
 		for i, ni := range n.NIs {

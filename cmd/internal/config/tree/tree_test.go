@@ -96,7 +96,7 @@ func TestReadErrors(t *testing.T) {
 	for _, c := range []struct {
 		text  string
 		items int
-		want  string // Errno: text of each error
+		want  string // error number and text of each expected error
 	}{
 		{"nosuch:\n    - a: 1\n", 0, "-22 invalid key 'nosuch'"},
 		{ni + "          tunables:\n              peer_credits: many\n", 0, "-22 invalid value 'many' for key 'peer_credits'; -22 Failed to parse tunables rc = -22"},
@@ -111,9 +111,9 @@ func TestReadErrors(t *testing.T) {
 		{"global:\n    nosuch: 1\n", 0, "-22 invalid key 'nosuch'"},
 		{"global:\n    retry_count: 4\n    nosuch: 1\n    transaction_timeout: 70\n", 1, "-22 invalid key 'nosuch'"},
 		{ni, 1, ""},
-		{ni + "          bogus: 1\n", 1, ""}, // ignored as by Lustre's tool
+		{ni + "          bogus: 1\n", 1, ""}, // ignored, as Lustre's tool does
 		{"net:\n    - net type: tcp\n", 1, ""},
-		{"peer:\n    - Multi-Rail: True\n      peer ni:\n        - nid: 10.88.0.40@tcp\n", 0, ""}, // ignored, too
+		{"peer:\n    - Multi-Rail: True\n      peer ni:\n        - nid: 10.88.0.40@tcp\n", 0, ""}, // ignored, as Lustre's tool does
 		{"buffers:\n    tiny: 512\n", 1, ""},
 		{"routing:\n    enable: 0\n", 1, ""},
 		{"routing:\n    - tiny: 2048\n    - enable: 1\n", 2, ""},
@@ -157,7 +157,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestStrict finds keys that are written wrong.
+// TestStrict: Strict finds keys that are misspelt.
 func TestStrict(t *testing.T) {
 	tree, err := Parse([]byte("net:\n    - net type: tcp\n      local NI(s):\n        - interfaces:\n              0: eth0\n          tunable:\n              credits: 1\n"))
 	if err != nil {
@@ -168,7 +168,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// TestErrorLayouts has the two shapes of errors.
+// TestErrorLayouts: the two layouts in which errors are printed.
 func TestErrorLayouts(t *testing.T) {
 	e := &Error{Verb: "add", Object: "net", Errno: 17, Text: "cannot add LNet NI"}
 	var wide, old bytes.Buffer

@@ -12,11 +12,11 @@ import (
 // A layout is how a part of Lustre's lnetctl indents what it prints. Columns are counted from that
 // of the key.
 type layout struct {
-	mapping  int       // of the keys of a mapping
+	mapping  int       // indentation of the keys of a mapping
 	list     int       // of the dashes of a list in a list's mapping
-	topList  int       // of the dashes of a top level list
+	topList  int       // indentation of the dashes of a top-level list
 	behind   int       // of the keys of a mapping behind the dash
-	booleans [2]string // false, true
+	booleans [2]string // texts of false and of true
 }
 
 // The three layouts: that of the older library in C, that of the kernel's answers, and that of
