@@ -154,7 +154,7 @@ func (n *Node) orphans() (primaries []nid.NID) {
 	}
 	t.mu.RLock() // a read lock, so that messages go on meanwhile
 	defer t.mu.RUnlock()
-	for id, node := range t.known { // in any order: the list is sorted below
+	for id, node := range t.known { // any order: the list is sorted below
 		if id == node.Primary && !t.reaches(nis, node) {
 			primaries = append(primaries, id)
 		}

@@ -205,7 +205,7 @@ func (t *peerTable) nodes() []*Peer {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	var nodes []*Peer
-	for id, p := range t.known { // in any order: Snapshot sorts the nodes
+	for id, p := range t.known { // any order: Snapshot sorts the nodes
 		if id == p.Primary {
 			nodes = append(nodes, p)
 		}

@@ -22,10 +22,10 @@ func (n *Node) SetRules(r Rules) {
 	defer n.mu.Unlock()
 	n.peers.mu.Lock()
 	n.peers.rules = r
-	for _, remote := range n.peers.remotes { // in any order: each NID has rules of its own
+	for _, remote := range n.peers.remotes { // any order: each NID has rules of its own
 		n.peers.ruleRemote(remote)
 	}
-	for _, remote := range n.peers.remotes { // in any order: each NID has rules of its own
+	for _, remote := range n.peers.remotes { // any order: each NID has rules of its own
 		n.peers.rulePeer(remote.Peer())
 	}
 	n.peers.mu.Unlock()

@@ -10,7 +10,7 @@ func (s Stats) Since(t Stats) Stats {
 		*c -= *from[i]
 	}
 	s.DropReasons = maps.Clone(s.DropReasons)
-	for why := range s.DropReasons { // in any order: reasons are independent
+	for why := range s.DropReasons { // any order: reasons are independent
 		if s.DropReasons[why] -= t.DropReasons[why]; s.DropReasons[why] == 0 {
 			delete(s.DropReasons, why)
 		}

@@ -56,7 +56,7 @@ func (s *queues) close() (left []*EQ) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	for q := range s.list { // in any order: each queue has waiters of its own
+	for q := range s.list { // any order: each queue has waiters of its own
 		left = append(left, q)
 	}
 	s.list = nil

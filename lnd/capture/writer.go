@@ -177,7 +177,7 @@ func (w *Writer) attach(r *recorder) error {
 func (w *Writer) add(r *recorder) (open []*tapFlow) {
 	w.recorders = append(w.recorders, r)
 	w.sinks.Add(1)
-	for _, f := range w.flows { // in any order: the flows are sorted below
+	for _, f := range w.flows { // any order: the flows are sorted below
 		open = append(open, f)
 	}
 	slices.SortFunc(open, func(a, b *tapFlow) int { return cmp.Compare(a.id, b.id) })

@@ -221,7 +221,7 @@ func (a *Agent) Close(context.Context) error {
 		a.timer.Stop()
 	}
 	var open []portals.MDHandle
-	for _, md := range a.exchanges { // in any order: the list is sorted below
+	for _, md := range a.exchanges { // any order: the list is sorted below
 		open = append(open, md)
 	}
 	slices.Sort(open) // their events come in the same order in every run
@@ -236,7 +236,7 @@ func (a *Agent) Close(context.Context) error {
 	a.recoverer.close()
 	a.pushes.close()
 	a.node.FailParked(syscall.ESHUTDOWN)
-	for _, list := range asked { // in any order: no call waits for another
+	for _, list := range asked { // any order: no call waits for another
 		for _, done := range list {
 			done(syscall.ESHUTDOWN)
 		}

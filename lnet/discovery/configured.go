@@ -63,7 +63,7 @@ func (a *Agent) edited(list []engine.Edited) {
 
 // endEdits fails what waits for an answer. The caller holds a.mu.
 func (a *Agent) endEdits() {
-	for _, done := range a.edits { // in any order: no call waits for another
+	for _, done := range a.edits { // any order: no call waits for another
 		done <- syscall.ESHUTDOWN
 	}
 	clear(a.edits)

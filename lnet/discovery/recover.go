@@ -146,7 +146,7 @@ func (r *recoverer) close() {
 	r.closed = true
 	r.setTimer(0, machine.Never)
 	var open []recovery.Target
-	for t, p := range r.pings { // in any order: the list is sorted below
+	for t, p := range r.pings { // any order: the list is sorted below
 		if p != nil {
 			open = append(open, t)
 		}

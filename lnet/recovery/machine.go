@@ -211,7 +211,7 @@ func (m *Machine) Stats() Stats { return m.stats }
 
 // Targets returns the NIs that are being recovered, of this node or of peers, by NID.
 func (m *Machine) Targets(local bool) (list []Status) {
-	for _, e := range m.entries { // in any order: the list is sorted below
+	for _, e := range m.entries { // any order: the list is sorted below
 		if e.Local == local {
 			list = append(list, Status{e.Target, e.count, e.due.At()})
 		}

@@ -154,7 +154,7 @@ func (s *groups) leave(addr netip.Addr, u *ud) {
 func (s *groups) leaveAll(u *ud) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, g := range s.list { // in any order: groups are independent
+	for _, g := range s.list { // any order: groups are independent
 		s.remove(g, u)
 	}
 }
