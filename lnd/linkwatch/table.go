@@ -104,7 +104,7 @@ func (t *table) disown(a netip.Addr, index uint32) bool {
 
 // sweepLinks and sweepAddrs forget what the dump of this round has not named.
 func (t *table) sweepLinks() {
-	for index, l := range t.links { // map order does not matter: each link is judged by itself
+	for index, l := range t.links { // any order: each link is judged by itself
 		if l.round != t.round {
 			delete(t.links, index)
 		}
@@ -112,7 +112,7 @@ func (t *table) sweepLinks() {
 }
 
 func (t *table) sweepAddrs() {
-	for a, owners := range t.addrs { // map order does not matter: each address is judged by itself
+	for a, owners := range t.addrs { // any order: each address is judged by itself
 		for _, o := range slices.Clone(owners) {
 			if o.round != t.round {
 				t.disown(a, o.index)

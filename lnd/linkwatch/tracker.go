@@ -169,7 +169,7 @@ func (t *tracker) ready() bool { return t.rounds > 0 }
 
 // forget ends the interest in addresses that are not in use any more.
 func (t *tracker) forget(used func(netip.Addr) bool) {
-	for a := range t.homes { // map order does not matter: each address is judged by itself
+	for a := range t.homes { // any order: each address is judged by itself
 		if !used(a) {
 			delete(t.homes, a)
 		}

@@ -161,7 +161,7 @@ func (f *Fabric) remove(k groupKey, id sim.NodeID) {
 func (f *Fabric) forget(id sim.NodeID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for k := range f.members { // map order does not matter: groups are independent
+	for k := range f.members { // any order: groups are independent
 		f.remove(k, id)
 	}
 }

@@ -46,7 +46,7 @@ const (
 	callConnect             // connect; uses To, End, Port (of the source), Private, Timeout
 	callAccept              // accept a request; uses ID, End, Private
 	callReject              // reject a request; uses ID, Reason, Private
-	callDisconnect          // disconnect; uses ID
+	callDisconnect          // disconnect, in any state; uses ID
 	callHeard               // the peer uses the connection, and so has the REP; uses ID
 	callClosing             // the device closes: repeat unanswered DREQs now, not later
 )
