@@ -177,7 +177,7 @@ func TestFreeReturnsLoop(t *testing.T) {
 	})
 }
 
-// TestCloseReturnsLoop: so does the queue of a table that is closed.
+// TestCloseReturnsLoop: the queue of a table that is closed gives back the read loop that it has.
 func TestCloseReturnsLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := handedOver(t)

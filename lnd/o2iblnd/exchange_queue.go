@@ -147,8 +147,8 @@ func (x *exchange) emit(now time.Duration, kind kib.MsgType, id uint32, m *kib.M
 	out.WRs = append(out.WRs, wr)
 }
 
-// summing reports whether messages get a checksum. A kernel ends the connection at a checksum
-// that it computes otherwise, so none is sent before the peer has sent one.
+// summing reports whether messages get a checksum. A kernel ends the connection if a message
+// has a wrong checksum, by its way of computing, so none is sent before the peer has sent one.
 func (x *exchange) summing() bool { return x.cfg.checksum && x.cfg.counting != kib.Unknown }
 
 // attach adds the payload of an IMMEDIATE whose header begins at b[at]: by reference,

@@ -265,7 +265,7 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// TestSetTimeout: another time-out counts for what is under way too, shorter or longer.
+// TestSetTimeout: a new time-out, shorter or longer, holds for transfers in progress, too.
 func TestSetTimeout(t *testing.T) {
 	for _, d := range []time.Duration{20 * time.Second, 80 * time.Second} {
 		p := newPair(t)

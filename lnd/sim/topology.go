@@ -72,5 +72,6 @@ func (g *Groups) Route(from, to NodeID) Route {
 	return r
 }
 
-// Rates implements Topology: the uplinks are even, the downlinks odd.
+// Rates implements Topology: link 2g is the uplink of group g,
+// link 2g+1 its downlink.
 func (g *Groups) Rates() []int64 { return g.rates }

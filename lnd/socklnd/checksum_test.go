@@ -148,8 +148,8 @@ func TestChecksumInPieces(t *testing.T) {
 	}
 }
 
-// TestChecksumSent (SK-11): with enable_csum each message of version 2 has one, in one
-// piece or many, NOOPs too; those of version 3 have none.
+// TestChecksumSent (SK-11): with enable_csum each message of version 2 has a checksum,
+// in one piece of memory or many, NOOPs too. Messages of version 3 have none.
 func TestChecksumSent(t *testing.T) {
 	spec.Covers(t, "SK-11")
 	bubble(t, func(t *testing.T) {

@@ -254,7 +254,7 @@ func TestActiveConnectTimeout(t *testing.T) {
 	})
 }
 
-// TestActiveRefused: NONE in our version is no failure; the message waits.
+// TestActiveRefused: an answer of type NONE in our version is no failure; the message waits.
 func TestActiveRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, l := dialScene(t, Config{})
@@ -309,8 +309,8 @@ func TestPassiveWinsRace(t *testing.T) {
 	})
 }
 
-// TestActiveAdoptsVersion (SK-7): NONE in version 2 is tried again at once in
-// version 2, and so are the other connections.
+// TestActiveAdoptsVersion (SK-7): after an answer of type NONE in version 2 the NI
+// dials again at once in version 2, for the other connections too.
 func TestActiveAdoptsVersion(t *testing.T) {
 	spec.Covers(t, "SK-7")
 	bubble(t, func(t *testing.T) {

@@ -27,8 +27,8 @@ type rawStream struct {
 	readFn  func(fd uintptr) bool
 	tryFn   func(fd uintptr) bool // tryRead, for the case that readFn looks again
 	rvec    *vector
-	rsmall  []byte      // target of a small read while idle
-	rbuf    *readBuffer // target of a large read while idle
+	rsmall  []byte      // buffer for a small read while idle
+	rbuf    *readBuffer // buffer for a large read while idle
 	rlimit  int         // of an idle read; 0: rvec is the target
 	rn      int
 	rerr    syscall.Errno

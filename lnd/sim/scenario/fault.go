@@ -21,7 +21,7 @@ type fault struct {
 	when     when
 	at       time.Duration // time of a fault of kind whenAt
 	every    time.Duration
-	from, to time.Duration // of every and random; to is 0 for the end of the run
+	from, to time.Duration // time span of an "every" or "random" statement; to is 0 for the end of the run
 	windowed bool          // from and to are given; otherwise an every begins after its time
 	do       action        // action of an "at" or "every" statement
 	count    int           // number of faults of a "random" statement
