@@ -51,6 +51,12 @@ var topics = []struct {
 		name: "06-set-global", networks: map[string]string{"A": "tcp(eth0)"},
 		before: []string{"lnetctl set drop_asym_route 1", "lnetctl set retry_count 4", "lnetctl set transaction_timeout 60", "lnetctl set health_sensitivity 200"},
 	},
+	{name: "07-stats", networks: map[string]string{"A": "lo", "B": "tcp(eth0)"}},
+	{
+		name:     "08-ping-discover",
+		networks: map[string]string{"A": "tcp(eth0)", "B": "tcp(eth0)", "C": "tcp(eth0),tcp(eth1)", "D": "tcp(eth0)"},
+		settings: map[string]string{"D": "lnet_peer_discovery_disabled: 1"},
+	},
 	{name: "09-udsp", networks: map[string]string{"A": "tcp(eth0),tcp1(eth1)", "B": "tcp(eth0)"}},
 	{name: "10-fault", networks: map[string]string{"A": "tcp(eth0)", "B": "tcp(eth0)"}},
 	{name: "13-misc", networks: map[string]string{"A": "tcp(eth0)", "B": "tcp(eth0)"}},
