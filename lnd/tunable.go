@@ -29,7 +29,7 @@ type Value struct {
 	Flag        bool        // the value is 0 or 1
 	Set         func(int)   // stores the number, which is in the unit of users
 	unset       func() bool // reports whether the configuration has the zero value
-	number      func() int  // what the configuration has, as users give it; nil: a flag
+	number      func() int  // returns the configured value, as users give it; nil: a flag
 	inForce     func() any  // an int in the form of users, or a bool
 	negative    bool        // whether the configuration may have a negative value
 }

@@ -37,7 +37,7 @@ func classOf(priority bool) int {
 // The lock of the NI guards all fields, and the account of each peer.
 type niCredits struct {
 	limit   int // number of credits of the NI
-	credits int // not taken; limit - credits are the sum of all held
+	credits int // credits not taken; limit - credits are the sum of all held
 	spare   int // added for others: what stalled peers hold above half of limit
 	stalled int // number of credits that stalled peers hold
 	lowest  int // fewest credits so far; negative: messages waited
@@ -57,7 +57,7 @@ type account struct {
 	index   int  // index of the peer in holders, if held > 0
 	moved   bool // a message has left, or held was 0, since the last check
 	stalled bool
-	wants   int        // its part of wanted; changed under peerNI.mu and NI.mu
+	wants   int        // this peer's part of wanted; changed under peerNI.mu and NI.mu
 	waiting [2]bool    // by class: whether the peer is in waiters
 	next    [2]*peerNI // by class: next peer in waiters
 }

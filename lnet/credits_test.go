@@ -71,7 +71,7 @@ func TestPriorityCredits(t *testing.T) {
 		tunables       lnd.Tunables
 		flying, waits  []uint64 // 1 to 9 are normal messages to one peer, 11 to 19 priority messages to another or the same
 		to             nid.NID
-		credits, least int // of the peer of the priority messages, with all in flight
+		credits, least int // credits of the peer of the priority messages, with all in flight
 	}{
 		"peer": {lnd.Tunables{PeerCredits: 2}, []uint64{1, 2, 11, 12}, []uint64{13, 3}, peerA, -4, -4},
 		"NI":   {lnd.Tunables{PeerCredits: 2, Credits: 2}, []uint64{1, 2, 11, 12}, []uint64{13, 3}, peerB, -1, -1},

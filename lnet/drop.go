@@ -15,7 +15,7 @@ const (
 	NotDropped       DropReason = iota
 	BadType                     // unknown type, or a HELLO as a message; closes the connection
 	BadPayload                  // ACK or GET with payload, or more than 1 MiB; closes
-	NotDirect                   // for another NID of the NI's own net; closes
+	NotDirect                   // for another NID of the NI's own net; closes the connection
 	WrongNI                     // for another NID of this node; closes the connection
 	RoutingOff                  // for another node, while routing is off
 	BadSource                   // the source NID is invalid, or one of this node's
@@ -32,19 +32,19 @@ const (
 	SimulatedFailure            // FailNID made the message fail
 	NoMulticast                 // came as a datagram to a group and is no PUT without ACK
 	LazyMulticast               // for a group, at a lazy portal where no match entry takes it
-	ForeignSource               // its source is not the process at the other end of the connection
-	NotAsked                    // ACK or REPLY of a process that was not asked for it
+	ForeignSource               // the source is not the process at the other end of the connection
+	NotAsked                    // an ACK or REPLY of a process that was not asked for it
 	NoRoute                     // for another net, to which this node has no route
-	RouteLoop                   // for another net; its next hop is the peer that it came from
-	NeedlessDetour              // for another net, on which its source is too
-	NextHopStalled              // to be forwarded; its next hop has stalled, and as many messages as it may have wait for it
-	NextHopDead                 // to be forwarded; its next hop cannot be reached
-	RoutingStopped              // waited to be forwarded when that was turned off
-	TransitCut                  // to be forwarded; its payload did not come whole
+	RouteLoop                   // for another net; the next hop is the peer that the message came from
+	NeedlessDetour              // for another net, on which the source is too
+	NextHopStalled              // to be forwarded; the next hop has stalled, and all messages that it may have wait
+	NextHopDead                 // to be forwarded; the next hop cannot be reached
+	RoutingStopped              // the message waited to be forwarded when routing was turned off
+	TransitCut                  // to be forwarded; the payload broke off
 	ForwardFailed               // was to be forwarded, and could not be sent
-	HandlerBusy                 // for an MD whose handler is behind: it is a datagram, or too many messages wait
+	HandlerBusy                 // for an MD whose handler is behind: the message is a datagram, or too many wait
 	DropRule                    // a drop rule of package faultrule dropped the message
-	AsymmetricRoute             // by a router that is no gateway to its source's net, and DropAsymmetric is set
+	AsymmetricRoute             // came by a router that is no gateway to the source's net, and DropAsymmetric is set
 	dropReasonsEnd              // number of reasons; not a reason
 )
 

@@ -26,11 +26,11 @@ type PathCandidate struct {
 	Kind string  `json:"kind"` // kind of the NI: "local", "peer" or "gateway"
 	// Reason is "chosen", or says why the candidate was not.
 	Reason   string `json:"reason"`
-	Up       bool   `json:"up"`       // of a local NI its link, of a peer NI what its node says, of a gateway its route
+	Up       bool   `json:"up"`       // of a local NI: its link; of a peer NI: what its node says; of a gateway: its route
 	Health   int    `json:"health"`   // health of the NI, 0 to 1000
 	Priority uint32 `json:"priority"` // the lowest is the best, 4294967295 is none; of a gateway that of its route
-	Hops     int    `json:"hops"`     // of a gateway's route; 0: undefined, or no gateway
-	Credits  int    `json:"credits"`  // that a local NI has; of the others minus the messages under way
+	Hops     int    `json:"hops"`     // hops of a gateway's route; 0: undefined, or no gateway
+	Credits  int    `json:"credits"`  // credits that a local NI has; for others: minus the messages in progress
 }
 
 // Path tells which path a PUT to a NID would take now, from src unless that is zero, and why it

@@ -28,7 +28,7 @@ func (t *transit) arrived(d *lnd.Delivery, err error) {
 	if t.buffer != nil {
 		t.msg.Payload = lnd.Payload{Segments: t.memory[:], Length: len(t.memory[0])}
 	}
-	t.depart() // to a hop that is chosen anew: the payload may have taken long
+	t.depart() // the hop is chosen anew, because the payload may have taken long
 }
 
 // again sends a message that waited for a credit of an NI whose link has gone down.

@@ -17,7 +17,7 @@ import (
 // gateways are the routes of a node, and what it knows of their gateways.
 type gateways struct {
 	dropAsymmetric atomic.Bool                          // lnet_drop_asym_route: drop messages from unexpected gateways
-	byNID          atomic.Pointer[map[nid.NID]*gateway] // by each NID of theirs; nil: there are no routes. Replaced, never changed
+	byNID          atomic.Pointer[map[nid.NID]*gateway] // gateways by each of their NIDs; nil: there are no routes. Replaced, never changed in place
 
 	changing sync.Mutex // serialises changes of table and what follows from them; taken before mu
 

@@ -43,7 +43,7 @@ type Message struct {
 	dest    nid.NID       // the destination given to Send; Header.DestNID is the one that was chosen
 	hop     *path.Remote  // the state of the next hop that counts m; nil if there was nothing to choose
 	expires time.Duration // instant; set when the message had to queue, else 0
-	waited  bool          // it had to wait for its connection: it holds no NI credit
+	waited  bool          // the message had to wait for its connection: it holds no NI credit
 	found   bool          // the message has waited for discovery
 	backlog bool          // the message is counted in Node.backlog
 	transit *transit      // the transit that it is part of; nil for a message of this node

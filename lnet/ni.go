@@ -26,7 +26,7 @@ type NI struct {
 	traffic  traffic
 	contacts contacts               // for lo: contacts of this node's own processes
 	heard    instant                // when any peer was heard, while the node forwards messages
-	silence  router.Silence         // of its net, if it is the first NI of that; guarded by forwarder.mu
+	silence  router.Silence         // watch of the NI's net, if it is the first NI of the net; guarded by forwarder.mu
 	silent   atomic.Bool            // router.Silence has found that the net is down
 	recent   atomic.Pointer[peerNI] // the latest peer that was looked for; nil if the table has forgotten it
 	link     linkState
@@ -38,7 +38,7 @@ type NI struct {
 	stopping atomic.Bool   // set when the NI is being removed
 	pending  atomic.Int64  // messages given to the NI's peers and not ended
 	drained  chan struct{} // gets a value when pending falls to 0 while stopping
-	removed  bool          // its peers are forgotten; guarded by the peer table's lock
+	removed  bool          // the NI's peers are forgotten; guarded by the peer table's lock
 	gone     chan struct{} // closed when the NI has left the node, with removal
 	removal  error         // result of RemoveNI; set before gone is closed
 

@@ -134,7 +134,7 @@ type Node struct {
 
 	mu       sync.Mutex // serialises changes of nis; never held across calls out
 	down     bool       // Shutdown has begun: there are no new NIs; guarded by mu
-	leaving  []*NI      // no longer in nis, not yet in retired; guarded by mu
+	leaving  []*NI      // NIs no longer in nis, not yet in retired; guarded by mu
 	watchers []func()   // functions given to OnNIChange; guarded by mu
 }
 

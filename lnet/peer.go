@@ -71,7 +71,7 @@ type peerNI struct {
 	unreached   bool                   // state is down because a connection could not be made
 	touched     time.Duration          // when p was made, or its last connection ended
 	behind      atomic.Pointer[peerNI] // the peer whose message this router has brought last
-	vetting     vetting                // of the peer as a router, because it brings messages of other nodes
+	vetting     vetting                // vetting of the peer as a router, because it brings messages of other nodes
 
 	account account // the peer's part of the NI's credits; guarded by ni.mu
 

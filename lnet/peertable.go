@@ -25,7 +25,7 @@ type peerTable struct {
 	peers       map[peerKey]*peerNI // peers by NID and NI; guarded by mu
 	order       []*peerNI           // peers in an order that does not depend on the map; guarded by mu
 	hand        int                 // where evict looks next in order; guarded by mu
-	known       map[nid.NID]*Peer   // what discovery knows, by each NID; guarded by mu
+	known       map[nid.NID]*Peer   // nodes that discovery knows, by each NID; guarded by mu
 	remotes     map[nid.NID]*remote // state by NID, for peers and known; guarded by mu
 	rules       Rules               // selection rules; guarded by mu
 	discovering bool                // whether new peers need discovery; guarded by mu

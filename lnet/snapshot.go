@@ -42,7 +42,7 @@ type NISnapshot struct {
 type PeerSnapshot struct {
 	NID        nid.NID `json:"nid"`                  // NID of the peer
 	Via        nid.NID `json:"via"`                  // NID of the local NI
-	Primary    nid.NID `json:"primary"`              // of the node; NID itself if nothing else is known
+	Primary    nid.NID `json:"primary"`              // primary NID of the node; NID itself if nothing else is known
 	State      string  `json:"state"`                // state of the peer: "up", "down" or "NA"
 	Cause      string  `json:"cause,omitempty"`      // cause of the state down
 	MaxCredits int     `json:"max_ni_tx_credits"`    // value of the tunable peer_credits of the NI
@@ -50,7 +50,7 @@ type PeerSnapshot struct {
 	MinCredits int     `json:"min_tx_credits"`       // lowest Credits so far
 	// RouterMaxCredits are the messages that it may have in this node at a time, to be forwarded.
 	RouterMaxCredits int     `json:"max_rtr_credits"`
-	RouterCredits    int     `json:"available_rtr_credits"` // those that are free; negative: messages that wait for one
+	RouterCredits    int     `json:"available_rtr_credits"` // free router credits; negative: so many messages wait for one
 	RouterMinCredits int     `json:"min_rtr_credits"`       // lowest RouterCredits so far
 	QueuedBytes      int     `json:"tx_q_num_of_buf"`       // bytes of headers and payloads of messages with a credit
 	Queued           int     `json:"queued_messages"`       // messages that wait for a credit

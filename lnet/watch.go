@@ -55,7 +55,7 @@ type watches struct {
 	some atomic.Bool // list is not empty: a message looks at nothing else otherwise
 
 	mu   sync.Mutex
-	list map[nid.NID][]*watch // by the NIDs that were given to WatchPeer; guarded by mu
+	list map[nid.NID][]*watch // watches by the NIDs that were given to WatchPeer; guarded by mu
 }
 
 func (s *watches) add(w *watch) {

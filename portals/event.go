@@ -46,12 +46,12 @@ type Event struct {
 	// Incarnation is that of the previous hop's NI, which changes when the NI restarts, see
 	// [lnd.Delivery]. 0: unknown. It is set for received messages, as ReceivedAt.
 	Incarnation uint64
-	MsgType     wire.MsgType // of the message: tells a PUT's SEND from a GET's
+	MsgType     wire.MsgType // type of the message: tells a PUT's SEND from a GET's
 	Portal      int          // portal index of the target; 0 in ACK and REPLY events
 	MatchBits   uint64       // match bits of the message
 	RLength     uint32       // bytes asked for; 0 at the target of a GET
 	MLength     uint32       // number of bytes that were moved
-	Offset      uint32       // of the first byte moved in the MD; SEND: the offset asked for
+	Offset      uint32       // offset of the first byte moved in the MD; SEND: the offset asked for
 	HdrData     uint64       // the 64 bits of header data of a PUT
 	// ReceivedAt is when the driver had read the message, on the node's clock: before it
 	// waited for a handler or on a lazy portal. Set in PUT, GET, ACK and REPLY events.
@@ -61,7 +61,7 @@ type Event struct {
 	Segments []lnd.Segment // memory of the MD
 	Options  MDOption      // options of the MD
 	UserPtr  any           // user pointer of the MD
-	OpPtr    any           // as given to Put or Get; set in SEND, ACK and REPLY events
+	OpPtr    any           // value given to Put or Get; set in SEND, ACK and REPLY events
 
 	Err      error  // nil, or the errno with which the operation failed
 	Unlinked bool   // this is the MD's last event

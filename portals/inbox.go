@@ -14,7 +14,7 @@ import (
 type InboxConfig struct {
 	Portal  int // portal index, 0 to Portals-1
 	Buffers int // number of buffers posted at any time, and the most that are cached; 0: 4
-	Size    int // of each in bytes: the largest message; 0: MaxPayload
+	Size    int // bytes of each buffer: the largest message; 0: MaxPayload
 	// MaxKept bounds the buffers that handlers keep, see [Inbox.Keep]: while that many are
 	// kept, no further buffer is posted, and messages wait. Messages in buffers that were
 	// posted before can still be kept. 0: Buffers.

@@ -17,7 +17,7 @@ type PutRequest struct {
 	Target    nid.ProcessID // process that receives the PUT
 	Portal    int           // portal index at the target
 	MatchBits uint64        // match bits of the PUT
-	Offset    uint32        // in the target's MD, if that has the option ManageRemote
+	Offset    uint32        // offset in the target's MD, if that has the option ManageRemote
 	HdrData   uint64        // 64 bits that the target's PUT event has
 
 	LocalOffset int           // offset in the MD of the first byte
@@ -49,7 +49,7 @@ type GetRequest struct {
 	Target    nid.ProcessID // process that the data is fetched from
 	Portal    int           // portal index at the target
 	MatchBits uint64        // match bits of the GET
-	Offset    uint32        // in the target's MD, if that has the option ManageRemote
+	Offset    uint32        // offset in the target's MD, if that has the option ManageRemote
 
 	LocalOffset int           // offset in the MD at which the bytes are put
 	Length      int           // how many are asked for; 0: all from LocalOffset on

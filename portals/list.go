@@ -23,7 +23,7 @@ type me struct {
 	generation uint32
 	md         uint32 // slot of the attached MD plus 1; 0: none
 	next, prev meRef  // neighbours in the ring
-	chain      meRef  // of the head of a ring: the next ring in the index
+	chain      meRef  // for the head of a ring: the next ring in the index
 	unlink     UnlinkOption
 	live       bool
 }

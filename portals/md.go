@@ -84,7 +84,7 @@ type md struct {
 
 	generation uint64
 	handle     MDHandle // handle of the MD; 0: the slot is free, or a zombie
-	was        MDHandle // its last handle, which the events of a zombie still show
+	was        MDHandle // last handle of the MD, which the events of a zombie still show
 	asked      *asked   // processes whose ACKs and REPLYs are awaited; nil: there were none in this slot so far
 	awaited    uint64   // round in which the latest tracked operation began, or 0
 	pending    operationList

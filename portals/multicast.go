@@ -20,7 +20,7 @@ type PutMulticastRequest struct {
 	Group     Group    // group that receives the PUT; not 0
 	Portal    int      // portal index at the targets
 	MatchBits uint64   // match bits of the PUT
-	Offset    uint32   // in the targets' MDs, if these have the option ManageRemote
+	Offset    uint32   // offset in the targets' MDs, if these have the option ManageRemote
 	HdrData   uint64   // 64 bits that the targets' PUT events have
 }
 

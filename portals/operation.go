@@ -15,8 +15,8 @@ type operation struct {
 
 	md       *md // MD of the operation; nil for an ACK that is sent
 	event    Event
-	asked    nid.ProcessID   // of a PUT or GET that goes out: the process that answers it
-	answerTo uint64          // likewise: the handle that its answer names, of the MD or of a call
+	asked    nid.ProcessID   // for a PUT or GET that is sent: the process that answers it
+	answerTo uint64          // for a PUT or GET that is sent: the handle in its answer, of the MD or of a call
 	ni       *lnet.NI        // NI at which the delivery d arrived
 	d        *lnd.Delivery   // the message that came in, while it is held
 	waits    *md             // while it is held: the MD that it waits for; nil: any that takes it

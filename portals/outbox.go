@@ -12,7 +12,7 @@ import (
 // OutboxConfig bounds the messages of an outbox that are on their way, and says what is
 // called when one is done. The zero value bounds nothing and calls nothing.
 type OutboxConfig[Note any] struct {
-	MaxBytes     int // of all messages on their way; 0: no bound
+	MaxBytes     int // most bytes of all messages on their way; 0: no bound
 	PeerBytes    int // most bytes of messages to one NID; 0: no bound
 	PeerMessages int // on their way to one NID; 0: no bound
 	Spare        int // bytes of memory that are kept for later messages; 0: 1 MiB

@@ -17,7 +17,7 @@ import (
 // zeros as well. The zero value is ready for the beginning of a connection.
 type concealer struct {
 	opening tapHalf // the handshake of this side
-	header  []byte  // of the message in progress, as far as it has come
+	header  []byte  // header of the message in progress, as far as it has come
 	left    uint64  // payload bytes of the message in progress that are to come
 	out     []byte  // what conceal returned last; the next call reuses it
 }

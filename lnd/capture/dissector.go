@@ -35,7 +35,7 @@ type Options struct {
 // Counts are the packets that a Dissector has seen, by what became of them.
 type Counts struct {
 	Packets   uint64 // all packets of the capture
-	Other     uint64 // not TCP, or not of our ports, and not RoCE
+	Other     uint64 // packets that are neither TCP of our ports nor RoCE
 	Fragments uint64 // IP fragments; they are not put together
 	Truncated uint64 // packets that were captured in part
 	Malformed uint64 // packets with unreadable headers or of unknown link types
@@ -59,7 +59,7 @@ type Dissector struct {
 	at     Stamp
 
 	flows     map[tuple]*flow
-	byAge     *list.List // of *flow, the one that was silent longest in front
+	byAge     *list.List // list of *flow, with the one that was silent longest in front
 	closed    closedFlows
 	conns     int // number of connections seen so far
 	assembler *reassembly.Assembler

@@ -8,7 +8,7 @@ import (
 
 // Understood is a decoded payload of a protocol above LNet. As JSON it is an object.
 type Understood interface {
-	Summary() string   // in some words, for the end of a line
+	Summary() string   // a summary in some words, for the end of a line
 	Details() []string // all fields of the payload, one line each
 }
 

@@ -37,7 +37,7 @@ var (
 // DamageError tells where a capture cannot be read any further. It is an
 // ErrDamaged.
 type DamageError struct {
-	Offset int64 // of the record or block at fault, bytes from the beginning
+	Offset int64 // offset in the file of the record or block at fault, in bytes
 	Err    error // what is wrong at this offset
 }
 

@@ -33,7 +33,7 @@ type Conn struct {
 	MidStream  bool              // the connection's beginning is not in the capture
 	Version    ksock.Version     // version in the last HELLO; 0 before the first one
 	NIDs       [2]nid.NID        // NIDs that the sides give themselves, by Side
-	RoCE       bool              // no TCP connection, but one of two queue pairs
+	RoCE       bool              // the connection is one of two RoCE queue pairs, not of TCP
 	QPs        [2]uint32         // RoCE: the numbers of the queue pairs, 0 if not known
 }
 
@@ -87,7 +87,7 @@ const (
 	ChecksumNone      ChecksumState = iota // the sender sent no checksum
 	ChecksumGood                           // the checksum is correct
 	ChecksumBad                            // the checksum is wrong, and the connection is a v2 one
-	ChecksumUnchecked                      // not checked: bytes are missing, or the connection is not v2
+	ChecksumUnchecked                      // the checksum was not checked: bytes are missing, or the connection is not v2
 )
 
 // Record is one thing that a capture shows. It and everything that it points to belong to the
@@ -98,10 +98,10 @@ type Record struct {
 	Conn *Conn // the connection that the record is about
 	From Side  // the side that sent the bytes
 
-	Offset uint64 // of the first byte in the stream of its side
+	Offset uint64 // offset of the record's first byte in the stream of its side
 	Length uint64 // number of bytes that the record takes in the stream
 	Raw    []byte // the bytes as far as they were kept and not lost
-	Err    error  // what is wrong with it, nil if nothing is
+	Err    error  // what is wrong with the record; nil: nothing
 
 	Request wire.AcceptorRequest // set for the kinds Request and Refusal
 	Hello   ksock.Hello          // set for the kind Hello

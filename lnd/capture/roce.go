@@ -96,7 +96,7 @@ type Transfer struct {
 	Header  wire.Header // LNet header of the message that is transferred
 	Writes  int         // number of RDMA WRITEs so far
 	Bytes   uint64      // bytes that the RDMA WRITEs moved so far
-	Payload []byte      // their data from the beginning, as far as the decoder keeps it
+	Payload []byte      // beginning of the data that the RDMA WRITEs moved, as far as the decoder keeps it
 
 	cookie    uint64 // the cookie by which its DONE will name it
 	requested uint64 // cookie in the request

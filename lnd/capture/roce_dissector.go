@@ -27,7 +27,7 @@ const (
 // roce dissects the packets of RoCEv2.
 type roce struct {
 	d     *Dissector
-	conns *list.List // of *roceConn, the one that was silent longest in front
+	conns *list.List // list of *roceConn, with the one that was silent longest in front
 	byQP  map[qpEnd]*roceConn
 	byID  map[commEnd]*roceConn
 	bulk  int // payload bytes kept for all unfinished transfers

@@ -19,7 +19,7 @@ type arrival struct {
 	ni     *netIf
 	d      lnd.Delivery
 	memory []byte // memory that holds the payload
-	bytes  int    // of memory, as far as they count for this copy
+	bytes  int    // bytes of memory that count for this copy
 	due    time.Duration
 	twin   *arrival     // a copy of this arrival that uses the same memory
 	rule   faultrule.ID // number of the delay rule that keeps this arrival; 0: none

@@ -61,7 +61,7 @@ type netIf struct {
 
 	closed   bool          // guarded by plan.mu, like all fields below
 	kept     kept          // messages that are kept until they are due
-	timer    machine.Timer // for the first of kept; nil: none is set
+	timer    machine.Timer // timer for the first message in kept; nil: none is set
 	draining bool          // a goroutine is in drain
 	ends     []outcome     // outcomes of messages that are to be finalized
 

@@ -18,7 +18,7 @@ type item struct {
 	a   *arrival
 
 	rule    faultrule.ID // number of the delay rule that keeps the message; 0: none
-	failure error        // what m is to end with; nil: it is sent
+	failure error        // error with which m is to be finalized; nil: m is sent
 }
 
 // kept are the items of an NI in two classes: of those that are due, priority

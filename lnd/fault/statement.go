@@ -17,7 +17,7 @@ const (
 type Statement struct {
 	rule      *Rule
 	partition *Partition
-	pause     time.Duration // its length, if rule and partition are nil; 0: without end
+	pause     time.Duration // length of the pause, if rule and partition are nil; 0: without end
 }
 
 // ParseStatement parses one of

@@ -39,7 +39,7 @@ const (
 	attributeMask   = 0x3fff // NLA_TYPE_MASK
 
 	attrName    = 3 // IFLA_IFNAME
-	attrAddress = 1 // IFA_ADDRESS: of the other end on a point-to-point interface
+	attrAddress = 1 // IFA_ADDRESS: address of the other end on a point-to-point interface
 	attrLocal   = 2 // IFA_LOCAL
 )
 
@@ -60,7 +60,7 @@ type message struct {
 	seq         uint32
 	interrupted bool
 	index       uint32
-	name        []byte // of a link, part of the parsed bytes; empty: the message has none
+	name        []byte // name of the interface, part of the parsed bytes; empty: the message has none
 	flags       uint32 // flags of the interface, in a message about a link
 	addr        netip.Addr
 }

@@ -123,7 +123,7 @@ func TestWatcher(t *testing.T) {
 		var did sync.WaitGroup
 		began := time.Now()
 		did.Go(func() { w.await(addr4, c.want); ended = time.Now() })
-		c.do() // it returns only when the kernel has noticed, which is later
+		c.do() // returns only when the kernel has noticed the change, which is later
 		did.Wait()
 		took := ended.Sub(began)
 		t.Logf("%s: after %v", c.name, took.Round(time.Millisecond))

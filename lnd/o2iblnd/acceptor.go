@@ -20,7 +20,7 @@ type acceptor struct {
 	listener verbs.Listener
 
 	mu       sync.RWMutex
-	nis      []*NI // in the order of their starts; guarded by mu
+	nis      []*NI // NIs in the order in which they were started; guarded by mu
 	starting int   // NIs that are not in nis yet; guarded by mu
 
 	subnets  []netip.Prefix // IP networks of addr on this host

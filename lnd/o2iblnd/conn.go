@@ -45,13 +45,13 @@ type conn struct {
 	x         *exchange  // the exchange of messages; nil while opening
 	now       time.Duration
 	wakeAt    time.Duration
-	out       *exchangeOut // of the steps since the last unlock; nil for none
+	out       *exchangeOut // output of the steps since the last unlock; nil: none
 	posting   bool         // a goroutine posts work requests
 	ending    int          // number of goroutines that finalize messages of this connection
 	waiting   []verbs.Buffer
 	flushed   []uint32 // work requests that did not leave, while it is not known why
 	handling  bool     // a goroutine hands arrivals to lnet
-	rxs       int      // that lnet has, or that are on their way there and back
+	rxs       int      // number of messages that lnet has, or that are on their way there and back
 	spare     *rx      // receive structure for the next message
 	held      []*rx
 	ended     bool // the device sends no more events of this connection

@@ -11,18 +11,18 @@ const (
 	ReasonNone Reason = iota
 
 	// Requests that were refused, in the order of the tests (o2iblnd-wire §7.1).
-	UnprivilegedPort // it claims a port above 1023 and require_privileged_port is set
+	UnprivilegedPort // the request claims a port above 1023 and require_privileged_port is set
 	RequestCut       // the request's private data ends early
 	RequestMagic     // the request does not begin with o2iblnd's magic
-	RequestVersion   // of a version that is not spoken here, version 1 included
+	RequestVersion   // the request has a version that this side does not speak, such as version 1
 	RequestBad       // the request's CONNREQ is not valid
 	RequestType      // the request holds a message, but no CONNREQ
 	ForeignNID       // the NID that it wants is no NI's of this address
-	RequestSource    // its source NID does not have the address that it came from
+	RequestSource    // the request's source NID does not have the address that it came from
 	RefusedEarly     // refused because this NI is starting
-	RefusedStale     // it is meant for an earlier incarnation of this NI
+	RefusedStale     // the request is meant for an earlier incarnation of this NI
 	RefusedDepth     // refused because the peer's queue depth exceeds our peer_credits
-	RefusedFrags     // it wants more fragments than a transfer can have
+	RefusedFrags     // the request wants more fragments than a transfer can have
 	RefusedSize      // refused because the peer wants longer messages than o2iblnd has
 	RefusedRestart   // the peer has a new incarnation or version: its old connections are closed first
 	RefusedRace      // refused because both sides connect, and our request wins
@@ -44,13 +44,13 @@ const (
 	RejectedLimit   // the peer has no resources for a connection
 	Rejected        // the peer refuses for another reason
 	AckBad          // the peer's CONNACK is not valid
-	AckParams       // its CONNACK has parameters beyond what was asked for
-	AckPeer         // its CONNACK comes from another NID or incarnation, or has another version
+	AckParams       // the peer's CONNACK has parameters beyond what was asked for
+	AckPeer         // the peer's CONNACK comes from another NID or incarnation, or has another version
 	QueueTimeout    // no connection was established in time for a message
 
 	// Established connections:
 	PeerClosed       // the peer closed the connection
-	TransportFailed  // by the device: retries exceeded, or an error of a work request
+	TransportFailed  // the device ended the connection: retries exceeded, or an error of a work request
 	BadMessage       // the peer sent an invalid message (o2iblnd-wire §3.1)
 	BadChecksum      // a message does not have the checksum that it says
 	StaleMessage     // the message belongs to another connection or incarnation
@@ -86,13 +86,13 @@ const (
 	DatagramCut     // a datagram shorter than its headers
 	DatagramForeign // a datagram that is not o2iblnd's
 	DatagramVersion // a datagram of an unknown version
-	DatagramHeader  // its LNet header does not have the size of o2ib's
-	DatagramLength  // its payload is not as long as it says
+	DatagramHeader  // a datagram whose LNet header does not have the size of o2ib's
+	DatagramLength  // a datagram whose payload is not as long as its header says
 	DatagramType    // a datagram that is not a PUT without ACK
 	DatagramOwn     // a datagram in the name of this NI
 	DatagramNet     // a datagram for another net on the same address
-	DatagramSource  // its source NID does not have the address that it came from
-	DatagramGroup   // not sent to the group that it names, or to none that was joined
+	DatagramSource  // a datagram whose source NID does not have the address that it came from
+	DatagramGroup   // a datagram not sent to the group that it names, or to a group not joined
 	DatagramTooLong // a datagram not sent: longer than the network's packets
 	DatagramFailed  // a datagram not sent: the device refused it
 	numReasons

@@ -30,7 +30,7 @@ type end struct {
 	other *end
 
 	wire      []item   // messages on their way to the other end
-	completes []uint32 // of signaled work requests that the other end has
+	completes []uint32 // IDs of signaled work requests that have reached the other end
 	memory    map[uint32][]byte
 	nextKey   uint32
 

@@ -46,7 +46,7 @@ type casting struct {
 	joining sync.Mutex // one Join or Leave at a time: a device may need long for it
 
 	mu     sync.Mutex
-	groups []lnd.Group // that were joined; guarded by mu, like all below
+	groups []lnd.Group // groups that were joined; guarded by mu, like all fields below
 	ends   *castEnds   // queue pairs for multicast; nil before the first use
 	ended  bool
 

@@ -5,7 +5,7 @@ import "ulnet/lnd"
 // MulticastSnapshot is the state of an NI's multicast at one instant. Counters says why
 // datagrams were dropped here; those that the device dropped are in the device's statistics.
 type MulticastSnapshot struct {
-	QPN        uint32              // of the queue pair for datagrams; 0: none was needed so far
+	QPN        uint32              // number of the queue pair for datagrams; 0: none was needed so far
 	QKey       uint32              // Q_Key of all groups
 	Limits     lnd.MulticastLimits // limits of datagrams now
 	Groups     []lnd.Group         // groups joined, in the order of joining

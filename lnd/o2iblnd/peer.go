@@ -19,14 +19,14 @@ type peer struct {
 	ni   *NI
 	id   nid.NID
 	gets atomic.Int64 // number of GET_REQs that lnet has not answered
-	gone atomic.Bool  // no longer in the NI's table; set under mu
+	gone atomic.Bool  // the peer is no longer in the NI's table; set under mu
 
 	mu      sync.Mutex
 	set     peerSet       // guarded by mu, like all fields below
 	out     peerOut       // output of the last step of set
 	conns   []*conn       // established connections with the peer
 	turn    int           // counts messages, so that conns are used in turn
-	pending classQueue    // what waits for a connection; a tx has its deadline
+	pending classQueue    // messages that wait for a connection, each with its deadline
 	timerAt time.Duration // time of the next step of set; machine.Never: none
 	events  shell.Events[event]
 }

@@ -52,9 +52,9 @@ type tx struct {
 
 	handle    wire.MDHandle // for a GET_DONE: MD that the REPLY is for
 	asker     nid.NID       // for a GET_DONE: node that sent the GET
-	cookie    uint64        // that the peer repeats, or that of the peer
+	cookie    uint64        // cookie that the peer repeats in its answer, or cookie of the peer
 	dstCookie uint64        // for a PUT_ACK: cookie that this side chose
-	status    int32         // to be sent; GET_REQ: that the peer has sent
+	status    int32         // status to send; for a GET_REQ: status that the peer has sent
 
 	// key and frags are the memory of this side that the peer writes to (PUT_ACK,
 	// GET_REQ), or that of the peer (PUT_DONE, GET_DONE). total is the sum of the frags.
@@ -69,7 +69,7 @@ type tx struct {
 	fragOff uint32 // offset in the next fragment, in bytes
 
 	next          *tx // next tx in a txQueue
-	after, before *tx // in the list of all that is under way
+	after, before *tx // neighbours in the list of all messages in progress
 	listed        bool
 }
 

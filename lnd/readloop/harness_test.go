@@ -37,7 +37,7 @@ type testSource struct {
 	ended    chan struct{}
 	over     chan struct{} // closed when the connection's own goroutine has ended
 	taken    chan struct{}
-	rest     bool // what Await returned last; owned by the goroutine that runs the loop
+	rest     bool // result of the last Await; used only by the goroutine that runs the loop
 	refuses  atomic.Bool
 }
 

@@ -48,7 +48,7 @@ type Loop struct {
 	uses         int          // calls of Receive since the hand-over that ended with a message
 	unused       int          // hand-overs that were not used, less those that were used long enough
 	refuse       int          // requests to refuse before the next hand-over
-	lastFollower lnd.Follower // of the latest request that was granted or refused
+	lastFollower lnd.Follower // follower of the last request that was granted or refused
 	decidedAt    time.Duration
 }
 

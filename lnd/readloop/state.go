@@ -8,14 +8,14 @@ type State uint8
 // States of a loop.
 const (
 	Own   State = iota // the connection's own goroutine runs the loop
-	Idle               // none: handed over, and the follower is not in Receive
+	Idle               // no goroutine runs the loop: the follower has it and is not in Receive
 	Taken              // the follower runs the loop, in Receive
 )
 
 // Snapshot is the state of a Loop at one moment.
 type Snapshot struct {
 	State     State // which goroutine runs the loop
-	Requested bool  // by a follower, and neither granted nor refused yet
+	Requested bool  // a follower has requested the loop, with no answer yet
 	Blocked   bool  // the follower is in Source.Await
 	Unused    int   // hand-overs that were not used, less those that were used long enough
 }

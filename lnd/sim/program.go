@@ -26,10 +26,10 @@ type Kind uint8
 
 // The kinds of inputs, with the fields of [Input] that they use.
 const (
-	Timer   Kind = iota // none: the wake of the step before has come
+	Timer   Kind = iota // the wake that the last step returned has come; without fields
 	Start               // the first input of every incarnation, without fields
 	Message             // Msg of node From arrived
-	Refused             // From, Msg: no process of From was there to take Msg
+	Refused             // no process on node From was there to take Msg
 	Reset               // the watched process on node From died
 	Command             // Text is a command of the scenario
 )

@@ -19,7 +19,7 @@ import (
 type Recorder[M any] struct {
 	rec   *record.Recorder[turn[M], answer[M]]
 	all   machine.Machine[turn[M], answer[M]]
-	index []int32 // of each node, from 1 in the order of their first incarnations
+	index []int32 // index of each node, from 1 in the order of their first incarnations
 	count int32
 	out   answer[M]
 	next  Program[M] // the program that is stepped next

@@ -24,7 +24,7 @@ type Config struct {
 	Boot       func(h, kept *Host)
 	StartAt    func(sim.NodeID) time.Duration                        // first start of a host; nil: all at 0
 	Topology   sim.Topology                                          // paths between hosts; nil: sim.Flat with perfect links
-	AccessRate int64                                                 // of each host's link, bits per second; 0 is unlimited
+	AccessRate int64                                                 // bandwidth of each host's link in bit/s; 0: unlimited
 	CPU        sim.CPU                                               // CPU time of a step
 	Inbox      int                                                   // messages that wait at a busy or paused host; 0: sim.DefaultInbox
 	OnEvent    func(at time.Duration, node sim.NodeID, ev sim.Event) // called for each Host.Emit
@@ -45,7 +45,7 @@ type Fabric struct {
 
 	net         *sim.Network[*packet]
 	cfg         Config
-	rails       []atomic.Uint32 // of each host: those that are cut, by bit
+	rails       []atomic.Uint32 // rails of each host that are cut, as bits
 	hosts       []*Host         // latest incarnation of each host
 	pool        pool
 	deliveries  []*delivery // unused deliveries
@@ -54,7 +54,7 @@ type Fabric struct {
 	scheduled   bool        // a flush is scheduled
 
 	mu    sync.Mutex
-	dirty []*Host // these have something to do outside of a step; guarded by mu
+	dirty []*Host // hosts that have work to do outside of a step; guarded by mu
 	// members are the hosts in each group, ascending; guarded by mu.
 	members map[groupKey][]sim.NodeID
 	any     atomic.Bool // whether dirty has hosts

@@ -26,7 +26,7 @@ const (
 type packet struct {
 	kind   packetKind
 	lane   uint8
-	single bool // no second copy of it is on its way: it can be used again
+	single bool // there is no second copy of the packet: it can be reused
 	class  uint8
 	pid    nid.PID // PID of the sender
 	net    nid.Net

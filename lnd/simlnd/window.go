@@ -23,7 +23,7 @@ func laneOf(priority bool) int {
 // received, and the messages that have arrived and wait for lnet.
 type lane struct {
 	sent    uint64     // bytes that this side sent
-	acked   uint64     // of which the peer has taken, or knows to be lost
+	acked   uint64     // the part of sent that the peer has taken, or knows to be lost
 	taken   uint64     // bytes of the peer that this side took
 	told    uint64     // the part of taken that the peer was told
 	held    *delivery  // delivery that lnet holds; nil: none

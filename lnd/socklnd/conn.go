@@ -41,7 +41,7 @@ type conn struct {
 	txBytes  atomic.Uint64
 	progress progress // used only by the scan
 
-	queuedBytes atomic.Int64 // of messages taken for sending, until they have left
+	queuedBytes atomic.Int64 // bytes of messages taken for sending, until they have left
 }
 
 // link is what a handshake has agreed.

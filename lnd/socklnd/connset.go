@@ -26,7 +26,7 @@ type connSet struct {
 	cfg setConfig
 
 	have       [4]int // established connections, by the type as this side sees it
-	accepting  [4]int // those whose HELLO we have accepted but not answered yet
+	accepting  [4]int // connections whose HELLO was accepted but not answered yet, by type
 	generation uint64 // counts how often all connections were closed
 	dialling   bool
 	wanted     bool // whether missing connections are to be dialled

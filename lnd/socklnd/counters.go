@@ -35,7 +35,7 @@ const (
 	RefusedRace      // both sides dial: the peer's dial was refused
 	RefusedDuplicate // enough connections of this type: refused with an answer
 	RefusedRestart   // the peer has a new incarnation: refused with an answer
-	RefusedProtocol  // not the version of the peer's other connections: refused with an answer
+	RefusedProtocol  // the version differs from the peer's other connections: refused with an answer
 	HelloWriteFailed // our answer to the HELLO could not be written
 	ShuttingDown     // refused because the NI shuts down
 
@@ -78,13 +78,13 @@ const (
 	DatagramCut       // a datagram too long, or shorter than its headers
 	DatagramForeign   // a datagram that is not LNet's
 	DatagramVersion   // a datagram of an unknown version
-	DatagramHeader    // its LNet header is not of the size that the NI's NID needs
-	DatagramLength    // its payload is not as long as it says
+	DatagramHeader    // a datagram whose LNet header is not of the size that the NI's NID needs
+	DatagramLength    // a datagram whose payload is not as long as its header says
 	DatagramType      // a datagram that is not a PUT without ACK
 	DatagramOwn       // a datagram of this NI, which the system looped back
 	DatagramNet       // a datagram for another net on the same interface
-	DatagramSource    // its source NID does not have the address that it came from
-	DatagramGroup     // not sent to the group that it names, or to none that was joined
+	DatagramSource    // a datagram whose source NID does not have the address that it came from
+	DatagramGroup     // a datagram not sent to the group that it names, or to a group not joined
 	DatagramInterface // a datagram from another interface than the NI's
 	DatagramTooLong   // a datagram not sent: longer than the network's packets
 	DatagramFailed    // a datagram not sent: the system refused it

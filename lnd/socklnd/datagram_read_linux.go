@@ -54,7 +54,7 @@ func newDatagramReader(addr netip.Addr, port uint16, buffer, longest int, poll *
 		{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1},
 		{unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1},
 		{unix.IPPROTO_IP, unix.IP_PKTINFO, 1},
-		{unix.IPPROTO_IP, unix.IP_MULTICAST_ALL, 0}, // no groups that other sockets of this host have joined
+		{unix.IPPROTO_IP, unix.IP_MULTICAST_ALL, 0}, // do not receive for groups that only other sockets of this host joined
 	}
 	if r.is6 {
 		local = netip.IPv6Unspecified()

@@ -8,7 +8,7 @@ import (
 // handshake is one accepted connection that is not a peer's yet.
 type handshake struct {
 	*shake
-	ni      *NI           // that the peer wants; nil while unknown; guarded by acceptor.mu
+	ni      *NI           // NI that the peer wants; nil while unknown; guarded by acceptor.mu
 	element *list.Element // nil when it has left the list; guarded by acceptor.mu
 	evicted atomic.Bool   // whether the handshake was closed to make room
 }

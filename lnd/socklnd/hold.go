@@ -14,7 +14,7 @@ type held struct {
 	resume chan struct{} // gets a value when Recv is called
 
 	mu       sync.Mutex
-	watching net.Conn // whose end the reader waits for; nil if it does not; guarded by mu
+	watching net.Conn // connection whose end the reader waits for; nil: none; guarded by mu
 }
 
 func (h *held) init() { h.resume = make(chan struct{}, 1) }

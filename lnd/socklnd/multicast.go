@@ -47,7 +47,7 @@ func validBase(a netip.Addr, want4 bool) bool {
 // sent.
 type casting struct {
 	ni    *NI
-	base  netip.Addr // of the groups; the zero value: there is no multicast
+	base  netip.Addr // base address of the groups; the zero value: there is no multicast
 	large bool       // whether LNet headers have the long form
 	index int        // index of the network interface
 	name  string     // name of the network interface
@@ -55,7 +55,7 @@ type casting struct {
 	tap   lnd.DatagramTap // capture of datagrams; nil: no capture
 
 	mu     sync.Mutex
-	groups []lnd.Group     // that were joined; guarded by mu, like all below
+	groups []lnd.Group     // groups that were joined; guarded by mu, like all fields below
 	rx     *datagramReader // reader of datagrams; nil before the first Join
 	tx     *datagramWriter // writer of datagrams; nil before the first is sent
 	ended  bool

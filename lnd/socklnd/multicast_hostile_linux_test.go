@@ -115,7 +115,7 @@ func TestHostileDatagrams(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		n := i + 1 + int(want[ReasonNone]) // one good one each, and those of the table
+		n := i + 1 + int(want[ReasonNone]) // one good datagram each time, and the good ones of the table
 		h.await(tt.name, func() bool { return len(h.arrived) >= n })
 		if got := h.ni.counts[tt.want].Load(); len(h.arrivals()) != n || tt.want != ReasonNone && got != want[tt.want] {
 			t.Errorf("%s: %d have arrived, want %d; counter %v is %d, want %d", tt.name, len(h.arrivals()), n, tt.want, got, want[tt.want])

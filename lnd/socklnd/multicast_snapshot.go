@@ -5,7 +5,7 @@ import "ulnet/lnd"
 // MulticastSnapshot is the state of an NI's multicast at one instant. Counters says why
 // datagrams were dropped.
 type MulticastSnapshot struct {
-	Interface  string              // by which datagrams come and go; empty: no multicast
+	Interface  string              // network interface that carries datagrams; empty: no multicast
 	Port       uint16              // UDP port of the datagrams
 	Limits     lnd.MulticastLimits // limits of datagrams now
 	Groups     []lnd.Group         // groups joined, in the order of joining

@@ -45,7 +45,7 @@ type NI struct {
 	cast casting // state of multicast
 
 	recent   atomic.Pointer[peer] // the target of an earlier message; it may have been removed since
-	messages shell.Messages       // that are not finalized; closing: nothing new is taken
+	messages shell.Messages       // messages that are not finalized; closing: no new ones are taken
 	dials    shell.Messages       // attempts to connect that are under way; closing: no more begin
 	dying    chan struct{}        // closed when all goroutines and connections have to end
 	ctx      context.Context

@@ -29,7 +29,7 @@ type rawStream struct {
 	rvec    *vector
 	rsmall  []byte      // buffer for a small read while idle
 	rbuf    *readBuffer // buffer for a large read while idle
-	rlimit  int         // of an idle read; 0: rvec is the target
+	rlimit  int         // most bytes of a read while idle; 0: rvec is the target
 	rn      int
 	rerr    syscall.Errno
 	writeFn func(fd uintptr) bool // the write; the next fields are its arguments

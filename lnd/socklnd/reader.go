@@ -32,12 +32,12 @@ type reader struct {
 	window int         // number of bytes to read ahead
 	begun  bool        // a part of the present message is consumed
 	sums   bool        // the present message has a checksum
-	sum    uint32      // of the bytes of the message that are consumed
+	sum    uint32      // checksum of the bytes of the message that are consumed
 	want   uint32      // checksum in the header of the present message
 	held   held
 	readAt time.Duration // when the latest bytes came, on the NI's clock
 	d      lnd.Delivery
-	small  []byte // of smallWindow bytes, made when one small message came
+	small  []byte // buffer of smallWindow bytes, made when one small message came
 
 	following  bool   // a follower runs the read loop; see readloop.Loop
 	ended      *Error // the end of the connection that the follower has met

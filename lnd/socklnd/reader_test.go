@@ -125,7 +125,7 @@ func TestHoldOfHeaderInPieces(t *testing.T) {
 					for _, end := range append(slices.Clone(cuts), len(stream)) {
 						_, _ = k.bulkOut.Write(stream[begin:end])
 						begin = end
-						time.Sleep(time.Second) // of the bubble: the reader takes each piece by itself
+						time.Sleep(time.Second) // a second of virtual time: the reader takes each piece by itself
 					}
 				}()
 				for i, size := range []int{5000, 10} {

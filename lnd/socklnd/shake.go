@@ -23,7 +23,7 @@ type shake struct {
 	timeout    time.Duration // time-out of each read and write
 	buf        [maxHandshakeRecord]byte
 	n          int    // number of bytes of the record read so far
-	generation uint64 // of the peer's connections when the HELLO was accepted
+	generation uint64 // generation of the peer's connections when the HELLO was accepted
 	slot       *slot  // slot of an accepted connection; nil if dialled
 }
 

@@ -227,7 +227,7 @@ func (w *writer) finish(b *batch, err error) {
 	ni := w.c.peer.ni
 	w.c.queuedBytes.Add(-b.size)
 	w.c.txMsgs.Add(uint64(len(b.messages)))
-	now := ni.clock.Now() // one reading of the clock: many small messages leave together
+	now := ni.clock.Now() // read once: many small messages leave together
 	for _, m := range b.messages {
 		m.SentAt = now
 		ni.finalize(m, err)

@@ -32,11 +32,11 @@ type ConnConfig struct {
 	// TrafficClass is the TOS of all packets, of both sides: the accepting one takes
 	// it from the request.
 	TrafficClass uint8 // traffic class of packets (the TOS byte)
-	MTU          int   // of packets; 0: the device's; an accepting side takes the request's
+	MTU          int   // path MTU; 0: the device's; an accepting side takes the request's
 	// RetryCount and RNRRetryCount, 0 to 7, are sent to the peer, which uses them.
 	RetryCount    uint8
 	RNRRetryCount uint8         // 0 to 7 retries after RNR NAKs; 7: no limit
-	Timeout       time.Duration // for the connection request as a whole; 0: as long as the CM tries
+	Timeout       time.Duration // time limit of the whole connection request; 0: as long as the CM tries
 	Private       []byte        // private data for the peer, which is copied
 }
 
@@ -88,7 +88,7 @@ const (
 	Established  EventKind = iota + 1
 	Rejected               // the peer rejected the request
 	Unreachable            // no answer came in time, or there is no route to the peer
-	Disconnected           // by the peer, by Disconnect, or by a failure: see Status
+	Disconnected           // the peer, Disconnect, or a failure has ended the connection: see Status
 )
 
 // Event tells of a change of a connection.

@@ -10,7 +10,7 @@ import (
 // OpenConfig is what a provider needs to open the device of an address. The zero
 // value of a field but Addr and Clock means its default.
 type OpenConfig struct {
-	Addr  netip.Addr    // of this node; the device's GID is made of it
+	Addr  netip.Addr    // IP address of this node; the device's GID is made of it
 	Clock machine.Clock // clock of timers; required
 	MTU   int           // payload bytes of a packet, 256 to 4096; 0: as many as the interface permits
 	// ReceiveBuffer is how many bytes of arriving packets the system may keep, for the device

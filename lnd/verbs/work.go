@@ -52,7 +52,7 @@ const MulticastQPN = 0xFFFFFF
 
 // Completion is a work request that is done, or a message that arrived.
 type Completion struct {
-	ID     uint64 // of the work request; a Receive has the ID of its queue pair
+	ID     uint64 // ID of the work request; a Receive has the ID of its queue pair
 	QPN    uint32 // number of the queue pair
 	Op     Op     // operation that has completed
 	Status Status // Success, or why the operation failed
@@ -62,7 +62,7 @@ type Completion struct {
 	// SrcAddr is the address of a datagram's sender.
 	SrcAddr netip.Addr
 	SrcQPN  uint32     // queue pair of the datagram's sender
-	Group   netip.Addr // that a datagram was sent to; the zero Addr: to this node
+	Group   netip.Addr // group that the datagram was sent to; the zero Addr: to this node
 }
 
 // Status is the outcome of a work request. The numbers are those of verbs

@@ -60,7 +60,7 @@ type Agent struct {
 	timer     machine.Timer
 	exchanges map[uint64]portals.MDHandle
 	asked     map[nid.NID][]func(error) // called when the discovery of their NID ends; they do not block
-	edits     map[uint64]chan error     // of configured peers, each with room for its answer
+	edits     map[uint64]chan error     // channels for the answers about configured peers, by key, each with room
 	lastEdit  uint64                    // last key that was used in edits
 	closed    bool
 }

@@ -40,7 +40,7 @@ type config struct {
 	Tunables  lnd.Tunables // tunables of the nodes' NIs
 	Nets      int          // number of nets that the nodes are spread over; 0: 1
 	Rails     int          // NIs of each node on each of its nets; 1
-	Routers   int          // of the first nodes, which are on every net
+	Routers   int          // number of routers: the first nodes, which are on every net
 	// Check is how often gateways are checked, see StackConfig.CheckInterval.
 	Check time.Duration
 	// OnEvent is called with the events of members, see toldBegun.
@@ -83,7 +83,7 @@ type counters struct {
 	Delivered uint64 // PUTs and GETs delivered at their targets
 	Answered  uint64 // operations answered
 	Failed    uint64 // operations failed
-	HeldBack  uint64 // not started, because of the limit of operations in flight
+	HeldBack  uint64 // operations not started, because of the limit of operations in flight
 	Twice     uint64 // repeated deliveries of an operation
 	Phantoms  uint64 // PUTs and GETs that were answered without being delivered
 	Unsent    uint64 // operations that ended without a SEND event

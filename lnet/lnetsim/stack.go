@@ -26,7 +26,7 @@ type StackConfig struct {
 	Tunables           lnd.Tunables  // tunables of the NIs
 	// Interfaces are the NIs, in order; one by rail 0 on simlnd.Net if there are none.
 	Interfaces []Interface
-	Routes     []route.Route // to other nets; their gateways are checked if there is Discovery
+	Routes     []route.Route // routes to other nets; their gateways are checked if there is Discovery
 	Router     bool          // the node forwards messages between its nets from the start
 	// CheckInterval is how often gateways are checked. A router takes a net for down after
 	// twice that without a ping. 0: LNet's times.

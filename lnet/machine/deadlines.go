@@ -13,11 +13,11 @@ type Deadlines[T any] struct {
 // Deadline is an instant at which something is due. The zero value is not set. A
 // Deadline belongs to one Deadlines for as long as it is set, and is not copied then.
 type Deadline[T any] struct {
-	Of T // what it is due for; Deadlines does not look at it
+	Of T // the object that the deadline is for; Deadlines does not look at it
 
 	at    time.Duration
 	turn  uint64
-	index int // in the heap, from 1; 0: it is not set
+	index int // index in the heap, from 1; 0: the deadline is not set
 }
 
 // IsSet reports whether the deadline is set.

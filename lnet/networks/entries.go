@@ -13,7 +13,7 @@ const maxEntries = 64 << 10
 // Word is a word of an entry with its position.
 type Word struct {
 	Text   string // the word, which has no blanks
-	Offset int    // in bytes, from the beginning of the whole text
+	Offset int    // offset of the word in the whole text, in bytes
 }
 
 // Entries returns the entries of the tunables routes and ip2nets as words: entries are

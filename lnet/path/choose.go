@@ -23,16 +23,16 @@ const (
 type Query struct {
 	Source nid.NID // source NID, if it is not one of this node's
 	Dest   nid.NID // destination NID, which is not one of this node's
-	To     *Remote // the state of Dest; nil: nothing is known of it
+	To     *Remote // the state of Dest; nil: nothing is known of that NID
 	Kind   Kind    // kind of message; zero means Request
-	Router nid.NID // of a Response: the gateway by which its request came; zero: it came directly
+	Router nid.NID // for a Response: gateway by which the request came; zero: it came directly
 }
 
 // Choice is the path that was chosen.
 type Choice struct {
 	Local   *Local   // NI from which the message is to leave
 	Hop     nid.NID  // the next hop: Dest, or a NID of the gateway
-	Dest    nid.NID  // that of the query, or another one of the same node
+	Dest    nid.NID  // the NID in the query, or another one of the same node
 	Gateway *Gateway // gateway of the path; nil: the path is direct
 
 	hop      *Remote // the state of Hop; nil if that is unknown

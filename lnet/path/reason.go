@@ -10,7 +10,7 @@ const (
 	Remembered                     // the peer is not multi-rail, and gets messages from the NI that it knows
 	NotReached                     // the candidate's net does not lead to the destination
 	Dead                           // the candidate's route is down
-	LinkDown                       // its link is down, or its node says that it is
+	LinkDown                       // the candidate's link is down, or its node says so
 	WorseHealth                    // the candidate's health is below that of the chosen one
 	WorsePriority                  // the candidate has a higher priority value
 	NotPreferred                   // a rule prefers the chosen candidate
@@ -18,7 +18,7 @@ const (
 	MoreBytes                      // more bytes are on their way to the candidate
 	FewerCredits                   // the candidate has fewer credits available
 	MoreMessages                   // more messages are on their way to the candidate
-	UsedLater                      // it was used more recently than the chosen one
+	UsedLater                      // the candidate was used more recently than the chosen one
 	ComesLater                     // the candidate is equal, but later in the list
 	NetWorseHealth                 // the best NI of its net is worse than that of the chosen net
 	NetWorsePriority               // the candidate's net has a higher priority value

@@ -147,7 +147,7 @@ type Net[NI any] struct {
 	standing
 
 	key key
-	NIs []NI // in the order of configuration, or as the peer lists them
+	NIs []NI // NIs in the order of configuration, or as the peer lists them
 }
 
 // ID returns the number and type of the net.

@@ -10,7 +10,7 @@ type Case struct {
 	PeerRails bool        // the peer has two or more NIs
 	Router    bool        // the peer is a router
 	Own       bool        // the peer is this node
-	Recovery  bool        // it is a recovery ping, which goes to an NI that is known to fail
+	Recovery  bool        // the message is a recovery ping, which goes to an NI that is known to fail
 	Late      bool        // the message's deadline has passed
 }
 

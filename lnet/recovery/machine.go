@@ -51,7 +51,7 @@ type Kind uint8
 const (
 	Timer Kind = iota // the wake time has come
 	Hurt              // the health of Target has fallen
-	Heard             // its health has risen, because a message arrived or was sent
+	Heard             // the health of Target has risen, because a message arrived or was sent
 	Ended             // the ping of Target has ended, answered or not
 	Gone              // the NI of Target does not exist any more
 	Set               // the Settings have changed

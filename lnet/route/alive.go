@@ -42,7 +42,7 @@ type Gateway struct {
 	Checked   bool // its last check succeeded, or a message from behind the gateway has come since
 	Discovery bool // discovery is on, here and there, so that the rest is up to date
 	Routes    bool // the gateway's ping info says that it forwards
-	NIs       []NI // of its latest ping info, or those of which this node knows
+	NIs       []NI // NIs in the gateway's last ping info, or those of which this node knows
 }
 
 // State says whether messages may go by a route.

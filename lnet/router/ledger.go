@@ -9,7 +9,7 @@ type Outcome uint8
 const (
 	Waits   Outcome = iota // the ticket has to wait; Next returns it later
 	Granted                // the ticket has a credit and a buffer
-	Refused                // its next hop has stalled, and no extra credit or no buffer is left for it
+	Refused                // the next hop has stalled, and no extra credit or no buffer is left for it
 )
 
 // Ledger has the accounts of a router. The caller gives every granted ticket back with End.
@@ -47,7 +47,7 @@ type Ticket struct {
 	class      Class
 	memory     int
 	granted    bool
-	extra      bool  // its credit is one of the extra ones, for next hops that have stalled
+	extra      bool  // the credit is one of the extra ones, for next hops that have stalled
 	in         *list // list that has the ticket; nil: none
 	prev, next *Ticket
 }

@@ -23,7 +23,7 @@ const (
 	Off      Mode = iota // messages for other nodes are dropped
 	On                   // messages for other nodes are forwarded
 	Stopping             // further ones are dropped, those with a buffer leave
-	Starting             // they are forwarded, and peers are told that they are not
+	Starting             // messages are forwarded, and peers are told that they are not
 )
 
 func (m Mode) String() string {

@@ -80,7 +80,7 @@ type PutCmd struct {
 	MatchBits uint64   // match bits, compared with the target's match entries
 	HdrData   uint64   // 64 bits that the target's event has; LNet ignores them
 	Portal    uint32   // portal index at the target
-	Offset    uint32   // in the target's MD, if that has the option ManageRemote
+	Offset    uint32   // offset in the target's MD, if that has the option ManageRemote
 }
 
 // AppendBinary appends p. The error is always nil.
@@ -111,7 +111,7 @@ type GetCmd struct {
 	ReturnMD   MDHandle // MD of the initiator that awaits the REPLY
 	MatchBits  uint64   // match bits, compared with the target's match entries
 	Portal     uint32   // portal index at the target
-	SrcOffset  uint32   // in the target's MD, if that has the option ManageRemote
+	SrcOffset  uint32   // offset in the target's MD, if that has the option ManageRemote
 	SinkLength uint32   // number of bytes wanted
 }
 

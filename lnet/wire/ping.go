@@ -101,7 +101,7 @@ type PingInfo struct {
 	// FeatureMetadata are derived from the other fields, and their bits here are ignored.
 	Features Features
 	PID      nid.PID // PID of the node
-	Sequence uint32  // of the list of NIs; grows with each change
+	Sequence uint32  // sequence number of the list of NIs; grows with each change
 	// NIs are the node's interfaces without 0@lo, the primary NID first. On
 	// the wire those with a nid4 precede the large ones.
 	NIs       []NIStatus

@@ -15,7 +15,7 @@ type Signer struct {
 // keysInUse is the state between two changes of keys.
 type keysInUse struct {
 	keys     int
-	rings    sync.Pool // of *Ring, one for each goroutine that signs or verifies
+	rings    sync.Pool // rings (*Ring), one for each goroutine that signs or verifies
 	verified [2]atomic.Uint64
 }
 

@@ -188,7 +188,7 @@ func (s *schema) String() string {
 	}
 	slices.SortFunc(edits, func(a, b edit) int { return b.from - a.from })
 	text := s.text
-	for _, e := range edits { // from the end, so that offsets in front stay
+	for _, e := range edits { // from the last edit, so that the offsets of the others stay valid
 		text = text[:e.from] + e.text + text[e.to:]
 	}
 	return text + s.copies.String()

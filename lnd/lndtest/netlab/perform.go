@@ -9,7 +9,7 @@ import (
 
 // SkipError says why there can be no lab here.
 type SkipError struct {
-	Why string // as a test prints it when it is skipped
+	Why string // reason that the test prints when it is skipped
 }
 
 func (e *SkipError) Error() string { return e.Why }

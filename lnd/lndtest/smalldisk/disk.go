@@ -132,7 +132,7 @@ func (d *Disk) must(f func() error) {
 func onThread(f func() error) error {
 	result := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked, so that the thread ends with the goroutine
 		result <- f()
 	}()
 	return <-result

@@ -71,7 +71,7 @@ const (
 //	6  1  why
 type Reject struct {
 	BigEndian bool    // the sender is a big-endian host
-	Version   Version // of the request if it was understood, else V2
+	Version   Version // version of the rejected request if that was understood, else V2
 	Why       Why     // the reason of the reject
 	// Complete tells that what follows was there: rejects of version 1 end
 	// before it.

@@ -48,7 +48,7 @@ type Result struct {
 	Wall     time.Duration `json:"wall_ns"`    // real time that the run took
 	Digest   uint64        `json:"-"`          // digest of all steps
 	Stats    sim.Stats     `json:"stats"`      // counters of the network
-	Expects  []Outcome     `json:"expects"`    // also always and never, in the order of the file
+	Expects  []Outcome     `json:"expects"`    // outcomes of expect, always and never, in the order of the file
 	Measures []Measure     `json:"measures"`   // results that the protocol reports
 	Series   []Series      `json:"-"`          // sampled quantities of the protocol
 }

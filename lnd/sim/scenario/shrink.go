@@ -159,7 +159,7 @@ func (s *shrinker) fails(faults, commands []*fault) (bool, error) {
 	}
 	r, err := newRunner(f, s.options)
 	if err != nil {
-		return false, nil // such as too many nodes to be drawn: not the same failure
+		return false, nil // another failure, such as too many nodes to be drawn
 	}
 	if s.check >= 0 {
 		r.only = &r.checks[s.check]

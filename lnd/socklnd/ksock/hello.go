@@ -12,14 +12,14 @@ import (
 // request, the other side answers with one of the same version (struct
 // ksock_hello_msg, ksock_hello_msg_nid4, and struct lnet_hdr for v1).
 type Hello struct {
-	Version        Version  // of the protocol, and so of the HELLO's form
+	Version        Version  // version of the protocol, and so of the HELLO's form
 	BigEndian      bool     // the sender is a big-endian host; false for v1
 	SrcNID         nid.NID  // NID of the sender
-	DstNID         nid.NID  // not in v1; an unset NID is written as zero
+	DstNID         nid.NID  // NID of the receiver, not in v1; an unset NID is written as zero
 	SrcPID         nid.PID  // PID of the sender
 	DstPID         nid.PID  // PID of the receiver: 0 from initiators, which answers echo
 	SrcIncarnation uint64   // start time of the sender's NI, wall-clock nanoseconds
-	DstIncarnation uint64   // not in v1; initiators send 0, answers echo it
+	DstIncarnation uint64   // incarnation of the receiver, not in v1; initiators send 0, answers echo it
 	ConnType       ConnType // type of the connection as the sender sees it
 	// AddressCount is the nips field as it stands on the wire. Senders of
 	// today leave it 0; it equals len(Addresses) in every valid v1 to v3.

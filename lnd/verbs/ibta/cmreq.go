@@ -49,13 +49,13 @@ type REQ struct {
 	PKey               PKey       // key of the partition
 	MTU                MTU        // path MTU that the receiver is to use
 	RDC                bool       // reliable datagrams; false for reliable connections
-	RNRRetryCount      uint8      // for the receiver to use; 3 bits, 7 is endless
+	RNRRetryCount      uint8      // retries after RNR NAKs that the receiver is to make; 3 bits, 7: no limit
 	MaxCMRetries       uint8      // most repetitions of a CM message; 4 bits
 	SRQ                bool       // the sender has a shared receive queue
 	ExtendedTransport  uint8      // 0 for reliable connections
 	Primary            PathRecord // the path of the connection
 	Alternate          PathRecord // alternate path; the zero value: none
-	Private            []byte     // of a parsed REQ all 92 bytes, part of the input
+	Private            []byte     // private data, in a parsed REQ all 92 bytes; part of the input
 }
 
 // ParseREQ parses the attribute of a REQ. The error is ErrShort.

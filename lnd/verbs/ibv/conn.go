@@ -26,7 +26,7 @@ type conn struct {
 	cfg    verbs.ConnConfig
 	events func(verbs.Conn, verbs.Event)
 
-	asking atomic.Bool  // this side has requested it, and it is not established
+	asking atomic.Bool  // this side has requested the connection, which is not established yet
 	silent atomic.Bool  // whether no more events are reported
 	told   bool         // whether Established was reported
 	final  bool         // whether the last event is reported, or will be

@@ -33,7 +33,7 @@ type queue struct {
 	channel *C.struct_ibv_comp_channel
 	arrived *os.File // becomes readable when the device has notified
 
-	batch []verbs.Completion // of the goroutine: the completions whose upcall it is making
+	batch []verbs.Completion // completions whose upcall the goroutine is making
 
 	polling sync.Mutex         // guards the next two, and is held to poll
 	list    []C.struct_ibv_wc  // memory of C that ibv_poll_cq fills

@@ -28,7 +28,7 @@ type cmConfig struct {
 // cmEnd has the parameters of one end of a connection, as it sends them to the other.
 type cmEnd struct {
 	QPN           ibta.QPN
-	PSN           ibta.PSN // the PSN with which the other end's requester begins
+	PSN           ibta.PSN // first PSN of the other end's requests
 	MTU           ibta.MTU // in a REQ, like all fields below except RNRRetryCount
 	RetryCount    uint8
 	RNRRetryCount uint8
@@ -60,12 +60,12 @@ type cmCall struct {
 	End     cmEnd
 	Reason  ibta.RejectReason
 	Private []byte
-	Timeout time.Duration // for the connection request as a whole; 0: as long as the CM tries
+	Timeout time.Duration // time limit of the whole connection request; 0: as long as the CM tries
 }
 
 // cmInput is what a cm is stepped with; the zero value is the timer.
 type cmInput struct {
-	From     netip.Addr // that sent Datagram, to QP 1 and with its Q_Key
+	From     netip.Addr // address that sent Datagram, to QP 1 and with its Q_Key
 	Datagram []byte
 	Call     cmCall
 }
@@ -85,9 +85,9 @@ const (
 type cmEvent struct {
 	Kind     cmEventKind
 	ID       ibta.CommID
-	From     netip.AddrPort // of cmRequested: the peer and the port it claims
-	Port     uint16         // of cmRequested: the port that the peer asks for
-	Peer     cmEnd          // of cmRequested, and of cmEstablished at the asking side
+	From     netip.AddrPort // in cmRequested: address of the peer and the port it claims
+	Port     uint16         // in cmRequested: the port that the peer asks for
+	Peer     cmEnd          // in cmRequested, and in cmEstablished at the asking side
 	Reason   ibta.RejectReason
 	from, to int // place of the private data in the output's bytes
 }
@@ -122,7 +122,7 @@ type CMStats struct {
 	Malformed  uint64 // datagrams that are not CM messages
 	Ignored    uint64 // CM messages of a kind that we do not take (SIDR, LAP)
 	Unknown    uint64 // messages for a connection that does not exist
-	Forged     uint64 // from another host than the peer, or with another number
+	Forged     uint64 // messages from another host than the peer, or with another number
 	OutOfState uint64 // messages that do not fit the connection's state
 	Duplicates uint64 // messages that the peer repeated
 	Resent     uint64 // messages that this side repeated

@@ -58,7 +58,7 @@ type cmConn struct {
 	giveUp  time.Duration // time at which the request is given up
 	sent    int           // number of times that message was sent
 	message []byte        // the last message, if it waits for an answer
-	granted granted       // its positions in the lists of grants, in state repSent
+	granted granted       // places of the connection in the lists of grants, in state repSent
 }
 
 // resendAfter returns the timeout after which a message is repeated (IBTA vol. 1 §12.7.10, as

@@ -40,7 +40,7 @@ type groups struct {
 	buffer  int // bytes of receive buffer to ask the system for
 	tap     func(verbs.TappedPacket)
 
-	granted atomic.Int64 // of buffer, as the last group got it; 0 before
+	granted atomic.Int64 // bytes of receive buffer that the last group got; 0: there was none yet
 
 	mu     sync.Mutex // guards all fields below
 	list   map[netip.Addr]*group
@@ -56,7 +56,7 @@ type GroupStats struct {
 	BadICRC   uint64 // packets with a wrong ICRC
 	Malformed uint64 // packets that could not be parsed
 	BadPKey   uint64 // packets of another partition
-	Strays    uint64 // not addressed to the queue pair number of groups
+	Strays    uint64 // packets not addressed to the queue pair number of groups
 	Missed    uint64 // packets that found the system's receive buffer full, as the latest received packet tells
 }
 

@@ -32,7 +32,7 @@ type hub struct {
 
 	port      wire.Conn
 	loop      lnd.ReadLoop // nil: the port's read loop cannot be handed over
-	delayed   []*conn      // with delayed ACKs; owned by the goroutine that reads the port
+	delayed   []*conn      // connections with delayed ACKs; used only by the goroutine that reads the port
 	attr      wire.Attr
 	cut       atomic.Bool // whether bursts of several datagrams may be sent
 	ingress   *ingress
@@ -51,7 +51,7 @@ type hub struct {
 
 	pastMu sync.Mutex
 	past   TransportStats // counters of ended connections; guarded by pastMu
-	pastUD UDStats        // of queue pairs for datagrams that are closed; guarded by pastMu
+	pastUD UDStats        // counters of closed queue pairs for datagrams; guarded by pastMu
 
 	refs int           // number of handles, guarded by the lock of the opener
 	gone chan struct{} // closed when the port has been closed

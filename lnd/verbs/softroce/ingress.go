@@ -14,7 +14,7 @@ const mostPaths = 4096 // most senders that are remembered; one more makes it fo
 // ingress parses the packets that arrive at one port, checks what every packet must have, and
 // passes them on. One call at a time.
 type ingress struct {
-	local   netip.AddrPort // what senders send to: the device, or a group
+	local   netip.AddrPort // address that senders send to: the device's, or a group's
 	tap     func(verbs.TappedPacket)
 	deliver func(from netip.AddrPort, list []ibta.Packet)
 	badPKey *atomic.Uint64

@@ -18,7 +18,7 @@ type rcConfig struct {
 	RecvPSN       ibta.PSN   // PSN of the peer's first request
 	MaxSends      int        // most work requests that are not completed
 	MaxWindow     int        // most packets in flight; at least 1
-	Allowance     *allowance // of packets in flight, shared with others; nil: no bound
+	Allowance     *allowance // packets in flight that queue pairs share; nil: no bound
 	MaxMessage    int        // longest SEND that is received: the size of a buffer
 	AckTimeout    time.Duration
 	RetryCount    int // number of timeouts in a row that are allowed

@@ -43,7 +43,7 @@ type requester struct {
 	timedAt      time.Duration
 	timing       bool // whether timed is valid
 
-	silentSince   time.Duration // of the last progress, or the first packet after idleness
+	silentSince   time.Duration // time of the last progress, or of the first packet after idleness
 	ackTimeout    time.Duration
 	retries, rnrs int      // timeouts and RNR NAKs in a row
 	probes        int      // probes in a row

@@ -28,7 +28,7 @@ type responder struct {
 	address uint64       // address at which the WRITE continues
 	left    uint32       // bytes of the WRITE that are still to come
 
-	answer    ibta.Syndrome // to be sent at the end of the step
+	answer    ibta.Syndrome // answer to send at the end of the step
 	answerPSN ibta.PSN
 	answering bool
 }

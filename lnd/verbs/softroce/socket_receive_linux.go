@@ -16,7 +16,7 @@ import (
 
 const (
 	mostReceived = 1 << 16 // most bytes that the kernel joins (UDP_GRO)
-	mostMessages = 16      // that one call receives; what kernels send is not joined
+	mostMessages = 16      // most messages that one call receives; packets of kernels are not joined
 )
 
 // receiver is the memory of a call that receives datagrams.

@@ -9,7 +9,7 @@ type Stats struct {
 	Regions     int // registered memory regions
 	Connections int // connections in the connection manager, also those whose numbers may not be used again yet
 
-	Transport TransportStats // of all connections, also of those that are over
+	Transport TransportStats // counters of all connections, those that are over included
 	CM        CMStats        // counters of the connection manager
 	Datagrams UDStats        // counters of all queue pairs for datagrams
 	Groups    GroupStats     // counters of all multicast groups
@@ -18,7 +18,7 @@ type Stats struct {
 	Malformed uint64 // packets that could not be parsed
 	BadPKey   uint64 // packets of another partition
 	UnknownQP uint64 // packets for queue pairs that do not exist
-	Strays    uint64 // to a connection, but not from its peer, or when it was over
+	Strays    uint64 // packets to a connection from another node than its peer, or when it was over
 	BadQKey   uint64 // datagrams to QP 1 without the Q_Key of management
 	Unsent    uint64 // bursts that the system refused to send
 	Full      uint64 // bursts refused because the system had no room

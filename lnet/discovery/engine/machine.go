@@ -15,7 +15,7 @@ import (
 type Limits struct {
 	Timeout       time.Duration // lnet_transaction_timeout, default 150 s: of a ping or push
 	MaxInterfaces int           // lnet_interfaces_max, default 200: NIs of a peer, with 0@lo
-	MaxNIDs       int           // of all peers together; 262144. Idle peers make room
+	MaxNIDs       int           // most NIDs of all peers together; 0: 262144. Idle peers make room
 	MaxInFlight   int           // pings and pushes at a time; 1024. Further peers wait; those for which messages wait come first
 	MaxProbes     int           // most probes in progress, default 256; further ones wait
 	// MaxClaims bounds the claimed NIDs of all peers together that wait for a probe or were
@@ -82,9 +82,9 @@ type Input struct {
 	Info        wire.PingInfo // ping info, which the machine keeps
 	Need        int           // if the info was cut off: its whole length in bytes, else 0
 	Sequence    uint32        // sequence number of our info that was pushed
-	Gateways    []nid.NID     // of the routes of this node; the machine keeps it
+	Gateways    []nid.NID     // gateways of this node's routes; the machine keeps the slice
 	Beyond      []nid.Net     // nets to which there are routes; the machine keeps it
-	NIDs        []nid.NID     // of a peer that is configured, besides NID, its primary one
+	NIDs        []nid.NID     // NIDs of a configured peer besides NID, its primary one
 	Plain       bool          // the configured peer is not multi-rail
 	Edit        uint64        // ID that Edited will have
 	Interfaces  int           // new value of Limits.MaxInterfaces
@@ -93,7 +93,7 @@ type Input struct {
 
 // Self is what this node tells others about itself.
 type Self struct {
-	Sequence  uint32    // of the ping info, from 1; older ones are ignored
+	Sequence  uint32    // sequence of the ping info, from 1; older ones are ignored
 	NIDs      []nid.NID // NIDs of this node, without 0@lo
 	Down      []nid.NID // the NIDs whose link is down
 	Discovery bool      // whether discovery is on
@@ -162,8 +162,8 @@ type Machine struct {
 	ready    []*peer                  // peers without urgency that wait for a slot
 	probes   []*probe                 // probes in progress, ordered by deadline
 	agenda   machine.Deadlines[*peer] // times of the next probes, of peers with claims
-	patient  machine.Deadlines[*peer] // until when the discoveries of peers wait for probes
-	claims   int                      // of all peers, without the first ownClaims of each
+	patient  machine.Deadlines[*peer] // times until which the discoveries of peers wait for probes
+	claims   int                      // number of claims of all peers, without the first ownClaims of each
 	dirty    []*peer                  // peers that have changed in this step
 	stats    Stats
 }

@@ -16,7 +16,7 @@ type rail struct {
 	tries       uint8         // number of probes in a row without an answer
 	sequence    uint32        // lp_peer_seqno: sequence of the last info from this NID
 	incarnation uint64        // the node's incarnation when it sent that info; 0: unknown
-	retryAt     time.Duration // of a claim: it is not probed before this instant
+	retryAt     time.Duration // time before which a claimed NID is not probed again
 }
 
 // railState says whether a NID is the peer's. A claim becomes the peer's own when a

@@ -47,12 +47,12 @@ func (p *peer) unburden() {
 // peer is a remote node as discovery sees it (struct lnet_peer).
 type peer struct {
 	primary  nid.NID         // lp_primary_nid: primary NID, the first of the rails
-	rails    []rail          // the NIDs that its latest info lists, in that order
-	nis      []wire.NIStatus // of rails: those that are its own; replaced, never changed: lnet.Peers share it
+	rails    []rail          // the NIDs that the peer's last info lists, in that order
+	nis      []wire.NIStatus // the NIDs in rails that are the peer's own; replaced, never changed in place: lnet.Peers share it
 	*hearsay                 // NIDs that the peer claims
 	features wire.Features
 	flags    lnet.PeerFlags
-	acked    uint32 // lp_node_seqno: the latest info of ours that it has
+	acked    uint32 // lp_node_seqno: the latest info of ours that the peer has
 	asked    uint32 // value of latest when the last ping was sent
 	room     int    // lp_data_bytes: bytes of the peer's largest info
 

@@ -34,7 +34,7 @@ type pair struct {
 type player struct {
 	t     *testing.T
 	steps []step    // steps of the recording
-	names []nid.NID // of the node, as its ping info lists them
+	names []nid.NID // NIDs of the node, as its ping info lists them
 	rails map[nid.NID]nid.NID
 	clock *emulator.Clock
 	node  *lnet.Node

@@ -20,7 +20,7 @@ import (
 type step struct {
 	at    time.Duration // time since the first step of the recording
 	kind  capture.Kind
-	from  nid.ProcessID // at the ends of its connection, as the HELLOs have them
+	from  nid.ProcessID // processes at the ends of the connection, as the HELLOs name them
 	to    nid.NID
 	stamp uint64 // incarnation of the sender
 	head  wire.Header

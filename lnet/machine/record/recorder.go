@@ -44,7 +44,7 @@ type Mode byte
 
 const (
 	Full    Mode = iota // whole outputs, so that Replay shows how they differ
-	Digests             // in 8 bytes, or none if there is no output
+	Digests             // digests of outputs in 8 bytes; an empty output has none
 )
 
 // Codec gives the inputs and outputs of a machine their binary forms.

@@ -26,7 +26,7 @@ type Boot struct {
 type Result struct {
 	Steps     uint64 // number of steps of all machines
 	Digest    uint64 // digest of the steps; at the end, that of Recorder.Close
-	Truncated bool   // there is no end: what came after the last Flush is missing
+	Truncated bool   // the recording has no end: the steps after the last Flush are missing
 }
 
 // DiffError says that a machine did not answer as recorded.

@@ -75,7 +75,7 @@ func TestPlans(t *testing.T) {
 	tests := []struct {
 		name string
 		plan Plan
-		want []arrival // of three frames of 1000 bytes, sent at 0, 1 and 2 ms
+		want []arrival // expected arrivals of three frames of 1000 bytes, sent at 0, 1 and 2 ms
 	}{
 		{"nothing", Plan{}, []arrival{{0, 0}, {1, ms}, {2, 2 * ms}}},
 		{"delay", Plan{Delay: 10 * ms}, []arrival{{0, 10 * ms}, {1, 11 * ms}, {2, 12 * ms}}},

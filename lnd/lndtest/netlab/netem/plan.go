@@ -18,7 +18,7 @@ const (
 // itself.
 type Plan struct {
 	Delay  time.Duration // delay of every frame
-	Jitter time.Duration // and by a random part of this, without overtaking
+	Jitter time.Duration // most random delay added to Delay; frames do not overtake
 	Rate   int64         // bits per second; 0: no limit
 
 	Loss      float64 // probability that a frame is lost, 0 to 1

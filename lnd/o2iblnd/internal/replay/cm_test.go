@@ -19,7 +19,7 @@ type CM struct {
 	DREQ ibta.DREQ
 	DREP ibta.DREP
 
-	IP      *ibta.IPCM // of a REQ; nil: Private is all of the private data
+	IP      *ibta.IPCM // IP addresses in a REQ; nil: Private is all of the private data
 	Msg     *kib.Msg   // message in the private data of a REQ or REP
 	Reject  *kib.Reject
 	Private []byte

@@ -10,7 +10,7 @@ import (
 // Conn is a recorded connection. What belongs to a side has the index of its
 // address in Ends.
 type Conn struct {
-	Ends [2]netip.Addr // of a connection whose REQ is recorded, the asking side first
+	Ends [2]netip.Addr // addresses of a connection whose REQ is recorded, the asking side first
 	QPN  [2]ibta.QPN
 	PSN  [2]ibta.PSN // by side: PSN of its first request
 	MSN  [2]uint32   // messages that a side had completed as responder before

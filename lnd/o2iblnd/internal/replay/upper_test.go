@@ -28,7 +28,7 @@ type upper struct {
 	ni       lnd.NI
 	peer     nid.NID
 	want     []replay.Delivery
-	sinks    map[wire.MDHandle]lnd.Payload // of the node's GETs, by the MD that its REPLY names
+	sinks    map[wire.MDHandle]lnd.Payload // memory of the node's GETs, by the MD that the REPLY names
 	next     int                           // index in want of the next message to parse
 	under    map[*lnd.Delivery]int         // index in want of each message parsed but not delivered
 	complete int
