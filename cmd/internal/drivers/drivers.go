@@ -133,6 +133,8 @@ func (Plain) HintStart(_ Settings, err error) string {
 	switch {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return "--networks names an address that is not on this machine: see 'ip address'"
+	case errors.Is(err, syscall.EEXIST):
+		return "the node has this interface already, as 'lnetctl net show' lists: 'lnetctl net del' removes it"
 	case errors.Is(err, syscall.ESHUTDOWN):
 		return "the node is going down: start another one"
 	}

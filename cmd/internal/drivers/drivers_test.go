@@ -1,6 +1,8 @@
 package drivers_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +21,26 @@ func TestHintUnreached(t *testing.T) {
 		hint := drivers.Plain{}.HintUnreached(drivers.Settings{}, nid.MustParse(c.target), syscall.EHOSTUNREACH)
 		if !strings.HasSuffix(hint, c.want) {
 			t.Errorf("%s: %q, want %q at its end", c.target, hint, c.want)
+		}
+	}
+}
+
+// TestHintStart tests that an interface that runs already is not taken for a mistake in addresses.
+func TestHintStart(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("start: %w", syscall.EEXIST), "'lnetctl net del' removes it"},
+		{fmt.Errorf("start: %w", syscall.EADDRNOTAVAIL), "not on this machine"},
+		{errors.New("no such interface"), "'ip address' lists"},
+	} {
+		for name, d := range map[string]interface {
+			HintStart(drivers.Settings, error) string
+		}{"tcp": new(drivers.TCP), "plain": drivers.Plain{}} {
+			if got := d.HintStart(drivers.Settings{}, test.err); !strings.Contains(got, test.want) {
+				t.Errorf("%s: %v: %q, want %s", name, test.err, got, test.want)
+			}
 		}
 	}
 }
