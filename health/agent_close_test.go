@@ -90,7 +90,7 @@ func TestCloseThenDial(t *testing.T) {
 	c.run(10 * time.Second)
 	const i = servers
 	c.fabric.Cut(sim.Nodes(sim.NodeID(i)), sim.AllNodes)
-	closed, again := c.hangUp(i), c.hangUp(i) // the second Close returns the same, and does not wait
+	closed, again := c.hangUp(i), c.hangUp(i) // the second Close returns the same error, and does not wait
 	c.dialAgain(t, i)
 	c.run(time.Second)
 	for _, err := range []error{*closed, *again} {

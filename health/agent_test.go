@@ -37,7 +37,7 @@ type cluster struct {
 	stores  []*store
 	conns   []*health.Connection
 	tables  []*portals.Table
-	bare    []bool                // by host: it is started without a client from now on
+	bare    []bool                // by host: the agent is started without a client from now on
 	ping    map[int]time.Duration // by host: T_ping of the clients that are started from now on; the default if missing
 	keys    map[int]keyring.Keys  // by host: the keys of agents that are started from now on
 	events  [][]health.Event

@@ -33,7 +33,7 @@ type spoiler struct {
 type spoiled struct {
 	s       *spoiler
 	mu      sync.Mutex
-	posted  [][]byte // by child; guarded by mu, like all fields below
+	posted  [][]byte // posted buffers, by child; guarded by mu, like all fields below
 	left    [][]byte // buffers to be freed at the end
 	bulk    []byte   // bulk data, to be freed at the end, and not before IncomingRequest has returned
 	got     []byte

@@ -57,7 +57,7 @@ type Lost struct {
 // Error implements error: such as "rank 5, 10.0.0.6@tcp: below 10.0.0.5@tcp: timed out".
 func (l Lost) Error() string {
 	text := l.Status.String()
-	if l.Status == EIO { // this EIO is of the module, which could not send; errors of handlers are Failures
+	if l.Status == EIO { // such an EIO is the module's, which could not send; errors of handlers are Failures
 		text = "cannot be sent to"
 	}
 	if l.Below.IsValid() {

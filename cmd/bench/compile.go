@@ -25,7 +25,7 @@ type recipe struct {
 type compiled struct {
 	folder  string // temporary directory with the program; empty: none
 	path    string
-	missing string // why it could not be compiled; empty: it was
+	missing string // why the program could not be compiled; empty: it was
 }
 
 // compile compiles the program. If the tool or the source is missing it says so in missing.

@@ -10,7 +10,7 @@ type contender struct {
 	name string
 	run  func(of *contender) (latencies, error) // runs one round and returns its latencies
 
-	all     []latencies // by round: one per operation, or their mean alone
+	all     []latencies // by round: latencies, one per operation, or their mean alone
 	cpu     []float64   // by round: ns of CPU time of all processes per operation
 	mallocs []float64   // by round: heap objects of one process per operation
 }

@@ -82,7 +82,7 @@ var goals = []goal{
 // line is a bound of a goal with the measured value.
 type line struct {
 	what  string
-	ratio float64 // to plain Go TCP or another system, or a value in unit
+	ratio float64 // ratio to plain Go TCP or another system, or a value in unit
 	unit  string  // unit of the values; empty: they are ratios
 	limit float64
 	free  bool   // the line has no goal

@@ -25,7 +25,7 @@ type agents struct {
 	ends  []func() // functions that close the agents
 
 	gathered func() bool                     // reports whether all agents know each other
-	sent     func() (counted, others uint64) // messages sent: those that the cost is divided by, and others
+	sent     func() (counted, others uint64) // numbers of messages sent: those by which the cost is divided, and others
 }
 
 // newAgents starts fewNodes nodes with an agent each, and waits until they know each other.

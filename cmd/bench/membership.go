@@ -15,8 +15,8 @@ import (
 // silent, some are paused.
 type membershipTrial struct {
 	nodes    int
-	interval time.Duration // of gossip and of memberlist; zone and memberlist-lan have their defaults
-	calm     time.Duration // before the traffic is measured; for gossip at least a cycle per node
+	interval time.Duration // gossip interval of gossip and memberlist; zone and memberlist-lan have their defaults
+	calm     time.Duration // time before the traffic is measured; for gossip at least a cycle per node
 	measured time.Duration // time over which traffic and CPU time are measured
 	paused   int           // number of nodes that are stopped and continued
 	pauses   int           // how often these nodes are stopped

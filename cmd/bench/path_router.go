@@ -79,7 +79,7 @@ func servePlainClient(w *worker.Worker, server netip.AddrPort) (struct{}, error)
 type routed struct {
 	*pathLab
 	hosts  [3]*netlab.Host // the hosts: a, the router, and b
-	addrs  [4]netip.Addr   // of a, the router towards a and towards b, b
+	addrs  [4]netip.Addr   // addresses of a, the router towards a, the router towards b, and b
 	lnet   *worker.Process // worker with an LNet node, at a
 	router *worker.Process
 	plain  *worker.Process // worker with plain TCP, at a

@@ -73,7 +73,7 @@ func serveCaster(w *worker.Worker, setup memberSetup) (raw netip.AddrPort, err e
 	})
 	worker.Order(w, "ours", ours.oneByOne)   // sends Count messages, each after all members have the last
 	worker.Order(w, "plain", plain.oneByOne) // sends as ours does, with plain sockets
-	worker.Order(w, "stream", ours.stream)   // as many in flight as the window allows, until all members have all
+	worker.Order(w, "stream", ours.stream)   // sends as many messages as the window allows, until all members have all
 	worker.Order(w, "blast", plain.blast)    // sends plain datagrams, which may be lost
 	return plain.tree.addr(), nil
 }

@@ -58,7 +58,7 @@ type collectiveGroup struct{ worker.Crew }
 type memberSetup struct {
 	Rank     int
 	Addrs    []netip.Addr
-	Port     uint16 // of LNet; plain datagrams go to the next one
+	Port     uint16 // port of LNet; plain datagrams go to the next one
 	BusyPoll time.Duration
 
 	Tree scoll.Tree // shape of the tree of collectives

@@ -58,7 +58,7 @@ type tuneDoc struct {
 	// The fields below are times in seconds.
 	DetectionExpected float64 `json:"detection_expected_s"` // mean time until a node notices a death
 	DetectionLatest   float64 `json:"detection_latest_s"`   // longest time until all nodes have noticed a death
-	Spread            float64 `json:"spread_s"`             // until all nodes know of a newcomer that has begun to speak
+	Spread            float64 `json:"spread_s"`             // time until all nodes know of a newcomer that has begun to speak
 	Stealth           float64 `json:"stealth_s"`            // time for which a node is silent after its start
 	// Payload only; each message also has 96 bytes of LNet's headers and those of TCP.
 	BytesPerCycle  int `json:"bytes_per_node_and_cycle"`

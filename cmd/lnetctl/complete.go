@@ -86,7 +86,7 @@ func netsOf(ctx context.Context, client *control.Client) (list []string) {
 	}
 	routes, err := node.OpRoutes.Call(ctx, client, control.None{})
 	if err != nil {
-		routes = nil // what the node is on is known all the same
+		routes = nil // without routes, the node's own networks are still offered
 	}
 	for _, r := range routes {
 		list = append(list, r.Net)

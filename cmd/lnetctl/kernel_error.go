@@ -24,7 +24,7 @@ const exitNegative = 255
 type kernelError struct {
 	text  string // text of the error, with the end of its last line
 	exit  int
-	stays bool  // on standard output, where the kernel's tool writes this one
+	stays bool  // the text goes to standard output, as the kernel's tool does with this error
 	cause error // ulnet's own error, which says more; nil: there is none
 }
 

@@ -21,11 +21,11 @@ type settable struct {
 	long    string
 	example string
 	words   string // the kernel's tool has for it, where these are not the name
-	item    string // of its errors, where that is not the name
-	failed  string // text of an error without that of the errno, where it is not "cannot configure WORDS: "
+	item    string // name of the setting in errors, where that is not name
+	failed  string // text of an error in front of the errno's, where it is not "cannot configure WORDS: "
 	whole   string // complete text of an error of range
 	sysfs   bool   // kernels have it in a file: a refusal has another errno
-	off     []int  // all values, of one that is on or off
+	off     []int  // all values of a setting that is on or off; nil: another kind
 }
 
 var settables = []settable{

@@ -34,7 +34,7 @@ var topics = []struct {
 	{
 		name: "03-net", networks: map[string]string{"A": "lo"},
 		first: map[int]string{
-			891:  "lnetctl net del --net o2ib", // which there is here, and not in the recording
+			891:  "lnetctl net del --net o2ib", // this network exists here, but not in the recording
 			1020: "lnetctl net del --net tcp1",
 		},
 	},

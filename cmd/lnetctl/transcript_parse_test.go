@@ -15,7 +15,7 @@ type entry struct {
 	line    int
 	host    string // name of the host, A to D
 	command string
-	prepare bool // it was run by the shell to prepare what follows, and its output is not recorded
+	prepare bool // the shell ran the command to prepare what follows, and its output is not recorded
 	stdout  string
 	stderr  string
 	code    int

@@ -10,7 +10,7 @@ import (
 
 // collectiveFetch is a GET of bulk data, or of a list of members.
 type collectiveFetch struct {
-	*exposure // its field of is nil if the request is not in the capture
+	*exposure // what is fetched; its field of is nil if the request is not in the capture
 	wire.GetCmd
 	remarks []string
 }

@@ -65,7 +65,7 @@ type comparedDoc struct {
 	Depth    int     `json:"depth"`
 	Children int     `json:"children"` // number of the root's children
 	Time     float64 `json:"time_us"`
-	Ratio    float64 `json:"ratio"` // time divided by that of the best possible tree
+	Ratio    float64 `json:"ratio"` // time of this tree divided by that of the best possible tree
 
 	time time.Duration
 }

@@ -43,7 +43,7 @@ type incarnationID struct {
 type incarnation struct {
 	ops         []entry // operations of the incarnation, by Seq
 	killed      bool
-	resends     uint64 // how many messages it sent again, by its own count; not known if it was killed
+	resends     uint64 // how many messages the incarnation sent again, by its own count; not known if it was killed
 	begun, over int    // operations that have begun and ended, for progress reports
 }
 

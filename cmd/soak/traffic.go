@@ -31,7 +31,7 @@ type traffic struct {
 	mu    sync.Mutex
 	open  map[uint32]*operation // operations in flight; guarded by mu, as all below
 	free  [][]byte              // free buffers of maxSize bytes
-	slots map[slot]time.Time    // until when each slot is in use; no entry: free
+	slots map[slot]time.Time    // time until which each slot is in use; no entry: it is free
 }
 
 // slot is a slot in the memory of a worker.

@@ -66,7 +66,7 @@ func (c *claims) remove(from nid.NID) {
 // vote counts the peers that are out of step and claim the same clock.
 type vote struct {
 	agree, differ int
-	first         uint64 // own cycle of the first claim among those that agree
+	first         uint64 // this node's cycle of the first claim among those that agree
 	highest       uint64 // highest Lamport clock among the participants that agree
 }
 

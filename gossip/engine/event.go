@@ -15,15 +15,15 @@ const (
 	CameAlive                     // sets NID and Aliveness
 	QuorumWon                     // sets Alive
 	QuorumLost                    // sets Alive
-	Disagreed                     // NID: its parameters are not ours; told once for each
+	Disagreed                     // sets NID: a participant whose parameters are not ours; reported once for each
 	Stopped                       // NID: this node has stopped, because its parameters differ from that node's and from the others'
 	Left                          // this node has stopped, because the new list is without it
 	SpeaksUp                      // the silence after the start has ended
 	Paused                        // sets Cycles: the number of cycles that were missed
 	Resynced                      // this node reports health events again, after a pause
 	Realigned                     // our clock was out of step with all others, and has been set
-	NotSigned                     // NID: its messages are not signed with our keys; told once for each
-	ClockRefused                  // NID: its clock is impossible; told at most once in Limits.Dead own cycles
+	NotSigned                     // sets NID: a node whose messages are not signed with our keys; reported once for each
+	ClockRefused                  // sets NID: a participant whose clock is impossible; at most once in Limits.Dead own cycles
 )
 
 // Event is an event that the machine reports to its caller.

@@ -4,7 +4,7 @@ package engine
 // in this node's list.
 type foreign struct {
 	list   *List
-	ours   []int32   // its index to our index, -1 if we do not have it
+	ours   []int32   // index in our list, by index in the other list; -1: not in our list
 	vector ageVector // buffer for ages in the order of our list
 	theirs ageVector // buffer for ages in the order of the other list
 }

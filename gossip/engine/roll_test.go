@@ -63,7 +63,7 @@ func TestRollStaged(t *testing.T) {
 	if !bytes.Equal(h.m.ages.Bytes(), want) {
 		t.Errorf("ages %v, want %v", h.m.ages.Bytes(), want)
 	}
-	h.hear(next, next.NID(9), h.in(next, false)) // one of those that join, after its first N cycles
+	h.hear(next, next.NID(9), h.in(next, false)) // a node that joins sends a message after its first N cycles
 	if s := h.m.Stats(); s.Strangers+s.Disagreements+s.Malformed != 0 || s.PingsReceived != 2 {
 		t.Errorf("counters %+v", s)
 	}
@@ -203,7 +203,7 @@ func TestRollStates(t *testing.T) {
 	h.ping(1, h.in(old, true), young(8, 1)...)
 	h.ping(2, staged(h.in(old, true)), young(8, 2)...)
 	h.ping(3, h.in(next, true), young(10, 3)...)
-	h.reply(3, staged(h.in(old, true))) // in the old list, for this node to understand it
+	h.reply(3, staged(h.in(old, true))) // participant 3 replies in the old list, so that this node understands the reply
 	h.ping(4, other(h.in(old, true)), young(8, 4)...)
 	h.reply(5, staged(h.in(old, true)))
 	want := []RollState{RollStaged, RollUnstaged, RollStaged, RollCommitted, RollOther, RollStaged, RollUnknown, RollUnknown, RollUnknown, RollUnknown}
@@ -213,7 +213,7 @@ func TestRollStates(t *testing.T) {
 		}
 	}
 	h.step(Input{Kind: Commit})
-	h.reply(6, staged(h.in(next, true))) // it has staged the list and answers in ours
+	h.reply(6, staged(h.in(next, true))) // participant 6 has staged the list and replies in this node's list
 	h.reply(7, h.in(next, true))
 	want[0], want[6], want[7] = RollCommitted, RollStaged, RollCommitted
 	for i, m := range h.m.RollStatus().Members {

@@ -17,7 +17,7 @@ type RollStatus struct {
 // RollMember is a participant of the old or the new list.
 type RollMember struct {
 	NID    nid.NID   `json:"nid"`              // NID of the member
-	State  RollState `json:"state"`            // as far as the participant itself told this node
+	State  RollState `json:"state"`            // state of the participant, as its own messages say
 	Health Health    `json:"health"`           // health of the member, as this node reports it
 	Joins  bool      `json:"joins,omitempty"`  // the member is in the new list only
 	Leaves bool      `json:"leaves,omitempty"` // the member is in the old list only

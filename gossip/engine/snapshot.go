@@ -5,13 +5,13 @@ import "ulnet/lnet/nid"
 // Stats counts what a [Machine] did and refused.
 type Stats struct {
 	PingsSent       uint64 `json:"pings_sent"`       // all pings, those to second partners included
-	SecondPings     uint64 `json:"second_pings"`     // of these, in cycles whose first partner was probably dead
+	SecondPings     uint64 `json:"second_pings"`     // pings to second partners, because the first was probably dead
 	PingsReceived   uint64 `json:"pings_received"`   // pings that were accepted
 	RepliesSent     uint64 `json:"replies_sent"`     // replies, with ages or without
 	RepliesReceived uint64 `json:"replies_received"` // replies that were accepted
 	Obsolete        uint64 `json:"obsolete"`         // messages dropped because their clock was too old
 	BadClock        uint64 `json:"bad_clock"`        // messages dropped because their clock is impossible
-	Realigned       uint64 `json:"realigned"`        // times that our clock was out of step and was set to that of the others
+	Realigned       uint64 `json:"realigned"`        // how often this node's clock was out of step and was set to that of the others
 	Malformed       uint64 `json:"malformed"`        // messages with impossible lengths, flags or contents
 	NoParticipant   uint64 `json:"for_nobody"`       // messages with ages of participants that do not exist
 	NotYoung        uint64 `json:"not_young"`        // pings whose sender has an age above 0 in its own vector

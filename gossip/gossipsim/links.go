@@ -10,7 +10,7 @@ import (
 // links records between which nodes news can pass, directly or through other nodes, now and in
 // the past.
 type links struct {
-	fine  []bool        // by node: it runs and speaks, so news passes through it
+	fine  []bool        // by node: it runs and sends messages, so news passes through it
 	worse time.Duration // when a node or a link was last lost
 
 	limit    time.Duration // longest partition after which clocks are still in step
@@ -31,9 +31,9 @@ type era struct {
 // are a class.
 type paths struct {
 	class  []int32  // class of each node; nil: all nodes are one class
-	direct [][]bool // by classes: a message gets directly from one to the other
+	direct [][]bool // by pairs of classes: a message gets directly from one to the other
 	fine   []int    // by class: number of its nodes that are fine
-	open   [][]bool // by classes: news gets from one to the other, through nodes that are fine
+	open   [][]bool // by pairs of classes: news gets from one to the other, through nodes that are fine
 }
 
 func (l *links) init(nodes int, limit time.Duration) {

@@ -157,7 +157,7 @@ func (p *program) misconfigure(what string) {
 	} else if list, err = p.net.lists.with(sim.NodeID(p.net.cfg.Nodes)); err != nil {
 		return
 	}
-	p.incarnation.Number = 0 // it speaks at once, if those who start do
+	p.incarnation.Number = 0 // makes the node speak at once, if starting nodes do
 	if err = p.begin(list, cfg); err != nil {
 		p.net.Failed(err)
 	}

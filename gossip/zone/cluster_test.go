@@ -23,7 +23,7 @@ type cluster struct {
 	t      testing.TB
 	fabric *simlnd.Fabric
 	change func(i int, c *zone.Config)
-	number func(h *simlnd.Host) uint64 // number of an incarnation; nil: that of the host
+	number func(h *simlnd.Host) uint64 // returns the number of an incarnation; nil: the host's number
 	lean   bool                        // listeners remember only the number of members
 	sizes  []int                       // numbers of members, one for each listener
 	agents []*zone.Agent

@@ -73,7 +73,7 @@ type CensusState = engine.CensusState
 // The states of entries of the census.
 const (
 	Current = engine.Current // a supervisor hears the active delegate
-	Stale   = engine.Stale   // no supervisor hears it, but another delegate or supervisor may still take over
+	Stale   = engine.Stale   // no supervisor hears the delegate, but another delegate or supervisor may still take over
 	Lost    = engine.Lost    // no supervisor is expected to hear it again: the zone is dead, or cut off from all supervisors
 )
 

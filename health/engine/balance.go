@@ -31,7 +31,7 @@ type burden struct {
 	favored  time.Duration // active time until which the server counts as one that has just come back
 	greet    bool          // the next tick sends the server a digest, which it answers with its own load
 	surplus  int           // number of clients that are still to be asked to choose the server
-	perTick  int           // of these, the number to ask in one tick
+	perTick  int           // number of these clients to ask in one tick
 	reported bool          // the server has reported a load since it came alive
 }
 

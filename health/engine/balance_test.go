@@ -55,7 +55,7 @@ func (h *harness) suggested(d time.Duration) (to map[nid.NID]int, clients map[wi
 // differences, for a server that is dead or takes no clients, or while it is cut off.
 func TestBalance(t *testing.T) {
 	h := balanced(t, 100)
-	h.says(otherA, 10, wire.OK) // of each of three live servers; it is asked to take a third of the difference
+	h.says(otherA, 10, wire.OK) // otherA has 10 clients, this server 100: of three live servers each may take a third of the difference
 	to, clients, most := h.suggested(h.s.cfg.Evict)
 	if to[otherA] != 30 || len(to) != 1 || len(clients) != 30 || most > 2 || h.s.Stats().Shed != 30 {
 		t.Errorf("suggested %v to %d, %d at a time", to, len(clients), most)

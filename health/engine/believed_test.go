@@ -233,7 +233,7 @@ func TestTwoWithOneID(t *testing.T) {
 		w.run(10 * time.Second)
 		second := w.add(0, 1, 2, 3, 4)
 		second.kill()
-		second.name, second.incarnation = first.name, seed%2*2 // with a lower number than the first, or a higher one
+		second.name, second.incarnation = first.name, seed%2*2 // a lower number than the first node's, or a higher one
 		second.start()
 		w.run(2 * time.Minute)
 		if st := first.m.Status(); st.State != "settled" || first.count(Superseded)+first.count(Evicted) != 0 || len(w.holders(first)) != 5 {

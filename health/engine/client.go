@@ -73,7 +73,7 @@ type ClientEffectKind uint8
 // The kinds of effects, with the fields of [ClientEffect] that they use.
 const (
 	SendTo  ClientEffectKind = iota // uses To, Data: send a message to a server
-	LookAt                          // To, PeerIncarnation: report the last message of that incarnation by Traffic
+	LookAt                          // uses To, PeerIncarnation: report the last message of that incarnation by Traffic
 	Tell                            // uses Event: report the event to the program
 	Lonely                          // there is no master, for the reasons in ClientOutput.Answers
 	AllTold                         // all servers know that this client has left, or T_evict has passed: see Client.Unaware

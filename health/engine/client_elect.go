@@ -194,8 +194,8 @@ func (c *Client) elected(p *peer, m *wire.Message) {
 	}
 }
 
-// previous connects to the master of an earlier incarnation, so that this server evicts what is
-// left of it (CH-52, CH-59).
+// previous connects to a server that was the master of an earlier incarnation of this client, so
+// that the server evicts that incarnation if it still has it (CH-52, CH-59).
 func (c *Client) previous(id nid.NID) {
 	if !id.IsValid() || id == c.master || !slices.Contains(c.cfg.Servers, id) {
 		return

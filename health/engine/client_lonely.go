@@ -14,7 +14,7 @@ const lonelyEvery = time.Minute
 // Answer is the latest answer of a candidate that was asked to be the master.
 type Answer struct {
 	Server nid.NID       `json:"server"`             // the candidate that answered
-	Code   wire.Code     `json:"code"`               // why it refused; OK: it has not answered the latest question
+	Code   wire.Code     `json:"code"`               // why the candidate refused; OK: it has not answered the latest question
 	Evict  time.Duration `json:"evict_ns,omitempty"` // with OtherTimes: T_evict of the server
 	Needs  time.Duration `json:"needs_ns,omitempty"` // with OtherTimes: the shortest T_evict for this client
 	Ping   time.Duration `json:"ping_ns,omitempty"`  // with OtherTimes: T_ping of this client, in nanoseconds

@@ -187,7 +187,7 @@ func TestClientNotices(t *testing.T) {
 	h = start()
 	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.Global, Incarnation: 4}) // the notice is about an earlier incarnation of the client
 	h.want("")
-	h.from(gone, wire.Message{Kind: wire.Notice, Code: wire.Global}) // from a server that the client is not connected to
+	h.from(gone, wire.Message{Kind: wire.Notice, Code: wire.Global}) // the notice comes from a server that the client is not connected to
 	h.want("")
 	if n := h.c.Stats().Stray; n != 2 {
 		t.Errorf("%d stray messages", n)

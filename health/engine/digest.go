@@ -9,7 +9,7 @@ import (
 
 // Marks of the entries of digests and of the replies to digests.
 const (
-	markConfirm = 1 // in a digest: the master is to answer even if it knows the client
+	markConfirm = 1 // in a digest: the master must answer even if it knows the client
 	markKnown   = 1 // in a reply: the master knows the client, which is connected to it
 )
 

@@ -301,7 +301,7 @@ func (s *Server) finish(x *eviction) (kept bool) {
 	}
 	c := s.conn(i)
 	master, known := s.members.find(x.exception.Master)
-	later := x.exception.Incarnation == x.incarnation && x.exception.Epoch > c.epoch // a later choice than that of this server (CH-62)
+	later := x.exception.Incarnation == x.incarnation && x.exception.Epoch > c.epoch // a later choice than the one that this server knows (CH-62)
 	if x.exception.Code == wire.OtherMaster && later && known && master != s.members.self && master != c.previous {
 		s.stats.Kept++
 		kept = true

@@ -94,7 +94,7 @@ func (s *Server) serverHealth(in *ServerInput) {
 		s.catchup.ask(s, i, s.now-m.deadSince)
 	}
 	if rose {
-		m.burden.greet = m.burden.greet || s.drain.on // so that the server learns that this one drains
+		m.burden.greet = m.burden.greet || s.drain.on // the digest tells the server that this one drains
 		s.evictions.returned(s, i)
 		s.digests.soon = true
 	}

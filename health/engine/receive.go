@@ -15,7 +15,7 @@ type asked struct {
 	incarnation uint64        // incarnation of the NI that sent the message
 	m           *wire.Message
 
-	granted bool // it is a connect that takeovers has approved: the process that was connected is gone
+	granted bool // the message is a connect that takeovers has approved: the process that was connected is gone
 	waited  bool // the message is a connect that had to wait
 }
 
@@ -135,7 +135,7 @@ func (s *Server) pinged(q *asked) {
 		if c.state == recovering && s.ours(c) && q.m.Epoch == c.epoch {
 			s.confirm(i, c)
 		}
-		s.spoke(c, q) // also if this server was not certain whether it is the master
+		s.spoke(c, q) // counts even if this server was not certain whether it is the master
 		code = s.standing(c)
 	}
 	s.answer(q, wire.Pong, code, c)

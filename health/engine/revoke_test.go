@@ -75,7 +75,7 @@ func TestWithdrawn(t *testing.T) {
 	if got := word5(h, wire.Connect, 2); got != "save connected accept" {
 		t.Errorf("after it was taken back: %q", got)
 	}
-	h = newHarness(t, nil) // then the next incarnation is connected and its record is saved
+	h = newHarness(t, nil) // now the next incarnation connects before the eviction is withdrawn
 	h.batchFrom(otherA, false)
 	h.connect(6, otherA, 1)
 	h.batchFrom(otherA, true)

@@ -30,7 +30,7 @@ const (
 	ServerHealth                     // uses Server, Alive, Lifetime: a report of discovery
 	QuorumIs                         // Alive: there is a quorum; Unsure: discovery cannot tell, as after a pause (CH-A6)
 	Saved                            // ID, Failed: the record of DoSave is durable, or cannot be saved
-	BroadcastDone                    // ID, Failed, Servers (those that did not answer), Data (the reply)
+	BroadcastDone                    // uses ID, Failed, Servers (those that did not answer), Data (the reply)
 	EvictArrived                     // Server, Data, Token: a batch of another server; DoAnswer has the answer
 	Restore                          // uses Record: a record saved before a restart
 	RestoreTombstone                 // Client, Incarnation, For: a tombstone from before a restart
@@ -68,7 +68,7 @@ type ServerEffectKind uint8
 // The kinds of effects, with the fields of [ServerEffect] that they use. Data
 // is a range of ServerOutput.Buf.
 const (
-	DoSend      ServerEffectKind = iota // To, Server (if To is one), Data: send a message
+	DoSend      ServerEffectKind = iota // uses To, Server (if To is one), Data: send a message
 	DoSave                              // ID, Record: save the record, in the order of these effects, then report Saved unless ID is 0
 	DoRemove                            // Client, Incarnation, For: remove the record; For above 0: add a tombstone for that time; below 0: remove the tombstone
 	DoBroadcast                         // ID, Data: send a batch to all live servers, then report BroadcastDone

@@ -16,7 +16,7 @@ func TestEvictTable(t *testing.T) {
 	spec.Covers(t, "CH-11", "CH-12", "CH-13", "CH-29", "CH-45", "CH-A1", "CH-A7", "CH-A22")
 	tests := []struct {
 		name        string
-		master      nid.NID // of the connection, which has incarnation 5; none: not connected
+		master      nid.NID // master of the connection, which has incarnation 5; none: not connected
 		incarnation uint64  // the incarnation to evict
 		want        string
 		code        wire.Code

@@ -23,7 +23,7 @@ type tombstone struct {
 	from        int32         // number of the server that ordered it; noSlot: none, so it cannot be withdrawn
 	known       *known        // name and process of the client; nil: not known
 	by          uint16        // group of NIDs, by shareOf, to which the client belongs
-	void        bool          // it was withdrawn: it refuses no incarnation, and late copies of the eviction are ignored
+	void        bool          // the eviction was withdrawn: it refuses no incarnation, and late copies of it are ignored
 }
 
 // unnamed stands for another server whose number was not recorded.

@@ -60,7 +60,7 @@ func TestTombstoneList(t *testing.T) {
 			}
 		}
 	}
-	h.advance(minTombstone - 1) // they have expired, and the next tick removes them: they refuse no client any more
+	h.advance(minTombstone - 1) // expired tombstones, which the next tick removes, refuse no client any more
 	if list, _ = h.tombstones(); len(list) != 2 || list[0].Left != 1 {
 		t.Errorf("%+v", list)
 	}

@@ -17,7 +17,7 @@ type client struct {
 	wants  []nid.NID
 	events []ClientEvent
 	at     []time.Duration // times at which the client reported events
-	busy   nid.NID         // it exchanges other messages with this server all the time
+	busy   nid.NID         // the client's node exchanges other messages with this server all the time
 }
 
 func (c *client) start() {

@@ -22,7 +22,7 @@ type server struct {
 	views     map[nid.NID]*view
 	quorum    bool
 	unsure    time.Duration // discovery reports no quorum or health until then
-	ready     time.Duration // after a start the server is silent until then
+	ready     time.Duration // the server is silent until this time after a start
 	events    []Event
 	fsync     time.Duration
 	broken    bool          // the store fails every write

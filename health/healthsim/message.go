@@ -23,8 +23,8 @@ type message struct {
 	incarnation uint64 // incarnation of the node that sent the message
 	data        []byte
 	key         relayKey     // key of the broadcast, in requests and replies of evictions
-	members     []sim.NodeID // of a request: the members of its tree, the root first
-	missing     []sim.NodeID // of a reply: the servers that did not answer
+	members     []sim.NodeID // with a request: the members of its tree, the root first
+	missing     []sim.NodeID // with a reply: the servers that did not answer
 }
 
 // size is the approximate size of a message on the wire in bytes.

@@ -77,7 +77,7 @@ type Net struct {
 	ids         []nid.NID // NIDs of the servers
 	list        *engine.List
 	servers     []watcher // by node: its latest incarnation; nil before the first
-	clients     []pinger  // by node, latest incarnation; index 0 is node cfg.Servers
+	clients     []pinger  // by client's node: its latest incarnation; index 0 is node cfg.Servers
 	stores      []*store  // durable stores of servers, at the level of stacks
 	oracle      oracle
 	groundTruth groundTruth

@@ -21,7 +21,7 @@ type plan struct {
 	at      time.Duration
 	busy    []time.Duration // by server: time at which its latest fault ends
 	drained []time.Duration // by server: time at which it ends draining
-	gone    []time.Duration // by client: when it is up again on its own node
+	gone    []time.Duration // by client: time at which it is up again on its own node
 	apart   time.Duration   // time at which the latest partition ends
 }
 

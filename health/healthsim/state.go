@@ -63,7 +63,7 @@ func (n *Net) settled(id sim.NodeID) (why string) {
 		st := n.client(k).Status()
 		switch {
 		case n.rests(k):
-		case len(nodes) > 1 && st.State != "settled": // it is refused while the other one is there
+		case len(nodes) > 1 && st.State != "settled": // the client is refused while the other one with its id is there
 		default:
 			well++
 			if w := n.connected(k, id); w != "" {

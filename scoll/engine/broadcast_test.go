@@ -87,7 +87,7 @@ func TestTimeouts(t *testing.T) {
 		}
 	}
 	for depth := 1; depth <= 5; depth++ {
-		arrives := answerTimeout(&h, depth) + rtt // at the parent, counted from when the parent sent the request
+		arrives := answerTimeout(&h, depth) + rtt // arrival at the parent, counted from when the parent sent the request
 		if parent := childTimeout(&h, depth, 0); arrives+guard/2 > parent || depth > 1 && arrives+guard > parent {
 			t.Errorf("depth %d: answers at %v, parent waits %v", depth, arrives, parent)
 		}

@@ -25,7 +25,7 @@ type packet struct {
 	data    []byte
 	trailer []byte
 	payload []byte
-	from    uint64 // of a GET, and of the data that answer it: the offset
+	from    uint64 // offset of a GET, and of the data that answer it
 	size    uint64
 	id      RequestID
 	list    bool

@@ -18,9 +18,9 @@ type InputKind uint8
 // report the result of an effect.
 const (
 	Timer      InputKind = iota
-	Broadcast            // Broadcast: send it; the effect Began has the same Token
+	Broadcast            // uses Broadcast: send it; the effect Began has the same Token
 	Arrival              // uses From, Data, Cut, Wall, Signed: a request arrived
-	Return               // From, Bits, Data (header), Payload or Carried, Trailer, Length (without a code), Cut, Signed: a reply arrived
+	Return               // uses From, Bits, Data (header), Payload or Carried, Trailer, Length (without a code), Cut, Signed: a reply arrived
 	Answer               // ID, Size, Final, Below, Status: the service replies; Final: the last part; Below: for the members below alone, Status is the node's own
 	Abort                // uses ID: the service aborts the request
 	Register             // Service, OOB, Pinned: a service exists; OOB: it maps out-of-band groups; Pinned: these stay
@@ -106,7 +106,7 @@ type EffectKind uint8
 const (
 	DoSend      EffectKind = iota // ID, Child, To, Bits, Nodes, Room (for carried answers), Data: post the child's reply buffers under Bits, then send
 	DoReply                       // ID, To, Bits, Part, Data (header), Carried, Trailer, Own, Token: send a reply; Own: with the service's payload; Again: repeat the message
-	DoRefuse                      // To, Bits, Data: send a reply that no request waits for
+	DoRefuse                      // uses To, Bits, Data: send a reply that no request waits for
 	DoUnpost                      // uses ID, Child: withdraw the child's reply buffers
 	DoExpose                      // ID, Bits, Members or bulk data: let children fetch this data
 	DoFetch                       // ID, To, Bits, Length, Limit, Chunk, List: fetch a list, or bulk data, up to Limit; Segments: report progress; Data: digest of bulk data, if it is not empty

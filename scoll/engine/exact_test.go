@@ -37,7 +37,7 @@ func TestOverdueOnce(t *testing.T) {
 	h.admitted(nil)
 	h.step(Input{Kind: InPreRequest})
 	h.childReplies(6, func(r *wire.ReplyHeader, _ *Input) { r.Part = 1 }, wire.Missing{Rank: 7, Status: wire.EIO, Scope: wire.Node})
-	h.m.requests.slots[0].children[0].at += time.Hour // so that it does not end by the child's timeout
+	h.m.requests.slots[0].children[0].at += time.Hour // the child's timeout is late, so that it does not end the request
 	for len(h.effects) == 0 || h.effects[0].Kind != DoReply {
 		h.advance()
 	}

@@ -33,7 +33,7 @@ type group struct {
 	stranger bool          // a member of the group is a stranger, see shares.go
 	parent   nid.NID       // the node whose request brought the group
 	creating bool          // the group is being created
-	complete bool          // all members know it, as far as this node knows
+	complete bool          // all members know the group, as far as this node knows
 	last     bool          // the group ends with the last request under way
 	inFlight int           // number of the group's requests under way
 	bytes    uint64        // size of the list, while the group is in the table

@@ -149,7 +149,7 @@ func TestHeldOrder(t *testing.T) {
 	header := h.header()
 	header.Root, header.RootIncarnation, header.Hold = 2, 72, testHold // in the tree of root 2 this node has two levels below
 	h.deliver(2, header, true, "payload")
-	h.want("pre") // it has fewer levels below than the request that has the slot
+	h.want("pre") // the request has fewer levels below than the one that has the slot
 	other := h.id
 	var order []uint64
 	for range 4 {

@@ -64,7 +64,7 @@ func TestLastOutOfBand(t *testing.T) {
 	o := Outgoing{Members: c.members, Flags: wire.FlagOOB | wire.FlagLast, Payload: []byte("last")}
 	group := wire.GroupID{Index: 5}
 	c.run(0)
-	c.nodes[2].service.reject = wire.EBUSY // it refuses the last broadcast, and so keeps the group
+	c.nodes[2].service.reject = wire.EBUSY // this node refuses the last broadcast, and so keeps the group
 	c.want(c.broadcast(0, group, Outgoing{Members: c.members, Flags: wire.FlagOOB}), 0, 2, 3)
 	c.nodes[2].service.reject = wire.OK
 	c.want(c.broadcast(0, group, o), 0)

@@ -15,7 +15,7 @@ type list struct {
 
 // add counts the list of a group that enters the table.
 func (l lists) add(g *group) {
-	if g.isOOB() { // its list belongs to the service, and may change
+	if g.isOOB() { // the list of an out-of-band group belongs to the service, and may change
 		return
 	}
 	k := l[g.key.id.Digest]

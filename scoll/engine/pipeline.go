@@ -115,7 +115,7 @@ func (m *Machine) load(r *request) {
 		m.emit(e)
 		return
 	}
-	if r.bulk != wire.OK { // the parent has said that no more will come
+	if r.bulk != wire.OK { // the parent has said that no more bytes will come
 		m.lost(r, r.bulk)
 		return
 	}

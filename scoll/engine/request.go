@@ -72,7 +72,7 @@ type request struct {
 	out      callState
 	failed   wire.Status // status that incoming-request returned
 	bulk     wire.Status // status of the fetch of the bulk data
-	unsent   wire.Status // at the root: why the request was never sent
+	unsent   wire.Status // why the request was never sent; at the root only
 
 	header     wire.RequestHeader
 	body       []byte // list and payload, forwarded as they came (SC-A29)
@@ -130,7 +130,7 @@ type child struct {
 	listed bool   // the request was sent again with the list of members
 	last   int8   // number of the last part of its reply, or -1
 	parts  uint64 // bit set of the parts that have arrived
-	held   bool   // it, or a node below it, holds the request
+	held   bool   // the child, or a node below it, holds the request
 	word   uint64 // number of the latest Hold of the child that was processed
 	words  int    // number of Hold messages of the child that have arrived
 	at     time.Duration

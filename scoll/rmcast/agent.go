@@ -28,7 +28,7 @@ type View interface {
 // Config configures an [Agent].
 type Config struct {
 	Self  nid.NID       // the NID that takes part; may be zero on a node with one NID
-	View  View          // for managers on this node, such as a *gossip.Agent; nil: deaths are detected by silence only
+	View  View          // health of nodes for managers, such as a *gossip.Agent; nil: deaths are detected by silence only
 	Log   *slog.Logger  // nil: nothing is logged
 	Clock machine.Clock // nil: the clock of the node
 	// Incarnation rises with each start of the node. Default: the node's.
@@ -67,7 +67,7 @@ type Agent struct {
 	manages      atomic.Pointer[map[GroupID]*managing] // managers by group; replaced as a whole, under mu
 	mu           sync.Mutex
 	stopped      bool               // the agent is closed; guarded by mu, like incarnations
-	incarnations map[GroupID]uint64 // of groups that were left: incarnation of this node's next member
+	incarnations map[GroupID]uint64 // by group that was left: incarnation of this node's next member
 
 	strays atomic.Uint64 // messages for groups that this node is not in
 }

@@ -13,7 +13,7 @@ var ErrFull error = &Error{Why: "the window is full; wait for what is in flight"
 // Result is the outcome of a message.
 type Result struct {
 	Seq     uint64  // sequence number of the message's first datagram
-	Version Version // of the list of members when it was sent
+	Version Version // version of the list of members when the message was sent
 	Failed  []ID    // members of that version that may lack it: they have ended or, with ErrSplit, may be alive
 }
 

@@ -122,7 +122,7 @@ type RequestHeader struct {
 	Guard           time.Duration // slack per level of the tree
 	BulkTime        time.Duration // estimated time for bulk data, per level; 0 without bulk data
 	Processing      time.Duration // estimated time that the services take
-	Hold            time.Duration // how long a member may hold the request; 0: see above
+	Hold            time.Duration // longest time for which a member may hold the request; 0: see above
 	First           uint64        // sequence number of the first attempt of this broadcast
 	Live            Digest        // with FlagSubset: digest of the live members
 	Bulk            RMA           // where the bulk data can be fetched

@@ -25,7 +25,7 @@ const (
 	EALREADY   Status = 114  // the operation was done before
 	ESTALE     Status = 116  // the membership, or the handle, is out of date
 	ECANCELED  Status = 125  // the operation was aborted
-	EKEY       Status = 129  // not signed with a key of the receiver, or signed and it has none
+	EKEY       Status = 129  // a message is not signed with a key of the receiver, or signed and it has none
 	ENOGROUP   Status = 1001 // this node does not know the group
 	ENOSERVICE Status = 1002 // this node does not have the service
 	EREBOOT    Status = 1003 // the request is from an earlier incarnation of the root
@@ -38,8 +38,8 @@ const (
 // errors.Is takes the first four for EBUSY and the last for EMSGSIZE, the values that older
 // versions sent.
 const (
-	EMAXACTIVE  Status = 1010 // Config.MaxActive: requests at a time, or the sender's share of them
-	EMAXGROUPS  Status = 1011 // Config.MaxGroups: all groups there are in use, or those of the sender's share
+	EMAXACTIVE  Status = 1010 // Config.MaxActive was reached: requests at a time, or the sender's share of them
+	EMAXGROUPS  Status = 1011 // Config.MaxGroups was reached: all groups there are in use, or those of the sender's share
 	EMAXLISTS   Status = 1012 // lists of members take all memory for such lists
 	EMAXMEMORY  Status = 1013 // the service's limit on memory was reached
 	EMAXMEMBERS Status = 1014 // the group has more nodes than Config.MaxMembers

@@ -18,7 +18,7 @@ type Config struct {
 	Kind    string    // name of the Kind; names the worker in errors
 	Params  any       // parameters of the kind, encoded as JSON
 	Program string    // path of the executable; empty: this program
-	Args    []string  // arguments; default: those by which Child recognizes a worker
+	Args    []string  // arguments of the program; nil: those by which Child recognizes a worker
 	Stderr  io.Writer // standard error of the process; nil: it is discarded
 
 	// Within calls start in the environment of the process, like netlab.Host.Do. If nil, start

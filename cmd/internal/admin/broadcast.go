@@ -36,7 +36,7 @@ type Order struct {
 type Outcome struct {
 	Sent      int64             // when the root sent the request, in ns since 1970
 	Elapsed   time.Duration     // time until all answers had arrived
-	Sending   time.Duration     // how long the root took to send it to its children
+	Sending   time.Duration     // time that the root took to send the request to its children
 	Children  int               // number of the root's children
 	Status    scoll.Status      // OK, or why the request was never sent
 	Nodes     int               // number of nodes that the request was sent to, including the root

@@ -15,7 +15,7 @@ const coverageFile = "coverage.md"
 
 // Spec is the content of docs/spec.
 type Spec struct {
-	Rows []Row // in the order of files, and of rows in a file
+	Rows []Row // rows in the order of files, and of their lines in a file
 	// Sections has the numbers of headings of each file, such as "7.1" of "lnet-semantics". The
 	// file README.md is "spec".
 	Sections map[string]map[string]bool

@@ -16,7 +16,7 @@ const wireFormats = "lnet/wire lnet/nid lnd/socklnd/ksock lnd/o2iblnd/kib lnd/ve
 type symbol struct {
 	pkg, name string
 	at        token.Position
-	kind      string // why it may be exported without a user; empty: it may not
+	kind      string // why the name may be exported without a user; empty: it may not
 }
 
 // TestUnusedSymbols fails on exported names outside cmd that no file of another package

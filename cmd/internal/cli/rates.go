@@ -17,11 +17,11 @@ const maxReadings = 20_000
 
 // Reading is a value of a document, and how fast it changes.
 type Reading struct {
-	Path    string  // of the value: keys, and the names of items of lists, with blanks between them
+	Path    string  // path of the value: keys, and the names of items of lists, with blanks between them
 	Value   string  // text of the value
 	Number  float64 // the value as a number, if it is one
 	Rate    float64 // change of the number per second since the round before
-	Changed bool    // it differs from that of the round before, or was not there
+	Changed bool    // the value differs from that of the round before, or was not there
 	numeric bool
 }
 

@@ -19,7 +19,7 @@ const maxFileSize = 1 << 16
 // Error says what is wrong with a configuration file, and where.
 type Error struct {
 	File         string // path of the file
-	Line, Column int    // from 1; 0 when the file as a whole is meant
+	Line, Column int    // position, from 1; 0: the file as a whole is meant
 	Err          error  // what is wrong at that position
 }
 

@@ -18,8 +18,8 @@ type Flags struct {
 	given Config
 	set   *pflag.FlagSet
 
-	// Sources says, after Config, where each setting comes from that was said; the last one of a
-	// key counts.
+	// Sources says where each given setting comes from; of several entries for a key the last one
+	// counts. Config sets it.
 	Sources  []Source
 	Warnings []Warning // lines without effect; set by Config
 }

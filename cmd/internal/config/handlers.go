@@ -30,8 +30,8 @@ type Handler struct {
 	OnAt     Position      // position of the selectors in the file
 	Run      []string      // run: path of the program, and its arguments
 	Timeout  time.Duration // timeout: longest time of a run, until SIGTERM
-	Interval time.Duration // interval: from the beginning of a run to that of the next, at least
-	User     string        // user: under which it runs; empty: that of lnetd
+	Interval time.Duration // interval: least time from the beginning of a run to that of the next
+	User     string        // user: user as which the program runs; empty: the user of lnetd
 	UserAt   Position      // position of the user in the file
 }
 

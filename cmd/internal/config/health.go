@@ -31,7 +31,7 @@ type Health struct {
 	Records    bool          // records: connections are kept over a restart
 	MaxClients int           // max_clients: bound of the connections
 	MaxIDs     int           // ids_per_nid: bound of the clients of an NID
-	MaxUserIDs int           // user_ids_per_nid: of those whose PIDs have the userspace flag
+	MaxUserIDs int           // user_ids_per_nid: bound of clients whose PIDs have the userspace flag
 	Balance    bool          // balance: move clients to servers with fewer
 	KeyFile    string        // key_file: path of the file with keys for connects
 	Keys       keyring.Keys  // keys that key_file has; none: every node may connect

@@ -43,7 +43,7 @@ type Scoll struct {
 type Group struct {
 	Name string     // name of the group: its key
 	NIDs []nid.NID  // nids: NIDs of the members
-	Tree scoll.Tree // tree; zero: that of the section admin, or of scoll
+	Tree scoll.Tree // tree: type of tree; zero: that of the section admin, or of scoll
 }
 
 // Admin is the section admin: what other nodes may run on this node.
@@ -65,7 +65,7 @@ type Action struct {
 	Name    string        // name by which roots ask for the action: its key
 	Run     []string      // run: path of the program, and its arguments
 	Timeout time.Duration // timeout: time after which the action is killed
-	User    string        // user: under which it runs; empty: that of lnetd
+	User    string        // user: user as which the action runs; empty: the user of lnetd
 }
 
 // MaxOutput bounds what is kept of an action's output, in bytes.

@@ -39,9 +39,9 @@ const (
 // A Question reads state of the daemon. The fields of its request are the parameters of the
 // query, see queryField.
 type Question[Req, Answer any] struct {
-	Path string // with "{name}" for fields of the request in the path
+	Path string // path of the question, with "{name}" for fields of the request in it
 	Doc  string // what the question reads, for docs/control.md
-	Long bool   // it takes long: the number of such requests that run at a time is bounded
+	Long bool   // the question takes long: the number of such requests that run at a time is bounded
 }
 
 // A Command makes the daemon do something and returns the result.

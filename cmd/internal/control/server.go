@@ -26,7 +26,7 @@ type Config struct {
 	Log     *slog.Logger // nil: nothing is logged
 
 	MaxConns       int           // limit of connections for root and the daemon's user, and again as many for the socket's group; default 128
-	MaxStreams     int           // limit of streams, in the same way; default 64
+	MaxStreams     int           // limit of streams, shared among clients as MaxConns; default 64
 	RequestTimeout time.Duration // time to read a request without its data; default 10 s
 	StallTimeout   time.Duration // time without progress of an answer; default 30 s
 }

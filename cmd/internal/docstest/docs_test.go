@@ -28,7 +28,7 @@ type block struct {
 	mark     string // the words after the language in the opening fence
 	line     int    // line of the opening fence, counted from 1
 	text     string
-	output   string // of commands: the output that the document shows right below
+	output   string // output that the document shows right below the commands
 }
 
 // documents returns all documents. The blocks of docs/spec show bytes of references, and are

@@ -207,7 +207,7 @@ func TestVersions(t *testing.T) {
 	}
 	var names []string
 	for _, file := range files {
-		if name := filepath.Base(filepath.Dir(file)); name != "bench" { // a module of its own, which prints its version in the same way
+		if name := filepath.Base(filepath.Dir(file)); name != "bench" { // bench is a module of its own, which prints its version in the same way
 			names = append(names, name)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 type Flags struct {
 	Source, Dest, Local string        // NIDs of the messages to drop, *@NET or *
 	Rate                uint32        // drop one message of this number
-	Interval, Latency   time.Duration // one message in this time; how long a message is delayed
+	Interval, Latency   time.Duration // time in which one message is dropped or delayed; length of the delay
 	Portals             []string      // numbers of portals; an element may have several
 	Types               []string      // types of messages; an element may have several
 	Errors              []string      // names of failures; an element may have several

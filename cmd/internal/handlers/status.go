@@ -11,14 +11,14 @@ type Status struct {
 	Name       string   `json:"name"`           // name of the handler
 	On         []string `json:"on"`             // selected events; the owner of the Set fills this in
 	Program    []string `json:"run"`            // program and arguments
-	User       string   `json:"user,omitempty"` // the user as which the program runs; empty: that of lnetd
+	User       string   `json:"user,omitempty"` // the user as which the program runs; empty: the user of lnetd
 	TimeoutMS  int64    `json:"timeout_ms"`     // longest time of a run, in milliseconds
 	IntervalMS int64    `json:"interval_ms"`    // shortest time between the begins of two runs, in milliseconds
 
 	Running  bool   `json:"running"`           // a program is running
 	Waiting  int    `json:"waiting"`           // number of events that the next run will get
 	Runs     uint64 `json:"runs"`              // number of runs that have ended
-	Failures uint64 `json:"failures"`          // of these: runs with an exit code other than 0, or that did not start
+	Failures uint64 `json:"failures"`          // number of these runs that did not start, or had an exit code other than 0
 	TimedOut uint64 `json:"timed_out"`         // number of these runs that the timeout ended
 	Events   uint64 `json:"events"`            // number of events that these runs got
 	Missed   uint64 `json:"missed"`            // events that were dropped because the handler was too slow

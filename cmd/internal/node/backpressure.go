@@ -16,7 +16,7 @@ type backpressure struct {
 	table  *portals.Table
 	portal int
 	enough int64         // posted buffers at which it ends; more than the sink has: never
-	lazy   *atomic.Int64 // how many sinks of the portal have it on
+	lazy   *atomic.Int64 // number of sinks that keep the portal lazy
 
 	free atomic.Int64 // number of buffers posted and not used
 	last atomic.Bool  // no buffer will be posted any more

@@ -21,7 +21,7 @@ type NISettings struct {
 	PeerCredits       *int           `json:"peer_credits,omitempty"`        // messages in flight to a peer
 	PeerBufferCredits *int           `json:"peer_buffer_credits,omitempty"` // messages of a peer that are being forwarded
 	Credits           *int           `json:"credits,omitempty"`             // messages in flight of the NI
-	LND               map[string]int `json:"lnd_tunables,omitempty"`        // of the driver, as 'lnetctl net show -v' names them
+	LND               map[string]int `json:"lnd_tunables,omitempty"`        // tunables of the driver, named as 'lnetctl net show -v' does
 	CPT               string         `json:"cpt,omitempty"`                 // CPU partitions, as [0,1]; kept and shown, without effect
 }
 

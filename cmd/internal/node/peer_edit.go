@@ -11,13 +11,13 @@ import (
 type AddPeerRequest struct {
 	Primary nid.NID   `json:"primary"`          // identifies the peer
 	NIDs    []nid.NID `json:"nids,omitempty"`   // further NIDs of the peer
-	NonMR   bool      `json:"non_mr,omitempty"` // it is not multi-rail, and has no further NIDs
+	NonMR   bool      `json:"non_mr,omitempty"` // the peer is not multi-rail, and has no further NIDs
 }
 
 // RemovePeerRequest removes a peer, or NIDs of it.
 type RemovePeerRequest struct {
 	Primary nid.NID   `json:"primary"`        // identifies the peer
-	NIDs    []nid.NID `json:"nids,omitempty"` // to remove; absent, or with the primary one: the peer
+	NIDs    []nid.NID `json:"nids,omitempty"` // NIDs to remove; absent, or with the primary one: the whole peer is removed
 }
 
 // AddPeer configures a peer, which then wins over what is discovered. Errors carry the errno of

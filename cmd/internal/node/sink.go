@@ -31,7 +31,7 @@ type SinkRequest struct {
 	Portal       int  `json:"portal"`        // index of the portal, 0 to 63
 	MatchBits    Bits `json:"match_bits"`    // match bits that a PUT must have
 	IgnoreBits   Bits `json:"ignore_bits"`   // bits of MatchBits that need not match
-	Size         int  `json:"size"`          // of a buffer in bytes; 0 means 1 MiB
+	Size         int  `json:"size"`          // size of a buffer in bytes; 0: 1 MiB
 	Count        int  `json:"count"`         // messages to take; 0 means until the end of the context
 	ManageRemote bool `json:"manage_remote"` // a message is stored at the offset that its sender gives
 	Truncate     bool `json:"truncate"`      // cut messages that are too long instead of dropping them

@@ -20,7 +20,7 @@ type AddFault struct {
 
 // AddedFault is the answer to AddFault.
 type AddedFault struct {
-	ID int `json:"id"` // of the rule; 0: the statement was not a rule
+	ID int `json:"id"` // number of the rule; 0: the statement was not a rule
 }
 
 // EndFault selects the faults to end: any of the following.

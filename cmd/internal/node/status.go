@@ -21,13 +21,13 @@ type Status struct {
 	LNetConf    string     `json:"lnet_conf,omitempty"` // path of the file that the node imports when it starts
 	SourceCheck bool       `json:"source_check"`        // messages whose source is not that of their connection are dropped
 	NIs         []NIStatus `json:"nis"`                 // NIs in the order of the configuration
-	Stats       lnet.Stats `json:"statistics"`          // of the node since it started, or since they were reset
+	Stats       lnet.Stats `json:"statistics"`          // counters of the node since it started, or since they were reset
 	// Discovery are the counters of discovery.
 	Discovery        discovery.Stats     `json:"discovery"`
 	Faults           Faults              `json:"faults"`                 // faults that are injected at present
 	Health           lnet.HealthSettings `json:"health"`                 // settings of health
 	Recovery         discovery.Recovery  `json:"recovery"`               // NIs that are not healthy, which the node pings
-	Clock            time.Duration       `json:"clock"`                  // the time of the node's clock, to which those of Recovery compare
+	Clock            time.Duration       `json:"clock"`                  // present time of the clock on which the times in Recovery are
 	ResponseTracking int                 `json:"response_tracking"`      // see lnet.Config; 0 has LNet's meaning
 	Routing          RouteTunables       `json:"route_tunables"`         // the tunables of routes
 	DiscoveryOn      bool                `json:"discovery_on"`           // peers are discovered

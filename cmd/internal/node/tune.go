@@ -16,8 +16,8 @@ import (
 // TuneRequest changes tunables of NIs while they run.
 type TuneRequest struct {
 	NID     nid.NID       `json:"nid,omitzero"`      // NID of the NI; absent: all NIs
-	Net     string        `json:"net,omitempty"`     // such as tcp: all NIs on networks of this type; absent: of any
-	Timeout time.Duration `json:"timeout,omitempty"` // how long the driver tries; 0: as it is
+	Net     string        `json:"net,omitempty"`     // type of networks, such as tcp: all NIs on them; absent: on any network
+	Timeout time.Duration `json:"timeout,omitempty"` // how long the driver tries to send; 0: not changed
 	// ConnsPerPeer are the connections of each kind to a peer, for those made from now on; 0 leaves it
 	// to the speed of the link. Absent: as it is.
 	ConnsPerPeer *int `json:"conns_per_peer,omitempty"`

@@ -22,7 +22,7 @@ type AddressedOutput struct {
 	Step        uint64       // number of the step, counted from 1
 	To          []Target     // receivers of the messages in Sends
 	Across      []Target     // receivers of the messages in Dispatches
-	Connections []Connection // to watch or to ignore from now on, in order
+	Connections []Connection // connections to watch or to ignore from now on, in order
 }
 
 // Target is where a message goes.
@@ -35,7 +35,7 @@ type Target struct {
 // Connection says whether the connection with a node matters from now on.
 type Connection struct {
 	To      Target // the peer of the connection
-	Matters bool   // false: its loss is of no interest any more
+	Matters bool   // the caller must report the loss of the connection; false: no longer
 }
 
 // Reset empties e and keeps its memory.

@@ -28,7 +28,7 @@ type CensusEntry struct {
 	Supervisor   wire.ID      `json:"supervisor"`   // the supervisor that wrote the entry; not part of the attribute's value
 
 	State CensusState   `json:"state"` // whether a supervisor hears the zone's active delegate
-	Age   time.Duration `json:"age"`   // since a supervisor heard the active delegate, as far as this node knows; 0: lately
+	Age   time.Duration `json:"age"`   // time since a supervisor heard the active delegate, as far as this node knows; 0: lately
 }
 
 // CensusState says whether an entry is up to date.
@@ -37,7 +37,7 @@ type CensusState uint8
 // The states.
 const (
 	Current CensusState = iota // a supervisor hears the active delegate
-	Stale                      // no supervisor hears it, but another delegate or supervisor may still take over
+	Stale                      // no supervisor hears the delegate, but another delegate or supervisor may still take over
 	Lost                       // no supervisor has heard it for so long that none is expected to: the zone is dead, or cut off from all supervisors
 	censusStates
 )

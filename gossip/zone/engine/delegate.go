@@ -36,7 +36,7 @@ type delegation struct {
 	changes      time.Duration // when changes of the zone may be reported again
 	whole        bool          // the supervisor has asked for all members of the zone
 	joined, left []wire.Named  // changes that the supervisor has not been told yet
-	untold       bool          // something changed that the supervisor was not told yet
+	untold       bool          // something changed of which the supervisor has not been told yet
 	contested    bool          // in its last answer the supervisor named another node as the active one
 }
 

@@ -64,7 +64,7 @@ func TestDiscoveryTargets(t *testing.T) {
 		s.alive(1, v(7, 1))
 		s.alive(2, v(7, 1))
 		s.removed(1, v(7, 1))
-		sent := s.pass(time.Second) // in B and in H: it counts as one of the history
+		sent := s.pass(time.Second) // the node is a bootstrap node and in the history: it counts as one of the history
 		if countKind(sent, wire.DiscoveryRequest) == 0 {
 			t.Error("not asked")
 		}

@@ -111,7 +111,7 @@ type Event struct {
 	Zone      string       `json:"zone,omitempty"`
 	Suspect   wire.Named   `json:"suspect,omitzero"`    // the member, delegate or supervisor that the event is about
 	Trouble   Trouble      `json:"trouble,omitzero"`    // reason of a SupervisorLost event
-	Reporters int          `json:"reporters,omitempty"` // how many members suspect it, as its active delegate knows
+	Reporters int          `json:"reporters,omitempty"` // how many members suspect Suspect, as its active delegate knows
 	Number    uint64       `json:"number,omitempty"`    // number of the query that is answered
 	Size      int          `json:"size,omitempty"`      // number of members of the zone, or of zones
 	Members   []wire.Named `json:"members,omitempty"`   // answer of Listed, or the delegates of Contested

@@ -52,7 +52,7 @@ func (m *Machine) failed(p wire.Ref, local bool) {
 	case l.state == up && !l.probing:
 		m.probe(l, m.cfg.Timeout)
 	case l.state == up, l.state == connecting, l.state == held && l.probing:
-		if l.state != held { // otherwise the failure for which it is held counts
+		if l.state != held { // a held link counts only the failure for which it is held
 			l.quiet = l.since(m) >= maxPrompt*m.cfg.Heartbeat
 		}
 		m.lost(l)

@@ -140,7 +140,7 @@ func (m *Machine) refused() {
 		case l.mine == 0:
 			m.cut(l.node)
 			m.topology.soon(m)
-		case l.state == connecting && l.said == m.ver: // it knows this version already, so a higher one is needed
+		case l.state == connecting && l.said == m.ver: // the peer knows this version already, so a higher one is needed
 			m.retry(l)
 		case l.state != retrying:
 			m.request(l)

@@ -16,7 +16,7 @@ const (
 	Join                // Inc: begin an incarnation with this number, higher than any before
 	Leave               // say goodbye, with Code
 	Arrived             // uses Data, Peer, At: a message arrived as bytes
-	Delivered           // Message, At: a message of a machine with the same table
+	Delivered           // uses Message, At: a message of a machine with the same table
 	Down                // Node: the transport lost its connection to a node in Output.Watch
 	Failed              // uses Node, Local: a send to the node failed
 	Set                 // uses Key, Value: write an attribute
@@ -24,7 +24,7 @@ const (
 	Remove              // Node: say goodbye in the name of a member, at an administrator's request
 
 	DispatchDelivered // Dispatch: a message of another zone, handed over as it is
-	DispatchFailed    // To: a dispatch to a node failed, or the connection to the node was lost
+	DispatchFailed    // uses To: a dispatch to a node failed, or the connection to the node was lost
 	QueryZone         // Key, Number: in the management zone: ask for the members of the base zone named Key; the event Listed is the answer
 )
 
@@ -40,7 +40,7 @@ type Input struct {
 	At      time.Duration // when the transport received the message; 0: now
 	Data    []byte        // one message; signed if the machine has a key
 	Message *wire.Message // the message, which must not be changed later
-	Key     string        // of an attribute, or the name of a zone
+	Key     string        // key of an attribute, or the name of a zone
 	Value   []byte        // value of the attribute, with Set
 
 	Dispatch *wire.Dispatch // the dispatch, which must not be changed later

@@ -42,7 +42,7 @@ type link struct {
 	probing bool
 	// doubted: the link was held, and is not held a second time.
 	doubted bool
-	quiet   bool          // it failed because the peer was silent, not because a connection broke
+	quiet   bool          // the link failed because the peer was silent, not because a connection broke
 	same    bool          // the peer's last heartbeat had the same hash of attributes as this node
 	local   bool          // the last attempt failed for a reason of this host
 	met     bool          // a message has arrived on the link

@@ -228,7 +228,7 @@ func TestConfiguredSupervisorsDie(t *testing.T) {
 				late = n
 			}
 		}
-		late.start() // a node that joins now must learn of them, too
+		late.start() // a node that joins now must learn of the supervisors, too
 		s.run(5 * time.Second)
 		for _, n := range s.zones[0] {
 			if n.up && n != late && !n.m.delegate.serving {

@@ -16,7 +16,7 @@ import (
 // one once it answers.
 type search struct {
 	supervisors []wire.Named // each known supervisor once, in the order of preference
-	known       uint64       // hash of the supervisors, as a supervisor told it
+	known       uint64       // hash of the supervisors, as a supervisor sent it
 	learned     []wire.Named // supervisors that other members published
 	troubles    []trouble
 	failures    int // number of supervisors given up in a row since one answered

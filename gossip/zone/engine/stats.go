@@ -21,7 +21,7 @@ type Stats struct {
 	Stale           uint64 // news that were older than what is known
 	TooFarAhead     uint64 // versions so high that their owner could not refute them (MS-A2)
 	BadReporter     uint64 // suspicions by a node outside the view, or on itself (MS-A29)
-	TooManyReports  uint64 // refused suspicions, because there are very many and their node has reported too many of them
+	TooManyReports  uint64 // suspicions refused because there are very many and their reporter has filed too many of them
 	Refuted         uint64 // suspicions of this node that it had refuted already
 	StaleData       uint64 // attributes of another incarnation of their owner
 	TooLarge        uint64 // tables that are larger than allowed
@@ -37,7 +37,7 @@ type Stats struct {
 	BadJoins        uint64 // joins without a higher incarnation
 
 	Filed            uint64        // suspicions that this node filed
-	Withheld         uint64        // suspicions that it did not file, because the last one of the same node was refuted shortly before
+	Withheld         uint64        // suspicions that this node did not file, because the last one of the same node was refuted shortly before
 	Muted            uint64        // times that so many links failed that this node suspected itself to be at fault
 	Excused          uint64        // failures that were excused because this node was paused
 	OtherIncarnation uint64        `json:"OtherLife"` // failures that did not count because the peer had restarted

@@ -26,7 +26,7 @@ type Table struct {
 	byShort map[uint64]wire.Ref
 	byName  map[string]wire.Ref
 	ring    []wire.Ref // nodes whose id is known, in the order of the ring (MS-24)
-	ballot  []wire.Ref // the same nodes, in the order in which they become delegates (MS-A24)
+	ballot  []wire.Ref // the nodes of the table, in the order in which they become delegates (MS-A24)
 	zone    string
 	free    []wire.Ref
 	limit   int

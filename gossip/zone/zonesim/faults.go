@@ -20,7 +20,7 @@ type faults struct {
 
 // nodeState is the ground truth about a node.
 type nodeState struct {
-	fine    time.Duration // since when the node has run without a fault; never: it does not do so now
+	fine    time.Duration // time since when the node has run without a fault; never: it does not now
 	was     time.Duration // value that fine would have without the present pause
 	pausing time.Duration // beginning of the latest pause
 	resumed time.Duration // end of the latest pause that has ended

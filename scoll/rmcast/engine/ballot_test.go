@@ -12,8 +12,8 @@ import (
 
 // told is what a member answers to a new manager.
 type told struct {
-	id      uint32 // of the node, which is also its communication number
-	counter uint64 // of the newest list that it knows; 0: no answer
+	id      uint32 // id of the node, which is also its communication number
+	counter uint64 // counter of the newest list that the node knows; 0: no answer
 	list    []uint32
 	usable  bool
 	voters  uint32

@@ -11,15 +11,15 @@ type InputKind uint8
 // The kinds of inputs, and the fields of [Input] that they use.
 const (
 	Timer      InputKind = iota
-	Arrival              // From, Data, Multicast: a datagram arrived, by multicast or not
+	Arrival              // uses From, Data, Multicast: a datagram arrived, by multicast or not
 	Control              // uses From, Data: a control message arrived
 	Instructed           // uses From, Data: a message of a manager arrived
-	Send                 // Data, Token: send a message; Accepted, Full or Lost answer in the same step
+	Send                 // uses Data, Token: send a message; Accepted, Full or Lost answer in the same step
 	Join                 // become a member, also again after Gone
 	Leave                // stop being a member
 	SetFaults            // uses Faults: discard messages from now on
-	Health               // From, Alive: discovery reports a node, to a Manager
-	Expel                // From: an administrator says that the members on a node have ended, to a Manager
+	Health               // uses From, Alive: discovery reports a node, to a Manager
+	Expel                // uses From: an administrator says that the members on a node have ended, to a Manager
 )
 
 // Input is one input of a [Machine] or a [Manager]. The zero value says that a timer has
@@ -28,7 +28,7 @@ type Input struct {
 	Kind      InputKind // what happened
 	From      nid.NID   // sender of the message, or the node that the input is about
 	Data      []byte    // the message; the machine does not keep it
-	Multicast bool      // it came by multicast, so any host on the network may have sent it
+	Multicast bool      // the datagram came by multicast, so any host on the network may have sent it
 	Token     any       // chosen by the caller; returned in the effects about the message
 	Faults    Faults    // used by SetFaults
 	Alive     bool      // used by Health: the node is alive
@@ -41,7 +41,7 @@ type EffectKind uint8
 // Output.Buf, Failed one of Output.IDs.
 const (
 	DoMulticast EffectKind = 1 + iota // uses Head, Data: send a datagram to the group
-	DoRepair                          // To, Head, Data: send a datagram to a member
+	DoRepair                          // uses To, Head, Data: send a datagram to a member
 	DoControl                         // uses To, Head: send a control message
 	DoReport                          // uses To, Head: send a message to a manager
 
@@ -53,14 +53,14 @@ const (
 	Lost     // Token, Why: it is unknown which members have the message
 	Joined   // Version: this node is a member and may send
 	Changed  // uses Version: there is a new list of members
-	Gone     // Why: this node is not a member any more
+	Gone     // uses Why: this node is not a member any more
 	Suspect  // uses Origin, Seq, Member: a child does not acknowledge
 	Deaf     // Origin: its datagrams arrive as repairs only; multicast may not work
 	Elected  // this Manager manages the group now
-	Resigned // this Manager does not manage the group any more, To does
-	Refused  // To, Why: this node refuses messages of another; rate-limited
-	Denied   // To, Why: another node refuses messages of this one
-	Quorum   // Why: this Manager hears too few members to be elected or to change the group; nil: it hears enough again
+	Resigned // uses To: this Manager does not manage the group any more, To does
+	Refused  // uses To, Why: this node refuses messages of another; rate-limited
+	Denied   // uses To, Why: another node refuses messages of this one
+	Quorum   // uses Why: this Manager hears too few members to be elected or to change the group; nil: it hears enough again
 )
 
 // Effect is one action that a step asks for. Data belongs to the Output of the step and stays

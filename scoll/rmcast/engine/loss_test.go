@@ -173,7 +173,7 @@ func TestMissedByAll(t *testing.T) {
 	s := w.send(3, "x")
 	w.await(s)
 	w.want("x", w.all()...)
-	if c.repairs < 15 || c.repairs > 18 { // one per member is 1.0 times what was lost
+	if c.repairs < 15 || c.repairs > 18 { // one repair per member is 1.0 times what was lost
 		t.Errorf("%+v", c)
 	}
 }

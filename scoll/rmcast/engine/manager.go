@@ -65,7 +65,7 @@ type Manager struct {
 	changed  bool // changes wait until the latest list is usable
 	collect  collect
 	claims   []claim
-	moves    int // how often it chose an epoch above one that a single member reported, since the latest list
+	moves    int // how often this manager chose an epoch above one that a single member reported, since the latest list
 	askedAt  time.Duration
 	standby  waiting
 	admitted admitted
@@ -273,7 +273,7 @@ func (g *Manager) report(from nid.NID, o *wire.Order) {
 		g.spoke(from, o.Incarnation)
 		g.fail(false, func(m *managed) bool { return m.NID == from && m.Incarnation < o.Incarnation }) // an earlier incarnation has ended (RM-A8)
 		if g.isDeparted(id) || !o.Version.IsValid() || o.Version.Epoch == g.epoch || g.collect.over {
-			g.expel(id) // it may have been silent when the search asked the other members
+			g.expel(id) // the member may have been silent when the search asked the others
 		} else if g.collect.againAt > g.now {
 			g.deny(from, o, wire.RefusedQuorum)
 		} else {

@@ -19,7 +19,7 @@ import (
 type claim struct {
 	from  nid.NID
 	epoch uint64
-	list  bool // it has a list, so it is a member of some manager's group
+	list  bool // the node has a list, so it is a member of some manager's group
 	at    time.Duration
 }
 

@@ -11,8 +11,8 @@ import (
 // peer is a present or former member. All versions share one value.
 type peer struct {
 	id     wire.ID
-	dead   bool // it failed, was expelled, or has left for good
-	silent bool // it counts as failed because it was silent, and may be alive
+	dead   bool // the member failed, was expelled, or has left for good
+	silent bool // the member counts as failed because it was silent, and may be alive
 	stream *stream
 }
 
@@ -20,7 +20,7 @@ type peer struct {
 // (RM-11).
 type roster struct {
 	version  wire.Version
-	peers    []*peer // by communication number: the index is the rank (RM-A2)
+	peers    []*peer // members by communication number: the index is the rank (RM-A2)
 	numbers  []uint32
 	byNID    map[nid.NID]int32
 	byNumber map[uint32]int32

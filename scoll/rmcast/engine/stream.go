@@ -18,7 +18,7 @@ type slot struct {
 	askAt      time.Duration // missing: when to request it; 0: not known to be sent
 	asked      uint8
 	askedAt    time.Duration // when this node last requested it
-	again      bool          // it came as a repair, and has not come by multicast yet
+	again      bool          // the datagram came as a repair, and has not come by multicast yet
 	repairs    uint16        // repairs of this datagram, at this node and below, that were not needless
 	noticedAt  time.Duration // when it became known as sent while it was missing; 0: it came first, or the delay was sampled
 	repairedAt time.Duration // when it was resent to a member that is not a child

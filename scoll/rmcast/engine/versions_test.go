@@ -249,7 +249,7 @@ func TestDeath(t *testing.T) {
 		if len(s.failed) != 1 || s.failed[0] != id {
 			t.Errorf("node %d: failed %v", dead, s.failed)
 		}
-		if c.repairs > 3 { // one to the dead member, and one to each that lacked it
+		if c.repairs > 3 { // one repair to the dead member, and one to each that lacked the message
 			t.Errorf("node %d: %+v", dead, c)
 		}
 	}

@@ -22,8 +22,8 @@ type Outcome uint8
 const (
 	Waiting    Outcome = iota // the message waits for room in the window
 	UnderWay                  // the message is in flight
-	Released                  // its origin was told that all live members have it or, with ErrSplit, which may not
-	Lost                      // its origin was told that it is unknown which members have it
+	Released                  // the origin was told that all live members have the message or, with ErrSplit, which may not
+	Lost                      // the origin was told that it is unknown which members have the message
 	OriginGone                // the origin's incarnation ended before the message's release
 )
 

@@ -77,10 +77,10 @@ type incarnation interface {
 // membership is what the simulation knows of a node's membership.
 type membership struct {
 	wants       bool          // the node joins the group when it starts
-	incarnation uint64        // of the member that it is, or would be
+	incarnation uint64        // incarnation of the member that the node is, or would be
 	began       uint64        // number of the process's first incarnation
-	excused     bool          // it may be counted as dead, or be late, because of a fault
-	leaveAt     time.Duration // when it was told to leave, by its own clock
+	excused     bool          // the node may be counted as dead, or be late, because of a fault
+	leaveAt     time.Duration // time at which the node was told to leave, by its own clock
 	healed      uint64        // times it gave up its membership of a group without a manager
 }
 

@@ -16,7 +16,7 @@ type oracle struct {
 	pcg          rand.PCG
 	incarnations []uint64 // by node: number of incarnations that have begun or ended
 	told         time.Duration
-	news         []time.Duration // by node: until when some managers have not heard of its return
+	news         []time.Duration // by node: time until which some managers have not heard of its return
 }
 
 func (o *oracle) init(n *Net) {

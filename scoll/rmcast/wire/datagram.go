@@ -14,7 +14,7 @@ type DatagramFlags uint32
 // The flags.
 const (
 	FlagRepair         DatagramFlags = 1 << iota // resent, to one member (RM-19, RM-20)
-	FlagTree                                     // receivers forward it to their children, because there is no multicast
+	FlagTree                                     // receivers forward the datagram to their children, because there is no multicast
 	FlagBatch                                    // other messages are in flight: acknowledgements may be delayed and merged (RM-A19)
 	FlagSigned                                   // a code ends the datagram; see [Unsigned]
 	knownDatagramFlags = FlagRepair | FlagTree | FlagBatch

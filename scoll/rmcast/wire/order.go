@@ -24,8 +24,8 @@ const (
 	OrderReport                        // the state of the sender: its newest list, and the oldest version that it uses
 	OrderKnown                         // answers Collect or Canvass: the newest list that the sender knows
 	OrderList                          // a list of members
-	OrderState                         // the newest version that may be used, and those that are obsolete
-	OrderCollect                       // from a new manager: asks what the receiver knows
+	OrderState                         // the newest version that members may use, and the obsolete ones
+	OrderCollect                       // a new manager asks what the receiver knows
 	OrderExpelled                      // the receiver is not a member
 	OrderRefused                       // a message was refused; with OrderReplica the receiver is a manager
 	OrderCanvass                       // pre-vote: asks whether the sender may take over, and what the receiver knows

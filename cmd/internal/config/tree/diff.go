@@ -22,7 +22,7 @@ type Kind string
 const (
 	Adds  Kind = "add"
 	Sets  Kind = "set"
-	Fails Kind = "fail" // it is there already, or the file is wrong
+	Fails Kind = "fail" // the item is there already, or the file is wrong
 )
 
 // Diff lists what differs between a file and a node, in the order of the file. What the node has and

@@ -13,11 +13,11 @@ import (
 // and why.
 type Error struct {
 	Verb   string        // verb such as add, del or show
-	Object string        // such as net; import for what is wrong with the file
+	Object string        // kind of item, such as net; import for what is wrong with the file
 	Errno  syscall.Errno // positive; printed as a negative number
 	Text   string        // reason of the error
 	Line   int           // line in the file, from 1; 0: none
-	Cause  error         // what the node said; nil: Text says it all
+	Cause  error         // error of the node; nil: Text says all that is known
 }
 
 // Error returns where and why, in one line.

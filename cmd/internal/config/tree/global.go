@@ -14,7 +14,7 @@ type Global struct {
 	DropAsymRoute      *int64 `json:"drop_asym_route,omitempty"`            // 1: drop messages that come by another router than the route back
 	RetryCount         *int64 `json:"retry_count,omitempty"`                // how often a message is sent again
 	TransactionTimeout *int64 `json:"transaction_timeout,omitempty"`        // seconds
-	HealthSensitivity  *int64 `json:"health_sensitivity,omitempty"`         // what a failure takes from a health of 1000
+	HealthSensitivity  *int64 `json:"health_sensitivity,omitempty"`         // by how much a failure lowers a health of 1000
 	RecoveryInterval   *int64 `json:"recovery_interval,omitempty"`          // kept, without effect since Lustre 2.14
 	RouterSensitivity  *int64 `json:"router_sensitivity,omitempty"`         // percent
 	LNDTimeout         *int64 `json:"lnd_timeout,omitempty"`                // follows from other settings; only shown

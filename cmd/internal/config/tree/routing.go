@@ -8,7 +8,7 @@ import (
 // Routing is the state of a node as a router.
 type Routing struct {
 	Pools  *Pools // router buffers; nil in a backup
-	Enable *int   // 0 off, 1 on; ours: 2 stopping, 3 starting
+	Enable *int   // 0 off, 1 on; ulnet's additions: 2 stopping, 3 starting
 	// Buffers is set while a file is read that has their numbers here; see Item.
 	Buffers *Buffers
 }

@@ -13,9 +13,9 @@ import (
 // of the key.
 type layout struct {
 	mapping  int       // indentation of the keys of a mapping
-	list     int       // of the dashes of a list in a list's mapping
+	list     int       // indentation of the dashes of a list in a list's mapping
 	topList  int       // indentation of the dashes of a top-level list
-	behind   int       // of the keys of a mapping behind the dash
+	behind   int       // indentation of the keys of a mapping behind a dash
 	booleans [2]string // texts of false and of true
 }
 

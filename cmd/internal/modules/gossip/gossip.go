@@ -32,7 +32,7 @@ type InitRequest struct {
 	Fudge      int    `json:"fudge"`       // cycles of tolerance, see gossip.Config.Fudge
 	DeadFactor int    `json:"dead_factor"` // see gossip.Config.DeadFactor; 0: the default
 	DeadSlack  int    `json:"dead_slack"`  // see gossip.Config.DeadSlack
-	Obsolete   int    `json:"obsolete"`    // in units of the Lamport clock; 0: the default
+	Obsolete   int    `json:"obsolete"`    // units of the Lamport clock after which a message is obsolete; 0: the default
 	Quorum     int    `json:"quorum"`      // percentage of participants; 0: the default
 	ColdStart  bool   `json:"cold_start"`  // the node speaks at once, not after a silence
 	Strict     bool   `json:"strict"`      // do exactly what the design says
@@ -77,7 +77,7 @@ type Module struct {
 	commands sync.Mutex   // held by one command at a time, until it ends
 
 	mu     sync.Mutex
-	setup  *settings     // nil before init; guarded by mu, like all below
+	setup  *settings     // parameters of gossip; nil before init; guarded by mu, like all below
 	staged *engine.List  // the list that was last staged
 	agent  *gossip.Agent // the present agent; nil unless gossip runs
 	past   []Change      // changes that earlier agents reported
@@ -192,7 +192,7 @@ func (m *Module) init(r InitRequest, list *engine.List) error {
 	case same:
 		return nil
 	case agent != nil && agent.Status().Stopped:
-		m.end(agent) // it has given up, and this is the remedy
+		m.end(agent) // an agent that has given up is closed: init is the remedy
 	case agent != nil:
 		return cli.Hint(cli.Errnof(syscall.EBUSY, "gossip runs with other parameters"),
 			"'gossipctl stop' first; 'gossipctl list stage' changes the list while it runs")

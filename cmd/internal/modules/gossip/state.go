@@ -23,7 +23,7 @@ const (
 	Unconfigured State = "none"      // gossip has no parameters
 	Stopped      State = "stopped"   // gossip has parameters and does not run
 	Running      State = "running"   // this node takes part in gossip
-	Excluded     State = "excluded"  // it has given up, because others have other parameters or the new list is without it
+	Excluded     State = "excluded"  // gossip has given up, because others have other parameters or the new list is without this node
 	Listening    State = "listening" // this node takes part, and is silent after its start
 )
 

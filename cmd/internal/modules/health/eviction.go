@@ -30,7 +30,7 @@ const (
 type EvictionStatus struct {
 	State   EvictionState `json:"state"`             // progress of the eviction
 	Missing []nid.NID     `json:"missing,omitempty"` // live servers that have not answered
-	Owed    []nid.NID     `json:"owed,omitempty"`    // dead servers, which are told if they come back soon
+	Owed    []nid.NID     `json:"owed,omitempty"`    // dead servers, which learn of the eviction if they come back soon
 	Master  nid.NID       `json:"master,omitzero"`   // with a client that stays: its master
 }
 

@@ -30,7 +30,7 @@ const healthLook = time.Second
 
 // Gossip is the part of the gossip module that client health needs.
 type Gossip interface {
-	Now() (participants *engine.List, agent *gossip.Agent) // nil: there was no init; it does not run
+	Now() (participants *engine.List, agent *gossip.Agent) // the list is nil before init; the agent is nil unless gossip runs
 	Follow(begins func(*gossip.Agent), ends func())
 	OnChange(func()) // calls a function when the participants change
 }
@@ -86,7 +86,7 @@ type roles struct {
 
 	mu      sync.Mutex
 	servers []nid.NID // servers at present; guarded by mu, like all below
-	silent  []nid.NID // those of them that take no part in gossip
+	silent  []nid.NID // servers in this list that take no part in gossip
 	failure string    // why a role could not be started; "": none has failed
 	server  *health.ServerAgent
 	all     *broadcast.Broadcaster
@@ -149,7 +149,7 @@ func (h *roles) gossipChanged() {
 type gossipSeen struct {
 	agent  *gossip.Agent
 	list   *engine.List
-	digest string // of the list, which other nodes may have changed
+	digest string // digest of the list, which other nodes may have changed
 }
 
 func (h *roles) gossipNow() gossipSeen {

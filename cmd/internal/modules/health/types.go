@@ -140,7 +140,7 @@ type Peer struct {
 	NID       nid.NID `json:"nid"`       // NID of the server
 	Self      bool    `json:"self"`      // this is the server that answers
 	Alive     bool    `json:"alive"`     // discovery reports the server as alive
-	Lifetimes uint64  `json:"lifetimes"` // how often it has died, as far as discovery knows
+	Lifetimes uint64  `json:"lifetimes"` // how often the server has died, as far as discovery knows
 	// Clients is how many of this server's clients have that one as their master.
 	Clients int `json:"clients"`
 	// Draining is nil if it is not known: that server has not reported that it drains.

@@ -76,7 +76,7 @@ type benchmark struct {
 	report  func(Step) error
 	before  rmcast.Stats
 	began   time.Time
-	took    []int64 // in ns; owned by the goroutine of sending.follow until it ends
+	took    []int64 // times of the messages in ns; owned by the goroutine of sending.follow until it ends
 }
 
 func (b *benchmark) run(ctx context.Context) error {

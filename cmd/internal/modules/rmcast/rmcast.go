@@ -49,7 +49,7 @@ type group struct {
 	changing chan struct{} // token: one goroutine at a time joins or leaves
 
 	mu        sync.Mutex
-	group     *rmcast.Group // nil if not joined; guarded by mu, as all below
+	group     *rmcast.Group // the membership; nil: the node has not joined; guarded by mu, as all below
 	faults    rmcast.Faults
 	listeners []*listener
 }
@@ -235,7 +235,7 @@ func (m *Module) Close(ctx context.Context) error {
 	defer cancel()
 	var all sync.WaitGroup
 	for _, g := range m.groups {
-		all.Go(func() { _ = g.leave(ctx) }) // not joined, or no manager answers: Close goes on
+		all.Go(func() { _ = g.leave(ctx) }) // an error means that the node has not joined, or that no manager answers
 	}
 	all.Wait()
 	_ = m.agent.Close(ctx) // an error means that a handler still runs; it is not called again

@@ -65,7 +65,7 @@ type Stream struct {
 	Version   string  `json:"version"`   // version that the origin sends under
 	Stable    uint64  `json:"stable"`    // all members have all datagrams below this number
 	Delivered uint64  `json:"delivered"` // all datagrams below this number are delivered here
-	Head      uint64  `json:"head"`      // all datagrams below were sent, as far as known here
+	Head      uint64  `json:"head"`      // all datagrams below this number were sent, as far as known here
 }
 
 // Wait is a message of an origin, and the edge of its tree that blocks it.
@@ -84,7 +84,7 @@ type Wait struct {
 // Managing is the state of a manager on this node.
 type Managing struct {
 	Active  bool              `json:"active"`  // this manager is active; false: it is on standby
-	Alone   bool              `json:"alone"`   // it hears too few members to manage the group, or to be elected
+	Alone   bool              `json:"alone"`   // the manager hears too few members to manage the group, or to be elected
 	Version string            `json:"version"` // version of the newest list
 	Usable  string            `json:"usable"`  // newest version that members may send under
 	Oldest  string            `json:"oldest"`  // oldest version that members may be using

@@ -25,7 +25,7 @@ type BroadcastRequest struct {
 	// Live leaves out dead members. Without it a dead member keeps a broadcast from being
 	// sent, except for ping, which asks the others and lists the dead as Unreached.
 	Live      bool   `json:"live"`
-	TimeoutMS int64  `json:"timeout_ms"`     // of a member, in ms; 0: 5 s, for run 30 s
+	TimeoutMS int64  `json:"timeout_ms"`     // time limit of a member, in ms; 0: 5 s, for the verb run 30 s
 	Tree      string `json:"tree,omitempty"` // tree of the broadcast; "": the group's
 	// Via "multicast" sends bulk data by multicast, where that works; "" or "tree": down the
 	// tree.

@@ -39,7 +39,7 @@ type groups struct {
 	mu      sync.Mutex
 	named   map[string]*namedGroup     // groups by name; guarded by mu
 	handles map[handleKey]*scoll.Group // handles of groups in use; guarded by mu
-	retired []*scoll.Group             // to be destroyed when they are not busy any more; guarded by mu
+	retired []*scoll.Group             // groups to be destroyed when they are not busy any more; guarded by mu
 }
 
 // namedGroup is a group with a name. It is immutable.
@@ -116,7 +116,7 @@ func (c *collective) participants() (*namedGroup, error) {
 // GroupCreate is a group to create; the NIDs of its members follow as data.
 type GroupCreate struct {
 	Name string `json:"name"`           // see config.CheckName
-	Tree string `json:"tree,omitempty"` // of its broadcasts; "": that of the section admin
+	Tree string `json:"tree,omitempty"` // tree of the group's broadcasts; "": that of the section admin
 }
 
 // GroupName selects a group.

@@ -30,7 +30,7 @@ import (
 
 // Gossip is the interface to the module of gossip.
 type Gossip interface {
-	Now() (participants *engine.List, agent *gossip.Agent) // nil: there was no init, it does not run
+	Now() (participants *engine.List, agent *gossip.Agent) // the list is nil before init; the agent is nil unless gossip runs
 	View() scoll.View                                      // the health of nodes; usable while gossip does not run
 	OnChange(func())                                       // calls a function when the participants change
 }
@@ -189,7 +189,7 @@ func (m *Module) Close(ctx context.Context) error {
 		return nil
 	}
 	c.end()
-	_ = within(ctx, c.admin.Close) // it waits for workers, as the last line does
+	_ = within(ctx, c.admin.Close) // Close waits for workers, as the last line does
 	return errors.Join(c.agent.Close(ctx), within(ctx, c.workers.Wait))
 }
 

@@ -23,7 +23,7 @@ const maxLists = 4
 type target struct {
 	c       *collective
 	group   *namedGroup
-	members *scoll.Membership // of the group, without those that are left out
+	members *scoll.Membership // members of the group, without those that are left out
 	tree    scoll.Tree
 	lost    map[nid.NID]scoll.Status // members left out because the list did not reach them
 	// apart says that only this node knows which members are alive, so that a broadcast to

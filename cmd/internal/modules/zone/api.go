@@ -43,7 +43,7 @@ type Events struct {
 type Topology struct {
 	Self       zone.ID           `json:"self"`       // id of this node
 	Successors int               `json:"successors"` // number of successors to which each node has links
-	Ring       []zone.ID         `json:"ring"`       // all members; each has links to the next ones
+	Ring       []zone.ID         `json:"ring"`       // all members in the order of the ring; each has links to the next ones
 	Links      []zone.LinkStatus `json:"links"`      // links of this node
 }
 

@@ -137,7 +137,7 @@ type acceptor struct {
 	listener *net.TCPListener
 	kernel   []*capture.Record
 	replay.Differences
-	framer replay.Framer // of what the node sends on the present connection
+	framer replay.Framer // splits what the node sends on the present connection
 }
 
 // accept waits for a connection and its opening.

@@ -68,7 +68,7 @@ type Player struct {
 	AnyOrder bool
 
 	Differences
-	events     []Event      // of the script, in the order in which they are played
+	events     []Event      // events of the script, in the order in which they are played
 	conns      []*conn      // connections, by index in Script.Conns
 	operations []int        // indices of the events of operations that are not started yet
 	begun      int          // number of operations started
