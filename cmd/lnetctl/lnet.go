@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -66,6 +67,21 @@ func downError(s node.Status) error {
 		return nil
 	}
 	return cli.Hint(cli.Errnof(syscall.ENETDOWN, "LNet is not configured on the node"), "'lnetctl lnet configure' configures it, with --all as lnetd is configured")
+}
+
+// checkUp is the error of showing something of a node on which LNet is not configured.
+func checkUp(ctx context.Context, g *globals, item string) error {
+	s, err := node.OpStatus.Call(ctx, g.client(), control.None{})
+	if err == nil {
+		err = downError(s)
+	}
+	switch {
+	case err == nil || !s.Unconfigured:
+		return err
+	case item == "routing":
+		return plainError("show", item, -int(syscall.ENETDOWN), `"cannot get routing information: Network is down"`, err)
+	}
+	return netlinkError("show", item, -int(syscall.ENETDOWN), "Unspecific failure", err)
 }
 
 // setupCommands run scripts of the system in the kernel's tool.
@@ -139,7 +155,7 @@ func debugNIDList(g *globals) *cobra.Command {
 				return textError(exitInvalid, nil, "Missing nidlist argument")
 			}
 			if _, err := expandNIDs(args[0]); err != nil {
-				return textError(exitInvalid, cli.Usagef("%w", err), "Unable to parse nidlist from: %s", args[0])
+				return badNIDList(args[0], err)
 			}
 			if g.json {
 				return cli.JSON(c.OutOrStdout(), map[string]string{"nidlist": args[0]})
@@ -175,4 +191,13 @@ func debugPeer(g *globals) *cobra.Command {
 	}
 	c.Flags().StringVarP(&of, "nid", "n", "", "`NID` of the peer")
 	return c
+}
+
+// badNIDList is the error of a list of NIDs that is none.
+func badNIDList(text string, err error) error {
+	more := ""
+	if !strings.Contains(text, "@") {
+		more = fmt.Sprintf("nidrange %q doesn't contain '@'\n", text)
+	}
+	return textError(exitInvalid, cli.Usagef("%w", err), "%sUnable to parse nidlist from: %s", more, text)
 }

@@ -51,6 +51,9 @@ lists and that are not known to be its own. -v adds credits, statistics and the 
 		default:
 			return cli.Usagef("peer show takes one NID, got %d", len(rest))
 		}
+		if err := checkUp(c.Context(), g, "peer"); err != nil {
+			return err
+		}
 		if only.IsValid() {
 			return showPeer(c, g, only, *level)
 		}

@@ -139,6 +139,9 @@ that.`,
 		if err != nil {
 			return err
 		}
+		if err := checkUp(c.Context(), g, "route"); err != nil {
+			return err
+		}
 		list, err := node.OpRoutes.Call(c.Context(), g.client(), control.None{})
 		if err == nil {
 			list, err = only.of(c, list)

@@ -24,6 +24,9 @@ forwarded, and why something was not.`,
 		Example: "  lnetctl routing show",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := checkUp(c.Context(), g, "routing"); err != nil {
+				return err
+			}
 			s, err := node.OpRouting.Call(c.Context(), g.client(), control.None{})
 			if err != nil {
 				return err

@@ -15,7 +15,8 @@ import (
 //	TOPICS ASPECTS COMMAND
 //
 // where TOPICS is a list such as 03,04 or *, ASPECTS a list of exit, stdout and stderr, and COMMAND
-// a regular expression of whole commands. Entries move in, below the reason that they have.
+// a regular expression of whole commands. An aspect with a question mark, such as exit?, is different in
+// some runs alone, where chance decides. Entries move in, below the reason that they have.
 type differences struct {
 	mu   sync.Mutex
 	list []*difference // differences that were allowed; guarded by mu
@@ -64,12 +65,16 @@ func parseDifference(number int, line string) (*difference, error) {
 		return nil, err
 	}
 	one := &difference{
-		line: number, topics: strings.Split(fields[0], ","), aspects: strings.Split(fields[1], ","), command: command,
+		line: number, topics: strings.Split(fields[0], ","), command: command,
 		unused: map[string]bool{},
 	}
-	for _, topic := range one.topics {
-		for _, aspect := range one.aspects {
-			one.unused[topic+" "+aspect] = true
+	for _, text := range strings.Split(fields[1], ",") {
+		aspect, chance := strings.CutSuffix(text, "?")
+		one.aspects = append(one.aspects, aspect)
+		for _, topic := range one.topics {
+			if !chance {
+				one.unused[topic+" "+aspect] = true
+			}
 		}
 	}
 	return one, nil
