@@ -142,7 +142,8 @@ func (n *Node) forgetNodes() {
 	}
 }
 
-// orphans are the primary NIDs of these nodes, if a peer was forgotten.
+// orphans returns the primary NIDs of the nodes of which no peer NI is left. It looks for them
+// only if a peer was forgotten since the last call.
 func (n *Node) orphans() (primaries []nid.NID) {
 	nis, t := *n.nis.Load(), &n.peers
 	t.mu.Lock()

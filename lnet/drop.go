@@ -14,7 +14,7 @@ type DropReason uint8
 const (
 	NotDropped       DropReason = iota
 	BadType                     // unknown type, or a HELLO as a message; closes the connection
-	BadPayload                  // ACK or GET with payload, or more than 1 MiB; closes
+	BadPayload                  // an ACK or GET with payload, or more than 1 MiB; closes the connection
 	NotDirect                   // for another NID of the NI's own net; closes the connection
 	WrongNI                     // for another NID of this node; closes the connection
 	RoutingOff                  // for another node, while routing is off
@@ -22,10 +22,10 @@ const (
 	BadPortal                   // the portal index is 64 or more
 	NoMatch                     // no match entry takes the message
 	TooLong                     // longer than the matched MD, which does not truncate
-	StaleHandle                 // ACK or REPLY for an MD that is gone or of an earlier incarnation
-	InactiveMD                  // ACK or REPLY for an exhausted or attached MD, or one that awaits none
+	StaleHandle                 // an ACK or REPLY for an MD that is gone or of an earlier incarnation
+	InactiveMD                  // an ACK or REPLY for an exhausted or attached MD, or one that awaits none
 	LazyFull                    // the lazy portal's queue is at its limit
-	LazyCleared                 // was queued on a portal that stopped being lazy
+	LazyCleared                 // the message was queued on a portal that stopped being lazy
 	NIShutdown                  // the message was held when its NI shut down
 	PeerGone                    // the message was held when its connection ended
 	PeerTableFull               // the table of peers has no room for another

@@ -18,7 +18,7 @@ import (
 // Link is the state of an NI's link (ni_fatal_error_on).
 type Link struct {
 	Down bool  // nothing can leave by the NI, and nothing comes
-	Err  error // why it is down, nil if it is up
+	Err  error // why the link is down; nil if it is up
 	// Changed is the instant of the last change on the node's clock, 0 without one.
 	Changed time.Duration
 }

@@ -161,7 +161,7 @@ func TestGetOrders(t *testing.T) {
 	})
 }
 
-// TestQueuedOrders: the same for operations that wait for a credit of the peer.
+// TestQueuedOrders: the orders of events of operations that wait for a credit of the peer.
 func TestQueuedOrders(t *testing.T) {
 	runOrderCases(t, []orderCase{
 		{"PUT with ACK without credit", 2, "sent, sent, ACK", []string{"SEND", "ACK!"}},

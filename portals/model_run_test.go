@@ -89,7 +89,7 @@ type modelRun struct {
 	onTheWay   []*modelSend                    // messages that the network has
 	messages   map[*modelSend]*lnd.Message     // the table's message for each of onTheWay
 	coming     []*modelArrival                 // messages taken by an MD whose payload is to come
-	deliveries map[*modelArrival]*lnd.Delivery // the same for the table, and what is held
+	deliveries map[*modelArrival]*lnd.Delivery // the table's delivery for each arrival, held ones included
 	arrivals   int
 	sweeping   bool // the events of this step may come in any order
 }

@@ -148,7 +148,8 @@ func (x *exchange) emit(now time.Duration, kind kib.MsgType, id uint32, m *kib.M
 }
 
 // summing reports whether messages get a checksum. A kernel ends the connection if a message
-// has a wrong checksum, by its way of computing, so none is sent before the peer has sent one.
+// has another checksum than the kernel computes. So none is sent before the peer has sent one,
+// which shows how the peer computes checksums.
 func (x *exchange) summing() bool { return x.cfg.checksum && x.cfg.counting != kib.Unknown }
 
 // attach adds the payload of an IMMEDIATE whose header begins at b[at]: by reference,

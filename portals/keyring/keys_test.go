@@ -48,7 +48,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestNewKeys: the same for keys that a program passes.
+// TestNewKeys: keys that a program passes are checked as those in a file are.
 func TestNewKeys(t *testing.T) {
 	spec.Covers(t, "KR-3")
 	for _, test := range []struct {

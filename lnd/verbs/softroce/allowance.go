@@ -16,7 +16,7 @@ type allowance struct {
 	used atomic.Int64
 }
 
-// share is how many times the free packets a queue pair may have in flight.
+// share bounds the packets in flight of a queue pair: to share times those that are free.
 const share = 4
 
 // take lets a queue pair that has onWay packets in flight send up to want more, and returns how
