@@ -35,7 +35,7 @@ type due struct {
 	asked  bool // a worker was started to help and has not begun yet
 	closed bool
 
-	running []*call // see watchdog.go; guarded by mu, like all below
+	running []*call // callbacks in progress, see watchdog.go; guarded by mu, like all below
 	slowOf  map[ServiceID]*slowOf
 	unsaid  []slowCall // slow callbacks that are not logged yet
 }

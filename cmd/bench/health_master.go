@@ -123,7 +123,7 @@ func (c *crowd) pings(order []int, interval time.Duration) {
 	}
 }
 
-// measureMasters is G-CH-5: the cost of many clients for one master.
+// measureMasters measures goal G-CH-5: the cost of many clients for one master.
 func measureMasters(b *measurement) {
 	clients := pick(b, 5000, 100_000, 100_000)
 	measureCrowd(b, clients)

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// measureIBLatency is G-IB-1: half a round trip of 8 B over o2iblnd, beside socklnd, the
+// measureIBLatency measures goal G-IB-1: half a round trip of 8 B over o2iblnd, beside socklnd, the
 // device alone, and plain programs over UDP and TCP.
 func measureIBLatency(b *measurement) {
 	p := must(b.pair(b.ctx))
@@ -27,7 +27,7 @@ func measureIBLatency(b *measurement) {
 	)
 }
 
-// measureIBStreaming is G-IB-2: a stream of 1 MiB PUTs.
+// measureIBStreaming measures goal G-IB-2: a stream of 1 MiB PUTs.
 func measureIBStreaming(b *measurement) {
 	p := must(b.pair(b.ctx))
 	count := b.some(bulkCount / 2)

@@ -21,7 +21,7 @@ const (
 	floorPatience = 30 * time.Second
 
 	floorEcho ibta.QPN = 2 // queue pair whose packets are sent back
-	floorSink ibta.QPN = 3 // packets to it are copied, and acknowledged on request
+	floorSink ibta.QPN = 3 // queue pair whose packets are copied, and acknowledged on request
 )
 
 // floorEnd is one side of the plain connection.

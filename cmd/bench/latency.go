@@ -23,7 +23,7 @@ var sizes = []struct {
 	{bulk, "1 MiB", 300, 1.05},
 }
 
-// measureLatency is G-LN-1: half a round trip between handlers, and between goroutines that
+// measureLatency measures goal G-LN-1: half a round trip between handlers, and between goroutines that
 // wait in their EQs.
 func measureLatency(b *measurement) {
 	trips := b.some(roundTrips)
@@ -37,7 +37,7 @@ func measureLatency(b *measurement) {
 	)
 }
 
-// measureLargeLatency is G-LN-2: like G-LN-1 between handlers, with larger payloads.
+// measureLargeLatency measures goal G-LN-2: like G-LN-1 between handlers, with larger payloads.
 func measureLargeLatency(b *measurement) {
 	for i, size := range sizes[1:] {
 		trips := b.some(size.trips)

@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/path"
 )
 
-// measureChoice is G-PA-4: the choice of a path among four NIs of this node and four of the
+// measureChoice measures goal G-PA-4: the choice of a path among four NIs of this node and four of the
 // other one. That one NI and one NID stay as fast as they were is G-LN-1 and G-LN-5.
 func measureChoice(b *measurement) {
 	var took, objects []float64

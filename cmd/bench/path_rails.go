@@ -72,7 +72,7 @@ const (
 	pullTimeout = 20 * time.Second       // transaction timeout
 )
 
-// measurePulledRail is G-PA-2: one of two rails is pulled under load.
+// measurePulledRail measures goal G-PA-2: one of two rails is pulled under load.
 func measurePulledRail(b *measurement) {
 	lines := []line{
 		{what: "a rail pulled: operations begun 0.2 s later that failed", unit: "operations"},

@@ -103,7 +103,7 @@ func (l *pathLab) routed() *routed {
 	return r
 }
 
-// measureRouted is G-PA-3: beside a plain TCP proxy, in the same place.
+// measureRouted measures goal G-PA-3: a router compared with a plain TCP proxy in its place.
 func measureRouted(b *measurement) {
 	lines := []line{
 		{what: "routed 1 MiB PUT streaming, beside a plain TCP proxy", limit: 0.85, least: true},

@@ -13,7 +13,7 @@ import (
 	"ulnet/scoll/rmcast/rmcastsim"
 )
 
-// measureCastDeath is G-RM-6: members die at several times while a message is being delivered.
+// measureCastDeath measures goal G-RM-6: members die at several times while a message is being delivered.
 // The manager learns of a death after castNotice.
 func measureCastDeath(b *measurement) {
 	const latency = 500 * time.Microsecond

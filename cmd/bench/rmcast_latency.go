@@ -21,7 +21,7 @@ type castPair struct {
 	waitingCast, lookCast *castProcesses
 }
 
-// measureCastLatency is G-RM-1: the time for 2 KiB until the origin knows that all have it.
+// measureCastLatency measures goal G-RM-1: the time for 2 KiB until the origin knows that all have it.
 func measureCastLatency(b *measurement) {
 	measureCastSavings(b)
 	mpi := must(compileMPI(b.ctx))

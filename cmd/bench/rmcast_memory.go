@@ -17,7 +17,7 @@ const (
 	memoryBytes = 2 << 10
 )
 
-// measureCastMemory is G-RM-5: all members of a group in this process send at the same time over
+// measureCastMemory measures goal G-RM-5: all members of a group in this process send at the same time over
 // loopback, while another member joins and leaves again and again.
 func measureCastMemory(b *measurement) {
 	each, joins := pick(b, 200, 10_000, 100_000), pick(b, 2, 50, 50)

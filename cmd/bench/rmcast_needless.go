@@ -26,7 +26,7 @@ const (
 	needlessLimit    = 0.1 // per cent of the messages sent
 )
 
-// measureCastNeedless is G-RM-8: the needless repairs of processes on loopback that compete for
+// measureCastNeedless measures goal G-RM-8: the needless repairs of processes on loopback that compete for
 // the cores, without loss, and the slowdown of streams when members discard some of the
 // datagrams.
 func measureCastNeedless(b *measurement) {

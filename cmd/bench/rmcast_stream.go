@@ -86,7 +86,7 @@ func (l *castLab) setLoss(share float64, everything bool) {
 	}
 }
 
-// measureCastGoodput is G-RM-7, and the goodput compared with plain multicast.
+// measureCastGoodput measures goal G-RM-7, and the goodput compared with plain multicast.
 func measureCastGoodput(b *measurement) {
 	n := must(compileNORM(b.ctx))
 	defer n.remove()

@@ -122,7 +122,7 @@ func (c collectiveGroup) contender(name string, run collectiveRun) *contender {
 // both yield to other processes between polls.
 const busyPoll = 100 * time.Microsecond
 
-// measureCollective is G-SC-2: a broadcast of 2 KiB with the sum of all members as its answer,
+// measureCollective measures goal G-SC-2: a broadcast of 2 KiB with the sum of all members as its answer,
 // compared with broadcast and barrier of Open MPI, and with a tree of plain Go TCP connections,
 // whose processes do not poll.
 func measureCollective(b *measurement) {

@@ -16,7 +16,7 @@ const (
 // bulkTree is binomial: with eight members it has three levels, and four members forward.
 var bulkTree = scoll.Tree{Type: scoll.KNomial, K: 2}
 
-// measureCollectiveBulk is G-SC-6: 1 MiB of bulk data to eight members, fetched over the tree,
+// measureCollectiveBulk measures goal G-SC-6: 1 MiB of bulk data to eight members, fetched over the tree,
 // compared with a tree of plain Go TCP connections. Like collectives without pipelining it
 // reads all of a broadcast before it forwards it.
 func measureCollectiveBulk(b *measurement) {

@@ -60,7 +60,7 @@ func (m *deathWatch) view(h *simlnd.Host, s *lnetsim.Stack) (scoll.View, error) 
 	return watchedView{a, m, h.ID()}, err
 }
 
-// measureDeathNotice is G-SC-7: an inner node dies while all wait for a slow service below it, for
+// measureDeathNotice measures goal G-SC-7: an inner node dies while all wait for a slow service below it, for
 // which the time-outs allow a minute.
 func measureDeathNotice(b *measurement) {
 	const nodes = 64

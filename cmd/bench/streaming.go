@@ -12,7 +12,7 @@ const (
 	window    = 8
 )
 
-// measureStreaming is G-LN-3: throughput of 1 MiB PUTs and GETs, and CPU time of both processes
+// measureStreaming measures goal G-LN-3: throughput of 1 MiB PUTs and GETs, and CPU time of both processes
 // per GiB.
 func measureStreaming(b *measurement) {
 	count := b.some(bulkCount)

@@ -48,7 +48,7 @@ func measureZoneBoot(b *measurement) {
 	)
 }
 
-// measureZoneLeave is G-MS-2, with the parameters of the paper and with the default ones.
+// measureZoneLeave measures goal G-MS-2, with the parameters of the paper and with the default ones.
 func measureZoneLeave(b *measurement) {
 	measureLeaves(b, "parameters of the paper", zone.Paper)
 	measureLeaves(b, "Θ=2, K_s=2", zone.Config{})

@@ -24,7 +24,7 @@ type settable struct {
 	item    string // name of the setting in errors, where that is not name
 	failed  string // text of an error in front of the errno's, where it is not "cannot configure WORDS: "
 	whole   string // complete text of an error of range
-	sysfs   bool   // kernels have it in a file: a refusal has another errno
+	sysfs   bool   // kernels have the setting in a file: a refusal has another errno
 	off     []int  // all values of a setting that is on or off; nil: another kind
 }
 

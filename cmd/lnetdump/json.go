@@ -29,7 +29,7 @@ func (p *jsonPrinter) record(r *shown) {
 	if !p.verbose && (r.Kind == capture.Opened || r.Kind == capture.Closed || quiet(r.Record)) {
 		return
 	}
-	_ = p.encoder.Encode(recordObject(r, p.file)) // if the writer fails, it fails again when it is flushed
+	_ = p.encoder.Encode(recordObject(r, p.file)) // an error shows again when the writer is flushed
 }
 
 // recordObject returns a record as JSON; file is its source if there are several, or "".

@@ -46,7 +46,7 @@ func (h Health) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 // Participant is what this node knows of a participant.
 type Participant struct {
 	NID       nid.NID `json:"nid"`       // NID of the participant
-	Age       uint8   `json:"age"`       // cycles since it was last heard of; 255: never
+	Age       uint8   `json:"age"`       // cycles since the participant was last heard of; 255: never
 	Health    Health  `json:"health"`    // health of the participant, as last reported
 	Aliveness uint64  `json:"aliveness"` // how often the participant has died
 }

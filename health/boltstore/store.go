@@ -23,7 +23,7 @@ var (
 
 // Config configures a Store. The zero value of a field means its default.
 type Config struct {
-	Path string // path of the database; its directory must exist
+	Path string // path of the database, whose directory must exist
 	// LockTimeout is how long Open waits for another process that has the database open; 0
 	// means a second.
 	LockTimeout time.Duration

@@ -165,7 +165,7 @@ var phaseNames = [...]string{"resting", "electing", "settled"}
 type Client struct {
 	cfg         ClientConfig
 	incarnation uint64 // number of the client's present incarnation
-	own         uint64 // number that it would have if no server had reported later ones
+	own         uint64 // number that the client would have if no server had reported later ones
 	phase       phase
 	epoch       uint32
 	agreed      uint32 // epoch in which a server last agreed to be the master

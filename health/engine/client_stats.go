@@ -26,7 +26,7 @@ type ClientStatus struct {
 	State       string        `json:"state"`           // resting, electing or settled
 	Master      nid.NID       `json:"master,omitzero"` // the present master; zero: there is none
 	Epoch       uint32        `json:"epoch"`           // number of the latest choice of a master
-	Attached    []nid.NID     `json:"attached"`        // servers that it is connected to, the master included
+	Attached    []nid.NID     `json:"attached"`        // servers to which the client is connected, the master included
 	Heard       time.Duration `json:"heard_ns"`        // time since the last message of the master's node
 	// Answers are the latest answers of candidates, while there is no master.
 	Answers []Answer `json:"answers,omitempty"`

@@ -31,7 +31,7 @@ type nodeHistory struct {
 	links   bool          // a link between it and a server is poor, or one between servers
 	skewed  bool          // the node's clock is wrong
 	slow    bool          // steps of the node take long
-	trouble time.Duration // when its client was last in trouble (see inTrouble); never: it was not
+	trouble time.Duration // when the node's client was last in trouble (see inTrouble); never: it was not
 	touched time.Duration // time at which something was last done to the node's client
 
 	ended      time.Duration // when the client with this node's id last ended; 0: it has not

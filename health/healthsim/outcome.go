@@ -64,7 +64,7 @@ type entry struct {
 	comes  uint64        // the latest incarnation that was connected or changed its master
 	came   time.Duration // time at which the incarnation comes was connected or changed
 	began  time.Duration // time at which the incarnation was first connected
-	died   time.Duration // when its master died, while it has no other; 0: it has one
+	died   time.Duration // when the client's master died, while it has no other; 0: it has one
 }
 
 // changed returns when a server last evicted an incarnation, or connected it again.

@@ -132,7 +132,7 @@ func ParseBatch(b []byte) (r Batch, err error) {
 //	16 20  master       of the client
 type Exception struct {
 	Index       uint16  // index of the eviction in its batch
-	Code        Code    // why it was not made: OtherMaster or Newer
+	Code        Code    // why the eviction was not made: OtherMaster or Newer
 	Epoch       uint32  // number of the client's choice of Master
 	Incarnation uint64  // incarnation of the client that is connected
 	Master      nid.NID // the client's master

@@ -35,7 +35,7 @@ type Tree struct {
 type Child struct {
 	Rank  int // rank of the child
 	Size  int // number of nodes in the child's subtree, itself included
-	Depth int // levels of its subtree, itself included: 1 for a leaf
+	Depth int // levels of the child's subtree, itself included: 1 for a leaf
 }
 
 // virtual returns the virtual rank of a rank.

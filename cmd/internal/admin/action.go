@@ -11,7 +11,7 @@ import (
 // Action is a configured program that roots of requests can run.
 type Action struct {
 	Run     []string      // program and arguments
-	Timeout time.Duration // time after which its processes are killed
+	Timeout time.Duration // time after which the action's processes are killed
 	User    *program.User // user as which the program runs; nil: the daemon's user
 }
 

@@ -63,7 +63,7 @@ type Service struct {
 	closed  bool          // Close was called; guarded by mu
 	actions chan struct{} // a token for each action that runs
 	memory  atomic.Int64  // bytes that requests of other nodes use at present
-	strange atomic.Int64  // bytes of these that requests of strangers use
+	strange atomic.Int64  // of the bytes in memory, those that requests of strangers use
 	memo    memo
 	files   folder
 	stats   counters

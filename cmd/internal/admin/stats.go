@@ -13,7 +13,7 @@ type Stats struct {
 	Unknown    uint64 `json:"unknown"`    // requests for actions that are not configured
 	Busy       uint64 `json:"busy"`       // actions refused because MaxActions were running
 	Bulk       uint64 `json:"bulk"`       // requests refused because their bulk data exceeds MaxBulk
-	Memory     uint64 `json:"memory"`     // requests refused because they need more than MaxMemory
+	Memory     uint64 `json:"memory"`     // requests refused because MaxMemory would be exceeded
 	BadPieces  uint64 `json:"bad_pieces"` // children whose answers were malformed
 	Carried    uint64 `json:"carried"`    // requests whose bulk data had arrived by multicast
 }

@@ -35,7 +35,7 @@ type Zone struct {
 	Random      int           // random: number of random neighbours
 	Aggregation time.Duration // aggregation: time over which changes are collected
 	Heartbeat   time.Duration // heartbeat: time between heartbeats of a link
-	Timeout     time.Duration // timeout: silence that is suspected; 0: made of heartbeat
+	Timeout     time.Duration // timeout: silence after which a node is suspected; 0: computed from heartbeat
 	MaxMembers  int           // max_members: bound of the members of the zone
 
 	KeyFile string       // key_file: path of the file with the keys

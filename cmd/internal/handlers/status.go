@@ -30,7 +30,7 @@ type Status struct {
 type Run struct {
 	Began    time.Time `json:"began"`            // begin of the run, by the wall clock
 	TookMS   int64     `json:"took_ms"`          // duration of the run in milliseconds
-	Events   int       `json:"events"`           // number of events in its batch
+	Events   int       `json:"events"`           // number of events that the program got
 	Missed   uint64    `json:"missed"`           // number of events dropped since the last batch
 	Exit     int       `json:"exit"`             // exit code, or minus the signal that ended it
 	TimeOver bool      `json:"time_over"`        // the timeout ended the run

@@ -15,7 +15,7 @@ import (
 type backpressure struct {
 	table  *portals.Table
 	portal int
-	enough int64         // posted buffers at which it ends; more than the sink has: never
+	enough int64         // number of posted buffers at which the backpressure ends; more than the sink has: never
 	lazy   *atomic.Int64 // number of sinks that keep the portal lazy
 
 	free atomic.Int64 // number of buffers posted and not used

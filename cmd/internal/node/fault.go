@@ -25,7 +25,7 @@ func (f *Faults) Active() bool { return len(f.Fail) > 0 || f.Plan.Active() }
 // FailRequest makes messages to and from a NID fail.
 type FailRequest struct {
 	NID   nid.NID `json:"nid"`   // NID to which sending fails; the wildcard: every NID
-	Count int     `json:"count"` // messages; negative: all, until it is set to 0
+	Count int     `json:"count"` // number of messages that fail; negative: all, until it is set to 0
 }
 
 // Fail makes messages fail; see lnet.Node.FailNID. EINVAL: no NID. ENOSPC: the
@@ -37,7 +37,7 @@ func (n *Node) Fail(r FailRequest) error {
 		return cli.Hint(fmt.Errorf("too many NIDs fail: %w", err), "'lnetctl fault fail _all_ --count 0' empties the list")
 	case err != nil:
 		return fmt.Errorf("fail %v: %w", r.NID, err)
-	case r.Count != 0: // without it an operator would look for the loss in the network
+	case r.Count != 0: // without the warning, an operator would look for the loss in the network
 		n.cfg.Log.Warn("messages fail on purpose", slog.Any("nid", r.NID), slog.Int("count", r.Count))
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 // KeysStatus are the keys of a section of the configuration, and how often they were used.
 type KeysStatus struct {
 	Section  string    `json:"section"`  // name of the section
-	File     string    `json:"file"`     // path of its key_file
+	File     string    `json:"file"`     // path of the section's key_file
 	Keys     int       `json:"keys"`     // number of keys: 1, or 2 while keys change
 	Verified [2]uint64 `json:"verified"` // messages that each key has verified since it was read
 	Refused  uint64    `json:"refused"`  // messages that no key has verified
@@ -23,7 +23,7 @@ type KeysStatus struct {
 // Keys is a section with key_file.
 type Keys struct {
 	Section string                   // name of the section
-	File    string                   // path of its key_file
+	File    string                   // path of the section's key_file
 	Set     func(keyring.Keys) error // replaces the keys that are in use
 	Count   func(*KeysStatus)        // sets all fields except Section and File
 }

@@ -41,7 +41,7 @@ type Status struct {
 type NIStatus struct {
 	lnet.NISnapshot
 	LND drivers.Status `json:"lnd,omitzero"`  // state of the driver; zero for 0@lo
-	CPT string         `json:"cpt,omitempty"` // CPU partitions that it was given; kept, without effect
+	CPT string         `json:"cpt,omitempty"` // CPU partitions that the NI was given; kept, without effect
 	// ByAddress: the address is not the one that the name of the interface stands for.
 	ByAddress bool `json:"by_address,omitempty"`
 }

@@ -111,7 +111,7 @@ func (w *Writer) clear() {
 	}
 	_ = os.Remove(w.temporary())
 	if info, err := os.Lstat(w.cfg.Dir); err == nil && info.IsDir() {
-		_ = os.Remove(w.cfg.Dir) // succeeds only if it is empty
+		_ = os.Remove(w.cfg.Dir) // succeeds only if the directory is empty
 	}
 	clear(w.written)
 }

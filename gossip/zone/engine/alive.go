@@ -71,7 +71,7 @@ func (m *Machine) enter(p wire.Ref, e entry, v wire.Version) {
 	}
 	if e.state == inHistory {
 		delete(m.history.of, p)
-		m.attributes.want(m, p) // its attributes were dropped with it (MS-A18)
+		m.attributes.want(m, p) // the node's attributes were dropped when it left the view (MS-A18)
 	}
 	m.view.set(p, entry{inc: v.Inc, minor: v.Minor, state: inView})
 	m.delta.alive(m, p)

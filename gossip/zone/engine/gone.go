@@ -14,7 +14,7 @@ type GoneStatus struct {
 	Version wire.Version  `json:"version"`      // the last version known of the node
 	Ago     time.Duration `json:"ago"`          // time since this node removed it
 	Orderly bool          `json:"orderly"`      // the node said goodbye, or was removed in its name
-	Cause   Cause         `json:"cause"`        // why it left: Said, Dead or Corrected
+	Cause   Cause         `json:"cause"`        // why the node left: Said, Dead or Corrected
 	Code    int32         `json:"code"`         // with Said: the exit code, CodeRemoved if an administrator removed the node
 	By      []Witness     `json:"by,omitempty"` // the reporters of a member that was removed as dead
 }

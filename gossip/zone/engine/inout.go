@@ -17,7 +17,7 @@ const (
 	Leave               // say goodbye, with Code
 	Arrived             // uses Data, Peer, At: a message arrived as bytes
 	Delivered           // uses Message, At: a message of a machine with the same table
-	Down                // Node: the transport lost its connection to a node in Output.Watch
+	Down                // uses Node: the transport lost the connection to a node in Output.Watch
 	Failed              // uses Node, Local: a send to the node failed
 	Set                 // uses Key, Value: write an attribute
 	Delete              // uses Key: delete an attribute

@@ -51,7 +51,7 @@ type link struct {
 	drawn   uint32        // size of the view when the peer was drawn
 	heard   time.Duration // when the last message arrived, or the link got another timeout
 	last    time.Duration // when the last message arrived on the link
-	due     time.Duration // connecting: when it fails; retrying: when it is tried again
+	due     time.Duration // connecting: when the attempt fails; retrying: when the next attempt begins
 	backoff time.Duration // time to the next attempt to connect
 	version wire.Version  // newest version of the peer that arrived on it
 	said    wire.Version  // this node's version when it last asked for the link

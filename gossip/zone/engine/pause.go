@@ -14,7 +14,7 @@ type pauses struct {
 	limit time.Duration
 	skew  time.Duration // sum of all pauses so far
 	last  time.Duration // when the machine was stepped last, in the caller's time
-	wake  time.Duration // when it asked to be stepped next, in the caller's time
+	wake  time.Duration // when the machine asked to be stepped next, in the caller's time
 	began bool
 	owed  time.Duration // sum of the delays of consecutive late steps
 	until time.Duration // active time before which this node files no suspicion, because it was paused or slow

@@ -16,7 +16,7 @@ type replica struct {
 	notified uint64   // newest version of the table that the user was notified of
 	pending  uint64   // version of the table that was requested
 	target   wire.Ref // the neighbour to which the request was sent
-	asked    int64    // when it was requested, in nanoseconds of active time
+	asked    int64    // when the table was requested, in nanoseconds of active time
 	floor    uint64   // version of the newest death certificate that was dropped (MS-A22)
 	deaths   int
 	bytes    int

@@ -38,7 +38,7 @@ type Trouble uint8
 const (
 	Untroubled  Trouble = iota
 	NotHeard            // the supervisor did not answer within the timeout
-	Unreachable         // messages to it, or the connection, failed twice in a row
+	Unreachable         // messages to the supervisor, or the connection, failed twice in a row
 	Full                // the supervisor has no room for the zone
 	troubles
 )

@@ -16,7 +16,7 @@ type plan struct {
 	supervisors int
 	zones, size int
 	at          time.Duration
-	busy        []time.Duration // by node: when its latest fault ends
+	busy        []time.Duration // by node: time at which its latest fault ends
 	slowest     time.Duration   // longest extra time that a step takes
 	colors      []string        // by node: the value of its attribute
 	owners      []int           // nodes that ever had an attribute, in order

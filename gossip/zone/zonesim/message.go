@@ -11,7 +11,7 @@ import (
 type message struct {
 	zone     wire.Message
 	dispatch *wire.Dispatch
-	sent     time.Duration // time at which it was sent, by the network's clock
+	sent     time.Duration // time at which the message was sent, by the network's clock
 }
 
 // hash returns a digest of a message. Of its lists only the lengths are in the digest, because

@@ -50,12 +50,12 @@ const (
 	Full     // uses Token: the window has no room; Room follows
 	Room     // there may be room in the window
 	Released // Token, Seq, Version, Failed, Why: all members have it except Failed; Why is ErrSplit if one of these may be alive
-	Lost     // Token, Why: it is unknown which members have the message
+	Lost     // uses Token, Why: it is unknown which members have the message
 	Joined   // Version: this node is a member and may send
 	Changed  // uses Version: there is a new list of members
 	Gone     // uses Why: this node is not a member any more
 	Suspect  // uses Origin, Seq, Member: a child does not acknowledge
-	Deaf     // Origin: its datagrams arrive as repairs only; multicast may not work
+	Deaf     // uses Origin: datagrams of Origin arrive as repairs only; multicast may not work
 	Elected  // this Manager manages the group now
 	Resigned // uses To: this Manager does not manage the group any more, To does
 	Refused  // uses To, Why: this node refuses messages of another; rate-limited

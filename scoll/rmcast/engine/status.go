@@ -50,7 +50,7 @@ type Wait struct {
 	Tries   int           // number of polls of the child
 	Pending bool          // the child has the message and waits for members below
 	For     uint32        // communication number of the missing member, as far as known
-	Above   uint32        // communication number of its parent: the edge of the tree that blocks
+	Above   uint32        // communication number of the parent of that member: the edge of the tree that blocks
 }
 
 // Stats returns the counters.

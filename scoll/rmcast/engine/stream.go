@@ -15,13 +15,13 @@ type slot struct {
 	data       []byte // the fragment, if it has arrived
 	cast       bool   // the fragment came by multicast
 	size       uint32
-	askAt      time.Duration // missing: when to request it; 0: not known to be sent
+	askAt      time.Duration // when to request a missing datagram; 0: not known to be sent
 	asked      uint8
 	askedAt    time.Duration // when this node last requested it
 	again      bool          // the datagram came as a repair, and has not come by multicast yet
 	repairs    uint16        // repairs of this datagram, at this node and below, that were not needless
 	noticedAt  time.Duration // when it became known as sent while it was missing; 0: it came first, or the delay was sampled
-	repairedAt time.Duration // when it was resent to a member that is not a child
+	repairedAt time.Duration // when the datagram was resent to a member that is not a child
 
 	count     uint16 // number of fragments of the message; 0: not known
 	here      uint16 // number of fragments of the message that have arrived

@@ -31,12 +31,12 @@ const (
 type Message struct {
 	Number  uint32        // number of the message in the run, from 1
 	Origin  sim.NodeID    // node that sends it
-	ID      rmcast.ID     // ID of its origin when the message was accepted
+	ID      rmcast.ID     // ID of the origin when it accepted the message
 	Size    int           // size in bytes
 	Outcome Outcome       // state of the message
 	Begun   time.Duration // when the origin was told to send it
 	Sent    time.Duration // when the origin's machine accepted it
-	Last    time.Duration // time of its latest delivery
+	Last    time.Duration // time of the message's latest delivery
 	Done    time.Duration // when the outcome was known; with Released and Lost
 	Result  rmcast.Result // result for the origin, with Released
 	Why     error         // with Lost the reason; with Released ErrSplit or nil

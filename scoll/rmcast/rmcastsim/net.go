@@ -81,7 +81,7 @@ type membership struct {
 	began       uint64        // number of the process's first incarnation
 	excused     bool          // the node may be counted as dead, or be late, because of a fault
 	leaveAt     time.Duration // time at which the node was told to leave, by its own clock
-	healed      uint64        // times it gave up its membership of a group without a manager
+	healed      uint64        // how often the node gave up its membership of a group without a manager
 }
 
 // New makes a network. Its nodes start when it runs.

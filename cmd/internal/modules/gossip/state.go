@@ -60,7 +60,7 @@ type Change struct {
 	Time      time.Time        `json:"time"`                // time of the change, by the wall clock
 	Clock     uint64           `json:"clock"`               // the Lamport clock of this node at that time
 	Event     gossip.EventKind `json:"event"`               // what happened
-	NID       nid.NID          `json:"nid,omitzero"`        // the participant that it happened to; none for events of this node
+	NID       nid.NID          `json:"nid,omitzero"`        // the participant that the event is about; none for events of this node
 	Aliveness uint64           `json:"aliveness,omitempty"` // how often the participant has died
 }
 

@@ -100,7 +100,7 @@ func (t *Tracker) heard(agent *gossip.Agent, id nid.NID, alive bool, deaths uint
 	}
 }
 
-// tell tells all listeners of a node. The caller holds telling.
+// tell reports the state of a node to all listeners. The caller holds telling.
 func (t *Tracker) tell(id nid.NID, v Vital) {
 	t.mu.Lock()
 	t.told[id] = v
@@ -122,8 +122,8 @@ func (t *Tracker) Detach() {
 	}
 }
 
-// Update replaces what was told of nodes by what f returns, in the order of their NIDs, and
-// tells listeners what differs. Deaths that f adds count as deaths before the present agent.
+// Update replaces the state of each node by the one that f returns, in the order of NIDs, and
+// reports the differences to listeners. Deaths that f adds count as deaths before the present agent.
 // No agent reports meanwhile.
 func (t *Tracker) Update(f func(id nid.NID, v Vital) Vital) {
 	t.telling.Lock()

@@ -11,7 +11,7 @@ import (
 // EvictionQuery identifies an eviction that this server makes.
 type EvictionQuery struct {
 	Client      health.ClientID `json:"client" query:"client,always"`           // id of the client; required
-	Incarnation uint64          `json:"incarnation" query:"incarnation,always"` // number of its incarnation, as in EvictReply
+	Incarnation uint64          `json:"incarnation" query:"incarnation,always"` // number of the client's incarnation, as in EvictReply
 }
 
 // EvictionState is the progress of an eviction as a word.

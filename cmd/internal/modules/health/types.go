@@ -154,7 +154,7 @@ const EventMessage = "client health"
 // before it: what 'lnetctl health watch' prints as JSON, and what event handlers get.
 type Event struct {
 	Source      string    `json:"source"`                // config.HealthSource; not in the daemon's lines
-	Time        time.Time `json:"time"`                  // when it happened, wall clock
+	Time        time.Time `json:"time"`                  // time of the event, by the wall clock
 	Msg         string    `json:"msg"`                   // EventMessage; empty if only Missed counts
 	Role        string    `json:"role"`                  // server or client: the role that reports it
 	Event       string    `json:"event"`                 // health.EventKind or health.ClientEventKind

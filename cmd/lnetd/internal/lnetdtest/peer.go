@@ -24,9 +24,9 @@ const peerTimeout = 10 * time.Second
 // Peer is a client that speaks LNet over TCP to a daemon. It can claim any identity and send
 // any bytes, valid or not.
 type Peer struct {
-	ID          nid.ProcessID  // identity that its HELLOs and messages claim
-	Incarnation uint64         // incarnation that its HELLOs claim
-	From        netip.Addr     // local address of its connections
+	ID          nid.ProcessID  // identity that the peer's HELLOs and messages claim
+	Incarnation uint64         // incarnation that the peer's HELLOs claim
+	From        netip.Addr     // local address of the peer's connections
 	Port        uint16         // local port, one less for each connection; 0: any
 	To          netip.AddrPort // address of the daemon
 	Target      nid.NID        // NID of the daemon
