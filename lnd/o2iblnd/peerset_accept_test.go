@@ -55,8 +55,8 @@ func TestRaceForged(t *testing.T) {
 	}
 }
 
-// TestRaceForgedPause: likewise for a node that has lost a race and waits to repeat its
-// request.
+// TestRaceForgedPause: a forged request does not shorten the pause of a node that has lost a
+// race and waits to repeat its own request.
 func TestRaceForgedPause(t *testing.T) {
 	spec.Covers(t, "OB-1")
 	h := newSetHarness(t, lowNID, highNID)
