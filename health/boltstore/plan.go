@@ -79,7 +79,7 @@ func (p *plan) void(c *call) {
 	})
 }
 
-// unbury removes the stored tombstones in voids.
+// unbury removes the stored tombstones of evictions that were withdrawn, which p.voids names.
 func (p *plan) unbury(tombstones *bbolt.Bucket) error {
 	if len(p.voids) == 0 {
 		return nil

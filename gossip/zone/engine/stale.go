@@ -122,7 +122,7 @@ func (s *supervision) adopt(m *Machine, o *orphan) {
 
 func (s *supervision) evictOrphan() {
 	var first string
-	for zone, o := range s.orphans { // any order: it finds the oldest one, and of several oldest the first by name
+	for zone, o := range s.orphans { // any order: the result is the oldest orphan, and of several oldest ones the first by name
 		if old := s.orphans[first]; first == "" || o.since < old.since || o.since == old.since && zone < first {
 			first = zone
 		}

@@ -47,8 +47,8 @@ func NewInitRequest(g config.Gossip) InitRequest {
 	}
 }
 
-// inBounds refuses milliseconds that no Duration holds. What gossip itself
-// allows is less, and is its own affair.
+// inBounds refuses numbers of milliseconds that overflow a Duration. Gossip itself checks its
+// narrower bounds.
 func (r InitRequest) inBounds() error {
 	const day = 24 * 60 * 60 * 1000
 	if min(r.IntervalMS, r.RTTMS) < 0 || max(r.IntervalMS, r.RTTMS) > day {

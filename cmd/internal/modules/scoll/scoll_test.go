@@ -17,8 +17,8 @@ import (
 
 func nidAt(s string) nid.NID { return nid.MustParse(s + "@tcp") }
 
-// newModule returns the module of a node with a configuration, to be opened only if that
-// is a whole node's.
+// newModule returns the module of a node with a configuration. It can be opened only if the
+// configuration is that of a whole node.
 func newModule(cfg *config.Config) *Module {
 	host := node.Host{Config: cfg}
 	g := gossip.New(host)
