@@ -68,7 +68,7 @@ func (v *discoverVerb) run(c *cobra.Command, args []string) error {
 		}
 		out.add(target, reply, err)
 	}
-	if err := cli.Print(c.OutOrStdout(), v.globals.json, out); err != nil {
+	if err := v.globals.print(c, out); err != nil {
 		return err
 	}
 	return out.failed.err(len(targets), "could not be discovered")

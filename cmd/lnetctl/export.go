@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/config/tree"
 	"ulnet/cmd/internal/node"
 )
 
@@ -28,15 +27,7 @@ in a backup, or where another address than its first is used, the NID.`,
 		if *backup {
 			t = t.Backup()
 		}
-		return printTree(c, g, t)
+		return g.print(c, t)
 	}
 	return c
-}
-
-// printTree prints a part of the configuration, or all.
-func printTree(c *cobra.Command, g *globals, doc any) error {
-	if g.json {
-		return cli.JSON(c.OutOrStdout(), doc)
-	}
-	return tree.Write(c.OutOrStdout(), doc)
 }

@@ -139,7 +139,7 @@ are removed.`, k),
 			if err != nil {
 				return ruleRefused(k, "delete", err)
 			}
-			return cli.Print(c.OutOrStdout(), g.json, map[string]node.RemovedFaultRules{"removed": removed})
+			return g.print(c, map[string]node.RemovedFaultRules{"removed": removed})
 		},
 	}
 	c.Flags().StringVarP(&source, "source", "s", "", "rules with this source `NID`")

@@ -47,7 +47,7 @@ cut cannot be taken back.`,
 		if err != nil {
 			return err
 		}
-		return cli.Print(c.OutOrStdout(), g.json, struct {
+		return g.print(c, struct {
 			Fault node.AddedFault `json:"fault"`
 		}{added})
 	}

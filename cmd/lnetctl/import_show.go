@@ -39,7 +39,7 @@ func showFile(c *cobra.Command, g *globals, f *tree.File) error {
 		showSection(shown, t, section)
 		errs = append(errs, section.Errs...)
 	}
-	if err := printTree(c, g, shown); err != nil || len(errs) == 0 {
+	if err := g.print(c, shown); err != nil || len(errs) == 0 {
 		return err
 	}
 	for _, e := range errs {

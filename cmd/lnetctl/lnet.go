@@ -139,7 +139,7 @@ func cptCommand(g *globals) *cobra.Command {
 					docs = append(docs, cptDocument{id.String(), onlyCPT})
 				}
 			}
-			return cli.Print(c.OutOrStdout(), g.json, map[string][]cptDocument{"cpt-of-nid": docs})
+			return g.print(c, map[string][]cptDocument{"cpt-of-nid": docs})
 		},
 	}
 }

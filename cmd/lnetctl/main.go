@@ -11,6 +11,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/config/tree"
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/shell"
 )
@@ -65,6 +66,14 @@ node of their own.`,
 	addWatch(c, g)
 	completeLive(c, g)
 	return c
+}
+
+// print prints what a verb shows: as JSON, or in the layout of the kernel's tool.
+func (g *globals) print(c *cobra.Command, doc any) error {
+	if g.json {
+		return cli.JSON(c.OutOrStdout(), doc)
+	}
+	return tree.Write(c.OutOrStdout(), doc)
 }
 
 func (g *globals) client() *control.Client { return control.NewClient(g.socket).WarnTo(g.stderr) }

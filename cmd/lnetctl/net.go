@@ -76,7 +76,7 @@ func printNets(c *cobra.Command, g *globals, s node.Status, rules udsp.List, onl
 			return netlinkError("show", "net", -3, "Network is down", err)
 		}
 	}
-	return cli.Print(c.OutOrStdout(), g.json, struct {
+	return g.print(c, struct {
 		Net []tree.Net `json:"net"`
 	}{docs})
 }

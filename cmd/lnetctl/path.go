@@ -53,7 +53,7 @@ func (v *pathVerb) run(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := cli.Print(c.OutOrStdout(), v.globals.json, pathOutput{docOf(p)}); err != nil {
+	if err := v.globals.print(c, pathOutput{docOf(p)}); err != nil {
 		return err
 	}
 	if !p.Source.IsValid() {

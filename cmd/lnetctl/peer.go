@@ -69,7 +69,7 @@ func showPeers(c *cobra.Command, g *globals, level int) error {
 		return err
 	}
 	out := bufio.NewWriter(c.OutOrStdout())
-	list, some := cli.NewListPrinter[tree.Peer](out, g.json, "peer"), g.json
+	list, some := cli.NewListPrinter[tree.Peer](out, g.json, "peer", tree.Write), g.json
 	for after, more := (nid.NID{}), true; more; {
 		page, err := node.OpPeers.Call(c.Context(), g.client(), node.PeersRequest{After: after, Limit: node.MaxPeerPage})
 		if err == nil {
@@ -105,5 +105,5 @@ func showPeer(c *cobra.Command, g *globals, only nid.NID, level int) error {
 		err := cli.Hint(fmt.Errorf("%v is not a peer of this node", only), "try 'lnetctl ping %v' first", only)
 		return netlinkError("show", "peer", -int(syscall.ENOENT), "No such peer", err)
 	}
-	return cli.Print(c.OutOrStdout(), g.json, map[string][]tree.Peer{"peer": docs})
+	return g.print(c, map[string][]tree.Peer{"peer": docs})
 }

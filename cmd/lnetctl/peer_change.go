@@ -195,7 +195,7 @@ func peerList(g *globals) *cobra.Command {
 			if len(docs) == 0 && !g.json {
 				return nil
 			}
-			return cli.Print(c.OutOrStdout(), g.json, map[string][]pingNIDoc{"peer list": docs})
+			return g.print(c, map[string][]pingNIDoc{"peer list": docs})
 		},
 	}
 }

@@ -60,7 +60,7 @@ func (v *pingVerb) run(c *cobra.Command, args []string) error {
 		}
 		out.add(r.Target.NID, reply, err)
 	}
-	if err := cli.Print(c.OutOrStdout(), v.globals.json, out); err != nil {
+	if err := v.globals.print(c, out); err != nil {
 		return err
 	}
 	return out.failed.err(len(requests), "did not answer")

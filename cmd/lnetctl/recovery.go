@@ -35,7 +35,7 @@ is what follows for drivers: (transaction_timeout - 1) / (retry_count + 1) secon
 			if verbose {
 				doc.moreDoc = newMoreDoc(s.Routing)
 			}
-			return cli.Print(c.OutOrStdout(), g.json, map[string]globalDoc{"global": doc})
+			return g.print(c, map[string]globalDoc{"global": doc})
 		},
 	}
 	show.Flags().BoolVarP(&verbose, "verbose", "v", false, "also the module parameters of routes for which the kernel's tool has no key")
@@ -105,7 +105,7 @@ func printRecovery(c *cobra.Command, g *globals, title string, list []recovery.S
 		if list == nil {
 			list = []recovery.Status{}
 		}
-		return cli.Print(c.OutOrStdout(), true, map[string][]recovery.Status{"recovery": list})
+		return cli.JSON(c.OutOrStdout(), map[string][]recovery.Status{"recovery": list})
 	}
 	if len(list) == 0 {
 		return nil

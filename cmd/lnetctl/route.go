@@ -176,7 +176,7 @@ func (f *routeFilter) of(c *cobra.Command, list []node.RouteStatus) ([]node.Rout
 
 func printRoutes(c *cobra.Command, g *globals, list []node.RouteStatus, level int) error {
 	if g.json || level > 0 && len(list) > 0 {
-		return cli.Print(c.OutOrStdout(), g.json, struct {
+		return g.print(c, struct {
 			Routes []node.RouteStatus `json:"route"`
 		}{list})
 	}
@@ -187,7 +187,7 @@ func printRoutes(c *cobra.Command, g *globals, list []node.RouteStatus, level in
 	for _, r := range list {
 		docs = append(docs, routeDoc{r.Net, r.Gateway})
 	}
-	return cli.Print(c.OutOrStdout(), g.json, struct {
+	return g.print(c, struct {
 		Routes []routeDoc `json:"route"`
 	}{docs})
 }

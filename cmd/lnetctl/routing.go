@@ -31,7 +31,7 @@ forwarded, and why something was not.`,
 			if err != nil {
 				return err
 			}
-			return cli.Print(c.OutOrStdout(), g.json, newRoutingDoc(s))
+			return g.print(c, newRoutingDoc(s))
 		},
 	})
 	return c

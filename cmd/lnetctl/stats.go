@@ -44,7 +44,7 @@ over all interfaces ('net show -v 3' has them for each).`,
 			return plainError("show", "statistics", -int(syscall.ENETDOWN), `"cannot get lnet statistics: Network is down"`, err)
 		}
 		warnOfFaults(c.ErrOrStderr(), s)
-		return cli.Print(c.OutOrStdout(), g.json, struct {
+		return g.print(c, struct {
 			Statistics statsDoc `json:"statistics"`
 		}{newStatsDoc(s, *level)})
 	}

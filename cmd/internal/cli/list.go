@@ -5,19 +5,30 @@ import (
 	"io"
 )
 
-// A ListPrinter prints an object whose only value is a list, in the format of Print but
-// part by part, so that a long list need not be in memory.
+// A ListPrinter prints an object whose only value is a list, part by part, so that a
+// long list need not be in memory.
 type ListPrinter[T any] struct {
 	w      io.Writer
 	asJSON bool
 	key    string
 	some   bool // at least one item was printed
+	yaml   func(io.Writer, any) error // writes a document as YAML
 	part   bytes.Buffer
 }
 
-// NewListPrinter returns a printer of the object {key: list}. Close ends it.
-func NewListPrinter[T any](w io.Writer, asJSON bool, key string) *ListPrinter[T] {
-	return &ListPrinter[T]{w: w, asJSON: asJSON, key: key}
+// NewListPrinter returns a printer of the object {key: list}, as JSON or by a function that writes
+// YAML, such as YAML. Close ends it.
+func NewListPrinter[T any](w io.Writer, asJSON bool, key string, yaml func(io.Writer, any) error) *ListPrinter[T] {
+	return &ListPrinter[T]{w: w, asJSON: asJSON, key: key, yaml: yaml}
+}
+
+// print prints a list at once.
+func (p *ListPrinter[T]) print(w io.Writer, items []T) error {
+	doc := map[string][]T{p.key: items}
+	if p.asJSON {
+		return JSON(w, doc)
+	}
+	return p.yaml(w, doc)
 }
 
 // head and tail are the text before and after the items of a list.
@@ -41,7 +52,7 @@ func (p *ListPrinter[T]) Add(items []T) error {
 		return nil
 	}
 	p.part.Reset()
-	if err := Print(&p.part, p.asJSON, map[string][]T{p.key: items}); err != nil {
+	if err := p.print(&p.part, items); err != nil {
 		return err
 	}
 	text := p.part.Bytes()
@@ -59,7 +70,7 @@ func (p *ListPrinter[T]) Add(items []T) error {
 // Close prints the end of the list.
 func (p *ListPrinter[T]) Close() error {
 	if !p.some {
-		return Print(p.w, p.asJSON, map[string][]T{p.key: {}})
+		return p.print(p.w, []T{})
 	}
 	_, err := io.WriteString(p.w, p.tail())
 	return err

@@ -30,7 +30,7 @@ func TestListPrinter(t *testing.T) {
 		} {
 			all := []listed{}
 			var got, want bytes.Buffer
-			p := cli.NewListPrinter[listed](&got, asJSON, "peer")
+			p := cli.NewListPrinter[listed](&got, asJSON, "peer", cli.YAML)
 			for _, part := range parts {
 				all = append(all, part...)
 				if err := p.Add(part); err != nil {

@@ -186,6 +186,24 @@ func TestErrorLayouts(t *testing.T) {
 	}
 }
 
+// TestWritePlain: what is empty has no lines of its own, and libyaml's layout has its tag and quotes.
+func TestWritePlain(t *testing.T) {
+	type failure struct {
+		Ping  *int           `json:"ping"`
+		None  map[string]int `json:"none"`
+		Descr string         `json:"descr"`
+	}
+	list := []failure{{nil, map[string]int{}, "it's: \"so\""}, {nil, map[string]int{"a": 1}, "two\nlines"}}
+	for key, want := range map[string]string{
+		"manage":    "manage:\n- ping:\n  none: {}\n  descr: ! 'it''s: \"so\"'\n- ping:\n  none:\n    a: 1\n  descr: \"two\\nlines\"\n",
+		"peer list": "peer list:\n-     ping:\n      none: {}\n      descr: \"it's: \\\"so\\\"\"\n-     ping:\n      none:\n            a: 1\n      descr: \"two\\nlines\"\n",
+	} {
+		if got := written(t, map[string][]failure{key: list}); got != want {
+			t.Errorf("wrote %q, want %q", got, want)
+		}
+	}
+}
+
 // FuzzRead checks that what is read and written is read again as the same.
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"export.yaml", "backup.yaml", "router.yaml", "routing.yaml", "udsp.yaml", "good.yaml"} {

@@ -28,7 +28,10 @@ var (
 )
 
 // layouts are the layouts of top level keys; others have the older one.
-var layouts = map[string]*layout{"net": &wide, "route": &wide, "peer": &wide, "ping": &plain, "discover": &plain}
+var layouts = map[string]*layout{
+	"net": &wide, "route": &wide, "peer": &wide, "peer list": &wide,
+	"ping": &plain, "discover": &plain, "manage": &plain, "cpt-of-nid": &plain,
+}
 
 // writer prints JSON as YAML in a layout.
 type writer struct {
@@ -57,7 +60,14 @@ func writeJSON(to io.Writer, text []byte) error {
 // value prints what follows a key or dash. keys is the column of that key, dashes how far a list is moved in.
 func (w *writer) value(value json.RawMessage, key, dashes int) error {
 	switch value[0] {
+	case 'n': // Lustre's lnetctl leaves out null
+		w.WriteString("\n")
+		return nil
 	case '{':
+		if string(value) == "{}" {
+			w.WriteString(" {}\n")
+			return nil
+		}
 		w.WriteString("\n")
 		return w.mapping(value, key+w.layout.mapping, false)
 	case '[':
@@ -110,21 +120,23 @@ func (w *writer) sequence(value json.RawMessage, column int) error {
 func (w *writer) scalar(value json.RawMessage) string {
 	switch value[0] {
 	case '"':
-		return quote(text2string(value))
+		return w.quote(text2string(value))
 	case 'f':
 		return w.booleans[0]
 	case 't':
 		return w.booleans[1]
-	case 'n':
-		return "null"
 	}
 	return string(value)
 }
 
-// quote quotes a text that is not a plain word of YAML.
-func quote(s string) string {
-	if isPlain(s) {
+// quote quotes a text that is not a plain word of YAML, in the layout of libyaml with the tag that
+// libyaml writes.
+func (w *writer) quote(s string) string {
+	switch {
+	case isPlain(s):
 		return s
+	case w.layout == &plain && isPrintable(s):
+		return "! '" + strings.ReplaceAll(s, "'", "''") + "'"
 	}
 	return strconv.Quote(s)
 }
@@ -134,12 +146,7 @@ func isPlain(s string) bool {
 	if s == "" || strings.TrimSpace(s) != s || strings.ContainsAny(s[:1], "!&*-?:{}[],#|>@`\"'%=~") {
 		return false
 	}
-	for _, r := range s {
-		if r < ' ' || r == 0x7F || r > 0x7E && !strconv.IsPrint(r) {
-			return false
-		}
-	}
-	if strings.Contains(s, ": ") || strings.HasSuffix(s, ":") || strings.Contains(s, " #") {
+	if !isPrintable(s) || strings.Contains(s, ": ") || strings.HasSuffix(s, ":") || strings.Contains(s, " #") {
 		return false
 	}
 	if _, err := strconv.ParseFloat(s, 64); err == nil {
@@ -150,4 +157,9 @@ func isPlain(s string) bool {
 		return false
 	}
 	return true
+}
+
+// isPrintable reports whether a text needs no escapes.
+func isPrintable(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > 0x7E && !strconv.IsPrint(r) })
 }
