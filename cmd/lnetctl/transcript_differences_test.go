@@ -14,7 +14,7 @@ import (
 //
 //	TOPICS ASPECTS COMMAND
 //
-// where TOPICS is a list such as 03,04 or *, ASPECTS a list of exit, stdout and stderr, and COMMAND
+// where TOPICS is a list such as 03,04, ASPECTS a list of exit, stdout, stderr and layout, and COMMAND
 // a regular expression of whole commands. An aspect with a question mark, such as exit?, is different in
 // some runs alone, where chance decides. Entries move in, below the reason that they have.
 type differences struct {

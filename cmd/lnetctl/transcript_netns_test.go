@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -70,7 +71,7 @@ var topics = []struct {
 var recordedGlobals = []string{"lnetctl set drop_asym_route 1", "lnetctl set retry_count 4", "lnetctl set transaction_timeout 60", "lnetctl set health_sensitivity 200"}
 
 // TestTranscripts runs what was recorded with the kernel's tool against lnetd, and compares the
-// structure of outputs, keys, their order, texts and exit codes. What is different stands in
+// structure of outputs, keys, their order and layout, texts and exit codes. What is different stands in
 // testdata/transcripts/differences.txt with its reason.
 func TestTranscripts(t *testing.T) {
 	bin, err := commands.Build(t.TempDir(), "lnetd", "lnetctl")
@@ -193,6 +194,7 @@ func (s *stage) play(topic string, e entry, known *differences) {
 		{"exit", exit, stdout + stderr},
 		{"stdout", compareText(stdout, e.stdout), stdout},
 		{"stderr", compareText(stderr, e.stderr), stderr},
+		{"layout", cmp.Or(compareLayout(stdout, e.stdout), compareLayout(stderr, e.stderr)), stdout + stderr},
 	} {
 		if one.diff != "" && !known.allowed(topic, one.aspect, e.command) {
 			s.t.Errorf("line %d: %s$ %s: %s: %s\n%s", e.line, e.host, e.command, one.aspect, one.diff, one.text)

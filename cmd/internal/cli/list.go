@@ -11,7 +11,7 @@ type ListPrinter[T any] struct {
 	w      io.Writer
 	asJSON bool
 	key    string
-	some   bool // at least one item was printed
+	some   bool                       // at least one item was printed
 	yaml   func(io.Writer, any) error // writes a document as YAML
 	part   bytes.Buffer
 }
