@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -111,16 +112,17 @@ func TestEvictWait(t *testing.T) {
 func TestEvictWaitTimeout(t *testing.T) {
 	spec.Covers(t, "CH-28")
 	f := serveFake(t)
-	missing := []nid.NID{serverTwo, serverOne}
+	var missing atomic.Pointer[[]nid.NID] // atomic: a look may outlive the command that timed out
+	missing.Store(&[]nid.NID{serverTwo, serverOne})
 	f.eviction = func(healthmod.EvictionQuery, int) (healthmod.EvictionStatus, error) {
-		return healthmod.EvictionStatus{State: healthmod.EvictionUnderWay, Missing: missing}, nil
+		return healthmod.EvictionStatus{State: healthmod.EvictionUnderWay, Missing: *missing.Load()}, nil
 	}
 	code, out, errs := f.lnetctl(t.Context(), "client", "evict", health.ClientIDOf("a").String(), "--wait", "--timeout", "300ms")
 	if code != cli.Failed || !strings.Contains(out, "is being evicted from all servers") ||
 		!strings.Contains(errs, "lnetctl: not evicted from all servers after 300ms; no answer of: 10.0.0.1@tcp 10.0.0.2@tcp\n  it goes on until") {
 		t.Errorf("%d\n%s%s", code, out, errs)
 	}
-	missing = nil
+	missing.Store(new([]nid.NID))
 	_, _, errs = f.lnetctl(t.Context(), "client", "evict", health.ClientIDOf("a").String(), "--wait", "--timeout", "300ms")
 	if !strings.Contains(errs, "no answer of: most servers, of which too many are dead") {
 		t.Error(errs)
