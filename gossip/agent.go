@@ -44,10 +44,10 @@ type Agent struct {
 	otherPID  atomic.Uint64
 }
 
-// New begins to take part in the gossip of the participants, as the participant whose NID is
-// one of this node. The error is an *[Error] for parameters that are impossible and for a list
-// with no NID of this node or with several, [portals.ErrNoLoopback] or [portals.ErrNoDiscovery]
-// for a node that lacks one of these, otherwise the error of posting the buffers.
+// New makes this node take part in the gossip of the participants, as the participant whose NID
+// is one of this node's. It returns an *[Error] for impossible parameters and for a list with
+// no NID of this node or with several; [portals.ErrNoLoopback] or [portals.ErrNoDiscovery] for
+// a node that lacks one of these; and otherwise the error of posting the buffers.
 func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err := table.Ready(); err != nil {
 		return nil, err

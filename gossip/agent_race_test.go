@@ -159,8 +159,8 @@ func (b *besieged) startAndStop() {
 	a.Watch(func(nid.NID, bool, uint64) { b.late.Add(1) })
 }
 
-// TestListChangeAfterEnd: a node that has stopped because of its parameters, or left by a
-// commit, refuses changes of the list with an error that says so (GO-A5, GO-A21).
+// TestListChangeAfterEnd: a node that has stopped because of its parameters, or that left the
+// list by a commit, refuses changes of the list. The error says why (GO-A5, GO-A21).
 func TestListChangeAfterEnd(t *testing.T) {
 	spec.Covers(t, "GO-A5", "GO-A21")
 	const n = 4

@@ -13,12 +13,12 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// TestAgentSends: an agent sends one PUT per cycle, whether or not earlier ones arrive: with
-// priority, without an ACK, from the NID that takes part, with match bits that tell pings from
-// replies, all to one portal (GO-23, GO-37, GO-52, GO-53, GO-55, GO-56, GO-57, GO-60). A
-// message has room for the ages only, so it does not say how often other participants died
-// (GO-73). Nodes need no agreement: a cycle consists of these messages, and nothing waits for
-// them (GO-3).
+// TestAgentSends: an agent sends one PUT per cycle, whether or not earlier ones arrive. All go
+// to one portal, with priority, without an ACK, and from the NID that takes part; the match
+// bits distinguish pings from replies (GO-23, GO-37, GO-52, GO-53, GO-55, GO-56, GO-57, GO-60).
+// A message has room for the ages only, so it does not say how often other participants died
+// (GO-73). A cycle consists of these messages alone, and no node waits for an agreement of all
+// (GO-3).
 func TestAgentSends(t *testing.T) {
 	spec.Covers(t, "GO-3", "GO-9", "GO-11", "GO-23", "GO-37", "GO-52", "GO-53", "GO-55", "GO-56", "GO-57",
 		"GO-60", "GO-73")

@@ -22,9 +22,8 @@ type Config struct {
 	// RTT is the estimated round trip time of the network.
 	RTT time.Duration
 
-	// A participant is dead when it was last heard of more than
-	// DeadFactor·⌈log2 N⌉ + DeadSlack + Fudge cycles ago, but not before
-	// DeadFloor. Defaults 2, 4 and 16.
+	// A participant is dead when it was last heard of more than DeadFactor·⌈log2 N⌉ + DeadSlack
+	// + Fudge cycles ago, and more than DeadFloor cycles ago. Defaults 2, 4 and 16.
 	DeadFactor, DeadSlack, DeadFloor int
 	// Fudge is how many cycles beyond the necessary two an entry must be fresher than the peer's
 	// before a reply includes it. Default ⌊log2 N / 4⌋, at most ⌊log2 N / 2⌋.
@@ -43,8 +42,9 @@ type Config struct {
 	// participant with other parameters stops every node that hears it, and a node does not notice
 	// its own pauses.
 	Strict bool
-	// Keys, if there are any, are those of the cluster: messages carry a code that only
-	// those with a key can make, and others are dropped. [Agent.SetKeys] changes them.
+	// Keys are the keys of the cluster, if it has any. Each message then carries a code that
+	// only a node with a key can compute, and messages without such a code are dropped.
+	// [Agent.SetKeys] changes them.
 	Keys keyring.Keys
 	// Seed seeds the random choice of partners and of the phase of the cycles. It is combined with
 	// the NID, so nodes with the same seed draw different numbers.
@@ -53,8 +53,8 @@ type Config struct {
 	// participant; about 50 bytes each.
 	Trace bool
 
-	// Notify is told of each event in turn, as History has it. It is called where the
-	// machine is stepped: it must neither block nor call the agent. May be nil.
+	// Notify is called with each event in turn, as in History. The caller is the goroutine that
+	// steps the machine, so Notify must neither block nor call the agent. May be nil.
 	Notify func(Event)
 	Log    *slog.Logger // nil: nothing is logged
 	// Clock is the clock by whose jumps the agent notices that the node was paused. Default the

@@ -2,9 +2,9 @@
 // same small load on each (design document "Reduction Network Discovery", here called the
 // design).
 //
-// In every gossip cycle a participant sends the ages of all participants, as far as it knows
-// them, to another one that it draws at random; that one answers with the ages that it knows
-// better. An age is the number of cycles since a participant was last heard of, directly or
+// In every gossip cycle a participant draws another one at random and sends it the ages of all
+// participants, as far as it knows them. The receiver answers with those ages of which it has
+// newer ones. An age is the number of cycles since a participant was last heard of, directly or
 // through others. News reaches all participants in about log2 N cycles, and a participant that
 // has not been heard of for longer than a limit is dead.
 //

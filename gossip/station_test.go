@@ -54,8 +54,9 @@ func refused(err error) bool {
 	return ok && len(e.NIDs) == 0
 }
 
-// station is a node with an agent and a driver that the test controls: the test sees the
-// messages sent, decides when they have left, and plays the other participants.
+// station is a node with an agent and a driver that the test controls. The test sees the
+// messages that the agent sends, decides when each counts as sent, and plays the other
+// participants.
 type station struct {
 	t     testing.TB
 	clock *handClock

@@ -9,8 +9,8 @@ import (
 )
 
 // Alive reports whether a participant is alive, and how many of its deaths this node has
-// noticed: another number means that it was restarted in between. NIDs that are not in the
-// list are dead.
+// noticed. If that number has changed, the participant was restarted in between. NIDs that are
+// not in the list are dead.
 func (a *Agent) Alive(id nid.NID) (alive bool, aliveness uint64) {
 	a.runner.Inspect(func() {
 		if i := a.m.List().Index(id); i >= 0 {
@@ -42,9 +42,8 @@ func (a *Agent) Unsure() (unsure bool) {
 
 // Watch calls f for every participant that is alive now, and then whenever one dies or comes
 // alive. If a participant changes several times before f returns, f is called once for all
-// these changes, with the latest number of deaths, which counts them all. f may block, and may
-// call the agent. After stop f is not called any more, but a call may still run; after Close of
-// the agent none does.
+// these changes, with the latest number of deaths. f may block, and may call the agent. After
+// stop f is not called any more, but a call may still run; after Close of the agent none does.
 func (a *Agent) Watch(f func(id nid.NID, alive bool, aliveness uint64)) (stop func()) {
 	return a.watchers.add(f, func(tell func(nid.NID, state)) {
 		a.runner.Inspect(func() {
@@ -101,8 +100,8 @@ func (a *Agent) Status() Status {
 	return s
 }
 
-// Explain returns what this node knows of a participant, and from which peer; false if it
-// is not in the list. See Config.Trace.
+// Explain returns what this node knows of a participant, and from which peer. It returns false
+// if the participant is not in the list. See Config.Trace.
 func (a *Agent) Explain(id nid.NID) (e Explanation, ok bool) {
 	a.runner.Inspect(func() { e, ok = a.m.Explain(id) })
 	return e, ok

@@ -2,15 +2,14 @@ package gossip
 
 import "ulnet/gossip/engine"
 
-// Error is an error of a configuration, a list or a change of the list. Its NIDs, if it has
-// any, are the participants that are not known to have staged the list.
+// Error is an error of a configuration, a list or a change of the list. If it has NIDs, these
+// are the participants of which this node does not know that they have staged the list.
 type Error = engine.Error
 
 // Health is whether this node considers a participant alive.
 type Health = engine.Health
 
-// The values of Health. Unknown is that of a participant that was never heard of; it counts as
-// dead.
+// The values of Health. A participant that was never heard of is Unknown, which counts as dead.
 const (
 	Unknown = engine.Unknown
 	Alive   = engine.Alive

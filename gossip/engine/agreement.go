@@ -78,18 +78,18 @@ func (m *Machine) agreed(msg *incoming, out *Output) bool {
 	return true
 }
 
-// awaited reports whether a message uses a list that this node does not know and its sender has
-// staged this node's list: then this node was started with the new list while the others are
-// changing to it. They understand this node, and it understands them as soon as they answer or
-// commit.
+// awaited reports whether the sender uses a list that this node does not know, and has staged
+// the list that this node uses. In that case this node was started with the new list while the
+// others are still changing to it. The others understand this node, and this node understands
+// them as soon as they answer or commit.
 func (m *Machine) awaited(msg *incoming) bool {
 	return msg.Flags&wire.FlagStaged != 0 && msg.Staged == m.list.Digest() &&
 		(msg.Flags&wire.FlagParams == 0 || msg.Interval == m.cfg.Interval)
 }
 
 // stranger drops a message of a node that is not a participant. If the message carries other
-// parameters, the answer carries this node's, unless the sender has staged this node's list, in
-// which the sender is not. A stranger stops no node, not even with Strict.
+// parameters, this node answers with its own, unless the sender has staged this node's list and
+// is leaving by that change. With or without Strict, such a message never stops this node.
 func (m *Machine) stranger(msg *incoming, out *Output) bool {
 	m.stats.Strangers++
 	if msg.Flags&wire.FlagParams != 0 && !m.awaited(msg) && (msg.Interval != m.cfg.Interval || msg.Digest != m.list.Digest()) {
@@ -106,10 +106,10 @@ func (m *Machine) stranger(msg *incoming, out *Output) bool {
 // say which list they use.
 func (a *agreement) changeHeard(m *Machine) { a.ride = m.cycle + uint64(m.limits.Dead) }
 
-// disagree handles a message with other parameters. Nothing of it is merged.
-// With Strict a node that hears of a disagreement stops. Otherwise only a node stops that
-// has met no participant with its own parameters, and not because of a single one: the
-// first one that it meets may be the one that is wrong (GO-A5).
+// disagree handles a message with other parameters, of which nothing is merged. With Strict, a
+// node that hears of a disagreement stops. Without Strict, a node stops only if it has met no
+// participant with its own parameters, and then only after several disagreeing ones: a single
+// one may itself be wrong (GO-A5).
 func (m *Machine) disagree(msg *incoming, out *Output) {
 	a := &m.params
 	a.changeHeard(m)
@@ -123,8 +123,8 @@ func (m *Machine) disagree(msg *incoming, out *Output) {
 	m.tellParams(msg, &a.toOthers, out)
 }
 
-// tellParams answers a ping that carries parameters with ours, without clock
-// and ages, so that a node that is wrong learns of it.
+// tellParams answers a ping that carries parameters with our own parameters, without clock and
+// ages. If the sender's parameters are the wrong ones, it learns that from the answer.
 func (m *Machine) tellParams(msg *incoming, a *answers, out *Output) {
 	if a.cycle != m.cycle {
 		*a = answers{cycle: m.cycle}

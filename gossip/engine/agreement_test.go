@@ -11,8 +11,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestParamsRide: all messages in the first N cycles carry parameters, and none after these
-// (GO-9, GO-11, GO-A16); but a ping with parameters is always answered with parameters (GO-A5).
+// TestParamsRide: all messages in the first N cycles carry parameters, and later ones do not
+// (GO-9, GO-11, GO-A16). A ping with parameters is always answered with parameters, however
+// late it is (GO-A5).
 func TestParamsRide(t *testing.T) {
 	spec.Covers(t, "GO-9", "GO-11", "GO-A5", "GO-A16")
 	const n = 6
@@ -45,9 +46,9 @@ var spoil = map[string]func(*wire.Header){
 	"number":   func(h *wire.Header) { h.N++ },
 }
 
-// TestDisagreement: a node takes over nothing from a message with other parameters, ping or
-// reply (GO-10, GO-12, GO-30, GO-A4). A node that has met one with its own parameters
-// continues, reports the disagreement once, and answers with its parameters (GO-67, GO-A5).
+// TestDisagreement: a node merges nothing from a ping or reply with other parameters (GO-10,
+// GO-12, GO-30, GO-A4). A node that has met a participant with its own parameters continues,
+// reports the disagreement once, and answers with its parameters (GO-67, GO-A5).
 func TestDisagreement(t *testing.T) {
 	spec.Covers(t, "GO-10", "GO-12", "GO-30", "GO-67", "GO-A4", "GO-A5")
 	for name, change := range spoil {

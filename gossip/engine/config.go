@@ -23,9 +23,8 @@ type Config struct {
 	// RTT is the estimated round trip time of the network.
 	RTT time.Duration
 
-	// A participant is dead when it was last heard of more than
-	// DeadFactor·⌈log2 N⌉ + DeadSlack + Fudge cycles ago, but not before
-	// DeadFloor. Defaults 2, 4 and 16.
+	// A participant is dead when it was last heard of more than DeadFactor·⌈log2 N⌉ + DeadSlack
+	// + Fudge cycles ago, and more than DeadFloor cycles ago. Defaults 2, 4 and 16.
 	DeadFactor, DeadSlack, DeadFloor int
 	// Fudge is how many cycles beyond the necessary two an entry must be fresher than the peer's
 	// before a reply includes it. Default ⌊log2 N / 4⌋, at most ⌊log2 N / 2⌋.
@@ -44,8 +43,8 @@ type Config struct {
 	// participant with other parameters stops every node that hears it, and a node does not notice
 	// its own pauses.
 	Strict bool
-	// Keys, if there are any, are those of the cluster: messages carry a code that only
-	// those with a key can make, and others are dropped.
+	// Keys are the keys of the cluster, if it has any. Each message then carries a code that
+	// only a node with a key can compute, and messages without such a code are dropped.
 	Keys keyring.Keys
 	// Seed seeds the random choice of partners and of the phase of the cycles. It is combined with
 	// the NID, so nodes with the same seed draw different numbers.

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Three machines on a network without delay, in virtual time: the one with the earliest wake
-// is stepped, and what it sends arrives at once. One of them never starts.
+// Three machines gossip on a network without delay, in virtual time. The loop steps the machine
+// with the earliest wake, and what it sends arrives at once. One of the three never starts.
 func Example() {
 	list, err := engine.NewList([]nid.NID{nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp"), nid.MustParse("10.0.0.3@tcp")})
 	if err != nil {

@@ -19,20 +19,19 @@ type Explanation struct {
 	Participant
 	Self      bool `json:"self,omitempty"` // the participant is this node
 	Threshold int  `json:"threshold"`      // age in cycles above which a participant is dead
-	// The last news: in which own cycle, how many cycles ago, at which own clock, from
-	// which peer (the participant itself, if it is the same), and the age that the
-	// participant had then. Only with Config.Trace, and if Heard.
+	// Heard reports whether there was news of the participant. The fields from Cycle to AgeThen
+	// describe the latest news. They are set only with Config.Trace, and if Heard is true.
 	Heard    bool    `json:"heard"`
 	Cycle    uint64  `json:"cycle,omitempty"`    // this node's own cycle in which the news arrived
 	Ago      uint64  `json:"ago,omitempty"`      // cycles that have passed since then
-	Clock    uint64  `json:"clock,omitempty"`    // the node's own Lamport clock
-	Via      nid.NID `json:"via,omitzero"`       // the peer that brought the news
+	Clock    uint64  `json:"clock,omitempty"`    // this node's Lamport clock at that time
+	Via      nid.NID `json:"via,omitzero"`       // the peer that sent the news; it may be the participant itself
 	AgeThen  uint8   `json:"age_then,omitempty"` // the participant's age in the news, in cycles
 	Resync   bool    `json:"resync,omitempty"`   // after a pause of this node: health is as it was before
 	Silent   bool    `json:"silent,omitempty"`   // this node has just started, and the others do not know it yet
 	Interval int64   `json:"interval_ms"`        // time between gossip cycles, in milliseconds
-	// Refused says why this node drops messages of the participant; NotRefused: it drops none, as
-	// far as it knows.
+	// Refused says why this node drops messages of the participant. NotRefused means that it
+	// drops none, as far as it knows.
 	Refused      Refusal `json:"refused,omitempty"`
 	RefusedClock uint64  `json:"refused_clock,omitempty"` // Lamport clock of the refused message; 0: unknown
 	OwnClock     uint64  `json:"own_clock"`               // the node's own Lamport clock now
@@ -72,8 +71,8 @@ func (m *Machine) refusal(id nid.NID) (why Refusal, clock uint64) {
 	}
 }
 
-// Explain returns what is known of a participant, and from which peer; false if it is not
-// in the list.
+// Explain returns what this node knows of a participant, and from which peer. It returns false
+// if the participant is not in the list.
 func (m *Machine) Explain(id nid.NID) (Explanation, bool) {
 	i := m.list.Index(id)
 	if i < 0 {

@@ -57,8 +57,8 @@ func (m *Machine) turned(i int, alive bool, out *Output) {
 	m.tell(out, Event{Kind: kind, NID: m.list.NID(i), Aliveness: m.health.died[i]})
 }
 
-// leaves remembers how often a participant had died when it left the list, so that users notice
-// its absence if it joins again.
+// leaves stores how often a participant had died when it left the list. If the participant
+// joins again, its count continues, so that users notice its absence.
 func (h *health) leaves(id nid.NID, died uint64) {
 	if died == 0 {
 		return

@@ -66,8 +66,8 @@ func (c *troubled) deaths() (n uint64) {
 	return n
 }
 
-// again restarts a node and checks that the others accept it: an attack must leave nothing
-// behind that keeps it out.
+// again restarts a node and checks that the others accept it. If the attack had a lasting
+// effect, they might refuse it.
 func (c *troubled) again(node int) {
 	c.t.Helper()
 	c.boot(c.nodes[node], c.old)
@@ -83,8 +83,8 @@ func extremes(clock uint64) []uint64 {
 	}
 }
 
-// TestForgedPings: two pings in the names of two participants, whatever their clocks, do not
-// put a node out of step, and do not make a node appear dead (GO-66, GO-A10).
+// TestForgedPings: two pings with two forged senders, whatever their clocks, do not put a node
+// out of step, and do not make a node appear dead (GO-66, GO-A10).
 func TestForgedPings(t *testing.T) {
 	spec.Covers(t, "GO-66", "GO-A10")
 	for _, n := range []int{3, 4, 8, 16} {
@@ -107,9 +107,9 @@ func TestForgedPings(t *testing.T) {
 	}
 }
 
-// TestManyForgedPings: forged pings in the name of one participant have no effect. Those in the
-// names of two have an effect while they go on; a timeout after the last one all nodes are in
-// step again, whether one node or all received them (GO-66).
+// TestManyForgedPings: forged pings that name one participant as the sender have no effect.
+// Those that name two have an effect only while they continue. A timeout after the last one all
+// nodes are in step again, whether one node or all received the pings (GO-66).
 func TestManyForgedPings(t *testing.T) {
 	spec.Covers(t, "GO-66")
 	const n, start = 8, 1_000_000
@@ -164,8 +164,9 @@ func TestHearsOnlyObsolete(t *testing.T) {
 	}
 }
 
-// TestDelayedMessages: obsolete messages that arrive together, after a pause or a time alone,
-// do not set the clock back: their ages would make dead participants appear alive (GO-A9).
+// TestDelayedMessages: obsolete messages that arrive together, after a pause or while this node
+// was isolated, do not set the clock back. Otherwise their ages would make dead participants
+// appear alive (GO-A9).
 func TestDelayedMessages(t *testing.T) {
 	spec.Covers(t, "GO-A9")
 	for _, alone := range []int{0, 30, 300} {
@@ -276,8 +277,8 @@ func TestStrangersChangeNothing(t *testing.T) {
 	}
 }
 
-// TestMinority: a node that is not in sync keeps its clock while as many peers contradict as
-// agree that it is wrong.
+// TestMinority: some peers agree that the clock of a node that is not in sync is wrong, and as
+// many contradict them. The node keeps its clock.
 func TestMinority(t *testing.T) {
 	for _, more := range []int{0, 1} {
 		h := newHarness(t, 8, 0, nil)

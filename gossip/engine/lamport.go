@@ -2,8 +2,8 @@ package engine
 
 // Bounds of what a message's clock may be.
 const (
-	// maxClock is the least value of a clock that is neither accepted nor kept: at the
-	// shortest interval and the fastest pace a clock needs 4000 years to reach it by itself.
+	// maxClock is the lowest clock that is neither accepted nor kept. At the shortest interval
+	// and the fastest pace, a clock needs 4000 years to reach it by itself.
 	maxClock = 1 << 40
 	maxJump  = 1 << 20 // ahead of a node that is in sync with the only other one
 )
@@ -26,11 +26,12 @@ type lamport struct {
 	cycles [2]uint64
 	since  uint64 // own cycle in which this node was last in sync, or in which lost was last called
 
-	// tokens is by how many units messages may advance the clock of a node that is in sync (token
-	// bucket): one peer alone must not make it run away from the others.
+	// tokens is how many units messages may still advance the clock of a node that is in sync
+	// (token bucket). Without the limit, one peer alone could move the clock away from all
+	// others.
 	tokens uint64
 	claims claims
-	ahead  uint64 // own cycle since when only clocks far ahead have arrived and none in step; 0: that is not so
+	ahead  uint64 // own cycle since which only clocks far ahead have arrived, and none in step; 0 if a clock in step has arrived
 }
 
 // tick begins a cycle.
@@ -42,7 +43,8 @@ func (c *lamport) tick(cycle uint64, l *Limits, peers int) {
 	}
 }
 
-// sync takes over the clock of an accepted message; if limited, only as far as the tokens last.
+// sync takes over the clock of an accepted message. If limited, it advances this node's clock
+// only as far as the tokens last.
 func (c *lamport) sync(header uint64, limited bool) {
 	if header < c.value {
 		return

@@ -47,8 +47,8 @@ func TestObsolete(t *testing.T) {
 	}
 }
 
-// TestReplayed: a message that is repeated after twice the time in which a silent participant
-// dies is never merged (GO-31).
+// TestReplayed: a message that is repeated after twice the time that it takes to declare a
+// silent participant dead is never merged (GO-31).
 func TestReplayed(t *testing.T) {
 	spec.Covers(t, "GO-31")
 	h := newHarness(t, 16, 0, nil)
@@ -96,8 +96,8 @@ func TestBadClock(t *testing.T) {
 	}
 }
 
-// TestClusterComesTogether: parts of a cluster whose clocks are far apart after a long
-// partition accept the other clock when two peers claim it (GO-66).
+// TestClusterComesTogether: after a long partition the parts of a cluster have clocks that are
+// far apart. A node accepts the other part's clock when two peers claim it (GO-66).
 func TestClusterComesTogether(t *testing.T) {
 	spec.Covers(t, "GO-66")
 	h := newHarness(t, 8, 0, nil)

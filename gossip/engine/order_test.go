@@ -11,9 +11,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestRulesInOrder compares the machine with the three rules of the design for ages, in their
-// order, over random cycles, pings and replies (GO-17, GO-18, GO-19, GO-20, GO-21). Replies
-// arrive without an earlier ping of this node (GO-24).
+// TestRulesInOrder compares the machine with the three rules of the design for ages, applied in
+// their order, over random cycles, pings and replies (GO-17, GO-18, GO-19, GO-20, GO-21). Some
+// replies arrive although this node sent no ping (GO-24).
 func TestRulesInOrder(t *testing.T) {
 	spec.Covers(t, "GO-17", "GO-18", "GO-19", "GO-20", "GO-21", "GO-24")
 	rapid.Check(t, func(r *rapid.T) {

@@ -10,14 +10,15 @@ func (m *Machine) partner() int {
 	return i
 }
 
-// second draws a second partner for a cycle whose first partner is probably dead, so that the
-// ping of it brings no news; -1 if there is none to draw. So nearly each cycle has a partner
-// that answers, even if many participants are dead (local policy): otherwise news of live
-// participants spreads so slowly that their ages exceed the limit. Dead participants are pinged
-// as often as without this rule.
+// second draws a second partner for a cycle whose first partner is probably dead and will not
+// answer. It returns -1 if there is no participant to draw. With a second partner nearly every
+// cycle brings an answer, even if many participants are dead (local policy). Without it, news
+// of live participants would spread so slowly that their ages exceed the limit. Dead
+// participants are pinged as often as without this rule.
 //
-// Two of three draws are among the participants that are not overdue, the others among all that
-// may be alive: a live participant that all others consider overdue needs a ping as well.
+// Two of three draws are among the participants that are not overdue. The third is among all
+// that may be alive, because a live participant that all others consider overdue needs a ping
+// as well.
 func (m *Machine) second(first int) int {
 	if !m.needsSecond(first) {
 		return -1
@@ -30,11 +31,9 @@ func (m *Machine) second(first int) int {
 	return m.among(byte(m.limits.Dead), first)
 }
 
-// needsSecond reports whether the first partner of a cycle is overdue, or no message was merged
-// in the last two: many may have just died, and seem alive until they are overdue.
-//
-// In the first cycles after a pause there is no second partner: the peers that this node hears
-// first may have been paused as well, and would confirm each other's clocks.
+// needsSecond reports whether a cycle needs a second partner: the first partner is overdue, or
+// no message was merged in the last two cycles. In the second case many participants may have
+// just died, which are not overdue yet.
 func (m *Machine) needsSecond(first int) bool {
 	if m.limits.Overdue == 0 || m.pause.wakes(m) {
 		return false

@@ -60,7 +60,7 @@ func TestSecondPartner(t *testing.T) {
 }
 
 // TestOverdueToAll (G-GO-9): if all participants are overdue, the second partner is one that
-// may be alive; if none may be alive, there is no second partner.
+// may still be alive. If none may be alive, there is no second partner.
 func TestOverdueToAll(t *testing.T) {
 	spec.Covers(t, "G-GO-9")
 	h := newHarness(t, 8, 0, nil)
@@ -134,9 +134,9 @@ func TestUnheard(t *testing.T) {
 	}
 }
 
-// TestNoSecondPartnerAfterPause (GO-A8): without this rule, a node that was paused and chooses
-// its second partners among the nodes that it has heard could meet only other paused nodes, and
-// take over their clock.
+// TestNoSecondPartnerAfterPause (GO-A8): in the first cycles after a pause a node has no second
+// partner. Otherwise it would choose among the nodes that it has heard since, might meet only
+// other paused nodes, and would take over their clock.
 func TestNoSecondPartnerAfterPause(t *testing.T) {
 	spec.Covers(t, "GO-A8")
 	h := newHarness(t, 8, 0, nil)

@@ -5,9 +5,10 @@ import "time"
 // pause is the recovery of this node after a time in which it did not run while the others
 // did: a stopped process, a suspended machine, a frozen VM.
 //
-// After a pause the node's ages are too young, and peers that merge them would take dead
-// participants for live ones (GO-A7). With the missed cycles added, all participants look
-// dead (GO-A8). Messages that were queued during the pause look fresh (GO-A9).
+// After a pause the node's ages are too low, and peers that merge them would take dead
+// participants for live ones (GO-A7). If the node adds the missed cycles to the ages, all
+// participants look dead (GO-A8). Messages that were queued during the pause look fresh
+// (GO-A9).
 type pause struct {
 	quiet    bool   // messages are not merged at present
 	until    uint64 // this node's own cycle in which quiet ends
@@ -96,8 +97,9 @@ func (p *pause) tick(m *Machine, out *Output) {
 	if !p.resync {
 		return
 	}
-	// Peers that have just been paused too have no ages to tell. So wait until there is news
-	// of all participants that were alive, or until the others would have been detected as dead.
+	// Peers that have just been paused too have no useful ages. So wait until there is news of
+	// all participants that were alive before the pause; at the latest, wait as long as the
+	// detection of a death takes.
 	enough := p.cycles >= m.limits.Resync && p.accepted >= p.cycles && (p.cycles > m.limits.Dead || m.heardAll())
 	if enough || m.cycle-p.since > m.patience() {
 		p.resync = false

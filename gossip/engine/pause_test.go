@@ -50,9 +50,9 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestQuietAfterPause: messages that were queued during the pause set the clock, and are not
-// merged until a whole cycle has passed; after that the clock tells old messages from new ones
-// (GO-A9).
+// TestQuietAfterPause: messages that were queued during the pause set the clock, but are not
+// merged before a whole cycle has passed. After that cycle the clock distinguishes old messages
+// from new ones (GO-A9).
 func TestQuietAfterPause(t *testing.T) {
 	spec.Covers(t, "GO-A9")
 	h := newHarness(t, 16, 0, nil)
@@ -83,9 +83,9 @@ func TestQuietAfterPause(t *testing.T) {
 	}
 }
 
-// TestResync: after a long pause all participants are unheard, and health events are
-// suppressed until enough messages were merged: live participants then never died (GO-A8,
-// GO-65).
+// TestResync: after a long pause all participants count as unheard, and health events are
+// suppressed until enough messages were merged. Live participants therefore never die for this
+// node (GO-A8, GO-65).
 func TestResync(t *testing.T) {
 	spec.Covers(t, "GO-65", "GO-A8")
 	h := newHarness(t, 16, 0, nil)
@@ -168,8 +168,9 @@ func TestStealth(t *testing.T) {
 	}
 }
 
-// TestStealthEndsEarly: the silence ends when a ping shows that the sender has long considered
-// this node dead, but not when the sender just knows no ages (GO-72, GO-A18).
+// TestStealthEndsEarly: a new node ends its silence when a ping shows that the sender has long
+// considered it dead. A ping of a sender that knows no ages at all does not end it (GO-72,
+// GO-A18).
 func TestStealthEndsEarly(t *testing.T) {
 	spec.Covers(t, "GO-72", "GO-A18")
 	for _, c := range []struct {
@@ -192,9 +193,9 @@ func TestStealthEndsEarly(t *testing.T) {
 	}
 }
 
-// TestHealth: a participant is dead above the limit of age, whether or not it was known (GO-38,
-// GO-2); each death is counted (GO-73, GO-76), and the quorum needs more than half of all
-// participants (GO-77).
+// TestHealth: a participant whose age is above the limit is dead, whether or not it was ever
+// heard (GO-38, GO-2). Each death is counted (GO-73, GO-76). The quorum needs more than half of
+// all participants (GO-77).
 func TestHealth(t *testing.T) {
 	spec.Covers(t, "GO-2", "GO-38", "GO-73", "GO-76", "GO-77")
 	h := newHarness(t, 6, 0, nil)
@@ -332,9 +333,9 @@ func TestNoFlapping(t *testing.T) {
 }
 
 // TestPauseAccusesNoNode: messages that were queued in the socket during a pause have clocks of
-// the whole time of the pause. Some are in step with ours, others far ahead, and no peer is
-// reported for an impossible clock because of them. Once this node is sure again, a peer with
-// an impossible clock is reported.
+// the whole time of the pause. Some are in step with ours, others far ahead. No peer is
+// reported for an impossible clock because of them. Once this node is in sync again, it reports
+// a peer with an impossible clock.
 func TestPauseAccusesNoNode(t *testing.T) {
 	h := newHarness(t, 16, 0, nil)
 	h.meet(20)

@@ -16,8 +16,8 @@ type incoming struct {
 	foreign *foreign     // not nil: the message uses the other list of a change
 }
 
-// receive handles a message in the order of GO-A4: code, form, parameters, age of
-// the message, clock, vector, reply.
+// receive handles a message in the order of GO-A4: authentication code, form, parameters, age
+// of the message, clock, vector of ages, reply.
 func (m *Machine) receive(in Input, out *Output) {
 	msg := incoming{from: in.From, index: m.list.Index(in.From), ping: in.Kind == Ping}
 	data, ok := m.authentic(&in)

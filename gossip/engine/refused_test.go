@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestRefused: an impossible message, or one that arrives far too late, raises the counter of
-// its reason and changes nothing else: not the ages, the clock or the health of a participant
+// TestRefused: an impossible message, or one that arrives far too late, raises the counter for
+// its reason. It changes neither the ages, nor the clock, nor the health of a participant
 // (GO-5, GO-12, GO-31, GO-34, GO-66, GO-A4, GO-A10, GO-A14). With Strict a message with other
 // parameters stops the node.
 func TestRefused(t *testing.T) {

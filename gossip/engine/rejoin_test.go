@@ -21,8 +21,8 @@ func TestCommitWhilePaused(t *testing.T) {
 	}
 }
 
-// TestLeaveAndJoin: a participant that leaves the list and joins again counts as having died in
-// between, for users that compare its aliveness (GO-74, GO-A21).
+// TestLeaveAndJoin: for users that compare a participant's aliveness, leaving the list and
+// joining it again counts as one death (GO-74, GO-A21).
 func TestLeaveAndJoin(t *testing.T) {
 	spec.Covers(t, "GO-74", "GO-A21")
 	h := newHarness(t, 8, 2, nil)

@@ -5,9 +5,9 @@ import "ulnet/gossip/wire"
 // header appends the header of a ping.
 func (m *Machine) header(b []byte) []byte { return m.headerFor(b, m.list, false, 0) }
 
-// headerFor appends a header about a list. The header has parameters during the node's first N
-// cycles that are not silent, while the list is being changed here or elsewhere, and if params
-// is set.
+// headerFor appends a header about a list. The header has parameters in each of three cases: in
+// the node's first N cycles, not counting silent ones; while the list is being changed, by this
+// node or by others; and if params is set.
 func (m *Machine) headerFor(b []byte, list *List, params bool, flags wire.Flags) []byte {
 	h := wire.Header{Flags: flags | m.signedFlag(), N: uint32(list.Len()), Clock: m.clock.value}
 	if params || m.cycle <= m.stealth.last+uint64(m.list.Len()) || m.cycle <= m.params.ride || m.roll.other != nil {

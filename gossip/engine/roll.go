@@ -5,15 +5,15 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// roll is a change of the list of participants while the cluster runs (GO-A21). A node speaks a
+// roll is a change of the list of participants while the cluster runs (GO-A21). A node uses a
 // list if its messages have the ages in the order of that list. A node that has staged the new
-// list understands both lists and speaks the old one; a node that has committed speaks the new
-// one and still understands the old.
+// list understands both lists and uses the old one. A node that has committed uses the new one
+// and still understands the old.
 //
-// During a change each message carries parameters with the digest of the list that it is in.
-// Two kinds of messages also carry the digest of the new list: those in the old list to a
+// During a change each message carries parameters with the digest of the list that it uses. Two
+// kinds of messages also carry the digest of the new list: messages in the old list to a
 // partner that knows the new one, and answers in the new list by a node that has not committed.
-// From these digests all participants learn how far each other is.
+// By these digests each participant learns how far the others are.
 type roll struct {
 	other     *foreign // the other list; nil: no change is under way
 	committed bool     // this node has committed: other is the old list
@@ -79,8 +79,8 @@ func (m *Machine) CanStage(l *List) error {
 	return err
 }
 
-// CanCommit returns an error that says why there is nothing to commit or cancel now, nil if
-// there is.
+// CanCommit returns nil if there is a change that can be committed or cancelled now, and
+// otherwise an error that says why not.
 func (m *Machine) CanCommit() error {
 	switch {
 	case m.stopped:
@@ -109,11 +109,11 @@ func (m *Machine) cancel() {
 	m.roll = roll{}
 }
 
-// spoken returns the list that a message uses, or nil if it uses neither of this node's.
+// spoken returns the list that a message uses, or nil if it uses neither of this node's lists.
 // Without parameters in the message, the number of participants decides. If both lists have the
-// same number, the sender decides: a sender that is in one list only uses that list, and a
-// sender that has used the new list before uses it still. Any other sender uses this node's
-// current list: if it knew of a change, its messages would have parameters.
+// same number, the sender decides. A sender that is in only one of the lists uses that one. A
+// sender that has used the new list before still uses it. Any other sender uses this node's
+// current list, because its messages would have parameters if it knew of a change.
 func (m *Machine) spoken(msg *incoming) *List {
 	r := &m.roll
 	is := func(l *List) bool {

@@ -41,9 +41,9 @@ func (h *harness) hear(l *List, from nid.NID, header wire.Header) {
 	h.step(Input{Kind: Ping, From: from, Data: append(header.AppendTo(nil), young(l.Len(), l.Index(from))...)})
 }
 
-// TestRollStaged: a node that has staged a list understands both lists, translates between them
-// by NID, answers in the list of the ping, and shows that it has staged the list (GO-78,
-// GO-A21).
+// TestRollStaged: a node that has staged a list understands both lists and translates between
+// them by NID. It answers in the list of the ping, and its messages show that it has staged the
+// new list (GO-78, GO-A21).
 func TestRollStaged(t *testing.T) {
 	spec.Covers(t, "GO-78", "GO-A21")
 	h := newHarness(t, 8, 2, nil)
@@ -104,9 +104,9 @@ func TestRollSameNumber(t *testing.T) {
 	}
 }
 
-// TestRollIsHeard: while others have staged a list, a node that has not staged it sends the
-// digest of its own list; without it, its messages could be taken for messages in the new list
-// (GO-A21).
+// TestRollIsHeard: other nodes have staged a list, and this node has not. Its messages carry
+// the digest of its own list, because without the digest they could be taken for messages in
+// the new list (GO-A21).
 func TestRollIsHeard(t *testing.T) {
 	spec.Covers(t, "GO-A21")
 	h := newHarness(t, 8, 2, nil)

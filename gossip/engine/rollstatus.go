@@ -2,8 +2,9 @@ package engine
 
 import "ulnet/lnet/nid"
 
-// RollStatus is how far a change of the list of participants is (GO-A21), as far as the
-// participants themselves have told this node: about two of them do in each cycle.
+// RollStatus is how far a change of the list of participants is (GO-A21), as far as this node
+// knows. It counts only what participants have said themselves; about two of them do so in each
+// cycle.
 type RollStatus struct {
 	Staged    bool         `json:"staged"`               // this node has a staged list that waits for Commit
 	Committed bool         `json:"committed"`            // this node has committed, other members perhaps not

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestClock: the Lamport clock begins at zero (GO-13), ticks before the ping (GO-14), and
-// becomes one more than the clock of a message that is not behind (GO-15).
+// TestClock: the Lamport clock begins at zero (GO-13) and ticks before each ping (GO-14). A
+// message whose clock is not behind sets it to one more than the message's clock (GO-15).
 func TestClock(t *testing.T) {
 	spec.Covers(t, "GO-13", "GO-14", "GO-15")
 	h := newHarness(t, 8, 0, nil)
@@ -158,8 +158,8 @@ func TestReplyFits(t *testing.T) {
 	}
 }
 
-// TestDeathIsNotHidden: if a participant becomes too old in the cycle that is due, and is heard
-// in the same step, a death and a return are reported (GO-73, GO-76).
+// TestDeathIsNotHidden: a participant becomes too old in the cycle that is due, and is heard in
+// the same step. The machine reports both the death and the return (GO-73, GO-76).
 func TestDeathIsNotHidden(t *testing.T) {
 	spec.Covers(t, "GO-62", "GO-73", "GO-76")
 	h := newHarness(t, 8, 0, nil)

@@ -12,8 +12,8 @@ import (
 // protocol.
 const label = "gossip"
 
-// binding is what the code of a message is bound to: sender, receiver, and whether it is a ping
-// or a reply, which the message itself does not contain.
+// binding is what the code of a message is bound to: the sender, the receiver, and whether it
+// is a ping or a reply. The message itself contains none of these.
 func binding(from, to nid.NID, reply bool) keyring.Binding {
 	bits := uint64(wire.PingBits)
 	if reply {

@@ -64,8 +64,9 @@ func TestSignedMessage(t *testing.T) {
 	}
 }
 
-// TestNotSigned: a message whose code was not made with the cluster's key for this sender and
-// receiver changes only a counter, and is reported once for each participant.
+// TestNotSigned: a message's code must be made with the cluster's key for this sender and
+// receiver. A message with any other code changes only a counter, and is reported once for each
+// participant.
 func TestNotSigned(t *testing.T) {
 	spec.Covers(t, "GO-80")
 	const n = 4

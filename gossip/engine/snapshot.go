@@ -94,9 +94,9 @@ func (m *Machine) Silent() bool { return m.stealth.silent }
 // Stopped reports whether this node has stopped taking part.
 func (m *Machine) Stopped() bool { return m.stopped }
 
-// AliveBits returns a bitmap of the participants that are alive, as last reported: bit i%8 of
-// byte i/8 is that of participant i. The bitmap belongs to the machine and is valid until the
-// next Step.
+// AliveBits returns a bitmap of the participants that are alive, as this node last reported
+// them: bit i%8 of byte i/8 stands for participant i. The bitmap belongs to the machine and is
+// valid until the next Step.
 func (m *Machine) AliveBits() []byte { return m.health.alive }
 
 // Stats returns the counters so far.

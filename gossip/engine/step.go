@@ -1,10 +1,10 @@
 package engine
 
 // A node is in step with a peer whose clock is within the limit of obsolete messages of its
-// own. A message may be forged or come from a node whose memory is bad, so that one peer alone
-// never makes this node accept a clock that is out of step (local policy; the gossip design
-// accepts any clock that is ahead). The table says which peers must claim the clock, by the
-// state of this node:
+// own. A message may be forged, or come from a node whose memory is bad. Therefore one peer
+// alone never makes this node accept a clock that is out of step (local policy; the gossip
+// design accepts any clock that is ahead). The table says how many peers must claim the clock,
+// by the state of this node:
 //
 //	in sync with others, N > 2  two peers that agree, if no peer is in step any more
 //	                            (this node was paused) or they go on for a while
@@ -24,8 +24,8 @@ func (m *Machine) others() int { return m.list.Len() - 1 }
 func (m *Machine) inSync() bool { return m.clock.inSync(m.cycle, m.limits.Dead, m.others()) }
 
 // leap is by how much a clock may be ahead of this node's and still count as in step. With
-// Strict the limit is so high that it has no effect: the design has none, and its limit for
-// obsolete messages is too small to serve as one.
+// Strict it is so high that it has no effect: the design has no such limit, and its limit for
+// obsolete messages is too small for this use.
 func (m *Machine) leap() uint64 {
 	if m.cfg.Strict {
 		return maxJump
@@ -72,8 +72,8 @@ func (m *Machine) claim(msg *incoming) vote {
 	return m.clock.claims.vote(msg.Clock, m.cycle, m.limits.Dead, m.tolerance())
 }
 
-// goesOn reports whether peers have claimed the same clock for so long that the messages are
-// neither a burst of delayed ones nor of forged ones.
+// goesOn reports whether peers have claimed the same clock for so long that it cannot come from
+// a burst of delayed or forged messages.
 func (m *Machine) goesOn(v vote) bool { return m.cycle-v.first >= uint64(m.limits.Resync) }
 
 // ahead handles a message whose clock is far ahead of this node's. If this node was in sync and

@@ -9,7 +9,7 @@ import (
 )
 
 // TestStutter: a node that pauses again and again, and receives messages between the pauses,
-// reports a death in the end: changes are not held back for ever (GO-65, GO-A7, GO-A8).
+// eventually reports a death. Changes are not held back for ever (GO-65, GO-A7, GO-A8).
 func TestStutter(t *testing.T) {
 	spec.Covers(t, "GO-65", "GO-A7", "GO-A8")
 	for name, skipped := range map[string]int{"short pauses": 1, "long ones": 100} {

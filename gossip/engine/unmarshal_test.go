@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestWords: values that are marshalled as words can be unmarshalled.
+// TestWords: values that are marshalled as words can be unmarshalled again.
 func TestWords(t *testing.T) {
 	check := func(from encoding.TextMarshaler, to encoding.TextUnmarshaler, same func() bool) {
 		t.Helper()

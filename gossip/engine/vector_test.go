@@ -111,8 +111,8 @@ func mergeBytes(local, remote []byte) {
 	}
 }
 
-// BenchmarkMerge compares merge with the plain loop: on ages as in a healthy cluster, where
-// merge should be 2.4 times as fast, and on random ages.
+// BenchmarkMerge compares merge with the plain loop: on the ages of a healthy cluster, for
+// which merge should be 2.4 times as fast, and on random ages.
 func BenchmarkMerge(b *testing.B) {
 	const n = 1 << 16
 	for _, ages := range []struct {

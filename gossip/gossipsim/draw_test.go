@@ -27,10 +27,10 @@ func (p *plan) some(count int) (first, last int) {
 	return first, first + count - 1
 }
 
-// draw draws a scenario in which nodes die by the dozen and come back, are paused, or are cut
-// off by partitions and one-way cuts of all lengths and sizes, sometimes at the same time, with
-// a loss of at most one message in twenty. No healthy node may be declared dead, no dead one
-// may come back, and in the end all nodes know all others.
+// draw draws a scenario. Nodes die by the dozen and come back, are paused, or are cut off by
+// partitions and one-way cuts of all lengths and sizes, several of these at the same time. At
+// most one message in twenty is lost. No healthy node may be declared dead, no dead one may be
+// declared alive, and in the end all nodes know all others.
 func draw(seed uint64) string {
 	p := plan{Plan: kit.NewPlan(seed, 13)}
 	p.nodes = 5 + p.IntN(60)

@@ -35,7 +35,8 @@ type nodeState struct {
 	spoke time.Duration // value that fine would have without the present pause
 	ended time.Duration // when the node's latest incarnation that has ended did so
 	down  bool
-	// silent: the silence after its start lasts; loud: when that ended.
+	// silent is set while the silence after the node's start lasts; loud is when that silence
+	// ended.
 	silent bool
 	loud   time.Duration
 }
@@ -107,8 +108,8 @@ func (t *faults) excused(observer, subject sim.NodeID) bool {
 	return t.links.apart(subject, observer, now-t.grace)
 }
 
-// few reports whether less than four of ten nodes are left for an observer, since so short a
-// time that it may not have noticed. False deaths in that time are counted separately.
+// few reports whether an observer may not have noticed yet that so many nodes failed that less
+// than four of ten are left for it. False deaths in that time are counted separately.
 func (t *faults) few(observer sim.NodeID) bool {
 	return t.clock()-t.links.worse < t.grace && 10*t.links.fewest(observer, t.clock()-t.grace) < 4*len(t.nodes)
 }

@@ -49,8 +49,8 @@ func TestManyDead(t *testing.T) {
 	}
 }
 
-// TestNoSecondPartner: if no node is dead there is one ping per cycle, and in at most one of
-// fifty cycles a second one, because the first partner seems dead.
+// TestNoSecondPartner: if no node is dead, each cycle has one ping. At most one cycle in fifty
+// has a second one, because its first partner seems dead.
 func TestNoSecondPartner(t *testing.T) {
 	sweeps(t)
 	for _, nodes := range []int{8, 64, 256} {

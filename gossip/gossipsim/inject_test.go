@@ -70,9 +70,9 @@ func TestClockJump(t *testing.T) {
 	}
 }
 
-// TestForgedClocks (GO-66): two pings in the names of others, with any clock, neither put a
-// node out of step nor make one appear dead, over links with loss and delay; a restarted node
-// finds all others.
+// TestForgedClocks (GO-66): two pings with forged senders and any clock neither put a node out
+// of step nor make a node appear dead, over links with loss and delay. A restarted node finds
+// all others.
 func TestForgedClocks(t *testing.T) {
 	spec.Covers(t, "GO-66")
 	const nodes = 24

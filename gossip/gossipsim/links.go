@@ -171,8 +171,8 @@ func (w *paths) leads(subject, observer sim.NodeID) bool {
 	return w.open[from][to] && w.linked(from) && w.linked(to)
 }
 
-// linked reports whether a node of a class exchanges messages directly, in both directions,
-// with half of the nodes to or from which there is a path.
+// linked reports whether a node of a class is directly connected, in both directions, with half
+// of the nodes that it can reach, or that can reach it, by any path.
 func (w *paths) linked(class int32) bool {
 	directly, all := 0, 0
 	for c, fine := range w.fine {

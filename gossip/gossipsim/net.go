@@ -22,8 +22,9 @@ type Config struct {
 	Gossip gossip.Config
 	// Columns, if not 0, tracks the first participants only; not at Stacks.
 	Columns int
-	// ColdStart says which incarnations speak at once; nil: the first incarnation of each node, if
-	// Gossip.ColdStart is set.
+	// ColdStart says which incarnations send at once, without the silence after a start. If it
+	// is nil, these are the first incarnation of each node, provided that Gossip.ColdStart is
+	// set.
 	ColdStart func(sim.Incarnation) bool
 	// Members is how many nodes the first list has; 0: all.
 	Members int

@@ -57,8 +57,8 @@ func TestPausedNodes(t *testing.T) {
 	}
 }
 
-// TestResurrection (GO-A7): a node that was paused while another one died has young ages when
-// it resumes. It does not make the dead node appear alive; with Strict it does.
+// TestResurrection (GO-A7): a node that was paused while another one died still has low ages
+// when it resumes. It does not make the dead node appear alive; with Strict it does.
 func TestResurrection(t *testing.T) {
 	spec.Covers(t, "GO-A7")
 	sweeps(t)
@@ -167,9 +167,9 @@ expect alive 14
 }
 
 // TestQueuedPings (GO-A9): a node that was paused for longer than the limit of obsolete
-// messages has dozens of pings queued. It merges none of them until its own clock has advanced,
-// so that a node that died meanwhile stays dead for all nodes, in whatever order timer and
-// messages are handled.
+// messages has dozens of pings queued. It merges none of them until its own clock has advanced.
+// So a node that died meanwhile stays dead for all nodes, in whatever order timer and messages
+// are handled.
 func TestQueuedPings(t *testing.T) {
 	spec.Covers(t, "GO-A9")
 	for seed := range uint64(20) {

@@ -20,9 +20,9 @@ type program struct {
 	incarnation sim.Incarnation
 }
 
-// The events of nodes: history.Join and history.Death of a Subject whose Value is its
-// aliveness, history.Leave of one that left the list or when the node itself stopped, and
-// the machine's other kinds above history.Own, such as these.
+// The kinds of events of nodes. The package history has Join and Death, of a Subject whose
+// Value is the participant's aliveness, and Leave, for a participant that left the list and for
+// this node when it stopped. The machine's other kinds are above history.Own, such as these.
 const (
 	stopped  = history.Own + history.Kind(engine.Stopped)  // the node has stopped taking part in gossip
 	left     = history.Own + history.Kind(engine.Left)     // takes no part any more, because it is not in the new list

@@ -23,8 +23,8 @@ type Propagation struct {
 // speak.
 const quietBefore = 15
 
-// Propagate makes newcomers, the first nodes, join a cluster of all others after
-// their silence. They are silent while the others have not started yet.
+// Propagate makes the first nodes, as many as newcomers, join a cluster of all others after
+// their silence. Until the others have started, the newcomers are silent.
 func (c Measured) Propagate(newcomers int) (*Propagation, error) {
 	cfg := c.config()
 	p := &Propagation{}

@@ -71,8 +71,8 @@ func (c Measured) Reboot(rounds int) (r Reboots, err error) {
 	return r, nil
 }
 
-// Held delays some messages by twice the age at which a node counts as dead. It returns how many
-// were delayed, and how many of them the receivers dropped as obsolete.
+// Held delays some messages by twice the age at which a node counts as dead. It returns how
+// many it delayed, and how many of these the receivers dropped as obsolete.
 func (c Measured) Held(cycles int) (late, dropped uint64, err error) {
 	cfg := c.config()
 	limits, err := cfg.Gossip.Engine().Limits(c.Nodes)

@@ -57,8 +57,8 @@ var (
 	numberArg = scenario.Arg{Name: "number", Kind: scenario.Count}
 )
 
-// bytesPerNode estimates the memory of a node: of a machine, the ages, two bits for each
-// participant and the messages in flight; of a stack, mostly its four buffers.
+// bytesPerNode estimates the memory of a node. For a machine these are the ages, two bits for
+// each participant and the messages in flight; for a stack they are mostly its four buffers.
 func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	columns := int64(nodes)
 	if c := int64(o.Int("columns")); c > 0 {
@@ -111,8 +111,8 @@ func configOf(s *scenario.Setup) Config {
 	return cfg
 }
 
-// orNone returns v for a field of a Config in which 0 stands for the default and a negative number
-// for none: it returns -1 if v is 0.
+// orNone returns v for a field of a Config in which 0 stands for the default and a negative
+// number for none. For a v of 0 it returns -1.
 func orNone(v int) int {
 	if v == 0 {
 		return -1

@@ -38,7 +38,7 @@ func runNet(t *testing.T, n *gossipsim.Net, until time.Duration) {
 
 // TestSilence (GO-70, GO-71, GO-76, GO-A19): a node that has just started receives messages and
 // sends none. Its silence is just long enough for all others to detect its death, and grows
-// with the logarithm of their number; each of them reports the death before the return.
+// with the logarithm of their number. Each of them reports the death before the return.
 func TestSilence(t *testing.T) {
 	spec.Covers(t, "GO-70", "GO-71", "GO-76", "GO-A19")
 	sweeps(t)
@@ -84,8 +84,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestWholeClusterBoots (GO-A19): if all nodes are silent, the timer ends the silence, and the
-// first ping comes within a cycle after that.
+// TestWholeClusterBoots (GO-A19): if all nodes are silent, a timer ends the silence. The first
+// ping comes within a cycle after that.
 func TestWholeClusterBoots(t *testing.T) {
 	spec.Covers(t, "GO-A19")
 	for _, nodes := range []int{8, 100} {
@@ -106,8 +106,8 @@ func TestWholeClusterBoots(t *testing.T) {
 	}
 }
 
-// TestLongDead (GO-72): a node that was dead for long sends soon after its restart, because the
-// first ping that it gets shows that the others consider it dead.
+// TestLongDead (GO-72): a node that was dead for a long time sends soon after its restart,
+// because the first ping that it gets shows that others consider it dead.
 func TestLongDead(t *testing.T) {
 	spec.Covers(t, "GO-72")
 	net := newNet(t, gossipsim.Config{Network: scenario.Network{Nodes: 64, Seed: 1}, Gossip: gossip.Config{ColdStart: true}})
@@ -122,7 +122,7 @@ func TestLongDead(t *testing.T) {
 }
 
 // TestNewcomerIsHeard (GO-33): a node that starts without silence becomes known to another node
-// by its second ping: the first one is obsolete, and the empty answer to it brings the clock.
+// by its second ping. The first ping is obsolete, and the empty answer to it brings the clock.
 func TestNewcomerIsHeard(t *testing.T) {
 	spec.Covers(t, "GO-33")
 	const newcomer = 20

@@ -51,8 +51,8 @@ func (n *Net) views(set sim.NodeSet) iter.Seq2[sim.NodeID, view] {
 	}
 }
 
-// viewsEqual reports whether the nodes of a set that take part consider the same nodes alive;
-// why names two that do not.
+// viewsEqual reports whether the nodes of a set that take part consider the same nodes alive.
+// If not, why names two nodes that differ.
 func (n *Net) viewsEqual(set sim.NodeSet) (ok bool, why string) {
 	first, some := sim.NodeID(-1), view{}
 	for id, v := range n.views(set) {
@@ -90,8 +90,8 @@ func (n *Net) Think(observers, subjects sim.NodeSet, alive bool) (ok bool, why s
 	return true, ""
 }
 
-// detectedWithin reports whether each node that has been down for more than cycles cycles is
-// considered dead by all observers that could know: those that no fault separates from other
+// detectedWithin reports whether every node that has been down for more than cycles cycles is
+// considered dead by all observers. It counts only observers that no fault separates from other
 // nodes, and that have taken part all the time.
 func (n *Net) detectedWithin(cycles int) (ok bool, why string) {
 	limit, now, t := n.Cycles(cycles), n.Now(), &n.faults

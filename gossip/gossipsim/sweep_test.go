@@ -37,8 +37,9 @@ func propagate(t *testing.T, m gossipsim.Measured) *gossipsim.Propagation {
 	return p
 }
 
-// TestPropagation (GO-1, GO-16, GO-36): a newcomer is known to all within about 0.8 log2 N
-// cycles, and at most three more at 5 % loss; its clock is in sync after one exchange.
+// TestPropagation (GO-1, GO-16, GO-36): all participants learn of a newcomer within about 0.8
+// log2 N cycles, or at most three cycles more with 5 % loss. The newcomer's clock is in sync
+// after one exchange.
 func TestPropagation(t *testing.T) {
 	spec.Covers(t, "GO-1", "GO-16", "GO-36")
 	sweeps(t)
@@ -98,9 +99,9 @@ func TestFalseDeaths(t *testing.T) {
 	}
 }
 
-// TestObsolete (GO-A3, GO-31): no fresh message is dropped as obsolete, while the limit of the
-// design drops some; a message that was delayed by twice the threshold of death is always
-// dropped.
+// TestObsolete (GO-A3, GO-31): no fresh message is dropped as obsolete with our limit, although
+// the design's limit drops some. A message that was delayed by twice the threshold of death is
+// always dropped.
 func TestObsolete(t *testing.T) {
 	spec.Covers(t, "GO-31", "GO-A3")
 	sweeps(t)

@@ -81,10 +81,10 @@ var (
 //	20 20  digest    of the list of NIDs, with FlagParams
 //	..  20 staged    digest of the list to come, with FlagStaged
 //
-// A ping goes on with n ages. A reply goes on with nothing, or, by its flags,
-// with a bitmap of n bits and an age for each that is set, or with pairs of a
-// u32 index and an age. Signed, it ends with 12 bytes of package keyring, for label
-// "gossip", bound to the NIDs of sender and receiver and the match bits.
+// In a ping n ages follow. In a reply nothing follows, or one of two forms by its flags: a
+// bitmap of n bits and an age for each set bit, or pairs of a u32 index and an age. A signed
+// message ends with 12 bytes of package keyring, for label "gossip", bound to the NIDs of
+// sender and receiver and the match bits.
 type Header struct {
 	Flags    Flags         // which parts follow, and whether the message is signed
 	N        uint32        // number of participants in the sender's list

@@ -10,8 +10,8 @@ import (
 type Message struct {
 	Reply bool // the message is a reply; otherwise a ping
 	Header
-	// Entries are the ages that it carries: of a ping all participants, of a
-	// reply those that it knows better.
+	// Entries are the ages that the message carries. A ping has the ages of all participants, a
+	// reply only those of which its sender has newer ones.
 	Entries []Entry
 }
 

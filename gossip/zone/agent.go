@@ -144,9 +144,8 @@ func (a *Agent) keep(incarnation uint64) {
 	}
 }
 
-// Leave says goodbye to the neighbours, with an exit code that listeners at all members
-// receive, and ends the node's membership until the next [Agent.Join]. The node's attributes
-// are gone then.
+// Leave says goodbye to the neighbours and ends the node's membership until the next
+// [Agent.Join]. Listeners at all members receive the exit code. The node's attributes are lost.
 func (a *Agent) Leave(code int32) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()
@@ -157,8 +156,8 @@ func (a *Agent) Leave(code int32) error {
 	return nil
 }
 
-// Remove removes a member from the views of the whole zone: one that exists only there, since
-// its node is gone for good. Listeners see a goodbye with [CodeRemoved]. A node that still runs
+// Remove removes a member from the views of the whole zone, for a node that is gone for good
+// but still in the views. Listeners see a goodbye with [CodeRemoved]. A node that still runs
 // refutes the removal and is back at once. Errors: [ErrNotJoined], [ErrSelf], [ErrNoMember].
 func (a *Agent) Remove(id ID) (err error) {
 	a.changing.Lock()
@@ -206,10 +205,10 @@ func (a *Agent) write(kind engine.InputKind, key string, value []byte) error {
 // cluster.
 func (a *Agent) SetKeys(keys keyring.Keys) { a.runner.Inspect(func() { a.m.SetKeys(keys) }) }
 
-// Close ends the node's membership without a goodbye: unless [Agent.Leave] said one before, the
-// others detect it as dead. Close waits for running calls of functions given to [Agent.Watch];
-// if ctx ends before they return, the error says so. Such a function must not call Close, which
-// would wait for it, nor may Config.Keep or a function given to [Agent.Query].
+// Close ends the node's membership without a goodbye: the others will consider it dead, unless
+// [Agent.Leave] said goodbye before. Close waits for running calls of functions given to
+// [Agent.Watch]; if ctx ends before they return, the error says so. A function given to Watch
+// or to [Agent.Query], and Config.Keep, must not call Close, because Close would wait for it.
 func (a *Agent) Close(ctx context.Context) error {
 	if !a.closed.Swap(true) {
 		a.runner.Close()

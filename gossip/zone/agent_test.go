@@ -9,9 +9,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestAgents: MS-9, MS-10, MS-40, MS-A14, MS-A30, MS-A33: agents on whole stacks boot; they
+// TestAgents: MS-9, MS-10, MS-40, MS-A14, MS-A30, MS-A33: agents on whole stacks boot. They
 // notice a death by broken connections, a silent node by missing heartbeats, a restart, a
-// goodbye with its code, and a node that comes back in the same process.
+// goodbye with its code, and a node that returns in the same process.
 func TestAgents(t *testing.T) {
 	spec.Covers(t, "MS-9", "MS-10", "MS-40", "MS-A14", "MS-A30", "MS-A33")
 	const n = 20

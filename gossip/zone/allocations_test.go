@@ -8,9 +8,9 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// TestAgentAllocations: an idle zone sends only heartbeats, and neither a heartbeat nor the
-// timer for it allocates on its way through both stacks. The bound leaves room for allocations
-// of the runtime.
+// TestAgentAllocations: an idle zone sends only heartbeats. Neither a heartbeat, on its way
+// through both stacks, nor the timer for it allocates memory. The bound leaves room for
+// allocations of the runtime.
 func TestAgentAllocations(t *testing.T) {
 	const n, runs = 8, 5
 	c := newCluster(t, n, nil)

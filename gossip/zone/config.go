@@ -74,9 +74,9 @@ type Config struct {
 	// Last is the highest incarnation that was stored in earlier runs of this id, 0 if
 	// none was: the next incarnation begins above it.
 	Last uint64
-	// Keep stores an incarnation number above the node's own that the agent had to take; the
-	// next run passes it as Last (MS-A2). It is called before the agent sends the number to
-	// any node, may block, and must not call the agent. Nil: nothing is stored.
+	// Keep stores the higher incarnation number that the agent had to take (MS-A2); the next
+	// run passes it as Last. The agent calls Keep before it sends the number to any node. Keep
+	// may block, and must not call the agent. If it is nil, nothing is stored.
 	Keep func(incarnation uint64)
 
 	Log *slog.Logger // nil: nothing is logged

@@ -49,9 +49,9 @@ func (c *cluster) census(but int, sizes ...int) func() bool {
 	}
 }
 
-// TestAgentHierarchy: MS-95, MS-96, MS-97, MS-98, MS-99, MS-100: two base zones and a
-// management zone of whole stacks: the census is right at all supervisors, even after the death
-// of a delegate and of a supervisor, and a query returns the members of a zone.
+// TestAgentHierarchy: MS-95, MS-96, MS-97, MS-98, MS-99, MS-100: whole stacks form two base
+// zones and a management zone. The census is right at all supervisors, even after the death of
+// a delegate and of a supervisor. A query returns the members of a zone.
 func TestAgentHierarchy(t *testing.T) {
 	spec.Covers(t, "MS-95", "MS-96", "MS-97", "MS-98", "MS-99", "MS-100", "MS-A24")
 	c := hierarchy(t, 2)

@@ -19,8 +19,8 @@ var large = flag.Bool("large", false, "test 2048 agents, not 256")
 // size: a zone in one process needs so many that larger ones would take too much memory.
 const manyMessage = 64 << 10
 
-// TestAgentsMany: MS-4, MS-104, MS-105: a zone of many whole stacks boots at once, notices the
-// death of some of them and their return, and sends only heartbeats at rest.
+// TestAgentsMany: MS-4, MS-104, MS-105: many whole stacks boot at once as one zone. They notice
+// the death of some members and their return, and at rest they send only heartbeats.
 func TestAgentsMany(t *testing.T) {
 	spec.Covers(t, "MS-4", "MS-58", "MS-104", "MS-105")
 	n, victims := 256, 16

@@ -38,8 +38,8 @@ func (q *queries) init(clock machine.Clock, secret uint64) {
 
 // Query asks for the members of a base zone; only members of the management zone can do that
 // (MS-99). done is called once, perhaps before Query returns. Its error is [ErrNotJoined],
-// [ErrUnguarded], or [ErrNoAnswer]: after 5 s, or at once if very many queries are pending.
-// done must not block, nor call [Agent.Close].
+// [ErrUnguarded] or [ErrNoAnswer]. ErrNoAnswer comes after 5 s, or at once if very many queries
+// are pending. done must not block, nor call [Agent.Close].
 func (a *Agent) Query(zone string, done func(members []Named, err error)) {
 	if !a.Joined() { // a node that has not joined gets no answer
 		done(nil, ErrNotJoined)

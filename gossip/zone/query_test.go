@@ -26,9 +26,9 @@ func (c *stubClock) AfterFunc(d time.Duration, f func()) machine.Timer {
 	return stubTimer{}
 }
 
-// TestAgentQueries: MS-99: a query ends once: with all parts of its answer, after a timeout,
-// also if the answer never ends, and when the agent stops. Answers to other queries have no
-// effect, and the number of pending queries is bounded.
+// TestAgentQueries: MS-99: a query ends exactly once: with all parts of its answer, after a
+// timeout if the answer is incomplete, or when the agent stops. Answers to other queries have
+// no effect. The number of pending queries is bounded.
 func TestAgentQueries(t *testing.T) {
 	spec.Covers(t, "MS-99", "MS-110")
 	clock := &stubClock{}

@@ -9,9 +9,9 @@ import (
 	"ulnet/portals"
 )
 
-// Bounds in bytes of the messages in flight, to one peer and to all, and of the memory that is
-// kept for later messages (local policy). A message beyond the bounds is dropped as if the
-// network had lost it: the protocol repeats what matters.
+// Bounds in bytes: of the messages in flight to one peer, of those to all peers, and of the
+// memory kept for later messages (local policy). A message beyond a bound is dropped as if the
+// network had lost it, since the protocol repeats what matters.
 const (
 	maxToPeer  = 16 << 20
 	maxSending = 256 << 20
@@ -19,8 +19,8 @@ const (
 )
 
 // urgentSize is the size up to which a message always has priority, in bytes (local policy).
-// Small messages are signs of liveness. Without priority they would wait for credits behind
-// bulk messages that a peer does not read, until the peer counts as dead.
+// Small messages show that a node is alive. Without priority they would wait for credits behind
+// bulk messages that the peer does not read, until the peer counts as dead.
 const urgentSize = 1 << 10
 
 // sending is a message that is being sent.

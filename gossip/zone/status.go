@@ -13,8 +13,8 @@ func (a *Agent) Joined() (is bool) {
 	return is && !a.closed.Load()
 }
 
-// joined calls f with the machine if the node is a member: for a node that has left, the view
-// is empty, even if its machine remembers members.
+// joined calls f with the machine if the node is a member. If the node has left, it does not
+// call f: the view then counts as empty, even if the machine remembers members.
 func (a *Agent) joined(f func(*engine.Machine)) {
 	a.runner.Inspect(func() {
 		if a.m.Joined() {
@@ -73,8 +73,8 @@ func (a *Agent) History() (list []GoneStatus) {
 	return list
 }
 
-// Roster returns the members, as [Agent.Members] does, and the former members of which more is
-// known than a goodbye, in the reverse order in which they left.
+// Roster returns the members, as [Agent.Members] does. It also returns those former members of
+// which this node knows more than that they said goodbye, with the last to leave first.
 func (a *Agent) Roster() (members []MemberStatus, gone []GoneStatus) {
 	a.joined(func(m *engine.Machine) {
 		members, gone = m.Members(), m.History()
@@ -84,7 +84,8 @@ func (a *Agent) Roster() (members []MemberStatus, gone []GoneStatus) {
 	return members, gone
 }
 
-// Explain returns all that is known of a node or, if this node has left, that was known then.
+// Explain returns all that this node knows of another node. If this node has left, it returns
+// what it knew then.
 func (a *Agent) Explain(id ID) (x Explanation) {
 	a.runner.Inspect(func() { x = a.m.Explain(id) })
 	return x

@@ -42,8 +42,9 @@ func MustParseID(s string) ID { return wire.MustParseID(s) }
 
 // What an agent knows of nodes.
 type (
-	// Version says how recent news of a node is: by the node's incarnation, which rises at each
-	// restart, then by a number that only the node itself raises.
+	// Version says how recent news of a node is. Versions compare first by the node's
+	// incarnation, which rises at each restart, and then by a number that only the node itself
+	// raises.
 	Version = wire.Version
 	// Named is a node of another zone and a version of it.
 	Named = wire.Named

@@ -46,13 +46,14 @@ const queueWeight = 1 << 16
 // weight returns what an event adds to the weight of a queue.
 func weight(e *Event) int { return 1 + len(e.Attributes) + len(e.Keys) + len(e.Members) }
 
-// Watch calls f for each event: nodes that join and leave, in turn for each node and each of
-// its incarnations, and changed attributes of others. It begins with a Joined event for each
-// current member; this node itself has no events. If f is slow, waiting events are merged:
-// those of a node that has joined and left again are dropped, attributes are those at the time
-// of the call, and events about this node's own observations are dropped. So the size of the
-// zone bounds the queue. f may block, and may call the agent. After stop f is not called any
-// more, but a call may still run; after [Agent.Close] none does.
+// Watch calls f for each event: a node joined, a node left, or attributes of another node
+// changed. For each incarnation of a node, Joined and Left alternate. Watch begins with a
+// Joined event for each current member; there are no events about this node itself. If f is
+// slow, waiting events are merged: a node that has joined and left again has no event,
+// attributes have their value at the time of the call, and events about this node's own
+// observations are dropped. So the size of the zone bounds the queue. f may block, and may call
+// the agent. After stop f is not called any more, but a call may still run; after [Agent.Close]
+// none does.
 func (a *Agent) Watch(f func(Event)) (stop func()) {
 	u := &watcher{f: f, w: &a.watchers, most: queueWeight}
 	w := &a.watchers
@@ -205,8 +206,8 @@ func (u *watcher) run() {
 	u.mu.Unlock()
 }
 
-// shorten drops the events of nodes that joined and left again, all but the latest attributes
-// of a node, and this node's own observations.
+// shorten drops three kinds of events: those of nodes that joined and left again, all changes
+// of a node's attributes but the latest, and this node's own observations.
 func shorten(queue []Event) []Event {
 	type pending struct {
 		joined  int // index of the Joined event, from 1
@@ -250,9 +251,9 @@ func shorten(queue []Event) []Event {
 // maxUnited bounds the number of keys of merged events.
 const maxUnited = 1 << 12
 
-// unite returns the keys of several events, each at the place of its last appearance. If there
-// are very many it keeps the latest ones: a node that deletes each attribute that it writes
-// would make them grow without bound.
+// unite returns the keys of several events, each key at its last position. If there are very
+// many keys it returns the latest ones: a node that deletes each attribute that it writes would
+// otherwise make the list grow without bound.
 func unite(queue []Event, events []int) (keys []string) {
 	seen := make(map[string]bool)
 	for _, at := range slices.Backward(events) {

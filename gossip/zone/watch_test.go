@@ -77,8 +77,8 @@ func TestAgentSlowListener(t *testing.T) {
 	}
 }
 
-// TestCloseWaits: Close waits for a function of Watch that is being called, at most until
-// its context ends, and none is called after it.
+// TestCloseWaits: Close waits for a running call of a function of Watch, at most until the
+// context ends. After Close no such function is called.
 func TestCloseWaits(t *testing.T) {
 	spec.Covers(t, "MS-112")
 	w := new(watchers)

@@ -92,8 +92,8 @@ func (s *Addressed) Step(now time.Duration, in AddressedInput, out *AddressedOut
 	return wake
 }
 
-// forget reports all others as gone: a node that left has an empty view, and in its next
-// incarnation the others join again (MS-9).
+// forget reports all other members as gone, because the view of a node that left is empty. In
+// the node's next incarnation the others join again (MS-9).
 func (s *Addressed) forget(out *AddressedOutput) {
 	s.m.Each(func(p wire.Ref, v wire.Version) {
 		if p != s.m.self {
@@ -105,9 +105,9 @@ func (s *Addressed) forget(out *AddressedOutput) {
 // maxTold bounds the number of nodes whose latest failure is remembered.
 const maxTold = 4096
 
-// old reports whether an input is a failure of a message that was sent before the latest known
-// failure. When a connection ends, all its queued messages fail, and that counts once; the next
-// failure that counts is of a message on a new connection (MS-A30).
+// old reports whether an input is the failure of a message that was sent before the latest
+// known failure. When a connection ends, all its queued messages fail, and that counts as one
+// failure. The next failure that counts is of a message on a new connection (MS-A30).
 func (s *Addressed) old(in *AddressedInput) bool {
 	switch {
 	case in.Kind != Down && in.Kind != Failed && in.Kind != DispatchFailed || in.Local:

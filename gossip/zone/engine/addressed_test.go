@@ -10,8 +10,8 @@ import (
 )
 
 // TestAgentLoss: MS-A30: all messages that fail together with a connection count as one loss,
-// also together with the report that the connection ended. A peer is suspected if a message
-// that was sent after that fails, too.
+// even together with the report that the connection ended. A peer is suspected if a message
+// that was sent after that fails too.
 func TestAgentLoss(t *testing.T) {
 	spec.Covers(t, "MS-A30")
 	s := newSolo(t, 4, Config{})

@@ -41,8 +41,8 @@ func sameAttribute(a, b wire.Attribute) bool {
 	return a.Key == b.Key && string(a.Value) == string(b.Value) && a.U == b.U
 }
 
-// TestAttributes: a write reaches all members, within few rounds and with few copies (MS-70 to
-// MS-72, MS-76, MS-85, MS-91, MS-A15, MS-A23).
+// TestAttributes: a write reaches all members in few rounds, and with few copies of the message
+// (MS-70 to MS-72, MS-76, MS-85, MS-91, MS-A15, MS-A23).
 func TestAttributes(t *testing.T) {
 	spec.Covers(t, "MS-70", "MS-71", "MS-72", "MS-76", "MS-85", "MS-91", "MS-A15", "MS-A23", "MS-A31")
 	w := booted(t, 1, 64, Config{})

@@ -36,9 +36,9 @@ func (m *Machine) goodbyes() []wire.Departure {
 	return list
 }
 
-// learn processes the news of nodes in a message: goodbyes, then live nodes, then suspicions,
-// which avoids needless notifications (MS-57). Removals by other nodes are processed before the
-// live nodes, because they are older (MS-A9).
+// learn processes the news of nodes in a message: goodbyes, then live nodes, then suspicions.
+// This order avoids needless notifications (MS-57). It processes removals by other nodes before
+// the live nodes, because the removals are older (MS-A9).
 func (m *Machine) learn(msg *wire.Message, held func(wire.Ref)) {
 	l := msg.Lists
 	if l == nil {
@@ -60,8 +60,8 @@ func (m *Machine) learn(msg *wire.Message, held func(wire.Ref)) {
 	m.accusations(l.Silences, true)
 }
 
-// accusations processes suspicions that other nodes report. It skips those that name this node as
-// the reporter: they are echoes.
+// accusations processes suspicions that other nodes report. It skips those whose reporter is
+// this node itself, because they are echoes.
 func (m *Machine) accusations(list []wire.Suspicion, silent bool) {
 	for i := range list {
 		if s := &list[i]; s.Reporter != m.self { // reports by other nodes only echo this node's reports
@@ -70,8 +70,8 @@ func (m *Machine) accusations(list []wire.Suspicion, silent bool) {
 	}
 }
 
-// alive handles news that a node is alive in version v (processAlive). If this node has it in its
-// history, as one that left in the same or a newer version, alive first calls held, which may be
+// alive handles news that a node is alive in version v (processAlive). If this node's history
+// says that the other left in that version or a newer one, alive first calls held, which may be
 // nil.
 func (m *Machine) alive(p wire.Ref, v wire.Version, held func(wire.Ref)) {
 	if held != nil {
@@ -98,9 +98,9 @@ func (m *Machine) merge(s *snapshot, held func(wire.Ref)) {
 	m.view.adopt(s)
 }
 
-// correct removes members that a neighbour removed before (MS-A9, R), unless they refute that:
-// the neighbour may have been on the other side of a partition that has ended. The removals
-// carry no cause, so a goodbye is never learned this way (MS-A33).
+// correct removes members that a neighbour removed earlier (MS-A9, R), unless they refute the
+// removal, because the neighbour may have been on the other side of a partition that has ended.
+// These removals carry no cause, so no node learns of a goodbye from them (MS-A33).
 func (m *Machine) correct(l *wire.Lists) {
 	each := func(p wire.Ref, v wire.Version) {
 		switch e := m.view.at(p); {

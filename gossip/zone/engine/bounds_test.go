@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestForgedReports: the memory for reports of nodes that suspect all others is bounded, and a
+// TestForgedReports: nodes that suspect all others cause reports, whose memory is bounded. A
 // node ignores reports that others make in its own name (MS-36, MS-A1).
 func TestForgedReports(t *testing.T) {
 	spec.Covers(t, "MS-36", "MS-A1")
@@ -33,8 +33,8 @@ func TestForgedReports(t *testing.T) {
 	}
 }
 
-// TestRefusedForEver: a peer that removes this node whatever its version is, or has no room for
-// it, is asked rarely, and is not suspected (MS-A12).
+// TestRefusedForEver: a peer removes this node at each of its versions, or has no room for it.
+// This node asks that peer only rarely, and does not suspect it (MS-A12).
 func TestRefusedForEver(t *testing.T) {
 	spec.Covers(t, "MS-A12")
 	for _, answer := range []wire.Message{
@@ -78,8 +78,8 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestBoundedAnswers: a node that asks for the whole view again and again gets it once per
-// heartbeat (MS-A9); nodes that it names again and again are asked once (MS-A7).
+// TestBoundedAnswers: a node that requests the whole view again and again gets it once per
+// heartbeat (MS-A9). If it names the same nodes again and again, these are asked once (MS-A7).
 func TestBoundedAnswers(t *testing.T) {
 	spec.Covers(t, "MS-A7", "MS-A9")
 	s := acquainted(t, 40, Config{})
@@ -140,8 +140,8 @@ func TestHighestIncarnation(t *testing.T) {
 	}
 }
 
-// TestStrangerHeard: a message of a node of which only the short form of its id is known, and
-// that it has left, is answered to the NID that it came from (MS-52).
+// TestStrangerHeard: a node gets a message from a member that has left, and of whose id it
+// knows only the short form. It answers to the NID that the message came from (MS-52).
 func TestStrangerHeard(t *testing.T) {
 	spec.Covers(t, "MS-52")
 	s := newSolo(t, 2, Config{Wire: true})

@@ -28,7 +28,7 @@ type CensusEntry struct {
 	Supervisor   wire.ID      `json:"supervisor"`   // the supervisor that wrote the entry; not part of the attribute's value
 
 	State CensusState   `json:"state"` // whether a supervisor hears the zone's active delegate
-	Age   time.Duration `json:"age"`   // time since a supervisor heard the active delegate, as far as this node knows; 0: lately
+	Age   time.Duration `json:"age"`   // time since a supervisor last heard the active delegate, as far as this node knows; 0 means only just
 }
 
 // CensusState says whether an entry is up to date.
@@ -38,7 +38,7 @@ type CensusState uint8
 const (
 	Current CensusState = iota // a supervisor hears the active delegate
 	Stale                      // no supervisor hears the delegate, but another delegate or supervisor may still take over
-	Lost                       // no supervisor has heard it for so long that none is expected to: the zone is dead, or cut off from all supervisors
+	Lost                       // no supervisor has heard it for so long that the zone must be dead, or cut off from all supervisors
 	censusStates
 )
 
@@ -59,8 +59,9 @@ func (s *CensusState) UnmarshalText(text []byte) error {
 const staleSize = 5
 
 // appendBinary appends the value of the attribute: u64 activation, u64 registration, u32
-// delegates, u32 size, id, version; and of an entry that is not current u8 state, u32 age in
-// milliseconds when it was written. Readers ignore bytes after these, for later versions.
+// delegates, u32 size, id, version. An entry that was not current when it was written also has
+// u8 state and u32 age in milliseconds. Readers ignore any bytes after these, which later
+// versions may add.
 func (e *CensusEntry) appendBinary(b []byte) []byte {
 	le := binary.LittleEndian
 	b = le.AppendUint64(le.AppendUint64(b, e.Activation), e.Registration)
@@ -138,8 +139,8 @@ func (e *CensusEntry) grow(m *Machine, age time.Duration) {
 	}
 }
 
-// before reports whether another entry of the same zone takes precedence over e: a current one does
-// over one that is not, otherwise the newer one.
+// before reports whether another entry of the same zone takes precedence over e. A current
+// entry takes precedence over one that is not current; otherwise the newer entry does.
 func (e *CensusEntry) before(other *CensusEntry) bool {
 	return cmp.Or(
 		cmp.Compare(min(other.State, Stale), min(e.State, Stale)),

@@ -9,15 +9,15 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// delegateKey is the attribute by which a node declares itself a delegate of its base
-// zone; the value is its activation, 0 if it is not the active one (MS-96, MS-A24).
+// delegateKey is the attribute by which a node declares itself a delegate of its base zone. Its
+// value is the node's activation, or 0 if it is not the active delegate (MS-96, MS-A24).
 const delegateKey = "zone.delegate"
 
 // delegation is the part of a node that represents its base zone in the hierarchy (membership
-// design, Sec. 2). The members that come first by a hash are delegates. If no delegate is
-// active, the first one becomes active, and stays so for the rest of its incarnation.
-// Activations are numbered: of two active delegates the one with the later number takes
-// precedence.
+// design, Sec. 2). The members that come first in the order of a hash are delegates. If no
+// delegate is active, the first one becomes active and stays active for the rest of its
+// incarnation. Each activation has a number: of two active delegates, the one with the higher
+// number takes precedence.
 type delegation struct {
 	claims  []claim // claims to be a delegate, made by other members
 	stale   bool    // the view or the claims have changed
@@ -59,7 +59,7 @@ func newDelegation(m *Machine) *delegation {
 const patience = 25
 
 // memberJoined notes that a member joined. While the zone forms, its members do not know yet
-// which of them comes first.
+// which of them is the first in the order of delegates.
 func (d *delegation) memberJoined(m *Machine, p wire.Ref, v wire.Version) {
 	d.stale = true
 	if m.now < m.began+patience*m.cfg.Aggregation {
@@ -76,8 +76,8 @@ func (d *delegation) memberLeft(m *Machine, p wire.Ref, v wire.Version) {
 	d.tell(m, &d.left, p, v)
 }
 
-// tell records that the supervisor must be told of a change in membership. It adds the change to
-// a list, unless the supervisor gets the whole view anyway.
+// tell records that the supervisor must be told of a change in membership. It adds the change
+// to a list, unless the supervisor gets the whole view in any case.
 func (d *delegation) tell(m *Machine, list *[]wire.Named, p wire.Ref, v wire.Version) {
 	d.untold = true
 	if d.own > 0 && !d.whole {

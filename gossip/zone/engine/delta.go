@@ -32,9 +32,9 @@ func (d *delta) alive(m *Machine, p wire.Ref) {
 	}
 }
 
-// urgentParts is the number of parts of a round: reports of silence, and refutations, are
-// forwarded after one part. So a report reaches the suspect and the refutation comes back, over
-// a diameter of 12 links each, within the grace period.
+// urgentParts is the number of parts of a round. Nodes forward reports of silence, and
+// refutations, after one part. Within the grace period a report therefore reaches the suspect
+// and the refutation comes back, over a diameter of 12 links in each direction.
 const urgentParts = 8
 
 func (d *delta) urgent(m *Machine) { d.at = min(d.at, m.now+m.cfg.Aggregation/urgentParts) }

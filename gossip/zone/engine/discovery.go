@@ -150,10 +150,11 @@ func (m *Machine) sendView(p wire.Ref, flags wire.Flags) {
 	m.send(p, wire.Message{Kind: wire.DiscoveryReply, Flags: flags, Lists: &wire.Lists{View: m.view.snapshot()}})
 }
 
-// told handles the answer to a request. After a partition each side has removed the other: both
-// nodes raise their versions, and this node asks those that are still removed at once (MS-20,
-// MS-A7). It asks each of them about itself alone: one node of each side knows the whole other
-// side by then, and if every pair exchanged views, a zone of n nodes would send n² of them.
+// told handles the answer to a request. After a partition each side has removed the other. Both
+// nodes then raise their versions, and this node at once asks the nodes that it still considers
+// removed (MS-20, MS-A7). It asks each of these only whether it is alive, and does not exchange
+// views with it: by then one node of each side has the view of the other side, and if every
+// pair exchanged views, a zone of n nodes would send n² of them.
 func (m *Machine) told() {
 	p, healing := m.in.From, m.in.Flags&wire.Healing != 0
 	var held func(wire.Ref)

@@ -20,7 +20,7 @@ const (
 	Clash                              // another node claims this node's id, or has the same name
 	Refused                            // Keys: an attribute of this node is not written: see Machine.Fits
 	Alarmed                            // Zone, Suspect, Reporters: a member of a base zone is suspected (MS-101)
-	Contested                          // Zone, Members: two active delegates of a base zone, of which the first counts: two zones have that name, and one must get another, or one is parted
+	Contested                          // Zone, Members: a base zone has two active delegates, and the first of them takes precedence. Either two zones have this name, and one must be renamed, or a zone is partitioned.
 	FarAhead                           // Version: of a node, too far ahead of the clock to be accepted (MS-A2); reported at most once a minute
 	Listed                             // sets Zone, Number, Size, Members, Unknown, More: answers QueryZone
 	SupervisorLost                     // Zone, Suspect, Trouble: this delegate gave up a supervisor; reported once until the supervisor answers (MS-100)

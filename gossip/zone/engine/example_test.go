@@ -8,8 +8,8 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// Two machines with one table, in virtual time, on a network without delay: the second asks
-// the first to let it in, says something of itself, and leaves.
+// Two machines with one table, in virtual time, on a network without delay: the second asks the
+// first to let it join, writes an attribute, and leaves.
 func Example() {
 	ids := []wire.ID{wire.MustParseID("n1=10.0.0.1@tcp"), wire.MustParseID("n2=10.0.0.2@tcp")}
 	table := engine.NewTable(16)

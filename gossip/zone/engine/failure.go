@@ -59,13 +59,13 @@ func (m *Machine) failed(p wire.Ref, local bool) {
 	}
 }
 
-// maxPrompt is the number of heartbeats since the last message of a peer up to which a broken
-// connection shows that the peer's process died. After a longer silence the transport may have
-// closed the connection because of the silence itself (local policy).
+// maxPrompt limits, in heartbeats, how long a peer may have been silent when its connection
+// breaks. Up to that time the break shows that the peer's process died. After a longer silence,
+// the transport may have closed the connection because of the silence itself (local policy).
 const maxPrompt = 2
 
-// since returns the time since this node last heard the peer or, if it has not heard it yet,
-// since it asked for the link.
+// since returns the time since this node last heard the peer. If it has never heard the peer,
+// since returns the time since it asked for the link.
 func (l *link) since(m *Machine) time.Duration {
 	if l.state == connecting {
 		return m.now - (l.due - m.cfg.Timeout)
@@ -73,9 +73,9 @@ func (l *link) since(m *Machine) time.Duration {
 	return m.now - l.heard
 }
 
-// maxTries is how often this node tries a link on which it never heard the peer, as long as
-// each try fails for a reason of this host. The failure after that counts as any other: the
-// peer may exist in views only, with an address that no host can reach (local policy).
+// maxTries is how often this node tries a link to a peer that it never heard, as long as each
+// try fails for a reason of this host. After that a failure counts as any other, because the
+// peer may exist only in views, with an address that no host can reach (local policy).
 const maxTries = 3
 
 // lost handles a link that failed. A peer that never answered is suspected only if it is a

@@ -19,8 +19,8 @@ func booted(t *testing.T, seed uint64, n int, cfg Config) *world {
 	return w
 }
 
-// TestManyFail: if many nodes fail at once, all others remove them, and no other node (MS-3,
-// MS-9, MS-31, MS-32, MS-A1).
+// TestManyFail: if many nodes fail at once, all others remove exactly these nodes (MS-3, MS-9,
+// MS-31, MS-32, MS-A1).
 func TestManyFail(t *testing.T) {
 	spec.Covers(t, "MS-3", "MS-9", "MS-31", "MS-32", "MS-A1")
 	for _, c := range []struct{ n, fail int }{{2, 1}, {3, 2}, {8, 7}, {32, 16}, {48, 5}} {
@@ -46,8 +46,8 @@ func TestManyFail(t *testing.T) {
 	}
 }
 
-// TestNeighbourhoodFails: if a node fails together with all its random neighbours, the nodes
-// that then precede it on the ring find out (MS-26, MS-33).
+// TestNeighbourhoodFails: a node fails together with all its random neighbours. The nodes that
+// now precede it on the ring detect the failure (MS-26, MS-33).
 func TestNeighbourhoodFails(t *testing.T) {
 	spec.Covers(t, "MS-26", "MS-33")
 	for seed := range effort.Of[uint64](2, 5, 5) {
@@ -64,8 +64,8 @@ func TestNeighbourhoodFails(t *testing.T) {
 	}
 }
 
-// TestPartitions: the sides of a partition remove each other, and find each other again: the
-// views are equal soon after the first contact across (MS-9, MS-19 to MS-21, MS-A7).
+// TestPartitions: the sides of a partition remove each other, and find each other again. The
+// views are equal soon after the first contact between the sides (MS-9, MS-19 to MS-21, MS-A7).
 func TestPartitions(t *testing.T) {
 	spec.Covers(t, "MS-9", "MS-19", "MS-20", "MS-21", "MS-A7")
 	for _, c := range []struct{ a, b int }{{2, 2}, {8, 2}, {1, 15}, {8, 8}, {50, 50}} {
@@ -227,8 +227,8 @@ func TestIllNode(t *testing.T) {
 	}
 }
 
-// TestMuted: if most links of a node fail at once it files no report until one link proves
-// alive, and then reports those that still fail (MS-A1).
+// TestMuted: if most links of a node fail at once, the node files no report until one link
+// proves alive. Then it reports the links that still fail (MS-A1).
 func TestMuted(t *testing.T) {
 	spec.Covers(t, "MS-A1")
 	s := newSolo(t, 9, Config{})
@@ -254,8 +254,8 @@ func TestMuted(t *testing.T) {
 	}
 }
 
-// TestGhost: a node that missed a removal is corrected by its neighbours without another event,
-// and a node that was removed wrongly comes back (MS-63, MS-A9).
+// TestGhost: if a node missed a removal, its neighbours correct its view, without another
+// event. A node that was removed wrongly comes back (MS-63, MS-A9).
 func TestGhost(t *testing.T) {
 	spec.Covers(t, "MS-63", "MS-A9")
 	w := booted(t, 3, 40, Config{})
@@ -297,8 +297,9 @@ func TestBoundedRepair(t *testing.T) {
 	}
 }
 
-// TestRestarts: an incarnation that begins while others still consider the earlier one alive
-// replaces it, also if the reset of its connection arrives after that (MS-6, MS-45, MS-A30).
+// TestRestarts: a new incarnation replaces the earlier one even while other nodes still
+// consider the earlier one alive, and even if the reset of the earlier one's connection arrives
+// later (MS-6, MS-45, MS-A30).
 func TestRestarts(t *testing.T) {
 	spec.Covers(t, "MS-6", "MS-45", "MS-A30", "MS-A33")
 	w := booted(t, 2, 12, Config{})

@@ -10,9 +10,10 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestFewLeft: the few survivors of many nodes remove all nodes that are gone, whether these
-// refuse messages or are silent, although each survivor then suspects more members than a
-// credible reporter may (MS-1, MS-26, MS-A1). A single survivor cannot know.
+// TestFewLeft: when few of many nodes survive, they remove all nodes that are gone, whether
+// these refuse messages or are silent. That holds although each survivor then suspects more
+// members than a credible reporter may (MS-1, MS-26, MS-A1). A single survivor cannot know
+// which nodes are gone.
 func TestFewLeft(t *testing.T) {
 	spec.Covers(t, "MS-1", "MS-26", "MS-A1")
 	for _, c := range []struct {
@@ -82,8 +83,9 @@ func TestDeafNodes(t *testing.T) {
 	}
 }
 
-// TestOneWay: over a link that works in one direction only, suspicions become rare, because
-// each is refuted, and the whole zone gets it (MS-A2).
+// TestOneWay: over a link that works in one direction only, suspicions become rare. Each
+// suspicion goes through the whole zone and is refuted, so the node that files them waits
+// longer each time (MS-A2).
 func TestOneWay(t *testing.T) {
 	spec.Covers(t, "MS-A2")
 	for _, n := range []int{3, 30} {

@@ -6,7 +6,7 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// filings records when this node suspected others, so that it suspects a node that refutes each
+// filings records when this node suspected others. It suspects a node that refutes each
 // suspicion at longer and longer intervals (MS-A2). Otherwise a link that works in one
 // direction only would cause a suspicion in the whole zone every few seconds.
 type filings map[wire.Ref]filing

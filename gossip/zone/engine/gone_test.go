@@ -21,8 +21,8 @@ func (s *solo) went(want ...GoneStatus) {
 	}
 }
 
-// TestGone: the history says when and why each node left, in that order, until the node is back
-// (MS-12, MS-13).
+// TestGone: the history says when and why each node left, in the order in which they left. A
+// node that returns is no longer in it (MS-12, MS-13).
 func TestGone(t *testing.T) {
 	spec.Covers(t, "MS-12", "MS-13", "MS-111")
 	s := acquainted(t, 12, Config{})

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestGoodbye: a node that says goodbye is removed by all others as soon as the news
-// arrives, with its exit code, and discovery does not ask for it (MS-40, MS-A8, MS-A33).
+// TestGoodbye: when a node says goodbye, all others remove it as soon as the news arrives, and
+// learn its exit code; discovery does not ask for it (MS-40, MS-A8, MS-A33).
 func TestGoodbye(t *testing.T) {
 	spec.Covers(t, "MS-40", "MS-A8", "MS-A33")
 	w := booted(t, 2, 24, Config{})
@@ -43,8 +43,8 @@ func TestGoodbye(t *testing.T) {
 	w.until(3*time.Second, w.agree)
 }
 
-// TestMissedGoodbye: a node that missed a goodbye learns of it by the repair, as a goodbye with
-// its code, and discovery does not ask for the node that left (MS-A9, MS-A33).
+// TestMissedGoodbye: a node that missed a goodbye learns of it, with its code, when views are
+// repaired. Discovery does not ask for the node that left (MS-A9, MS-A33).
 func TestMissedGoodbye(t *testing.T) {
 	spec.Covers(t, "MS-A9", "MS-A33")
 	w := booted(t, 3, 40, Config{})

@@ -32,7 +32,8 @@ type registered struct {
 }
 
 // admit adds a delegate that registers, or removes one that says goodbye. ok is false if there
-// is no room; late is true for a message of an earlier incarnation, which changes nothing.
+// is no room. late is true if the message is from an earlier incarnation; such a message
+// changes nothing.
 func (g *guarded) admit(d *wire.Dispatch, now time.Duration) (ok, late bool) {
 	i := slices.IndexFunc(g.delegates, func(r registered) bool { return r.ID == d.From })
 	switch {
@@ -104,8 +105,8 @@ func (g *guarded) has(id wire.ID) bool {
 	return slices.ContainsFunc(g.delegates, func(r registered) bool { return r.ID == id })
 }
 
-// own returns how many delegates belong to the zone as its active delegate sees it: the active one,
-// and those that are among the members that it has reported.
+// own returns how many delegates the zone has in the view of its active delegate: the active
+// one, and those among the members that it has reported.
 func (g *guarded) own() (n int) {
 	for i := range g.delegates {
 		if _, ok := g.members[g.delegates[i].ID]; ok || i == 0 {

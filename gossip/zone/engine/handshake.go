@@ -95,12 +95,12 @@ func (m *Machine) crowded(roles wire.Roles) bool {
 	return false
 }
 
-// maxPredecessors is how many peers may consider a node their successor: more than K_s, because
-// while views are incomplete too many do.
+// maxPredecessors is how many peers may consider a node their successor. It is more than K_s,
+// because while views are incomplete, more peers do so.
 func maxPredecessors(successors int) int { return 8*successors + 8 }
 
-// farthest returns the peer that is farthest behind on the ring, of those that consider this
-// node their successor and the sender of the request.
+// farthest returns the peer that is farthest behind this node on the ring, among the sender of
+// the request and the peers that consider this node their successor.
 func (m *Machine) farthest() (far wire.Ref) {
 	t := m.cfg.Table
 	n, own, most := len(t.ring), t.rank(m.self), -1

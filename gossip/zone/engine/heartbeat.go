@@ -9,8 +9,8 @@ import (
 // beat has the deadline of the next heartbeat. Heartbeats are sent on all links at once.
 type beat struct{ at time.Duration }
 
-// beatInterval returns the heartbeat interval give or take a tenth, so that nodes that start at
-// the same time do not send at the same time for ever.
+// beatInterval returns the heartbeat interval, changed at random by up to a tenth. Nodes that
+// start at the same time therefore do not go on sending at the same time.
 func (m *Machine) beatInterval() time.Duration {
 	h := m.cfg.Heartbeat
 	return h - h/10 + time.Duration(m.rand(int(h/5)+1))
@@ -93,7 +93,8 @@ func (a *agreement) differ(m *Machine, mine, theirs uint64, peer wire.Ref) bool 
 	case m.now-a.since < 2*m.cfg.Aggregation || m.now < a.next:
 		return false
 	}
-	// One end begins; if that does not help, the other one does.
+	// At first only the end with the lower short id asks. If that does not help, the other end
+	// asks too.
 	if a.count++; a.count < 4 && m.cfg.Table.Short(m.self) > m.cfg.Table.Short(peer) {
 		return false
 	}

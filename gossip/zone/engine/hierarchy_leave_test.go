@@ -7,9 +7,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestZoneLeaves: delegates that leave tell their supervisor, so that a zone whose members all
-// leave disappears from every census as fast as attributes travel, and not only when the
-// supervisor gives up the delegates (MS-40, MS-98).
+// TestZoneLeaves: delegates that leave tell their supervisor. A zone whose members all leave
+// therefore disappears from every census as fast as attributes travel, without waiting until
+// the supervisor gives up the delegates (MS-40, MS-98).
 func TestZoneLeaves(t *testing.T) {
 	spec.Covers(t, "MS-40", "MS-98")
 	s := newSystem(t, 5, 2, 4, 3)

@@ -103,9 +103,9 @@ func (s *system) guardian(z int) *node {
 	return s.byNID[s.active(z)[0].m.delegate.chosen.Endpoints()[0]]
 }
 
-// TestHierarchy: delegates are elected and register with a supervisor, every member of the
-// management zone has the census, and delegates and supervisors that fail are replaced (MS-95
-// to MS-100, MS-A24).
+// TestHierarchy: delegates are elected and register with a supervisor. Every member of the
+// management zone has the census. Delegates and supervisors that fail are replaced (MS-95 to
+// MS-100, MS-A24).
 func TestHierarchy(t *testing.T) {
 	spec.Covers(t, "MS-95", "MS-96", "MS-97", "MS-98", "MS-99", "MS-100", "MS-101", "MS-A24")
 	for seed := range uint64(4) {
@@ -256,8 +256,8 @@ func TestTwoActive(t *testing.T) {
 	}
 }
 
-// TestUnheardDelegate: if a delegate dies when its supervisor knows already that it is active,
-// but its zone does not, the next one gets a higher activation (MS-A24).
+// TestUnheardDelegate: a delegate dies when its supervisor already knows that it is active, but
+// its zone does not know yet. The next delegate gets a higher activation (MS-A24).
 func TestUnheardDelegate(t *testing.T) {
 	spec.Covers(t, "MS-A24")
 	found := 0

@@ -7,8 +7,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// Check returns an error if the machine's state breaks an invariant, which would be a defect of
-// this package: for simulations. It takes time in proportion to the size of the view.
+// Check is for simulations. It returns an error if the machine's state breaks an invariant,
+// which would be a defect of this package. It takes time in proportion to the size of the view.
 func (m *Machine) Check() error { return m.invariants() }
 
 // invariants returns an error if the machine's state breaks an invariant.

@@ -9,7 +9,8 @@ import (
 )
 
 // TestCertificatesAgreed: a death certificate stays, however old it is, as long as one
-// neighbour reports other tables, which could contain the deleted key (MS-A22).
+// neighbour reports a different table, because that table could contain the deleted key
+// (MS-A22).
 func TestCertificatesAgreed(t *testing.T) {
 	spec.Covers(t, "MS-A22")
 	s := withNeighbours(t)
@@ -55,8 +56,8 @@ func TestRefutedOlder(t *testing.T) {
 }
 
 // TestRemovedIsTold: a node that is removed because of reports gets a message with the version
-// that it must refute, so that it is back earlier than by noticing itself; a node that said
-// goodbye gets none.
+// that it must refute. It therefore returns sooner than if it had to notice the removal itself.
+// A node that said goodbye gets no such message.
 func TestRemovedIsTold(t *testing.T) {
 	s := withNeighbours(t)
 	told := func() (list []Send) {

@@ -51,7 +51,7 @@ type link struct {
 	drawn   uint32        // size of the view when the peer was drawn
 	heard   time.Duration // when the last message arrived, or the link got another timeout
 	last    time.Duration // when the last message arrived on the link
-	due     time.Duration // connecting: when the attempt fails; retrying: when the next attempt begins
+	due     time.Duration // connecting: the instant when the attempt fails; retrying: the instant when the next attempt begins
 	backoff time.Duration // time to the next attempt to connect
 	version wire.Version  // newest version of the peer that arrived on it
 	said    wire.Version  // this node's version when it last asked for the link
@@ -152,8 +152,8 @@ func (m *Machine) cut(p wire.Ref) {
 	m.attributes.lost(m, p) // requests to this neighbour go to others (MS-87)
 }
 
-// unlink ends the link to a node that was removed from the view, with a message: a node that
-// still runs can refute the removal.
+// unlink ends the link to a node that was removed from the view. It sends the node a message,
+// so that a node that still runs can refute the removal.
 func (m *Machine) unlink(p wire.Ref, cause Cause) {
 	if l := m.links.get(p); l != nil {
 		if cause != Said && l.state == up {

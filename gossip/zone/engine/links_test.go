@@ -16,9 +16,9 @@ import (
 const (
 	linkTau     = 200 * time.Millisecond
 	linkTimeout = 3500 * time.Millisecond
-	// takeOverBound is the time from the cut until a delegate with a path is the active one in
-	// every census: a delegate gives up three supervisors one after the other, an attribute
-	// crosses the zone, one the management zone.
+	// takeOverBound is the time from the cut until every census has a delegate with a path as
+	// the active one: a delegate gives up three supervisors one after the other, one attribute
+	// crosses the zone, and one crosses the management zone.
 	takeOverBound = mostFailures*linkTimeout + 8*linkTau
 	staleBound    = linkTimeout + (staleAfter+4)*linkTau
 	lostBound     = lostAfter*linkTimeout + 4*linkTau
@@ -54,8 +54,8 @@ func (l *linked) open(d int) bool { return l.mask>>(3*d)&7 != 7 }
 
 func (l *linked) path() bool { return l.open(0) || l.open(1) || l.open(2) }
 
-// served returns what is wrong if there is a path: a delegate with a path must be active, and
-// every supervisor must have it in its census as current.
+// served returns what is wrong, or "". If there is a path, a delegate with a path must be
+// active, and every supervisor must have that delegate in its census, as current.
 func (l *linked) served() string {
 	a := l.active(0)
 	if len(a) != 1 {
@@ -288,8 +288,8 @@ func TestSupervisorWithoutHeirs(t *testing.T) {
 	}
 }
 
-// TestGuardedBoundOfZones: if the census has no room for another zone, a supervisor reports
-// that and refuses the zone; zones that fit are all in the census (MS-98).
+// TestGuardedBoundOfZones: if the census has no room for another zone, a supervisor refuses the
+// zone and reports that. All zones that fit are in the census (MS-98).
 func TestGuardedBoundOfZones(t *testing.T) {
 	spec.Covers(t, "MS-98")
 	s := newSolo(t, 1, Config{Supervisor: true, MaxAttributes: 64 << 10})

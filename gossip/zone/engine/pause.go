@@ -7,9 +7,10 @@ import (
 )
 
 // pauses measures pauses of this node, such as those of a suspended machine. It detects a pause
-// when a step, for a timer or a message, comes after the instant that the machine asked for and
-// long after the last step (MS-A29). The machine counts in active time, which is the caller's time
-// less all pauses, so that a pause defers every deadline by its length.
+// when a step comes both after the instant that the machine asked for and long after the last
+// step, whether a timer or a message caused the step (MS-A29). The machine counts in active
+// time, which is the caller's time less all pauses, so that a pause defers every deadline by
+// its length.
 type pauses struct {
 	limit time.Duration
 	skew  time.Duration // sum of all pauses so far
@@ -34,8 +35,9 @@ func (p *pauses) enter(now time.Duration) (active, missed time.Duration) {
 	return now - p.skew, missed
 }
 
-// late returns by how much a step is later than the wake that the machine asked for. It adds
-// up the delays of consecutive late steps: a node that never catches up handles no message.
+// late returns by how much a step is later than the wake that the machine asked for. It adds up
+// the delays of consecutive late steps, because a node that never catches up handles no
+// message.
 func (p *pauses) late(now time.Duration) time.Duration {
 	by := now - p.wake
 	if !p.began || p.wake == machine.Never || by < p.limit/200 {

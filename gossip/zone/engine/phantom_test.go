@@ -20,9 +20,9 @@ func (s *solo) unreachable(i int) {
 	}
 }
 
-// TestPhantom: a member that was never heard, and that this host cannot reach for a reason of
-// its own, such as a network that it lacks, is suspected after some tries, because it may not
-// exist. A member that was heard before is not suspected for such a reason (MS-A1).
+// TestPhantom: a member that this node never heard, and that it cannot reach for a local reason
+// such as a missing network, is suspected after some tries, because the member may not exist. A
+// member that was heard before is not suspected for such a reason (MS-A1).
 func TestPhantom(t *testing.T) {
 	spec.Covers(t, "MS-A1")
 	for _, met := range []bool{false, true} {
@@ -75,8 +75,8 @@ func (w *world) members(id wire.ID) (count int) {
 	return count
 }
 
-// TestPhantomGoes: a zone removes a node that never existed by itself, and suspects no other
-// node because of it.
+// TestPhantomGoes: a zone without any help removes a node that never existed, and suspects no
+// other node because of it.
 func TestPhantomGoes(t *testing.T) {
 	w := booted(t, 1, 16, Config{})
 	id := phantom(w)
@@ -131,9 +131,9 @@ func TestRemoveUnknown(t *testing.T) {
 	s.is(1, inView, v(7, 2))
 }
 
-// TestRefutedForEver: reports of others about this node's incarnations raise its own by at most
-// the time by which clocks may differ, however often they come. So the next incarnation can
-// begin above it, and others still accept it (MS-A2).
+// TestRefutedForEver: other nodes report later incarnations of this node. However often these
+// reports come, this node's own incarnation rises by at most the time by which clocks may
+// differ. So the next incarnation can begin above it, and others still accept it (MS-A2).
 func TestRefutedForEver(t *testing.T) {
 	spec.Covers(t, "MS-A2")
 	const wall, ahead = 1 << 60, 1 << 44
@@ -179,8 +179,8 @@ func TestOwnerOutbids(t *testing.T) {
 	}
 }
 
-// TestFarAheadIsTold: an incarnation that is refused as too far ahead is counted each time, and
-// reported once a minute, whatever its sender and owner (MS-A2).
+// TestFarAheadIsTold: an incarnation that is too far ahead is refused. Each refusal is counted,
+// and refusals are reported once a minute in all, whatever sender and owner they have (MS-A2).
 func TestFarAheadIsTold(t *testing.T) {
 	spec.Covers(t, "MS-A2")
 	s := acquainted(t, 4, Config{})
@@ -207,9 +207,9 @@ func TestFarAheadIsTold(t *testing.T) {
 	}
 }
 
-// TestForgedLaterIncarnation: if a member reports an incarnation that a node never had, the
-// node loses nothing for long: it takes a higher number, and all others get its attributes
-// again. That holds after a restart of the node, too (MS-A2, MS-A17).
+// TestForgedLaterIncarnation: a member reports an incarnation that a node never had. The node
+// loses nothing for long: it takes a higher number, and all others get its attributes again,
+// even after a restart of the node (MS-A2, MS-A17).
 func TestForgedLaterIncarnation(t *testing.T) {
 	spec.Covers(t, "MS-A2", "MS-A17")
 	for _, later := range []uint64{1, 1000, 1 << 40, 1 << 43} {

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// eachSeed tries random plans, as many as the level of effort asks for, in parts that run in
-// parallel, so that the ten thousand seeds of a long run use all cores.
+// eachSeed tries random plans, as many as the level of effort asks for. It splits them into
+// parts that run in parallel, so that the ten thousand seeds of a long run use all cores.
 func eachSeed(t *testing.T, short, normal, long uint64, try func(t *testing.T, seed uint64)) {
 	const parts = 4
 	count := effort.Of(short, normal, long)
@@ -26,9 +26,9 @@ func eachSeed(t *testing.T, short, normal, long uint64, try func(t *testing.T, s
 	}
 }
 
-// TestRandomFaults: whatever faults occur, some time after they end all views of a zone are
-// equal, and so are the attributes (MS-1, MS-2, MS-71); and the invariants hold after each step
-// (MS-8, MS-13, MS-A10, MS-56, MS-73, MS-88).
+// TestRandomFaults: after any faults, some time after they end, all views of a zone are equal,
+// and so are the attributes (MS-1, MS-2, MS-71). The invariants hold after each step (MS-8,
+// MS-13, MS-A10, MS-56, MS-73, MS-88).
 func TestRandomFaults(t *testing.T) {
 	spec.Covers(t, "MS-1", "MS-2", "MS-8", "MS-13", "MS-56", "MS-71", "MS-73", "MS-88", "MS-A10")
 	eachSeed(t, 25, 150, 10_000, func(t *testing.T, seed uint64) {
@@ -102,8 +102,8 @@ func (w *world) calm() {
 	}
 }
 
-// TestMildFaults: in a network that loses few messages, and among nodes that fail, restart,
-// leave and are paused for less than the timeout, no live node is removed.
+// TestMildFaults: the network loses few messages, and nodes fail, restart, leave and are paused
+// for less than the timeout. No live node is removed.
 func TestMildFaults(t *testing.T) {
 	eachSeed(t, 3, 30, 1000, func(t *testing.T, seed uint64) {
 		w := newWorld(t, seed, 32, Config{})
@@ -137,8 +137,8 @@ func TestMildFaults(t *testing.T) {
 	})
 }
 
-// reachable starts a bootstrap of each node that runs and has none: bootstraps are nodes that
-// are likely to run, and three survive two deaths (docs/membership.md).
+// reachable gives a bootstrap to each running node that has none. Bootstraps are nodes that are
+// likely to run; a node with three has one left after two deaths (docs/membership.md).
 func (w *world) reachable() {
 	for i := 0; i < len(w.nodes); i++ {
 		n := w.nodes[i]

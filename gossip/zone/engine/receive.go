@@ -75,8 +75,8 @@ func (m *Machine) receive() {
 	}
 }
 
-// presumeAlive takes the sender's version in the message as evidence that it is alive, unless
-// discovery has to handle the message first.
+// presumeAlive takes the sender's version in the message as evidence that the sender is alive,
+// unless discovery has to handle the message first.
 func (m *Machine) presumeAlive() {
 	if m.in.Kind != wire.DiscoveryRequest && m.in.Kind != wire.DiscoveryReply {
 		m.processAlive(m.in.From, m.in.Version)
@@ -94,8 +94,9 @@ func (m *Machine) based() {
 	}
 }
 
-// collect removes ids that are not used any more from the table, and reports whether there is
-// room then. It does not change a table with other users, which rely on the ids.
+// collect removes ids that are not used any more from the table, and reports whether the table
+// then has room. It does not change a table that other machines share, because they rely on the
+// ids.
 func (m *Machine) collect() bool {
 	t := m.cfg.Table
 	if !m.cfg.Wire {

@@ -82,9 +82,10 @@ func (a *attributes) offered(m *Machine) {
 	}
 }
 
-// wants reports whether a table that was offered is newer than this node's copy and than the
-// version that it has requested (MS-78). Tables of an earlier incarnation of the owner are not
-// wanted (MS-A17); those of an incarnation that is not in the view yet wait for it (MS-A18).
+// wants reports whether a table that a peer offers is newer than this node's copy and newer
+// than the version that it has requested (MS-78). Tables of an earlier incarnation of the owner
+// are not wanted (MS-A17). Tables of an incarnation that is not in the view yet wait until it
+// is (MS-A18).
 func (a *attributes) wants(m *Machine, v *wire.TableVersion, from wire.Ref) bool {
 	if v.Owner == m.self || v.U == 0 {
 		m.disown(v)
@@ -103,8 +104,8 @@ func (a *attributes) wants(m *Machine, v *wire.TableVersion, from wire.Ref) bool
 	return r == nil || v.U > r.u && v.U > r.pending
 }
 
-// disown takes a new incarnation if others have newer attributes of this node than it has
-// itself: otherwise they would ignore what it writes.
+// disown takes a new incarnation if other nodes have newer attributes of this node than it has
+// itself. Without a new incarnation they would ignore what this node writes.
 func (m *Machine) disown(v *wire.TableVersion) {
 	r := m.attributes.of[m.self]
 	if v.Owner == m.self && v.Inc == m.ver.Inc && v.U > 0 && (r == nil || v.U > r.u) {

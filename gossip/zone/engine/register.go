@@ -7,8 +7,9 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// register sends the supervisor a registration: the size and the hash of the zone's view and, from
-// the active delegate, the members that joined and left since the last one (MS-97).
+// register sends the supervisor a registration: the size and the hash of the zone's view. The
+// active delegate also sends the members that joined and left since its last registration
+// (MS-97).
 func (d *delegation) register(m *Machine) {
 	if !d.chosen.IsValid() {
 		d.due = machine.Never
@@ -26,9 +27,9 @@ func (d *delegation) register(m *Machine) {
 	m.dispatch(d.chosen, r, d.own > 0 && r.Flags&wire.Whole == 0) // a message with a whole zone has no priority, which would delay alarms
 }
 
-// unregister ends the registration with the supervisor. A delegate that moves to another supervisor
-// sends the number of its registration, so that the old one does not record that the zone has
-// ended.
+// unregister ends the registration with the supervisor. A delegate that moves to another
+// supervisor sends the number of its registration. By that number the old supervisor sees that
+// the zone has not ended.
 func (d *delegation) unregister(m *Machine, moves bool) {
 	if !d.chosen.IsValid() {
 		return
@@ -82,8 +83,8 @@ func (d *delegation) registered(m *Machine, r *wire.Dispatch) {
 }
 
 // outnumber makes sure that this delegate's activation is above the highest one that the
-// supervisor knows. A former delegate may have died before its zone learned of its activation,
-// so that this delegate has chosen a number that is not higher.
+// supervisor knows. If a former delegate died before its zone learned of its activation, this
+// delegate may have chosen a number that is not higher.
 func (d *delegation) outnumber(m *Machine, activation uint64) {
 	if activation == 0 || activation >= maxActivation {
 		return

@@ -28,9 +28,10 @@ type replica struct {
 	index map[string]uint64
 }
 
-// stored is an attribute with the time from which on its death certificate can be dropped. An
-// entry without a key is a hole, left by an attribute that was written again. Holes stay until
-// sweep: closing each of them alone would take quadratic time.
+// stored is an attribute with the time after which its death certificate can be dropped. An
+// entry without a key is a hole, left where an attribute stood before it was written again.
+// Holes stay until sweep removes all of them, since removing each alone would take quadratic
+// time.
 type stored struct {
 	wire.Attribute
 	since int64
@@ -111,8 +112,8 @@ func (r *replica) sweep() {
 	}
 }
 
-// sweepMost is sweep if there are more holes than entries, so that its time is in proportion to
-// the number of writes that left holes.
+// sweepMost calls sweep if there are more holes than entries. The time that sweeping takes is
+// then in proportion to the number of writes that left the holes.
 func (r *replica) sweepMost() {
 	if 2*r.keys < len(r.entries) {
 		r.sweep()

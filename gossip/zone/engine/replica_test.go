@@ -30,10 +30,10 @@ func split1(d wire.TableData) (parts []wire.TableData) {
 	return parts
 }
 
-// TestAttributesLinear: the time of a step that merges a table is in proportion to the number
-// of keys, not to its square, in whatever order they come (MS-83, MS-A22). With 64 times the
-// keys it is about 200 times as long, because of caches, and would be more than 4000 times as
-// long. Other programs may empty the caches in some of the tries.
+// TestAttributesLinear: the time to merge a table grows in proportion to the number of keys,
+// not to its square, in whatever order the keys come (MS-83, MS-A22). For 64 times the keys it
+// grows about 200 times, because of caches; a quadratic merge would take more than 4000 times
+// as long. Some of the tries may be slower, because other programs empty the caches.
 func TestAttributesLinear(t *testing.T) {
 	spec.Covers(t, "MS-83", "MS-A22")
 	const small, times, most, tries = 256, 64, 1500, 5
@@ -173,8 +173,8 @@ func tableOfNode5(s *solo, n int, after uint64) wire.TableData {
 	return d
 }
 
-// TestRepeatedKey: data that names a key again and again does not get more into a table than
-// its limit, although each time the size of the existing entry would count as freed.
+// TestRepeatedKey: data that names one key again and again cannot exceed the limit of a table,
+// although each repetition counts the size of the existing entry as freed.
 func TestRepeatedKey(t *testing.T) {
 	spec.Covers(t, "MS-110")
 	s := withNeighbours(t)
@@ -199,8 +199,8 @@ func TestRepeatedKey(t *testing.T) {
 	}
 }
 
-// TestRepeatedRequest: a request that names one table again and again gets the table once;
-// otherwise a few bytes could request thousands of copies.
+// TestRepeatedRequest: a request that names one table many times gets the table once. Otherwise
+// a request of a few bytes could cause thousands of copies.
 func TestRepeatedRequest(t *testing.T) {
 	spec.Covers(t, "MS-110")
 	s := withNeighbours(t)

@@ -6,18 +6,19 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// rival is an active delegate of a zone in which another active delegate takes precedence. That
-// may be so for a moment, while the other one takes over. If it lasts, either two base zones
-// have the same name, or a zone is partitioned. The supervisor cannot tell these apart, and an
-// administrator has to act in both cases.
+// rival is an active delegate of a zone that has another active delegate, which takes
+// precedence. A zone may have two for a moment, while one takes over from the other. If it
+// lasts, either two base zones have the same name, or a zone is partitioned. The supervisor
+// cannot tell these apart, and an administrator has to act in both cases.
 type rival struct {
 	wire.Named
 	since, heard time.Duration
 	told         bool
 }
 
-// contest handles a registration of an active delegate over which another one takes precedence. It
-// removes the delegate, and reports whether to tell it that the name of its zone is taken.
+// contest handles a registration of an active delegate when another active delegate takes
+// precedence. It removes the registering one, and reports whether to tell it that the name of
+// its zone is taken.
 func (g *guarded) contest(m *Machine, d *wire.Dispatch) bool {
 	r := &g.rival
 	if r.ID != d.From || m.now-r.heard > m.cfg.Timeout {

@@ -28,9 +28,9 @@ func twins(t *testing.T, seed uint64) *system {
 	return s
 }
 
-// TestTwoZonesOfOneName: one of the two zones takes precedence, the census does not alternate
-// between them, and both the supervisor and the delegate of the other zone report that, until
-// one zone is gone (MS-98, MS-A24).
+// TestTwoZonesOfOneName: if two zones have one name, one of them takes precedence, and the
+// census does not alternate between them. The supervisor and the delegate of the other zone
+// report the conflict until one zone is gone (MS-98, MS-A24).
 func TestTwoZonesOfOneName(t *testing.T) {
 	spec.Covers(t, "MS-98", "MS-A24")
 	for seed := range uint64(6) {
@@ -78,8 +78,8 @@ func TestTwoZonesOfOneName(t *testing.T) {
 	}
 }
 
-// TestTakeOverIsNoContest: delegates of which one takes over from the other are not reported as
-// two zones, but the sides of a partitioned zone are (MS-100, MS-A24).
+// TestTakeOverIsNoContest: when one delegate takes over from another, the two are not reported
+// as two zones. The sides of a partitioned zone are reported (MS-100, MS-A24).
 func TestTakeOverIsNoContest(t *testing.T) {
 	spec.Covers(t, "MS-100", "MS-A24")
 	s := newSystem(t, 1, 1, 8, 3)
@@ -169,9 +169,9 @@ func TestEarlierRegistration(t *testing.T) {
 	}
 }
 
-// TestLastDelegateMoves: a zone whose last delegate moves to another supervisor stays in the
-// census until that supervisor has it; a zone whose last delegate says goodbye does not
-// (MS-98).
+// TestLastDelegateMoves: if the last delegate of a zone moves to another supervisor, the zone
+// stays in the census until the new supervisor has it. If the last delegate says goodbye, the
+// zone does not stay (MS-98).
 func TestLastDelegateMoves(t *testing.T) {
 	spec.Covers(t, "MS-98")
 	for _, moves := range []bool{true, false} {

@@ -16,10 +16,10 @@ func heapBytes() int64 {
 	return int64(s.HeapAlloc)
 }
 
-// TestLarge: a zone, of two thousand nodes in a long run, starts, loses and regains members as
-// fast as that of the design (MS-4, MS-104, MS-105), and takes little memory. The 5.7 s of the
-// design for this boot were with two processes on each machine; with one process they are about
-// 4.0 s (MS-A27).
+// TestLarge: a zone (of two thousand nodes in a long run) starts, loses members and regains
+// them as fast as that of the design (MS-4, MS-104, MS-105), and takes little memory. The
+// design measured 5.7 s for this boot with two processes on each machine; with one process the
+// figure is about 4.0 s (MS-A27).
 func TestLarge(t *testing.T) {
 	spec.Covers(t, "MS-4", "MS-104", "MS-105", "MS-A27", "G-MS-1", "G-MS-2")
 	n, victims := effort.Of(256, 512, 2048), effort.Of([]int{1, 16}, []int{1, 16}, []int{1, 16, 200})

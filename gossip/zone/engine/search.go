@@ -11,9 +11,9 @@ import (
 
 // search finds a supervisor that answers this delegate (MS-100). The delegate asks supervisors
 // one after the other in the order of a hash of zone and supervisor, which is the same for all
-// delegates of the zone (MS-A24). It stays with the first one that answers within a timeout.
-// From time to time it asks a supervisor that comes earlier in the order, and changes to that
-// one once it answers.
+// delegates of the zone (MS-A24). It stays with the first that answers within a timeout. From
+// time to time it asks a supervisor that comes earlier in the order, and changes to it once it
+// answers.
 type search struct {
 	supervisors []wire.Named // each known supervisor once, in the order of preference
 	known       uint64       // hash of the supervisors, as a supervisor sent it
@@ -64,12 +64,12 @@ type trouble struct {
 	tries       int
 }
 
-// avoidance is how long a delegate does not ask a supervisor that it gave up, while another one
-// answers. It asks earlier if it learns of a later incarnation of that supervisor.
+// avoidance is how long a delegate does not ask a supervisor that it gave up, if another one
+// answers. It asks earlier if it learns of a later incarnation of the given-up supervisor.
 const avoidance = time.Minute
 
 // mostFailures is the number of supervisors that must fail in a row before a delegate considers
-// itself cut off; all of them, if there are fewer.
+// itself cut off. If there are fewer supervisors, all of them must fail.
 const mostFailures = 3
 
 // know replaces the list of supervisors. Each supervisor is on the new list once, in its latest
@@ -98,8 +98,9 @@ func (d *search) know(m *Machine, list []wire.Named) {
 	})
 }
 
-// widen adds the configured supervisors, and those that other members published: a supervisor's
-// own list has only the supervisors that it reaches itself.
+// widen adds the configured supervisors, and those that other members published, to this
+// delegate's list. A list that came from a supervisor has only the supervisors that this
+// supervisor reaches itself.
 func (d *delegation) widen(m *Machine) {
 	list := slices.Clone(d.supervisors)
 	add := func(n wire.Named) {
@@ -133,8 +134,8 @@ func (d *search) trouble(n *wire.Named) *trouble {
 	return nil
 }
 
-// best returns the first supervisor of the list that was not given up within the last age; the
-// invalid id if there is none.
+// best returns the first supervisor of the list that was not given up within the last age. If
+// there is none it returns the invalid id.
 func (d *search) best(m *Machine, age time.Duration) wire.ID {
 	for i := range d.supervisors {
 		if t := d.trouble(&d.supervisors[i]); t == nil || t.last <= m.now-age {
@@ -144,8 +145,8 @@ func (d *search) best(m *Machine, age time.Duration) wire.ID {
 	return wire.ID{}
 }
 
-// choose chooses a supervisor if there is none, gives up one that does not answer, and asks one
-// that comes before the chosen one.
+// choose chooses a supervisor if this delegate has none, gives up a supervisor that does not
+// answer, and asks one that comes earlier in the order than the chosen one.
 func (d *delegation) choose(m *Machine) {
 	if d.chosen.IsValid() && m.now >= d.heard+m.cfg.Timeout {
 		d.giveUp(m, d.chosen, NotHeard)
@@ -161,8 +162,9 @@ func (d *delegation) choose(m *Machine) {
 	}
 }
 
-// following returns the supervisor to try next: one that was not given up or, if there is none,
-// the one that was given up longest ago, at least a heartbeat ago.
+// following returns the supervisor to try next: one that this delegate has not given up. If it
+// has given up all, following returns the one given up longest ago, if that was at least a
+// heartbeat ago.
 func (d *delegation) following(m *Machine) wire.ID {
 	if best := d.best(m, machine.Never); best.IsValid() {
 		return best
@@ -193,8 +195,9 @@ func (d *delegation) take(m *Machine, id wire.ID) {
 	}
 }
 
-// probe asks a supervisor that comes before the chosen one whether it answers. The delegate
-// registers there, but not as the active one, so that the census does not change.
+// probe asks a supervisor that comes earlier in the order than the chosen one whether it
+// answers. The delegate registers there, but not as the active one, so the census does not
+// change.
 func (d *delegation) probe(m *Machine) {
 	better := d.best(m, avoidance)
 	if better == d.chosen || !better.IsValid() || d.rank(better) > d.rank(d.chosen) && d.rank(d.chosen) >= 0 {

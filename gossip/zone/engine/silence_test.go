@@ -10,8 +10,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestShortPartitions: G-MS-10: because of a partition that ends at about the timeout, or long
-// after it, no node removes a member of its own side, neither then nor later.
+// TestShortPartitions: G-MS-10: a partition ends at about the timeout, or long after it. No
+// node removes a member of its own side because of it, neither during the partition nor later.
 func TestShortPartitions(t *testing.T) {
 	spec.Covers(t, "G-MS-10")
 	for _, length := range []time.Duration{2300, 2600, 2900, 3200, 3600, 4300, 10_700} {
@@ -47,8 +47,8 @@ func (s *solo) silence(i int, by ...int) {
 	s.update(l)
 }
 
-// TestGrace: a node that enough others report as silent can refute that for three rounds of
-// updates; a node whose connections failed is removed at once (G-MS-10, G-MS-2).
+// TestGrace: if enough nodes report a node as silent, it has three rounds of updates to refute
+// that. A node whose connections failed is removed at once (G-MS-10, G-MS-2).
 func TestGrace(t *testing.T) {
 	spec.Covers(t, "G-MS-2", "G-MS-10")
 	sees := func(t *testing.T) *solo {
@@ -164,9 +164,9 @@ func TestSummons(t *testing.T) {
 	})
 }
 
-// TestAccusedAnswers: a node that is told that it is silent, or was removed elsewhere, answers
-// the sender directly: updates carry a refutation over one link per round, and may take longer
-// than the grace period (G-MS-10). It refutes each version once.
+// TestAccusedAnswers: a node that receives news that it is silent, or was removed elsewhere,
+// answers the sender directly (G-MS-10). An update would carry the refutation over one link per
+// round, which may take longer than the grace period. The node refutes each version once.
 func TestAccusedAnswers(t *testing.T) {
 	spec.Covers(t, "G-MS-10")
 	accuse := func(s *solo, by, suspect int, at wire.Version) []Send {
@@ -202,9 +202,9 @@ func TestAccusedAnswers(t *testing.T) {
 	}
 }
 
-// TestUrgentRefutation: a suspected node sends its refutation within an eighth of a round,
-// nodes that know of the suspicion pass it on as fast, and the same holds for reports of
-// silence (G-MS-10).
+// TestUrgentRefutation: a suspected node sends its refutation within an eighth of a round.
+// Nodes that know of the suspicion pass the refutation on as quickly. The same holds for
+// reports of silence (G-MS-10).
 func TestUrgentRefutation(t *testing.T) {
 	spec.Covers(t, "G-MS-10")
 	updates := func(s *solo, urgent bool) {

@@ -35,8 +35,8 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// TestLateTimer: a node that is stepped late notices that even without a message: messages of
-// others may wait here, too (MS-A29, G-MS-8).
+// TestLateTimer: a node whose timer is stepped late notices that, even without a message,
+// because messages of others may be delayed here as well (MS-A29, G-MS-8).
 func TestLateTimer(t *testing.T) {
 	spec.Covers(t, "MS-A29", "G-MS-8")
 	w := booted(t, 1, 16, Config{})

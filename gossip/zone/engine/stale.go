@@ -130,8 +130,8 @@ func (s *supervision) evictOrphan() {
 	delete(s.orphans, first)
 }
 
-// attributes processes what another supervisor wrote: it drops the orphan of a zone that has an
-// entry again, or that said goodbye.
+// attributes processes what another supervisor wrote. If a zone has an entry again, or said
+// goodbye, attributes drops this supervisor's orphan of that zone.
 func (s *supervision) attributes(m *Machine, r *replica, keys []string) {
 	if len(s.orphans) == 0 {
 		return

@@ -18,7 +18,7 @@ type Stats struct {
 	Malformed, OtherVersion, OtherZone, NotSigned, BadID, TableFull, Collisions uint64
 	// Parts of valid messages that were ignored.
 	UnknownSender   uint64 // messages of a sender about which nothing is known
-	Stale           uint64 // news that were older than what is known
+	Stale           uint64 // news that were older than what this node knew
 	TooFarAhead     uint64 // versions so high that their owner could not refute them (MS-A2)
 	BadReporter     uint64 // suspicions by a node outside the view, or on itself (MS-A29)
 	TooManyReports  uint64 // suspicions refused because there are very many and their reporter has filed too many of them

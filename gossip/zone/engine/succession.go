@@ -10,12 +10,12 @@ import (
 // Attributes that delegates publish to the other members of their own base zone. Their values are
 // about the management zone (MS-100).
 const (
-	// supervisorKey has the id of the supervisor with which a delegate is registered, as text, or
-	// "-" after none of the supervisors that it tried has answered.
+	// supervisorKey has the id of the supervisor with which a delegate is registered, as text.
+	// It is "-" if none of the supervisors that the delegate tried has answered.
 	supervisorKey = "zone.supervisor"
-	// supervisorsKey has the ids of the supervisors that the active delegate knows, with spaces in
-	// between, in the order in which it would choose them. A member that becomes a delegate begins
-	// with these supervisors and those of its configuration.
+	// supervisorsKey has the ids of the supervisors that the active delegate knows, separated
+	// by spaces, in its order of preference. A member that becomes a delegate begins with these
+	// supervisors and those of its configuration.
 	supervisorsKey = "zone.supervisors"
 )
 
@@ -32,7 +32,7 @@ type mark struct {
 }
 
 // succeeds reports whether this delegate replaces an active one that reaches no supervisor. It
-// does if it is the first in rank of the delegates that are registered. The former active one
+// replaces it if it is the first in rank of the registered delegates. The former active one
 // sees the higher activation and resigns. If no delegate is registered, the active one stays
 // active in its own zone.
 func (d *delegation) succeeds(m *Machine, active wire.Ref) bool {

@@ -27,15 +27,16 @@ type summons struct {
 }
 
 const (
-	// summonRounds is for how many rounds of updates the reporter of a silent node notifies the
-	// node: until all nodes have the report, and the grace period of the last ones has ended.
+	// summonRounds is the number of rounds of updates in which the reporter of a silent node
+	// notifies that node. In this time all nodes get the report, and the grace period of the
+	// last of them ends.
 	summonRounds = 8
 	// maxSummons bounds the notifications of a round; the rest is sent in later rounds.
 	maxSummons = 256
 )
 
-// summon begins to notify a node that a version of it is suspected or, with remove, that it was
-// removed.
+// summon begins to notify a node that one of its versions is suspected or, with remove, that it
+// was removed.
 func (m *Machine) summon(p wire.Ref, v wire.Version, remove bool) {
 	if ss := &m.summonses; ss.marked[index(remove)].set(p) {
 		ss.list = append(ss.list, summons{node: p, version: v, next: m.now, remove: remove})
@@ -101,10 +102,9 @@ func (m *Machine) sendSummons(s *summons) {
 	m.send(s.node, wire.Message{Kind: wire.Notice, Lists: &wire.Lists{Silences: []wire.Suspicion{{Reporter: m.self, Suspect: s.node, Version: s.version}}}})
 }
 
-// answerAccuser sends this node's version to the sender of a notice that accuses it.
-// Updates carry a refutation over one link per round. If nodes in between know of no
-// suspicion, and the sender is more links away than the grace period has rounds, the
-// refutation would come too late.
+// answerAccuser sends this node's version to the sender of a notice that accuses it. An update
+// would carry the refutation over only one link per round. That is too slow if nodes in between
+// know of no suspicion, and the sender is more links away than the grace period has rounds.
 func (m *Machine) answerAccuser() {
 	accuses := func(s wire.Suspicion) bool { return s.Suspect == m.self && s.Reporter == m.in.From }
 	if l := m.in.Lists; l != nil && (slices.ContainsFunc(l.Silences, accuses) || slices.ContainsFunc(l.Suspicions, accuses)) {

@@ -111,7 +111,7 @@ func (s *supervision) guard(m *Machine, d *wire.Dispatch) *guarded {
 	return g
 }
 
-// refuse answers a delegate that there is no room for it, and reports that once per
+// refuse answers a delegate that there is no room for its zone, and reports that once per
 // refusalInterval.
 func (s *supervision) refuse(m *Machine, d *wire.Dispatch) {
 	m.stats.TooManyZones++
@@ -219,9 +219,9 @@ func (s *supervision) query(m *Machine, d *wire.Dispatch) {
 	m.dispatch(d.From, answer, false)
 }
 
-// alarmed passes a suspicion in a base zone on to the monitors of this one. It accepts
-// alarms only of the zone's delegates that are registered here, and of supervisors that
-// pass on alarms of their delegates.
+// alarmed passes a suspicion in a base zone on to the monitors of this one. It accepts alarms
+// of only two kinds of senders: the zone's delegates that are registered here, and supervisors
+// that pass on alarms of their own delegates.
 func (m *Machine) alarmed(d *wire.Dispatch) {
 	g := m.supervisor.zones[d.Zone]
 	delegate := g != nil && g.has(d.From)

@@ -17,10 +17,9 @@ var (
 	errCollision = errors.New("zone: two ids with the same short form")
 )
 
-// Table keeps every id once, so that views need only numbers. Machines of one
-// zone in one process, as in a simulation, may share a table: all of them are
-// then stepped by one goroutine. A machine that has a table to itself forgets ids
-// that it does not need any more.
+// Table keeps every id once, so that views need only numbers. Machines of one zone in one
+// process, as in a simulation, may share a table if one goroutine steps them all. A machine
+// that has a table to itself forgets ids that it does not need any more.
 type Table struct {
 	ids     []known // known nodes by Ref; element 0 stands for no node
 	byShort map[uint64]wire.Ref

@@ -13,8 +13,8 @@ type topology struct {
 	settled bool // the view has not changed since the last choice
 }
 
-// changed handles a change of the view: this node chooses neighbours again after the aggregation
-// time τ, together with the changes that arrive until then.
+// changed handles a change of the view: after the aggregation time τ this node chooses
+// neighbours again. One choice serves all changes that arrive until then.
 func (t *topology) changed(m *Machine) {
 	t.settled = false
 	t.later(m)
@@ -54,11 +54,11 @@ func (m *Machine) chooseNeighbours() {
 	}
 }
 
-// chooseSuccessors chooses successors as a function of the view (MS-24, MS-27), and of which of
-// them do not answer: while those are in the view, the node also monitors the ones after them.
-// Otherwise two dead nodes could each be the only one to report the other (MS-26). After many
-// successors in a row that do not answer, the node asks as many more at once, so that the few
-// survivors of many deaths find all dead nodes in a few rounds.
+// chooseSuccessors chooses successors as a function of the view (MS-24, MS-27) and of which
+// successors do not answer. While an unanswering one is in the view, the node also monitors the
+// member after it: otherwise, of two dead neighbours each could be the only monitor of the
+// other (MS-26). If many successors in a row do not answer, the node asks as many more at once,
+// so that a few survivors find all dead nodes in a few rounds.
 func (m *Machine) chooseSuccessors() {
 	t := m.cfg.Table
 	var silent, want bitmap
@@ -128,8 +128,8 @@ func (m *Machine) unwant(l *link, role wire.Roles) {
 	}
 }
 
-// redraw gives up random neighbours that were drawn while the view was much smaller: with them
-// the overlay would consist of clusters (MS-25).
+// redraw gives up random neighbours that were drawn while the view was much smaller. If it kept
+// them, the overlay would consist of clusters (MS-25).
 func (m *Machine) redraw() {
 	for i := range m.links.list {
 		if l := &m.links.list[i]; l.mine&wire.Random != 0 && m.view.members*2 >= int(l.drawn)*3 {

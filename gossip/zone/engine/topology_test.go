@@ -128,8 +128,8 @@ func (w *world) checkSuccessors() {
 	}
 }
 
-// TestCrowded: a node that too many others have drawn redirects them, and of the nodes that
-// consider it their successor it keeps the nearest (MS-A12).
+// TestCrowded: too many nodes have drawn this node as a neighbour, and it redirects the
+// surplus. Of the nodes that consider it their successor, it keeps the nearest (MS-A12).
 func TestCrowded(t *testing.T) {
 	spec.Covers(t, "MS-A12")
 	s := newSolo(t, 60, Config{})
@@ -253,8 +253,8 @@ func TestConnectFails(t *testing.T) {
 	}
 }
 
-// TestBehindSuspected: while a successor is suspected, the node also monitors the next one
-// after its last successor, because those in between may be dead as well (MS-26).
+// TestBehindSuspected: while a successor is suspected, the node also monitors the member after
+// its last successor, because the nodes between the two may be dead as well (MS-26).
 func TestBehindSuspected(t *testing.T) {
 	spec.Covers(t, "MS-26")
 	s := newSolo(t, 30, Config{})

@@ -63,7 +63,7 @@ func (n *node) resume() {
 	}
 }
 
-// exec calls f in this process, if it still runs, as soon as it is not paused.
+// exec calls f in this process as soon as the process is not paused, if it still runs then.
 func (n *node) exec(incarnation uint64, f func()) {
 	switch {
 	case !n.up || n.incarnation != incarnation:

@@ -169,8 +169,8 @@ func (w *world) run(d time.Duration) {
 	}
 }
 
-// until lets time pass until a condition holds, at most for a while, and returns how long that
-// took.
+// until lets time pass until a condition holds, but not longer than most, and returns how long
+// that took.
 func (w *world) until(most time.Duration, ok func() bool) time.Duration {
 	w.t.Helper()
 	begin := w.now

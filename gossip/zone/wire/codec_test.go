@@ -230,8 +230,8 @@ func TestCodeOnWire(t *testing.T) {
 	}
 }
 
-// TestKeyRotation: MS-A33: while the key changes node by node, no message between two nodes is
-// refused, and in the end the old key is not valid any more.
+// TestKeyRotation: MS-A33: while the key changes on one node after another, no message between
+// two nodes is refused. In the end the old key is not valid any more.
 func TestKeyRotation(t *testing.T) {
 	spec.Covers(t, "MS-A33")
 	steps := [][]string{{"old"}, {"old", "new"}, {"new", "old"}, {"new"}}

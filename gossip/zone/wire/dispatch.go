@@ -49,7 +49,7 @@ type Named struct {
 
 // Dispatch is a message between zones: between the delegates of a base zone and the supervisors
 // in the management zone. It names nodes by their ids, because sender and receiver have
-// different tables. It must not be changed after it was sent.
+// different tables. It must not be changed once it is sent.
 //
 //	0  4  magic         "HIER"
 //	4  1  version
@@ -68,7 +68,8 @@ type Named struct {
 //	      joined        u32 count; id, version
 //	      left          the same
 //
-// and, if it is signed, a code as for other messages. Ids and versions are as there.
+// A signed one ends with a code, as a [Message] does. Ids and versions have the same form as in
+// a Message.
 type Dispatch struct {
 	Kind         DispatchKind  // decides which fields are used
 	Flags        DispatchFlags // see DispatchFlags

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Seen is a message of a zone as a capture shows it: the observer is no member of the zone, and
-// knows only those ids that the message itself has.
+// Seen is a message of a zone as a capture shows it. The observer is not a member of the zone,
+// and knows only the ids that the message itself contains.
 type Seen struct {
 	Message        // the message; Name, ID and Short translate its Refs
 	Zone    uint64 // the number of the zone, see [ZoneNumber]

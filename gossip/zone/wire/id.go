@@ -178,8 +178,8 @@ type Position [sha1.Size]byte
 // Position returns the node's position on the ring.
 func (id ID) Position() Position { return sha1.Sum([]byte(id.canonical)) }
 
-// Short returns the short form of an id, by which messages name a node that the
-// receiver is expected to know: the first bytes of its position.
+// Short returns the short form of an id: the first bytes of its position. Messages name a node
+// in this form if the receiver is expected to know it.
 func (id ID) Short() uint64 { return shortOf([]byte(id.canonical)) }
 
 func shortOf(canonical []byte) uint64 {

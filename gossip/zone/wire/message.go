@@ -119,8 +119,8 @@ func (r Reason) String() string { return name(reasonNames[:], int(r)) }
 // Ref stands for a node in a table of ids, see [Names]. The zero value stands for none.
 type Ref uint32
 
-// Message is a message between nodes of a zone. It must not be changed after it was sent; its
-// parts may be shared.
+// Message is a message between nodes of a zone. It must not be changed once it is sent.
+// Messages may share parts of their memory.
 type Message struct {
 	Kind         Kind    // decides which fields are used
 	Flags        Flags   // see Flags

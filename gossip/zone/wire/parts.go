@@ -4,8 +4,8 @@ import "encoding/binary"
 
 // AppendParts appends a message with lists to the node whose id has the short form to, as
 // several messages of at most MaxBytes if necessary. It calls part with the beginning and end
-// of each in the slice that it returns. Each part is complete by itself: receivers process it
-// as soon as it arrives.
+// of each such message in the slice that it returns. Receivers process each message as soon as
+// it arrives, without waiting for the rest.
 func (c *Codec) AppendParts(b []byte, m *Message, to uint64, part func(begin, end int)) []byte {
 	e := encoder{Codec: c, m: m, to: to, b: b, emit: part}
 	e.encode()

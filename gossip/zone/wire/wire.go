@@ -41,8 +41,8 @@ const (
 	// table of the default size, even if key and value together have two bytes.
 	MaxTableKeys = 16 << 10
 
-	// MaxZone bounds the name of a zone, in bytes: the attribute by which supervisors publish a
-	// base zone has the key "zone.census/" and that name.
+	// MaxZone bounds the name of a zone, in bytes. Supervisors publish a base zone in an
+	// attribute whose key is "zone.census/" and that name, and MaxKey bounds the key.
 	MaxZone = MaxKey - len("zone.census/")
 	// MaxMessage is the most bytes that a message can have.
 	MaxMessage = 1 << 20

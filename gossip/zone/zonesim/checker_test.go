@@ -11,7 +11,7 @@ import (
 )
 
 // TestCheckerSees: the checker detects the removal of a healthy node, unless the network or the
-// node itself gave a cause, and joins and leaves that do not alternate.
+// node itself gave a cause. It also detects joins and leaves that do not alternate.
 func TestCheckerSees(t *testing.T) {
 	const observer, subject = sim.NodeID(0), sim.NodeID(3)
 	for _, tt := range []struct {

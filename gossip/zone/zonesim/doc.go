@@ -6,6 +6,6 @@
 // with a stub that sends it the messages of all other members (membership design, Sec. 5;
 // MS-103). The management zone sees no difference to a whole zone.
 //
-// A [Net] records what is done to its nodes. With that ground truth it finds wrong events at
-// any time, above all the removal of a node that is fine.
+// A [Net] records what is done to its nodes. By that ground truth it judges each event, and
+// reports wrong ones, above all the removal of a healthy node.
 package zonesim

@@ -86,9 +86,9 @@ func (p *plan) paint(k int, at time.Duration) {
 }
 
 // mildPlan draws a scenario of faults for which no healthy node may be removed with Θ=2
-// (G-MS-8): at any time at most a third of each zone has a fault, of any kind, delegates and
-// supervisors included. At most one message in two hundred is lost. Meanwhile nodes write
-// attributes. slowest is by how much a step of a slow node may take longer.
+// (G-MS-8). At any time at most a third of each zone has a fault, of any kind; delegates and
+// supervisors have faults too. At most one message in two hundred is lost, and nodes write
+// attributes all the time. slowest is the longest extra time that a step of a slow node takes.
 func mildPlan(seed uint64, slowest time.Duration) string {
 	p := plan{slowest: slowest}
 	p.begin(seed, 5, 40, fmt.Sprintf(" loss %.1f%%", float64(seed%3)/4))

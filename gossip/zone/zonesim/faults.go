@@ -26,7 +26,7 @@ type nodeState struct {
 	resumed time.Duration // end of the latest pause that has ended
 	ended   time.Duration // end of the node's latest incarnation that has ended
 	slowing time.Duration // beginning of the latest time in which it was slow
-	slowed  time.Duration // end of that time; never: it is still slow, or never was
+	slowed  time.Duration // end of the time of slowness; never: the node is still slow, or was never slow
 	slow    bool
 	left    bool // the node has said goodbye
 	monitor bool // the node has declared itself a monitor
@@ -120,9 +120,9 @@ func (t *faults) heal() {
 // lately reports whether a fault that ended at an instant is still an excuse.
 func (t *faults) lately(at, now time.Duration) bool { return at != never && now-at < t.grace }
 
-// heard returns the instant whose news an observer may only be processing now: a node that is
-// slow, or was paused, has queued messages, and reports the state at the time when its queue
-// began.
+// heard returns how old the news may be that an observer is just processing, as an instant. A
+// node that is slow, or was paused, has messages in a queue, and reports the state at the time
+// when the oldest of them arrived.
 func (t *faults) heard(observer sim.NodeID) time.Duration {
 	f, now := &t.nodes[observer], t.clock()
 	from := now

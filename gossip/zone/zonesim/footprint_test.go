@@ -15,8 +15,8 @@ import (
 )
 
 // TestBytesPerNode: nodes that start at once need at most the memory that bytesPerNode returns,
-// so that too large a run is refused before it begins; machines need at least about a third of
-// it. With -v it prints the memory of each node at its peak and at rest.
+// so a run that is too large is refused before it begins. Machines need at least about a third
+// of that estimate. With -v the test prints the memory of each node at its peak and at rest.
 func TestBytesPerNode(t *testing.T) {
 	sizes := []int{64, 256, 1024, 2048}[:effort.Of(1, 2, 4)]
 	for _, level := range []scenario.Level{scenario.Machines, scenario.Stacks} {

@@ -55,7 +55,8 @@ func (m Measured) start(ctx context.Context) (*Net, error) {
 // rest runs a network until its start has no more effects.
 func (m Measured) rest(n *Net) error { return n.Run(n.Now() + 10*time.Second) }
 
-// until runs a network until a condition holds, which is checked after each step of time.
+// until runs a network until a condition holds. It checks the condition after each step of
+// time.
 func (m Measured) until(ctx context.Context, n *Net, step time.Duration, so func() (bool, string)) error {
 	why := ""
 	for end := n.Now() + patience; n.Now() < end && ctx.Err() == nil; {

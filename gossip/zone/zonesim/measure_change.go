@@ -29,7 +29,7 @@ func (m Measured) Boot(ctx context.Context) (took time.Duration, err error) {
 type Change struct {
 	Nodes    int           // number of nodes that left or joined at once
 	Detected time.Duration // time until the first neighbour suspects the last of these nodes
-	Late     time.Duration // time from the first suspicion of a node until the last other node knew, for the node for which that took longest
+	Late     time.Duration // time from the first suspicion of a node until the last other node knew of it, for the node that took longest
 	Mean     time.Duration // mean over all pairs of a node that left and a node that stayed
 	Last     time.Duration // time until the last node knew of the change
 	Back     time.Duration // time until all nodes had the restarted ones in their views

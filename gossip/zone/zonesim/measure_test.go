@@ -45,8 +45,8 @@ link latency 500µs
 %s
 `
 
-// TestFaultsOfZone: MS-30, MS-104, MS-107, G-MS-3, G-MS-8, G-MS-10: a monitor is notified of a
-// death soon, and healthy members stay, whatever other nodes do.
+// TestFaultsOfZone: MS-30, MS-104, MS-107, G-MS-3, G-MS-8, G-MS-10: a monitor is soon notified
+// of a death, and no healthy member is removed, whatever other nodes do.
 func TestFaultsOfZone(t *testing.T) {
 	spec.Covers(t, "MS-30", "MS-104", "MS-107", "G-MS-3", "G-MS-8", "G-MS-10")
 	run := func(nodes int, length time.Duration, faults string) *scenario.Result {

@@ -33,8 +33,8 @@ type Config struct {
 	// Bootstrap is the number of bootstrap nodes of each node, which are in its own zone. Default
 	// 3.
 	Bootstrap int
-	// Zone configures all nodes. Its ids and zone names are not used, nor the settings for which
-	// there is a field above.
+	// Zone configures all nodes. Net ignores its ids and zone names, and those settings that
+	// have a field above.
 	Zone zone.Config
 	// Stacks runs agents above portals and LNet instead of bare machines; there are no stubs.
 	Stacks bool

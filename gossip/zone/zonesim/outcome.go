@@ -25,7 +25,7 @@ type Outcome struct {
 	Latest   time.Duration // longest time from the end of a node to a removal
 	Total    time.Duration // sum of the times from the end of a node to each removal
 
-	Alerted      uint64        // nodes that are down and that a monitor was notified of: that enough nodes miss them, or that they were removed
+	Alerted      uint64        // nodes that are down and about which a monitor was notified: enough nodes miss them, or have removed them
 	AlertedLast  time.Duration // longest time from the end of a node to such a notification
 	AlertedTotal time.Duration // sum of the times from the end of a node to such a notification
 }

@@ -25,9 +25,9 @@ func plans(t *testing.T, level scenario.Level, count int, draw func(seed uint64)
 	return scenariotest.Plans(t, zonesim.Protocol, level, count, draw, "removals told")
 }
 
-// TestMildPlans: G-MS-8, MS-2, MS-3, MS-9, MS-10, MS-71, MS-100: while nodes of each zone die,
-// restart, leave, are paused or slow, delegates and supervisors included, no healthy node is
-// removed with Θ=2; in the end all views, attributes and the census are right.
+// TestMildPlans: G-MS-8, MS-2, MS-3, MS-9, MS-10, MS-71, MS-100: nodes of each zone, delegates
+// and supervisors too, die, restart, leave, are paused or are slow. With Θ=2 no healthy node is
+// removed meanwhile. In the end all views, all attributes and the census are right.
 func TestMildPlans(t *testing.T) {
 	spec.Covers(t, "MS-2", "MS-3", "MS-9", "MS-10", "MS-71", "MS-100", "G-MS-8")
 	count := sweep(16, 100, 10_000)
@@ -37,8 +37,8 @@ func TestMildPlans(t *testing.T) {
 	}
 }
 
-// TestWildPlans: MS-1, MS-2, MS-71, MS-100, MS-A7, MS-A9: whatever faults occur, in the end all
-// views, attributes and the census become right.
+// TestWildPlans: MS-1, MS-2, MS-71, MS-100, MS-A7, MS-A9: after any faults, all views,
+// attributes and the census become right in the end.
 func TestWildPlans(t *testing.T) {
 	spec.Covers(t, "MS-1", "MS-2", "MS-71", "MS-100", "MS-A7", "MS-A9")
 	count := sweep(12, 60, 10_000)
@@ -47,8 +47,8 @@ func TestWildPlans(t *testing.T) {
 	}
 }
 
-// TestCutPlans: G-MS-10, MS-2, MS-9, MS-A7: during partitions of all lengths, and one-way cuts,
-// no node removes another one from which nothing separates it, and in the end all views and the
+// TestCutPlans: G-MS-10, MS-2, MS-9, MS-A7: there are partitions of all lengths, and one-way
+// cuts. No node removes a node from which it is not separated, and in the end all views and the
 // census are right.
 func TestCutPlans(t *testing.T) {
 	spec.Covers(t, "MS-2", "MS-9", "MS-A7", "G-MS-10")

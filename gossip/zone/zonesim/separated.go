@@ -13,9 +13,9 @@ type others struct {
 	takesPart func(sim.NodeID) bool
 }
 
-// separated reports whether two nodes are separated: one does not hear the other, and at most
-// half of the other nodes of their zone could pass its news on. Partitions and cuts that ended
-// lately count as if they had not ended.
+// separated reports whether two nodes are separated: one does not receive what the other sends,
+// and at most half of the other nodes of their zone could pass its news on. Partitions and cuts
+// that ended recently count as if they had not ended.
 func (t *faults) separated(a, b sim.NodeID, now time.Duration, zone others) bool {
 	return t.unheard(a, b, now, zone) || t.unheard(b, a, now, zone)
 }

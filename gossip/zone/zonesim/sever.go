@@ -53,7 +53,7 @@ func (n *Net) sever() {
 	}
 }
 
-// way reports whether a delegate has a link to a supervisor that takes part.
+// way reports whether a delegate has a link to any supervisor that takes part.
 func (n *Net) way(delegate sim.NodeID) bool {
 	for s := range n.cfg.Supervisors {
 		if id := sim.NodeID(s); n.takesPart(id) && !n.severed.cut[[2]sim.NodeID{id, delegate}] {
@@ -64,8 +64,9 @@ func (n *Net) way(delegate sim.NodeID) bool {
 }
 
 // censusTold reports whether each supervisor that takes part has the right entry of every base
-// zone: a current one, of an active delegate with a link to its supervisor, if a delegate has
-// a link to a supervisor; otherwise one that is stale or lost (MS-98, MS-100).
+// zone (MS-98, MS-100). If a delegate of the zone has a link to a supervisor, the entry must be
+// current, and from an active delegate with a link to its supervisor. Otherwise the entry must
+// be stale or lost.
 func (n *Net) censusTold(by sim.NodeSet) (bool, string) {
 	for _, g := range n.bases() {
 		reached, delegates := false, 0

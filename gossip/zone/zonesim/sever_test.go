@@ -17,8 +17,8 @@ func severed(sever int, then string) string {
 }
 
 // TestSeveredLinks: MS-98, MS-100: links between supervisors and delegates of two zones fall
-// silent, with machines and with stacks: the census is right again within the bound, and stays
-// so.
+// silent. With machines and with stacks, the census is right again within the bound, and stays
+// right.
 func TestSeveredLinks(t *testing.T) {
 	spec.Covers(t, "MS-98", "MS-100")
 	for _, level := range []scenario.Level{scenario.Machines, scenario.Stacks} {

@@ -75,8 +75,8 @@ func (n *Net) right(g *group, id sim.NodeID) (bool, string) {
 	return m.size() == members, fmt.Sprintf("node %v has %d members, %d run", id, m.size(), members)
 }
 
-// knows reports whether each node of a set that takes part has the nodes in about that belong
-// to its own zone as members, or has none of them.
+// knows reports, for each node of the set by that takes part, whether it has as members the
+// nodes in about that belong to its zone; with want false, whether it has none of them.
 func (n *Net) knows(by, about sim.NodeSet, want bool) (bool, string) {
 	for id := range by.All(n.Nodes()) {
 		if !n.takesPart(id) {
@@ -105,8 +105,9 @@ func (n *Net) Members(want int, by sim.NodeSet) (bool, string) {
 	return true, ""
 }
 
-// Has reports whether each node of a set that takes part has an attribute of a node of its
-// zone, with a value; if the value is empty, whether it has no such attribute.
+// Has reports whether each node of a set that takes part has the attribute key of owner, a node
+// of its zone, with the given value. With an empty value it reports whether none of them has
+// the attribute.
 func (n *Net) Has(owner sim.NodeID, key, value string, by sim.NodeSet) (bool, string) {
 	for id := range by.All(n.Nodes()) {
 		g := n.group(id)

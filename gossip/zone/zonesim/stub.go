@@ -12,13 +12,13 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// forming is how long the members of a stub take to start, one after the other: the time in
-// which all views of a zone of two thousand become equal (G-MS-1).
+// forming is how long the members of a stub take to start, one after the other. All views of a
+// zone of two thousand nodes become equal in that time (G-MS-1).
 const forming = 1200 * time.Millisecond
 
-// stub simulates all members of a base zone except the active delegate, with the messages that
-// they send to the delegate: its neighbours answer it, and report changes of other members
-// every τ. When a member dies, other members report that to the delegate, which is a monitor.
+// stub simulates all members of a base zone except the active delegate, by the messages that
+// they send to the delegate. The delegate's neighbours answer it, and report changes of other
+// members every τ. When a member dies, others report that to the delegate, which is a monitor.
 type stub struct {
 	g       *group
 	tau     time.Duration
