@@ -1,4 +1,4 @@
-package link
+package link_test
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"ulnet/lnd/link"
 )
 
 const ms = time.Millisecond
@@ -14,26 +16,26 @@ const ms = time.Millisecond
 func TestParseChange(t *testing.T) {
 	for _, c := range []struct {
 		text, again string // text to parse; text that String returns, "" if the same
-		want        Change
+		want        link.Change
 	}{
-		{"latency 1ms", "", Change{FieldLatency, Quality{Latency: Dist{Base: ms}}}},
-		{"latency 0", "latency 0s", Change{FieldLatency, Quality{}}},
-		{"latency 1ms±200µs", "", Change{FieldLatency, Quality{Latency: Dist{ms, ms / 5, Uniform}}}},
-		{"latency 1ms+-0.2ms", "latency 1ms±200µs", Change{FieldLatency, Quality{Latency: Dist{ms, ms / 5, Uniform}}}},
-		{"latency 1ms~0.2ms", "latency 1ms~200µs", Change{FieldLatency, Quality{Latency: Dist{ms, ms / 5, Normal}}}},
-		{"latency 1ms+exp(0.2ms)", "latency 1ms+exp(200µs)", Change{FieldLatency, Quality{Latency: Dist{ms, ms / 5, Exponential}}}},
-		{"loss 1%", "", Change{FieldLoss, Quality{Loss: 0.01}}},
-		{"loss 0.25", "loss 25%", Change{FieldLoss, Quality{Loss: 0.25}}},
-		{"loss -0%", "loss 0%", Change{FieldLoss, Quality{}}},
-		{"duplicate 100% loss 1", "loss 100% duplicate 100%", Change{FieldDuplicate | FieldLoss, Quality{Loss: 1, Duplicate: 1}}},
-		{"reorder 5% hold 3ms", "", Change{FieldReorder | FieldHold, Quality{Reorder: 0.05, Hold: Dist{Base: 3 * ms}}}},
-		{"rate unlimited", "", Change{FieldRate, Quality{}}},
-		{"rate 10Gbit", "", Change{FieldRate, Quality{Rate: 1e10}}},
-		{"rate 2500Mbit/s", "rate 2.5Gbit", Change{FieldRate, Quality{Rate: 2.5e9}}},
-		{"rate 1000Tbit", "", Change{FieldRate, Quality{Rate: 1e15}}},
-		{"rate 1bit", "", Change{FieldRate, Quality{Rate: 1}}},
+		{"latency 1ms", "", link.Change{link.FieldLatency, link.Quality{Latency: link.Dist{Base: ms}}}},
+		{"latency 0", "latency 0s", link.Change{link.FieldLatency, link.Quality{}}},
+		{"latency 1ms±200µs", "", link.Change{link.FieldLatency, link.Quality{Latency: link.Dist{ms, ms / 5, link.Uniform}}}},
+		{"latency 1ms+-0.2ms", "latency 1ms±200µs", link.Change{link.FieldLatency, link.Quality{Latency: link.Dist{ms, ms / 5, link.Uniform}}}},
+		{"latency 1ms~0.2ms", "latency 1ms~200µs", link.Change{link.FieldLatency, link.Quality{Latency: link.Dist{ms, ms / 5, link.Normal}}}},
+		{"latency 1ms+exp(0.2ms)", "latency 1ms+exp(200µs)", link.Change{link.FieldLatency, link.Quality{Latency: link.Dist{ms, ms / 5, link.Exponential}}}},
+		{"loss 1%", "", link.Change{link.FieldLoss, link.Quality{Loss: 0.01}}},
+		{"loss 0.25", "loss 25%", link.Change{link.FieldLoss, link.Quality{Loss: 0.25}}},
+		{"loss -0%", "loss 0%", link.Change{link.FieldLoss, link.Quality{}}},
+		{"duplicate 100% loss 1", "loss 100% duplicate 100%", link.Change{link.FieldDuplicate | link.FieldLoss, link.Quality{Loss: 1, Duplicate: 1}}},
+		{"reorder 5% hold 3ms", "", link.Change{link.FieldReorder | link.FieldHold, link.Quality{Reorder: 0.05, Hold: link.Dist{Base: 3 * ms}}}},
+		{"rate unlimited", "", link.Change{link.FieldRate, link.Quality{}}},
+		{"rate 10Gbit", "", link.Change{link.FieldRate, link.Quality{Rate: 1e10}}},
+		{"rate 2500Mbit/s", "rate 2.5Gbit", link.Change{link.FieldRate, link.Quality{Rate: 2.5e9}}},
+		{"rate 1000Tbit", "", link.Change{link.FieldRate, link.Quality{Rate: 1e15}}},
+		{"rate 1bit", "", link.Change{link.FieldRate, link.Quality{Rate: 1}}},
 	} {
-		got, err := ParseChange(strings.Fields(c.text))
+		got, err := link.ParseChange(strings.Fields(c.text))
 		if err != nil || got != c.want {
 			t.Errorf("%s: got %+v, %v, want %+v", c.text, got, err, c.want)
 			continue
@@ -83,8 +85,8 @@ func TestParseChangeErrors(t *testing.T) {
 		{"rate infGbit", 1, `rate: "infGbit" is no bandwidth: ` + wantRate},
 		{"hold soon", 1, `hold: "soon" is no duration: ` + wantLatency},
 	} {
-		_, err := ParseChange(strings.Fields(c.text))
-		e, ok := errors.AsType[*ParseError](err)
+		_, err := link.ParseChange(strings.Fields(c.text))
+		e, ok := errors.AsType[*link.ParseError](err)
 		if !ok || e.Word != c.word || e.Error() != c.want {
 			t.Errorf("%s: got %v, want word %d, %s", c.text, err, c.word, c.want)
 		}
@@ -92,26 +94,26 @@ func TestParseChangeErrors(t *testing.T) {
 }
 
 func TestApply(t *testing.T) {
-	q := Quality{Loss: 0.5, Rate: 7, Latency: Dist{Base: ms}}
-	c := Change{FieldLoss | FieldHold, Quality{Hold: Dist{Base: 2 * ms}, Rate: 9}}
-	if got, want := c.Apply(q), (Quality{Rate: 7, Latency: Dist{Base: ms}, Hold: Dist{Base: 2 * ms}}); got != want {
+	q := link.Quality{Loss: 0.5, Rate: 7, Latency: link.Dist{Base: ms}}
+	c := link.Change{link.FieldLoss | link.FieldHold, link.Quality{Hold: link.Dist{Base: 2 * ms}, Rate: 9}}
+	if got, want := c.Apply(q), (link.Quality{Rate: 7, Latency: link.Dist{Base: ms}, Hold: link.Dist{Base: 2 * ms}}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if text := q.String(); text != "latency 1ms rate 7bit loss 50%" {
 		t.Errorf("text %s", text)
 	}
-	if text := (Quality{}).String(); text != "perfect" {
+	if text := (link.Quality{}).String(); text != "perfect" {
 		t.Errorf("text %s", text)
 	}
 }
 
-func drawDist(t *rapid.T, label string) Dist {
-	d := Dist{
-		Base:  time.Duration(rapid.Int64Range(0, int64(maxDuration)).Draw(t, label)),
-		Shape: rapid.SampledFrom([]Shape{Constant, Uniform, Normal, Exponential}).Draw(t, "shape"),
+func drawDist(t *rapid.T, label string) link.Dist {
+	d := link.Dist{
+		Base:  time.Duration(rapid.Int64Range(0, int64(link.MaxDuration)).Draw(t, label)),
+		Shape: rapid.SampledFrom([]link.Shape{link.Constant, link.Uniform, link.Normal, link.Exponential}).Draw(t, "shape"),
 	}
-	if d.Shape != Constant {
-		d.Spread = time.Duration(rapid.Int64Range(0, int64(maxDuration)).Draw(t, "spread"))
+	if d.Shape != link.Constant {
+		d.Spread = time.Duration(rapid.Int64Range(0, int64(link.MaxDuration)).Draw(t, "spread"))
 	}
 	return d
 }
@@ -120,14 +122,14 @@ func drawDist(t *rapid.T, label string) Dist {
 func TestChangeRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		probability := rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 0.01, 0.1, 1.0 / 3, 1}))
-		all := Quality{
+		all := link.Quality{
 			Latency: drawDist(t, "latency"), Hold: drawDist(t, "hold"),
 			Loss: probability.Draw(t, "loss"), Duplicate: probability.Draw(t, "duplicate"), Reorder: probability.Draw(t, "reorder"),
 			Rate: rapid.Int64Range(0, 1e15).Draw(t, "rate"),
 		}
-		c := Change{Fields: Field(rapid.IntRange(1, 63).Draw(t, "fields"))}
-		c.To = Change{c.Fields, all}.Apply(Quality{})
-		got, err := ParseChange(strings.Fields(c.String()))
+		c := link.Change{Fields: link.Field(rapid.IntRange(1, 63).Draw(t, "fields"))}
+		c.To = link.Change{c.Fields, all}.Apply(link.Quality{})
+		got, err := link.ParseChange(strings.Fields(c.String()))
 		if err != nil || got != c {
 			t.Fatalf("%s: got %+v, %v, want %+v", c, got, err, c)
 		}
@@ -140,14 +142,14 @@ func FuzzParseChange(f *testing.F) {
 	f.Add("hold 1h2m~3µs rate unlimited")
 	f.Fuzz(func(t *testing.T, text string) {
 		words := strings.Fields(text)
-		c, err := ParseChange(words)
+		c, err := link.ParseChange(words)
 		if err != nil {
-			if e, ok := errors.AsType[*ParseError](err); !ok || e.Word < 0 || e.Word > len(words) || e.Why == "" {
+			if e, ok := errors.AsType[*link.ParseError](err); !ok || e.Word < 0 || e.Word > len(words) || e.Why == "" {
 				t.Fatalf("%q: error %#v", text, err)
 			}
 			return
 		}
-		again, err := ParseChange(strings.Fields(c.String()))
+		again, err := link.ParseChange(strings.Fields(c.String()))
 		if err != nil || again != c {
 			t.Fatalf("%q is %s, that is %+v, %v", text, c, again, err)
 		}

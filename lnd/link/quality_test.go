@@ -1,10 +1,12 @@
-package link
+package link_test
 
 import (
 	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"ulnet/lnd/link"
 )
 
 // Draws have the mean and variance of their distribution, within four
@@ -13,14 +15,14 @@ func TestDistMoments(t *testing.T) {
 	const n = 200_000
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
-		d                        Dist
+		d                        link.Dist
 		mean, variance, kurtosis float64 // expected moments of the shape, in ms
 	}{
-		{Dist{Base: 5 * ms}, 5, 0, 0},
-		{Dist{5 * ms, 2 * ms, Uniform}, 5, 4.0 / 3, 1.8},
-		{Dist{5 * ms, ms / 2, Normal}, 5, 0.25, 3},
-		{Dist{5 * ms, 2 * ms, Exponential}, 7, 4, 9},
-		{Dist{0, 2 * ms, Exponential}, 2, 4, 9},
+		{link.Dist{Base: 5 * ms}, 5, 0, 0},
+		{link.Dist{5 * ms, 2 * ms, link.Uniform}, 5, 4.0 / 3, 1.8},
+		{link.Dist{5 * ms, ms / 2, link.Normal}, 5, 0.25, 3},
+		{link.Dist{5 * ms, 2 * ms, link.Exponential}, 7, 4, 9},
+		{link.Dist{0, 2 * ms, link.Exponential}, 2, 4, 9},
 	} {
 		var sum, squares float64
 		over := 0
@@ -48,7 +50,7 @@ func TestDistMoments(t *testing.T) {
 
 func TestDrawIsNotNegative(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, d := range []Dist{{ms, 5 * ms, Uniform}, {ms, 5 * ms, Normal}, {0, 0, Uniform}, {maxDuration, maxDuration, Exponential}} {
+	for _, d := range []link.Dist{{ms, 5 * ms, link.Uniform}, {ms, 5 * ms, link.Normal}, {0, 0, link.Uniform}, {link.MaxDuration, link.MaxDuration, link.Exponential}} {
 		for range 10_000 {
 			if v := d.Draw(r); v < 0 {
 				t.Fatalf("%v: %v", d, v)
@@ -60,14 +62,14 @@ func TestDrawIsNotNegative(t *testing.T) {
 func TestOutcome(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
-		q    Quality
-		want Outcome
+		q    link.Quality
+		want link.Outcome
 	}{
-		{Quality{}, Outcome{Copies: 1}},
-		{Quality{Loss: 1, Duplicate: 1, Reorder: 1}, Outcome{Lost: true}},
-		{Quality{Latency: Dist{Base: ms}, Duplicate: 1}, Outcome{Copies: 2, Delays: [2]time.Duration{ms, ms}}},
-		{Quality{Latency: Dist{Base: ms}, Reorder: 1}, Outcome{Copies: 1, Held: true, Delays: [2]time.Duration{2*ms + DefaultHold}}},
-		{Quality{Latency: Dist{Base: ms}, Reorder: 1, Hold: Dist{Base: 7 * ms}}, Outcome{Copies: 1, Held: true, Delays: [2]time.Duration{8 * ms}}},
+		{link.Quality{}, link.Outcome{Copies: 1}},
+		{link.Quality{Loss: 1, Duplicate: 1, Reorder: 1}, link.Outcome{Lost: true}},
+		{link.Quality{Latency: link.Dist{Base: ms}, Duplicate: 1}, link.Outcome{Copies: 2, Delays: [2]time.Duration{ms, ms}}},
+		{link.Quality{Latency: link.Dist{Base: ms}, Reorder: 1}, link.Outcome{Copies: 1, Held: true, Delays: [2]time.Duration{2*ms + link.DefaultHold}}},
+		{link.Quality{Latency: link.Dist{Base: ms}, Reorder: 1, Hold: link.Dist{Base: 7 * ms}}, link.Outcome{Copies: 1, Held: true, Delays: [2]time.Duration{8 * ms}}},
 	} {
 		if got := c.q.Draw(r); got != c.want {
 			t.Errorf("%v: got %+v, want %+v", c.q, got, c.want)
@@ -85,9 +87,9 @@ func TestTransmission(t *testing.T) {
 		{1e9, 125, time.Microsecond},
 		{10e6, 1250, ms},
 		{8, 1, time.Second},
-		{1, math.MaxInt32 * 1000, maxDuration},
+		{1, math.MaxInt32 * 1000, link.MaxDuration},
 	} {
-		q := Quality{Rate: c.rate}
+		q := link.Quality{Rate: c.rate}
 		if got := q.Transmission(c.size); got != c.want {
 			t.Errorf("%d bytes at %d: %v, want %v", c.size, c.rate, got, c.want)
 		}

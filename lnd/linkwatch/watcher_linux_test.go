@@ -1,4 +1,4 @@
-package linkwatch
+package linkwatch_test
 
 import (
 	"errors"
@@ -10,8 +10,14 @@ import (
 	"github.com/vishvananda/netlink"
 	"go.uber.org/goleak"
 
+	"ulnet/lnd/linkwatch"
 	"ulnet/lnd/lndtest/netlab"
 	"ulnet/lnd/lndtest/spec"
+)
+
+var (
+	addr4 = netip.MustParseAddr("10.7.0.1")
+	addr6 = netip.MustParseAddr("fd00::1")
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -19,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // watched is a watcher of addresses of a host; a test can wait for a state.
 type watched struct {
 	t       *testing.T
-	w       *Watcher
+	w       *linkwatch.Watcher
 	changed chan struct{}
 	blocked sync.Mutex // locked by each call of changed, so that a test can block it
 }
@@ -27,9 +33,7 @@ type watched struct {
 // block lets the watcher read nothing more until resume is called.
 func (s *watched) block() (resume func()) {
 	s.blocked.Lock()
-	s.w.mu.Lock()
-	s.w.tracker.again = true // makes a round whose end calls changed
-	s.w.mu.Unlock()
+	s.w.Again()
 	return s.blocked.Unlock
 }
 
@@ -37,7 +41,7 @@ func watch(t *testing.T, h *netlab.Host) *watched {
 	t.Helper()
 	s := &watched{t: t, changed: make(chan struct{}, 1)}
 	if err := h.Do(func() (err error) {
-		s.w, err = Start(func() {
+		s.w, err = linkwatch.Start(func() {
 			s.blocked.Lock()
 			defer s.blocked.Unlock()
 			select {
@@ -66,6 +70,9 @@ func (s *watched) await(a netip.Addr, want error) time.Duration {
 	for {
 		got := s.w.State(a)
 		if errors.Is(got, want) && (got == nil) == (want == nil) {
+			if e, ok := errors.AsType[*linkwatch.StateError](got); want != nil && (!ok || e.Interface != "eth0" || e.Addr != a) {
+				s.t.Errorf("state of %v: %v: want the interface and the address in it", a, got)
+			}
 			return time.Since(began)
 		}
 		select {
@@ -109,15 +116,15 @@ func TestWatcher(t *testing.T) {
 		do   func()
 		want error
 	}{
-		{"the other end is pulled", func() { cable.Pull(other) }, ErrNoCarrier},
+		{"the other end is pulled", func() { cable.Pull(other) }, linkwatch.ErrNoCarrier},
 		{"and plugged", func() { cable.Plug(other) }, nil},
-		{"the other end is pulled again", func() { cable.Pull(other) }, ErrNoCarrier},
+		{"the other end is pulled again", func() { cable.Pull(other) }, linkwatch.ErrNoCarrier},
 		{"and plugged again", func() { cable.Plug(other) }, nil},
-		{"the own end is brought down", func() { cable.Pull(own) }, ErrDown},
+		{"the own end is brought down", func() { cable.Pull(own) }, linkwatch.ErrDown},
 		{"and up", func() { cable.Plug(own) }, nil},
-		{"the address is removed", do(func(l netlink.Link) error { return netlink.AddrDel(l, address) }), ErrNoAddress},
+		{"the address is removed", do(func(l netlink.Link) error { return netlink.AddrDel(l, address) }), linkwatch.ErrNoAddress},
 		{"and added", do(func(l netlink.Link) error { return netlink.AddrAdd(l, address) }), nil},
-		{"the interface is removed", do(netlink.LinkDel), ErrGone},
+		{"the interface is removed", do(netlink.LinkDel), linkwatch.ErrGone},
 	} {
 		var ended time.Time
 		var did sync.WaitGroup
@@ -156,7 +163,7 @@ func TestOverflow(t *testing.T) {
 		t.Fatal(err)
 	}
 	resume()
-	s.await(addr4, ErrDown)
+	s.await(addr4, linkwatch.ErrDown)
 	if s.w.Stats().Lost == 0 {
 		t.Error("nothing was lost: the test shows nothing")
 	}
