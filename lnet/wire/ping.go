@@ -15,8 +15,8 @@ const (
 	PingMatchBits uint64 = 0x8000000000000000 // LNET_PROTO_PING_MATCHBITS
 )
 
-// PingMagic begins every ping info (LNET_PROTO_PING_MAGIC).
-const PingMagic uint32 = 0x70696E67
+// pingMagic begins every ping info (LNET_PROTO_PING_MAGIC).
+const pingMagic uint32 = 0x70696E67
 
 const (
 	pingHeaderSize = 16
@@ -28,13 +28,13 @@ const (
 // ping info has before the node knows how many the peer has (LNET_INTERFACES_MIN).
 const MinPingEntries = 16
 
-// MaxPingNIs is the largest number of NIs that a ping info may list.
-const MaxPingNIs = 4096
+// maxPingNIs is the largest number of NIs that a ping info may list.
+const maxPingNIs = 4096
 
 // Errors of ping info, next to ErrShort and ErrMagic.
 var (
 	ErrNIStatus = errors.New("ping info without the NI_STATUS feature")
-	ErrNICount  = fmt.Errorf("ping info with no NI or more than %d", MaxPingNIs)
+	ErrNICount  = fmt.Errorf("ping info with no NI or more than %d", maxPingNIs)
 	ErrNoLo     = errors.New("ping info does not begin with 0@lo")
 	errPingSize = errors.New("ping info claims to be larger than a message")
 	errAnyNID   = errors.New("wildcard NID in ping info")
@@ -132,7 +132,7 @@ func largeEntrySize(addrLen int) int { return (4 + 4 + addrLen + 3) &^ 3 }
 // AppendBinary appends p. The errors are ErrNICount and errAnyNID; b is
 // returned unchanged then.
 func (p PingInfo) AppendBinary(b []byte) ([]byte, error) {
-	if len(p.NIs) > MaxPingNIs {
+	if len(p.NIs) > maxPingNIs {
 		return b, ErrNICount
 	}
 	entries := 1
@@ -146,7 +146,7 @@ func (p PingInfo) AppendBinary(b []byte) ([]byte, error) {
 	}
 	o := order(p.BigEndian)
 	features, msgSize := p.layout()
-	b = o.AppendUint32(b, PingMagic)          // pi_magic
+	b = o.AppendUint32(b, pingMagic)          // pi_magic
 	b = o.AppendUint32(b, uint32(features))   // pi_features
 	b = o.AppendUint32(b, uint32(p.PID))      // pi_pid
 	b = o.AppendUint32(b, uint32(entries))    // pi_nnis

@@ -35,7 +35,7 @@ func ParsePingInfo(b []byte) (p PingInfo, rest []byte, err error) {
 	if h.large {
 		p.parseLarge(tail)
 	}
-	if len(p.NIs) > MaxPingNIs {
+	if len(p.NIs) > maxPingNIs {
 		return PingInfo{}, b, ErrNICount
 	}
 	if len(b) < h.size {
@@ -57,8 +57,8 @@ func parsePingHeader(b []byte) (h pingHeader, err error) {
 		return pingHeader{}, &TruncatedError{PingInfoSize(1)}
 	}
 	switch magic := binary.LittleEndian.Uint32(b); magic { // pi_magic
-	case PingMagic:
-	case bits.ReverseBytes32(PingMagic):
+	case pingMagic:
+	case bits.ReverseBytes32(pingMagic):
 		h.info.BigEndian = true
 	default:
 		return pingHeader{}, ErrMagic
@@ -70,7 +70,7 @@ func parsePingHeader(b []byte) (h pingHeader, err error) {
 	switch {
 	case !h.info.Features.Has(FeatureNIStatus):
 		return pingHeader{}, ErrNIStatus
-	case entries < 1 || entries > MaxPingNIs+1:
+	case entries < 1 || entries > maxPingNIs+1:
 		return pingHeader{}, ErrNICount
 	}
 	h.entries = int(entries)
@@ -125,7 +125,7 @@ func (p *PingInfo) parse4(b []byte, n int) (rest []byte) {
 func (p *PingInfo) parseLarge(b []byte) {
 	o := order(p.BigEndian)
 	first := len(p.NIs)
-	for len(b) >= largeEntryHead && len(p.NIs) <= MaxPingNIs {
+	for len(b) >= largeEntryHead && len(p.NIs) <= maxPingNIs {
 		size := largeEntrySize(4 + int(b[4]))
 		if size > len(b) {
 			break

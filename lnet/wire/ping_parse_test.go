@@ -156,7 +156,7 @@ func TestPingManyLarge(t *testing.T) {
 	for _, tt := range []struct {
 		n    int
 		want error
-	}{{MaxPingNIs, nil}, {MaxPingNIs + 1, ErrNICount}} {
+	}{{maxPingNIs, nil}, {maxPingNIs + 1, ErrNICount}} {
 		b := largeInfo(t, FeatureLargeAddr, "")
 		b = append(b, bytes.Repeat(unhex(t, "DE C0 AA 15 00 02 00 00 0A 00 00 01"), tt.n)...)
 		order(false).PutUint32(b[28:], uint32(len(b)))
@@ -192,7 +192,7 @@ func FuzzParsePingInfo(f *testing.F) {
 		"00 02 00 00 0A 00 00 02 15 AA C0 DE 00*4 15 AA C0 DE 0C 02 00 01 20 01 0D B8 00*11 02"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, rest, err := ParsePingInfo(b)
-		if len(p.NIs) > MaxPingNIs || len(p.NIs) > len(b)/largeEntryHead {
+		if len(p.NIs) > maxPingNIs || len(p.NIs) > len(b)/largeEntryHead {
 			t.Fatalf("%d NIs in %d bytes", len(p.NIs), len(b))
 		}
 		short := new(TruncatedError)

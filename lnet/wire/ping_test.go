@@ -155,8 +155,8 @@ func TestPingAppendErrors(t *testing.T) {
 		want error
 	}{
 		{"wildcard", []NIStatus{{NID: nid.Any()}}, errAnyNID},
-		{"too many", make([]NIStatus, MaxPingNIs+1), ErrNICount},
-		{"most", make([]NIStatus, MaxPingNIs), nil},
+		{"too many", make([]NIStatus, maxPingNIs+1), ErrNICount},
+		{"most", make([]NIStatus, maxPingNIs), nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

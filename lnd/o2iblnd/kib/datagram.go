@@ -16,7 +16,7 @@ import (
 //	6 2  header size 72
 const (
 	DatagramMagic   uint32 = 0x424d4e4c // the bytes "LNMB" on the wire
-	DatagramVersion uint16 = 1
+	datagramVersion uint16 = 1
 )
 
 // Sizes in bytes of what precedes the LNet header of a datagram, and its payload.
@@ -48,7 +48,7 @@ type Datagram struct {
 // wire.ErrLargeNID for a NID that does not fit; b is returned unchanged then.
 func AppendDatagram(b []byte, h *wire.Header) ([]byte, error) {
 	head := binary.LittleEndian.AppendUint32(b, DatagramMagic)     // magic
-	head = binary.LittleEndian.AppendUint16(head, DatagramVersion) // version
+	head = binary.LittleEndian.AppendUint16(head, datagramVersion) // version
 	head = binary.LittleEndian.AppendUint16(head, wire.HeaderSize) // header size
 	head, err := h.AppendBinary(head)
 	if err != nil {
@@ -76,7 +76,7 @@ func ParseDatagram(b []byte, d *Datagram) (err error) {
 		return ErrShort
 	case binary.LittleEndian.Uint32(b) != DatagramMagic:
 		return ErrDatagramMagic
-	case binary.LittleEndian.Uint16(b[4:]) != DatagramVersion:
+	case binary.LittleEndian.Uint16(b[4:]) != datagramVersion:
 		return ErrDatagramVersion
 	case binary.LittleEndian.Uint16(b[6:]) != wire.HeaderSize:
 		return errDatagramHeader

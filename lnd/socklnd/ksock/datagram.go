@@ -11,7 +11,7 @@ import (
 // project's.
 const (
 	DatagramMagic   uint32 = 0x434d4e4c // the bytes "LNMC" on the wire
-	DatagramVersion uint16 = 1
+	datagramVersion uint16 = 1
 )
 
 // DatagramPrefixSize is the length in bytes of what precedes the LNet header.
@@ -49,7 +49,7 @@ func DatagramOverhead(large bool) int {
 func AppendDatagram(b []byte, h *wire.Header, large bool) ([]byte, error) {
 	size := uint16(DatagramOverhead(large) - DatagramPrefixSize)
 	head := binary.LittleEndian.AppendUint32(b, DatagramMagic)     // magic
-	head = binary.LittleEndian.AppendUint16(head, DatagramVersion) // version
+	head = binary.LittleEndian.AppendUint16(head, datagramVersion) // version
 	head = binary.LittleEndian.AppendUint16(head, size)            // header size
 	var err error
 	if large {
@@ -82,7 +82,7 @@ func ParseDatagram(b []byte, d *Datagram) (err error) {
 		return ErrShort
 	case binary.LittleEndian.Uint32(b) != DatagramMagic:
 		return ErrDatagramMagic
-	case binary.LittleEndian.Uint16(b[4:]) != DatagramVersion:
+	case binary.LittleEndian.Uint16(b[4:]) != datagramVersion:
 		return ErrDatagramVersion
 	}
 	size := binary.LittleEndian.Uint16(b[6:])

@@ -87,7 +87,6 @@ type RejectReason uint16
 
 // Reasons that ulnet uses.
 const (
-	RejectNoQP        RejectReason = 1
 	RejectNoResources RejectReason = 3
 	RejectTimeout     RejectReason = 4
 	RejectServiceID   RejectReason = 8 // no listener has the service id

@@ -25,8 +25,6 @@ const (
 	AttrDREQ    Attribute = 0x15
 	AttrDREP    Attribute = 0x16
 	AttrSIDRREQ Attribute = 0x17
-	AttrSIDRREP Attribute = 0x18
-	AttrLAP     Attribute = 0x19
 	AttrAPR     Attribute = 0x1A
 )
 

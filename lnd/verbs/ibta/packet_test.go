@@ -145,7 +145,10 @@ func TestOpCodes(t *testing.T) {
 			t.Errorf("%v: %d bytes", o, o.HeaderSize())
 		}
 	}
-	for o, want := range map[ibta.OpCode]string{0x0C: "READ REQUEST", 0x2A: "opcode 0x2a", 0xFF: "opcode 0xff"} {
+	for o, want := range map[ibta.OpCode]string{
+		ibta.SendLastImm: "SEND LAST with immediate", ibta.WriteLastImm: "WRITE LAST with immediate",
+		0x0C: "READ REQUEST", 0x2A: "opcode 0x2a", 0xFF: "opcode 0xff",
+	} {
 		if o.String() != want {
 			t.Errorf("%q, want %q", o, want)
 		}

@@ -18,7 +18,6 @@ const (
 	NakInvalid    Syndrome = 0x61 // invalid request
 	NakAccess     Syndrome = 0x62 // remote access error
 	NakOperation  Syndrome = 0x63 // remote operational error
-	NakInvalidRD  Syndrome = 0x64
 	syndromeKinds          = 0xE0
 )
 

@@ -69,10 +69,15 @@ func TestTimeouts(t *testing.T) {
 }
 
 func TestMTU(t *testing.T) {
-	for m, want := range map[ibta.MTU]int{0: 0, 1: 256, 2: 512, 3: 1024, 4: 2048, 5: 4096, 6: 0, 15: 0} {
+	for m, want := range map[ibta.MTU]int{
+		0: 0, ibta.MTU256: 256, ibta.MTU512: 512, ibta.MTU1024: 1024, ibta.MTU2048: 2048, ibta.MTU4096: 4096, 6: 0, 15: 0,
+	} {
 		if m.Bytes() != want || m.IsValid() != (want > 0) {
 			t.Errorf("MTU %d: %d bytes", m, m.Bytes())
 		}
+	}
+	if ibta.MTU512 != 2 || ibta.MTU4096 != 5 {
+		t.Error("the codes are not those of the InfiniBand specification")
 	}
 	for network, want := range map[int]int{0: 0, 351: 0, 352: 256, 1500: 1024, 4200: 4096, 4191: 2048, 9000: 4096} {
 		if got := ibta.PathMTU(network).Bytes(); got != want {
