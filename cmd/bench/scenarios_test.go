@@ -59,9 +59,9 @@ func TestScenariosOfMembership(t *testing.T) {
 	}
 }
 
-// TestScenariosOfHealth: the scenarios of client health reach G-CH-2 and G-CH-4.
+// TestScenariosOfHealth: the scenarios of client health reach G-CH-1, G-CH-2, G-CH-3, G-CH-4 and G-CH-6.
 func TestScenariosOfHealth(t *testing.T) {
-	spec.Covers(t, "G-CH-2", "G-CH-4")
+	spec.Covers(t, "G-CH-1", "G-CH-2", "G-CH-3", "G-CH-4", "G-CH-6")
 	ctx, b := t.Context(), &bench{rounds: 1}
 	lines, err := b.measure(ctx, measureEvictions)
 	if err != nil || len(lines) != 2 || lines[0].ratio < 17.5 || lines[1].ratio <= 0 || !lines[0].met() || !lines[1].met() || !strings.Contains(lines[0].basis, "40 deaths") {
@@ -70,5 +70,22 @@ func TestScenariosOfHealth(t *testing.T) {
 	lines, err = b.measure(ctx, measureRehoming)
 	if err != nil || len(lines) != 2 || lines[0].ratio <= 0.1 || !lines[0].met() || lines[1].ratio != 0 {
 		t.Errorf("%+v, %v", lines, err)
+	}
+	lines, err = b.measure(ctx, measureControlLoad)
+	if err != nil || len(lines) != 4 || lines[0].ratio < 0.99 || !lines[0].met() || !lines[1].met() || lines[2].ratio != 0 || lines[3].ratio <= 1 {
+		t.Errorf("%+v, %v", lines, err)
+	}
+	lines, err = b.measure(ctx, measureFalseEvictions)
+	if err != nil || len(lines) != 2 || lines[0].ratio != 0 || lines[1].ratio != 0 || strings.Contains(lines[0].basis, " 0 masters") || strings.Contains(lines[0].basis, " 0 evictions") {
+		t.Errorf("%+v, %v", lines, err)
+	}
+	lines, err = b.measure(ctx, measureSplit)
+	if err != nil || len(lines) != 3 || lines[0].ratio != 0 || lines[1].ratio != 0 || lines[2].ratio != 0 {
+		t.Errorf("%+v, %v", lines, err)
+	}
+	// Without a partition the minority keeps its clients.
+	whole, err := simulate(ctx, "split", 1, "NODES", 25, "at 17s cut", "at 47s cut")
+	if err != nil || !whole.Expects[0].OK || whole.Expects[1].OK || whole.Expects[2].OK {
+		t.Errorf("%+v, %v", whole, err)
 	}
 }
