@@ -141,41 +141,24 @@ func (n *Net) latest(group string) *Broadcast {
 	return nil
 }
 
-// limit returns the sum of the timeouts of a broadcast, including further attempts.
-func (n *Net) limit(members int, rank int, o *order) time.Duration {
-	topology, _ := n.cfg.treeOrDefault().Topology()
-	c := n.cfg.Scoll
-	level, bulk := c.RTT+n.guard(), time.Duration(0)
-	if o.bulk > 0 {
-		bulk = c.RTT + time.Duration(o.bulk)*time.Second/100_000_000
+// sent records the members of a broadcast that was sent, and the sum of its timeouts, including
+// those of further attempts.
+func (n *Net) sent(b *Broadcast, members []sim.NodeID) {
+	b.Members = members
+	topology, _ := n.cfg.Tree.OrDefault().Topology()
+	c, rank := n.cfg.Scoll, max(slices.Index(members, b.Root), 0)
+	level, bulk := c.RTT+c.Guard, time.Duration(0)
+	if b.order.bulk > 0 {
+		bulk = c.RTT + time.Duration(b.order.bulk)*time.Second/100_000_000
 	}
-	depth := time.Duration(tree.Tree{Topology: topology, N: members, Root: rank}.Depth(rank))
-	d := (2*depth+1)*level + (depth+1)*bulk + o.processing + n.longest()
-	if o.mode == modeLive {
-		d = 4*d + 3*max(c.Propagation, time.Second)
-	}
-	return d
-}
-
-// longest returns the delay of the slowest service.
-func (n *Net) longest() (d time.Duration) {
+	depth := time.Duration(tree.Tree{Topology: topology, N: len(members), Root: rank}.Depth(rank))
+	b.Limit = (2*depth+1)*level + (depth+1)*bulk + b.order.processing
+	slowest := time.Duration(0)
 	for _, s := range n.services {
-		d = max(d, s.delay)
+		slowest = max(slowest, s.delay)
 	}
-	return d
-}
-
-// guard returns the guard per level of a node's configuration.
-func (n *Net) guard() time.Duration {
-	if g := n.cfg.Scoll.Guard; g > 0 {
-		return g
+	b.Limit += slowest
+	if b.order.mode == modeLive {
+		b.Limit = 4*b.Limit + 3*max(c.Propagation, time.Second)
 	}
-	return max(n.cfg.Scoll.RTT/4, 5*time.Millisecond)
-}
-
-func (c *Config) treeOrDefault() scoll.Tree {
-	if c.Tree == (scoll.Tree{}) {
-		return scoll.Tree{Type: scoll.KNomial, K: 2}
-	}
-	return c.Tree
 }

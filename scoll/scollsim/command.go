@@ -58,18 +58,14 @@ type order struct {
 	payload    int
 }
 
-// readOrder reads "broadcast GROUP [MODE] [PROCESSING] [BULK] [PAYLOAD]".
+// readOrder reads the arguments "GROUP [MODE] [PROCESSING] [BULK] [PAYLOAD]".
 func readOrder(args scenario.Args) order {
 	return order{mode: cmp.Or(args.Word(1), modeAll), processing: args.Duration(2), bulk: args.Int(3), payload: args.Int(4)}
 }
 
 // behave sets what the service of a node does from now on, also in later incarnations.
 func (n *Net) behave(id sim.NodeID, args scenario.Args) {
-	for i, name := range serviceKinds {
-		if name == args.Word(0) {
-			n.services[id] = behaviour{serviceKind(i), args.Duration(1)}
-		}
-	}
+	n.services[id] = behaviour{serviceKind(slices.Index(serviceKinds, args.Word(0))), args.Duration(1)}
 }
 
 // command executes a verb of a scenario at a node.
@@ -78,7 +74,7 @@ func (n *Net) command(k incarnation, id sim.NodeID, verb string, args scenario.A
 	made := g != nil && g.made
 	switch verb {
 	case "create": // arguments: NAME KIND [NODES]
-		g, err := n.groups.add(id, args)
+		g, err := n.groups.add(args)
 		if err != nil {
 			n.Failed(err)
 		} else if !g.oob {
@@ -89,9 +85,9 @@ func (n *Net) command(k incarnation, id sim.NodeID, verb string, args scenario.A
 			k.destroy(g)
 		}
 	case "broadcast":
-		b, status := n.ledger.begin(id, args.Word(0)), scoll.ENOGROUP
+		b, status := n.ledger.begin(id, args), scoll.ENOGROUP
 		if made {
-			status = k.send(g, &sending{b, readOrder(args)})
+			status = k.send(g, b)
 		}
 		if status != scoll.OK && b.Outcome == UnderWay {
 			b.notSent(status)
@@ -101,12 +97,6 @@ func (n *Net) command(k incarnation, id sim.NodeID, verb string, args scenario.A
 	case "service":
 		n.behave(id, args)
 	}
-}
-
-// sending is a broadcast, with the order of the scenario.
-type sending struct {
-	broadcast *Broadcast
-	order     order
 }
 
 // payloadOf returns the payload of a broadcast: its number, and zeros up to the size.
@@ -135,17 +125,7 @@ type work struct {
 	got      map[uint64][]byte // answers, by rank, or by the number of the node
 }
 
-// entries yields the numbers in a reply of the service.
-func entries(b []byte) func(func(sim.NodeID) bool) {
-	return func(yield func(sim.NodeID) bool) {
-		for ; len(b) >= entrySize; b = b[entrySize:] {
-			if !yield(sim.NodeID(binary.LittleEndian.Uint32(b))) {
-				return
-			}
-		}
-	}
-}
-
+// entrySize is the size in bytes of a node's number in a reply of the service.
 const entrySize = 4
 
 // begins records that the service of a node begins to run a request, and returns how it

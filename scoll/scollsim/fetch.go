@@ -7,24 +7,16 @@ import (
 
 // fetch fetches bulk data, or a list of members, for a bare machine: one GET after the other.
 type fetch struct {
-	id            engine.RequestID
-	from          sim.NodeID
-	bits          uint64
-	length, limit uint64
-	there         uint64
-	chunk         uint64
-	list          bool
-	partly        bool // the machine wants to be told of progress
-	asked         bool
-	data          []byte // the list of members; nil: bulk data
+	engine.Effect // of kind DoFetch; Limit rises
+
+	there uint64 // bytes that have arrived
+	asked bool   // a GET is under way
+	data  []byte // the list of members; nil: bulk data
 }
 
 // fetch starts a fetch.
 func (p *program) fetch(e *engine.Effect, out *sim.Output[*message]) {
-	f := &fetch{
-		id: e.ID, from: nodeOf(e.To), bits: e.Bits, length: e.Length, limit: e.Limit, chunk: uint64(e.Chunk),
-		list: e.List, partly: e.Segments,
-	}
+	f := &fetch{Effect: *e}
 	p.fetches[e.ID] = f
 	p.ask(f, out)
 }
@@ -32,19 +24,19 @@ func (p *program) fetch(e *engine.Effect, out *sim.Output[*message]) {
 // fetchMore raises the limit of a fetch.
 func (p *program) fetchMore(e *engine.Effect, out *sim.Output[*message]) {
 	if f := p.fetches[e.ID]; f != nil {
-		f.limit = e.Limit
+		f.Limit = e.Limit
 		p.ask(f, out)
 	}
 }
 
 // ask sends a GET for the next bytes, up to the limit.
 func (p *program) ask(f *fetch, out *sim.Output[*message]) {
-	if f.asked || f.there >= f.limit {
+	if f.asked || f.there >= f.Limit {
 		return
 	}
 	f.asked = true
-	p.put(f.from, &message{
-		kind: Get, bits: f.bits, offset: f.there, length: min(f.limit-f.there, f.chunk), id: f.id, list: f.list, incarnation: p.incarnation.Number,
+	p.put(nodeOf(f.To), &message{
+		kind: Get, bits: f.Bits, offset: f.there, length: min(f.Limit-f.there, uint64(f.Chunk)), id: f.ID, list: f.List, incarnation: p.incarnation.Number,
 	}, out)
 }
 
@@ -64,19 +56,19 @@ func (p *program) answerGet(from sim.NodeID, m *message, out *sim.Output[*messag
 // fetched takes the answer to a GET. Duplicates are dropped.
 func (p *program) fetched(m *message, out *sim.Output[*message]) {
 	f := p.fetches[m.id]
-	if f == nil || m.incarnation != p.incarnation.Number || !f.asked || m.offset != f.there || m.list != f.list {
+	if f == nil || m.incarnation != p.incarnation.Number || !f.asked || m.offset != f.there || m.list != f.List {
 		return
 	}
 	f.asked = false
 	f.there += m.length
 	f.data = append(f.data, m.data...)
 	switch {
-	case f.there >= f.length:
-		delete(p.fetches, f.id)
-		p.input(engine.Input{Kind: engine.InFetched, ID: f.id, Data: f.data})
+	case f.there >= f.Length:
+		delete(p.fetches, f.ID)
+		p.input(engine.Input{Kind: engine.InFetched, ID: f.ID, Data: f.data})
 		return
-	case f.partly:
-		p.input(engine.Input{Kind: engine.InProgress, ID: f.id, There: f.there})
+	case f.Segments:
+		p.input(engine.Input{Kind: engine.InProgress, ID: f.ID, There: f.there})
 	}
 	p.ask(f, out)
 }

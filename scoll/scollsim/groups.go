@@ -15,7 +15,6 @@ import (
 // namedGroup is a group by its name in the scenario.
 type namedGroup struct {
 	name    string
-	creator sim.NodeID
 	oob     bool
 	members *scoll.Membership
 	id      scoll.GroupID // once it is known; of an out-of-band group Index is its number
@@ -49,7 +48,7 @@ func (g *groups) init(nodes int) {
 const maxRegular = 4096
 
 // add adds the group of the verb "create NAME KIND [NODES]", and replaces one of that name.
-func (g *groups) add(creator sim.NodeID, args scenario.Args) (*namedGroup, error) {
+func (g *groups) add(args scenario.Args) (*namedGroup, error) {
 	name, kind := args.Word(0), args.Word(1)
 	members, err := g.membership(cmp.Or(args.Word(2), "all"))
 	if err != nil {
@@ -58,7 +57,7 @@ func (g *groups) add(creator sim.NodeID, args scenario.Args) (*namedGroup, error
 	if members.Len() > maxRegular && kind != kindOOB {
 		return nil, fmt.Errorf("scollsim: group %s has %d members, each of which keeps a list of all: want %d at most, or kind oob", name, members.Len(), maxRegular)
 	}
-	k := &namedGroup{name: name, creator: creator, oob: kind == kindOOB, members: members}
+	k := &namedGroup{name: name, oob: kind == kindOOB, members: members}
 	if k.oob {
 		k.id, k.made = scoll.GroupID{Index: uint64(len(g.list))}, true
 	}

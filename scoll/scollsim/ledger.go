@@ -1,11 +1,13 @@
 package scollsim
 
 import (
+	"encoding/binary"
 	"slices"
 	"time"
 
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll"
 )
 
@@ -38,6 +40,7 @@ type Broadcast struct {
 	// Missing are the members that the root reports as unreached.
 	Missing []Missing
 
+	order   order // what the scenario wants of it
 	excused bool  // the root was paused, slowed down or skewed
 	exact   bool  // isExact was called and returned nil
 	ran     []run // runs of the broadcast, by node
@@ -80,12 +83,12 @@ func (l *ledger) init(n *Net) { l.net, l.latest = n, make(map[course]uint32) }
 // Broadcasts returns all broadcasts so far. They change while the network runs.
 func (n *Net) Broadcasts() []*Broadcast { return n.ledger.list }
 
-// begin adds a broadcast.
-func (l *ledger) begin(root sim.NodeID, group string) *Broadcast {
+// begin adds the broadcast of the verb "broadcast".
+func (l *ledger) begin(root sim.NodeID, args scenario.Args) *Broadcast {
 	nodes := l.net.cfg.Nodes
 	b := &Broadcast{
-		Number: uint32(len(l.list) + 1), Root: root, Group: group, Begun: l.net.Now(),
-		ran: make([]run, nodes),
+		Number: uint32(len(l.list) + 1), Root: root, Group: args.Word(0), Begun: l.net.Now(),
+		order: readOrder(args), ran: make([]run, nodes),
 	}
 	l.list = append(l.list, b)
 	l.log(root, history.Send, root, b)
@@ -98,11 +101,6 @@ func (l *ledger) of(number uint32) *Broadcast {
 		return nil
 	}
 	return l.list[number-1]
-}
-
-// sent records the members of a broadcast that was sent, and how long it may take.
-func (b *Broadcast) sent(members []sim.NodeID, limit time.Duration) {
-	b.Members, b.Limit = members, limit
 }
 
 // notSent records that a broadcast could not be sent.
@@ -134,7 +132,9 @@ func (l *ledger) done(number uint32, got []byte, missing []Missing) {
 		return
 	}
 	b.Outcome, b.Done, b.Missing = Ended, l.net.Now(), missing
-	b.Answered = slices.AppendSeq(make([]sim.NodeID, 0, len(got)/entrySize), entries(got))
+	for ; len(got) >= entrySize; got = got[entrySize:] {
+		b.Answered = append(b.Answered, sim.NodeID(binary.LittleEndian.Uint32(got)))
+	}
 	slices.Sort(b.Answered)
 	slices.SortFunc(b.Missing, func(x, y Missing) int { return int(x.Node) - int(y.Node) })
 	if l.net.Log != nil {

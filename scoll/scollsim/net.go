@@ -1,6 +1,7 @@
 package scollsim
 
 import (
+	"cmp"
 	"io"
 	"time"
 
@@ -72,7 +73,7 @@ type incarnation interface {
 	// The verbs of scenarios.
 	create(g *namedGroup, now bool)
 	destroy(g *namedGroup)
-	send(g *namedGroup, s *sending) scoll.Status // OK: the broadcast is under way
+	send(g *namedGroup, b *Broadcast) scoll.Status // OK: the broadcast is under way
 	abort()
 }
 
@@ -88,10 +89,9 @@ func New(cfg Config) (*Net, error) {
 
 // prepare returns a Net without the network of the simulator.
 func prepare(cfg Config) *Net {
+	cfg.Scoll.RTT = cmp.Or(cfg.Scoll.RTT, engine.DefaultRTT)
+	cfg.Scoll.Guard = cmp.Or(cfg.Scoll.Guard, max(cfg.Scoll.RTT/4, 5*time.Millisecond))
 	n := &Net{cfg: cfg, incarnations: make([]incarnation, cfg.Nodes), services: make([]behaviour, cfg.Nodes)}
-	if cfg.Scoll.RTT <= 0 {
-		n.cfg.Scoll.RTT = engine.DefaultRTT
-	}
 	n.Around = n.happens
 	n.oracle.init(n)
 	n.ledger.init(n)

@@ -1,6 +1,7 @@
 package scollsim
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -141,13 +142,8 @@ func (p *program) runErrands(now time.Duration) {
 }
 
 func (p *program) addErrand(e errand) {
-	i, _ := slices.BinarySearchFunc(p.errands, e, func(a, b errand) int {
-		if a.at <= b.at {
-			return -1
-		}
-		return 1
-	})
-	p.errands = slices.Insert(p.errands, i, e)
+	p.errands = append(p.errands, e)
+	slices.SortStableFunc(p.errands, func(a, b errand) int { return cmp.Compare(a.at, b.at) })
 }
 
 // command executes a verb of a scenario, or takes news of the oracle.
@@ -183,10 +179,10 @@ func (p *program) abort() {
 }
 
 // send sends a request over a group that a node has made, or knows as its member.
-func (p *program) send(g *namedGroup, s *sending) scoll.Status {
-	n, b, o := p.net, s.broadcast, &s.order
+func (p *program) send(g *namedGroup, b *Broadcast) scoll.Status {
+	n, o := p.net, &b.order
 	out := &engine.Outgoing{
-		Token: s, Group: g.id, Service: service, Flags: o.flags(),
+		Token: b, Group: g.id, Service: service, Flags: o.flags(),
 		Payload: payloadOf(b.Number, o.payload), Bulk: uint64(o.bulk), Segment: n.cfg.Segment, Processing: o.processing, Carry: n.cfg.Carry,
 	}
 	if g.oob {

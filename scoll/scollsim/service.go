@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
-	"ulnet/lnd/simlnd"
 	"ulnet/scoll"
 	"ulnet/scoll/engine"
 )
@@ -63,14 +62,13 @@ func (p *program) ours(e *engine.Effect) {
 		if e.Kind == engine.Created {
 			t.created(e.Group, e.Status)
 		}
-	case *sending:
+	case *Broadcast:
 		if e.Kind == engine.Refused {
-			t.broadcast.notSent(e.Status)
+			t.notSent(e.Status)
 			return
 		}
-		rank := e.Members.Rank(simlnd.NID(p.id))
-		t.broadcast.sent(nodesOf(e.Members), p.net.limit(e.Members.Len(), rank, &t.order))
-		p.works[e.ID] = &work{number: t.broadcast.Number, root: true, bulk: uint64(t.order.bulk)}
+		p.net.sent(t, nodesOf(e.Members))
+		p.works[e.ID] = &work{number: t.Number, root: true, bulk: uint64(t.order.bulk)}
 	}
 }
 

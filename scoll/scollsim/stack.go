@@ -1,8 +1,7 @@
 package scollsim
 
 import (
-	"errors"
-	"time"
+	"slices"
 
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
@@ -10,6 +9,7 @@ import (
 	"ulnet/lnet/lnetsim"
 	"ulnet/lnet/nid"
 	"ulnet/scoll"
+	"ulnet/scoll/wire"
 )
 
 // stack is an agent above portals and LNet on a simulated host.
@@ -99,7 +99,7 @@ func (k *stack) create(g *namedGroup, now bool) {
 				id = made.ID()
 				k.handles[id] = made
 			}
-			g.created(id, statusOf(err))
+			g.created(id, wire.StatusOf(err))
 		},
 	})
 }
@@ -107,7 +107,7 @@ func (k *stack) create(g *namedGroup, now bool) {
 func (k *stack) destroy(g *namedGroup) {
 	if h := k.handles[g.id]; h != nil {
 		g.ending = true
-		h.Destroy(func(err error) { g.created(g.id, statusOf(err)) })
+		h.Destroy(func(err error) { g.created(g.id, wire.StatusOf(err)) })
 	}
 }
 
@@ -128,20 +128,20 @@ func (k *stack) handle(g *namedGroup) (*scoll.Group, error) {
 	return k.handles[g.id], nil
 }
 
-func (k *stack) send(g *namedGroup, s *sending) scoll.Status {
+func (k *stack) send(g *namedGroup, b *Broadcast) scoll.Status {
 	h, err := k.handle(g)
 	if err == nil {
-		err = k.request(h, s)
+		err = k.request(h, b)
 	}
-	return statusOf(err)
+	return wire.StatusOf(err)
 }
 
 // request creates a request, and sends it.
-func (k *stack) request(g *scoll.Group, s *sending) error {
-	b, o := s.broadcast, &s.order
+func (k *stack) request(g *scoll.Group, b *Broadcast) error {
+	o := &b.order
 	cfg := scoll.RequestConfig{
 		Payload: payloadOf(b.Number, o.payload), Last: o.mode == modeLast, Live: o.mode == modeLive,
-		Processing: o.processing, Carry: k.net.cfg.Carry, Private: s,
+		Processing: o.processing, Carry: k.net.cfg.Carry, Private: b,
 	}
 	if o.bulk > 0 {
 		cfg.Bulk = [][]byte{pattern(b.Number, o.bulk)}
@@ -154,7 +154,7 @@ func (k *stack) request(g *scoll.Group, s *sending) error {
 		return err
 	}
 	r.Data = &work{number: b.Number, root: true}
-	k.roster(b, o)
+	k.roster(b)
 	if err := k.post(r); err != nil {
 		return err
 	}
@@ -164,23 +164,12 @@ func (k *stack) request(g *scoll.Group, s *sending) error {
 
 // roster records the members of a broadcast: all of the group or, in the view of this node,
 // the live ones.
-func (k *stack) roster(b *Broadcast, o *order) {
-	members := k.net.groups.byName[b.Group].members
-	var list []sim.NodeID
-	root := 0
-	for _, id := range nodesOf(members) {
-		alive := true
-		if o.mode == modeLive && k.net.oracle.on() && id != b.Root {
-			alive, _ = k.view.Alive(simlnd.NID(id))
-		}
-		if id == b.Root {
-			root = len(list)
-		}
-		if alive {
-			list = append(list, id)
-		}
+func (k *stack) roster(b *Broadcast) {
+	members := nodesOf(k.net.groups.byName[b.Group].members)
+	if b.order.mode == modeLive && k.net.oracle.on() {
+		members = slices.DeleteFunc(members, func(id sim.NodeID) bool { return id != b.Root && !k.view.nodes[id].alive })
 	}
-	b.sent(list, k.net.limit(len(list), root, o))
+	k.net.sent(b, members)
 }
 
 // pattern returns the bulk data of a broadcast.
@@ -191,18 +180,3 @@ func pattern(number uint32, size int) []byte {
 	}
 	return b
 }
-
-// statusOf returns the status of an error.
-func statusOf(err error) scoll.Status {
-	var s scoll.Status
-	switch {
-	case err == nil:
-		return scoll.OK
-	case errors.As(err, &s):
-		return s
-	}
-	return scoll.EIO
-}
-
-// after calls f after d, on the node's clock.
-func (k *stack) after(d time.Duration, f func()) { k.host.Clock().AfterFunc(max(d, 1), f) }

@@ -31,9 +31,9 @@ func (k *stack) service() scoll.Service {
 
 func (k *stack) preRequest(r *scoll.Request) error {
 	if r.Root() { // this is another attempt of the broadcast
-		s := r.Private().(*sending)
-		r.Data = &work{number: s.broadcast.Number, root: true}
-		k.roster(s.broadcast, &s.order)
+		b := r.Private().(*Broadcast)
+		r.Data = &work{number: b.Number, root: true}
+		k.roster(b)
 		return k.post(r)
 	}
 	if k.net.services[k.host.ID()].kind == rejects {
@@ -78,7 +78,7 @@ func (k *stack) incoming(r *scoll.Request) error {
 	case aborts:
 		r.Abort()
 	case slow:
-		k.after(s.delay, func() {
+		k.host.Clock().AfterFunc(max(s.delay, 1), func() {
 			w.worked = true
 			k.answer(r, w)
 		})
