@@ -64,10 +64,10 @@ type Agent struct {
 	lists    map[engine.RequestID]*fetch
 }
 
-// New returns an agent, which takes part in collectives from then on. The error is
-// [portals.ErrNoLoopback] or [portals.ErrNoDiscovery] for a node that lacks one of these, an
-// *[Error] if Config.Self has to select one of the node's NIDs, or the error of posting
-// buffers.
+// New returns an agent, which takes part in collectives from then on. Errors:
+// [portals.ErrNoLoopback] or [portals.ErrNoDiscovery] for a node that lacks one of these; an
+// *[Error] if the node has several NIDs and Config.Self selects none of them; or the error of
+// posting buffers.
 func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err := table.Ready(); err != nil {
 		return nil, err
@@ -144,13 +144,13 @@ func orElse(n, d int) int {
 }
 
 // Close stops the agent. It refuses further questions to handlers (ECANCELED), ends the
-// contexts of running handlers, and waits up to a second until their answers were sent, for
-// which members below this one may have to answer first. After that the agent calls no callback
-// any more, and Close waits for callbacks that run; a callback must not call Close. If ctx ends
-// before they return, Close returns an error; then buffers of requests stay posted, and fetches
-// go on, until Close is called again or the node is closed. Other requests under way are not
-// answered. Messages under way may use the agent's memory until the node is closed, so close
-// the node next.
+// contexts of running handlers, and waits up to a second until their answers are sent; members
+// below this one may have to answer first. After that the agent calls no more callbacks, and
+// Close waits for running ones to return; a callback must not call Close. If ctx ends before
+// they return, Close returns an error. In that case buffers of requests stay posted, and
+// fetches go on, until Close is called again or the node is closed. Other requests under way
+// are not answered. Messages under way may use the agent's memory until the node is closed, so
+// close the node next.
 func (a *Agent) Close(ctx context.Context) error {
 	if a.closing.CompareAndSwap(false, true) {
 		a.fallSilent(ctx)
@@ -196,8 +196,9 @@ func (a *Agent) giveUp() {
 	}
 }
 
-// arrived takes a request. It also takes a request that was cut because its buffer was too
-// short, so that the machine refuses and counts it. The machine copies the data that it keeps.
+// arrived takes a request. It also takes a request that was truncated because its buffer was
+// too short, so that the machine refuses and counts it. The machine copies the data that it
+// keeps.
 func (a *Agent) arrived(e *portals.Event, data []byte) {
 	if n := a.inbox.NotPosted(); n != a.missed.Swap(n) {
 		a.log.Error("scoll: no buffer posted", slog.Uint64("times", n))

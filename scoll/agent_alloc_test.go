@@ -118,10 +118,10 @@ func (r *ring) group(t *testing.T) (group *scoll.Group) {
 	return group
 }
 
-// TestAgentAllocations: SC-155: in the steady state a request costs the agent of a member at
-// most one allocation, and that of the root two, not counting network and service. The services
-// are Inline, so that members need no worker (SC-A30). The root needs one, since Send may be
-// called with a lock held that callbacks take.
+// TestAgentAllocations: SC-155: in the steady state a request costs at most one allocation in
+// the agent of a member, and two in that of the root, not counting network and service. The
+// services are Inline, so that members need no worker (SC-A30). The root needs a worker, since
+// a program may call Send with a lock held that its callbacks take.
 func TestAgentAllocations(t *testing.T) {
 	spec.Covers(t, "SC-155", "SC-A30")
 	if effort.Race {

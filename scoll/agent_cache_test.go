@@ -24,7 +24,7 @@ func (s *stacks) flood(root, groups int) {
 }
 
 // TestHandlesKeepGroups: SC-1: a member with a handle of a regular group can be its root,
-// however many groups other nodes create meanwhile; without the handle the group is displaced.
+// however many groups other nodes create meanwhile. Without the handle the group is displaced.
 func TestHandlesKeepGroups(t *testing.T) {
 	spec.Covers(t, "SC-1")
 	s := newStacks(t, 3, fewGroups)

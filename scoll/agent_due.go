@@ -191,8 +191,8 @@ func (a *Agent) deliver(in engine.Input) {
 }
 
 // tell steps the machine for a service, which may be in a callback or hold a lock that
-// callbacks take. Therefore it makes no calls itself: the goroutine that is making calls makes
-// those that follow or, if there is none, a worker.
+// callbacks take. Therefore tell makes no calls itself. If a goroutine is already making calls,
+// that goroutine makes the new ones too; otherwise a worker makes them.
 func (a *Agent) tell(in engine.Input) {
 	a.runner.Do(in)
 	if a.due.count.Load() > 0 && !a.due.isMade() {

@@ -35,9 +35,9 @@ func (g *Group) ID() GroupID { return g.id }
 func (g *Group) Service() ServiceID { return g.service }
 
 // SetSegment makes requests over this handle pipeline their bulk data: members forward it in
-// segments of so many bytes, at least [MinSegment], while the rest is still coming. With 0,
-// the default, they forward it when they have all of it. The root decides for all members.
-// It must not be called at the same time as NewRequest.
+// segments while the rest is still coming. bytes is the length of a segment, at least
+// [MinSegment]. With 0, the default, members forward the data when they have all of it. The
+// root decides for all members. It must not be called at the same time as NewRequest.
 func (g *Group) SetSegment(bytes int) { g.segment = uint32(min(max(bytes, 0), 1<<30)) }
 
 // GroupConfig configures a group to be created.

@@ -15,8 +15,8 @@ import (
 )
 
 // TestHolding: SC-3, SC-A30: eight roots broadcast at once to members that run two requests of
-// other nodes at a time: all members run all requests, those of a root in their order, and no
-// member is unreached; with keys Hold messages are signed.
+// other nodes at a time. All members run all requests, those of one root in their order, and no
+// member is unreached. With keys, Hold messages are signed.
 func TestHolding(t *testing.T) {
 	spec.Covers(t, "SC-3", "SC-A30")
 	effort.OneGoroutine(t)
@@ -157,8 +157,8 @@ func TestAbortedUnsent(t *testing.T) {
 	}
 }
 
-// TestUntoldParent: SC-A22: if the Hold message cannot be sent that tells the parent that a
-// request is no longer held, it is sent again.
+// TestUntoldParent: SC-A22: a Hold message tells the parent that a request is no longer held.
+// If it cannot be sent, it is sent again.
 func TestUntoldParent(t *testing.T) {
 	spec.Covers(t, "SC-A22")
 	s := newStacks(t, 3, func(_ int, cfg *scoll.Config) { cfg.MaxActive = 1 })

@@ -75,8 +75,8 @@ func (s *stacks) request(change func(*wire.RequestHeader), payload int) []byte {
 	return append(append(h.AppendTo(nil), list...), make([]byte, payload)...)
 }
 
-// TestBadInput: SC-60 to SC-64, SC-80, SC-88 and SC-160: each message is answered with its
-// status and counted; no callback is called, and no buffer is lost.
+// TestBadInput: SC-60 to SC-64, SC-80, SC-88 and SC-160: each bad message is answered with its
+// status and counted. No callback is called, and no buffer is lost.
 func TestBadInput(t *testing.T) {
 	spec.Covers(t, "SC-60", "SC-61", "SC-62", "SC-63", "SC-64", "SC-80", "SC-88", "SC-160")
 	const buffers = 3
@@ -142,8 +142,8 @@ func TestReplayed(t *testing.T) {
 }
 
 // TestBadAnswers: SC-153 and SC-160: a child that answers another broadcast, or with malformed
-// data, is unreached, and its callback gets the status; a second answer, and one of another
-// node, find no buffer. Then a broadcast succeeds.
+// data, counts as unreached, and the callback for it gets the status. A second answer, and an
+// answer of another node, find no buffer. After that a broadcast succeeds.
 func TestBadAnswers(t *testing.T) {
 	spec.Covers(t, "SC-153", "SC-160")
 	answer := func(s *stacks, change func(*wire.ReplyHeader)) []byte {

@@ -8,11 +8,11 @@ import (
 	"ulnet/scoll/engine"
 )
 
-// SetListed sets which nodes are listed. All other nodes are strangers: this node bounds the
-// resources that all strangers together use, and the addresses that they make it send to, so
-// that they cannot keep listed nodes from working. nil, the default: no node is a stranger. The
-// function must be pure; when the list changes, call SetListed again. That does not affect
-// groups that this node already knows.
+// SetListed sets which nodes are listed. All other nodes are strangers. This node bounds the
+// resources that all strangers together use, and the number of addresses to which they make it
+// send, so that they cannot keep listed nodes from working. With nil, the default, no node is a
+// stranger. The function must be pure; when the list changes, call SetListed again, which does
+// not affect groups that this node already knows.
 func (a *Agent) SetListed(listed func(nid.NID) bool) {
 	a.tell(engine.Input{Kind: engine.Listed, Listed: listed})
 }

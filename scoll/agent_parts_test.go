@@ -12,9 +12,9 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestPartsOutOfOrder: SC-54, SC-154 and SC-160: if parts of an answer come in another order
-// than they were sent, one of them twice, the service gets each once, with its own bytes in
-// whichever buffer it came to.
+// TestPartsOutOfOrder: SC-54, SC-154 and SC-160: parts of an answer arrive in another order
+// than they were sent, and one arrives twice. The service gets each part once, with its own
+// bytes, whichever buffer the part came to.
 func TestPartsOutOfOrder(t *testing.T) {
 	spec.Covers(t, "SC-54", "SC-154", "SC-160")
 	s := newStacks(t, 2, nil)

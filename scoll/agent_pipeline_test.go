@@ -11,8 +11,9 @@ import (
 	"ulnet/scoll"
 )
 
-// TestAgentsPipeline: SC-A17 end to end: bulk data in segments reaches all members whole,
-// whether or not segments divide it evenly; members inherit the option, and no state is left.
+// TestAgentsPipeline: SC-A17 end to end: bulk data in segments reaches all members completely,
+// even if its length is not a multiple of the segment's. Members inherit the option, and no
+// state is left.
 func TestAgentsPipeline(t *testing.T) {
 	spec.Covers(t, "SC-A17")
 	effort.OneGoroutine(t)
@@ -72,8 +73,8 @@ func TestAgentsPipelineFaster(t *testing.T) {
 	}
 }
 
-// TestAgentsPipelineDeath: SC-137, SC-139, SC-A17: if an inner node dies while segments are
-// under way, the nodes below it end the request and have not run it.
+// TestAgentsPipelineDeath: SC-137, SC-139, SC-A17: an inner node dies while segments are under
+// way. The nodes below it end the request without having run it.
 func TestAgentsPipelineDeath(t *testing.T) {
 	spec.Covers(t, "SC-137", "SC-139", "SC-A17")
 	effort.OneGoroutine(t)

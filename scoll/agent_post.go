@@ -79,8 +79,8 @@ func (p *post) attach(from nid.NID, bits uint64, size, room int) error {
 	return err
 }
 
-// lay puts together the memory for a reply, once: the header, the service's buffer, and room
-// for size entries of a trailer and for room bytes of carried answers.
+// lay builds the memory for a reply, once: the header, the service's buffer, and room for size
+// entries of a trailer and for room bytes of carried answers.
 func (p *post) lay(size, room int) {
 	if len(p.segments) > 0 {
 		return

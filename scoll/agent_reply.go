@@ -19,11 +19,11 @@ import (
 //	ESTALE    the handle has ended
 func (r *Request) Reply(buf []byte) error { return r.reply(buf, engine.Input{Final: true}) }
 
-// ReplyBelow is Reply with an answer that does not include this node's own, but only those of
-// the members below. The root reports this node as unreached with s, which must not be OK, or
-// with the error of IncomingRequest if that has failed. In the latter case the service can call
-// ReplyBelow until both IncomingRequest and PostReply have returned. Errors as with Reply;
-// EINVAL also: s is OK.
+// ReplyBelow is Reply with an answer of the members below this node, without this node's own.
+// The root reports this node as unreached with s, which must not be OK. If IncomingRequest has
+// failed, the root reports its error instead; in this case the service can call ReplyBelow
+// until both IncomingRequest and PostReply have returned. Errors as with Reply; EINVAL also: s
+// is OK.
 func (r *Request) ReplyBelow(buf []byte, s Status) error {
 	if s == OK {
 		return EINVAL

@@ -162,7 +162,7 @@ func (r *Request) ChildNIDs(i int) (ids []nid.NID) {
 // NID returns the NID of this node in the group.
 func (r *Request) NID() nid.NID { return r.members.NID(r.rank) }
 
-// RootNID returns the NID of the root, as reported by the parent: it is only as trustworthy as
+// RootNID returns the NID of the root, as reported by the parent. It is only as trustworthy as
 // the nodes between the root and this one.
 func (r *Request) RootNID() nid.NID { return r.members.NID(r.tree.Root) }
 
@@ -198,10 +198,10 @@ func (r *Request) SetBulk(segments ...[]byte) error {
 }
 
 // SetArrived tells the module, in PreRequest after SetBulk, that the segments already contain
-// the bulk data, which the service has received another way than from the parent, such as by
-// multicast. Then the module does not fetch them; children fetch them from here, unless they
-// have them, too. The service must make sure that the data are those of the root. Errors as
-// SetBulk.
+// the bulk data, because the service received the data in another way, such as by multicast.
+// Then the module does not fetch the data from the parent. Children fetch it from this node,
+// unless they have it too. The service must make sure that the data is that of the root. Errors
+// as SetBulk.
 func (r *Request) SetArrived() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -262,18 +262,18 @@ func (r *Request) SetTimeout(d time.Duration) {
 	r.mu.Unlock()
 }
 
-// Busy reports in PostReply whether buffers are still in use: a peer reads bulk data, or writes
-// to the reply buffer of a child that was given up, or at the root its own IncomingRequest
-// runs. In these cases the buffers are free in ReplyOut.
+// Busy reports in PostReply whether buffers are still in use. A buffer is in use while a peer
+// reads bulk data from it, while a child that was given up may write its reply to it, or, at
+// the root, while the root's own IncomingRequest runs. Such buffers are free in ReplyOut.
 func (r *Request) Busy() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.busy
 }
 
-// Status returns in PostReply at the root why the broadcast was never sent: ECANCELED if it
-// was aborted before, ENOGROUP if the group had ended. In ReplyOut it returns why the service
-// was not asked to reply. Otherwise it is OK.
+// Status tells, in PostReply at the root, why the broadcast was never sent: ECANCELED if it was
+// aborted before, ENOGROUP if the group had ended. In ReplyOut it tells why the service was not
+// asked to reply. Otherwise it is OK.
 func (r *Request) Status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -122,11 +122,11 @@ func (g *Group) MaxPayload() (bytes int, err error) {
 	return p.MaxPayload, err
 }
 
-// Send sends a request, once. nil: the request was accepted, and IncomingRequest and PostReply
-// will be called. If many requests over the group are under way, the request waits until others
-// are over, in the order of the calls of Send; its timeouts begin then. While it waits, Abort
-// ends it unsent, see Request.Status. After an error nothing was sent, and no callback is
-// called.
+// Send sends a request, once. If it returns nil, the request was accepted, and IncomingRequest
+// and PostReply will be called. If many requests over the group are under way, the request
+// waits until others are over, in the order of the calls of Send; its timeouts begin when it is
+// sent. While it waits, Abort ends it unsent, see Request.Status. After an error nothing was
+// sent, and no callback will be called.
 //
 //	EALREADY      it was sent before
 //	ECANCELED     it was aborted, or the agent has stopped

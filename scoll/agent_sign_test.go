@@ -41,9 +41,9 @@ func signed(t *testing.T, n int, of func(int) string) *stacks {
 
 func alike(letters string) func(int) string { return func(int) string { return letters } }
 
-// TestKeys: nodes with the same key work like nodes without keys, also while the key changes:
-// with lists that ride on requests and lists that are fetched, with bulk data at once and in
-// segments, and with answers in parts.
+// TestKeys: nodes with the same key work like nodes without keys, even while the key changes.
+// The test has lists sent with requests and lists that are fetched, bulk data at once and in
+// segments, and answers in parts.
 func TestKeys(t *testing.T) {
 	spec.Covers(t, "SC-165")
 	for name, of := range map[string]func(int) string{
@@ -115,8 +115,8 @@ func TestOtherKeys(t *testing.T) {
 	}
 }
 
-// TestForgedCodes: a request without a code, with one of another key or for another pair of
-// nodes, or with any byte changed, is answered with EKEY, and no service gets it.
+// TestForgedCodes: a request without a code, with a code of another key or for another pair of
+// nodes, or with any byte changed, is answered with EKEY. No service gets it.
 func TestForgedCodes(t *testing.T) {
 	s := signed(t, 8, alike("a"))
 	k := s.nodes[4]
@@ -165,9 +165,9 @@ func TestChangedBulk(t *testing.T) {
 	}
 }
 
-// TestKeyRotation: while the key changes from node to node in three steps, all requests are
-// answered and none refused; the counters show which key verifies, and the old one does not
-// verify afterwards.
+// TestKeyRotation: the key changes on one node after another, in three steps. All requests are
+// answered and none is refused. The counters show which key verifies messages; afterwards the
+// old key does not verify any.
 func TestKeyRotation(t *testing.T) {
 	s := signed(t, 5, alike("a"))
 	g := s.group(0, true, scoll.Tree{})

@@ -83,7 +83,7 @@ func TestRequestFields(t *testing.T) {
 }
 
 // TestBuffersFirst: SC-27 and SC-152: a child's buffer is posted before the request is sent to
-// it, so that an answer can be received at the instant of the request's arrival.
+// the child, so that this node can receive an answer as soon as the request has arrived.
 func TestBuffersFirst(t *testing.T) {
 	spec.Covers(t, "SC-27", "SC-152")
 	s := newStacks(t, 6, nil)

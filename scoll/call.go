@@ -33,11 +33,11 @@ type CallConfig struct {
 	All bool
 }
 
-// NewGroup creates a group of nodes in their order, which include this one, for a service that
-// is registered on all of them. Members learn of the group with the first call or, if the list
-// is too long for a call's message, before NewGroup returns: then all of them must be alive.
-// [Agent.CreateGroup] has more options. The errors are those of CreateGroup, of NewMembership,
-// and of ctx.
+// NewGroup creates a group of nodes, in the given order, for a service that is registered on
+// all of them. This node must be one of them. Members learn of the group with the first call.
+// If the list is too long for a call's message, they learn of it before NewGroup returns, and
+// all of them must be alive. [Agent.CreateGroup] has more options. The errors are those of
+// CreateGroup, of NewMembership, and of ctx.
 func (a *Agent) NewGroup(ctx context.Context, service ServiceID, nodes ...nid.NID) (*Group, error) {
 	members, err := membershipOf(nodes...)
 	if err != nil {
@@ -71,15 +71,15 @@ func (a *Agent) NewGroup(ctx context.Context, service ServiceID, nodes ...nid.NI
 	}
 }
 
-// Call asks the members of a group, whose service is a [Handler] on all of them, and waits
-// until each has answered, has failed, or was given up. Handlers get a context with the
-// deadline of ctx, less the time that messages take in the tree (5 seconds if there is none; at
-// most Config.MaxTimeout). When ctx ends Call returns at once, with the answers so far and the
-// error of ctx; handlers run on until their deadline. Call blocks, so that callbacks and Inline
-// handlers must not call it; other handlers may.
+// Call asks the members of a group, and waits until each has answered, has failed, or was given
+// up. On all members the group's service must be a [Handler]. Handlers get a context with the
+// deadline of ctx, less the time that messages take in the tree (5 seconds if ctx has no
+// deadline; at most Config.MaxTimeout). When ctx ends Call returns at once, with the answers so
+// far and the error of ctx; handlers run on until their deadline. Call blocks, so callbacks and
+// Inline handlers must not call it; other handlers may.
 //
 // An error without a Result means that no member has run the question. The errors are those of
-// ctx, of [Group.NewRequest] and of [Request.Send], and
+// ctx, of [Group.NewRequest], of [Request.Send], and these:
 //
 //	ENOTSUP  the service is not a Handler
 //	EINVAL   a NID in Only is not a member's

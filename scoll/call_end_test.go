@@ -46,7 +46,8 @@ func TestCallLate(t *testing.T) {
 }
 
 // TestCallCanceled: a call returns at once when its context ends, with the answers so far, even
-// if the handler of this node blocks. With less time than the tree takes no member is asked.
+// if the handler of this node blocks. If the context leaves less time than messages take in the
+// tree, no member is asked.
 func TestCallCanceled(t *testing.T) {
 	spec.Covers(t, "SC-166")
 	const n = 4

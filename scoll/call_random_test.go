@@ -35,9 +35,9 @@ type callPlan struct {
 	ran    map[int]int
 }
 
-// TestRandomCalls: G-SC-8: whatever handlers and merging do, and whichever members die, each
-// member that is asked counts exactly once: answered, failed or unreached. A member that no
-// fault affects has the expected result.
+// TestRandomCalls: G-SC-8: handlers and merging fail at random, and members die. Each member
+// that is asked counts exactly once, as answered, failed or unreached. A member that no fault
+// affects has the expected result.
 func TestRandomCalls(t *testing.T) {
 	spec.Covers(t, "SC-166", "G-SC-8")
 	effort.OneGoroutine(t)

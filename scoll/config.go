@@ -28,18 +28,18 @@ type Config struct {
 	// MaxPayload bounds the payload of an LNet message, in bytes: longer data is fetched, and
 	// longer answers are sent, in several messages. Default 1 MiB, LNet's smallest.
 	MaxPayload int
-	// MaxActive bounds the requests of other nodes that are under way. Up to four times as many
-	// (at least 1024), and at most 8 MiB, are held until others are over; further ones are refused
-	// with EMAXACTIVE. At most a quarter of MaxActive requests may wait for lists of members from
-	// the same peer. Default 1024.
+	// MaxActive bounds the requests of other nodes that run at a time. Of further ones up to
+	// four times as many (at least 1024), and at most 8 MiB, are held until others are over.
+	// All others are refused with EMAXACTIVE. At most a quarter of MaxActive requests may wait
+	// for lists of members from the same peer. Default 1024.
 	MaxActive int
 	// MaxMembers bounds the nodes of a group. Default 131072.
 	MaxMembers int
 	// MaxGroups bounds the cached groups of other nodes and, separately, the out-of-band groups
-	// that broadcasts of this node use. A new group displaces the least recently used one. Only if
-	// all groups are in use, requests over further ones are refused with EMAXGROUPS. It should be
-	// at least the number of requests that can be under way, each of which may have a group of its
-	// own. Default 8192.
+	// that broadcasts of this node use. A new group displaces the least recently used one.
+	// Requests over further groups are refused with EMAXGROUPS, but only if all cached groups
+	// are in use. MaxGroups should be at least the number of requests that can be under way,
+	// since each may have a group of its own. Default 8192.
 	MaxGroups int
 	// MaxChildren bounds the children to which this node forwards a request of another root: the
 	// root chooses list and tree, and each child costs a connection. A request with more children
@@ -54,8 +54,9 @@ type Config struct {
 	Propagation time.Duration
 
 	View View // health of nodes, from discovery; nil: all nodes count as alive
-	// Wall is the wall clock against which incarnations are checked: members refuse one that
-	// is more than a day above theirs. nil: the time since this node's own incarnation.
+	// Wall is the wall clock against which incarnations are checked: members refuse an
+	// incarnation that is more than a day above their own wall clock. If Wall is nil, the time
+	// since this node's own incarnation takes its place.
 	Wall  func() time.Time
 	Log   *slog.Logger  // nil: nothing is logged
 	Clock machine.Clock // nil: the clock of the node
@@ -63,10 +64,10 @@ type Config struct {
 	// refused. All nodes have the same keys. [Agent.SetKeys] changes them.
 	Keys keyring.Keys
 	// Worker calls a function that may block, exactly once and not before Worker has returned.
-	// Close waits for the function. The functions call IncomingRequest, and callbacks that are due
-	// while another one runs. The default uses a timer of Clock that expires at once, and on a
-	// real clock runs in a goroutine of its own; a program that starts goroutines itself saves the
-	// timer.
+	// Close waits for the function. The functions call IncomingRequest, and callbacks that are
+	// due while another one runs. The default starts a timer of Clock that expires at once; on
+	// a real clock its function runs in a goroutine of its own. A Worker that starts a
+	// goroutine itself needs no timer.
 	Worker func(func())
 	// Buffers is how many requests of 4 KiB can arrive at a time without waiting for a
 	// buffer. Default 64.

@@ -22,16 +22,16 @@ import (
 // A panic of Answer or Merge is not recovered and ends the program. The other members then see
 // this member as dead.
 type Handler struct {
-	// Answer answers a question on one member. Config.Worker calls it, and it may block until ctx
-	// ends: at the caller's deadline, when the agent is closed or, at the root, when the caller
-	// gives up. Later answers are dropped, and the member fails with ETIMEDOUT. The caller gets
-	// the text of an error and its [Status] (EIO if it has none; ETIMEDOUT and ECANCELED for
-	// errors of a context). Required.
+	// Answer answers a question on one member. Config.Worker calls it, and it may block until
+	// ctx ends. ctx ends at the caller's deadline, when the agent is closed or, at the root,
+	// when the caller gives up. An answer that comes after that is dropped, and the member
+	// fails with ETIMEDOUT. The caller gets the text of an error and its [Status] (EIO if it
+	// has none; ETIMEDOUT and ECANCELED for errors of a context). Required.
 	Answer func(ctx context.Context, q *Question) ([]byte, error)
 	// Merge combines two answers, each of one or of several members. The order of merging is
 	// not defined. It may modify a, and return it. It must not block. If it returns an error,
-	// the members whose answers are in b fail with that error, and a stays as it was. nil:
-	// answers stay separate, see [Result.Each].
+	// the members whose answers are in b fail with that error, and a is used unchanged. If
+	// Merge is nil, answers stay separate, see [Result.Each].
 	Merge func(a, b []byte) ([]byte, error)
 	// MaxAnswer bounds the size of an answer in bytes, also of a merged one; members with longer
 	// answers fail with EMSGSIZE. It must be the same on all members. Default 1024.

@@ -106,8 +106,8 @@ func postStatuses(r *scoll.Request) error {
 	return nil
 }
 
-// TestStatusMap: SC-53, SC-69 and SC-A27: the map has the members that failed and exactly those
-// that were not reached, although the service of an inner node ignores all errors.
+// TestStatusMap: SC-53, SC-69 and SC-A27: the map has the members that failed, and exactly
+// those that were not reached, even though the service of an inner node ignores all errors.
 func TestStatusMap(t *testing.T) {
 	spec.Covers(t, "SC-53", "SC-69", "SC-A27")
 	s := newStacks(t, 16, nil)

@@ -125,8 +125,9 @@ func TestAnswersPassedOn(t *testing.T) {
 	}
 }
 
-// careful returns the service of stacks with two additions: it drops the parts of an answer
-// that ends with an error, and overwrites buffers as soon as they are its own again.
+// careful returns the service of stacks with two additions. It drops the parts of an answer
+// that ends with an error, and it overwrites each buffer as soon as the buffer belongs to the
+// service again.
 func (k *stack) careful() scoll.Service {
 	s := k.service()
 	post, take, prepare := s.PostReply, s.IncomingReply, s.PreRequest
@@ -154,9 +155,9 @@ func (k *stack) careful() scoll.Service {
 	return s
 }
 
-// TestBlockedRoot: SC-57: a root whose own IncomingRequest blocks gets its result, in which the
-// root itself is unreached, after T of the tree or after Abort. Its buffers are free in
-// ReplyOut, which is called when IncomingRequest has returned.
+// TestBlockedRoot: SC-57: the root's own IncomingRequest blocks. After T of the tree, or after
+// Abort, the root gets its result, in which the root itself is unreached. Its buffers are free
+// in ReplyOut, which is called when IncomingRequest has returned.
 func TestBlockedRoot(t *testing.T) {
 	spec.Covers(t, "SC-57")
 	for _, abort := range []bool{false, true} {

@@ -17,18 +17,19 @@ import (
 //	PostReply         once, when no more replies come; from then on Reply
 //	ReplyOut          once, when the reply has been sent; the handle ends
 //
-// At the root PreRequest is called only before another attempt of a broadcast to the live
-// members, which follows if members disagreed about which of them are alive. The request then
-// has other children, for which PreRequest posts buffers, and Request.Data is nil. Members that
-// ran an earlier attempt do not run the request again, but aggregate ([Request.Repeated]). At
-// the root the handle ends with PostReply. ReplyOut follows only if Request.Busy was true.
+// If members disagree about which of them are alive, the root makes another attempt of a
+// broadcast to the live members. Only then is PreRequest called at the root. The request has
+// other children in that attempt, for which PreRequest posts buffers, and Request.Data is nil.
+// Members that ran an earlier attempt do not run the request again, but they aggregate
+// ([Request.Repeated]). At the root the handle ends with PostReply. ReplyOut follows only if
+// Request.Busy was true.
 //
 // Config.Worker calls IncomingRequest, which may block, unless the service is Inline. The
-// goroutine that delivered a message calls the others or, if several are due, a worker helps.
-// Callbacks that follow from the call of a method run in a worker, or after the callback that
-// made the call. They must not block, and must be prepared to run at the same time as callbacks
-// of other requests, as IncomingRequest, and as IncomingReply for other children. The agent
-// holds no lock while it calls a callback.
+// goroutine that delivered a message calls the other callbacks; if several are due, a worker
+// helps. A method call may itself cause callbacks: these run in a worker, or after the callback
+// that made the call. Callbacks must not block. They may run at the same time as callbacks of
+// other requests, as IncomingRequest, and as IncomingReply for other children. The agent holds
+// no lock while it calls a callback.
 type Service struct {
 	ID ServiceID // id of the service, the same on all nodes
 	// PreRequest refuses a request by returning an error. Then the request ends here: it is
@@ -51,9 +52,9 @@ type Service struct {
 	// not change. If MapGroup is nil, the service has no out-of-band groups.
 	MapGroup func(OOBID) (*Membership, error)
 	// Pinned keeps every out-of-band group that MapGroup knows in the cache, beyond
-	// Config.MaxGroups, so that requests over it are never refused because the cache is full: set
-	// it for a service that has few groups and needs them in an emergency. Without Pinned, the
-	// cache may displace groups that are not in use.
+	// Config.MaxGroups. Requests over such a group are never refused because the cache is full.
+	// Set Pinned for a service that has few groups and needs them in an emergency. Without
+	// Pinned, the cache may displace groups that are not in use.
 	Pinned bool
 
 	handler *handling // the handler that these callbacks belong to, if any
@@ -72,8 +73,8 @@ func (id OOBID) group() GroupID { return GroupID{Incarnation: id.High, Index: id
 type Reply struct {
 	Request *Request // the request that the reply belongs to
 	Child   int      // index of the child in Request.Children
-	// From is the node that answers: the child or, if the child's module answers in place of
-	// its service, a node below the child whose answer it passes on.
+	// From is the node whose answer this is: the child or, if the child's module passes on
+	// answers in place of its service, a node below the child.
 	From nid.NID
 	// Status is OK, or why the child does not answer.
 	Status Status

@@ -71,9 +71,9 @@ func (m *StatusMap) AppendTo(b []byte) []byte {
 	return b
 }
 
-// Finish returns at the root, in PostReply, all members that failed, once each and sorted by
-// NID: those whose answer did not arrive, as known to the module, and those that reported a
-// status. The former are exact even if a service on the way did not pass errors on.
+// Finish returns, at the root in PostReply, all members that failed, once each and sorted by
+// NID. These are the members whose answer the module did not get, and those that reported a
+// status. The list of the former is exact even if a service on the way did not pass errors on.
 func (m *StatusMap) Finish(r *Request) []Unreached {
 	all := append(r.Unreached(), m.failed...)
 	slices.SortStableFunc(all, func(a, b Unreached) int { return a.NID.Compare(b.NID) })

@@ -36,7 +36,8 @@ const tallyVersion = 1
 //	…  …  number of texts, uvarint
 //	…  …  for each: position of the member, uvarint, length, uvarint, UTF-8
 //
-// Ranks are those of the tree, which are the group's own unless it goes to the live members.
+// Ranks are those of the tree. They are equal to the group's ranks unless the request goes to
+// the live members only.
 type tally struct {
 	nodes     []int       // ranks of the members, in the order of encoding
 	positions map[int]int // positions of the ranks in nodes; nil until needed

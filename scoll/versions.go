@@ -7,9 +7,9 @@ import (
 )
 
 // Versions helps services whose members run different versions of their protocol (collectives
-// design, Open Issues): a member that does not know the request's version still lets the module
-// forward it, and replies with the version that it knows. The root gets the lowest version of
-// these members, and can send the request again in that version.
+// design, Open Issues). A member that does not know the request's version still lets the module
+// forward the request, and replies with the version that it knows. The root gets the lowest of
+// these versions, and can send the request again in that version.
 //
 //	IncomingRequest  v.Check(version of the request)
 //	IncomingReply    v.Merge(reply.Payload)

@@ -8,10 +8,10 @@ import (
 	"ulnet/scoll/engine"
 )
 
-// The watchdog reports callbacks that block although they must not: all but an IncomingRequest
-// that is not Inline. It has no timer of its own. It checks when a callback begins, when one
-// has returned, and when a timer of the module is due, as it is when requests time out
-// because a callback does not return.
+// The watchdog reports callbacks that block although they must not. Only an IncomingRequest
+// that is not Inline may block. The watchdog has no timer of its own: it checks when a callback
+// begins, when one has returned, and when a timer of the module is due. Such a timer is always
+// due at some time, because requests time out if a callback does not return.
 
 const (
 	slowAfter = 100 * time.Millisecond // a callback that takes longer is slow

@@ -1,6 +1,7 @@
 // Package wire is the wire format of gossip: the messages that participants send each other.
 // The machine of package engine and observers such as lnetdump use it. It does no I/O and has
 // no rules of the protocol.
+//
 // Messages are single PUTs to portal [Portal], little-endian; match bits distinguish pings from
 // replies. Each begins with a [Header].
 package wire

@@ -104,8 +104,8 @@ func TestBarrier(t *testing.T) {
 	})
 }
 
-// TestBarrierMissing: when a member does not enter in time, the leader returns which one, and
-// the other members learn that the leader gave up.
+// TestBarrierMissing: when a member does not enter in time, the leader's call returns which
+// member that is, and the other members learn that the leader gave up.
 func TestBarrierMissing(t *testing.T) {
 	agents, nids := members(t, 3)
 	var barriers []*collective.Barrier
@@ -227,7 +227,7 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// TestBarrierLast: members may close their agents as soon as they have passed a barrier: their
+// TestBarrierLast: members may close their agents as soon as they have passed a barrier. Their
 // answers, and those of members below them in the tree, still reach the leader.
 func TestBarrierLast(t *testing.T) {
 	const n = 6

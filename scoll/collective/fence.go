@@ -69,9 +69,9 @@ func (f *Fence) leave(epoch uint64) {
 }
 
 // Raise ends all earlier epochs on all members of a group of the fence's service. When it
-// returns nil, no member works for an earlier epoch any more. An error has the members for
-// which that is not known: it is an *scoll.Error with Result, or as for scoll.Group.Call.
-// EINVAL: the group is one of another service.
+// returns nil, no member works for an earlier epoch any more. If that is not known for some
+// members, the error is an *scoll.Error whose Result has them; other errors are those of
+// scoll.Group.Call. EINVAL: the group is one of another service.
 func (f *Fence) Raise(ctx context.Context, g *scoll.Group, epoch uint64) error {
 	if err := isOf(g, f.cfg.Service); err != nil {
 		return err

@@ -7,10 +7,10 @@ import (
 )
 
 // A broadcast to the live members needs all of them to agree on which members are alive. A
-// member that disagrees answers ESTALE for its subtree. The root then waits until discovery
-// has converged, and sends the request again to the members that are alive then (SC-A20).
-// Each attempt is a broadcast of its own, with the sequence of the first attempt in its
-// header, from which members know whether they have run the request.
+// member that disagrees answers ESTALE for its subtree. The root then waits until discovery has
+// converged, and sends the request again to the members that are alive then (SC-A20). Each
+// attempt is a broadcast of its own. Its header has the sequence of the first attempt, by which
+// members know whether they have run the request.
 
 // rest makes a root wait before another attempt, if members disagreed. It reports whether it
 // does.

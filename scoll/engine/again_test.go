@@ -18,8 +18,8 @@ func (h *harness) attempt(sequence uint64, words string) {
 	h.want(words)
 }
 
-// TestAttemptUndecided: SC-A20, SC-43: an attempt that arrives while another one may still be
-// refused is not accepted; the next one runs.
+// TestAttemptUndecided: SC-A20, SC-43: an attempt that arrives while an earlier one may still
+// be refused is not accepted. The attempt after it runs.
 func TestAttemptUndecided(t *testing.T) {
 	spec.Covers(t, "SC-43", "SC-A20")
 	h := newHarness(t, 8, 7, nil)
@@ -36,8 +36,8 @@ func TestAttemptUndecided(t *testing.T) {
 }
 
 // TestAttemptFollows: SC-A20, SC-133: an attempt that arrives while the service runs an earlier
-// one is answered when the service has returned, and with its error. So is an attempt that
-// arrives later.
+// one is answered when the service has returned, with the service's error. An attempt that
+// arrives after that is answered in the same way.
 func TestAttemptFollows(t *testing.T) {
 	spec.Covers(t, "SC-133", "SC-A20")
 	h := newHarness(t, 8, 7, nil)
@@ -122,9 +122,9 @@ func (h *harness) disagree(sequence uint64) {
 	h.step(Input{Kind: InReply})
 }
 
-// TestAttemptsApart: SC-A20, SC-43: while a broadcast to the live members may have another
-// attempt, the root starts no more broadcasts than fit the window from its first attempt:
-// otherwise members would take the next attempt for a duplicate.
+// TestAttemptsApart: SC-A20, SC-43: a broadcast to the live members may have another attempt.
+// Meanwhile the root starts no more broadcasts than fit the window counted from the first
+// attempt. Otherwise members would take the next attempt for a duplicate.
 func TestAttemptsApart(t *testing.T) {
 	spec.Covers(t, "SC-43", "SC-A20")
 	h := newHarness(t, 2, 0, nil)

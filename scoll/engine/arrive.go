@@ -55,8 +55,8 @@ func (m *Machine) arrive(in *Input) {
 	m.enter(r)
 }
 
-// mayHear reports whether a message other than a request was parsed, and is signed as its
-// flag says and as this node requires.
+// mayHear reports whether a message other than a request may be processed: it was parsed, its
+// flag tells correctly whether it is signed, and it is signed if this node requires that.
 func (m *Machine) mayHear(in *Input, err error, signed bool) bool {
 	switch {
 	case err != nil:

@@ -6,10 +6,10 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// A member runs the first attempt that it gets of a broadcast to the live members (see
-// again.go), and answers later attempts with the result of that run. Requests count as attempts
-// of the same broadcast only if their payloads are equal, so that a parent that forges an
-// attempt cannot keep a genuine one from running.
+// A broadcast to the live members can have several attempts (see again.go). A member runs the
+// first attempt that it gets, and answers later ones with the result of that run. Requests
+// count as attempts of the same broadcast only if their payloads are equal. Otherwise a parent
+// could forge an attempt and so prevent a genuine one from running.
 
 // isAttempt reports whether two requests over a group are attempts of one broadcast.
 func (r *request) isAttempt(roster *wire.Membership, o *request) bool {
@@ -31,8 +31,8 @@ func (m *Machine) attempts(g *group, roster *wire.Membership, r *request, f func
 	}
 }
 
-// isUndecided reports whether another attempt may still be run or refused at this node, so
-// that the answer to this one is not known yet.
+// isUndecided reports whether the answer to this attempt is not known yet, because another
+// attempt may still be run or refused at this node.
 func (m *Machine) isUndecided(g *group, roster *wire.Membership, r *request) (is bool) {
 	m.attempts(g, roster, r, func(o *request) {
 		is = is || o.incoming == notCalled && o.bulk == wire.OK && !o.answered

@@ -13,8 +13,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestBroadcast: SC-40, SC-43, SC-46, SC-56, SC-57 and SC-135: every node runs the request
-// once, the root gets all answers, and 2(N-1) messages are sent, for all tree shapes and roots.
+// TestBroadcast: SC-40, SC-43, SC-46, SC-56, SC-57 and SC-135: for all tree shapes and roots,
+// every node runs the request once, the root gets all answers, and 2(N-1) messages are sent.
 func TestBroadcast(t *testing.T) {
 	spec.Covers(t, "SC-16", "SC-40", "SC-43", "SC-46", "SC-56", "SC-57", "SC-135")
 	for _, shape := range []wire.Tree{{}, {Type: wire.KNomial, K: 4}, {Type: wire.KAry, K: 3}, {Type: wire.KAry, K: 1000}} {
@@ -104,8 +104,8 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// TestMuteLeaf: SC-39, SC-142 and G-SC-3: if one leaf is mute, the result has one missing
-// entry, and no ancestor is given up by its parent.
+// TestMuteLeaf: SC-39, SC-142 and G-SC-3: one leaf does not answer. The result has one missing
+// entry, and no parent gives up an ancestor of the leaf.
 func TestMuteLeaf(t *testing.T) {
 	spec.Covers(t, "SC-39", "SC-142", "G-SC-3")
 	for _, how := range []string{"crashed", "silent service", "deaf service"} {
@@ -160,8 +160,8 @@ func TestTimeLeft(t *testing.T) {
 	}
 }
 
-// TestSilentInner: SC-A28, G-SC-8: if the service of an inner node never replies, that node
-// alone is missing, and the answers of the members below it are passed on.
+// TestSilentInner: SC-A28, G-SC-8: if the service of an inner node never replies, only that
+// node is missing. The answers of the members below it are passed on.
 func TestSilentInner(t *testing.T) {
 	spec.Covers(t, "SC-A28", "G-SC-8")
 	c := newCluster(t, 16, func(c *cluster, _ *sim.Config[*packet]) {

@@ -118,8 +118,8 @@ func (h *harness) flat(n int, use func(i int) (refused bool)) {
 	}
 }
 
-// TestGroupPerFile: SC-92, SC-156: with a group for each of 100 000 files, out-of-band or
-// created by another node, no request is refused at members and at roots, and the memory stays
+// TestGroupPerFile: SC-92, SC-156: there is a group for each of 100 000 files, out-of-band or
+// created by another node. Neither members nor roots refuse any request, and their memory stays
 // constant.
 func TestGroupPerFile(t *testing.T) {
 	spec.Covers(t, "SC-92", "SC-156")
@@ -142,8 +142,8 @@ func TestGroupPerFile(t *testing.T) {
 	})
 }
 
-// TestLeastRecentlyUsed: SC-156: a new group displaces the least recently used one, never one
-// over which a request is under way; if there is no other, the refusal names the limit.
+// TestLeastRecentlyUsed: SC-156: a new group displaces the least recently used one, but never
+// one over which a request is under way. If all others are in use, the refusal names the limit.
 // Requests of other nodes and broadcasts of this node have caches of their own.
 func TestLeastRecentlyUsed(t *testing.T) {
 	spec.Covers(t, "SC-156")
@@ -227,8 +227,9 @@ func (h *harness) known(want ...uint64) {
 	}
 }
 
-// TestPinnedGroups: SC-156: out-of-band groups of a service with Pinned stay, whatever other
-// nodes do, and do not count for the cache; regular groups of that service are not pinned.
+// TestPinnedGroups: SC-156: out-of-band groups of a service with Pinned stay in the cache,
+// whatever other nodes do, and do not count towards its limit. Regular groups of that service
+// are not pinned.
 func TestPinnedGroups(t *testing.T) {
 	spec.Covers(t, "SC-156")
 	h := newHarness(t, 2, 1, func(c *Config) { c.MaxGroups = 3 })
@@ -299,7 +300,7 @@ func TestHeldGroups(t *testing.T) {
 }
 
 // TestStrangersKeepOut: a stranger that creates any number of groups does not displace groups
-// that listed nodes use, but may displace one that is no longer in use.
+// that listed nodes use. It may displace a group that is no longer in use.
 func TestStrangersKeepOut(t *testing.T) {
 	spec.Covers(t, "SC-162")
 	h := listed(t, func(c *Config) { c.MaxGroups = 16 })

@@ -7,11 +7,11 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// When the module answers in place of a service that failed, was silent or was aborted, it
-// passes the answers of that service's children on, unaggregated, and the parent's service
-// gets them as if they came from its own children. For that, inner members keep a copy of
-// the answers, up to the size that the parent takes (RequestHeader.Carry), which is some KiB
-// for a whole request. Members whose answers do not fit are named in the trailer with ELOST.
+// When a service failed, was silent or was aborted, the module answers in its place. It passes
+// the answers of that service's children on, unaggregated, and the parent's service gets them
+// as if they came from its own children. For that, inner members keep a copy of the answers, up
+// to the size that the parent accepts (RequestHeader.Carry): some KiB for a whole request. If
+// answers do not fit, the trailer names their members with ELOST.
 
 // makeRoom computes how many bytes of carried answers a reply of each inner child may have.
 func (r *request) makeRoom() {

@@ -25,9 +25,9 @@ func carried(rank, part int, last bool, payload string) []byte {
 	return append(c.AppendTo(nil), payload...)
 }
 
-// TestCarriedAnswers: G-SC-8, SC-160: the parent's service gets carried answers like answers of
-// children if they are valid: they are of members below the child, whole, each comes once, and
-// none is of a member in a subtree that the trailer lists.
+// TestCarriedAnswers: G-SC-8, SC-160: the parent's service gets valid carried answers as if
+// they were answers of its children. A carried answer is valid if it is whole, is of a member
+// below the child, comes once, and is not of a member in a subtree that the trailer lists.
 func TestCarriedAnswers(t *testing.T) {
 	spec.Covers(t, "SC-160", "G-SC-8")
 	const bad = "unpost0 child0:not understood"
@@ -88,7 +88,7 @@ func TestCarriedAnswers(t *testing.T) {
 }
 
 // TestPassedOn: G-SC-8: the module passes on as many answers as fit, in the order of ranks and
-// parts, and the trailer lists the other members, once each.
+// parts. The trailer lists each of the other members once.
 func TestPassedOn(t *testing.T) {
 	spec.Covers(t, "G-SC-8")
 	answer := func(h *harness, rank int, payload string, missing ...wire.Missing) {

@@ -92,17 +92,17 @@ func (c *Config) bulkTime(length uint64) time.Duration {
 
 // childTimeout returns how long a node waits for a child whose subtree has depth levels: T(d) =
 // d·(R + g + b) + (d-1)·(R + g) + P after sending the request. The guard g separates a node's
-// timeout from its parent's: without it an answer that names a silent leaf would arrive just
+// timeout from its parent's. Without it, an answer that names a silent leaf would arrive just
 // when the parent gives the whole subtree up (SC-A8). The second R + g of each level above the
-// leaves is for the service of that level, to aggregate and to reply after a child was given
-// up. P is the processing time; it counts once, because subtrees work in parallel.
+// leaves is the time for that level's service to aggregate and reply after a child was given
+// up. P is the processing time, which counts once because subtrees work in parallel.
 func childTimeout(h *wire.RequestHeader, depth int, processing time.Duration) time.Duration {
 	return time.Duration(depth)*(h.RTT+h.Guard+h.BulkTime) + time.Duration(depth-1)*(h.RTT+h.Guard) + processing
 }
 
 // answerTimeout returns how long the service of a member may take before the module answers in
-// its place: the parent's timeout less a guard and an RTT, for the request and the answer
-// (SC-A28). A leaf, which waits for no child, has half a guard more.
+// its place. It is the parent's timeout less a guard, and less an RTT for the request and the
+// answer (SC-A28). A leaf, which waits for no child, has half a guard more.
 func answerTimeout(h *wire.RequestHeader, depth int) time.Duration {
 	guard := h.Guard
 	if depth == 1 {

@@ -101,9 +101,9 @@ func (m *Machine) victim(g *group, tooMany, over bool) *group {
 // can be under way. It is false for nil.
 func (m *Machine) isIdle(g *group) bool { return g != nil && m.now-g.used >= 2*m.cfg.MaxTimeout }
 
-// candidates are the groups of a class that may be displaced, each the least recently used one:
-// of all nodes, of the node that brought the most (hog), and of the node that brings the new
-// group (own).
+// candidates are the groups of a class that may be displaced, each of them the least recently
+// used one of its set: of all nodes' groups, of those that the node with the most brought
+// (hog), and of those that the new group's node brought (own).
 type candidates struct {
 	oldest, hog, own *group
 	most, wanted     uint64 // weight of the two nodes' groups; wanted includes the new group

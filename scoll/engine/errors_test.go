@@ -9,8 +9,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestRefused: SC-60, SC-61, SC-63, SC-64, SC-12, SC-81, SC-87 and SC-160: a message that is
-// not accepted is answered with its status and counted, and no callback is called.
+// TestRefused: SC-60, SC-61, SC-63, SC-64, SC-12, SC-81, SC-87 and SC-160: the machine answers
+// a message that it does not accept with the status, counts it, and calls no callback.
 func TestRefused(t *testing.T) {
 	spec.Covers(t, "SC-12", "SC-60", "SC-61", "SC-63", "SC-64", "SC-81", "SC-87", "SC-160")
 	for _, c := range []struct {
@@ -108,8 +108,8 @@ func TestReplay(t *testing.T) {
 	h.want("send0 send1 incoming")
 }
 
-// TestRejected: SC-66, SC-67, SC-71 and SC-A19: if pre-request returns an error, this is the
-// answer for the subtree: children get no request, and the request's handle has ended.
+// TestRejected: SC-66, SC-67, SC-71 and SC-A19: an error of pre-request is the answer for the
+// whole subtree. Children get no request, and the request's handle ends.
 func TestRejected(t *testing.T) {
 	spec.Covers(t, "SC-66", "SC-67", "SC-71", "SC-A19")
 	h := newHarness(t, 8, 4, nil)
@@ -124,8 +124,8 @@ func TestRejected(t *testing.T) {
 	h.one("late", h.m.Stats().Late)
 }
 
-// TestParentLearns: SC-61, SC-62, SC-139: an error of a child's module is passed to the
-// service, with its scope, and goes up the tree in the trailer.
+// TestParentLearns: SC-61, SC-62, SC-139: an error of a child's module goes to the service,
+// with the members that it concerns, and up the tree in the trailer.
 func TestParentLearns(t *testing.T) {
 	spec.Covers(t, "SC-61", "SC-62", "SC-139")
 	h := newHarness(t, 8, 0, nil)
@@ -171,8 +171,8 @@ func (h *harness) begin(want wire.Status, o Outgoing) {
 // ours changes a child's reply of the harness to the reply for a broadcast of this node.
 func ours(r *wire.ReplyHeader, _ *Input) { r.RootIncarnation = 5 }
 
-// TestBadReplies: replies of a child are refused if it answers twice, for a broadcast of
-// another root, with malformed data, or with more than its buffer holds.
+// TestBadReplies: a child's reply is refused if it is a second one, is for a broadcast of
+// another root, has malformed data, or has more data than its buffer holds.
 func TestBadReplies(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -221,8 +221,8 @@ func TestTwice(t *testing.T) {
 	h.one("late", h.m.Stats().Late)
 }
 
-// TestPartsInAnyOrder: SC-54: the parts of a reply may overtake each other; the child has
-// answered when the last part and all before it are there.
+// TestPartsInAnyOrder: SC-54: the parts of a reply may overtake each other. A child has
+// answered when the last part and all parts before it have arrived.
 func TestPartsInAnyOrder(t *testing.T) {
 	spec.Covers(t, "SC-54")
 	part := func(n uint32, last bool) func(*wire.ReplyHeader, *Input) {
@@ -251,8 +251,8 @@ func TestPartsInAnyOrder(t *testing.T) {
 	h.want("post")
 }
 
-// TestUnsigned: SC-165: nodes with keys take no request without a valid signature, whatever its
-// flags say, and nodes without keys take none that is flagged as signed.
+// TestUnsigned: SC-165: a node with keys accepts no request without a valid signature, whatever
+// the request's flags say. A node without keys accepts no request that is flagged as signed.
 func TestUnsigned(t *testing.T) {
 	spec.Covers(t, "SC-165")
 	for _, c := range []struct {

@@ -65,8 +65,8 @@ func TestRelist(t *testing.T) {
 	}
 }
 
-// TestLargeGroup: SC-A15, SC-18, SC-96: a list that is longer than a message is
-// fetched from the parent; delayed, such a group is refused (SC-20).
+// TestLargeGroup: SC-A15, SC-18, SC-96: a list that is longer than a message is fetched from
+// the parent. With delayed creation, such a group is refused (SC-20).
 func TestLargeGroup(t *testing.T) {
 	spec.Covers(t, "SC-18", "SC-20", "SC-96", "SC-A15")
 	gets := map[sim.NodeID]sim.NodeID{}
@@ -96,8 +96,8 @@ func TestLargeGroup(t *testing.T) {
 	}
 }
 
-// TestFailedCreation: SC-18 and SC-A15: an immediate creation fails if a member is down, and
-// the members that were reached are told that the group is gone.
+// TestFailedCreation: SC-18 and SC-A15: an immediate creation fails if a member is down. The
+// members that were reached are then told that the group is gone.
 func TestFailedCreation(t *testing.T) {
 	spec.Covers(t, "SC-18", "SC-A15")
 	c := newCluster(t, 8, nil)
@@ -115,8 +115,8 @@ func TestFailedCreation(t *testing.T) {
 	}
 }
 
-// TestSlowCreation: SC-96, SC-100: members may take a while to read a list, or to remove a
-// group, and are not given up because of that.
+// TestSlowCreation: SC-96, SC-100: if a member takes a while to read a list, or to remove a
+// group, it is not given up because of that.
 func TestSlowCreation(t *testing.T) {
 	spec.Covers(t, "SC-96", "SC-100")
 	c := newCluster(t, 8, nil)
@@ -166,9 +166,9 @@ func TestDestroy(t *testing.T) {
 	}
 }
 
-// TestOutOfBandMismatch: SC-93, SC-A10, SC-88: if a request's membership differs from what the
-// service returned, the service is asked once more. If it still differs the request is refused
-// and not forwarded.
+// TestOutOfBandMismatch: SC-93, SC-A10, SC-88: if a request's membership differs from the one
+// that the service returned, the machine asks the service once more. If it still differs, the
+// request is refused and not forwarded.
 func TestOutOfBandMismatch(t *testing.T) {
 	spec.Covers(t, "SC-88", "SC-92", "SC-93", "SC-94", "SC-A10")
 	h := newHarness(t, 8, 4, nil)
@@ -246,7 +246,7 @@ func TestDeathEndsCreation(t *testing.T) {
 }
 
 // TestPiggybackAfterLive: SC-A11, SC-97: a broadcast to the live members does not make the
-// group known to all members, so that the list rides on the next one as well.
+// group known to all members. Therefore the next broadcast carries the list as well.
 func TestPiggybackAfterLive(t *testing.T) {
 	spec.Covers(t, "SC-97", "SC-A11")
 	h := newHarness(t, 3, 0, nil)

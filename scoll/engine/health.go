@@ -27,8 +27,8 @@ func (h *health) isDead(id nid.NID) bool {
 	return ok && !v.alive
 }
 
-// isAlive reports whether a node can be sent to: with Config.Watched, a node that discovery
-// has reported alive, otherwise any that it has not reported dead.
+// isAlive reports whether a node can be sent to. With Config.Watched, discovery must have
+// reported the node alive; without it, discovery must not have reported the node dead.
 func (m *Machine) isAlive(id nid.NID) bool {
 	if id == m.cfg.Self {
 		return true

@@ -144,7 +144,8 @@ func (h *harness) asked(within time.Duration) {
 }
 
 // TestStolenNID: another node used the root's NID for a while, with an incarnation that the
-// clock allows. It keeps the root out for one round trip only: then the root has been asked.
+// clock allows. That keeps the root out for only one round trip, in which the member asks the
+// root.
 func TestStolenNID(t *testing.T) {
 	h := newHarness(t, 8, 4, nil)
 	h.admitted(func(r *wire.RequestHeader) { r.RootIncarnation, r.Group.Incarnation = 1<<40, 1<<40 })
@@ -357,8 +358,8 @@ func TestExtremeWords(t *testing.T) {
 	}
 }
 
-// TestForgedAttempt: SC-A20: a broadcast to the live members that one parent forges, with the
-// numbers of a genuine one, does not delay the genuine one, nor keep it from running.
+// TestForgedAttempt: SC-A20: one parent forges a broadcast to the live members, with the
+// numbers of a genuine one. The genuine one still runs, and without delay.
 func TestForgedAttempt(t *testing.T) {
 	spec.Covers(t, "SC-164", "SC-A20")
 	for _, ended := range []bool{false, true} {

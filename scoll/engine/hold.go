@@ -10,8 +10,8 @@ import (
 
 // Holding: a member has MaxActive admission slots for requests of other nodes. The machine
 // calls the service for a request with a slot, and forwards it. Further requests are held: the
-// machine checks their sender, their group, and that they are no duplicates; then they wait for
-// a slot. Until then no member of the subtree runs them.
+// machine checks their sender and their group, drops duplicates, and lets the rest wait for a
+// slot. Until a held request has a slot, no member of the subtree runs it.
 //
 //   - A line has the held requests of one peer with the same number of levels below, so that
 //     the requests of one root over one group keep their order. Lines get slots in turn.
@@ -135,8 +135,8 @@ func (m *Machine) holdTime(h *wire.RequestHeader, levels int) time.Duration {
 	return min(time.Duration(levels)*(h.Hold+h.RTT), m.cfg.MaxTimeout)
 }
 
-// relay tells the parent whether a child holds the request, if that has changed. At the root,
-// the broadcasts that follow are slowed down instead.
+// relay tells the parent whether a child holds the request, if that has changed. The root has
+// no parent; there relay makes the broadcasts that follow slower.
 func (m *Machine) relay(r *request) {
 	below := slices.ContainsFunc(r.children, func(c child) bool { return c.state == waiting && c.held })
 	if below == r.heldBelow {

@@ -111,8 +111,8 @@ func TestHeldTooLong(t *testing.T) {
 	h.want("refuse free")
 }
 
-// TestHeldByOld: a parent of an earlier version, which does not understand Hold, gets no Hold
-// message, and gets its answer within its T: a refusal if there is no slot in that time;
+// TestHeldByOld: a parent of an earlier version does not understand Hold, and gets no Hold
+// message. It gets its answer within its T: if no slot is free in that time, a refusal;
 // otherwise the service has the rest of that time.
 func TestHeldByOld(t *testing.T) {
 	spec.Covers(t, "SC-161")
@@ -166,9 +166,9 @@ func TestHeldOrder(t *testing.T) {
 	}
 }
 
-// TestLeavesGoOn: two members that are each other's child in the trees of two roots do not
-// deadlock: one request beyond MaxActive gets a slot if this node has fewer levels below in its
-// tree than in those of all requests with slots.
+// TestLeavesGoOn: two members that are each other's child, in the trees of two roots, do not
+// deadlock. A request with fewer levels below this node than all requests with slots gets a
+// slot beyond MaxActive.
 func TestLeavesGoOn(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := crowded(t, 1)
@@ -185,7 +185,7 @@ func TestLeavesGoOn(t *testing.T) {
 }
 
 // TestHeldBelow: if a child, or a node below it, holds the request, this node and its parent
-// wait; their timeouts begin when the request gets its slot.
+// suspend their timeouts. The timeouts begin when the request gets its slot.
 func TestHeldBelow(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := crowded(t, 9)
@@ -237,9 +237,9 @@ func TestHeldChildAnswers(t *testing.T) {
 	}
 }
 
-// TestHeldForEver: a child that claims without end that it holds the request is given up after
-// T plus the longest time for which members may hold it. At most one of its Hold messages is
-// relayed for each node below it.
+// TestHeldForEver: a child claims without end that it holds the request. Its parent gives it up
+// after T plus the longest time for which members may hold a request. At most one of the
+// child's Hold messages is relayed for each node below it.
 func TestHeldForEver(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := crowded(t, 9)
@@ -331,8 +331,8 @@ func TestForgedHold(t *testing.T) {
 	h.want("") // ignored: the request does not ask for Hold messages
 }
 
-// TestHoldingUntold: a Hold message that cannot be sent is sent again, with the state at that
-// time, until the request has ended.
+// TestHoldingUntold: a Hold message that cannot be sent is sent again, until the request has
+// ended. Each time it has the state of the request at that time.
 func TestHoldingUntold(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := crowded(t, 1)
@@ -504,8 +504,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestSlowed: a root halves its window when a child reports that a member holds a broadcast, or
-// when a member is missing because it was busy.
+// TestSlowed: a root halves its window in two cases: a child reports that a member holds a
+// broadcast, or a member is missing because it was busy.
 func TestSlowed(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := newHarness(t, 2, 0, nil)

@@ -68,9 +68,10 @@ func (l *incarnations) set(id nid.NID, incarnation uint64) {
 	l.of[id] = incarnation
 }
 
-// isAhead reports whether an incarnation is more than IncarnationSlack above the wall clock:
-// wall, in nanoseconds since 1970, or this node's own incarnation plus the time since its
-// start, if that is later: nodes that started since then have incarnations of about that value.
+// isAhead reports whether an incarnation is more than IncarnationSlack above the present time.
+// That time is the later of two: wall, the wall clock in nanoseconds since 1970, and this
+// node's own incarnation plus the time since its start. The second matters because nodes that
+// have started since then have incarnations of about that value.
 func (m *Machine) isAhead(incarnation, wall uint64) bool {
 	clock := max(wall, m.cfg.Incarnation+uint64(m.now-m.began))
 	return incarnation > clock && incarnation-clock > uint64(IncarnationSlack)
@@ -88,8 +89,9 @@ func (m *Machine) isPast(id nid.NID, incarnation uint64) bool {
 	return true
 }
 
-// heardOfIncarnation processes an incarnation in an admitted request: always if its owner sent
-// the request, otherwise only if the request is the first one over its group or of its root.
+// heardOfIncarnation processes an incarnation that an admitted request names. If its owner sent
+// the request, it always does so; otherwise only if the request is the first one over its group
+// or of its root.
 func (m *Machine) heardOfIncarnation(r *request, of nid.NID, incarnation uint64, fresh bool) {
 	switch {
 	case !of.IsValid() || of == m.cfg.Self:
@@ -128,8 +130,8 @@ func (m *Machine) hasEarlier(of nid.NID, incarnation uint64) bool {
 
 // confirm records the incarnation that a node reports of itself, and ends the state of its
 // earlier incarnations: groups that they created, their state as roots, and waits for their
-// replies. Waits that began after since stay: another node had reported the new incarnation by
-// then, so the new one got those requests.
+// replies. Waits that began after since go on: by then another node had reported the new
+// incarnation, so these requests went to the new one.
 func (m *Machine) confirm(id nid.NID, incarnation uint64, since time.Duration) {
 	before, ended := m.incarnations.of[id], m.stats.Destroyed
 	m.incarnations.set(id, incarnation)

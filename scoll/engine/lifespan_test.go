@@ -55,9 +55,9 @@ func TestLast(t *testing.T) {
 	}
 }
 
-// TestLastOutOfBand: SC-99, SC-24: the last broadcast over an out-of-band group removes it from
-// the members' tables; the group can be used again at once, also at a member that did not get
-// the last broadcast.
+// TestLastOutOfBand: SC-99, SC-24: the last broadcast over an out-of-band group removes the
+// group from the members' tables. The group can be used again at once, even at a member that
+// did not get the last broadcast.
 func TestLastOutOfBand(t *testing.T) {
 	spec.Covers(t, "SC-24", "SC-99")
 	c := newCluster(t, 8, nil)
@@ -261,9 +261,9 @@ func TestRebootEndsWait(t *testing.T) {
 	h.one("died", h.m.Stats().Died)
 }
 
-// TestRebootBeforeWait: SC-158: the wait for a child goes on if this node learned of the
-// child's restart before it sent the request, and only the child's confirmation came later: the
-// later incarnation has received the request.
+// TestRebootBeforeWait: SC-158: this node learned of a child's restart before it sent the
+// request, and the child confirmed the restart only later. The wait for the child goes on,
+// because it was the later incarnation that received the request.
 func TestRebootBeforeWait(t *testing.T) {
 	spec.Covers(t, "SC-158")
 	h := newHarness(t, 8, 4, nil) // node 4 has the children 6 and 5
@@ -342,8 +342,8 @@ func TestBitsOfIncarnations(t *testing.T) {
 	}
 }
 
-// TestDeathEndsWait: SC-137, SC-158: a death that discovery reports ends the wait for a child
-// at once, and a request is not sent to a child that is known to be dead.
+// TestDeathEndsWait: SC-137, SC-158: if discovery reports a death, the wait for that child ends
+// at once. A request is not sent to a child that is known to be dead.
 func TestDeathEndsWait(t *testing.T) {
 	spec.Covers(t, "SC-137", "SC-158")
 	h := newHarness(t, 8, 4, nil)

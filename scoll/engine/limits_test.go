@@ -14,8 +14,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestMaxPayload: SC-10 and SC-A17: the maximum payload of a message is configured as 1 MiB or
-// 2 MiB, and bulk data takes as few GETs as it allows.
+// TestMaxPayload: SC-10 and SC-A17: the maximum payload of a message can be configured as 1 MiB
+// or 2 MiB. Bulk data is fetched with the fewest GETs that this maximum allows.
 func TestMaxPayload(t *testing.T) {
 	spec.Covers(t, "SC-10", "SC-A17")
 	const n, bulk = 6, 5<<20 + 1
@@ -111,8 +111,8 @@ func TestMaxMembers(t *testing.T) {
 	}
 }
 
-// TestListsAtATime: SC-156: the total size of lists that are being fetched is bounded, and the
-// room is free again when a fetch ends or fails.
+// TestListsAtATime: SC-156: the total size of lists that are being fetched is bounded. When a
+// fetch ends or fails, its size is available to others again.
 func TestListsAtATime(t *testing.T) {
 	spec.Covers(t, "SC-156")
 	h := newHarness(t, 8, 4, nil)
@@ -161,8 +161,8 @@ func TestListsOfOne(t *testing.T) {
 	h.want("pre")
 }
 
-// TestMaxChildren: SC-156, SC-160: no node can make a member connect to an unlimited number of
-// nodes, neither by a broadcast nor by the creation of a group; roots have no such limit.
+// TestMaxChildren: SC-156, SC-160: neither by a broadcast nor by the creation of a group can a
+// node make a member connect to an unlimited number of nodes. Roots have no such limit.
 func TestMaxChildren(t *testing.T) {
 	spec.Covers(t, "SC-156", "SC-160")
 	for _, test := range []struct {

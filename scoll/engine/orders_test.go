@@ -72,8 +72,8 @@ func (o *orders) follow() {
 	}
 }
 
-// TestAllOrders: SC-A2, SC-45 to SC-47, SC-50: in whatever order callbacks return and messages
-// arrive, each callback is called once and one reply is sent.
+// TestAllOrders: SC-A2, SC-45 to SC-47, SC-50: callbacks return and messages arrive in any
+// order. Each callback is called once and one reply is sent.
 func TestAllOrders(t *testing.T) {
 	spec.Covers(t, "SC-45", "SC-46", "SC-47", "SC-50", "SC-A2")
 	var plan []int

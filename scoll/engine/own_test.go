@@ -70,8 +70,8 @@ func TestRootItselfInTime(t *testing.T) {
 	h.want("free")
 }
 
-// TestBusyRoot: SC-A16: if buffers of a root are in use during post-reply, reply-out is called
-// when they are free, even if that is before post-reply returns.
+// TestBusyRoot: SC-A16: if buffers of a root are in use during post-reply, the machine calls
+// reply-out when they are free, even if post-reply has not returned by then.
 func TestBusyRoot(t *testing.T) {
 	spec.Covers(t, "SC-A16")
 	h := newHarness(t, 2, 0, nil)

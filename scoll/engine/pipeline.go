@@ -11,8 +11,8 @@ import (
 
 // Pipelined bulk data (SC-A17): a member forwards a request before it has the bulk data, and
 // tells its children how many bytes it has. The service runs the request once all data has
-// arrived. A member that gets no more data tells its children so; none of them has all the
-// data, so none has run the request, and an error for the whole subtree is exact.
+// arrived. A member that gets no more data tells its children. None of them has all the data,
+// so none has run the request, and one error for the whole subtree is exact.
 //
 // Timeouts count from the instant at which the parent has all data, as if it had forwarded the
 // request then.
@@ -53,8 +53,8 @@ type overtaking struct {
 
 func (p *pipelines) init() { p.byOrigin = make(map[origin]*request) }
 
-// keep stores a Progress. If there are too many, it replaces the oldest one or, if the parent
-// has too many, the oldest one of that parent.
+// keep stores a Progress. If the parent has too many stored, it replaces the parent's oldest
+// one; if there are too many in all, the oldest of all.
 func (p *pipelines) keep(o overtaking) {
 	of := func(e overtaking) bool { return e.from.parent == o.from.parent }
 	count := 0

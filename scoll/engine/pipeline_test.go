@@ -235,9 +235,9 @@ func TestPipelineFaster(t *testing.T) {
 	}
 }
 
-// TestPipelineFaults: SC-3, SC-139 and SC-A17: if an inner node dies, or cannot fetch, while
-// segments are under way, exactly its subtree is missing, and the nodes below it do not wait
-// for their timeouts.
+// TestPipelineFaults: SC-3, SC-139 and SC-A17: an inner node dies, or cannot fetch, while
+// segments are under way. Exactly its subtree is missing, and the nodes below it end without
+// waiting for their timeouts.
 func TestPipelineFaults(t *testing.T) {
 	spec.Covers(t, "SC-3", "SC-139", "SC-A17")
 	for _, how := range []string{"death", "no data"} {

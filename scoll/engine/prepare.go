@@ -61,9 +61,9 @@ func (m *Machine) fetched(r *request, in *Input) {
 	}
 }
 
-// lost fails the request after a bulk fetch error: it notifies the parent and the children
-// that already have the request, does not send it to the others, and reports the error to
-// the service for each child and for the request (SC-A18).
+// lost fails the request after a bulk fetch error. It notifies the parent and the children that
+// already have the request, and does not send the request to other children. It reports the
+// error to the service for each child and for the request (SC-A18).
 func (m *Machine) lost(r *request, s wire.Status) {
 	switch {
 	case r.bulk != wire.OK:

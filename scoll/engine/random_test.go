@@ -28,8 +28,8 @@ type plan struct {
 	c       *cluster
 }
 
-// TestRandomPlans: SC-3, SC-139 and G-SC-3: whatever happens, a broadcast ends,
-// and the members that did not answer are exactly those that are missing at the root.
+// TestRandomPlans: SC-3, SC-139 and G-SC-3: after any faults a broadcast ends, and the root
+// reports exactly those members as missing that did not answer.
 func TestRandomPlans(t *testing.T) {
 	spec.Covers(t, "SC-3", "SC-139", "G-SC-3")
 	plans := 400

@@ -119,8 +119,8 @@ func (m *Machine) take(r *request, i int, h *wire.ReplyHeader, in *Input) {
 	m.report(r, i, Effect{Status: wire.OK, Rank: c.Rank, Part: h.Part, Final: last, Length: uint64(h.PayloadSize)})
 }
 
-// gather ends the phase running once all children are done and all callbacks have returned: it
-// withdraws the buffers that children could still use (SC-50, SC-A16), and then calls
+// gather ends the phase running once all children are done and all callbacks have returned. It
+// withdraws the buffers to which children could still write (SC-50, SC-A16), and then calls
 // post-reply.
 func (m *Machine) gather(r *request) {
 	if r.heldBelow { // the child that held the request may be done now

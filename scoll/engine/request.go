@@ -13,8 +13,8 @@ import (
 //
 //	mapping -> listing -> held -> preparing -> loading -> running -> withdrawing -> posting -> leaving -> closing
 //
-// A request skips phases before running in which it has nothing to wait for; at the root it
-// begins with held or running, and skips leaving.
+// A request skips those phases before running in which it has nothing to wait for. At the root
+// it begins with held or running, and skips leaving.
 type phase uint8
 
 const (

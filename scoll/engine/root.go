@@ -87,8 +87,8 @@ func (m *Machine) target(o *Outgoing) (*group, *wire.Membership, wire.Status) {
 	return g, g.members, wire.OK
 }
 
-// broadcast begins a broadcast of this node, or refuses it. It sets o.Status, so that the
-// caller of Step knows the result at once.
+// broadcast begins a broadcast of this node, or refuses it. It sets o.Status, by which the
+// caller of Step learns the result at once.
 func (m *Machine) broadcast(o *Outgoing) {
 	g, roster, s := m.target(o)
 	if s == wire.OK && o.Flags&wire.FlagSubset != 0 && o.Planned != (wire.Digest{}) && o.Planned != roster.Digest() {

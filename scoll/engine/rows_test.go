@@ -162,8 +162,8 @@ func TestNoOrder(t *testing.T) {
 	}
 }
 
-// TestLiveDigest: SC-97 and SC-A20: a request is refused if as many members are alive at this
-// node as at the root, but other ones.
+// TestLiveDigest: SC-97 and SC-A20: this node and the root consider equally many members alive,
+// but different ones. The request is refused.
 func TestLiveDigest(t *testing.T) {
 	spec.Covers(t, "SC-97", "SC-A20")
 	h := newHarness(t, 8, 4, nil)

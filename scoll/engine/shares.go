@@ -7,9 +7,10 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// A request is charged to the node that sent it, because only its sender is certain: any node
-// on the way may have written the creator and the root that it names. A node that is not listed
-// (Input Listed) is a stranger, and a group with such a member is a stranger's group.
+// A request is charged to the node that sent it, because only the sender is certain: any node
+// on the way may have changed the creator and the root that the request names. A node that is
+// not listed (Input Listed) is a stranger, and a group with such a member is a stranger's
+// group.
 //
 //	requests with a slot       one node: 3/4 of MaxActive       strangers together: 1/4
 //	requests without a slot    one node: 3/4 of what may wait   strangers together: 1/4

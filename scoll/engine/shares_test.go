@@ -197,8 +197,8 @@ func TestStrangerRequests(t *testing.T) {
 	}
 }
 
-// TestFloodingPeer: without a list of known nodes, a node that creates more groups than there
-// is room for displaces its own groups, not those of others.
+// TestFloodingPeer: without a list of known nodes, a node that creates more groups than fit
+// displaces its own groups, not those of others.
 func TestFloodingPeer(t *testing.T) {
 	spec.Covers(t, "SC-163")
 	h := newHarness(t, 8, 4, func(c *Config) { c.MaxGroups = 16 })

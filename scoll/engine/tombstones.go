@@ -8,11 +8,11 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// graveyard remembers groups that have left the table: ended ones (tombstones), so that a
-// late message does not bring them back, or displaced ones (ghosts, as in caches with a
-// ghost list), so that a request does not run twice because its group was displaced in
-// between. Strangers' groups have a queue of their own, so that a flood of theirs does not
-// make the node forget other groups.
+// graveyard remembers groups that have left the table. Ended groups (tombstones) are kept so
+// that a late message does not bring them back. Displaced groups (ghosts, as in caches with a
+// ghost list) are kept so that a request does not run twice because its group was displaced in
+// between. Strangers' groups have a queue of their own: a flood of them does not make the node
+// forget other groups.
 type graveyard struct {
 	of     map[groupKey]*tombstone
 	queues [2][]*tombstone // the oldest first; may have entries that were removed from of

@@ -6,8 +6,9 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// miss records that a child and all members below it are missing, and replaces entries that the
-// child's trailer has added, because its last part may have arrived without an earlier one.
+// miss records that a child and all members below it are missing. It replaces the entries that
+// came with the child's trailer, because the last part of the child's answer may have arrived
+// without an earlier one.
 func (r *request) miss(c *child, s wire.Status) {
 	r.forget(c)
 	if c.last >= 0 {
@@ -50,8 +51,9 @@ func (m *Machine) merge(r *request, c *child, trailer []byte) bool {
 	return true
 }
 
-// claims returns a function that reports whether an entry is about members of a child's
-// subtree, none of which was in an earlier call.
+// claims returns a function that checks the entries of a trailer, one per call. It reports
+// whether an entry is about members of a child's subtree, and whether none of these members was
+// in an earlier entry.
 func (r *request) claims(c *child) func(wire.Missing) bool {
 	shape, free := r.shape(), r.below(c.Rank)
 	var below []int

@@ -82,9 +82,9 @@ var ErrClosed error = &Error{Why: "the group was left, or the node stops"}
 // already manages it.
 var ErrTaken error = &Error{Why: "this node has an agent, or does that in this group, already"}
 
-// New starts an agent. A node has one agent for all of its groups. The error is ErrTaken if
-// there is another agent that was not closed, an *[Error] if Config.Self is needed,
-// [portals.ErrNoLoopback] or [portals.ErrNoDiscovery] if the node lacks one of these, or the
+// New starts an agent. A node has one agent for all of its groups. Errors: ErrTaken if there is
+// another agent that was not closed; an *[Error] if Config.Self is missing and needed;
+// [portals.ErrNoLoopback] or [portals.ErrNoDiscovery] if the node lacks one of these; or the
 // error of posting the buffers.
 func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err := table.Ready(); err != nil {

@@ -169,8 +169,8 @@ func (s *stacks) ids() (all []int) {
 
 func name(i, j int) string { return fmt.Sprint("message ", i, " of ", j) }
 
-// warm makes every node send once, so that connections exist, and returns the number of
-// payloads resent because connecting took so long.
+// warm makes every node send once, so that connections exist. It returns the number of payloads
+// that were resent because connecting took so long.
 func (s *stacks) warm() uint64 {
 	for _, k := range s.nodes {
 		k.post(fmt.Sprint("warm ", k.id))

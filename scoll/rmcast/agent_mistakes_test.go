@@ -9,7 +9,7 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// TestMistakes: wrong arguments of Join and Manage give an error that says what to change, and
+// TestMistakes: wrong arguments of Join and Manage give an error that says what to change. They
 // have no effect: the right call works afterwards.
 func TestMistakes(t *testing.T) {
 	a := newRing(t, 1).ends[0].agent

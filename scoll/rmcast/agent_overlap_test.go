@@ -10,8 +10,8 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// TestHandlerOverlap: RM-33: the message that a handler reads, and those queued behind it,
-// stay unchanged while the window moves on, because the handler sends.
+// TestHandlerOverlap: RM-33: a handler sends messages, which moves the window on. The message
+// that the handler reads, and those queued behind it, stay unchanged.
 func TestHandlerOverlap(t *testing.T) {
 	spec.Covers(t, "RM-33")
 	for _, n := range []int{1, 4} {
@@ -80,8 +80,8 @@ func TestSlowHandler(t *testing.T) {
 	}
 }
 
-// TestPostAnswered: RM-31: every Post gets one outcome, also when the group is left while the
-// message is in flight, and after that.
+// TestPostAnswered: RM-31: every Post gets one outcome, even if this node leaves the group
+// while the message is in flight, or has left it before the Post.
 func TestPostAnswered(t *testing.T) {
 	spec.Covers(t, "RM-31")
 	r := newRing(t, 3)

@@ -155,8 +155,8 @@ func newRingWith(t testing.TB, n int, change func(id int, cfg *rmcast.GroupConfi
 	return r
 }
 
-// TestSend: RM-31, RM-33 and RM-A17: Send returns when all members have the message, SendAsync
-// when it is in flight; then the buffer may be reused.
+// TestSend: RM-31, RM-33 and RM-A17: Send returns when all members have the message, and
+// SendAsync when the message is in flight. In both cases the buffer may then be reused.
 func TestSend(t *testing.T) {
 	spec.Covers(t, "RM-31", "RM-33", "RM-A16", "RM-A17")
 	r := newRing(t, 5)

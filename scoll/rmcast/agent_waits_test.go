@@ -14,8 +14,8 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// TestLeaveUnfinished: RM-A11: a member that has waited LeaveAfter, while the others did not
-// acknowledge its message, returns ErrUnfinished and names the managers that do not answer.
+// TestLeaveUnfinished: RM-A11: a member leaves while the others do not acknowledge its message.
+// After LeaveAfter it returns ErrUnfinished and names the managers that do not answer.
 func TestLeaveUnfinished(t *testing.T) {
 	spec.Covers(t, "RM-A11")
 	synctest.Test(t, func(t *testing.T) {
@@ -31,8 +31,9 @@ func TestLeaveUnfinished(t *testing.T) {
 	})
 }
 
-// TestNoManager: a call that waits for a group without a manager fails with an error that says
-// so and names the managers. The error of Members says that this node has not joined yet.
+// TestNoManager: a call that waits for a group without a manager fails with an error that gives
+// this reason and names the managers. The error of Members says that this node has not joined
+// yet.
 func TestNoManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRing(t, 2)

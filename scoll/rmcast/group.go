@@ -77,10 +77,10 @@ type GroupConfig struct {
 	// StayOut keeps this node out of the group after the manager has expelled it. Otherwise it
 	// joins again, as a new member.
 	StayOut bool
-	// OnChange is called when this node becomes a member, when the list of members changes,
-	// each time with a later version, and when this node ceases to be a member, with the
-	// reason. A member may send once Ready returns, which may be later. OnChange must not
-	// block. May be nil.
+	// OnChange is called when this node becomes a member and each time the list of members
+	// changes, with a later version each time. It is called with the reason when this node
+	// ceases to be a member. A member may send once Ready returns, which may be later. OnChange
+	// must not block. May be nil.
 	OnChange func(v Version, err error)
 }
 
@@ -220,8 +220,8 @@ func (g *Group) unlisten() {
 func (g *Group) ID() GroupID { return g.cfg.Group }
 
 // Ready waits until this node is a member and may send. The error is ErrClosed, ErrInHandler in
-// a handler that would have to wait, or that of ctx. The error of ctx also wraps the reason why
-// managers refuse this node, such as ErrQuorum, or ErrNoManager, if the reason is known.
+// a handler that would have to wait, or the error of ctx. If it is known why managers refuse
+// this node, the error of ctx also wraps that reason, such as ErrQuorum or ErrNoManager.
 func (g *Group) Ready(ctx context.Context) error {
 	g.mu.Lock()
 	joined := g.joined

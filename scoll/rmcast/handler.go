@@ -40,8 +40,8 @@ func (a *Agent) inHandler() bool {
 	}
 }
 
-// closeBy returns the instant until which closing waits for handlers; that is now if the caller
-// is a handler or ctx has ended.
+// closeBy returns the instant until which closing waits for handlers. If the caller is a
+// handler, or ctx has ended, that is now.
 func (a *Agent) closeBy(ctx context.Context) time.Duration {
 	now := a.cfg.Clock.Now()
 	if a.inHandler() || ctx.Err() != nil {

@@ -11,12 +11,13 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// Leave leaves the group. Before that, it waits until this node's messages in flight are
-// released, and then those of other members that this node passes on (RM-A11), for at most
-// LeaveAfter. The error is that of ctx, or ErrUnfinished after LeaveAfter, with the reason why
-// managers do not answer, if they do not. The group is left in any case, but other members may
-// then lack messages of this node. Called by a handler, Leave only returns ErrInHandler. Leave
-// waits up to a second longer for a handler that is running.
+// Leave leaves the group. Before that, it waits for at most LeaveAfter: first until this node's
+// messages in flight are released, and then until those are released that this node passes on
+// for other members (RM-A11). The error is that of ctx, or ErrUnfinished after LeaveAfter; if
+// managers do not answer, ErrUnfinished has the reason. This node leaves the group in any case,
+// but after an error other members may lack messages of this node. Called by a handler, Leave
+// does nothing and returns ErrInHandler. Leave waits up to a second longer for a handler that
+// is running.
 //
 // A manager must be up until all members have left: see docs/multicast.md, "In a program".
 func (g *Group) Leave(ctx context.Context) error {

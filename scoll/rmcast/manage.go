@@ -30,7 +30,7 @@ type managing struct {
 // Manage makes this node a manager of a group: active, or on standby. The agent sets Self,
 // Incarnation and, if empty, Managers. Managers must be the same on all managers and members,
 // and must include this node. A manager must also call Join to be a member. Errors: ErrTaken,
-// ErrClosed, or an error that says that the number of the group, or Managers, is wrong.
+// ErrClosed, or an error that says what is wrong with the group's number or with Managers.
 func (a *Agent) Manage(cfg ManagerConfig) error {
 	cfg.Self, cfg.Incarnation = a.cfg.Self, a.cfg.Incarnation
 	if len(cfg.Managers) == 0 {
@@ -112,8 +112,8 @@ func (m *managing) quorum(why error) {
 	m.a.log.Info("rmcast: most members are heard again, or another node manages the group", slog.Any("group", m.group))
 }
 
-// close ends managing. It waits until the instant by for effects that are being applied:
-// sending a message to this node itself may run a handler.
+// close ends managing. Until the instant by it waits for effects that are being applied,
+// because one that sends a message to this node itself may run a handler.
 func (m *managing) close(by time.Duration) {
 	m.mu.Lock()
 	unwatch := m.unwatch

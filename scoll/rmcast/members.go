@@ -42,9 +42,9 @@ func (e *ErrNotManager) Error() string {
 
 // Expel declares that the members on a node have ended. Only call it if that is certain:
 // messages stop waiting for these members, and they do not count in elections of a manager. A
-// node that is alive joins again as a new member. This node must manage the group, or be one
-// of its managers while there is no active one; then all managers must be told. The error is
-// an *ErrNotManager.
+// node that is alive joins again as a new member. This node must be the group's active manager,
+// or one of its managers if none is active; in that case call Expel on all managers. Otherwise
+// the error is an *ErrNotManager.
 func (a *Agent) Expel(group GroupID, id nid.NID) error {
 	m := (*a.manages.Load())[group]
 	if m == nil {

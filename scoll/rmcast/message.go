@@ -71,10 +71,10 @@ func (s *Sending) free() {
 
 // Send sends a message to all members, this node included. It returns when all members on the
 // list under which it was sent have delivered it, except those that have ended meanwhile
-// (RM-2): they have died, according to the View or an administrator, have left, or have joined
-// again as another member. Result names these. data may be reused when Send returns. When ctx
-// ends first the message may still be delivered; the error also says if the group has no
-// manager.
+// (RM-2). A member has ended if it died, according to the View or an administrator, if it left,
+// or if it joined again as another member. Result names these members. data may be reused when
+// Send returns. If ctx ends first, the message may still be delivered; the error also says
+// whether the group has no manager.
 //
 //	ErrInHandler  called by a handler: nothing was sent; see Post
 //	ErrTooLong    longer than a window
@@ -122,9 +122,9 @@ func (g *Group) SendAsync(ctx context.Context, data []byte) (*Sending, error) {
 	}
 }
 
-// Post sends a copy of a message and calls done once with the outcome: at once with ErrFull if
-// the window is full, otherwise later with the results that Send would return. It never blocks,
-// and handlers may call it. done must not block either.
+// Post sends a copy of a message and calls done once with the outcome. If the window is full it
+// calls done at once with ErrFull; otherwise it calls done later, with the results that Send
+// would return. Post never blocks, and handlers may call it. done must not block either.
 func (g *Group) Post(data []byte, done func(Result, error)) {
 	s, err := g.post(done)
 	if err != nil {
@@ -134,8 +134,9 @@ func (g *Group) Post(data []byte, done func(Result, error)) {
 	g.runner.Do(engine.Input{Kind: engine.Send, Data: data, Token: s})
 }
 
-// post returns a Sending that gets an outcome also if the group is closed. It bounds the number
-// of messages without an outcome, since a member that is alone has no window.
+// post returns a Sending, which gets an outcome even if the group is closed. It bounds the
+// number of messages without an outcome, because no window bounds them at a member that is
+// alone.
 func (g *Group) post(done func(Result, error)) (*Sending, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -28,8 +28,9 @@ func (a *Agent) sign(portal int, b []byte, bind keyring.Binding) []byte {
 	return a.signer.Append(b, bind, b)
 }
 
-// verify returns a message without flag and code. It reports false for one that is not signed
-// although there are keys, is signed although there are none, or has a wrong code.
+// verify returns a message without flag and code. It reports false for three kinds of messages:
+// unsigned ones if there are keys, signed ones if there are no keys, and those with a wrong
+// code.
 func (a *Agent) verify(portal int, b []byte, bind keyring.Binding) ([]byte, bool) {
 	at, bit := wire.SignedFlag(portal)
 	signed := len(b) > at && b[at]&bit != 0
@@ -57,7 +58,7 @@ type doubtful struct {
 }
 
 // opened returns a message without its code. It reports false if the sender is not the process
-// of an agent, or the message is not signed as it should be.
+// of an agent, or if the message is not signed as this node requires.
 func (a *Agent) opened(portal int, e *portals.Event, b []byte) ([]byte, bool) {
 	if e.Source.PID != a.pid {
 		a.strays.Add(1)

@@ -74,8 +74,8 @@ func (b *Broadcast) hasRun() error {
 // Exact checks all broadcasts, see isExact.
 func (n *Net) Exact() error { return n.first((*Broadcast).isExact) }
 
-// Once checks that no incarnation has run a broadcast twice, and all members that answered
-// have run it: without missing members, all ran it exactly once.
+// Once checks that no incarnation has run a broadcast twice, and that all members that answered
+// have run it. If no member is missing, all members ran it exactly once.
 func (n *Net) Once() error {
 	if n.ledger.twice != "" {
 		return fmt.Errorf("%s", n.ledger.twice)
@@ -97,8 +97,8 @@ func (b *Broadcast) isIdleIfBusy() error {
 func (n *Net) idleIfBusy() error { return n.first((*Broadcast).isIdleIfBusy) }
 
 // InOrder checks that each incarnation of a node ran the broadcasts of a root over a group in
-// the order in which they were sent. It holds on networks that keep messages in order, with
-// services that take no time.
+// the order in which they were sent. It may be used if the network keeps messages in order and
+// services take no time.
 func (n *Net) InOrder() error {
 	if n.ledger.turned != "" {
 		return fmt.Errorf("%s", n.ledger.turned)

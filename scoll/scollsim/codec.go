@@ -8,7 +8,8 @@ import (
 )
 
 // codec encodes messages for a recording, little-endian: kind, 1 for a list, match bits,
-// offset, length, request and incarnation, then three times a length and data.
+// offset, length, request and incarnation, then three byte strings, each as its length and its
+// bytes.
 type codec struct{}
 
 // fixedSize is the length of the fields before the data.

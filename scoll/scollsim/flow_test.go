@@ -79,8 +79,9 @@ func steady(nodes, maxActive int) scollsim.Config {
 }
 
 // TestEightRoots: SC-3, SC-A30: eight roots broadcast at the same time, a thousand times each,
-// to the same sixteen members, with the default number of slots and with few. No member is busy
-// or late, all broadcasts end, and each member runs those of a root in their order.
+// to the same sixteen members, with the default number of slots and with few. No member is
+// reported as busy or late, all broadcasts end, and each member runs the broadcasts of one root
+// in their order.
 func TestEightRoots(t *testing.T) {
 	spec.Covers(t, "SC-3", "SC-A30")
 	for slots, each := range map[int]int{0: 1000, 16: 300, 4: 100, 1: 50} {

@@ -11,7 +11,7 @@ import (
 
 // oracle is a perfect failure detector with a delay: each observer learns of a death or a
 // return some time later, and of nothing else. A partition or a pause does not count as a
-// death. A return is announced a full delay later, like that of a node that is silent until all
+// death. A return is announced a full delay later, because a restarted node is silent until all
 // nodes have learned of its death.
 type oracle struct {
 	net    *Net

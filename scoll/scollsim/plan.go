@@ -11,9 +11,9 @@ import (
 // exact results.
 func FaultPlan(seed uint64) string { return draw(seed, false) }
 
-// ServicePlan draws a random scenario on a network without faults, in which about half of the
-// services fail, are late or silent, abort, or break off, at any rank. The expectations are those
-// of FaultPlan.
+// ServicePlan draws a random scenario on a network without faults. At any rank about half of
+// the services fail, are late or silent, abort, or stop in the middle of an answer. The
+// expectations are those of FaultPlan.
 func ServicePlan(seed uint64) string { return draw(seed, true) }
 
 func draw(seed uint64, onlyServices bool) string {

@@ -2,10 +2,9 @@ package scollsim
 
 import "ulnet/lnd/sim/scenario/kit"
 
-// FloodPlan draws a random scenario in which several roots broadcast many times at the same
-// time to members that have few slots, with services and networks as in FaultPlan. It expects
-// that all broadcasts end with exact results, and that no member has run a broadcast that the
-// root reports as busy.
+// FloodPlan draws a random scenario. Several roots broadcast many times at the same time to
+// members that have few slots, with services and networks as in FaultPlan. All broadcasts must
+// end with exact results, and no member may have run a broadcast that the root reports as busy.
 func FloodPlan(seed uint64) string {
 	p := kit.NewPlan(seed, 11)
 	n := 2 + p.IntN(23)

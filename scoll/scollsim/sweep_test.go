@@ -10,8 +10,8 @@ import (
 	"ulnet/scoll/scollsim"
 )
 
-// TestServicePlans: G-SC-8: whatever services do at any rank, every broadcast ends in time, and
-// each member is either in the root's answer or missing, once.
+// TestServicePlans: G-SC-8: services fail in all ways, at any rank. Every broadcast ends in
+// time, and each member is exactly once in the root's answer or among the missing ones.
 func TestServicePlans(t *testing.T) {
 	spec.Covers(t, "G-SC-8")
 	switch {
@@ -27,9 +27,9 @@ func TestServicePlans(t *testing.T) {
 	}
 }
 
-// TestFaultPlans: SC-3, SC-139 and G-SC-3: whatever networks, hosts and services do, every
-// broadcast ends in time, exactly the members whose answer did not arrive are missing, and
-// each incarnation of a node runs it at most once.
+// TestFaultPlans: SC-3, SC-139 and G-SC-3: networks, hosts and services have faults of all
+// kinds. Every broadcast ends in time, exactly the members whose answer did not arrive are
+// reported missing, and each incarnation of a node runs the broadcast at most once.
 func TestFaultPlans(t *testing.T) {
 	spec.Covers(t, "SC-3", "SC-139", "G-SC-3")
 	switch {
@@ -45,8 +45,8 @@ func TestFaultPlans(t *testing.T) {
 	}
 }
 
-// TestFloodPlans: SC-3, SC-A30: the same if members have few slots and several roots broadcast
-// many times at the same time. Requests that are held end as well, and a member that is
+// TestFloodPlans: SC-3, SC-A30: as TestFaultPlans, but members have few slots, and several
+// roots broadcast many times at the same time. Held requests end as well, and a member that is
 // reported as busy has not run the request.
 func TestFloodPlans(t *testing.T) {
 	spec.Covers(t, "SC-3", "SC-A30")

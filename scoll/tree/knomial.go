@@ -52,10 +52,10 @@ func (k KNomial) Child(v, n, i int) (child int, ok bool) {
 // Size implements Topology.
 func (k KNomial) Size(v, n int) int { return min(k.span(v, n), n-v) }
 
-// Depth implements Topology. The node at offset x from v lies as many levels below it as x has
-// digits that are not zero, so the depth is the largest number of such digits of any x below
-// the size. The x with that number is either the last one, or has a digit that is one smaller
-// than the last x's at some position, and the largest digits after it.
+// Depth implements Topology. Below v, the node at offset x is at a level equal to the number of
+// nonzero digits of x. So the depth is the largest number of nonzero digits of any x below the
+// size. One x with that number is either the last offset, or has the last one's digits up to
+// some position, there a digit that is one smaller, and after it the largest digits.
 func (k KNomial) Depth(v, n int) int {
 	last := k.Size(v, n) - 1
 	most, above := 0, 0 // above: number of digits before position i that are not zero

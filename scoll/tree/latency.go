@@ -5,13 +5,13 @@ import "time"
 // maxRecommended is the largest K that [Recommend] considers.
 const maxRecommended = 256
 
-// Latency returns how long a message from the root of a tree of n nodes takes to the last
-// of them, on a network that delivers it after latency and where a node
-// begins a send every overhead (collectives design, K-nomial Tree: l and o): child i, from
-// 0 in the order of sending, gets it i·overhead + latency after its parent.
+// Latency returns how long a message from the root of a tree of n nodes takes to reach the last
+// of them. The network delivers a message after latency, and a node begins a send every
+// overhead (collectives design, K-nomial Tree: l and o). So child i, counted from 0 in the
+// order of sending, gets the message i·overhead + latency after its parent.
 //
-// It is for topologies whose subtrees are trees of the same topology, as for KNomial and
-// KAry: then the size of a subtree determines its latency.
+// It is for topologies whose subtrees are trees of the same topology, such as KNomial and KAry,
+// because there the size of a subtree determines its latency.
 func Latency(t Topology, n int, latency, overhead time.Duration) time.Duration {
 	w := wave{t, latency, overhead, map[int]time.Duration{1: 0}}
 	return w.through(n)
@@ -37,9 +37,9 @@ func (w *wave) through(n int) time.Duration {
 	return last
 }
 
-// Optimum returns the least [Latency] of any tree of n nodes: every node that has the
-// message keeps sending it while there are nodes without it (the optimal broadcast of the
-// LogP model).
+// Optimum returns the least [Latency] of any tree of n nodes. In that tree each node that has
+// the message goes on sending it as long as some node does not have it (the optimal broadcast
+// of the LogP model).
 func Optimum(n int, latency, overhead time.Duration) time.Duration {
 	// The next arrivals: from nodes that have just sent, and from nodes that have just
 	// received. Each list is in order, because arrivals are taken in order.

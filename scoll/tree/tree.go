@@ -5,8 +5,9 @@
 // root: a [Topology] uses virtual ranks, of which 0 is the root, and a [Tree] rotates them
 // by the root's rank. No tree is ever built: each node computes its parent and its children.
 //
-// All functions are pure, on integers: floating-point logarithms are wrong for some exact
-// powers. They allocate only what callers append to.
+// All functions are pure. They calculate with integers, because floating-point logarithms are
+// wrong for some exact powers. They allocate no memory but for the slices to which callers
+// append.
 package tree
 
 import "slices"

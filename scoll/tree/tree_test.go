@@ -48,7 +48,7 @@ func TestGolden(t *testing.T) {
 
 // TestBinomial: SC-113, SC-114: in a full binomial tree the odd ranks are the leaves, and the
 // subtree of a node R with parent P has R-P nodes, which agrees with the degree of R. In a
-// partial tree even ranks can be leaves as well.
+// partial tree some even ranks are leaves too.
 func TestBinomial(t *testing.T) {
 	spec.Covers(t, "SC-113", "SC-114")
 	tree := Tree{KNomial(2), 64, 0}
@@ -100,8 +100,8 @@ func (chain) Size(v, n int) int  { return n - v }
 func (chain) Depth(v, n int) int { return n - v - 1 }
 
 // TestTrees compares the computed parents, children, sizes and depths with trees that are built
-// from them: for all sizes, roots and topologies the trees span all nodes and have no cycle
-// (SC-123, SC-A4, SC-A5, SC-A9, SC-115). One of the topologies is defined by this test
+// from them. For all sizes, roots and topologies the trees span all nodes and have no cycle
+// (SC-123, SC-A4, SC-A5, SC-A9, SC-115). The test defines one of the topologies itself
 // (SC-110).
 func TestTrees(t *testing.T) {
 	spec.Covers(t, "SC-110", "SC-115", "SC-123", "SC-A4", "SC-A5", "SC-A9")

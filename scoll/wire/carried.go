@@ -15,9 +15,9 @@ const (
 	CarriedHeaderSize = 12
 )
 
-// Carried is the header of a message of another member's answer, which the module of an inner
-// member passes on, unaggregated, when its service does not reply. Such messages are in the
-// order of ranks and parts, little-endian:
+// Carried is the header of a message with the answer of another member. When the service of an
+// inner member does not reply, the member's module passes such answers on, unaggregated. The
+// messages are in the order of ranks and parts, little-endian:
 //
 //	 0  4  rank     of the member whose service answers
 //	 4  1  part     number of this message of its answer, from 0

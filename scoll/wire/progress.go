@@ -4,8 +4,8 @@ package wire
 const MinSegment = 4096
 
 // Progress tells a child how many bytes of pipelined bulk data its parent has, so that the
-// child can fetch them, or that no more will come. A Progress goes to the portal of requests,
-// little-endian:
+// child can fetch these bytes. It can also tell that no more bytes will come. A Progress goes
+// to the portal of requests, little-endian:
 //
 //	 0  4  magic       "SCOP"
 //	 4  2  version

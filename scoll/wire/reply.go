@@ -101,8 +101,9 @@ func ParseReplyHeader(b []byte) (h ReplyHeader, rest []byte, err error) {
 // Speaks reports whether the sender's module answers in place of its service.
 func (h *ReplyHeader) Speaks() bool { return h.Status != OK && h.Flags&ReplyCollective == 0 }
 
-// isConsistent reports whether carried answers come only from a module that answers in place
-// of its service, and such a reply is the last part and has no payload.
+// isConsistent reports whether the fields of the reply agree. Carried answers may come only
+// from a module that answers in place of its service, and such a reply must be the last part
+// and have no payload.
 func (h *ReplyHeader) isConsistent() bool {
 	if !h.Speaks() {
 		return h.Carried == 0

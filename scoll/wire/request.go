@@ -170,7 +170,7 @@ func (h *RequestHeader) AppendTo(b []byte) []byte {
 // ParseRequestHeader parses a header and returns the bytes that follow it: the list of members
 // and the payload, of the lengths in the header, and the digest and code of FlagSigned. It does
 // not verify the code. With ErrVersion, ErrBody and ErrHeader the first three fields are valid,
-// so that the message can be answered; with ErrShort and ErrMagic it cannot.
+// so that the message can be answered. With ErrShort and ErrMagic no field is valid.
 func ParseRequestHeader(b []byte) (h RequestHeader, body []byte, err error) {
 	le := binary.LittleEndian
 	if len(b) < answerableSize {

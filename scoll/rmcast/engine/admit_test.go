@@ -9,8 +9,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// TestStrangers: a node that may not be a member becomes neither a member nor an origin, and
-// members neither send requests for it nor keep anything of it.
+// TestStrangers: a node that may not be a member becomes neither a member nor an origin.
+// Members send no requests on its behalf, and keep nothing of it.
 func TestStrangers(t *testing.T) {
 	spec.Covers(t, "RM-38")
 	w := newWorld(t, 4, func(w *world, _ *sim.Config[*packet]) {

@@ -57,7 +57,7 @@ func TestGivesUp(t *testing.T) {
 }
 
 // TestMovedChild: RM-A8: a member whose parent has failed acknowledges to its new parent
-// without being asked: the previous parent may not have passed the acknowledgement on.
+// without being asked, because the failed one may not have passed the acknowledgement on.
 func TestMovedChild(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	w, _ := tallied(t, 8, nil, nil)

@@ -67,9 +67,9 @@ func (s *stream) polled(sender int, e *wire.Entry) {
 	s.answer(sender, e)
 }
 
-// answer tells a member which datagrams of a poll's range this node has and, if the poll asks
-// for that at once, which ones it lacks. Datagrams that this node has already requested without
-// success are always listed as lacking.
+// answer tells a member which datagrams of a poll's range this node has. If the poll asks for
+// missing ones, the answer also lists those that this node lacks. Without that it lists only
+// those that this node has already requested without success.
 func (s *stream) answer(to int, poll *wire.Entry) {
 	first := poll.First
 	end := first + uint64(poll.Count)

@@ -221,8 +221,8 @@ func (s *stream) notice(end uint64) {
 	}
 }
 
-// passed records that a datagram came by multicast: earlier ones that are missing are lost, as
-// the socket delivers in order.
+// passed records that a datagram came by multicast. As the socket delivers in order, earlier
+// datagrams that are still missing are lost.
 func (s *stream) passed(end uint64) {
 	if end > s.castTo {
 		s.probed = false

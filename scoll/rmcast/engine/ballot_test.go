@@ -22,8 +22,9 @@ type told struct {
 	flags   wire.OrderFlags
 }
 
-// electionOf makes a manager without memory collect the answers. It returns the members of the
-// list that it publishes, none if it does not, and the members that it expels.
+// electionOf makes a manager that has no state collect the answers. It returns the members of
+// the list that the manager publishes, or none if it publishes no list, and the members that it
+// expels.
 func electionOf(t *testing.T, ended []uint32, answers []told) (members, expelled []uint32) {
 	t.Helper()
 	node := func(n uint32) nid.NID { return nid.FromNumber(nid.MakeNet(nid.GNI, 0), n) }

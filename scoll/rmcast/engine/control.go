@@ -139,9 +139,9 @@ func (s *stream) sentHead() uint64 {
 	return s.head
 }
 
-// acked handles the acknowledgement of a child (RM-5). An acknowledgement from below a failed
-// child arrives only after this node knows of the failure: its sender includes the version in
-// the control message, and the receiver holds it back.
+// acked handles the acknowledgement of a child (RM-5). If it is from below a failed child, this
+// node knows of the failure already: the control message names the sender's version, and this
+// node holds the message back until it has that version.
 func (s *stream) acked(sender int, e *wire.Entry) {
 	k := s.child(sender)
 	if k == nil {

@@ -104,8 +104,8 @@ func (s *stream) flushAcks() {
 	s.up, s.upCount, s.ackAt = s.up[:0], 0, machine.Never
 }
 
-// tellAcks sends new acknowledgements to the parent. It repeats adjacent ranges that are not
-// stable yet, as TCP's SACK blocks do, so that a lost acknowledgement needs no poll.
+// tellAcks sends new acknowledgements to the parent. As TCP's SACK blocks do, it repeats
+// adjacent ranges that are not stable yet, so a lost acknowledgement needs no poll.
 func (s *stream) tellAcks() {
 	for _, sp := range s.up {
 		s.confirmed = join(s.confirmed, sp)

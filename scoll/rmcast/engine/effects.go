@@ -60,7 +60,7 @@ const (
 	Resigned // uses To: this Manager does not manage the group any more, To does
 	Refused  // uses To, Why: this node refuses messages of another; rate-limited
 	Denied   // uses To, Why: another node refuses messages of this one
-	Quorum   // uses Why: this Manager hears too few members to be elected or to change the group; nil: it hears enough again
+	Quorum   // uses Why: this Manager hears too few members to be elected or to change the group; Why nil: it hears enough again
 )
 
 // Effect is one action that a step asks for. Data belongs to the Output of the step and stays
@@ -85,8 +85,8 @@ type Range struct {
 	Begin, End int // indexes of the first element, and of the one after the last
 }
 
-// Output holds the effects of a step, in the order in which they must be applied: an
-// acknowledgement follows the delivery that it confirms.
+// Output holds the effects of a step. They must be applied in this order, since an
+// acknowledgement must come after the delivery that it confirms.
 type Output struct {
 	Effects []Effect  // to be applied in order
 	Buf     []byte    // headers and payloads, owned by the Output

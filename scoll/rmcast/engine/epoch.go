@@ -56,9 +56,10 @@ func (m *Machine) returns(o *wire.Order) bool {
 	return true
 }
 
-// canvassed answers the pre-vote of a manager that wants to take over: with what this member
-// knows, and whether it would obey. It would not obey while it hears another manager. The
-// answer promises nothing, so a manager that cannot reach most members changes nothing.
+// canvassed answers the pre-vote of a manager that wants to take over. The answer says what
+// this member knows, and whether it would obey; it would not obey while it hears another
+// manager. The answer is no promise, so a manager that cannot reach most members changes
+// nothing.
 func (m *Machine) canvassed(from nid.NID, o *wire.Order) {
 	if m.state != member && m.state != leaving {
 		return

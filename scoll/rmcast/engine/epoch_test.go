@@ -92,8 +92,8 @@ func epochs(now time.Duration) []uint64 {
 	return []uint64{^uint64(0), 1 << 63, 1 << 62, 1<<62 - 1, wall + uint64(10*366*24*time.Hour), wall + uint64(EpochSlack) - 1}
 }
 
-// TestReportedEpoch: RM-A9: an epoch that one member reports is hearsay: the manager goes on
-// unchanged, and after a restart it is not separated from its members.
+// TestReportedEpoch: RM-A9: if only one member reports an epoch, the manager goes on unchanged.
+// After a restart that epoch does not separate the manager from its members.
 func TestReportedEpoch(t *testing.T) {
 	spec.Covers(t, "RM-A9")
 	for _, managers := range []int{1, 3} {

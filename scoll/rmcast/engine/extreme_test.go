@@ -27,9 +27,9 @@ type attempt struct {
 }
 
 // TestExtremeFields: one field of a message has an extreme value. The message comes from a
-// member, the manager or, by multicast, an attacker in the name of an origin. After a restart
-// of the node that received it, and of the one in whose name it was sent, all messages reach
-// all members exactly once.
+// member, from the manager or, by multicast, from an attacker in the name of an origin. Then
+// the node that received it restarts, and the node in whose name it was sent. After that all
+// messages reach all members exactly once.
 func TestExtremeFields(t *testing.T) {
 	for name, make := range map[string]func(w *world) []attempt{
 		"datagram": extremeDatagrams, "entry": extremeEntries, "to the manager": extremeReports, "to a member": extremeOrders,

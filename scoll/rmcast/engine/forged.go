@@ -5,14 +5,14 @@ import (
 )
 
 // Without keys, any host on the network can multicast a datagram in the name of any origin,
-// whereas a message that came by a connection is from the node at the other end. So the
-// payload of a multicast datagram is accepted, but its claims about messages that this member
-// has not received are first confirmed with the origin, and it gives way to datagrams that
-// came by a connection.
+// whereas a message that came by a connection is from the node at the other end. So this member
+// accepts the payload of a multicast datagram. But if the datagram makes claims about messages
+// that this member has not received, the member first confirms them with the origin. A datagram
+// that came by a connection replaces a multicast one.
 
-// doubts reports whether a multicast datagram claims that its origin has released messages
-// that this member lacks, or has begun a version at another sequence number than this member
-// expects. It then queries the origin over its connection.
+// doubts reports whether a multicast datagram claims that its origin has released messages that
+// this member lacks, or has begun a version at another sequence number than this member
+// expects. If so, it queries the origin over its connection.
 func (s *stream) doubts(r *roster, d *wire.Datagram) bool {
 	switch {
 	case s.roster == nil || r.version.Compare(s.roster.version) < 0:

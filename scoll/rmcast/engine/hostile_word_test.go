@@ -9,8 +9,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// TestHearsay: RM-2: members cannot speak for an origin: it does not believe that it has sent
-// more, nor do others believe that more is released.
+// TestHearsay: RM-2: members cannot speak for an origin. An origin does not believe members
+// that say it has sent more, and members do not believe others that say more is released.
 func TestHearsay(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-39")
 	w, _ := tallied(t, 5, nil, nil)
@@ -71,7 +71,7 @@ func TestForgedRepair(t *testing.T) {
 }
 
 // TestOthersRepairedOnce: RM-20: a member that is not a child gets the payload that it
-// requests, but not each time that it requests it.
+// requests, but not for every repetition of the request.
 func TestOthersRepairedOnce(t *testing.T) {
 	spec.Covers(t, "RM-20")
 	w, c := tallied(t, 8, nil, nil)
@@ -131,8 +131,9 @@ func TestJoinStorm(t *testing.T) {
 	w.want("x", w.all()...)
 }
 
-// TestLowerIncarnation: RM-A8: a node whose clock was set back joins with a lower incarnation
-// once the previous one has been silent for a while, and not while that speaks.
+// TestLowerIncarnation: RM-A8: a node whose clock was set back joins with a lower incarnation.
+// It can join once its previous incarnation has been silent for a while, but not while that
+// still sends.
 func TestLowerIncarnation(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	w := clocked(t, 3, 1)

@@ -204,8 +204,8 @@ func TestPausedLeaf(t *testing.T) {
 	w.want("x", w.all()...)
 }
 
-// TestLostAcks: RM-24 and multicast §C.4: a node that has acknowledged does so again when its
-// parent has not received it.
+// TestLostAcks: RM-24 and multicast §C.4: if a parent has not received a node's
+// acknowledgement, the node acknowledges again.
 func TestLostAcks(t *testing.T) {
 	spec.Covers(t, "RM-24")
 	w, c := tallied(t, 8, nil, nil)
@@ -322,8 +322,8 @@ func ordered(t *testing.T, w *world) {
 	}
 }
 
-// TestWindowEdge: RM-A16: no more than a window is in flight, however long messages are not
-// released, so new datagrams are never taken for duplicates.
+// TestWindowEdge: RM-A16: no more than a window is in flight, even if messages are not released
+// for a long time. So new datagrams are never taken for duplicates.
 func TestWindowEdge(t *testing.T) {
 	spec.Covers(t, "RM-A16")
 	w, c := tallied(t, 4, nil, func(w *world, _ *sim.Config[*packet]) { w.manager.Window = 4 })
@@ -342,8 +342,8 @@ func TestWindowEdge(t *testing.T) {
 	}
 }
 
-// TestWatermark: RM-27 and RM-A6: payload is kept until the origin says that it is stable,
-// also if that heartbeat is lost twice. A silent origin is queried.
+// TestWatermark: RM-27 and RM-A6: a member keeps payload until a heartbeat of the origin says
+// that it is stable, even if that heartbeat is lost twice. It queries a silent origin.
 func TestWatermark(t *testing.T) {
 	spec.Covers(t, "RM-27", "RM-A6")
 	w, _ := tallied(t, 4, nil, nil)

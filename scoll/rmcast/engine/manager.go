@@ -206,8 +206,9 @@ func (g *Manager) isDeparted(id wire.ID) bool {
 	return slices.ContainsFunc(g.departed, func(d departure) bool { return d.id == id })
 }
 
-// join adds a member (RM-14). It ends other incarnations on the same node (RM-A8): earlier
-// ones, and later ones that were not heard for a while, as after a clock was set back.
+// join adds a member (RM-14). It ends other incarnations on the same node (RM-A8): all earlier
+// ones, and later ones that have been silent for a while, which exist if the node's clock was
+// set back.
 func (g *Manager) join(from nid.NID, o *wire.Order) {
 	id := wire.ID{NID: from, Incarnation: o.Incarnation}
 	if m := g.find(id); m != nil {

@@ -63,10 +63,10 @@ func sumOf(members []wire.Member, o *wire.Order) uint64 {
 
 // backed returns the list from which this manager may continue the group, or nil. Most members
 // of that list must answer and know no later one. Then no manager can have continued from a
-// later list without them: that would need most of these members to have the later list, or to
-// have ended. If several lists qualify because members are reported as ended that do answer,
-// the one with most backers wins, then the latest: a list of few members that call all others
-// ended changes nothing.
+// later list without them, because for that most of these members must have the later list or
+// have ended. Several lists can qualify if members are reported as ended that still answer.
+// Then the one with most backers wins, and among equals the latest, so few members who claim
+// that all others have ended cannot change the list.
 func (g *Manager) backed() (best *ballot) {
 	c := &g.collect
 	var answers map[wire.ID]*probe
@@ -86,9 +86,9 @@ func (g *Manager) backed() (best *ballot) {
 	return best
 }
 
-// leftBehind reports whether the member p cannot be on the list b that most members have.
-// Either p has an earlier list and b was made without it, so it missed messages; or p has a
-// later list with fewer backers, which the others do not know.
+// leftBehind reports whether the member p cannot be on the list b that most members have. There
+// are two cases. If p has an earlier list and b was made without it, p missed messages. If p
+// has a later list with fewer backers, the other members do not know that list.
 func (b *ballot) leftBehind(p *probe, all []ballot) bool {
 	if p.version.Compare(b.version) < 0 {
 		return !slices.ContainsFunc(b.members, func(m wire.Member) bool { return m.ID == p.ID })

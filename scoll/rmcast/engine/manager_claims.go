@@ -8,12 +8,13 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// Members report the highest epoch that they know, also to a manager of a lower one, whose
-// orders they refuse. Such a report is about another manager, and a member can claim anything.
-// So the manager asks the other managers, which answer if they have a higher epoch, and gives
-// way only to one of them. It also gives way when most members report the epoch, since it may
-// have been its own before a restart, or that of a manager that has died. Claims of few members
-// change nothing; such members join again after HealAfter if no manager of their epoch speaks.
+// Members report the highest epoch that they know. They also report it to a manager of a lower
+// epoch, whose orders they refuse. Such a report is about another manager, and a member can
+// claim anything. So this manager asks the other managers, which answer if they have a higher
+// epoch, and gives way only to a manager that answers. It also gives way when most members
+// report the epoch, since the epoch may be its own before a restart, or that of a dead manager.
+// Claims of few members change nothing. If no manager of their epoch speaks, such members join
+// again after HealAfter.
 
 // claim is a member's report of an epoch above this manager's.
 type claim struct {

@@ -9,8 +9,8 @@ import (
 )
 
 // collect is the state of a new manager's search: it asks members which lists and members they
-// know (RM-A9). What they say of other members is not trusted: the manager asks each named
-// member, too.
+// know (RM-A9). The manager does not trust what members say of others, and asks each named
+// member too.
 type collect struct {
 	began    time.Duration
 	by       time.Duration
@@ -84,8 +84,8 @@ func (g *Manager) question(id nid.NID) {
 	g.out.order(id, &o)
 }
 
-// named handles a member that another one has named in its answer: it is asked, too, unless too many
-// incarnations on its node are being asked already.
+// named handles a member that another one has named in its answer: this manager asks it too,
+// unless it is already asking too many incarnations on that member's node.
 func (g *Manager) named(m wire.Member) {
 	if p := g.collect.probe(m.ID); p != nil {
 		p.named++
@@ -102,8 +102,8 @@ func (g *Manager) named(m wire.Member) {
 	}
 }
 
-// known handles the answer of a member: the members that it knows are asked too, those that it
-// reports as failed are recorded.
+// known handles the answer of a member. It asks the members that the answer names too, and
+// records those that the answer reports as failed.
 func (g *Manager) known(from nid.NID, o *wire.Order) {
 	id := wire.ID{NID: from, Incarnation: o.Incarnation}
 	p := g.collect.probe(id)
@@ -140,8 +140,8 @@ func (g *Manager) known(from nid.NID, o *wire.Order) {
 	p.joined.limits(&g.cfg, o)
 }
 
-// expires reports whether the search has taken so long, as after a pause of the process, that
-// members may have withdrawn their promise (see Machine.returns).
+// expires reports whether the search has taken so long that members may have withdrawn their
+// promise (see Machine.returns). That happens when the process was paused.
 func (g *Manager) expires() bool { return g.now > g.collect.began+4*g.cfg.Collect }
 
 // gather ends the search when all members have answered, or the time is up. Members without an
@@ -192,9 +192,10 @@ func (g *Manager) gather() {
 	g.publish()
 }
 
-// failures decides which reported failures are true. If the member answers itself, most
-// members that answered must report its failure. Otherwise those that reported it are expelled
-// and join again: they have acted on the failure, and do not fit the group.
+// failures decides which reported failures are true. If the member itself answers, its failure
+// counts only if most members that answered report it. If fewer report it, those are expelled
+// and join again, because they have acted on the failure, and their state differs from the
+// group's.
 func (g *Manager) failures(probes []*probe) {
 	answered, votes, ended, incarnations := 0, map[wire.ID]int{}, map[wire.ID]int{}, map[wire.ID]bool{}
 	for _, p := range probes {
@@ -258,8 +259,8 @@ func (g *Manager) elected(b *ballot) {
 	g.base.next = g.next
 }
 
-// unbacked ends a search without a majority. It tells the user, and changes nothing, so that
-// other managers may still continue the group.
+// unbacked ends a search that did not find a majority. It tells the user and changes nothing,
+// so that other managers may still continue the group.
 func (g *Manager) unbacked() {
 	g.collect.end()
 	g.collect.againAt = g.now + 5*g.cfg.Takeover

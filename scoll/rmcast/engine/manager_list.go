@@ -6,8 +6,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// settle makes a version usable once all members have its list, publishes changes that waited
-// for that, and drops versions that no member uses (RM-A7, RM-A9).
+// settle makes a version usable once all members have its list. Then it publishes the changes
+// that waited for that, and drops versions that no member uses (RM-A7, RM-A9).
 func (g *Manager) settle() {
 	for i := 0; i < len(g.leavers); i++ {
 		if m := g.leavers[i]; m.leaveBy <= g.now {

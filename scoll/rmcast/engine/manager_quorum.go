@@ -12,9 +12,9 @@ import (
 
 // Split brain: in a partitioned network two managers could each continue with a part of the
 // group and leave the other's members behind. So a manager leaves members behind only while it
-// hears a majority of the electorate: the members of the latest list that all members had,
-// without those that are known to have ended. Two majorities of one electorate have a member
-// in common, and that member obeys one manager only.
+// hears a majority of the electorate. The electorate is the latest list that all its members
+// had, without the members that are known to have ended. Two majorities of one electorate have
+// a member in common, and that member obeys one manager only.
 
 // electorate is the set of members that count in a manager's majorities.
 type electorate struct {
@@ -171,8 +171,8 @@ func (g *Manager) watchWake() time.Duration {
 }
 
 // expelled handles the statement of an administrator that the members on a node have ended. It
-// has an effect also while there is no manager, since the missing member may be the reason for
-// that.
+// takes effect even while the group has no manager, because such a member may be the reason why
+// there is none.
 func (g *Manager) expelled(id nid.NID) {
 	g.dead[id] = true
 	if g.role != active {

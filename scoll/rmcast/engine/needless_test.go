@@ -38,8 +38,8 @@ func send32(w *world, round int) {
 }
 
 // TestUnreadSocket: G-RM-8 and RM-A5: the thread of a member gets no core for 20 ms and does
-// not read the multicast socket, while its children acknowledge what waits there. One payload
-// is resent needlessly, and none once that delay has been measured.
+// not read the multicast socket. Meanwhile its children acknowledge datagrams that still wait
+// in the socket. One payload is resent needlessly; once the delay has been measured, none is.
 func TestUnreadSocket(t *testing.T) {
 	spec.Covers(t, "RM-A5", "G-RM-8")
 	w, c := tallied(t, 8, nil, func(w *world, _ *sim.Config[*packet]) { w.manager.Window = 32 })
@@ -156,9 +156,9 @@ func TestAckLost(t *testing.T) {
 	}
 }
 
-// TestNeedlessRepair: RM-A21, RFC 4015: a datagram comes by multicast after its repair. If the
-// origin was told of the repair, it is told of that too and restores its limit; if not, it is
-// told of neither.
+// TestNeedlessRepair: RM-A21, RFC 4015: a member gets a datagram by multicast after it has got
+// the same datagram as a repair. If the origin knew of the repair, it is told that the repair
+// was needless and restores its limit. If it did not know of the repair, it is not told either.
 func TestNeedlessRepair(t *testing.T) {
 	spec.Covers(t, "RM-A21")
 	for name, told := range map[string]bool{"told": true, "not told": false} {
@@ -236,8 +236,9 @@ func TestRepeatedNeed(t *testing.T) {
 	}
 }
 
-// TestRepairOfWhatIsThere: multicast §C.4: a member that gets a repair of what it has
-// acknowledged acknowledges it again: its parent has not received that.
+// TestRepairOfWhatIsThere: multicast §C.4: if a member gets a repair of a datagram that it has
+// acknowledged, it acknowledges the datagram again, because the first acknowledgement did not
+// reach its parent.
 func TestRepairOfWhatIsThere(t *testing.T) {
 	w, _ := tallied(t, 8, nil, nil)
 	w.send(0, "x")

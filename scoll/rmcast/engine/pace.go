@@ -28,8 +28,8 @@ func (p *sender) start(r *roster, origins int) {
 	p.recover, p.earned, p.doubted = p.sent, 0, 0
 }
 
-// faster raises the limit by one datagram when as many datagrams as the limit have been released
-// since it last changed (additive increase).
+// faster raises the limit by one datagram (additive increase). It does so each time that as
+// many datagrams have been released since the last change as the limit allows.
 func (p *sender) faster(released int) {
 	if p.earned += released; p.earned >= p.limit {
 		p.earned, p.limit = 0, min(p.limit+1, p.most)
@@ -65,8 +65,8 @@ func (s *stream) congested(seq uint64, e *wire.Entry) {
 	}
 }
 
-// needless records that a datagram that was repaired, here or below, came by multicast as
-// well. If the origin was told of the repair, it must be told this too.
+// needless records that a datagram that was repaired, here or below, came by multicast as well.
+// If the origin was told of the repair, it must be told that the repair was needless.
 func (s *stream) needless(first, seq uint64) {
 	s.m.stats.Needless++
 	switch {

@@ -10,8 +10,9 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// TestNeedlessOfTwo: RM-5: the report of a needless repair acknowledges both datagrams of the
-// message again: parents of older versions wait forever after an acknowledgement of one alone.
+// TestNeedlessOfTwo: RM-5: when a member reports a needless repair, it acknowledges both
+// datagrams of the message again. If it acknowledged only one, a parent of an older version
+// would wait forever.
 func TestNeedlessOfTwo(t *testing.T) {
 	spec.Covers(t, "RM-5")
 	w, _ := tallied(t, 8, nil, nil)
@@ -34,9 +35,10 @@ func TestNeedlessOfTwo(t *testing.T) {
 	}
 }
 
-// TestAckOfPart: RM-5, RM-18: a child acknowledges one of the two datagrams of a message, as
+// TestAckOfPart: RM-5, RM-18: a message has two datagrams. A child acknowledges one of them, as
 // members of older versions do for a needless repair, and its acknowledgement of both is lost.
-// The parent polls for the other one, also if the first arrives before it has the message.
+// The parent polls for the other datagram, even if the acknowledgement of the first arrives
+// before the parent has the message.
 func TestAckOfPart(t *testing.T) {
 	spec.Covers(t, "RM-5", "RM-18")
 	for name, early := range map[string]bool{"before the parent has it": true, "after": false} {

@@ -1,8 +1,8 @@
 package engine
 
 // Each datagram in the window that has arrived has a buffer of its own, with the size of the
-// version's fragments. So an origin that is on the list and sends nothing takes no memory.
-// Machine.kept is the memory taken by datagrams of other origins, in bytes.
+// version's fragments. So an origin that is on the list but sends nothing takes no memory.
+// Machine.kept is the memory of all other origins' datagrams, in bytes.
 
 // spareBuffers bounds the free buffers that are kept.
 const spareBuffers = 128

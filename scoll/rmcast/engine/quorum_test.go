@@ -71,8 +71,8 @@ func TestNoChurn(t *testing.T) {
 	w.honest("the cut", time.Second)
 }
 
-// TestTwoMembers: of two members neither is a majority: one waits until it is known what
-// became of the other.
+// TestTwoMembers: one of two members is not a majority. It waits until it is known whether the
+// other one has ended.
 func TestTwoMembers(t *testing.T) {
 	for _, word := range []string{"expel 0", "dead 0", "", "back"} {
 		w := parted(t, 2, 2)
@@ -181,9 +181,9 @@ func TestClusterRestarts(t *testing.T) {
 	}
 }
 
-// TestTwoGroups: two managers have started independently. The one that hears more members
-// stays, although the other one has a later epoch, and loses no member; the members of the
-// other one join it. The order of the other one's state and list messages does not matter.
+// TestTwoGroups: two managers have started independently. The one that hears more members stays
+// and loses no member, although the other one has a later epoch. The members of the other one
+// join it. The result does not depend on the order of the other one's state and list messages.
 func TestTwoGroups(t *testing.T) {
 	for _, list := range []bool{false, true} {
 		w := newWorld(t, 7, func(w *world, _ *sim.Config[*packet]) { w.managers, w.wall, w.rejoin = 2, testWall, true })
@@ -279,8 +279,9 @@ func TestFloors(t *testing.T) {
 	}
 }
 
-// TestLateManager: RM-A9: a manager that was paused while it collected what members know does
-// not continue with that: they have not kept their promise.
+// TestLateManager: RM-A9: a manager was paused while it collected what members know. It does
+// not continue with these answers, because the members did not have to keep their promise for
+// so long.
 func TestLateManager(t *testing.T) {
 	spec.Covers(t, "RM-A9")
 	w := parted(t, 5, 2)

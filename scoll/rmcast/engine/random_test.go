@@ -31,9 +31,9 @@ type plan struct {
 	texts    int
 }
 
-// TestRandomPlans: RM-2, RM-21, RM-28, RM-36 and RM-A8: whatever happens, when a message is
-// released every member of its version that has not failed has delivered it exactly once. In
-// the end nothing is kept.
+// TestRandomPlans: RM-2, RM-21, RM-28, RM-36 and RM-A8: after any faults, when a message is
+// released, every member of its version that has not failed has delivered it exactly once. In
+// the end no message is kept.
 func TestRandomPlans(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-21", "RM-28", "RM-36", "RM-A8")
 	plans := effort.Of(150, 500, 10_000)
@@ -89,7 +89,7 @@ func (p *plan) configure(w *world, cfg *sim.Config[*packet]) {
 	w.onRelease = p.released
 }
 
-// delivered checks that a message is delivered once, and in order if that is asked for.
+// delivered checks that a message is delivered once, and in order if the plan demands that.
 func (p *plan) delivered(h *host, g got) {
 	for _, before := range h.got[:len(h.got)-1] {
 		if before.origin != g.origin {

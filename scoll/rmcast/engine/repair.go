@@ -62,9 +62,9 @@ func (s *stream) childHas(k *child, first uint64, count uint16) bool {
 }
 
 // late records that a child is polled about a message that it has not acknowledged in time.
-// The payload is resent only if the child then reports that it lacks it (RM-19): on busy hosts
-// nearly all late children have it. The parent is told that this member waits, so that it does
-// not resend the payload as well (RM-A20).
+// This member resends the payload only if the child then reports that it lacks the payload
+// (RM-19), because on busy hosts nearly all late children have it. The parent is told that this
+// member waits, so that the parent does not resend the payload as well (RM-A20).
 func (s *stream) late(k *child, first uint64, f *slot) {
 	ks := k.slot(first)
 	ks.tries = min(ks.tries+1, 200)
@@ -174,10 +174,10 @@ func (s *stream) ask() {
 	s.fetch(to, run)
 }
 
-// mayAsk reports whether a missing datagram may be requested now. Of the datagrams that may
-// only be late, the member requests one, and the others only after multicast goes on or
-// longestGrace has passed. So a member whose socket is not read for a while receives one
-// superfluous payload, and not a whole window of them.
+// mayAsk reports whether a missing datagram may be requested now. Missing datagrams may only be
+// late. Of these the member requests one; it requests the others after multicast goes on, or
+// after longestGrace. So a member whose socket is not read for a while receives one superfluous
+// payload instead of a whole window of them.
 func (s *stream) mayAsk(seq uint64, sl *slot) bool {
 	switch {
 	case seq < s.castTo || sl.asked > 0 || s.repairs >= deafAfter:
@@ -238,8 +238,9 @@ func (s *stream) query() {
 }
 
 // patience is the timeout for a child whose subtree has depth levels, after a number of
-// expiries (RM-A4, RM-18). It is a round trip and a guard per level or, if longer, the time in
-// which nearly all such children have acknowledged; it doubles with each expiry.
+// expiries (RM-A4, RM-18). It is the longer of two times: a round trip and a guard per level,
+// and the time in which nearly all such children have acknowledged. It doubles with each
+// expiry.
 func (m *Machine) patience(depth int, tries uint8) time.Duration {
 	rtt := m.rtt.estimate(&m.cfg)
 	guard := max(rtt/4, m.cfg.Guard)

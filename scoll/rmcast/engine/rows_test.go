@@ -117,8 +117,9 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestPacedSources: RM-34: eight sources at receivers with room for 48 datagrams of 2 KiB
-// never have more in flight than that, and repairs below an origin lower its limit.
+// TestPacedSources: RM-34: eight sources send to receivers with room for 48 datagrams of 2 KiB.
+// There are never more than that in flight, and repairs below an origin lower the origin's
+// limit.
 func TestPacedSources(t *testing.T) {
 	spec.Covers(t, "RM-34")
 	w, _ := tallied(t, 8, nil, func(w *world, _ *sim.Config[*packet]) {

@@ -31,8 +31,9 @@ func (r *rtt) estimate(cfg *Config) time.Duration {
 // spread is an upper bound of nearly all samples; 0 without any.
 func (r *rtt) spread() time.Duration { return r.smoothed + 4*r.variation }
 
-// sample takes an RTT sample from the acknowledgement of a leaf, at the origin of a message
-// that is the only one in flight: acknowledgements of others may be delayed on the way.
+// sample takes an RTT sample at the origin, from the acknowledgement of a leaf, if the message
+// is the only one in flight. Acknowledgements of other messages or members may be delayed on
+// the way.
 func (s *stream) sample(k *child, ks *childSlot, seq uint64) {
 	f := s.slot(seq)
 	if s.isRoot() && k.depth == 1 && ks.tries == 0 && ks.sentAt == 0 && seq == s.stable && f.delivered && seq+uint64(f.count) == s.head {
@@ -43,10 +44,10 @@ func (s *stream) sample(k *child, ks *childSlot, seq uint64) {
 // maxLevels exceeds the height of a tree of MaxMembers.
 const maxLevels = 24
 
-// sampleAck samples how long a child took to acknowledge the oldest message of an
-// acknowledgement; the samples are kept by the height of the child's subtree. Karn's algorithm:
-// it takes no sample if the message was resent to the child or below, or if the acknowledgement
-// answers a poll.
+// sampleAck samples how long a child took to acknowledge the oldest message in an
+// acknowledgement. Samples are kept separately for each height of the child's subtree. Karn's
+// algorithm: it takes no sample if the message was resent to the child or below, or if the
+// acknowledgement answers a poll.
 func (s *stream) sampleAck(k *child, ks *childSlot, seq uint64, e *wire.Entry) {
 	f := s.slot(seq)
 	if f.delivered && ks.sentAt == 0 && !ks.wants && e.Repairs == 0 && e.Flags&wire.FlagAnswer == 0 {

@@ -243,9 +243,9 @@ func (m *Machine) heartbeat() {
 	m.beat()
 }
 
-// tailLater schedules a tail probe for the case that acknowledgements take longer than usual
-// (as TCP's tail loss probe): members that lack the last datagrams see no gap, and control
-// messages about these may have overtaken them.
+// tailLater schedules a tail probe in case acknowledgements take longer than usual (as TCP's
+// tail loss probe). A member that lacks the last datagrams sees no gap, and cannot rely on
+// control messages about them, which may have overtaken the datagrams.
 func (m *Machine) tailLater(s *stream) {
 	after := 2 * m.rtt.estimate(&m.cfg)
 	for _, k := range s.children {

@@ -12,9 +12,10 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// TestSingle: RM-1, RM-2, RM-4, RM-5, RM-8, RM-10, RM-13, RM-32 and RM-A1: with any number of
-// members and any of them as origin, a message takes one multicast datagram and N-1
-// acknowledgements, few of which reach the origin, and is released when all have delivered it.
+// TestSingle: RM-1, RM-2, RM-4, RM-5, RM-8, RM-10, RM-13, RM-32 and RM-A1, for any number of
+// members and any of them as origin. A message takes one multicast datagram and N-1
+// acknowledgements, few of which reach the origin. It is released when all members have
+// delivered it.
 func TestSingle(t *testing.T) {
 	spec.Covers(t, "RM-1", "RM-2", "RM-4", "RM-5", "RM-8", "RM-10", "RM-13", "RM-32", "RM-A1")
 	for n := 1; n <= 33; n += effort.Of(4, 1, 1) {

@@ -20,7 +20,7 @@ type slot struct {
 	askedAt    time.Duration // when this node last requested it
 	again      bool          // the datagram came as a repair, and has not come by multicast yet
 	repairs    uint16        // repairs of this datagram, at this node and below, that were not needless
-	noticedAt  time.Duration // when it became known as sent while it was missing; 0: it came first, or the delay was sampled
+	noticedAt  time.Duration // when the member learned that the datagram was sent, while it was missing; 0: the datagram itself came first, or the delay was already sampled
 	repairedAt time.Duration // when the datagram was resent to a member that is not a child
 
 	count     uint16 // number of fragments of the message; 0: not known

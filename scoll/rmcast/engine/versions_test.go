@@ -12,8 +12,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// TestTrees: RM-7, RM-10, RM-11 and RM-A2: every member derives the same tree from the list,
-// for each origin: parents and children agree everywhere, and all members are reached.
+// TestTrees: RM-7, RM-10, RM-11 and RM-A2: for each origin, every member derives the same tree
+// from the list. Parents and children agree everywhere, and the tree reaches all members.
 func TestTrees(t *testing.T) {
 	spec.Covers(t, "RM-7", "RM-10", "RM-11", "RM-A2")
 	const n = 13
@@ -62,9 +62,9 @@ func TestManySources(t *testing.T) {
 	ordered(t, w)
 }
 
-// TestJoinWhileSending: RM-12, RM-14, RM-15, RM-16, RM-17, RM-29 and RM-A10: a node joins
-// while messages are sent. It has the list, with its number, before the first message, and
-// gets all later messages and no earlier one; old lists are dropped.
+// TestJoinWhileSending: RM-12, RM-14, RM-15, RM-16, RM-17, RM-29 and RM-A10: a node joins while
+// messages are sent. It gets the list, with its own number, before the first message. It gets
+// all messages from the join on and none from before. Old lists are dropped.
 func TestJoinWhileSending(t *testing.T) {
 	spec.Covers(t, "RM-12", "RM-14", "RM-15", "RM-16", "RM-17", "RM-29", "RM-A10")
 	w := newWorld(t, 6, func(w *world, _ *sim.Config[*packet]) { w.cfg.FIFO = true })
@@ -107,8 +107,9 @@ func TestJoinWhileSending(t *testing.T) {
 	ordered(t, w)
 }
 
-// TestUnknownVersion: RM-29 and RM-A9: datagrams of a version whose list has not come yet are
-// held, the manager is asked, and then they are delivered.
+// TestUnknownVersion: RM-29 and RM-A9: if the list of a datagram's version has not come yet,
+// the member holds the datagram and asks the manager. It delivers the datagram when it has the
+// list.
 func TestUnknownVersion(t *testing.T) {
 	spec.Covers(t, "RM-29", "RM-A9")
 	w := newWorld(t, 4, nil)
@@ -200,8 +201,8 @@ func TestLeaverHearsNoMore(t *testing.T) {
 	w.await(old)
 }
 
-// TestLeaverGivesUp: RM-A11: a leaving member that is needed for longer than ten seconds ends
-// all the same, and counts as failed.
+// TestLeaverGivesUp: RM-A11: if the others need a leaving member for longer than ten seconds,
+// the member leaves anyway, and counts as failed.
 func TestLeaverGivesUp(t *testing.T) {
 	spec.Covers(t, "RM-A11")
 	w, _ := tallied(t, 8, nil, nil)
@@ -298,8 +299,8 @@ func TestOriginDies(t *testing.T) {
 	}
 }
 
-// TestExpelled: RM-A8: a live member that counts as failed is told so, delivers nothing more,
-// and joins again as another member. What it had in flight is lost.
+// TestExpelled: RM-A8: a live member that counts as failed is told so. It delivers no more
+// messages, and joins again as another member. Its messages in flight are lost.
 func TestExpelled(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	w, _ := tallied(t, 4, nil, nil)
@@ -348,9 +349,9 @@ func TestRestart(t *testing.T) {
 	w.want("back", w.all()...)
 }
 
-// TestVersionsEnd: RM-17, RM-A7 and G-RM-5: after many changes of the list, with messages in
-// flight and with silent origins, no member keeps more than the latest list, and no more
-// payload than a window for each origin.
+// TestVersionsEnd: RM-17, RM-A7 and G-RM-5: the list changes many times while messages are in
+// flight and some origins are silent. Afterwards no member keeps more than the latest list, and
+// no more payload than a window for each origin.
 func TestVersionsEnd(t *testing.T) {
 	spec.Covers(t, "RM-17", "RM-A7", "G-RM-5")
 	changes := 100

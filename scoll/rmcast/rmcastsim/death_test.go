@@ -13,8 +13,8 @@ import (
 	"ulnet/scoll/rmcast/rmcastsim"
 )
 
-// TestDeathMidSend: G-RM-6, RM-28, RM-A8: a member, a leaf or an inner node, dies after it
-// received a message and before it acknowledged it, or before it received it. The message is
+// TestDeathMidSend: G-RM-6, RM-28, RM-A8: a member, a leaf or an inner node, dies either before
+// it receives a message, or after that and before it acknowledges the message. The message is
 // released soon after the manager has heard of the death, and only that member is named as
 // failed.
 func TestDeathMidSend(t *testing.T) {

@@ -16,10 +16,10 @@ type partitionPlan struct {
 	down     map[int]bool
 }
 
-// drawPartitions draws a scenario in which managers and members are partitioned in every
-// shape: single nodes, two or three sides, one direction only, single pairs; for shorter or
-// longer than any timeout; one after the other, while messages are sent and managers restart.
-// In the end the network is whole, and the group must be too.
+// drawPartitions draws a scenario in which managers and members are partitioned in every way:
+// single nodes, two or three sides, one direction only, single pairs, each for a shorter or
+// longer time than any timeout. Partitions follow one another while messages are sent and
+// managers restart. In the end the network is whole, and then the group must be whole too.
 func drawPartitions(seed uint64) string {
 	p := partitionPlan{down: map[int]bool{}}
 	p.Plan = kit.NewPlan(seed, 7)

@@ -52,8 +52,8 @@ func (p *plan) end() string {
 	return p.String()
 }
 
-// mildPlan draws a scenario in which nodes die, come back, are paused or slow, while messages
-// between two nodes stay in order and are not lost.
+// mildPlan draws a scenario. Nodes die, come back, are paused or slow, but messages between two
+// nodes stay in order and are not lost.
 func mildPlan(seed uint64) string {
 	var p plan
 	p.begin(seed, 3, "")

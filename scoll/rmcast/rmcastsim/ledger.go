@@ -191,8 +191,8 @@ func (l *ledger) failed(m *Message, id rmcast.ID) {
 	}
 }
 
-// success checks that a member that is named as failed has died, left or come back as another
-// member, unless the origin got ErrSplit. That it was cut off or slow does not count.
+// success checks the members that are named as failed. Each must have died, left or come back
+// as another member, unless the origin got ErrSplit. Having been cut off or slow is no excuse.
 func (l *ledger) success(m *Message, id rmcast.ID) {
 	n, node := l.net, nodeOf(id.NID)
 	if m.Why == nil && n.Up(node) && id.Incarnation >= n.nodes[node].began && !l.left[id] && m.got[node].incarnation != id.Incarnation {
@@ -200,8 +200,8 @@ func (l *ledger) success(m *Message, id rmcast.ID) {
 	}
 }
 
-// healed records that a node is not a member any more. It gave up its membership itself if it
-// has now done so more often than before.
+// healed records that a node is not a member any more. If times has risen, the node gave up its
+// membership itself.
 func (l *ledger) healed(id sim.NodeID, times uint64) {
 	node := &l.net.nodes[id]
 	if times > node.healed {
@@ -237,8 +237,9 @@ func (l *ledger) lost(b []byte) {
 	}
 }
 
-// problems returns the violations found: a message that was released before all had it, or was
-// delivered twice, altered or out of order, or that names a live member as failed.
+// problems returns the violations found. A message violates the rules if it was released before
+// all had it, if it was delivered twice, altered or out of order, or if it names a live member
+// as failed.
 func (n *Net) problems() error {
 	p := &n.ledger.problems
 	return errors.Join(p.proven, p.once, p.content, p.order, p.failed, p.success)

@@ -31,8 +31,8 @@ func lossy(t *testing.T, nodes, messages int, loss float64) (n *rmcastsim.Net, s
 }
 
 // TestLoss: G-RM-3, RM-3, RM-19, RM-20: with 0.1, 1 and 5 % of datagrams lost, everything is
-// delivered once. The 99th percentile exceeds the time without loss by at most two timeouts,
-// those of a leaf, or of a leaf and its parent, and at most 1.2 times the lost payload is
+// delivered once. The 99th percentile exceeds the time without loss by at most two timeouts:
+// two of a leaf, or one of a leaf and one of its parent. At most 1.2 times the lost payload is
 // resent.
 func TestLoss(t *testing.T) {
 	spec.Covers(t, "RM-3", "RM-19", "RM-20", "G-RM-3")

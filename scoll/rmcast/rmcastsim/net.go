@@ -36,8 +36,8 @@ type Config struct {
 	NoMulticast bool
 	// Loss is the probability that a receiver loses a multicast datagram.
 	Loss float64
-	// Discovery, if not 0, bounds the time until managers hear of a death or return; they hear
-	// of it after half of that at the earliest.
+	// Discovery, if not 0, is the longest time until managers hear of a death or return. The
+	// shortest time is half of it.
 	Discovery time.Duration
 	// Stacks runs agents above portals and LNet instead of machines.
 	Stacks bool

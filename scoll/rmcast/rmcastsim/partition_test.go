@@ -7,10 +7,10 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestPartitions: RM-2, RM-A9, RM-A18: whatever partitions occur between managers and members,
-// every member of a message's version has it once when it is released, or its origin is told
-// which members may be alive without it. All messages end, and when the network is whole again
-// the group is too.
+// TestPartitions: RM-2, RM-A9, RM-A18: there are partitions of all kinds between managers and
+// members. When a message is released, every member of its version has delivered it once, or
+// its origin learns which members may be alive without it. All messages end. When the network
+// is whole again, the group is whole too.
 func TestPartitions(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-A9", "RM-A18")
 	plans(t, scenario.Machines, 10, 60, 10_000, drawPartitions)

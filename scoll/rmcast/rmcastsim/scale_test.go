@@ -94,8 +94,9 @@ func sizes() []int {
 }
 
 // TestSingleSend: RM-1, RM-4, RM-6, G-RM-2, G-RM-4: a message takes one datagram to each other
-// member and one acknowledgement from each; the origin receives at most the logarithm of
-// these. The message is released one climb of the tree after its last delivery.
+// member and one acknowledgement from each. The number of acknowledgements that reach the
+// origin itself is at most the logarithm of the number of members. The message is released as
+// long after its last delivery as an acknowledgement takes to climb the tree.
 func TestSingleSend(t *testing.T) {
 	spec.Covers(t, "RM-1", "RM-4", "RM-6", "G-RM-2", "G-RM-4")
 	for _, nodes := range sizes() {

@@ -71,9 +71,10 @@ type Entry struct {
 //	12  4  flags    1: a code ends the message, see [Unsigned]
 //	16 16  known    newest version that the sender knows: epoch, counter
 //
-// The entries may depend on the known list, for instance because the sender does not wait for
-// a member that failed with it. A receiver that does not know the list holds the message back,
-// so that the origin knows of all failed members when it releases a message (RM-A8).
+// The entries may depend on the known list: for instance, if that list made a member count as
+// failed, the sender does not wait for that member. A receiver that does not know the list
+// holds the message back, so that the origin knows of all failed members when it releases a
+// message (RM-A8).
 func appendControl(b []byte, group GroupID, known Version, entries int) []byte {
 	b = appendBegin(b, controlMagic, entries)
 	b = binary.LittleEndian.AppendUint32(b, uint32(group))
