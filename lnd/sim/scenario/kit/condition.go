@@ -1,6 +1,10 @@
 package kit
 
-import "ulnet/lnd/sim/scenario"
+import (
+	"iter"
+
+	"ulnet/lnd/sim/scenario"
+)
 
 // Condition is one that files can ask, with the answer of a network of type N.
 type Condition[N any] struct {
@@ -39,6 +43,17 @@ func (c Conditions[N]) Check(n N, name string, args scenario.Args) (ok bool, why
 func Outcome(err error) (ok bool, why string) {
 	if err != nil {
 		return false, err.Error()
+	}
+	return true, ""
+}
+
+// All is the answer to a condition that holds if nothing is wrong with any of some things;
+// wrong says what is.
+func All[T any](things iter.Seq[T], wrong func(T) string) (ok bool, why string) {
+	for t := range things {
+		if why = wrong(t); why != "" {
+			return false, why
+		}
 	}
 	return true, ""
 }

@@ -1,0 +1,29 @@
+package kit_test
+
+import (
+	"slices"
+	"testing"
+
+	"ulnet/lnd/sim/scenario/kit"
+)
+
+// TestAll: the answer of several things is that of the first with which something is wrong.
+func TestAll(t *testing.T) {
+	wrong := func(text string) string { return text }
+	if ok, why := kit.All(slices.Values([]string{"", ""}), wrong); !ok || why != "" {
+		t.Errorf("nothing is wrong: %v, %q", ok, why)
+	}
+	if ok, why := kit.All(slices.Values([]string{"", "late", "lost"}), wrong); ok || why != "late" {
+		t.Errorf("two are wrong: %v, %q", ok, why)
+	}
+}
+
+// TestCommand: a command is a verb and its arguments, which may be absent.
+func TestCommand(t *testing.T) {
+	if verb, args := kit.Command("put 7 100"); verb != "put" || args.Node(0) != 6 || args.Int(1) != 100 || args.Int(2) != 0 {
+		t.Errorf("%s %v", verb, args)
+	}
+	if verb, args := kit.Command("leave"); verb != "leave" || len(args) != 0 {
+		t.Errorf("%s %v", verb, args)
+	}
+}
