@@ -27,8 +27,9 @@ func configSave(g *globals) *cobra.Command {
 		Short: "Write what runs, so that it survives a restart",
 		Long: `Writes the configuration of the running node to a file that lnetd imports when it starts:
 the one of its --lnet-conf or key lnet_conf, or /etc/lnet.conf. What changed at run time is
-in it, but no peer that was discovered, which is discovered again. The file is replaced as a
-whole, or stays as it is.`,
+in it, but no peer that was discovered, which is discovered again. It says every setting, also
+those that only ulnet has; a file for kernels is 'lnetctl export --backup'. The file is replaced as
+a whole, or stays as it is.`,
 		Example: "  lnetctl config save\n  lnetctl config save /etc/lnet.conf",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -13,8 +13,8 @@ func exportCommand(g *globals) *cobra.Command {
 		Short: "Print the configuration of the node, for import",
 		Long: `Prints the configuration of the running node with its state, with the keys of the kernel's
 tool. 'lnetctl import' makes the same node of it; of counters and states, and of lo, it takes
-nothing. --backup leaves these out: a kernel's tool imports that, too. An interface is named
-in a backup, or where another address than its first is used, the NID.`,
+nothing. --backup leaves these out, and settings that only ulnet has: a kernel's tool imports that,
+too. An interface is named in a backup, or where another address than its first is used, the NID.`,
 		Example: "  lnetctl export --backup > lnet.conf",
 		Args:    cli.Args(),
 	}
@@ -25,9 +25,9 @@ in a backup, or where another address than its first is used, the NID.`,
 			return err
 		}
 		if *backup {
-			t = t.Backup()
+			return g.print(c, t.Backup())
 		}
-		return g.print(c, t)
+		return g.print(c, t.Exported())
 	}
 	return c
 }

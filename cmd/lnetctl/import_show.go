@@ -52,7 +52,7 @@ func showFile(c *cobra.Command, g *globals, f *tree.File) error {
 func showSection(shown, t *tree.Tree, s tree.Section) {
 	switch s.Key {
 	case "global":
-		shown.Global = t.Global
+		shown.Global = t.Exported().Global
 	case "routing":
 		shown.Routing = t.Routing
 	case "buffers":

@@ -31,37 +31,16 @@ is what follows for drivers: (transaction_timeout - 1) / (retry_count + 1) secon
 			if err := downError(s); err != nil {
 				return plainError("show", "global", -int(syscall.ENETDOWN), `"cannot get numa_range: Unknown error -100"`, err)
 			}
-			doc := globalDoc{Global: node.GlobalTree(s)}
-			if verbose {
-				doc.moreDoc = newMoreDoc(s.Routing)
+			settings := node.GlobalTree(s)
+			if !verbose {
+				settings = settings.KernelsOwn()
 			}
-			return g.print(c, map[string]globalDoc{"global": doc})
+			return g.print(c, map[string]*tree.Global{"global": settings})
 		},
 	}
 	show.Flags().BoolVarP(&verbose, "verbose", "v", false, "also the module parameters of routes for which the kernel's tool has no key")
 	c.AddCommand(show)
 	return c
-}
-
-// globalDoc has the keys of the kernel's tool in its order, and then ours.
-type globalDoc struct {
-	*tree.Global
-	*moreDoc
-}
-
-// moreDoc has the module parameters of routes for which the kernel's tool has no key.
-type moreDoc struct {
-	AvoidAsymmetric int `json:"avoid_asym_router_failure"`
-	CheckInterval   int `json:"alive_router_check_interval"` // interval in seconds
-	PingTimeout     int `json:"router_ping_timeout"`         // timeout in seconds
-}
-
-func newMoreDoc(t node.RouteTunables) *moreDoc {
-	doc := &moreDoc{CheckInterval: t.CheckInterval, PingTimeout: t.PingTimeout}
-	if t.AvoidAsymmetric {
-		doc.AvoidAsymmetric = 1
-	}
-	return doc
 }
 
 func debugCommand(g *globals) *cobra.Command {

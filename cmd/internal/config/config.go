@@ -27,6 +27,8 @@ type Config struct {
 	RecoveryInterval   time.Duration // lnet_max_recovery_ping_interval, in seconds
 	DiscoveryDisabled  bool          // lnet_peer_discovery_disabled: peers are not discovered
 	ResponseTracking   int           // lnet_response_tracking: see lnet.Config
+	NUMARange          int           // lnet_numa_range: kept and shown, without effect
+	MaxInterfaces      int           // lnet_interfaces_max: NIs of a peer at most
 	SourceCheck        bool          // source_check: a connection carries messages of its own NID only
 	PeerIdle           time.Duration // lnet_peer_idle_timeout, in seconds; 0: never
 
@@ -82,6 +84,7 @@ func Default() Config {
 		HealthSensitivity:  100,
 		RecoveryInterval:   900 * time.Second,
 		ResponseTracking:   3,
+		MaxInterfaces:      200,
 		SourceCheck:        true,
 		PeerIdle:           10 * time.Minute,
 		Routing:            defaultRouting(),

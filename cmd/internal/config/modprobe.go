@@ -32,7 +32,7 @@ type Source struct {
 
 // kernelOnly are options of Lustre's modules that mean something to kernels only.
 var kernelOnly = map[string]string{
-	"lnet": "config_on_load rnet_htable_size lnet_numa_range lnet_interfaces_max auto_down portal_rotor local_nid_dist_zero lock_prim_nid " +
+	"lnet": "config_on_load rnet_htable_size auto_down portal_rotor local_nid_dist_zero lock_prim_nid " +
 		"use_tcp_bonding dead_router_check_interval live_router_check_interval large_router_buffers_max lnet_lnd_timeout",
 	"ksocklnd": "eager_ack nonblk_zcack zc_min_payload zc_recv zc_recv_min_nfrags nscheds nconnds nconnds_max peer_timeout_min irq_affinity " +
 		"backoff_init backoff_max skip_mr_route_setup local_ack",

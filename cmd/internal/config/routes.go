@@ -39,14 +39,9 @@ func (r *Routes) RouteSettings() route.Settings {
 // routeSettings returns the keys of routes.
 func (c *Config) routeSettings() map[string]setting {
 	return map[string]setting{
-		"routes":                        routes(&c.Routes.Routes),
-		"check_routers_before_use":      flag(&c.CheckFirst),
-		"avoid_asym_router_failure":     flag(&c.AvoidAsymmetric),
-		"alive_router_check_interval":   duration(&c.CheckInterval, time.Second, 0, maxSeconds),
-		"router_ping_timeout":           duration(&c.RouterPingTimeout, time.Second, 1, maxSeconds),
-		"router_sensitivity_percentage": number(&c.RouterSensitivity, 0, 100),
-		"lnet_drop_asym_route":          flag(&c.DropAsymmetricRoute),
-		"ip2nets":                       text(&c.IP2Nets, networks.CheckIP2Nets),
+		"routes":                   routes(&c.Routes.Routes),
+		"check_routers_before_use": flag(&c.CheckFirst),
+		"ip2nets":                  text(&c.IP2Nets, networks.CheckIP2Nets),
 	}
 }
 

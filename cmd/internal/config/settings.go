@@ -28,17 +28,9 @@ const (
 // settings returns the keys of a file; each value goes into c.
 func (c *Config) settings(file string) map[string]setting {
 	all := map[string]setting{
-		"networks":                        text(&c.Networks, checkNetworks),
-		"lnet_transaction_timeout":        duration(&c.TransactionTimeout, time.Second, 1, maxSeconds),
-		"lnet_retry_count":                number(&c.RetryCount, 0, 5),
-		"lnet_health_sensitivity":         number(&c.HealthSensitivity, 0, 1000),
-		"lnet_recovery_interval":          unused(1, maxSeconds),
-		"lnet_recovery_limit":             duration(&c.RecoveryLimit, time.Second, 0, maxSeconds),
-		"lnet_max_recovery_ping_interval": duration(&c.RecoveryInterval, time.Second, 1, maxSeconds),
-		"lnet_peer_discovery_disabled":    flag(&c.DiscoveryDisabled),
-		"lnet_response_tracking":          number(&c.ResponseTracking, 0, 3),
-		"source_check":                    onOff(&c.SourceCheck),
-		"lnet_peer_idle_timeout":          duration(&c.PeerIdle, time.Second, 0, maxSeconds),
+		"networks":               text(&c.Networks, checkNetworks),
+		"source_check":           onOff(&c.SourceCheck),
+		"lnet_peer_idle_timeout": duration(&c.PeerIdle, time.Second, 0, maxSeconds),
 
 		"forwarding": text(&c.Forwarding, checkForwarding),
 		"routing":    routingSection(&c.Routing, file),
@@ -87,6 +79,7 @@ func (c *Config) settings(file string) map[string]setting {
 		"capture_files": number(&c.CaptureFiles, 1, 1000),
 		"log_level":     level(&c.LogLevel),
 	}
+	maps.Copy(all, c.globalSettings())
 	maps.Copy(all, c.multicastSettings())
 	maps.Copy(all, c.routeSettings())
 	for _, d := range c.All() {

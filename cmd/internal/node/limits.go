@@ -1,18 +1,19 @@
 package node
 
 import (
-	"math"
+	"errors"
 	"sync/atomic"
 	"syscall"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config/tree"
 	"ulnet/lnet"
 )
 
 // limits are settings that a kernel has, too, and that Set changes.
 type limits struct {
 	numaRange     atomic.Int64 // kept and shown, but without effect
-	maxInterfaces atomic.Int64 // largest number of a peer's NIs; 0: defaultMaxInterfaces
+	maxInterfaces atomic.Int64 // largest number of a peer's NIs
 }
 
 // ResetStats makes the counters of the node begin at zero, as Status has them. Those of NIs and
@@ -31,24 +32,10 @@ func (n *Node) statsNow(s lnet.Stats) lnet.Stats {
 	return s
 }
 
-// The settings of LNet.
-const (
-	defaultMaxInterfaces = 200
-	minMaxInterfaces     = 16
-	maxMaxInterfaces     = 4096
-)
-
 // setLimits changes numa_range, max_interfaces or response_tracking.
 func (n *Node) setLimits(s Setting) error {
-	least, most := 0, math.MaxInt32
-	switch s.Name {
-	case "max_interfaces":
-		least, most = minMaxInterfaces, maxMaxInterfaces
-	case "response_tracking":
-		most = 3
-	}
-	if s.Value < least || s.Value > most {
-		return cli.Errnof(syscall.EINVAL, "%s is %d to %d, not %d", s.Name, least, most, s.Value)
+	if err := checkBounds(s); err != nil {
+		return err
 	}
 	n.changing.Lock()
 	defer n.changing.Unlock()
@@ -64,10 +51,20 @@ func (n *Node) setLimits(s Setting) error {
 	return nil
 }
 
-// maxInterfacesNow is how many NIs of a peer are known at most.
-func (n *Node) maxInterfacesNow() int {
-	if set := n.limits.maxInterfaces.Load(); set > 0 {
-		return int(set)
+// startLimits puts the limits of the configuration in force.
+func (n *Node) startLimits() error {
+	return errors.Join(
+		n.setLimits(Setting{Name: "numa_range", Value: n.cfg.NUMARange}),
+		n.setLimits(Setting{Name: "max_interfaces", Value: n.cfg.MaxInterfaces}),
+	)
+}
+
+// checkBounds refuses a value that is out of the bounds of its setting.
+func checkBounds(s Setting) error {
+	for _, one := range tree.NodeSettings() {
+		if one.Name == s.Name && (int64(s.Value) < one.Least || int64(s.Value) > one.Most) {
+			return cli.Errnof(syscall.EINVAL, "%s is %d to %d, not %d", s.Name, one.Least, one.Most, s.Value)
+		}
 	}
-	return defaultMaxInterfaces
+	return nil
 }

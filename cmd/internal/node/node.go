@@ -141,6 +141,9 @@ func (n *Node) start(list []networks.Interface) error {
 	if err := n.lnet.SetHealth(n.lnet.Health()); err != nil { // checks the settings that the file has
 		return err
 	}
+	if err := n.startLimits(); err != nil {
+		return err
+	}
 	if err := n.lnet.SetRouterBuffers(n.cfg.Routing.Buffers()); err != nil {
 		return err
 	}

@@ -1,8 +1,6 @@
 package node
 
 import (
-	"fmt"
-	"syscall"
 	"time"
 
 	"ulnet/lnet/route"
@@ -18,30 +16,24 @@ type RouteTunables struct {
 	PingTimeout     int  `json:"router_ping_timeout"`         // seconds
 }
 
-// RouteSetting is a tunable of routes that Set changes.
-type RouteSetting struct {
-	Least, Most int // bounds of the value of the setting
-	set         func(t *RouteTunables, value int)
-}
-
 // RouteSettings are the tunables of routes that Set changes, by name.
-var RouteSettings = map[string]*RouteSetting{
-	"drop_asym_route":             {0, 1, func(t *RouteTunables, v int) { t.DropAsymmetric = v == 1 }},
-	"router_sensitivity":          {0, 100, func(t *RouteTunables, v int) { t.Sensitivity = v }},
-	"avoid_asym_router_failure":   {0, 1, func(t *RouteTunables, v int) { t.AvoidAsymmetric = v == 1 }},
-	"alive_router_check_interval": {0, maxSetting, func(t *RouteTunables, v int) { t.CheckInterval = v }},
-	"router_ping_timeout":         {1, maxSetting, func(t *RouteTunables, v int) { t.PingTimeout = v }},
+var RouteSettings = map[string]func(t *RouteTunables, value int){
+	"drop_asym_route":             func(t *RouteTunables, v int) { t.DropAsymmetric = v == 1 },
+	"router_sensitivity":          func(t *RouteTunables, v int) { t.Sensitivity = v },
+	"avoid_asym_router_failure":   func(t *RouteTunables, v int) { t.AvoidAsymmetric = v == 1 },
+	"alive_router_check_interval": func(t *RouteTunables, v int) { t.CheckInterval = v },
+	"router_ping_timeout":         func(t *RouteTunables, v int) { t.PingTimeout = v },
 }
 
 // setRoutes changes a tunable of routes.
-func (n *Node) setRoutes(s Setting, change *RouteSetting) error {
-	if s.Value < change.Least || s.Value > change.Most {
-		return fmt.Errorf("%s is %d to %d, not %d: %w", s.Name, change.Least, change.Most, s.Value, syscall.EINVAL)
+func (n *Node) setRoutes(s Setting, change func(*RouteTunables, int)) error {
+	if err := checkBounds(s); err != nil {
+		return err
 	}
 	n.changing.Lock()
 	defer n.changing.Unlock()
 	t := n.routeTunables()
-	change.set(&t, s.Value)
+	change(&t, s.Value)
 	settings, _ := n.lnet.RouteSettings()
 	settings.AvoidAsymmetric, settings.Sensitivity = t.AvoidAsymmetric, t.Sensitivity
 	n.setRouteTunables(settings, t)

@@ -54,7 +54,7 @@ func (n *Node) Status() Status {
 	status.Faults = n.faults()
 	status.Health, status.Recovery, status.Clock = n.lnet.Health(), n.base.Discovery().Recovery(), n.clock.Now()
 	status.Unconfigured = n.unconfigured.Load()
-	status.NUMARange, status.MaxInterfaces = int(n.limits.numaRange.Load()), n.maxInterfacesNow()
+	status.NUMARange, status.MaxInterfaces = int(n.limits.numaRange.Load()), int(n.limits.maxInterfaces.Load())
 	status.ResponseTracking, status.DiscoveryOn = n.lnet.ResponseTracking(), n.base.Discovery().Discovery()
 	status.Routing = n.routeTunables()
 	names := newInterfaceNames()

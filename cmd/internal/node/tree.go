@@ -83,6 +83,9 @@ func GlobalTree(s Status) *tree.Global {
 		{Name: "response_tracking", Value: int64(s.ResponseTracking)},
 		{Name: "recovery_limit", Value: int64(h.Recovery.Limit.Seconds())},
 		{Name: "max_recovery_ping_interval", Value: int64(h.Recovery.MaxInterval.Seconds())},
+		{Name: "avoid_asym_router_failure", Value: oneIf(s.Routing.AvoidAsymmetric)},
+		{Name: "alive_router_check_interval", Value: int64(s.Routing.CheckInterval)},
+		{Name: "router_ping_timeout", Value: int64(s.Routing.PingTimeout)},
 	} {
 		g.Set(f)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,13 +14,19 @@ import (
 	"ulnet/cmd/internal/config/tree"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnet/nid"
 )
 
-// freshNode starts a node without networks.
+// freshNode starts a node without networks, with a port that is free on the addresses that
+// randomTree uses.
 func freshNode(t *testing.T) *node.Node {
 	t.Helper()
-	n, err := newTCPNode(t, func(c *config.Config) { c.Networks = "lo" })
+	port, err := loopback.FreePort(netip.MustParseAddr("127.0.1.1"), netip.MustParseAddr("127.0.1.2"), netip.MustParseAddr("127.0.1.3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := newTCPNode(t, func(c *config.Config) { c.Networks, c.AcceptPort = "lo", int(port) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +47,6 @@ func exported(t *testing.T, n *node.Node, of func(*tree.Tree) *tree.Tree) string
 	return b.String()
 }
 
-func whole(t *tree.Tree) *tree.Tree { return t }
-
 // imported applies a text to a node, which must take all of it.
 func imported(t *testing.T, n *node.Node, text string) {
 	t.Helper()
@@ -55,25 +60,33 @@ func imported(t *testing.T, n *node.Node, text string) {
 }
 
 // TestImportExport configures a node at random and makes the same node of each form of its export.
+// The backup has what a kernel knows.
 func TestImportExport(t *testing.T) {
 	for seed := range uint64(effort.Of(6, 40, 400)) {
-		r := rand.New(rand.NewPCG(seed, 0))
-		first := freshNode(t)
-		imported(t, first, text(t, randomTree(r)))
-		want := exported(t, first, (*tree.Tree).Saved)
-		for form, of := range map[string]func(*tree.Tree) *tree.Tree{"whole": whole, "backup": (*tree.Tree).Backup, "saved": (*tree.Tree).Saved} {
-			export := exported(t, first, of)
-			second := freshNodeInstead(t, first)
-			imported(t, second, export)
-			if got := exported(t, second, (*tree.Tree).Saved); got != want {
-				t.Fatalf("seed %d: the %s export made another node:\n%s\nwant\n%s", seed, form, got, want)
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			first := freshNode(t)
+			imported(t, first, text(t, randomTree(rand.New(rand.NewPCG(seed, 0)))))
+			for _, form := range []struct {
+				name     string
+				of, same func(*tree.Tree) *tree.Tree
+			}{
+				{"whole", (*tree.Tree).Exported, (*tree.Tree).Saved},
+				{"saved", (*tree.Tree).Saved, (*tree.Tree).Saved},
+				{"backup", (*tree.Tree).Backup, (*tree.Tree).Backup},
+			} {
+				export, want := exported(t, first, form.of), exported(t, first, form.same)
+				second := freshNodeInstead(t, first)
+				imported(t, second, export)
+				if got := exported(t, second, form.same); got != want {
+					t.Fatalf("the %s export made another node:\n%s\nwant\n%s", form.name, got, want)
+				}
+				first = second
 			}
-			first = second
-		}
+		})
 	}
 }
 
-// freshNodeInstead ends a node, whose addresses the next one needs.
+// freshNodeInstead ends the networks of a node, whose addresses the next one needs.
 func freshNodeInstead(t *testing.T, old *node.Node) *node.Node {
 	t.Helper()
 	for _, net := range []string{"tcp", "tcp1", "tcp2", "tcp3"} {
@@ -138,20 +151,14 @@ func randomNI(r *rand.Rand, id nid.NID) tree.NI {
 
 func randomGlobal(r *rand.Rand) *tree.Global {
 	g := new(tree.Global)
-	for _, s := range []tree.Setting{
-		{Name: "numa_range", Value: r.Int64N(10)},
-		{Name: "max_interfaces", Value: 16 + r.Int64N(500)},
-		{Name: "discovery", Value: r.Int64N(2)},
-		{Name: "drop_asym_route", Value: r.Int64N(2)},
-		{Name: "retry_count", Value: r.Int64N(6)},
-		{Name: "transaction_timeout", Value: 6 + r.Int64N(300)},
-		{Name: "health_sensitivity", Value: r.Int64N(1001)},
-		{Name: "recovery_interval", Value: 1},
-		{Name: "router_sensitivity", Value: r.Int64N(101)},
-		{Name: "response_tracking", Value: r.Int64N(4)},
-		{Name: "recovery_limit", Value: r.Int64N(100)},
-		{Name: "max_recovery_ping_interval", Value: 1 + r.Int64N(900)},
-	} {
+	for _, one := range tree.NodeSettings() {
+		s := tree.Setting{Name: one.Name, Value: one.Least + r.Int64N(one.Most-one.Least+1)}
+		switch s.Name {
+		case "recovery_interval": // without effect
+			s.Value = one.Usual
+		case "transaction_timeout": // more than retry_count
+			s.Value = max(s.Value, 6)
+		}
 		if r.IntN(3) > 0 {
 			g.Set(s)
 		}

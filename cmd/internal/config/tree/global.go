@@ -21,6 +21,11 @@ type Global struct {
 	ResponseTracking   *int64 `json:"response_tracking,omitempty"`          // whose answers are awaited no longer than transaction_timeout, 0 to 3
 	RecoveryLimit      *int64 `json:"recovery_limit,omitempty"`             // seconds; 0: no limit
 	MaxRecoveryPing    *int64 `json:"max_recovery_ping_interval,omitempty"` // seconds
+
+	// ulnet's additions: module parameters of routes, for which Lustre's tool has no key.
+	AvoidAsymmetric *int64 `json:"avoid_asym_router_failure,omitempty"`   // 1: a route is down while its gateway says that its NIs beyond are
+	CheckInterval   *int64 `json:"alive_router_check_interval,omitempty"` // seconds; 0: gateways are not checked
+	PingTimeout     *int64 `json:"router_ping_timeout,omitempty"`         // seconds
 }
 
 // Setting is one of the settings of a node.
@@ -40,6 +45,7 @@ func (g *Global) fields() map[string]**int64 {
 		"health_sensitivity": &g.HealthSensitivity, "recovery_interval": &g.RecoveryInterval,
 		"router_sensitivity": &g.RouterSensitivity, ShownOnly: &g.LNDTimeout, "response_tracking": &g.ResponseTracking,
 		"recovery_limit": &g.RecoveryLimit, "max_recovery_ping_interval": &g.MaxRecoveryPing,
+		"avoid_asym_router_failure": &g.AvoidAsymmetric, "alive_router_check_interval": &g.CheckInterval, "router_ping_timeout": &g.PingTimeout,
 	}
 }
 

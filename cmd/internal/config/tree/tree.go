@@ -31,7 +31,8 @@ func Write(w io.Writer, doc any) error {
 	return writeJSON(w, text)
 }
 
-// DropOurs removes the keys that Lustre's tool does not have.
+// DropOurs removes the keys of networks and peers that Lustre's tool does not have: what is removed
+// is state, which import does not take.
 func (t *Tree) DropOurs() {
 	for _, n := range t.Net {
 		for i, ni := range n.NIs {
@@ -50,11 +51,20 @@ func (t *Tree) DropOurs() {
 	}
 }
 
+// Exported returns the tree as 'lnetctl export' prints it: of the settings for which Lustre's tool has no
+// key it has those that are not as usual.
+func (t *Tree) Exported() *Tree {
+	e := *t
+	e.Global = t.Global.withoutUsual()
+	return &e
+}
+
 // Backup returns what is necessary to configure a node like this one: without counters and
 // states, without the loopback network, which every node has, and without peers of which only a NID
-// is known. As with Lustre's tool it has multi-rail peers that were discovered; see Saved.
+// is known. As with Lustre's tool it has multi-rail peers that were discovered, and it has no key
+// that this tool does not know; see Saved.
 func (t *Tree) Backup() *Tree {
-	b := &Tree{Buffers: t.Buffers, Global: t.Global, UDSP: t.UDSP}
+	b := &Tree{Buffers: t.Buffers, Global: t.Global.KernelsOwn(), UDSP: t.UDSP}
 	for _, n := range t.Net {
 		if n.Type != Loopback {
 			b.Net = append(b.Net, n.backup())
@@ -74,12 +84,21 @@ func (t *Tree) Backup() *Tree {
 	return b
 }
 
-// Saved is Backup without peers that were discovered: a node that is started with it discovers them
-// again, and follows their changes.
+// Saved is Backup for a node that starts: it has no peers that were discovered, which are discovered
+// again, and it says all that can be set, also where that is as usual, because another file that the
+// node reads before may say otherwise.
 func (t *Tree) Saved() *Tree {
 	own := *t
 	own.Peer = slices.DeleteFunc(slices.Clone(t.Peer), func(p Peer) bool { return !p.isConfigured() })
-	return own.Backup()
+	b := own.Backup()
+	b.Global = t.Global
+	if b.Routing == nil {
+		b.Routing = &Routing{Enable: new(0)}
+	}
+	if b.Buffers == nil { // 0 stands for the usual number
+		b.Buffers = &Buffers{Tiny: new(0), Small: new(0), Large: new(0)}
+	}
+	return b
 }
 
 // unknownKey is a key of a file that has no meaning.

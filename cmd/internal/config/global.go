@@ -1,0 +1,118 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"ulnet/cmd/internal/config/tree"
+)
+
+// place is where a setting of the section global stands in a Config.
+type place struct {
+	get func() int64
+	put func(int64)
+}
+
+// places are where the settings of the section global stand, by their names there. Of one that
+// has none here no node keeps the value.
+func (c *Config) places() map[string]place {
+	return map[string]place{
+		"numa_range":                  count(&c.NUMARange),
+		"max_interfaces":              count(&c.MaxInterfaces),
+		"discovery":                   bit(&c.DiscoveryDisabled, true),
+		"drop_asym_route":             bit(&c.DropAsymmetricRoute, false),
+		"retry_count":                 count(&c.RetryCount),
+		"transaction_timeout":         seconds(&c.TransactionTimeout),
+		"health_sensitivity":          count(&c.HealthSensitivity),
+		"router_sensitivity":          count(&c.RouterSensitivity),
+		"response_tracking":           count(&c.ResponseTracking),
+		"recovery_limit":              seconds(&c.RecoveryLimit),
+		"max_recovery_ping_interval":  seconds(&c.RecoveryInterval),
+		"avoid_asym_router_failure":   bit(&c.AvoidAsymmetric, false),
+		"alive_router_check_interval": seconds(&c.CheckInterval),
+		"router_ping_timeout":         seconds(&c.RouterPingTimeout),
+	}
+}
+
+func count(to *int) place {
+	return place{func() int64 { return int64(*to) }, func(n int64) { *to = int(n) }}
+}
+
+func seconds(to *time.Duration) place {
+	return place{
+		func() int64 { return int64(*to / time.Second) },
+		func(n int64) { *to = time.Duration(n) * time.Second },
+	}
+}
+
+// bit is the place of a setting that is 0 or 1; inverse: what is there says the opposite.
+func bit(to *bool, inverse bool) place {
+	get := func() int64 {
+		if *to != inverse {
+			return 1
+		}
+		return 0
+	}
+	return place{get, func(n int64) { *to = (n == 1) != inverse }}
+}
+
+// globalSettings returns the keys of lnetd's file, which are Lustre's module parameters, for the
+// settings of the section global.
+func (c *Config) globalSettings() map[string]setting {
+	all, places := map[string]setting{}, c.places()
+	for _, s := range tree.NodeSettings() {
+		all[s.Key] = setting{func(value ast.Node) error { return putGlobal(places, s, value) }}
+	}
+	return all
+}
+
+// putGlobal puts the value of a module parameter into its place.
+func putGlobal(places map[string]place, s tree.NodeSetting, value ast.Node) error {
+	var n int
+	var err error
+	if s.Least == 0 && s.Most == 1 {
+		var yes bool
+		err = flag(&yes).put(value)
+		if yes != s.Inverse {
+			n = 1
+		}
+	} else {
+		n, err = integer(value, int(s.Least), int(s.Most))
+	}
+	if to, has := places[s.Name]; err == nil && has {
+		to.put(int64(n))
+	}
+	return err
+}
+
+// setGlobal puts a setting of the section global into its place.
+func (c *Config) setGlobal(s tree.Setting) error {
+	all := tree.NodeSettings()
+	i := slices.IndexFunc(all, func(n tree.NodeSetting) bool { return n.Name == s.Name })
+	switch {
+	case s.Name == tree.ShownOnly: // follows from others
+		return nil
+	case s.Value < all[i].Least || s.Value > all[i].Most:
+		return fmt.Errorf("%s: want a whole number from %d to %d, not %d", s.Name, all[i].Least, all[i].Most, s.Value)
+	}
+	if to, has := c.places()[s.Name]; has {
+		to.put(s.Value)
+	}
+	return nil
+}
+
+// Global returns the settings of the section global that the configuration says.
+func (c *Config) Global() *tree.Global {
+	g, places := new(tree.Global), c.places()
+	for _, s := range tree.NodeSettings() {
+		value := s.Usual
+		if from, has := places[s.Name]; has {
+			value = from.get()
+		}
+		g.Set(tree.Setting{Name: s.Name, Value: value})
+	}
+	return g
+}

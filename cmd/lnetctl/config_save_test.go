@@ -1,0 +1,148 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/config/tree"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
+	"ulnet/lnd/lndtest/loopback"
+)
+
+// served is a node on loopback and the socket by which lnetctl reaches it.
+type served struct {
+	*node.Node
+	socket string
+}
+
+// serveText starts a node with a file of lnetd.
+func serveText(t *testing.T, text string) served {
+	t.Helper()
+	port, err := loopback.FreePort(netip.MustParseAddr("127.0.0.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Parse("lnetd.yaml", fmt.Appendf(nil, "networks: tcp(127.0.0.1)\naccept_port: %d\n%s", port, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := node.New(node.Config{Config: cfg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Shutdown(t.Context()) }) // an error does no harm: nothing waits to be sent
+	return served{n, serveNode(t, n.Routes(), new(control.Events))}
+}
+
+// settings are all that 'lnetctl set' can change, as text.
+func (s served) settings(t *testing.T) string {
+	t.Helper()
+	routing := s.Routing()
+	text, err := json.Marshal(map[string]any{
+		"global": node.GlobalTree(s.Status()), "routing": routing.Mode, "buffers": routing.Config,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// lnetctl runs a command against the node, which must succeed.
+func (s served) lnetctl(t *testing.T, args ...string) {
+	t.Helper()
+	f := &fakeServer{socket: s.socket}
+	if code, out, errs := f.lnetctl(t.Context(), args...); code != 0 {
+		t.Fatalf("lnetctl %s: code %d, %s%s", strings.Join(args, " "), code, out, errs)
+	}
+}
+
+// restarted starts another node with the same file of lnetd and with what the first has saved.
+func (s served) restarted(t *testing.T, text string) served {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "lnet.conf")
+	s.lnetctl(t, "config", "save", path)
+	saved, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := tree.Read(saved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := serveText(t, text)
+	if r := tree.Apply(t.Context(), next.Editor(), tree.AddMissing, f); len(r.Errs) > 0 {
+		t.Fatalf("%v in\n%s", r.Errs, saved)
+	}
+	return next
+}
+
+// unusual is a value of a settable that a node does not have which was told nothing, and usual the one
+// that it has then.
+func unusual(t *testing.T, name string) (unusual, usual int64) {
+	t.Helper()
+	for _, s := range tree.NodeSettings() {
+		switch {
+		case s.Name != name:
+		case s.Usual < s.Most:
+			return s.Usual + 1, s.Usual
+		default:
+			return s.Usual - 1, s.Usual
+		}
+	}
+	switch name {
+	case "routing":
+		return 1, 0
+	case "tiny_buffers", "small_buffers", "large_buffers":
+		return 77, 0
+	}
+	t.Fatalf("%s is none of tree.NodeSettings", name)
+	return 0, 0
+}
+
+// TestSaveSettings: whatever 'lnetctl set' has changed is so again after 'config save' and a restart.
+func TestSaveSettings(t *testing.T) {
+	n := serveText(t, "")
+	for _, s := range settables {
+		before, value := n.settings(t), int64(0)
+		value, _ = unusual(t, s.name)
+		n.lnetctl(t, "set", s.name, fmt.Sprint(value))
+		if n.settings(t) == before && s.name != "recovery_interval" { // without effect, as in kernels
+			t.Errorf("set %s %d changed nothing", s.name, value)
+		}
+	}
+	if got, want := n.restarted(t, "").settings(t), n.settings(t); got != want {
+		t.Errorf("after the restart\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestSaveUsual is the other way round: lnetd's own file has values that are not usual, and what
+// was set back at run time stays so.
+func TestSaveUsual(t *testing.T) {
+	text := "routing: {enable: 1, tiny: 77, small: 77, large: 77}\n"
+	for _, s := range tree.NodeSettings() {
+		value, _ := unusual(t, s.Name)
+		if s.Inverse {
+			value = 1 - value
+		}
+		text += fmt.Sprintf("%s: %d\n", s.Key, value)
+	}
+	n := serveText(t, text)
+	told := n.settings(t)
+	for _, s := range settables {
+		_, value := unusual(t, s.name)
+		n.lnetctl(t, "set", s.name, fmt.Sprint(value))
+	}
+	if n.settings(t) == told {
+		t.Error("nothing was set back")
+	}
+	if got, want := n.restarted(t, text).settings(t), n.settings(t); got != want {
+		t.Errorf("after the restart\n%s\nwant\n%s", got, want)
+	}
+}
