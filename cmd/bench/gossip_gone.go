@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ulnet/gossip/gossipsim"
+	"ulnet/lnd/sim/scenario"
 )
 
 // measureGone measures goal G-GO-9.
@@ -15,25 +17,42 @@ func measureGone(b *measurement) {
 	}
 	lasting := pick(b, 20*time.Second, 300*time.Second, 300*time.Second)
 	for _, c := range cells {
-		for _, loss := range []float64{0, 0.05} {
-			told, deaths, most, seeds := uint64(0), uint64(0), 0.0, pick(b, 1, 10, 50)
+		what, left, fault := fmt.Sprintf("%d of %d nodes dead", c.gone, c.nodes), c.nodes-c.gone, fmt.Sprintf("crash 1-%d", c.gone)
+		if c.nodes == 99 {
+			what, left, fault = "three islands of 33 nodes", 99, "partition 1-33 | 34-66 | 67-99"
+		}
+		for _, loss := range []int{0, 5} {
+			told, deaths, most, seeds := 0.0, 0.0, 0.0, pick(b, 1, 10, 50)
 			for seed := range uint64(seeds) {
-				m := gossipsim.Measured{Nodes: c.nodes, Loss: loss, Seed: 7919 * seed}
-				happens := func() (gossipsim.Gone, error) { return m.MassDeath(c.gone, lasting) }
-				if c.nodes == 99 {
-					happens = func() (gossipsim.Gone, error) { return m.Islands(3, lasting) }
-				}
-				g := must(happens())
-				b.check(nil)
-				told, deaths, most = told+g.Outcome.FalseDeaths+g.Outcome.FewDeaths, deaths+g.Outcome.Deaths, max(most, g.After/g.Before)
+				res, more := gone(b, c.nodes, left, loss, 7919*seed, fault, lasting)
+				told, deaths, most = told+res.Measure("false deaths"), deaths+res.Measure("deaths told"), max(most, more)
 			}
-			what := fmt.Sprintf("%d of %d nodes dead, %.0f %% loss: ", c.gone, c.nodes, loss*100)
-			if c.nodes == 99 {
-				what = fmt.Sprintf("three islands of 33 nodes, %.0f %% loss: ", loss*100)
-			}
+			what := fmt.Sprintf("%s, %d %% loss: ", what, loss)
 			b.add(
-				line{what: what + "healthy nodes declared dead", ratio: float64(told), unit: "deaths", basis: fmt.Sprintf("%d seeds of %v, %d deaths told rightly", seeds, lasting, deaths-told)},
-				line{what: what + "traffic of a node that is left, beside that before, worst", ratio: most, limit: 2, basis: "bytes per cycle"})
+				line{what: what + "healthy nodes declared dead", ratio: told, unit: "deaths", basis: fmt.Sprintf("%d seeds of %v, %.0f deaths told rightly", seeds, lasting, deaths-told)},
+				line{what: what + "traffic of a node that is left, beside that before, worst", ratio: most, limit: 2, basis: "bytes per second"})
 		}
 	}
+}
+
+// gone runs nodes before and after a fault. It also returns the traffic of a node that is left,
+// in the time after the deaths were noticed, beside that of a node before. Messages carry
+// parameters in the first cycles, so traffic is counted after these.
+func gone(b *measurement, nodes, left, loss int, seed uint64, fault string, lasting time.Duration) (*scenario.Result, float64) {
+	settled := time.Duration(nodes+60) * gossipsim.Interval
+	begin := settled + inCycle(seed)
+	var reports []scenario.Progress
+	res := must(simulateAs(b.ctx, "gossip-gone", scenario.Options{Seed: &seed, Progress: func(p scenario.Progress) { reports = append(reports, p) }},
+		"NODES", nodes, "LENGTH", begin+lasting, "LOSS", loss, "BEGIN", begin, "FAULT", fault))
+	b.check(nil)
+	before, after := sent(reports, settled, begin), sent(reports, begin+10*time.Second, begin+lasting)
+	return res, after / float64(left) / (before / float64(nodes))
+}
+
+// sent returns how many bytes all nodes sent per second between two instants of a run, which
+// has about a hundred reports of its progress.
+func sent(reports []scenario.Progress, from, to time.Duration) float64 {
+	reports = slices.DeleteFunc(slices.Clone(reports), func(p scenario.Progress) bool { return p.Virtual < from || p.Virtual > to })
+	first, last := reports[0], reports[len(reports)-1]
+	return float64(last.Stats.SentBytes-first.Stats.SentBytes) / (last.Virtual - first.Virtual).Seconds()
 }

@@ -20,6 +20,11 @@ var scenarioFiles embed.FS
 
 // simulate runs a scenario. Values are pairs of a word and what it stands for.
 func simulate(ctx context.Context, name string, seed uint64, values ...any) (*scenario.Result, error) {
+	return simulateAs(ctx, name, scenario.Options{Seed: &seed}, values...)
+}
+
+// simulateAs runs a scenario with options, without samples.
+func simulateAs(ctx context.Context, name string, o scenario.Options, values ...any) (*scenario.Result, error) {
 	text, err := scenarioFiles.ReadFile("scenarios/" + name + ".sim")
 	if err != nil {
 		return nil, err
@@ -33,7 +38,8 @@ func simulate(ctx context.Context, name string, seed uint64, values ...any) (*sc
 	if err != nil {
 		return nil, err
 	}
-	res, err := scenario.Run(ctx, f, scenario.Options{Seed: &seed, SampleEvery: -1})
+	o.SampleEvery = -1
+	res, err := scenario.Run(ctx, f, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s with %s: %w", name, words, err)
 	}

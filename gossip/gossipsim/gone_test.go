@@ -2,12 +2,15 @@ package gossipsim_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	"ulnet/gossip/engine"
 	"ulnet/gossip/gossipsim"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
 // TestManyDead (G-GO-9): while almost half of the participants are dead, and in partitions
@@ -25,28 +28,51 @@ func TestManyDead(t *testing.T) {
 		cells = cells[2:3]
 	}
 	for _, c := range cells {
-		for _, loss := range []float64{0, 0.05} {
-			t.Run(fmt.Sprintf("%d of %d, loss %v", c.dead, c.nodes, loss), func(t *testing.T) {
+		for _, loss := range []int{0, 5} {
+			t.Run(fmt.Sprintf("%d of %d, loss %d %%", c.dead, c.nodes, loss), func(t *testing.T) {
 				for seed := range seeds {
-					m := gossipsim.Measured{Nodes: c.nodes, Loss: loss, Seed: 7919 * seed}
-					run := func() (gossipsim.Gone, error) { return m.MassDeath(c.dead, lasting) }
-					if c.dead == 0 {
-						run = func() (gossipsim.Gone, error) { return m.Islands(3, lasting) }
-					}
-					g, err := run()
-					if err != nil {
-						t.Fatal(err)
-					}
-					if v := g.Outcome; v.FalseDeaths+v.FewDeaths > 0 || v.Resurrections > 0 || v.Deaths == 0 || g.Late != "" {
-						t.Errorf("seed %d: %+v %s", m.Seed, v, g.Late)
-					}
-					if g.After > 2*g.Before {
-						t.Errorf("seed %d: %.0f bytes a cycle before, %.0f while many are dead", m.Seed, g.Before, g.After)
-					}
+					manyDead(t, c.dead, c.nodes, loss, 7919*seed, lasting)
 				}
 			})
 		}
 	}
+}
+
+// manyDead crashes some nodes once their messages carry no parameters any more or, if none
+// shall die, parts the nodes into three.
+func manyDead(t *testing.T, dead, nodes, loss int, seed uint64, lasting time.Duration) {
+	t.Helper()
+	limits, err := engine.Config{Interval: gossipsim.Interval}.Limits(nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settled := time.Duration(nodes+60) * gossipsim.Interval
+	begin := settled + 12*time.Second + time.Duration(seed%uint64(gossipsim.Interval))
+	noticed := begin + time.Duration(limits.Dead+2)*gossipsim.Interval
+	left, fault := nodes-dead, fmt.Sprintf("crash 1-%d", dead)
+	if dead == 0 {
+		fault = fmt.Sprintf("partition 1-%d | %d-%d | %d-%d", nodes/3, nodes/3+1, 2*nodes/3, 2*nodes/3+1, nodes)
+	}
+	text := fmt.Sprintf("protocol gossip\nnodes %d\nrun %v\ncheck every 200ms\nlink latency 1ms±200µs loss %d%%\nat %v %s\nexpect detected-within %d at %v\n",
+		nodes, begin+lasting, loss, begin, fault, limits.Dead+1, noticed)
+	var reports []scenario.Progress
+	res := scenariotest.Run(t, parse(t, text), scenario.Options{Seed: &seed, Progress: func(p scenario.Progress) { reports = append(reports, p) }})
+	scenariotest.Holds(t, res)
+	if res.Measure("false deaths") > 0 || res.Measure("resurrections") > 0 || res.Measure("deaths told") == 0 {
+		t.Errorf("seed %d: %+v", seed, res.Measures)
+	}
+	before := rate(reports, settled, begin) / float64(nodes)
+	if after := rate(reports, noticed, begin+lasting) / float64(left); !(after <= 2*before) {
+		t.Errorf("seed %d: a node sends %.0f bytes a second before, and %.0f while many are dead", seed, before, after)
+	}
+}
+
+// rate returns how many bytes the nodes sent per second between two instants of a run, which
+// has about a hundred reports of its progress.
+func rate(reports []scenario.Progress, from, to time.Duration) float64 {
+	reports = slices.DeleteFunc(slices.Clone(reports), func(p scenario.Progress) bool { return p.Virtual < from || p.Virtual > to })
+	first, last := reports[0], reports[len(reports)-1]
+	return float64(last.Stats.SentBytes-first.Stats.SentBytes) / (last.Virtual - first.Virtual).Seconds()
 }
 
 // TestNoSecondPartner: if no node is dead, each cycle has one ping. At most one cycle in fifty

@@ -70,28 +70,3 @@ func (c Measured) Reboot(rounds int) (r Reboots, err error) {
 	}
 	return r, nil
 }
-
-// Held delays some messages by twice the age at which a node counts as dead. It returns how
-// many it delayed, and how many of these the receivers dropped as obsolete.
-func (c Measured) Held(cycles int) (late, dropped uint64, err error) {
-	cfg := c.config()
-	limits, err := cfg.Gossip.Engine().Limits(c.Nodes)
-	if err != nil {
-		return 0, 0, err
-	}
-	t := Flat(0)
-	t.Link.Reorder, t.Link.Hold.Base = 0.01, 2*time.Duration(limits.Dead)*Interval
-	cfg.Topology = t
-	net, err := New(cfg)
-	if err != nil {
-		return 0, 0, err
-	}
-	if err := net.Run(time.Duration(cycles) * Interval); err != nil {
-		return 0, 0, err
-	}
-	t.Link.Reorder = 0
-	if err := net.Run(time.Duration(cycles+2*limits.Dead+2) * Interval); err != nil {
-		return 0, 0, err
-	}
-	return net.Stats().Reordered, net.Counters().Obsolete, nil
-}
