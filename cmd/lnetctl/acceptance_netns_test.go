@@ -41,7 +41,6 @@ var restartLine = regexp.MustCompile(`(?m)^restart ([A-Z])$`)
 type acceptance struct {
 	*stage
 	networks map[string]string
-	daemons  map[string]*netlab.Process
 }
 
 // TestAcceptance runs the sequences by which roles and manuals set up nodes. Scripts have a line
@@ -63,8 +62,8 @@ func TestAcceptance(t *testing.T) {
 				t.Fatal(err)
 			}
 			a := &acceptance{
-				stage:    &stage{t: t, bin: bin, dir: t.TempDir(), hosts: map[string]*netlab.Host{}},
-				networks: map[string]string{}, daemons: map[string]*netlab.Process{},
+				stage:    &stage{t: t, bin: bin, dir: t.TempDir(), hosts: map[string]*netlab.Host{}, daemons: map[string]*daemon{}},
+				networks: map[string]string{},
 			}
 			a.build()
 			a.play(string(text))
@@ -122,7 +121,7 @@ func (a *acceptance) begin(host string) {
 			settings += "lnet_conf: " + file + "\n"
 		}
 	}
-	a.daemons[host] = a.start(host, networks, settings)
+	a.start(host, networks, settings)
 }
 
 func (a *acceptance) restart(host string) {

@@ -21,22 +21,22 @@ func lnetCommand(g *globals) *cobra.Command {
 }
 
 func lnetConfigure(g *globals) *cobra.Command {
-	var all, large bool
+	r := node.ConfigureRequest{Up: true}
 	c := &cobra.Command{
-		Use:   "configure [--all]",
+		Use:   "configure [--all] [--large]",
 		Short: "Configure LNet after 'lnet unconfigure'",
 		Long: `Configures LNet after 'lnet unconfigure': with --all as the configuration of lnetd says, else
 without networks, which 'net add' starts. Where LNet is configured, as after the start of
-lnetd, it does nothing. --large is taken: 'net add --nid' starts an interface with a large
-NID at any time.`,
+lnetd, it does nothing. With --large, interfaces of tcp that have an IPv6 address get their
+NIDs by it; 'net add --nid' starts one with such a NID at any time.`,
 		Example: "  lnetctl lnet configure --all",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return configure(c.Context(), g, node.ConfigureRequest{Up: true, All: all})
+			return configure(c.Context(), g, r)
 		},
 	}
-	c.Flags().BoolVarP(&all, "all", "a", false, "start the networks, routes and rules of the configuration of lnetd")
-	c.Flags().BoolVarP(&large, "large", "l", false, "taken, without effect")
+	c.Flags().BoolVarP(&r.All, "all", "a", false, "start the networks, routes and rules of the configuration of lnetd")
+	c.Flags().BoolVarP(&r.Large, "large", "l", false, "large NIDs, of IPv6 addresses, for interfaces that have one")
 	return c
 }
 

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -58,12 +61,26 @@ func (v *pingVerb) run(c *cobra.Command, args []string) error {
 		if err != nil && !v.alone.on && !control.FromNode(err) {
 			return err
 		}
+		if down := v.down(c.Context(), err); down != nil {
+			return down
+		}
 		out.add(r.Target.NID, reply, err)
 	}
 	if err := v.globals.print(c, out); err != nil {
 		return err
 	}
 	return out.failed.err(len(requests), "did not answer")
+}
+
+// down is the error of a ping that failed because LNet is not configured on the node; nil: it is.
+func (v *pingVerb) down(ctx context.Context, failed error) error {
+	if !errors.Is(failed, syscall.ENETDOWN) || v.alone.on {
+		return nil
+	}
+	if s, err := node.OpStatus.Call(ctx, v.globals.client(), control.None{}); err != nil || !s.Unconfigured {
+		return nil
+	}
+	return netlinkError("manage", "ping", -int(syscall.ENETDOWN), "Unspecific failure", failed)
 }
 
 // pingRequests checks the arguments.

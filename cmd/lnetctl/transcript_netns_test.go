@@ -6,37 +6,36 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/commands"
-	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// topics are what the transcripts need: the networks of each host when the topic begins, further
-// settings of its daemon, and commands that come before.
+// topics are what the transcripts need: the networks of each host with a daemon when the topic begins,
+// further settings of its daemon, and commands on A that come before.
 var topics = []struct {
 	name     string
 	networks map[string]string
 	settings map[string]string
 	before   []string
 	// first are commands that come before that of a line, where something is different from then on.
-	first map[int]string
+	first map[int][]string
 }{
+	{name: "02-lnet", before: []string{"ip addr add fd88::5/64 dev eth0 nodad"}},
 	{name: "01-help", networks: map[string]string{"A": "lo"}},
 	{
 		name: "03-net", networks: map[string]string{"A": "lo"},
-		first: map[int]string{
-			891:  "lnetctl net del --net o2ib", // this network exists here, but not in the recording
-			1020: "lnetctl net del --net tcp1",
+		first: map[int][]string{
+			891:  {"lnetctl net del --net o2ib"}, // this network exists here, but not in the recording
+			1020: {"lnetctl net del --net tcp1"},
 		},
 	},
 	{
@@ -64,6 +63,34 @@ var topics = []struct {
 	},
 	{name: "10-fault", networks: map[string]string{"A": "tcp(eth0)", "B": "tcp(eth0)"}},
 	{name: "11-debug", networks: map[string]string{"A": "tcp(eth0),tcp(eth1)", "B": "tcp(eth0)", "C": "tcp(eth0),tcp(eth1)"}},
+	{
+		name:     "12-import-export",
+		networks: map[string]string{"A": "lo", "B": "tcp(eth0)", "C": "tcp(eth0),tcp(eth1)"},
+		first: map[int][]string{
+			85: { // what the recorded node was given before this command, and the recording does not have
+				"lnetctl net add --net tcp --if eth0", "lnetctl net add --net tcp1 --if eth1",
+				"lnetctl route add --net tcp2 --gateway 10.88.0.7@tcp --priority 2",
+				"lnetctl udsp add --src tcp --priority 1", "lnetctl discover 10.88.0.6@tcp", "lnetctl discover 10.88.0.7@tcp",
+			},
+			671:  {"lnetctl lnet unconfigure", "lnetctl lnet configure"},
+			703:  {"lnetctl lnet unconfigure", "lnetctl lnet configure"},
+			720:  {"lnetctl lnet unconfigure", "lnetctl lnet configure"}, // where the import before failed in the recording
+			1382: {"lnetctl net del --net tcp"},
+		},
+	},
+	{
+		name:     "14-router",
+		networks: map[string]string{"A": "tcp(eth0)", "B": "tcp1(eth1)", "C": "tcp(eth0),tcp1(eth1)"},
+		settings: map[string]string{
+			"A": "check_routers_before_use: 1\nroutes: tcp1 2 10.88.0.7@tcp\n",
+			"B": "check_routers_before_use: 1\nroutes: tcp 2 10.89.0.7@tcp1\n",
+			"C": "routing:\n  enable: 1\n  tiny: 512\n  small: 1024\n  large: 64\n",
+		},
+		first: map[int][]string{
+			564: {"lnetctl set routing 0"},                  // 'set routing 1' has succeeded here
+			591: {"lnetctl discover --force 10.88.0.7@tcp"}, // hears at once what the next check would say
+		},
+	},
 	{name: "13-misc", networks: map[string]string{"A": "tcp(eth0)", "B": "tcp(eth0)"}},
 }
 
@@ -89,17 +116,17 @@ func TestTranscripts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &stage{t: t, bin: bin, dir: t.TempDir(), hosts: map[string]*netlab.Host{}}
+			s := &stage{t: t, bin: bin, dir: t.TempDir(), hosts: map[string]*netlab.Host{}, daemons: map[string]*daemon{}}
 			s.build()
-			for host, networks := range topic.networks {
-				s.start(host, networks, topic.settings[host])
+			for _, host := range slices.Backward(slices.Sorted(maps.Keys(topic.networks))) { // routers before A and B
+				s.start(host, topic.networks[host], topic.settings[host])
 			}
 			for _, command := range topic.before {
-				s.lnetctl("A", command)
+				s.prepare(entry{host: "A", command: command})
 			}
 			short, _, _ := strings.Cut(topic.name, "-")
 			for _, e := range list {
-				if command := topic.first[e.line]; command != "" {
+				for _, command := range topic.first[e.line] {
 					s.lnetctl(e.host, command)
 				}
 				s.play(short, e, known)
@@ -117,6 +144,8 @@ type stage struct {
 	bin   string
 	dir   string
 	hosts map[string]*netlab.Host
+
+	daemons map[string]*daemon // those that run, by host
 }
 
 // build makes the hosts A to D of the recording, and 10.88.0.1, where no node listens.
@@ -134,39 +163,43 @@ func (s *stage) build() {
 
 func (s *stage) socket(host string) string { return filepath.Join(s.dir, host+".sock") }
 
-// start starts the daemon of a host and waits until it answers.
-func (s *stage) start(host, networks, settings string) *netlab.Process {
+// daemon is an lnetd that was started.
+type daemon struct {
+	*netlab.Process
+	ended chan struct{} // closed when it has ended
+}
+
+// start starts the daemon of a host with networks and further settings, and waits until it answers.
+func (s *stage) start(host, networks, settings string) {
 	s.t.Helper()
-	at := filepath.Join(s.dir, host)
-	file := at + ".yaml"
+	file := filepath.Join(s.dir, host+".yaml")
 	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	log, err := os.Create(at + ".log")
+	s.launch(host, "--config", file, "--networks", networks)
+	if !s.answers(host) {
+		s.t.Fatalf("lnetd of %s has ended\n%s", host, s.log(host))
+	}
+}
+
+// launch starts the daemon of a host.
+func (s *stage) launch(host string, args ...string) {
+	s.t.Helper()
+	at := filepath.Join(s.dir, host)
+	log, err := os.OpenFile(at+".log", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { log.Close() })
-	cmd := exec.Command(filepath.Join(s.bin, "lnetd"), "--config", file, "--networks", networks,
-		"--socket", s.socket(host), "--state-dir", at+".state", "--runtime-dir", at+".run")
+	defer log.Close()
+	cmd := exec.Command(filepath.Join(s.bin, "lnetd"), slices.Concat([]string{"--socket", s.socket(host), "--state-dir", at + ".state", "--runtime-dir", at + ".run"}, args)...)
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 	cmd.Stderr = log
-	p := s.hosts[host].Start(cmd)
-	client := control.NewClient(s.socket(host))
-	limit := time.After(30 * time.Second)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if _, err := node.OpStatus.Call(s.t.Context(), client, control.None{}); err == nil {
-			return p
-		}
-		select {
-		case <-tick.C:
-		case <-limit:
-			text, _ := os.ReadFile(at + ".log")
-			s.t.Fatalf("lnetd of %s does not answer\n%s", host, text)
-		}
-	}
+	d := &daemon{s.hosts[host].Start(cmd), make(chan struct{})}
+	s.daemons[host] = d
+	go func() {
+		defer close(d.ended)
+		_ = d.Wait() // how it ends is in its log
+	}()
 }
 
 // play runs a command and compares what it does with the transcript.
@@ -205,6 +238,9 @@ func (s *stage) play(topic string, e entry, known *differences) {
 // prepare runs a preparation on a host: lnetctl, or a command of the system.
 func (s *stage) prepare(e entry) {
 	s.t.Helper()
+	if s.modules(e) {
+		return
+	}
 	if strings.HasPrefix(e.command, "lnetctl ") {
 		s.lnetctl(e.host, e.command)
 		return
@@ -250,7 +286,7 @@ func (s *stage) shell(host, command string) (stdout, stderr string, code int) {
 // splitWords splits a command line with double quotes into words; plain is false where it
 // takes a shell.
 func splitWords(line string) (words []string, plain bool) {
-	if strings.ContainsAny(line, "|<>';$`") {
+	if strings.ContainsAny(line, "|<>';$`") || strings.Contains(line, ".yaml") { // files are those of the stage
 		return nil, false
 	}
 	for i, part := range strings.Split(line, `"`) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -134,11 +135,11 @@ func udspDel(g *globals) *cobra.Command {
 
 func udspShow(g *globals) *cobra.Command {
 	var index string
-	c := cli.Question[any]{
+	c := cli.Question[map[string][]tree.UDSP]{
 		Use: "show [--idx N]", Short: "Show the selection rules, in their order",
 		Example: "  lnetctl udsp show --json",
 		Args:    cli.Args(),
-		Ask: func(ctx context.Context, _ []string) (any, error) {
+		Ask: func(ctx context.Context, _ []string) (map[string][]tree.UDSP, error) {
 			only := -1
 			if index != "" {
 				var err error
@@ -151,6 +152,12 @@ func udspShow(g *globals) *cobra.Command {
 				err = cli.Hint(fmt.Errorf("there is no rule %d", only), "'lnetctl udsp show' lists the rules")
 			}
 			return map[string][]tree.UDSP{"udsp": udspDocs(u, only)}, err
+		},
+		Print: func(w io.Writer, answer map[string][]tree.UDSP) error {
+			if len(answer["udsp"]) == 0 { // without rules the kernel's tool prints nothing
+				return nil
+			}
+			return cli.Print(w, false, answer)
 		},
 	}.Command(&g.json)
 	c.Flags().StringVarP(&index, "idx", "i", "", "only the rule with this `NUMBER`")

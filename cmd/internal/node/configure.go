@@ -16,6 +16,8 @@ import (
 type ConfigureRequest struct {
 	Up  bool `json:"up"`  // true: start LNet's networks; false: stop them
 	All bool `json:"all"` // with up: starts the networks, rules and routes of the configuration
+	// Large, with up: interfaces of tcp that are named get large NIDs, of their IPv6 addresses, if they have one.
+	Large bool `json:"large,omitempty"`
 }
 
 // Configure configures LNet on the node, or takes it down: then the node has no networks, routes,
@@ -25,7 +27,10 @@ func (n *Node) Configure(ctx context.Context, r ConfigureRequest) error {
 	if !r.Up {
 		return n.unconfigure(ctx)
 	}
-	if !n.unconfigured.CompareAndSwap(true, false) || !r.All {
+	if !n.unconfigured.CompareAndSwap(true, false) {
+		return nil
+	}
+	if n.largeNIDs.Store(r.Large); !r.All {
 		return nil
 	}
 	if err := n.startConfigured(); err != nil {
@@ -60,7 +65,7 @@ func (n *Node) startList(list []networks.Interface, own NISettings) error {
 	defer n.changing.Unlock()
 	var added []*lnet.NI
 	for _, i := range list {
-		ni, err := n.startNI(i, own)
+		ni, err := n.startNI(n.large(i), own)
 		if err != nil {
 			return errors.Join(err, n.remove(context.Background(), added))
 		}

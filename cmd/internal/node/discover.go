@@ -31,6 +31,9 @@ type DiscoverReply struct {
 // Discover pings a peer and updates what the node knows of it. Errors wrap an errno and
 // carry a hint.
 func (n *Node) Discover(ctx context.Context, r DiscoverRequest) (DiscoverReply, error) {
+	if err := n.checkConfigured(syscall.ESHUTDOWN); err != nil {
+		return DiscoverReply{}, err
+	}
 	if r.Timeout > 0 {
 		late := fmt.Errorf("no answer within %v: %w", r.Timeout, syscall.ETIMEDOUT)
 		var cancel context.CancelFunc

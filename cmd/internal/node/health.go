@@ -29,13 +29,16 @@ var HealthSettings = map[string]func(s *lnet.HealthSettings, value int){
 // maxSetting is a day in seconds, as in the configuration. Kernels let longer times wrap.
 const maxSetting = 24 * 60 * 60
 
+// countSettings are the settings of health that are no times.
+var countSettings = map[string]struct{}{"retry_count": {}, "health_sensitivity": {}}
+
 // setHealth changes a setting of health.
 func (n *Node) setHealth(s Setting) error {
 	change := HealthSettings[s.Name]
 	if change == nil {
 		return fmt.Errorf("%q: %w", s.Name, ErrSetting)
 	}
-	if s.Value > maxSetting {
+	if _, count := countSettings[s.Name]; !count && s.Value > maxSetting { // lnet has the bounds of counts
 		return cli.Errnof(syscall.EINVAL, "%s is at most %d, not %d", s.Name, maxSetting, s.Value)
 	}
 	if s.Name == "max_recovery_ping_interval" && s.Value < 1 { // refused, as lnet takes 0 for the default

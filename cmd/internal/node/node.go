@@ -67,6 +67,7 @@ type Node struct {
 	cpts         cpts
 	limits       limits
 	unconfigured atomic.Bool                // LNet has no networks, see Configure
+	largeNIDs    atomic.Bool                // NIs get large NIDs where they can, see Configure
 	counted      atomic.Pointer[lnet.Stats] // counters at the last ResetStats; nil: it was never called
 	changing     sync.Mutex                 // held while networks are added or removed
 	handlers     *handlers.Set

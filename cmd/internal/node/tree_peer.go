@@ -33,7 +33,7 @@ func PeerTree(s PeerPage, only nid.NID, level int, rules udsp.List) (list []tree
 			p.Claimed = append(p.Claimed, tree.ClaimedNI{NID: ni.NID})
 		}
 	}
-	for _, p := range s.Peers {
+	for _, p := range joinLocals(s.Peers) {
 		to := peer(p.Primary)
 		to.NIs = append(to.NIs, newPeerNITree(p, s, level, rules))
 	}

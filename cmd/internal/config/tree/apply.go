@@ -82,7 +82,9 @@ func (r *Result) section(ctx context.Context, to Target, v Verb, s Section) (fai
 			r.Errs = append(r.Errs, inFile(i.Line, syscall.EINTR, "interrupted: %d of %d items were applied", len(r.Done), r.Total))
 			return true
 		}
-		r.remark(i)
+		if v != Del {
+			r.remark(i)
+		}
 		errs := applyItem(ctx, to, v, s.Key, i)
 		if v == AddMissing && len(errs) > 0 && (errs[0].Errno == syscall.EEXIST || errs[0].Errno == syscall.EALREADY) {
 			r.warn(i, "is there already: %v", errs[0].Cause)

@@ -6,13 +6,13 @@ import (
 )
 
 // applySettings applies what is set by name. Nothing of that can be removed, but a router becomes
-// an ordinary node.
+// an ordinary node, and the NUMA range is 0 again.
 func applySettings(ctx context.Context, to Target, v Verb, i Item) []*Error {
 	for _, s := range i.settings() {
 		switch {
 		case s.Name == ShownOnly: // skipped, as the setting follows from others
 			continue
-		case v == Del && s.Name != "routing":
+		case v == Del && s.Name != "routing" && s.Name != "numa_range":
 			continue
 		case v == Del:
 			s.Value = 0
