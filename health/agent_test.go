@@ -145,8 +145,9 @@ func (c *cluster) wantAll(i, n int) {
 	}
 }
 
-// TestAgents: CH-1, CH-4, CH-10, CH-17, CH-51, CH-61, CH-66: whole stacks connect,
-// lose a client, lose a master, get it back, and evict by hand.
+// TestAgents: CH-1, CH-4, CH-10, CH-17, CH-51, CH-61, CH-66: servers as whole stacks get
+// clients, lose one, and evict another by hand. A client loses its master and finds a new one,
+// and the old master comes back.
 func TestAgents(t *testing.T) {
 	spec.Covers(t, "CH-1", "CH-4", "CH-10", "CH-17", "CH-51", "CH-61", "CH-66")
 	const clients = 6

@@ -11,8 +11,8 @@ import (
 	"ulnet/portals"
 )
 
-// chatter makes a host send messages other than those of client health to a server, once per
-// second for as long as it runs, as another program of the node would.
+// chatter makes a host send messages of another kind than those of client health to a server,
+// as another program of the node would. It sends one per second while the host runs.
 func (c *cluster) chatter(i int, to nid.NID, d time.Duration) {
 	c.t.Helper()
 	for range d / time.Second {
@@ -30,8 +30,8 @@ func (c *cluster) chatter(i int, to nid.NID, d time.Duration) {
 }
 
 // TestNodeTalksOn: CH-8, CH-10: a client has ended while its node goes on sending other
-// messages to the master. It is evicted everywhere within 2·T_evict and two ticks, both when
-// its farewell was lost, and when its node was restarted without the client.
+// messages to the master. Either its farewell was lost, or its node was restarted without the
+// client. In both cases it is evicted everywhere within 2·T_evict and two ticks.
 func TestNodeTalksOn(t *testing.T) {
 	spec.Covers(t, "CH-8", "CH-10")
 	for _, test := range []struct {

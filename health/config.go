@@ -25,9 +25,9 @@ type AgentConfig struct {
 	// Servers are all servers of the cluster, this one included. Required.
 	Servers []nid.NID
 	Timing
-	// ClaimKeys, if there are any, sign the statement of a master that it is the client's master;
-	// a client shows that signature to other servers when it names its master (CH-44). All servers
-	// have the same keys.
+	// ClaimKeys, if there are any, are the keys with which a master signs the statement that it
+	// is the client's master. The client shows that signature to other servers when it names
+	// its master (CH-44). All servers have the same keys.
 	ClaimKeys keyring.Keys
 	// Keys, if there are any, verify connects: one of these keys must have signed a connect.
 	// Clients and servers have the same keys. [ServerAgent.SetKeys] changes them.

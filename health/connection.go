@@ -240,9 +240,9 @@ func (c *Connection) SetServers(ids, attach []nid.NID) {
 	}
 }
 
-// Attach connects to a server in addition to the master. Notify is called with Attached or
-// Refused; Refused with NotConnected means that there is no master now (CH-58). It is not
-// called if the client is connected to that server already.
+// Attach connects to a server in addition to the master. If the client is already connected to
+// that server, nothing happens. Otherwise Notify is called with Attached or Refused; Refused
+// with NotConnected means that the client has no master now (CH-58).
 func (c *Connection) Attach(id nid.NID) {
 	c.runner.Do(engine.ClientInput{Kind: engine.Attach, Server: id})
 }

@@ -3,9 +3,9 @@
 // design).
 //
 // A client picks one server at random as its master, and pings only this server. The master
-// keeps the time at which it last heard the client; when that is too long ago, it tells all
-// servers by one broadcast to evict the client. When discovery reports a master dead, the other
-// servers orphan its clients, which have some time to choose another master.
+// records when it last heard the client. If that is too long ago, it tells all servers by one
+// broadcast to evict the client. When discovery reports a master dead, the other servers mark
+// its clients as orphans, which have some time to choose another master.
 //
 // A server has a ServerAgent, a client a Connection; both are users of package portals like any
 // other.
@@ -14,8 +14,8 @@
 //	conn, err := health.Dial(node.Table(), health.DialConfig{...})
 //	master, err := conn.Wait(ctx)
 //
-// Discovery is a View, such as a gossip.Agent, collectives are a Broadcaster, such as that of
-// package health/collective, and the records that survive a restart are in a Store.
+// Discovery is a View, such as a gossip.Agent. Collectives are a Broadcaster, such as that of
+// package health/collective. The records that survive a restart are in a Store.
 //
 // The protocol itself consists of two machines without clock and network, in package
 // health/engine, whose documentation lists the differences from the design. Package health/wire

@@ -63,8 +63,9 @@ type Store interface {
 	Load() (records []Record, tombstones []Tombstone, err error)
 	// Save adds a record, or replaces the client's.
 	Save(r Record, done func(error))
-	// Remove removes the client's record, if there is one. It adds a tombstone if Until is in
-	// the future, removes the tombstones up to that incarnation if Until has passed, and
-	// leaves tombstones alone if Until is zero.
+	// Remove removes the client's record, if there is one. What it does with tombstones depends
+	// on Until: if it is in the future, Remove adds a tombstone; if it has passed, Remove
+	// removes the tombstones up to that incarnation; if it is zero, Remove leaves tombstones
+	// alone.
 	Remove(t Tombstone, done func(error))
 }

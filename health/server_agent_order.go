@@ -11,8 +11,8 @@ import (
 
 // Drain makes all clients choose other masters, and refuses to become a master, until it is
 // called with on false. On the last server that takes clients Drain returns an [*Error], unless
-// force is set: without another master the clients would stay anyway. If Drain is called on two
-// servers at the same time, both may agree.
+// force is set, because the clients find no other master and would stay. If Drain is called on
+// two servers at the same time, both may agree.
 func (a *ServerAgent) Drain(on, force bool) (err error) {
 	a.runner.Inspect(func() {
 		if on && !force {

@@ -5,8 +5,8 @@ import (
 	"ulnet/health/wire"
 )
 
-// Error says what cannot be done, and what to do instead. Its Draining, if not empty, are the
-// servers that drain, because of which this one must not.
+// Error says what cannot be done, and what to do instead. If Draining is not empty, it lists
+// the servers whose draining is the reason why this one must not drain.
 type Error = engine.Error
 
 // Errors that a program may want to tell apart; each is an *[Error].

@@ -15,8 +15,8 @@ import (
 	"ulnet/scoll"
 )
 
-// ring is a network that delivers within Send or, if Send is called during a delivery,
-// afterwards, as lo does. It does not allocate.
+// ring is a network that delivers within Send. If Send is called during a delivery, it delivers
+// after that one, as lo does. It does not allocate.
 type ring struct {
 	queue   lnd.Queue
 	ends    []*ringEnd

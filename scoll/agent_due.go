@@ -112,8 +112,8 @@ func (d *due) take(done *call) (c *call, more bool) {
 	return c, d.head < len(d.queue)
 }
 
-// ask reports whether to start a worker that helps, and counts it. It is false while another
-// such worker has not begun yet.
+// ask reports whether to start a worker that helps, and counts that worker. It returns false
+// while another helping worker was started but has not begun yet.
 func (d *due) ask() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -132,7 +132,8 @@ func (d *due) come() {
 	d.asked = false
 }
 
-// isMade reports whether a goroutine is making calls; it then also makes those that are added.
+// isMade reports whether a goroutine is making calls. That goroutine then makes those that are
+// added, too.
 func (d *due) isMade() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

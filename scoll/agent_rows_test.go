@@ -204,7 +204,7 @@ func TestPriority(t *testing.T) {
 }
 
 // TestOversizedReply: SC-160: a reply that is larger than its buffer, by little or by much, is
-// an error; the next ones succeed.
+// an error. Later replies succeed.
 func TestOversizedReply(t *testing.T) {
 	spec.Covers(t, "SC-160")
 	s := newStacks(t, 2, nil)
@@ -222,9 +222,9 @@ func TestOversizedReply(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft: SC-A24, SC-153, SC-154 and SC-160: buffers for parts that did not come
-// are withdrawn before post-reply; a further answer is dropped. No request and no list is
-// left.
+// TestNothingIsLeft: SC-A24, SC-153, SC-154 and SC-160: buffers for parts that did not come are
+// withdrawn before post-reply. An answer that arrives later is dropped. No request and no list
+// is left.
 func TestNothingIsLeft(t *testing.T) {
 	spec.Covers(t, "SC-153", "SC-154", "SC-160", "SC-A24")
 	s := newStacks(t, 150, nil)

@@ -181,8 +181,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestTooManyParts: SC-54: the part with the number of the last one is refused, and the last
-// one comes.
+// TestTooManyParts: SC-54: a part with the same number as the last part is refused, and the
+// last part still arrives.
 func TestTooManyParts(t *testing.T) {
 	spec.Covers(t, "SC-54")
 	s := newStacks(t, 2, nil)

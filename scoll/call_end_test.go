@@ -127,8 +127,8 @@ func (v deadOne) Watch(f func(nid.NID, bool, uint64)) (stop func()) {
 	return func() {}
 }
 
-// TestCallDead: a call asks the live members and lists the dead as unreached; with All it fails
-// and no member is asked.
+// TestCallDead: a call asks the live members and lists the dead ones as unreached. With All it
+// fails and asks no member.
 func TestCallDead(t *testing.T) {
 	spec.Covers(t, "SC-166")
 	w := newWires(t, 5, scoll.Config{RTT: time.Second, View: deadOne{wireNID(2)}})

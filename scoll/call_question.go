@@ -9,8 +9,8 @@ import (
 //
 //	0  1  version
 //	1  …  1 more than the number of ranges, uvarint; 0: all members are asked
-//	…  …  for each: ranks left out since the one before, ranks in it, uvarints
-//	…     what the caller says
+//	…  …  for each range: ranks between it and the one before, ranks in it, uvarints
+//	…     the payload that the caller gave
 //
 // Ranks are those of the whole group.
 type callQuestion struct {

@@ -217,7 +217,7 @@ func (d *handling) postReply(r *Request) {
 	at.whenAnswered(func() { at.reply(r) })
 }
 
-// whenAnswered calls f when this node's own answer is there, if it is asked.
+// whenAnswered calls f when this node's own answer is there, provided that this node is asked.
 func (at *asked) whenAnswered(f func()) {
 	if !at.asks {
 		f()

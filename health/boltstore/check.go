@@ -143,9 +143,9 @@ func sound(tx *bbolt.Tx) error {
 	return freePages(tx)
 }
 
-// boundMemory ends the process if the check takes more memory than it needs for an undamaged
-// file of that size, until over is closed: bbolt records each page of a run, and relies on the
-// length in the file.
+// boundMemory ends the process if the check takes more memory than an undamaged file of that
+// size needs. It watches until over is closed. A damaged file could cause that: bbolt trusts
+// the length of a run of pages that is in the file, and records each page of the run.
 func boundMemory(size int64, over <-chan struct{}) {
 	limit := maxHeap + 2*uint64(size)
 	tick := time.NewTicker(10 * time.Millisecond)

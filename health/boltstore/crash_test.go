@@ -126,8 +126,8 @@ func (b *books) check(t *testing.T, path string, rounds int) {
 	}
 }
 
-// TestCrash: CH-4, CH-65, CH-66: a process that is killed at the start of any one of its writes
-// or syncs loses no record whose callback it had called.
+// TestCrash: CH-4, CH-65, CH-66: a process is killed at the start of one of its writes or
+// syncs, each of these in turn. It loses no record whose callback it had called.
 func TestCrash(t *testing.T) {
 	spec.Covers(t, "CH-4", "CH-65", "CH-66")
 	for _, phase := range []struct {

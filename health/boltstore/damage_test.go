@@ -69,8 +69,8 @@ func TestDamage(t *testing.T) {
 		"cut":       sound[:4*4096],
 		"cut short": sound[:2*4096],
 		"a bit of a record": func() []byte {
-			// Free pages may hold copies of the record as well, and which page is in use depends on how
-			// the saves were grouped into commits: all copies are changed.
+			// Free pages may hold copies of the record as well, and which page is in use
+			// depends on how the saves were grouped into commits. So all copies are changed.
 			return bytes.ReplaceAll(sound, []byte("host77"), []byte("iost77"))
 		}(),
 		"zeros":      make([]byte, len(sound)),

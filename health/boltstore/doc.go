@@ -6,26 +6,26 @@
 //
 // Calls that arrive during a commit are collected into the next one (group commit). Callbacks
 // run in the order of the calls, after fdatasync has returned. If the process is killed at any
-// point, no change whose callback was called is lost: a test kills a process at each of its
-// writes. Whether data survive a power failure after fdatasync has returned depends on the disk
-// and the file system, which no test here shows.
+// point, no change whose callback was called is lost; a test kills a process at each of its
+// writes. Whether data survives a power failure after fdatasync has returned depends on the
+// disk and the file system. No test here shows that.
 //
 // If a commit fails, because the disk is full or its file system has become read-only, each
 // call in it fails, and the earlier content stays. The database is opened again before the next
 // commit, because it is not known what a failed commit has left on the disk. A record whose
-// save failed may thus come back after a restart: its client was refused, and no master
-// confirms it (CH-66).
+// save failed may therefore come back after a restart. That does no harm: its client was
+// refused, and no master confirms it (CH-66).
 //
 // # Damage
 //
 // bbolt maps its file into memory and does not verify it: a damaged file can kill the process,
-// or look empty. So a child process checks the file each time before it is opened: the program
-// itself with the argument "boltstore-check", whose main calls [Child]. The check reads all pages of
-// bbolt, both meta pages (bbolt uses that of the commit before when the latest is damaged) and
-// all records with their checksums, and counts them. A damaged file is renamed and reported,
-// and an empty database replaces it: then no client is known, and each connects again. An empty
-// file counts as damaged, because a new database gets its name only when it is complete. A test
-// damages every byte of a file, and truncates it anywhere.
+// or look empty. So a child process checks the file each time before it is opened. The child is
+// the program itself with the argument "boltstore-check", and its main calls [Child]. The check
+// reads all pages of bbolt, both meta pages (when the latest is damaged, bbolt uses the one of
+// the commit before), and all records with their checksums, and counts the records. A damaged
+// file is renamed and reported, and an empty database replaces it. Then no client is known, and
+// each connects again. An empty file counts as damaged, because a new database gets its name
+// only when it is complete. A test damages every byte of a file, and truncates it anywhere.
 //
 // If a page cannot be read while the file is open (SIGBUS), or is not as bbolt wrote it, the
 // calls that need the page fail with [ErrFault]. The file is then checked and opened again for

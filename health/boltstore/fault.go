@@ -8,7 +8,8 @@ import (
 )
 
 // guard calls f, which reads the mapped file. It returns [ErrFault] if a page cannot be read
-// (SIGBUS), as on a failing disk or after the file was truncated, or is not as bbolt wrote it.
+// (SIGBUS), as on a failing disk or after the file was truncated. It also returns it if a page
+// is not as bbolt wrote it.
 func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -20,8 +21,9 @@ func guard(f func() error) (err error) {
 }
 
 // giveUp closes the database after an error. After a panic bbolt may still hold its locks, and
-// closing the database would block for ever. Then giveUp leaks the mapping, which costs address
-// space but no memory, and unlocks the file, because closing a mapped file does not unlock it.
+// closing the database would block for ever. In that case giveUp leaves the file mapped, which
+// costs address space but no memory, and unlocks the file itself, because closing a mapped file
+// does not unlock it.
 func (s *Store) giveUp(why error) error {
 	if !errors.Is(why, ErrFault) {
 		return s.release()

@@ -155,8 +155,8 @@ func appendCounts(b []byte, c counts) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
 }
 
-// compare compares the counts that were found with the stored ones, unless an older version, which
-// does not store them, made the latest commit.
+// compare compares the counts that were found with the stored ones. It skips that if the latest
+// commit was made by an older version, which does not store them.
 func (c counts) compare(written []byte) error {
 	if written == nil {
 		return nil

@@ -138,9 +138,9 @@ func (p *plan) write(tx *bbolt.Tx, now time.Time) error {
 	return tx.Bucket(metaBucket).Put(countsKey, appendCounts(nil, p.counts))
 }
 
-// forget removes expired tombstones, which come first in the bucket. It removes at most one
-// more than twice the number that the plan adds, so that a commit stays short and the number of
-// expired tombstones decreases.
+// forget removes expired tombstones, which come first in the bucket. In one commit it removes
+// at most twice as many as the plan adds, and one more. So a commit stays short, and the number
+// of expired tombstones decreases.
 func (p *plan) forget(tombstones *bbolt.Bucket, now time.Time) error {
 	c := tombstones.Cursor()
 	n := 2*len(p.tombstones) + 1

@@ -56,8 +56,8 @@ func TestStore(t *testing.T) {
 	want(t, s, []health.Record{record(0, 2), bare, record(2, 2)}, tombstones)
 }
 
-// TestOrder: calls for one client take effect in the order in which they were made, whatever
-// commits they are part of, and their callbacks are called in that order.
+// TestOrder: calls for one client take effect in the order in which they were made, even if
+// they are in different commits. Their callbacks are called in that order.
 func TestOrder(t *testing.T) {
 	path := dbPath(t)
 	s := open(t, path)
@@ -276,8 +276,8 @@ func TestNowhere(t *testing.T) {
 	}
 }
 
-// TestNothingToRemove: removing a client that has no record does not access the disk, and does
-// not count as a sign that the disk works.
+// TestNothingToRemove: removing a client that has no record does not access the disk, and is
+// not taken as evidence that the disk works.
 func TestNothingToRemove(t *testing.T) {
 	path := dbPath(t)
 	if err := open(t, path).Close(); err != nil {

@@ -17,8 +17,8 @@ import (
 	"ulnet/health"
 )
 
-// The sweeper is a process that damages a file in one way after the other, from a number
-// on, and says what comes of each:
+// The sweeper is a process that damages a file in one numbered way after the other, starting
+// with a given number. For each it prints the result:
 //
 //	N             it begins
 //	sound         the check has found nothing
@@ -216,12 +216,13 @@ func used(b []byte) []byte {
 	return append(b, make([]byte, -len(b)&4095)...)
 }
 
-// TestSweep: each damage of a file either is found or has no effect. No record is lost without
-// a report, and no process crashes but the check. A damage changes one byte, or truncates the
-// file. In the short form these are every third byte of the heads of the first two pages and
-// one byte in 397 of the rest; in a long run every third byte of the heads of all pages and one
-// in 97; and with ULNET_LONG=sweep each byte of the first four pages and of all heads, and one
-// in 5. The file is truncated at the end of each page, and at one offset in 4093, 997 or 61.
+// TestSweep: each damage of a file is either found or has no effect. No record is lost without
+// a report, and no process crashes except the check. A damage changes one byte, or truncates
+// the file. The level of effort decides how many bytes are tried. Short: every third byte of
+// the heads of the first two pages, and one byte in 397 of the rest. Long: every third byte of
+// the heads of all pages, and one in 97. With ULNET_LONG=sweep: each byte of the first four
+// pages and of all heads, and one in 5. The file is truncated at the end of each page, and at
+// one offset in 4093, 997 or 61.
 func TestSweep(t *testing.T) {
 	path, size := swept(t)
 	long := os.Getenv("ULNET_LONG")

@@ -11,8 +11,8 @@ import (
 	"ulnet/health"
 )
 
-// The worker is a process that saves and says what was called back, one line each
-// with one write, so that a kill loses none.
+// The worker is a process that saves records and prints which callbacks were called. It prints
+// each line with one write, so that a kill loses none.
 //
 //	open          the database is open
 //	saved N Incarnation  failed N Incarnation ERRNO

@@ -49,8 +49,8 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// FuzzParseAnswer: any bytes either are refused or parse as an answer that respects the bounds
-// and is encoded to the same bytes.
+// FuzzParseAnswer: any bytes are either refused, or parse as an answer that respects the
+// bounds. Such an answer is encoded to the same bytes.
 func FuzzParseAnswer(f *testing.F) {
 	f.Add(anAnswer.AppendTo(nil), 6, 2)
 	f.Add((&Answer{}).AppendTo(nil), 1, 1)

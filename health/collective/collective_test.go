@@ -13,8 +13,8 @@ import (
 	"ulnet/scoll"
 )
 
-// TestBroadcast: CH-10, CH-27: all other servers are asked once, with one eviction or with a
-// full batch, and their answers are added up. The root does not ask itself.
+// TestBroadcast: CH-10, CH-27: a broadcast with one eviction, or with a full batch, asks every
+// other server once and adds their answers up. The root does not ask itself.
 func TestBroadcast(t *testing.T) {
 	spec.Covers(t, "CH-10", "CH-27")
 	s := newServers(t, 12, nil)
@@ -33,9 +33,9 @@ func TestBroadcast(t *testing.T) {
 
 func abs(i int) int { return max(i, -i) }
 
-// TestDead: CH-A22: a broadcast of evictions while one of five servers is dead succeeds, and
-// lists that server as missing. The server is asked when it is back. The same holds before its
-// death has been detected.
+// TestDead: CH-A22: while one of five servers is dead, a broadcast of evictions succeeds and
+// lists that server as missing. It is asked when it is back. The same holds while its death has
+// not been detected yet.
 func TestDead(t *testing.T) {
 	spec.Covers(t, "CH-A22")
 	for root := range 4 {
@@ -101,8 +101,8 @@ func TestUnserved(t *testing.T) {
 	}
 }
 
-// TestDisagreement: CH-A22, SC-A20: if servers disagree about which of them are alive the
-// request is repeated, and servers that have answered already answer once more.
+// TestDisagreement: CH-A22, SC-A20: if servers disagree about which of them are alive, the
+// request is repeated. Servers that have already answered then answer once more.
 func TestDisagreement(t *testing.T) {
 	spec.Covers(t, "CH-A22", "SC-A20")
 	s := newServers(t, 6, nil)
@@ -193,8 +193,9 @@ func (s *servers) runFor(done *int) int {
 	return *done
 }
 
-// TestSetServers: CH-A22: after its list of servers changed, a server reaches the others when
-// their lists have changed as well. Until then they are missing, and nothing else goes wrong.
+// TestSetServers: CH-A22: after its list of servers has changed, a server reaches each of the
+// others once their lists have changed as well. Until then they are missing from answers. There
+// is no other effect.
 func TestSetServers(t *testing.T) {
 	spec.Covers(t, "CH-A22")
 	s := newServers(t, 4, func(i int, cfg *Config) {
@@ -214,8 +215,8 @@ func TestSetServers(t *testing.T) {
 	s.want(s.broadcast(0, 1), 3)
 }
 
-// TestMalformed: a request of the group that does not parse is refused, and so is one for whose
-// answers there is no memory.
+// TestMalformed: a request of the group is refused if it does not parse, and if there is no
+// memory for its answers.
 func TestMalformed(t *testing.T) {
 	s := newServers(t, 8, func(_ int, cfg *Config) { cfg.MaxMemory = 100 })
 	done := false

@@ -10,11 +10,11 @@
 // # Formats
 //
 // A request is a [wire.Batch]. The answer is an [Answer]: the merged [wire.Reply] of a subtree,
-// and the servers of the subtree that take part but did not answer. The latter are listed
-// because package scoll notices only answers that do not arrive. A server whose own answer is
-// not ready in time answers for the servers below it, and lists itself as absent. If a server's
-// answer does not parse, the whole subtree counts as not having answered. All servers that did
-// not answer are asked again.
+// and the servers of the subtree that take part but did not answer. These are listed because
+// package scoll notices only missing messages: a server whose own answer is not ready in time
+// still answers for the servers below it, and lists itself as absent. If a server's answer does
+// not parse, the whole subtree counts as not having answered. All servers that did not answer
+// are asked again.
 //
 // # Bounds
 //

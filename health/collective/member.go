@@ -53,8 +53,8 @@ func (b *Broadcaster) preRequest(r *scoll.Request) error {
 // which other servers wait, so that they get at least the answers of the servers below.
 func patience(processing time.Duration) time.Duration { return processing * 3 / 4 }
 
-// incomingRequest makes this server answer. It never fails: after a failure the module would
-// pass the answers from below on, as far as they fit, and not merge them.
+// incomingRequest makes this server answer. It never fails, because after a failure the module
+// would pass on the answers from below unmerged, and only as many as fit.
 func (b *Broadcaster) incomingRequest(r *scoll.Request) error {
 	if p, ok := r.Data.(*received); ok {
 		b.run(r, p)

@@ -25,8 +25,8 @@ func (h *harness) says(id nid.NID, clients uint32, code wire.Code) {
 	h.message(nid.ProcessID{NID: id, PID: nid.LustrePID}, wire.Message{Kind: wire.DigestReply, Epoch: clients, Code: code})
 }
 
-// suggested lets time d pass. It counts, by suggested server, the clients that were asked to
-// choose another one, and returns the most of them in one tick.
+// suggested lets time d pass. For each server it counts the clients that were asked to choose
+// that server. It also returns the highest number of clients asked in one tick.
 func (h *harness) suggested(d time.Duration) (to map[nid.NID]int, clients map[wire.ClientID]int, most int) {
 	h.t.Helper()
 	to, clients = make(map[nid.NID]int), make(map[wire.ClientID]int)
@@ -51,8 +51,9 @@ func (h *harness) suggested(d time.Duration) (to map[nid.NID]int, clients map[wi
 }
 
 // TestBalance: a server that has far more clients than another asks a part of them to choose
-// that one, a few per tick, and never the same client twice. It asks none because of random
-// differences, for a server that is dead or takes no clients, or while it is cut off.
+// the other server, a few per tick, and never the same client twice. It asks none if the
+// difference is a random one, if the other server is dead or takes no clients, or while it is
+// cut off itself.
 func TestBalance(t *testing.T) {
 	h := balanced(t, 100)
 	h.says(otherA, 10, wire.OK) // otherA has 10 clients, this server 100: of three live servers each may take a third of the difference
@@ -90,8 +91,9 @@ func TestBalance(t *testing.T) {
 	}
 }
 
-// TestBalanceReturned: a server that has come back, or that accepts clients again, is suggested
-// already at a smaller difference. It is asked for its load as soon as it is alive.
+// TestBalanceReturned: clients are asked to choose a server that has come back, or that accepts
+// clients again, at a smaller difference than usual. That server is asked for its load as soon
+// as it is alive.
 func TestBalanceReturned(t *testing.T) {
 	h := balanced(t, 8)
 	h.says(gone, 0, wire.OK)

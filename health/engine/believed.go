@@ -14,8 +14,8 @@ const incarnationMargin = 366 * 24 * time.Hour
 
 // incarnationStep is how far the number of a client's incarnation may exceed the highest one
 // that this server knows of that client. A client that was told of a later incarnation takes
-// the next number, which must be accepted. A client may send many such messages: with a larger
-// step an attacker could move the number years ahead of the clock, a step with each message.
+// the next number, which must be accepted. A client may send many such messages. With a larger
+// step, an attacker could move the number years ahead of the clock, one step with each message.
 const incarnationStep = 1024
 
 // believed returns the highest incarnation number that a client's message may carry now. A
@@ -23,8 +23,8 @@ const incarnationStep = 1024
 // number before (CH-A1). This server's own incarnation is numbered in the same way, so its
 // number plus the time since its start is a wall clock that never goes back. A number far
 // beyond the clock would make the client's id unusable, since no later incarnation could exceed
-// it. A client that is told of a number within the margin takes the next one, which the clock
-// reaches soon.
+// it. A number within the margin is harmless: a client that is told of it takes the next one,
+// which the clock reaches soon.
 func (s *Server) believed(id wire.ClientID) uint64 {
 	wall, known := s.cfg.Incarnation+uint64(s.now-s.began), uint64(0)
 	if i, ok := s.find(id); ok {

@@ -53,8 +53,9 @@ func TestConnectAhead(t *testing.T) {
 	h.want("save connected accept")
 }
 
-// TestLadder: an attacker cannot reach the highest number by a series of accepted incarnations:
-// above the margin each may be only a little higher than the one before.
+// TestLadder: an attacker tries to reach the highest number by a series of accepted
+// incarnations. It cannot, because above the margin each number may be only a little higher
+// than the one before.
 func TestLadder(t *testing.T) {
 	spec.Covers(t, "CH-70")
 	const wall = uint64(1_800_000_000_000_000_000)
@@ -79,9 +80,9 @@ func TestLadder(t *testing.T) {
 	}
 }
 
-// TestFarTombstone: CH-65: the eviction of an incarnation whose number is too high to be
-// credible is not remembered, whether the client is connected or not: its tombstone would bar
-// all later incarnations.
+// TestFarTombstone: CH-65: an incarnation whose number is too high to be credible is evicted.
+// The server does not remember that, whether the client is connected or not, because the
+// tombstone would bar all later incarnations.
 func TestFarTombstone(t *testing.T) {
 	spec.Covers(t, "CH-65")
 	const wall = uint64(1_800_000_000_000_000_000)
@@ -123,8 +124,8 @@ func TestFlapsOfOthers(t *testing.T) {
 	}
 }
 
-// TestStaleByFew: a connected client ends because of a later incarnation if its master reports
-// one, or most servers do, and not if one other server does.
+// TestStaleByFew: a connected client ends if its master, or most servers, report a later
+// incarnation. It does not end if one other server does.
 func TestStaleByFew(t *testing.T) {
 	spec.Covers(t, "CH-70")
 	list := []nid.NID{me, otherA, otherB, gone, nid.MustParse("10.0.0.5@tcp")}
@@ -221,8 +222,8 @@ func TestDoubtMaster(t *testing.T) {
 	}
 }
 
-// TestTwoWithOneID: CH-A1: of two nodes that use one id the one that came first stays
-// connected, whatever the incarnation number of the other. The other is refused as foreign.
+// TestTwoWithOneID: CH-A1: two nodes use one id. The one that came first stays connected,
+// whatever the incarnation number of the other. The other is refused as foreign.
 func TestTwoWithOneID(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	for seed := range uint64(10) {

@@ -23,9 +23,9 @@ var borders = map[string]func(*testing.T) border{
 	"Broadcast": broadcastBorder, "RTT": nil, "Tick": tickBorder, "Try": tryBorder,
 }
 
-// TestDocumentBorders: CH-57: the table of borders in the documentation has each field of
-// Timing, in order, and its words are what machines do just before and at the end of that time,
-// to the nanosecond.
+// TestDocumentBorders: CH-57: the documentation has a table of borders with each field of
+// Timing, in order. What it says about each field is what machines do just before and at the
+// end of that time, to the nanosecond.
 func TestDocumentBorders(t *testing.T) {
 	spec.Covers(t, "CH-57")
 	rows := tableOf(t, "borders")
@@ -141,8 +141,8 @@ func tickBorder(t *testing.T) (b border) {
 	return border{"look", "suspended"}
 }
 
-// around lets time pass until just before the end of a time-out, and then for more, and returns
-// what the client reported and sent in each part.
+// around lets time pass until just before the end of a time-out, and then for more. It returns
+// what the client reported and sent in each of these two parts.
 func (h *clientHarness) around(limit, more time.Duration, words ...string) (b border) {
 	h.t.Helper()
 	b.before = picked(h.pass(limit-1), words...)

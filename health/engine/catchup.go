@@ -10,11 +10,11 @@ import (
 )
 
 // A server that was cut off, or has just started, does not know which clients the others have
-// evicted meanwhile, nor does a client that was cut off together with it. So a server that wins
-// the quorum, or that sees another server come back, fetches tombstones (read repair). Until
-// all live servers have answered it tells clients that connect to come back, but for no longer
-// than T_bcast, so that a server that does not answer blocks no client. A tombstone that
-// arrives later evicts a client that was accepted.
+// evicted meanwhile. A client that was cut off together with it does not know either. So a
+// server that wins the quorum, or that sees another server come back, fetches tombstones (read
+// repair). Until all live servers have answered, it tells clients that connect to come back
+// later. It does so for at most T_bcast, so that a server that does not answer blocks no
+// client. A tombstone that arrives after that evicts the client that was accepted.
 
 const (
 	// maxPages bounds the messages of one answer, and so the tombstones in it.
@@ -101,9 +101,9 @@ func (u *catchup) askFor(s *Server, i int32, age time.Duration) {
 	u.send(s, i, q)
 }
 
-// askBack asks a server that asks this server the same question, unless it did so lately: after
-// an asymmetric partition only one of the two servers notices that the other was away, and the
-// one that did not notice may have evicted clients without the other.
+// askBack asks a server that asks this server the same question, unless it did so in the
+// last maxAsks ticks. After an asymmetric partition only one of the two servers notices that the other
+// was away. The one that did not notice may have evicted clients without the other.
 func (u *catchup) askBack(s *Server, i int32, age time.Duration) {
 	if q := u.of(i); q.at == 0 || s.now-q.at >= maxAsks*s.cfg.Tick {
 		u.askFor(s, i, age)
@@ -179,7 +179,8 @@ func (s *Server) tellTombstones(to int32, a answer) {
 }
 
 // young returns the tombstones not older than age, the youngest first, as pages that fit
-// messages, at least one page. It also counts the tombstones for which there was no room.
+// messages. There is at least one page. It also counts the tombstones for which there was no
+// room.
 func (t *tombstones) young(now, lasting, age time.Duration) (pages []wire.Entries, cut uint64) {
 	pages = []wire.Entries{nil}
 	for k := len(t.queue) - 1; k >= 0; k-- {

@@ -6,9 +6,9 @@ import (
 	"ulnet/health/wire"
 )
 
-// buryAlso adds a tombstone of another server as if this server had had it before a restart,
-// and evicts a client that is connected in that incarnation. If the client has made a later
-// choice of a master than the evicted one, it is evicted only if most servers have the
+// buryAlso adds a tombstone of another server as if this server had had it since before a
+// restart. It evicts a client that is connected in that incarnation. If the client's choice of
+// a master is later than the one that was evicted, it is evicted only if most servers have the
 // tombstone.
 func (s *Server) buryAlso(e wire.Entry, from int32) {
 	if e.Incarnation > s.believed(e.Client) { // a tombstone of such an incarnation would refuse all later ones

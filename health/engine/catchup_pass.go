@@ -3,10 +3,11 @@ package engine
 import "ulnet/health/wire"
 
 // A server that evicts an orphan does not notify other servers. When this server learns of such
-// a tombstone, it may have answered the question of a third server just before, and the third
-// one asks only the servers from which it was cut off. So this server answers the third one
-// again, so that after a partition either all servers refuse an incarnation or none does. Other
-// evictions were broadcast to all servers that were not cut off.
+// a tombstone, it may just have answered a third server's question for tombstones. The third
+// server asks only the servers from which it was cut off, and so would not learn of this one.
+// Therefore this server answers it again. After a partition, either all servers then refuse an
+// incarnation or none does. Other evictions were broadcast to all servers that were not cut
+// off.
 
 // lately is the number of ticks after a server's question during which this server still sends
 // it the tombstones that it learns.

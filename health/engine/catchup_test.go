@@ -26,9 +26,9 @@ func (h *harness) tellTombstones(from nid.NID, sequence uint64, list ...wire.Ent
 	h.message(nid.ProcessID{NID: from, PID: nid.LustrePID}, wire.Message{Kind: wire.TombstonesReply, Sequence: sequence, Epoch: 1, Entries: entries(list...)})
 }
 
-// TestCatchUp: CH-33, CH-63, CH-65: a server that regains the quorum accepts no client until
-// the others have sent their tombstones, and then none that they have evicted. It asks for
-// tombstones back to 2·T_evict + T_q before it lost the quorum.
+// TestCatchUp: CH-33, CH-63, CH-65: a server that regains the quorum asks the others for their
+// tombstones, back to 2·T_evict + T_q before it lost the quorum. Until they have answered it
+// accepts no client, and after that none that they have evicted.
 func TestCatchUp(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-63", "CH-65")
 	h, ask := cutOffFor(t, time.Minute)
@@ -91,7 +91,7 @@ func TestHostileTombstones(t *testing.T) {
 
 // TestAskBack: CH-33, CH-63: after an asymmetric partition only one of two servers has noticed
 // that the other was away. That server evicted clients without the other, and asks it for
-// tombstones. The other server then asks it for the same period, unless it has asked it just
+// tombstones. The other server then asks back for the same period, unless it has asked just
 // before.
 func TestAskBack(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-63")
@@ -112,9 +112,9 @@ func TestAskBack(t *testing.T) {
 }
 
 // TestDigestToWhoWasAway: CH-33, CH-65, G-CH-6: a server that asks for tombstones was cut off
-// or has just started, and may have evicted its clients. It is asked to confirm them at the
-// next tick, and not only T_evict later in its turn, also if discovery did not report it as
-// dead.
+// or has just started, and may have evicted its clients. This server asks it to confirm them at
+// the next tick, instead of in its turn up to T_evict later. That holds even if discovery did
+// not report it as dead.
 func TestDigestToWhoWasAway(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-65", "G-CH-6")
 	h := newHarness(t, nil)
@@ -128,8 +128,8 @@ func TestDigestToWhoWasAway(t *testing.T) {
 	}
 }
 
-// TestTellTombstones: a server sends its recent tombstones, the youngest first, with the time
-// that each has left, in as many messages as they need.
+// TestTellTombstones: a server sends its recent tombstones in as many messages as necessary,
+// the youngest first, each with the time for which it is still kept.
 func TestTellTombstones(t *testing.T) {
 	h := newHarness(t, nil)
 	h.step(ServerInput{Kind: RestoreTombstone, Client: wire.ClientID{1}, Incarnation: 3, For: time.Minute})

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestAttachedOnce: CH-58: a client's program is told once that a server is connected,
-// however often it asks for that, and again only after the connection was dropped.
+// TestAttachedOnce: CH-58: a client's program gets one event for a connected server, however
+// often it attaches to that server. It gets another only after the connection was dropped.
 func TestAttachedOnce(t *testing.T) {
 	spec.Covers(t, "CH-58")
 	h := newClientHarness(t, me, otherA)
@@ -50,8 +50,8 @@ func TestAttachedOncePerMaster(t *testing.T) {
 }
 
 // TestDroppedWhileInformed: CH-7, CH-17, CH-58: a server answers that it has recorded the new
-// master, and just before an older notice arrives that it has dropped the client. The client
-// cannot tell which is true, and connects to that server again.
+// master. Just before, an older notice arrives which says that the server has dropped the
+// client. The client cannot tell which is true, and connects to that server again.
 func TestDroppedWhileInformed(t *testing.T) {
 	spec.Covers(t, "CH-7", "CH-17", "CH-58")
 	h := newClientHarness(t, me, otherA)

@@ -60,8 +60,9 @@ func (c *Client) accuse() {
 }
 
 // accused adds to list the servers that others have reported as dead within the last T_orphan,
-// so that they are asked last. After an asymmetric partition two of them could accept the
-// client in turn, while the other servers, which do not hear these two, evict it as an orphan.
+// so that the client asks them last. After an asymmetric partition there may be two servers
+// that the others do not hear. These two could accept the client in turn, while the other
+// servers evict it as an orphan.
 func (c *Client) accused(list []nid.NID) []nid.NID {
 	for i := range c.peers {
 		if p := &c.peers[i]; p.accused > 0 && c.now-p.accused < c.cfg.Orphan && p.id != c.master {
@@ -249,11 +250,11 @@ func (e *election) untry(id nid.NID) {
 }
 
 // belated handles the agreement of a candidate that arrives after the client has gone on to the
-// next one. That happens when thousands of clients start at once and a server takes longer to
-// save a connection than a client waits. While there is no master, the client asks this
-// candidate again, which now answers at once: going on would leave an unwanted connection at
-// every server of the cluster. If there is a master, the client tells the candidate so, and
-// disconnects from it when the candidate has answered.
+// next candidate. That happens when thousands of clients start at once and a server takes
+// longer to save a connection than a client waits. If the client has no master, it asks the
+// late candidate again, which now answers at once. If it went on instead, it would leave an
+// unwanted connection at every server of the cluster. If the client has a master, it tells the
+// candidate, and disconnects from it when the candidate has answered.
 func (c *Client) belated(p *peer, m *wire.Message) {
 	e := &c.election
 	switch {

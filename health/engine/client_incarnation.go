@@ -19,8 +19,8 @@ func (c *Client) evicted(from nid.NID, m *wire.Message) {
 	c.nextIncarnation(m.Incarnation, had)
 }
 
-// nextIncarnation begins an incarnation after one that has ended. A client that had a master
-// waits for a random time, so that clients that are evicted together do not all connect at
+// nextIncarnation begins an incarnation after one that has ended. If the client had a master,
+// it first waits for a random time. So clients that are evicted together do not all connect at
 // once.
 func (c *Client) nextIncarnation(last uint64, pause bool) {
 	c.own++
@@ -89,8 +89,8 @@ func (c *Client) ahead() (over bool) {
 	return true
 }
 
-// laterEpoch adopts the epoch of a choice that a server knows, unless the epoch is so far ahead
-// that the order of choices, which wraps around, would be lost.
+// laterEpoch adopts the epoch of a choice that a server knows. It does not if the epoch is so
+// far ahead that, since epochs wrap around, it could not be ordered.
 func (c *Client) laterEpoch(m *wire.Message) {
 	const jump = 1 << 10 // bounds the step; two epochs can be compared if they differ by less than eight million
 	if m.Epoch > c.epoch && m.Epoch-c.epoch < jump {

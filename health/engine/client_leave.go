@@ -35,9 +35,9 @@ func (c *Client) leave() {
 }
 
 // farewell tells a server that this client leaves it, and repeats that until the server
-// answers. If the client leaves all servers, the repetitions end after T_evict, since the
-// server then finds out by asking. Otherwise they go on for as long as tombstones last, since
-// no server asks a client that has another master.
+// answers. If the client leaves all servers, the repetitions end after T_evict: by then the
+// server has found out by itself, since it asks its silent clients. Otherwise they go on for as
+// long as tombstones last, since no server asks a client that has another master.
 func (c *Client) farewell(to nid.NID, code wire.Code) {
 	c.reconciled(to)
 	f := farewell{to: to, incarnation: c.incarnation, code: code, wait: 2 * c.cfg.RTT, until: c.now + c.cfg.Evict}

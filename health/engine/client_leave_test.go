@@ -77,8 +77,9 @@ func (h *clientHarness) to0(m wire.Message) (to nid.NID) {
 }
 
 // TestFarewellAnswered: CH-8: a server answers a farewell whether or not it still has the
-// client, except while the client's record is being saved. It ignores a farewell sent before
-// the latest connect of the same incarnation: the node's next program has the same number.
+// client, except while the client's record is being saved. It ignores a farewell that was sent
+// before the latest connect of the same incarnation, because the next program on the node can
+// have the same number.
 func TestFarewellAnswered(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	h := newHarness(t, nil)
@@ -137,9 +138,9 @@ func TestFarewellLost(t *testing.T) {
 	}
 }
 
-// TestDetachRepeated: CH-33: a server that does not receive the client's Disconnect would keep
-// the connection for as long as the client runs. The client repeats the message until the
-// server answers, or until it connects to it again. It does the same for a server that it gave
+// TestDetachRepeated: CH-33: if a server does not receive the client's Disconnect, it keeps the
+// connection for as long as the client runs. So the client repeats the message until the server
+// answers, or until the client connects to it again. It does the same for a server that it gave
 // up because it did not answer.
 func TestDetachRepeated(t *testing.T) {
 	spec.Covers(t, "CH-33")

@@ -20,8 +20,8 @@ func leftover(t *testing.T) *clientHarness {
 }
 
 // TestLateAccept: CH-A8, G-CH-3: a server that accepts a connect after the client has given it
-// up may believe that it is the master, and would evict the client everywhere. The client sends
-// it the name of the master until it answers, and then leaves it.
+// up may believe that it is the master, and would evict the client everywhere. Until the server
+// answers, the client goes on telling it which server is the master; then the client leaves it.
 func TestLateAccept(t *testing.T) {
 	spec.Covers(t, "CH-A8", "G-CH-3")
 	h := leftover(t)
@@ -52,9 +52,9 @@ func TestLateAccept(t *testing.T) {
 	}
 }
 
-// TestLateChosen: a client leaves a server that it has given up and that then turns out to be
-// merely slow, when that server reports that it knows the master, from the client or from other
-// servers.
+// TestLateChosen: a client gives up a server that turns out to be merely slow. When that server
+// learns the client's master, from the client or from other servers, and reports that, the
+// client leaves it.
 func TestLateChosen(t *testing.T) {
 	h := leftover(t)
 	other := h.other()
@@ -117,8 +117,9 @@ func TestLateAcceptRefuses(t *testing.T) {
 	t.Errorf("sent %v to %v", h.sent, h.to)
 }
 
-// TestReminded: the notice of a restarted server that it knows the master counts as an answer
-// to a client that doubts the server, also shortly before the client would give it up.
+// TestReminded: a restarted server sends a notice that it knows the client's master. A client
+// that doubts the server takes the notice as an answer, even shortly before it would give the
+// server up.
 func TestReminded(t *testing.T) {
 	h := newClientHarness(t, me, otherA)
 	master, other := h.settled(), h.other()

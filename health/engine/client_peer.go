@@ -33,7 +33,7 @@ type peer struct {
 	asked    time.Duration // active time at which that message was last sent
 	said     wire.Code     // the server's latest refusal to be the master; OK: none since it agreed
 	evict    time.Duration // T_evict of the server, if that refusal was OtherTimes
-	silent   time.Duration // active time since when a question whether it will be the master is unanswered; 0: none is
+	silent   time.Duration // active time since which the server has not answered whether it will be the master; 0: it was not asked, or has answered
 	accused  time.Duration // active time when another server last reported this one as dead; 0: never
 }
 
@@ -118,8 +118,8 @@ func (c *Client) repeat() {
 	}
 }
 
-// dropSilent gives up connections to servers that have not answered for T_orphan whether they
-// will be the master: such a server has evicted this client, or is dead.
+// dropSilent gives up connections to servers that the client has asked to be the master, and
+// that have not answered for T_orphan. Such a server has evicted this client, or is dead.
 func (c *Client) dropSilent() {
 	for i := range c.peers {
 		if p := &c.peers[i]; p.state == attached && p.silent > 0 && c.now-p.silent > c.cfg.Orphan {

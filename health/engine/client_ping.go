@@ -35,12 +35,14 @@ func (g *pinging) heardAt(c *Client, at time.Duration) {
 	g.schedule(c)
 }
 
-// doubtful returns when the client must ping the master although the master's node sends
-// messages: a live master asks a busy client once per T_evict, and this one has not.
+// doubtful returns when the client must ping the master even though the master's node sends
+// messages. A live master asks a busy client once per T_evict, so this one may have ended if it
+// has not asked.
 func (g *pinging) doubtful(c *Client) time.Duration { return g.said + c.cfg.Evict + c.cfg.Ping }
 
-// silentAt returns when the client gives up the master: when no message of the master's node
-// has arrived for T_client, or the master itself has not answered for that time.
+// silentAt returns when the client gives up the master. It does so when the earlier of two
+// times ends: T_client after the latest message of the master's node, and T_client without an
+// answer of the master itself.
 func (g *pinging) silentAt(c *Client) time.Duration {
 	if g.since != 0 {
 		return min(g.heard, g.since) + c.cfg.Client
@@ -113,9 +115,9 @@ func (c *Client) traffic(in *ClientInput) {
 	g.schedule(c)
 }
 
-// A client that looks for another master continues to ping the old one, until another server
-// agrees: the old one still watches over the client, and would evict it. That may take long,
-// because no server agrees while all others drain or are dead.
+// A client that looks for another master continues to ping the old one until another server
+// agrees, because the old one still watches over the client and would evict it. The search may
+// take long, because no server agrees while all others drain or are dead.
 
 // old returns the master that this client is leaving, or nil if there is none.
 func (c *Client) old() *peer {

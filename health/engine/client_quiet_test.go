@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestConnectsOnce: a program that attaches to servers whenever a master is chosen, as daemons
-// do, does not make the client ask a server twice at once, also after an eviction.
+// TestConnectsOnce: a program attaches to servers whenever a master is chosen, as daemons do.
+// The client does not ask a server twice at once because of that, even after an eviction.
 func TestConnectsOnce(t *testing.T) {
 	w := newWorld(t, 3, 5)
 	type way struct{ from, to nid.NID }
@@ -68,9 +68,9 @@ func TestSilentWhileElecting(t *testing.T) {
 	w.settle()
 }
 
-// TestAccusedLast: CH-49, G-CH-3: some server reports one master after the other as dead. The
-// client does not go back to the first of them while there are others: the servers that
-// consider it an orphan of that master would evict it.
+// TestAccusedLast: CH-49, G-CH-3: some server reports one master after the other as dead. As
+// long as there are others, the client does not go back to the first of these masters, because
+// the servers that consider it an orphan of that master would evict it.
 func TestAccusedLast(t *testing.T) {
 	spec.Covers(t, "CH-49", "G-CH-3")
 	otherC := nid.MustParse("10.0.0.77@tcp")

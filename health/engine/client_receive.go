@@ -269,9 +269,9 @@ func (c *Client) noticed(p *peer, m *wire.Message) {
 	}
 }
 
-// outdated reports whether a notice is about an eviction by an earlier master, after another
-// server has agreed to be the master. Such an eviction has not reached all servers and is
-// withdrawn (CH-A8), so the client asks the sender again.
+// outdated reports whether a notice is about an eviction by an earlier master, and arrives
+// after another server has agreed to be the master. Such an eviction has not reached all
+// servers and is withdrawn (CH-A8), so the client asks the sender again.
 func (c *Client) outdated(p *peer, m *wire.Message) bool {
 	if m.Epoch == 0 || m.Epoch >= c.agreed || m.Incarnation != c.incarnation {
 		return false

@@ -9,9 +9,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestStalePeer: CH-61: every refusal because of a later incarnation names the node where that
-// runs: the refusal of a connect, of a ping, and of an incarnation that is superseded while its
-// record is saved.
+// TestStalePeer: CH-61: a refusal because of a later incarnation names the node where that
+// incarnation runs. This holds for a refused connect, for a refused ping, and for an
+// incarnation that is superseded while its record is being saved.
 func TestStalePeer(t *testing.T) {
 	spec.Covers(t, "CH-61")
 	later := nid.ProcessID{NID: nid.MustParse("10.1.0.9@tcp"), PID: nid.LustrePID}
@@ -87,9 +87,9 @@ func TestSupersededTriesAgain(t *testing.T) {
 	}
 }
 
-// TestSupersededStillThere: a client that connected again after it was superseded, and is
-// refused because the other process is alive, waits for as long as before and does not go on
-// asking. A client that was not superseded goes on.
+// TestSupersededStillThere: a client was superseded, connected again, and is refused because
+// the other process is alive. It waits for as long as before and does not go on asking. A
+// client that was not superseded goes on asking.
 func TestSupersededStillThere(t *testing.T) {
 	for _, was := range []bool{true, false} {
 		h := newClientHarness(t, me, otherA)

@@ -309,8 +309,9 @@ func TestClientServers(t *testing.T) {
 	}
 }
 
-// TestClientPings: CH-9, CH-16, CH-49, CH-56: at least one message per interval,
-// one more when the answer is lost, and another master after T_client.
+// TestClientPings: CH-9, CH-16, CH-49, CH-56: a client sends at least one message per interval,
+// and one more when the answer is lost. After T_client without an answer it chooses another
+// master.
 func TestClientPings(t *testing.T) {
 	spec.Covers(t, "CH-9", "CH-16", "CH-49", "CH-56")
 	h := newClientHarness(t, me, otherA)

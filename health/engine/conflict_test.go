@@ -29,9 +29,9 @@ func tombstoneOf(epoch uint32, age time.Duration) wire.Entry {
 }
 
 // TestEvictionOfLaterChoice: CH-62, CH-63: the eviction by the master of a later choice counts,
-// also at servers that did not learn of that choice: of several servers that believe to be the
-// master of a vanished client all give it up. An administrator may evict a client by another
-// server than its master.
+// even at servers that did not learn of that choice. So if several servers believe that they
+// are the master of a vanished client, all of them give it up. An administrator may evict a
+// client at a server that is not its master.
 func TestEvictionOfLaterChoice(t *testing.T) {
 	spec.Covers(t, "CH-62", "CH-63")
 	for _, tt := range []struct {
@@ -61,8 +61,8 @@ func TestEvictionOfLaterChoice(t *testing.T) {
 }
 
 // TestWaitedClientIsAsked: CH-A21, CH-10: a client whose connect had to wait may have ended by
-// the time it is accepted, while its node goes on sending. It is asked after a tick, and not
-// after T_evict.
+// the time it is accepted, while its node goes on sending. The server asks it after a tick,
+// without waiting for T_evict.
 func TestWaitedClientIsAsked(t *testing.T) {
 	spec.Covers(t, "CH-10", "CH-A21")
 	for _, speaks := range []bool{false, true} {
@@ -82,9 +82,10 @@ func TestWaitedClientIsAsked(t *testing.T) {
 	}
 }
 
-// TestPassOn: CH-33, CH-65, G-CH-6: a server that learns of a tombstone which no master has
-// broadcast sends it to the servers that have asked for tombstones shortly before, but not to
-// the server that sent it, nor to one that asked long ago.
+// TestPassOn: CH-33, CH-65, G-CH-6: a server learns of a tombstone that no master has
+// broadcast. It sends the tombstone to the servers that have asked for tombstones shortly
+// before. It does not send it to the server from which it came, nor to a server that asked long
+// ago.
 func TestPassOn(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-65", "G-CH-6")
 	for _, tt := range []struct {
@@ -118,9 +119,8 @@ func TestPassOn(t *testing.T) {
 	h.want("bury")
 }
 
-// TestPassOnWaits: a server that has regained the quorum waits for the tombstones of all
-// servers before it passes them on, and does not send them to a server that has sent the same
-// ones.
+// TestPassOnWaits: a server that has regained the quorum passes tombstones on only when it has
+// those of all servers. It does not send them to a server that has sent the same ones.
 func TestPassOnWaits(t *testing.T) {
 	for _, tells := range []bool{true, false} {
 		h := three(t)
@@ -143,7 +143,7 @@ func TestPassOnWaits(t *testing.T) {
 
 // TestDoubt: CH-33: servers that did not hear this one have evicted a client by an earlier
 // choice than the one by which it is connected here. If most servers have had the tombstone for
-// T_evict, and it was not withdrawn, the client is evicted; otherwise it stays.
+// T_evict, and it was not withdrawn, this server evicts the client. Otherwise the client stays.
 func TestDoubt(t *testing.T) {
 	spec.Covers(t, "CH-33")
 	long := 60 * time.Second

@@ -89,8 +89,8 @@ func TestConnectTable(t *testing.T) {
 }
 
 // TestConnectWaits: CH-23, CH-39, CH-25: if this server was the master of the old incarnation,
-// it evicts that one from all servers before it accepts the new one. A new master that dies
-// meanwhile is noticed (CH-A11).
+// it evicts that one from all servers before it accepts the new one. If the new incarnation's
+// master dies meanwhile, the server notices that (CH-A11).
 func TestConnectWaits(t *testing.T) {
 	spec.Covers(t, "CH-23", "CH-25", "CH-39", "CH-A11")
 	for _, tt := range []struct {
@@ -260,8 +260,8 @@ func claimKeys(t *testing.T, texts ...string) keyring.Keys {
 	return keys
 }
 
-// TestClaims: CH-43, CH-44, CH-A15: a forged claim is believed when claims are not checked, and
-// refused when they are, also while keys change.
+// TestClaims: CH-43, CH-44, CH-A15: a forged claim is believed if claims are not checked, and
+// refused if they are, even while keys change.
 func TestClaims(t *testing.T) {
 	spec.Covers(t, "CH-43", "CH-44", "CH-A15")
 	old, both := claimKeys(t, "0123456789abcdef"), claimKeys(t, "fedcba9876543210", "0123456789abcdef")

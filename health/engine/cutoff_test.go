@@ -11,9 +11,9 @@ import (
 )
 
 // slowPartition splits five servers 2/3 for a while. Discovery takes as long as gossip does by
-// default, which is longer than a master waits for its clients (CH-64), and a different time
-// for each server. A third of the clients reach the majority, a third the minority, a third
-// both. With odd seeds messages are delayed to the end of the partition instead of lost.
+// default, a different time for each server. That is longer than a master waits for its clients
+// (CH-64). A third of the clients reach the majority, a third the minority, a third both. With
+// odd seeds messages are delayed to the end of the partition instead of lost.
 func slowPartition(t *testing.T, seed uint64, lasts time.Duration) (w *world, reach map[*client]int) {
 	w = populated(t, seed, 45)
 	w.detect = 17 * time.Second

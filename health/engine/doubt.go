@@ -10,11 +10,11 @@ import (
 // In an asymmetric partition a server can hear the other servers and keep its quorum, while
 // they do not hear it. A client may then have chosen this server as its master while the others
 // evicted the client. The tombstone that they report afterwards is of an earlier choice of the
-// client, and they may be about to withdraw it. So this server asks all others: if most of them
-// have had the tombstone for T_evict the client is evicted (CH-33), otherwise it stays.
+// client, and they may be about to withdraw it. So this server asks all others. If most of them
+// have had the tombstone for T_evict, the client is evicted (CH-33); otherwise it stays.
 
-// doubts are clients that are connected here by a later choice of a master than the one that
-// their tombstone ends.
+// doubts are clients that are connected here, although they have a tombstone, by a later choice
+// of a master than the one that the tombstone ends.
 type doubts map[wire.ClientID]*doubt
 
 type doubt struct {
@@ -51,8 +51,8 @@ func (d *doubts) said(s *Server, c *conn, from int32, age time.Duration) bool {
 	return over
 }
 
-// run asks all servers once about the clients that are due, and drops those about which it has
-// asked before: these clients stay connected.
+// run asks all servers once about the clients that are due. It drops those about which it has
+// asked before, and these clients stay connected.
 func (d *doubts) run(s *Server) {
 	ask, age := false, time.Duration(0)
 	for id, x := range *d { // any order: the clients are independent

@@ -44,7 +44,7 @@ func (d *drain) tell(s *Server) {
 }
 
 // MayDrain returns an [*Error] if this server is the last one that takes clients as their
-// master: if it drained, too, clients would find no master.
+// master. If it drained too, clients would find no master.
 func (s *Server) MayDrain() error {
 	if draining, last := s.LastWilling(); last && !s.drain.on {
 		return &Error{"no other live server takes clients as their master", draining}

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestDrainIsKnown: a server that begins or ends draining tells all other servers at once, and
-// each server that comes alive later.
+// TestDrainIsKnown: a server that begins or ends draining tells all other servers at once. It
+// tells each server that comes alive later, too.
 func TestDrainIsKnown(t *testing.T) {
 	spec.Covers(t, "CH-72")
 	told := func(h *harness, want wire.Code, to ...nid.NID) {

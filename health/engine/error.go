@@ -9,8 +9,8 @@ import (
 // Error says what cannot be done, and what to do instead.
 type Error struct {
 	Why string // text of the error, for people to read
-	// Draining are the other live servers that drain, as far as this server knows. They are set if
-	// this server must not drain because of them.
+	// Draining are the other live servers that drain, as far as this server knows. They are set
+	// if they are the reason why this server must not drain.
 	Draining []nid.NID
 }
 

@@ -225,11 +225,11 @@ func (b *batch) except(r wire.Reply) {
 	}
 }
 
-// judge settles a batch once all live servers have answered it (CH-28), and keeps it for dead
-// servers that come back within T_q. A server that was cut off for longer has evicted all its
-// clients by itself (CH-A9).. A batch that at most half of the servers have answered is not
-// settled: the others, which discovery is about to report dead, may be the majority in which
-// the client has found another master (CH-33).
+// judge settles a batch once all live servers have answered it (CH-28). It keeps the batch for
+// dead servers that come back within T_q; a server that was cut off for longer has evicted all
+// its clients by itself (CH-A9). A batch that at most half of the servers have answered is not
+// settled. Discovery may be about to report the others as dead, and they may be the majority in
+// which the client has found another master (CH-33).
 func (e *evictions) judge(s *Server, b *batch) {
 	listed := len(b.missing)
 	b.missing = slices.DeleteFunc(b.missing, func(i int32) bool { return !s.members.list[i].listed })
@@ -291,9 +291,9 @@ func (e *evictions) settle(s *Server, b *batch) {
 	}
 }
 
-// finish ends the eviction of a client. The connection ends, unless another server knows a
-// later choice of a master: then the client stays connected, with the master of that choice
-// (CH-A8), unless this master has evicted it meanwhile (CH-63).
+// finish ends the eviction of a client. Normally the connection ends. But if another server
+// knows a later choice of a master, the client stays connected, with the master of that choice
+// (CH-A8), unless that master has evicted it meanwhile (CH-63).
 func (s *Server) finish(x *eviction) (kept bool) {
 	i, ok := s.find(x.id)
 	if !ok || s.conn(i).incarnation != x.incarnation || s.conn(i).state != evicting {

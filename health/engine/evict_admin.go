@@ -5,10 +5,10 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// evictClient handles an administrator's order to evict a client. Only the client's master
-// evicts it. An orphan has no live master: the server that gets the order evicts it, and
-// servers that hold it as an orphan of the same choice agree. Without a quorum this server ends
-// only the connection to itself, without a broadcast and without a tombstone.
+// evictClient handles an administrator's order to evict a client. Normally only the client's
+// master evicts it. An orphan has no live master, so the server that gets the order evicts it,
+// and servers that hold it as an orphan of the same choice agree. Without a quorum this server
+// ends only the connection to itself, without a broadcast and without a tombstone.
 func (s *Server) evictClient(in *ServerInput) {
 	result := ServerEffect{Kind: DoResult, Token: in.Token, Client: in.Client}
 	i, ok := s.find(in.Client)

@@ -10,8 +10,8 @@ import (
 )
 
 // TestEvictionProgress: CH-28, CH-61: the progress of an eviction names the servers that have
-// not answered: live ones until they answer, and dead ones for as long as the eviction is
-// repeated for them.
+// not answered. It names live servers until they answer, and dead ones for as long as the
+// eviction is repeated for them.
 func TestEvictionProgress(t *testing.T) {
 	spec.Covers(t, "CH-28", "CH-61")
 	h := newHarness(t, nil)

@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestEvictBuriesWhatWasNamed: CH-A20, CH-65: a server that still has the earlier incarnation
-// when the later one is evicted refuses a late connect of the later one.
+// TestEvictBuriesWhatWasNamed: CH-A20, CH-65: a server still has the earlier incarnation when
+// the later one is evicted. It refuses a late connect of the later one.
 func TestEvictBuriesWhatWasNamed(t *testing.T) {
 	spec.Covers(t, "CH-65", "CH-A20")
 	h := newHarness(t, nil)
@@ -38,9 +38,9 @@ func TestEvictionOfReturned(t *testing.T) {
 	h.want("notice:global evicted:by-admin bury")
 }
 
-// TestLateEvictionOfEarlierChoice: CH-A1, CH-A2, G-CH-3: a late eviction by a master finds the
-// same incarnation of the client under the same master, but by a later choice: the client had
-// gone to another master and come back. It stays.
+// TestLateEvictionOfEarlierChoice: CH-A1, CH-A2, G-CH-3: the client had gone to another master
+// and come back. A late eviction by its master then finds the same incarnation under the same
+// master, but by a later choice. The client stays.
 func TestLateEvictionOfEarlierChoice(t *testing.T) {
 	spec.Covers(t, "CH-A1", "CH-A2", "G-CH-3")
 	late := func(h *harness, epoch uint32) wire.Reply {
@@ -78,8 +78,8 @@ func TestLateEvictionOfEarlierChoice(t *testing.T) {
 	}
 }
 
-// TestTwoMastersEvict: CH-63: of two servers that both believe to be a client's master, and
-// both evict it at once, neither keeps it because of the other.
+// TestTwoMastersEvict: CH-63: two servers both believe that they are a client's master, and
+// both evict it at once. Neither keeps the client because of the other.
 func TestTwoMastersEvict(t *testing.T) {
 	spec.Covers(t, "CH-29", "CH-63")
 	h := newHarness(t, nil)
@@ -93,7 +93,7 @@ func TestTwoMastersEvict(t *testing.T) {
 }
 
 // TestRetryAddsUp: CH-28: a server that has answered a broadcast need not answer its
-// repetition, so that retries end although each of them loses some answers.
+// repetition. So retries come to an end even if each of them loses some answers.
 func TestRetryAddsUp(t *testing.T) {
 	spec.Covers(t, "CH-28")
 	h := newHarness(t, nil)

@@ -8,11 +8,12 @@ import (
 )
 
 // One node could fill the table with invented ids, so the number of clients of a NID is
-// bounded. At that bound a new client displaces a client that the same process address has
-// connected in an earlier incarnation of its node: that process has been restarted since.
+// bounded. At that bound a new client displaces a client that the same process address
+// connected in an earlier incarnation of its node, because that process has been restarted
+// since.
 
-// byNID finds the clients of a NID: a hash table with chains that takes a few bytes per client,
-// of which there are very many. The seed of its hashes has no influence on
+// byNID finds the clients of a NID. It is a hash table with chains that takes only a few bytes
+// per client, because there are very many clients. The seed of its hashes has no influence on
 // any result.
 type byNID struct {
 	heads  []int32   // first slot of each chain, plus 1; the number of chains is a power of two

@@ -24,7 +24,7 @@ func (h *harness) ofIncarnation(from nid.ProcessID, number, incarnation int, mas
 }
 
 // TestIDsOfOneNID: CH-A1: a NID can have 4 clients, and 64 more if one of them is a user
-// process, or as many as are configured. The clients of other NIDs are not affected.
+// process, or the number that is configured. The clients of other NIDs are not affected.
 func TestIDsOfOneNID(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	for _, c := range []struct {
@@ -73,10 +73,10 @@ func TestIDsOfOneNID(t *testing.T) {
 	}
 }
 
-// TestIDsOfEarlierIncarnation: CH-A1: if a NID has too many clients, those that an earlier
-// incarnation of the process connected are removed first, even if the server has to evict them.
-// A client is not removed if its process is alive, if it belongs to another process, or because
-// of a late message of an earlier incarnation.
+// TestIDsOfEarlierIncarnation: CH-A1: if a NID has too many clients, the server first removes
+// those that an earlier incarnation of the process connected, even if it has to evict them. It
+// does not remove a client because of a late message of an earlier incarnation, nor one whose
+// process is alive, nor one of another process.
 func TestIDsOfEarlierIncarnation(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	for _, master := range []nid.NID{me, otherA} {

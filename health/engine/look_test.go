@@ -8,9 +8,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestLookBeforeTick: CH-8, CH-26: the end of T_evict and a tick can be due in one step, as for
-// a client whose last message came half a second after a tick. The server waits for the answer
-// of the transport in this case too, and the eviction is in time.
+// TestLookBeforeTick: CH-8, CH-26: the end of T_evict and a tick can be due in one step, for
+// instance for a client whose last message came half a second after a tick. In this case too
+// the server waits for the answer of the transport, and the eviction is in time.
 func TestLookBeforeTick(t *testing.T) {
 	spec.Covers(t, "CH-8", "CH-26")
 	h := newHarness(t, nil)

@@ -79,7 +79,8 @@ func (s *Server) orphan(i int32) {
 }
 
 // remind tells an orphan that its master is dead, in case the client has not noticed (CH-A19),
-// repeats that in case a notice is lost, and evicts the client at the end of T_orphan (CH-20).
+// and repeats that in case a notice is lost. At the end of T_orphan it evicts the client
+// (CH-20).
 func (s *Server) remind(i int32, c *conn) {
 	end := c.seen + s.cfg.Orphan
 	if s.ours(c) {
@@ -92,8 +93,8 @@ func (s *Server) remind(i int32, c *conn) {
 		s.silent(i, c)
 		return
 	case !s.quorum.have:
-		// A server that is cut off cannot tell which servers are dead, and cannot evict a client from
-		// all of them: it evicts locally, when quorum.judge decides so.
+		// A server that is cut off cannot tell which servers are dead, and cannot evict a
+		// client from all of them. It evicts locally instead, when quorum.judge decides that.
 		c.seen, end = s.now, s.now+s.cfg.Orphan
 	default:
 		s.notify(c, wire.Global)
@@ -120,11 +121,11 @@ func (s *Server) notify(c *conn, code wire.Code) {
 	})
 }
 
-// restore creates a connection from a record of before a restart (CH-66). For clients whose
-// master this server is, the record counts as a sign of liveness now; clients of other masters
-// wait until the master confirms them. No master is certain: the client may have chosen another
-// one while this server was down, and then only those servers that do not know of that choice
-// would obey an eviction by the old master.
+// restore creates a connection from a record of before a restart (CH-66). If this server is the
+// client's master, the record counts as a sign of liveness at this instant. A client of another
+// master waits until that master confirms it. No master is certain, because the client may have
+// chosen another one while this server was down. In that case only servers that do not know of
+// the later choice obey an eviction by the old master.
 func (s *Server) restore(r *Record) {
 	if _, known := s.find(r.Client); known || !r.Client.IsValid() {
 		s.stats.Late++

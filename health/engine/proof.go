@@ -7,13 +7,13 @@ import (
 )
 
 // With keys (package keyring) a connect ends with a code, so that only a process that has the
-// key of the cluster can be a client, or take over the id of one. The code covers the whole
-// message, incarnation and epoch included, and is bound to the process that sends it and to the
-// server: another process cannot use a copy, and no copy is valid at another server. A copy
-// that arrives again under its sender's own address has little effect: an incarnation that is
-// still connected is only confirmed, and one that is superseded or evicted is refused. After
-// its tombstone has expired the copy connects a client that sends no messages, and is evicted
-// after T_evict.
+// key of the cluster can be a client, or take over a client's id. The code covers the whole
+// message, incarnation and epoch included, and is bound to the sending process and to the
+// server. So another process cannot use a copy, and no copy is valid at another server. A copy
+// that arrives again under its sender's own address has little effect. If its incarnation is
+// still connected, that is only confirmed; if it is superseded or evicted, the copy is refused.
+// After the incarnation's tombstone has expired, the copy connects a client that sends no
+// messages, and that is evicted after T_evict.
 //
 // Other messages of clients have no code: they are accepted only from the process that
 // connected.

@@ -132,9 +132,10 @@ func TestSignedConnectBytes(t *testing.T) {
 	}
 }
 
-// TestReplayedConnect: CH-A1, CH-A20: a copy of a signed connect that arrives again, even from
-// its sender's own NID, changes nothing while its incarnation is connected, superseded, or has
-// a tombstone. After the tombstone has expired the copy makes a connection that does not last.
+// TestReplayedConnect: CH-A1, CH-A20: a copy of a signed connect arrives again, perhaps from
+// its sender's own NID. It changes nothing while its incarnation is connected, is superseded,
+// or has a tombstone. After the tombstone has expired, the copy makes a connection that does
+// not last.
 func TestReplayedConnect(t *testing.T) {
 	spec.Covers(t, "CH-A1", "CH-A20")
 	keys := testKeys(t, "a")

@@ -17,9 +17,9 @@ var (
 	onlyPlan = flag.Uint64("plan", 0, "run this one only")
 )
 
-// TestRandomPlans: CH-33, CH-61, CH-63, G-CH-3: whatever happens to servers, the network and
-// the clients themselves, in the end each running client is connected and all its servers
-// agree, no server knows a dead client, and no client was evicted that was well.
+// TestRandomPlans: CH-33, CH-61, CH-63, G-CH-3: servers, the network and clients have faults of
+// all kinds. In the end each running client is connected and all its servers agree, and no
+// server knows a dead client. No healthy client was evicted.
 func TestRandomPlans(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-61", "CH-63", "G-CH-3")
 	n := *plans
@@ -90,8 +90,8 @@ func runPlan(t *testing.T, seed uint64) {
 	w.history()
 }
 
-// mildFault applies one of the faults of G-CH-3: a server dies, is restarted, or is paused, a
-// minority of the servers at a time; or one more client starts.
+// mildFault applies one of the faults of G-CH-3: a server dies, is restarted or is paused, with
+// at most a minority of servers affected at a time; or one more client starts.
 func (w *world) mildFault() {
 	down := 0
 	for _, s := range w.servers {
@@ -171,10 +171,10 @@ func (w *world) fault() {
 	}
 }
 
-// history checks the events of all servers: an incarnation that all have evicted is connected
-// to none of them afterwards. There are exceptions: an incarnation that its master has kept in
-// the end; a server that has been cut off since it learned of the eviction, or an eviction by a
-// minority (see revoke.go); and a server that died before the tombstone was on its disk.
+// history checks the events of all servers: an incarnation that all have evicted is connected to
+// none of them afterwards. There are four exceptions: the master kept the incarnation in the
+// end; the server was cut off after it learned of the eviction; only a minority evicted it (see
+// revoke.go); the server died before the tombstone was on its disk.
 func (w *world) history() {
 	w.t.Helper()
 	kept := make(map[wire.ClientID]uint64)

@@ -9,18 +9,18 @@ import (
 
 // The evicting server may be in a minority partition that discovery has not detected yet, while
 // the client has a master in the majority. So a tombstone that another server ordered is not
-// final for some time. That server can withdraw it, a server that loses its quorum drops it,
-// and a client that shows a later choice of a master is told to try again instead of being told
+// final for some time. That server can withdraw the tombstone, and a server that loses its
+// quorum drops it. A client that shows a later choice of a master is told to try again, and not
 // that all servers have evicted it.
 
-// lastWord returns the time after which an eviction by another server is final. It is longer
-// than discovery takes to report to a server that it is cut off.
+// lastWord returns the time after which an eviction by another server is final. That is longer
+// than a server that is cut off needs to learn this from discovery.
 func (t *Timing) lastWord() time.Duration { return 2 * t.Evict }
 
 // heardOf carries out an eviction that another server ordered. It calls end, which ends the
-// connection and, with bury, adds a tombstone; bury is false if this server is cut off. A
-// tombstone that is already final, or that a later master ordered, keeps its origin and its
-// time.
+// connection and, with bury, adds a tombstone; bury is false if this server is cut off. If
+// there is already a tombstone that is final, or that a later master ordered, its origin and
+// time do not change.
 func (s *Server) heardOf(e *wire.Entry, from int32, end func(bury bool)) {
 	old, had := s.tombstones.incarnations[e.Client]
 	had = had && old.incarnation == e.Incarnation && (old.from == noSlot || e.Before(old.epoch))

@@ -34,8 +34,9 @@ func (h *harness) batchFrom(from nid.NID, withdraw bool) {
 }
 
 // TestOvertakenEviction: CH-33, CH-A13: while an eviction is recent, a client that shows a
-// later choice of a master is not told that all servers have evicted it. Later it is told so. A
-// client that shows no such choice is told at once (CH-A20).
+// later choice of a master is told to come back. Once the eviction is old, the client is told
+// that all servers have evicted it. A client that shows no later choice is told that at once
+// (CH-A20).
 func TestOvertakenEviction(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A13", "CH-A20")
 	final := 35 * time.Second
@@ -117,9 +118,9 @@ func TestCutOffRevokes(t *testing.T) {
 	h.want("quorum-lost")
 }
 
-// TestMinorityDoesNotSettle: CH-28, CH-33: a master that reaches only half of the servers has
-// not evicted a client from all of them, although it believes that the others are dead. It
-// withdraws the eviction when these report a later choice.
+// TestMinorityDoesNotSettle: CH-28, CH-33: a master reaches only half of the servers and
+// believes that the others are dead. Even so it has not evicted a client from all servers. It
+// withdraws the eviction when the others report a later choice.
 func TestMinorityDoesNotSettle(t *testing.T) {
 	spec.Covers(t, "CH-28", "CH-33")
 	h := newHarness(t, nil)

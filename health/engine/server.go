@@ -25,9 +25,9 @@ type ServerConfig struct {
 	// Servers are all servers of the cluster, this one included. Required.
 	Servers []nid.NID
 	Timing
-	// ClaimKeys, if there are any, sign the statement of a master that it is the client's master;
-	// a client shows that signature to other servers when it names its master (CH-44). All servers
-	// have the same keys.
+	// ClaimKeys, if there are any, are the keys with which a master signs the statement that it
+	// is the client's master. The client shows that signature to other servers when it names
+	// its master (CH-44). All servers have the same keys.
 	ClaimKeys keyring.Keys
 	// Keys, if there are any, verify connects: one of these keys must have signed a connect.
 	// Clients and servers have the same keys.
@@ -46,8 +46,8 @@ type ServerConfig struct {
 	// Default 10.
 	MaxIncarnations int
 	FlapWindow      time.Duration // 0: 10 s
-	// Uneven turns load balancing off: this server does not ask its clients to choose a server
-	// that has far fewer clients, and reports its load only in digests that it sends anyway.
+	// Uneven turns load balancing off. This server does not ask its clients to choose a server
+	// that has far fewer clients, and it sends no digests merely to report its load.
 	Uneven bool
 }
 

@@ -41,7 +41,7 @@ func TestTombstones(t *testing.T) {
 }
 
 // TestTombstonesAfterClockJump: a tombstone that was written while the wall clock was a year
-// ahead expires no later than others, and does not keep others from expiring.
+// ahead expires no later than others. It does not delay the expiry of others either.
 func TestTombstonesAfterClockJump(t *testing.T) {
 	h := newHarness(t, nil)
 	h.step(ServerInput{Kind: RestoreTombstone, Client: testClient, Incarnation: 5, For: 365 * 24 * time.Hour})
@@ -124,8 +124,8 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestRecovery: CH-66, CH-67, CH-A9: after a restart a server's own clients count as just heard
-// of; the others wait until their masters confirm them.
+// TestRecovery: CH-66, CH-67, CH-A9: after a restart, a server's own clients count as heard at
+// that instant. The other clients wait until their masters confirm them.
 func TestRecovery(t *testing.T) {
 	spec.Covers(t, "CH-66", "CH-67", "CH-A9", "CH-A19")
 	start := func(master nid.NID) *harness {

@@ -59,8 +59,8 @@ type ClientInfo struct {
 	State       string        `json:"state"`          // saving, connected, orphaned, recovering or evicting
 	Master      nid.NID       `json:"master"`         // the server that watches over the client
 	Epoch       uint32        `json:"epoch"`          // number of the client's choice of that master
-	// Since is the time since the client's last sign of liveness, if this server is its master;
-	// otherwise the time since it became orphaned or recovering.
+	// Since is the time since the client was last known to be alive, if this server is its
+	// master. Otherwise it is the time since the client became orphaned or recovering.
 	Since time.Duration `json:"since_ns,omitempty"`
 }
 

@@ -102,8 +102,8 @@ func TestTimeout(t *testing.T) {
 	h.want("pong:global")
 }
 
-// TestStampsAreOfReceipt: CH-35, CH-A16: a message that waited in a queue counts as a sign of
-// liveness at the time when it was received.
+// TestStampsAreOfReceipt: CH-35, CH-A16: a message that waited in a queue shows that the client
+// was alive when it was received, not when it is handled.
 func TestStampsAreOfReceipt(t *testing.T) {
 	spec.Covers(t, "CH-35", "CH-A16")
 	h := newHarness(t, nil)

@@ -36,8 +36,8 @@ type conn struct {
 	id          wire.ClientID
 	incarnation uint64
 	peer        nid.ProcessID
-	// seen is when the last sign of liveness of the client's node was received; for an orphaned or
-	// recovering connection, when that state began. Active time, like due.
+	// seen is when the last message of the client's node was received. For an orphaned or
+	// recovering connection it is when that state began. It is in active time, as due is.
 	seen     time.Duration
 	said     time.Duration // when the client's last message of this protocol arrived, or T_evict before its first Ask; active time
 	carrier  uint64        // incarnation of the NI that sent that message
@@ -55,8 +55,8 @@ type conn struct {
 	waited   bool // the client's connect had to wait, so the client may be gone
 }
 
-// Connections live in blocks that never move, so that growing neither copies them nor leaves
-// much room unused.
+// Connections are in blocks that never move, so that a growing table neither copies them nor
+// leaves much memory unused.
 const blockSize = 512
 
 type table struct {
@@ -167,8 +167,9 @@ func (s *Server) end(i int32, cause wire.Cause, bury bool) {
 	s.finally(i, s.conn(i).incarnation, cause, bury)
 }
 
-// finally is end with a tombstone for all incarnations up to the given one, which may be later
-// than the client's: a connect of the later one may be on its way (CH-A20).
+// finally ends a connection as end does, and adds a tombstone for all incarnations up to the
+// given one. That may be later than the client's, because a connect of the later one may be on
+// its way (CH-A20).
 func (s *Server) finally(i int32, incarnation uint64, cause wire.Cause, bury bool) {
 	c := s.conn(i)
 	s.stats.Ended[cause]++

@@ -13,8 +13,8 @@ import (
 // incarnation. So if a connect with a later incarnation comes from another process than the
 // connected one, it must wait while this server asks the connected process. If the connected
 // process answers that it runs, it stays connected, and the new one is refused. If it answers
-// that it has ended, or does not answer for T_evict, the new one is accepted. A process from
-// whose own address the id is derived needs no consent.
+// that it has ended, or does not answer for T_evict, the new one is accepted. If the id is
+// derived from the new process's own address, no consent is needed.
 
 // Bounds of the takeovers that wait (local policy). The second one keeps one node from using up
 // the first.
@@ -40,8 +40,8 @@ type takeover struct {
 
 func (t *takeovers) init() { t.clients, t.next = make(map[wire.ClientID]*takeover), machine.Never }
 
-// rank returns how much a process is trusted to speak for a client: most if the client's id is
-// derived from the process's address, then if it is the connected process.
+// rank returns how much this server trusts a process to speak for a client. It trusts most the
+// process from whose address the client's id is derived, and after that the connected process.
 func rank(c *conn, from nid.ProcessID) int {
 	switch {
 	case c.id == wire.ClientIDOf(from.String()):

@@ -16,9 +16,9 @@ func (h *harness) steal(incarnation uint64, master nid.NID) {
 	h.message(stranger, wire.Message{Kind: wire.Connect, Incarnation: incarnation, Server: master, Epoch: 1, Sequence: 3})
 }
 
-// TestStrangerIsRefused: CH-A1: a connect with a later incarnation from another node does not
-// end a client that is alive: the server asks the client, and refuses the stranger, whichever
-// server is the client's master.
+// TestStrangerIsRefused: CH-A1: another node sends a connect with a later incarnation of a
+// client that is alive. The server asks the client, which stays connected, and refuses the
+// stranger, whichever server is the client's master.
 func TestStrangerIsRefused(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	for _, master := range []nid.NID{me, otherA} {
@@ -46,8 +46,9 @@ func TestStrangerIsRefused(t *testing.T) {
 	}
 }
 
-// TestTakenOver: CH-A1: a client that was started on another node is accepted when the old
-// process has not answered for T_evict, or answers that it has ended. The old process is told.
+// TestTakenOver: CH-A1: a client was started on another node while its old process had the id.
+// The new one is accepted when the old process has not answered for T_evict, or answers that it
+// has ended. The old process is told.
 func TestTakenOver(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	for _, says := range []bool{false, true} {
@@ -78,7 +79,7 @@ func TestTakenOver(t *testing.T) {
 }
 
 // TestOwnerNeedsNoConsent: a client whose id is derived from its address gets the id back at
-// once, even if a stranger that uses the id answers all questions.
+// once, even if a stranger with that id is connected and answers all questions.
 func TestOwnerNeedsNoConsent(t *testing.T) {
 	spec.Covers(t, "CH-70")
 	h := newHarness(t, nil)
@@ -131,8 +132,8 @@ func TestTakeoversAreBounded(t *testing.T) {
 	h.want("reject:busy ask:stale")
 }
 
-// TestAnswersWhoIsAsked: CH-A1: a client answers every server that asks whether it is alive
-// because another process uses its id.
+// TestAnswersWhoIsAsked: CH-A1: when another process uses a client's id, servers ask the client
+// whether it is alive. The client answers each of them.
 func TestAnswersWhoIsAsked(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	h := newClientHarness(t, me, otherA)

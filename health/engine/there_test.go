@@ -49,8 +49,8 @@ func tokenOf(e *ServerEffect) []byte {
 }
 
 // TestNodeOutlivesClient: CH-8: a client that died is evicted although its node goes on sending
-// other messages. It is asked when its own last message is T_evict old, and has another T_evict
-// to answer.
+// other messages. When its own last message is T_evict old, the server asks it, and it has
+// another T_evict to answer.
 func TestNodeOutlivesClient(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	h := newHarness(t, nil)
@@ -82,7 +82,7 @@ func TestNodeOutlivesClient(t *testing.T) {
 }
 
 // TestBusyAnswers: CH-8: a busy client, which sends no pings, is asked once per T_evict and
-// answers. It stays connected, also if only the last of its answers arrives.
+// answers. It stays connected, even if only its last answer arrives.
 func TestBusyAnswers(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	for _, deaf := range []bool{false, true} {
@@ -125,8 +125,8 @@ func TestNotThere(t *testing.T) {
 }
 
 // TestIncarnationOfTraffic: CH-8: the server asks the transport for messages of the NI
-// incarnation that sent the client's last message: messages of a node that was restarted since
-// are no sign of the client.
+// incarnation that sent the client's last message. Messages of a node that was restarted since
+// do not show that the client is alive.
 func TestIncarnationOfTraffic(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	h := newHarness(t, nil)

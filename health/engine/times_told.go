@@ -11,8 +11,9 @@ import (
 // sends T_ping and T_client + T_elect in Connect and Choose, a server sends T_evict in Accept
 // and Chosen. Versions before 2026-11-25 leave these fields 0 and do not read them, so 0 means
 // that the time is not known and is not checked. Either side refuses the other if a healthy
-// client would be evicted (CH-57, CH-A3, CH-A4). A server always evicts by its own T_evict: the
-// times that a client sends can only cause its refusal, and never give it more time.
+// client would be evicted (CH-57, CH-A3, CH-A4). A server always evicts by its own T_evict:
+// because of the times that a client sends, it can refuse the client, but never gives it more
+// time.
 
 // maxTold is the longest time that a field holds, 49 days. Longer times are sent as maxTold.
 const maxTold = math.MaxUint32 * time.Millisecond
@@ -51,9 +52,9 @@ func (c *Client) needs() time.Duration {
 	return leastEvict(c.cfg.Ping, c.cfg.Client+c.cfg.Elect, c.cfg.RTT)
 }
 
-// tooQuick treats a server that has agreed, but whose T_evict is too short for this client, as
-// if it had refused. A server that knows the client's times refuses by itself, unless it is
-// configured with a shorter RTT.
+// tooQuick handles the agreement of a server whose T_evict is too short for this client, as if
+// the server had refused. A server that knows the client's times refuses by itself, unless it
+// is configured with a shorter RTT.
 func (c *Client) tooQuick(p *peer, m *wire.Message) bool {
 	candidate := c.phase == electing && p.id == c.election.candidate && m.Sequence == c.election.sequence
 	if m.Kind != wire.Accept && !candidate || m.Retry == 0 || m.Retry >= maxTold || m.Retry >= c.needs() {

@@ -162,8 +162,8 @@ func TestLeavesTooQuickServers(t *testing.T) {
 	}
 }
 
-// TestLeavesTooQuickLater: a client also leaves a server that is not its master, or that agrees
-// to be its next master, if that server's T_evict is too short.
+// TestLeavesTooQuickLater: if a server's T_evict is too short, a client leaves it, even if the
+// server is not its master, or has just agreed to be its next master.
 func TestLeavesTooQuickLater(t *testing.T) {
 	h := newClientHarness(t, me, otherA, otherB)
 	master := h.settled()

@@ -29,8 +29,8 @@ type tombstone struct {
 // unnamed stands for another server whose number was not recorded.
 const unnamed = noSlot - 1
 
-// slot is an entry of the queue. It is outdated if the tombstone of its client does not expire
-// at its time: then the tombstone has a later entry.
+// slot is an entry of the queue of tombstones. It is outdated if its time is not the time at
+// which its client's tombstone expires: in that case the tombstone has a later entry.
 type slot struct {
 	id    wire.ClientID
 	until time.Duration

@@ -50,9 +50,9 @@ func (t *tombstones) know(c *conn) {
 	t.incarnations[c.id] = g
 }
 
-// before calls f for tombstones that expire before until, the latest first: for listStep of
-// them, and for all that expire in the same instant as the last of these. It returns where the
-// next call goes on, and whether there are more.
+// before calls f for listStep tombstones that expire before until, the latest first. It
+// includes all others that expire in the same instant as the last of these. It returns where
+// the next call continues, and whether there are more.
 func (t *tombstones) before(until time.Duration, f func(wire.ClientID, *tombstone)) (next time.Duration, more bool) {
 	k := sort.Search(len(t.queue), func(i int) bool { return t.queue[i].until >= until })
 	run := map[wire.ClientID]bool{} // clients whose tombstones expire in one instant: one may have been buried twice in it
@@ -74,8 +74,8 @@ func (t *tombstones) before(until time.Duration, f func(wire.ClientID, *tombston
 }
 
 // TombstonesBefore calls f for some tombstones that expire before until, the latest first. It
-// returns where the next call goes on, and whether there are more, so that messages can be
-// served in between. Begin with [machine.Never].
+// returns where the next call continues, and whether there are more. Between calls the server
+// can handle messages. Begin with [machine.Never].
 func (s *Server) TombstonesBefore(until time.Duration, f func(*TombstoneInfo)) (next time.Duration, more bool) {
 	return s.tombstones.before(until, func(id wire.ClientID, g *tombstone) {
 		left := g.until - s.now

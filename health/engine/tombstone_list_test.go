@@ -20,10 +20,10 @@ func (h *harness) tombstones() (list []TombstoneInfo, steps int) {
 	return list, steps
 }
 
-// TestTombstoneList: CH-61, CH-65: an operator sees which clients a server refuses. The list
-// has name and process of clients that were connected to this server, not of those that other
-// servers reported; the server that reported the eviction; and whether the eviction was
-// withdrawn.
+// TestTombstoneList: CH-61, CH-65: the list shows an operator which clients a server refuses.
+// It names the server that reported the eviction, and says whether the eviction was withdrawn.
+// It has name and process of clients that were connected to this server, but not of clients
+// that only other servers reported.
 func TestTombstoneList(t *testing.T) {
 	spec.Covers(t, "CH-61", "CH-65")
 	h := newHarness(t, nil)
@@ -66,9 +66,9 @@ func TestTombstoneList(t *testing.T) {
 	}
 }
 
-// TestTombstoneListSteps: CH-65: a list of a great number of tombstones is made in steps, so
-// that messages do not have to wait for it. It has each tombstone once, also those of the same
-// time, and those of a client that was evicted more than once.
+// TestTombstoneListSteps: CH-65: a list of very many tombstones is made in steps, so that
+// messages do not wait for it. It has each tombstone once, even tombstones that expire in the
+// same instant, and several of one client.
 func TestTombstoneListSteps(t *testing.T) {
 	spec.Covers(t, "CH-65")
 	h := newHarness(t, nil)

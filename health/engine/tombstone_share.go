@@ -8,8 +8,8 @@ import (
 )
 
 // A node can connect and leave with invented ids over and over, and leave a tombstone each
-// time. So that these do not displace other tombstones, the oldest tombstones of a NID that
-// exceeds its share are removed first when there is no room.
+// time. These must not displace other tombstones. So when there is no room, the oldest
+// tombstones of a NID that exceeds its share are removed first.
 
 // shares is the number of counters. A counter is chosen by a hash of the NID, so some NIDs
 // share one.
@@ -49,9 +49,10 @@ func (t *tombstones) remove(id wire.ClientID) {
 	}
 }
 
-// relieve makes room, and returns how many tombstones it removed. If a NID exceeds its share it
-// removes the oldest tombstones of that NID, down to three quarters of the share, since finding
-// them takes a scan. Otherwise it removes the oldest tombstone of all.
+// relieve makes room, and returns how many tombstones it removed. If a NID exceeds its share,
+// relieve removes the oldest tombstones of that NID. It removes them down to three quarters of
+// the share, because finding them takes a scan. Otherwise it removes the oldest tombstone of
+// all.
 func (t *tombstones) relieve() (forgot uint64) {
 	before, most := len(t.incarnations), 1
 	for by := 2; by < shares; by++ {

@@ -112,7 +112,7 @@ func TestPauseOfClient(t *testing.T) {
 	}
 }
 
-// TestClaimedMasters: CH-44, CH-A15: where servers check claims, clients connect, find another
+// TestClaimedMasters: CH-44, CH-A15: the servers check claims. Clients connect, find another
 // master, and connect again after a restart as usual, because they show tokens that masters
 // signed.
 func TestClaimedMasters(t *testing.T) {

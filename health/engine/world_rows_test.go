@@ -64,7 +64,7 @@ func (w *world) noEvictions() {
 }
 
 // TestConnects: G-CH-1, CH-1, CH-6, CH-7, CH-47, CH-48, CH-56: every client connects to its
-// master first, pings no other server, and changes its master only if it has to.
+// master first and pings no other server. It changes its master only if it has to.
 func TestConnects(t *testing.T) {
 	spec.Covers(t, "CH-1", "CH-6", "CH-7", "CH-47", "CH-48", "CH-56", "G-CH-1")
 	w := newWorld(t, 1, 5)
@@ -209,8 +209,8 @@ func TestClientDies(t *testing.T) {
 }
 
 // TestMasterDies: CH-16, CH-17, CH-18, CH-19, CH-49, CH-50, CH-51, CH-54 and G-CH-4: the
-// clients of a dead master choose another, also when the first server that they ask is dead as
-// well.
+// clients of a dead master choose another master, even if the first server that they ask is
+// dead as well.
 func TestMasterDies(t *testing.T) {
 	spec.Covers(t, "CH-16", "CH-17", "CH-18", "CH-19", "CH-49", "CH-50", "CH-51", "CH-54", "G-CH-4")
 	w := newWorld(t, 4, 5)
@@ -280,8 +280,8 @@ func TestOneServerLeft(t *testing.T) {
 }
 
 // TestReboot: CH-22, CH-23, CH-38, CH-39, CH-41, CH-52, CH-53, CH-59: a client that is
-// restarted within T_evict becomes connected, and its earlier incarnations disappear from all
-// servers, whichever servers were its masters.
+// restarted within T_evict becomes connected, whichever servers are the masters of its two
+// incarnations. The earlier incarnation disappears from all servers.
 func TestReboot(t *testing.T) {
 	spec.Covers(t, "CH-22", "CH-23", "CH-38", "CH-39", "CH-41", "CH-52", "CH-53", "CH-59")
 	w := populated(t, 6, 30)

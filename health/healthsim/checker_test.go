@@ -13,9 +13,10 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// TestCheckerSees: the checker detects an eviction without a cause, an incarnation that one server
-// holds and another has evicted, an evicted one that is accepted again, and a client that has ended
-// and is still known. It accepts the first if the client was cut off from a server.
+// TestCheckerSees: the checker detects four errors: an eviction without a cause, an incarnation
+// that one server holds and another has evicted, an evicted incarnation that is accepted again,
+// and a client that has ended and is still known. An eviction is no error if the client was cut
+// off from a server.
 func TestCheckerSees(t *testing.T) {
 	const client, incarnation = sim.NodeID(3), 7
 	start := func() *Net {

@@ -26,8 +26,9 @@ always uniform
 expect settled
 `
 
-// TestConflicts: CH-33, CH-62, CH-63, CH-65, G-CH-6: some servers evict a client while others hold
-// it or learn of that late. In the end it is evicted everywhere or nowhere.
+// TestConflicts: CH-33, CH-62, CH-63, CH-65, G-CH-6: some servers evict a client while others
+// hold it, or learn of the eviction late. In the end the client is evicted either everywhere or
+// nowhere.
 func TestConflicts(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-62", "CH-63", "CH-65", "G-CH-6")
 	for name, tt := range map[string]struct {
@@ -36,9 +37,9 @@ func TestConflicts(t *testing.T) {
 		attach, late string
 		faults       string
 	}{
-		// All servers that were asked to be the master agree at the same time, when the process that
-		// had the id is evicted. The client has ended meanwhile, and tells none of them that it is
-		// the master.
+		// When the process that had the id is evicted, all servers that were asked to be the
+		// master agree at the same time. The client has ended meanwhile, and tells none of them
+		// that it is the master.
 		"id taken and left": {6, "150s", "all", "0%", `at 30s do 7 traffic on
 at 30s do 7 quit
 at 50s do 8 impersonate 7

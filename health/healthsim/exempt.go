@@ -155,9 +155,9 @@ func (n *Net) agreeIn() time.Duration {
 	return max(n.timing.Quorum, 0) + n.timing.Orphan + 2*n.timing.Tick
 }
 
-// calm returns for how long nothing was done to servers and links. It is 0 while some server cannot
-// reach another one that discovery reports as alive (exemptHeldUp), or loses messages to it
-// (exemptUntold).
+// calm returns for how long no fault was made at servers and links. It is 0 while some server
+// cannot reach another one that discovery reports as alive (exemptHeldUp), or loses messages to
+// it (exemptUntold).
 func (n *Net) calm() time.Duration {
 	if n.groundTruth.Some() && n.groundTruth.heldUp() || n.groundTruth.poorAmong {
 		return 0

@@ -13,8 +13,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestBytesPerNode: a connected node takes at most the memory that bytesPerNode states, and not
-// much less than a third of that.
+// TestBytesPerNode: a connected node takes at most the memory that bytesPerNode states, and at
+// least about a third of it.
 func TestBytesPerNode(t *testing.T) {
 	for _, tt := range []struct {
 		level            scenario.Level

@@ -7,8 +7,8 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// groundTruth records what was done to nodes and links. Which of it justifies an eviction, or a
-// disagreement between servers, is defined in exempt.go.
+// groundTruth records the faults of nodes and links. exempt.go defines which of them justify an
+// eviction, or a disagreement between servers.
 type groundTruth struct {
 	net   *Net
 	nodes []nodeHistory

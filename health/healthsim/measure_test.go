@@ -52,7 +52,7 @@ expect settled by 17s
 `
 
 // TestEviction: CH-2, CH-26 and G-CH-2: all of many servers evict a dead client within the
-// bound after its last message, and the last of them soon after the first.
+// bound after its last message. The last server evicts it soon after the first.
 func TestEviction(t *testing.T) {
 	spec.Covers(t, "CH-2", "CH-26", "G-CH-2")
 	servers := effort.Of(100, 200, 1000)

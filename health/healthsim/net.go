@@ -34,11 +34,12 @@ type Config struct {
 	Discovery time.Duration
 	// Gossip, if not 0, is the interval of real gossip, instead of the oracle.
 	Gossip time.Duration
-	// Store is the average duration of a write to the disk, which varies from half to one and
-	// a half of it; negative: nothing is kept over a restart. Default 3 ms.
+	// Store is the average duration of a write to the disk; single writes take between half of
+	// it and one and a half of it. If it is negative, nothing is kept over a restart. Default 3
+	// ms.
 	Store time.Duration
-	// Late is the probability that a request to evict reaches a server once more, 1 to 40 s
-	// after the first time; Unsent the probability that a broadcast fails.
+	// Late is the probability that a request to evict reaches a server a second time, 1 to 40 s
+	// after the first. Unsent is the probability that a broadcast fails.
 	Late, Unsent float64
 	// Stacks runs agents above portals and LNet instead of bare machines.
 	Stacks bool
@@ -67,8 +68,8 @@ type (
 	}
 )
 
-// Net is a network of servers and clients. Its methods record what is done to it: that is the
-// ground truth for the judgement of evictions.
+// Net is a network of servers and clients. Its methods record what is done to it as the ground
+// truth, by which evictions are judged.
 type Net struct {
 	kit.Base
 

@@ -8,10 +8,10 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// oracle is discovery that knows the ground truth: it tells each server with a delay which others
-// are dead or back. It behaves as gossip does: a server that is paused, or that cannot be heard of
-// over any path, is dead; a restarted server is silent until all have noticed its death; and a
-// server that was paused begins its time-outs anew.
+// oracle is a discovery service that knows the ground truth: it tells each server, with a
+// delay, which other servers are dead or back. It imitates gossip in three points. A server is
+// dead if it is paused, or if no path leads from it. A restarted server is silent until all
+// others have noticed its death. A server that was paused restarts its time-outs.
 type oracle struct {
 	net   *Net
 	pcg   rand.PCG

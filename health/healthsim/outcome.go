@@ -30,7 +30,7 @@ type Outcome struct {
 	Changes    uint64 // how often a client lost its master
 	Dropped    uint64 // how often a client lost a connection and went on
 	// Revived is how often a server accepted an incarnation of which most servers had a
-	// tombstone, although nothing kept them from telling it (exemptUntold).
+	// tombstone, although no fault kept these servers from telling it (exemptUntold).
 	Revived      uint64
 	FirstRevived string // describes the first incarnation that Revived counts
 	// Skew is the longest time between the first and the last server that evicted a silent

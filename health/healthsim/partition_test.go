@@ -68,8 +68,9 @@ expect evictions = 0
 
 // TestCutOneWay: CH-33, CH-49, CH-63, G-CH-3: two servers hear all others but are not heard,
 // and so do not know that they were cut off. Within T_q + T_orphan after the end of the
-// partition they evict the clients that the others have evicted. Clients whose master is one of
-// the two find another master that all servers hear, before they are evicted as orphans.
+// partition they evict the clients that the others have evicted. If one of the two is a
+// client's master, the client finds another master that all servers hear before it is evicted
+// as an orphan.
 func TestCutOneWay(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-49", "CH-63", "G-CH-3")
 	for name, tt := range map[string]struct{ attach, faults string }{

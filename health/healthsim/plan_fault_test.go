@@ -61,8 +61,8 @@ func (p *plan) clientFault() {
 	}
 }
 
-// well draws up to count servers that have had no fault for some time. It draws so few that only a
-// minority of all servers has a fault when these get one.
+// well draws up to count servers that have had no fault for some time. It limits their number
+// so that, when they get a fault, only a minority of all servers has one.
 func (p *plan) well(count int) (list []int) {
 	var well []int
 	for k, until := range p.busy {

@@ -66,10 +66,11 @@ func settings(text string) string {
 }
 
 // MildPlan draws a scenario of faults for which no well-behaved client may be evicted (G-CH-3).
-// A minority of the servers at a time dies, is restarted quickly or late, with or without records,
-// is paused, is cut off in one direction or both, or cannot write; any of them are drained. Clients
-// are restarted, or end while their nodes go on, and other nodes take their ids. Messages are
-// delayed and duplicated, requests to evict arrive much later again, and broadcasts fail.
+// At any time a minority of the servers is affected: they die, are restarted quickly or late,
+// with or without records, are paused, are cut off in one direction or both, or cannot write.
+// Any number of servers are drained. Clients are restarted, or end while their nodes go on, and
+// other nodes take their ids. Messages are delayed and duplicated, requests to evict are
+// repeated much later, and broadcasts fail.
 func MildPlan(seed uint64) string {
 	var p plan
 	p.begin(seed, "")

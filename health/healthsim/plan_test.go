@@ -21,7 +21,7 @@ func sweep(short, full, long int) int {
 	return effort.Of(short, full, long)
 }
 
-// TestMildPlans: G-CH-3, CH-33, CH-35, CH-63, CH-66, CH-67: whichever faults of G-CH-3 occur, no
+// TestMildPlans: G-CH-3, CH-33, CH-35, CH-63, CH-66, CH-67: any faults of G-CH-3 occur. No
 // well-behaved client is evicted, and in the end all are connected and the servers agree.
 func TestMildPlans(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-35", "CH-63", "CH-66", "CH-67", "G-CH-3")
@@ -38,9 +38,10 @@ func TestMildPlans(t *testing.T) {
 	}
 }
 
-// TestWildPlans: CH-33, CH-61, CH-63: whatever happens to servers, clients and links, some time
-// after it each client that runs is connected, all servers that hold it agree, none knows a client
-// that has ended, and none holds an incarnation that was evicted from all.
+// TestWildPlans: CH-33, CH-61, CH-63: servers, clients and links have faults of all kinds. Some
+// time after these, each running client is connected, and all servers that hold it agree. No
+// server knows a client that has ended, and none holds an incarnation that was evicted from
+// all.
 func TestWildPlans(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-61", "CH-63")
 	count := sweep(50, 500, 10_000)

@@ -19,10 +19,10 @@ func (n *Net) buriedBy(id health.ClientID, incarnation uint64) (count int) {
 	return count
 }
 
-// uniform reports whether the servers agree, after faults of servers and links have been over for
-// long enough. No running server may hold an incarnation of a client that has ended, or that has a
-// tombstone at any server (CH-33, CH-63, CH-64, G-CH-6). If most is set, a tombstone counts only if
-// more than half of the servers have it (exemptAlone).
+// uniform reports whether the servers agree, once faults of servers and links have been over
+// for long enough. No running server may hold an incarnation of a client that has ended, or
+// that has a tombstone at any server (CH-33, CH-63, CH-64, G-CH-6). If most is set, a tombstone
+// counts only if more than half of the servers have it (exemptAlone).
 func (n *Net) uniform(most bool) (ok bool, why string) {
 	if v := &n.ledger.outcome; v.Revived > 0 {
 		return false, v.FirstRevived
@@ -65,8 +65,8 @@ func (n *Net) divided(id sim.NodeID, most bool) string {
 	return ""
 }
 
-// buriedAt returns the highest incarnation of a client of which a server that runs has a tombstone, and
-// that server; 0: there is none.
+// buriedAt returns the highest incarnation of a client of which a running server has a
+// tombstone, and that server. The incarnation is 0 if there is none.
 func (n *Net) buriedAt(id health.ClientID) (where sim.NodeID, incarnation uint64) {
 	for s, w := range n.running(sim.AllNodes) {
 		if l, ok := w.Buried(id); ok && l > incarnation {
@@ -82,8 +82,8 @@ func (n *Net) incarnations(nodes []sim.NodeID, incarnation uint64) bool {
 	return slices.ContainsFunc(nodes, func(k sim.NodeID) bool { return n.client(k).Status().Incarnation <= incarnation })
 }
 
-// lingers describes a server that knows an incarnation of a client that ended long ago, whatever
-// the node has sent since.
+// lingers describes a server that still knows an incarnation of a client that ended long ago.
+// It ignores what the client's node has sent since.
 func (n *Net) lingers(id sim.NodeID) string {
 	f, c := &n.groundTruth.nodes[id], n.ledger.of(id)
 	nodes, ended := n.claimants(id), f.ended
@@ -110,8 +110,8 @@ func (n *Net) lingers(id sim.NodeID) string {
 // isImpostor reports whether a node runs, or ran, a client with the id of another one.
 func (n *Net) isImpostor(id sim.NodeID) bool { return slices.Contains(n.impostors, id) }
 
-// claimants returns the nodes on which a client with the id of a node's client runs: that node, and
-// others that use its id.
+// claimants returns the nodes on which a client with the same id runs as that of a given node:
+// that node itself, and others that use its id.
 func (n *Net) claimants(id sim.NodeID) (nodes []sim.NodeID) {
 	if n.groundTruth.nodes[id].client == id && n.present(id) {
 		nodes = append(nodes, id)

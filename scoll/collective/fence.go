@@ -14,8 +14,8 @@ import (
 // ErrFenced says that the epoch of the work has ended.
 var ErrFenced = errors.New("collective: the epoch of this work is over")
 
-// Fence keeps members from working for an epoch that has ended, such as that of a former master
-// (fencing). The epoch of a fence begins at 0 and only rises.
+// Fence makes members stop working for an epoch that has ended, such as the epoch of a former
+// master (fencing). The epoch of a fence begins at 0 and only rises.
 type Fence struct {
 	cfg FenceConfig
 

@@ -10,8 +10,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestPiggyback: SC-17, SC-A11, SC-22 and SC-91: the list rides on broadcasts until all members
-// have answered one; lists of out-of-band groups never ride.
+// TestPiggyback: SC-17, SC-A11, SC-22 and SC-91: broadcasts carry the list until all members
+// have answered one. They never carry lists of out-of-band groups.
 func TestPiggyback(t *testing.T) {
 	spec.Covers(t, "SC-17", "SC-22", "SC-91", "SC-A11")
 	var lists, sizes []int

@@ -92,7 +92,7 @@ func TestHeld(t *testing.T) {
 	h.want("send0 send1 incoming")
 }
 
-// TestHeldTooLong: a held request that gets no slot in time is refused for the whole subtree,
+// TestHeldTooLong: a held request gets no slot in time. It is refused for the whole subtree
 // before the parent gives up, and does not run later.
 func TestHeldTooLong(t *testing.T) {
 	spec.Covers(t, "SC-161")

@@ -156,8 +156,8 @@ func TestPipelineBreaks(t *testing.T) {
 	}
 }
 
-// TestPipelinePatience: SC-A8 with segments: no child is given up before it can have all data;
-// only then do the usual timeouts start.
+// TestPipelinePatience: SC-A8 with segments: no child is given up before it can have all data.
+// The usual timeouts start only then.
 func TestPipelinePatience(t *testing.T) {
 	spec.Covers(t, "SC-A8")
 	h := pipelined(t)

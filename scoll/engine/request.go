@@ -145,7 +145,7 @@ type up struct {
 	tries uint8
 	why   wire.Status // why the module answers in place of the service
 	size  uint32
-	at    time.Duration // time at which the part is sent again; Never: it is being sent
+	at    time.Duration // time at which the part is sent again; Never while it is being sent
 }
 
 // payload returns the payload for the service.

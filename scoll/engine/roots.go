@@ -10,8 +10,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// rootState is what a node knows of one incarnation of a root of a group, from one parent.
-// Each parent has a state of its own, so that forged sequences of one do not make those of
+// rootState is what a node knows of one incarnation of a root of a group, from one parent. Each
+// parent has a state of its own: sequences that one parent forges do not make genuine ones of
 // another look like replays.
 type rootState struct {
 	nid, parent nid.NID

@@ -122,9 +122,8 @@ func TestStrangerLists(t *testing.T) {
 	h.want("fetch")
 }
 
-// TestStrangerDials: for a stranger's request in whose tree this node has a thousand children,
-// this node sends to sixteen of them, and for following requests to the same ones. The others
-// are missing.
+// TestStrangerDials: in the tree of a stranger's request this node has a thousand children. It
+// sends to sixteen of them, and for later requests to the same sixteen. The others are missing.
 func TestStrangerDials(t *testing.T) {
 	spec.Covers(t, "SC-162")
 	h := listed(t, nil)

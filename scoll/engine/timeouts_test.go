@@ -269,8 +269,8 @@ func TestOverdueEarly(t *testing.T) {
 	}
 }
 
-// TestAgainRefused: SC-A20: if a root's service posts no buffers for the second attempt, or
-// the request was aborted meanwhile, it ends with all members missing.
+// TestAgainRefused: SC-A20: the root's service posts no buffers for the second attempt, or the
+// request was aborted meanwhile. The request ends with all members missing.
 func TestAgainRefused(t *testing.T) {
 	spec.Covers(t, "SC-A20")
 	for _, aborted := range []bool{false, true} {

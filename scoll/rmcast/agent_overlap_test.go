@@ -115,8 +115,8 @@ func TestPostAnswered(t *testing.T) {
 	}
 }
 
-// TestStopTold: RM-28: a closed agent tells the managers: messages do not wait for it,
-// although its node lives.
+// TestStopTold: RM-28: a closed agent tells the managers that it has ended, so messages do not
+// wait for it, although its node is still up.
 func TestStopTold(t *testing.T) {
 	spec.Covers(t, "RM-28")
 	r := newRing(t, 3)

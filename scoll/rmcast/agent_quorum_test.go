@@ -13,7 +13,7 @@ import (
 )
 
 // TestAgentQuorum: while the manager does not hear most members, Members, Send and the
-// manager's status say so. When the others are expelled, messages end as successes.
+// manager's status report that. When the others are expelled, messages end without an error.
 func TestAgentQuorum(t *testing.T) {
 	s := newStacks(t, 3, link.Quality{}, nil)
 	s.form(3)

@@ -10,8 +10,8 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// TestAgents: RM-1, RM-9, RM-30 and RM-A22: messages of one datagram and of several, from
-// several sources, are sent over portals by multicast PUTs.
+// TestAgents: RM-1, RM-9, RM-30 and RM-A22: several sources send messages of one datagram and
+// of several over portals, by multicast PUTs.
 func TestAgents(t *testing.T) {
 	spec.Covers(t, "RM-1", "RM-9", "RM-30", "RM-A22")
 	s := newStacks(t, 7, link.Quality{}, nil)

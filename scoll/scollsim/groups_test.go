@@ -13,10 +13,10 @@ import (
 	"ulnet/scoll/scollsim"
 )
 
-// TestGroupsOfAllNodes: SC-85, SC-156: there are more servers than groups in a member's cache,
-// a thousand with ULNET_LONG. Each creates a group of all servers and broadcasts over it,
-// several at a time; then servers whose groups were displaced broadcast again. No broadcast is
-// refused, and each reaches all members once. By default the cache has room for a thousand
+// TestGroupsOfAllNodes: SC-85, SC-156: there are more servers (with ULNET_LONG a thousand) than
+// groups fit a member's cache. Each server creates a group of all servers and broadcasts over
+// it, several at a time. Then servers whose groups were displaced broadcast again. No broadcast
+// is refused, and each reaches all members once. By default the cache has room for a thousand
 // groups; here it has room for 256.
 func TestGroupsOfAllNodes(t *testing.T) {
 	spec.Covers(t, "SC-85", "SC-156")

@@ -31,8 +31,8 @@ type Config struct {
 	Segment uint32
 	// Carry is the setting for all broadcasts, see scoll.RequestConfig.
 	Carry int
-	// Discovery, if not 0, is the longest time until all nodes learn of a death or return;
-	// the shortest is half of that.
+	// Discovery, if not 0, is the longest time until all nodes learn of a death or return. The
+	// shortest time is half of it.
 	Discovery time.Duration
 	// Overhead is the time between two sends of a node; without effect with Stacks.
 	Overhead time.Duration

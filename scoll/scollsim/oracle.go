@@ -81,7 +81,8 @@ func (o *oracle) spread(subject sim.NodeID, after time.Duration, v vital) {
 	}
 }
 
-// old reports whether a node that v describes as alive has died since.
+// old reports whether the state v, in which a node is alive, is out of date because the node
+// has died since.
 func (o *oracle) old(subject sim.NodeID, v vital) bool {
 	return v.alive && v.lifetime != o.deaths[subject]
 }

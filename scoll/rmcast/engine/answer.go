@@ -4,8 +4,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// needed resends payload to a member that lacks it: a child, or a parent that missed what its
-// children have (RM-20). Datagrams that this node lacks too are sent when they arrive.
+// needed resends payload to a member that lacks it: to a child, or to a parent that lacks what
+// its children have (RM-20). Datagrams that this node lacks too are sent when they arrive.
 func (s *stream) needed(sender int, e *wire.Entry) {
 	if e.First < s.stable {
 		s.m.tell(s.roster, sender, s.entry(wire.Stable, s.stable, int(s.sentHead()-s.stable)))

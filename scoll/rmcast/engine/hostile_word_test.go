@@ -113,8 +113,8 @@ func TestVersionsAgree(t *testing.T) {
 	}
 }
 
-// TestJoinStorm: a node that joins in one incarnation after the other makes the manager report
-// only some of them, and leaves nothing behind.
+// TestJoinStorm: a node joins in one incarnation after the other. The manager reports only some
+// of them, and keeps no state of the others.
 func TestJoinStorm(t *testing.T) {
 	spec.Covers(t, "RM-40")
 	w, _ := tallied(t, 4, nil, nil)

@@ -65,7 +65,7 @@ func sumOf(members []wire.Member, o *wire.Order) uint64 {
 // of that list must answer and know no later one. Then no manager can have continued from a
 // later list without them, because for that most of these members must have the later list or
 // have ended. Several lists can qualify if members are reported as ended that still answer.
-// Then the one with most backers wins, and among equals the latest, so few members who claim
+// Then the one with most backers wins, and among equals the latest, so few members that claim
 // that all others have ended cannot change the list.
 func (g *Manager) backed() (best *ballot) {
 	c := &g.collect

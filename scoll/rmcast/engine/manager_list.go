@@ -89,8 +89,9 @@ func (g *Manager) remind() {
 	}
 }
 
-// fail declares members failed, which were silent or are known to have ended. If a list
-// contains them, the next list is published at once, because other members wait for it.
+// fail declares members failed. silent says that they were silent, as opposed to known to have
+// ended. If a list contains them, the next list is published at once, because other members
+// wait for it.
 func (g *Manager) fail(silent bool, which func(*managed) bool) {
 	failed := false
 	for _, list := range [...]*[]*managed{&g.members, &g.leavers} {

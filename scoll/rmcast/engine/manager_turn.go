@@ -102,8 +102,8 @@ func (g *Manager) ownEpoch(least uint64) uint64 {
 	return least + (index+n-least%n)%n
 }
 
-// elect makes this manager active, with an epoch above all that it has heard of, and asks the
-// members what they know.
+// elect makes this manager active, with an epoch above all epochs that it has heard of, and
+// asks the members what they know.
 func (g *Manager) elect() {
 	w := &g.standby
 	w.epoch = max(w.epoch, w.hearsay)

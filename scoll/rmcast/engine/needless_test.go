@@ -10,8 +10,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// unread holds back the multicast datagrams to a node until read is called, as a socket that
-// is not read does.
+// unread holds back the multicast datagrams to a node until read is called, as in a socket that
+// the node does not read.
 func unread(w *world, id sim.NodeID) (read func()) {
 	var kept []injection
 	loss := w.loss

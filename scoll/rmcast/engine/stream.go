@@ -85,8 +85,8 @@ func (s *stream) inWindow(seq uint64) bool {
 	return seq >= s.stable && seq-s.stable < uint64(len(s.slots))
 }
 
-// enter switches a stream to a version in which all datagrams below base are released: an
-// origin begins a version with nothing in flight.
+// enter switches a stream to a version in which all datagrams below base are released, because
+// an origin has nothing in flight when it begins a version.
 func (s *stream) enter(r *roster, first, base uint64) {
 	if s.roster != nil {
 		s.freeTo(base)

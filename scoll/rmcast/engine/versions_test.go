@@ -256,8 +256,9 @@ func TestDeath(t *testing.T) {
 	}
 }
 
-// TestEarlyAck: RM-A8: the child of a failed member learns of the failure before the
-// grandparent, whose list gets lost. Its acknowledgement is held there, and is not lost.
+// TestEarlyAck: RM-A8: a child of a failed member learns of the failure before its grandparent,
+// because the list to the grandparent is lost. The grandparent holds the child's
+// acknowledgement until it has the list, and does not lose it.
 func TestEarlyAck(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	w, c := tallied(t, 8, nil, nil)

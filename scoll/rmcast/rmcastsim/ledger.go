@@ -210,7 +210,8 @@ func (l *ledger) healed(id sim.NodeID, times uint64) {
 	node.healed = times
 }
 
-// ended records that the origin of a message was told that it is unknown which members have it.
+// ended records that the origin of a message got an error, which means that it is unknown which
+// members have the message.
 func (l *ledger) ended(m *Message, why error) {
 	if m.over() {
 		note(&l.problems.once, "at %v message %s ends again: %w", l.net.Now(), m.name(), why)

@@ -172,8 +172,8 @@ func ParseOrder(b []byte) (o Order, err error) {
 	return o, o.parseLists(b[OrderSize:], int(members), int(departed))
 }
 
-// Agrees reports whether the versions in a manager's message are possible: the list is of its
-// epoch, and usable and oldest versions are not later than the list's.
+// Agrees reports whether the versions in a manager's message are possible: the list must be of
+// the message's epoch, and the usable and oldest versions must not be later than the list's.
 func (o *Order) Agrees() bool {
 	return o.Version.Epoch == o.Epoch && o.Usable.Compare(o.Version) <= 0 && o.Oldest.Compare(o.Version) <= 0
 }
