@@ -81,7 +81,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err := a.inbox.Open(table, portals.InboxConfig{Portal: wire.Portal, Handle: a.arrived}); err != nil {
 		return nil, fmt.Errorf("gossip: post buffers: %w", err)
 	}
-	a.runner.Do(engine.Input{})
+	a.runner.Do(engine.Input{Kind: engine.Timer})
 	return a, nil
 }
 

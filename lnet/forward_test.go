@@ -248,7 +248,7 @@ func TestForwardLoop(t *testing.T) {
 			if taken, _ := c.pass(good); !taken {
 				t.Error("a message of another node is dropped")
 			}
-			if diff := cmp.Diff(map[string]uint64{"route loop": 1}, c.node.Stats().DropReasons); diff != "" {
+			if diff := cmp.Diff(map[string]uint64{lnet.RouteLoop.String(): 1}, c.node.Stats().DropReasons); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -441,9 +441,9 @@ func TestNextHopDead(t *testing.T) {
 		c := newCrossing(t, lnd.Tunables{}, router.Config{})
 		refused := func(when string, want bool) {
 			t.Helper()
-			before := c.node.Stats().DropReasons["next hop dead"]
+			before := c.node.Stats().DropReasons[lnet.NextHopDead.String()]
 			taken, _ := c.pass(passing(10, 1))
-			if counted := c.node.Stats().DropReasons["next hop dead"] > before; taken == want || counted != want {
+			if counted := c.node.Stats().DropReasons[lnet.NextHopDead.String()] > before; taken == want || counted != want {
 				t.Errorf("%s: taken %v, counted %v", when, taken, counted)
 			}
 			for c.far.finalize(nil) {

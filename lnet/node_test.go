@@ -187,11 +187,11 @@ func TestPeerState(t *testing.T) {
 	r.ni.PeerUp(lustre)
 	r.ni.PeerUp(user)
 	r.ni.PeerDown(user, syscall.ECONNRESET)
-	if s := r.node.Snapshot().Peers[0]; s.State != "up" || s.Cause != "" {
+	if s := r.node.Snapshot().Peers[0]; s.State != lnet.PeerStateUp.String() || s.Cause != "" {
 		t.Errorf("state %q, cause %q with one process connected", s.State, s.Cause)
 	}
 	r.ni.PeerDown(lustre, syscall.ECONNREFUSED)
-	if s := r.node.Snapshot().Peers[0]; s.State != "down" || s.Cause != syscall.ECONNREFUSED.Error() {
+	if s := r.node.Snapshot().Peers[0]; s.State != lnet.PeerStateDown.String() || s.Cause != syscall.ECONNREFUSED.Error() {
 		t.Errorf("state %q, cause %q with none connected", s.State, s.Cause)
 	}
 }

@@ -97,7 +97,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scoll: post buffers: %w", err)
 	}
-	a.do(engine.Input{})
+	a.do(engine.Input{Kind: engine.Timer})
 	if cfg.View != nil {
 		a.unwatch = cfg.View.Watch(a.heard)
 	}

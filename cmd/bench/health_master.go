@@ -105,7 +105,7 @@ func (c *crowd) answer(e *engine.ServerEffect) {
 func (c *crowd) idle(d time.Duration) {
 	for end := c.now + d; c.now < end; {
 		if c.now = min(c.wake, end); c.now == c.wake {
-			c.step(engine.ServerInput{})
+			c.step(engine.ServerInput{Kind: engine.ServerTimer})
 		}
 	}
 }
@@ -115,7 +115,7 @@ func (c *crowd) pings(order []int, interval time.Duration) {
 	each := interval / time.Duration(len(order))
 	for _, i := range order {
 		if c.now += each; c.now >= c.wake {
-			c.step(engine.ServerInput{})
+			c.step(engine.ServerInput{Kind: engine.ServerTimer})
 		}
 		id := crowdID(i)
 		copy(c.ping[clientAt:], id[:])

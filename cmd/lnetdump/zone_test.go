@@ -87,7 +87,7 @@ func zoneTalk(tb testing.TB) map[string][][]byte {
 		}
 		for i := range nodes {
 			if !silent || i != 3 {
-				step(now, i, engine.Input{})
+				step(now, i, engine.Input{Kind: engine.Timer})
 			}
 		}
 	}

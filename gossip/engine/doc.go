@@ -7,9 +7,9 @@
 // The messages do not, see package gossip/wire.
 //
 //	m, err := engine.New(cfg, list, self)
-//	wake := m.Step(now, engine.Input{}, &out) // then send out.Sends, report out.Events
+//	wake := m.Step(now, engine.Input{Kind: engine.Timer}, &out) // then send out.Sends, report out.Events
 //	wake = m.Step(now, engine.Input{Kind: engine.Ping, From: id, Data: b}, &out)
-//	wake = m.Step(wake, engine.Input{}, &out) // when the clock reaches wake
+//	wake = m.Step(wake, engine.Input{Kind: engine.Timer}, &out) // when the clock reaches wake
 //
 // [Config.Limits] and [NewList] check parameters without a machine, and compute what follows
 // from them.

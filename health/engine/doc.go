@@ -8,9 +8,9 @@
 // stable, see package health/wire.
 //
 //	s, err := engine.NewServer(cfg)
-//	wake := s.Step(now, engine.ServerInput{}, &out) // then carry out out.Effects
+//	wake := s.Step(now, engine.ServerInput{Kind: engine.ServerTimer}, &out) // then carry out out.Effects
 //	wake = s.Step(now, engine.ServerInput{Kind: engine.Arrived, From: from, Data: b}, &out)
-//	wake = s.Step(wake, engine.ServerInput{}, &out) // when the clock reaches wake
+//	wake = s.Step(wake, engine.ServerInput{Kind: engine.ServerTimer}, &out) // when the clock reaches wake
 //
 // # Where this differs from the design
 //

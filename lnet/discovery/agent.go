@@ -295,7 +295,7 @@ func (a *Agent) setTimer(wake time.Duration) {
 		return
 	}
 	clock := a.node.Clock()
-	a.timer = clock.AfterFunc(wake-clock.Now(), func() { a.input(engine.Input{}) })
+	a.timer = clock.AfterFunc(wake-clock.Now(), func() { a.input(engine.Input{Kind: engine.Timer}) })
 }
 
 // apply carries out an output of the machine.

@@ -90,7 +90,7 @@ func (g *gateways) step(in route.CheckInput) {
 		g.timer = nil
 	}
 	if wake != machine.Never {
-		g.timer = clock.AfterFunc(max(wake-now, time.Nanosecond), func() { g.step(route.CheckInput{}) })
+		g.timer = clock.AfterFunc(max(wake-now, time.Nanosecond), func() { g.step(route.CheckInput{Kind: route.CheckTimer}) })
 	}
 	g.mu.Unlock()
 	for _, c := range out.Changes {

@@ -97,7 +97,7 @@ func (r *recoverer) setTimer(now, wake time.Duration) {
 		r.timer = nil
 	}
 	if wake != machine.Never && !r.closed {
-		r.timer = r.node.Clock().AfterFunc(wake-now, func() { r.input(recovery.Input{}) })
+		r.timer = r.node.Clock().AfterFunc(wake-now, func() { r.input(recovery.Input{Kind: recovery.Timer}) })
 	}
 }
 

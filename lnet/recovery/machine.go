@@ -53,7 +53,6 @@ const (
 	Hurt              // the health of Target has fallen
 	Heard             // the health of Target has risen, because a message arrived or was sent
 	Ended             // the ping of Target has ended, answered or not
-	Gone              // the NI of Target does not exist any more
 	Set               // the Settings have changed
 )
 
@@ -123,8 +122,6 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 		m.changed(now, in)
 	case Ended:
 		m.ended(in)
-	case Gone:
-		m.forget(m.entries[in.Target])
 	case Set:
 		m.settings = in.Settings
 	}

@@ -115,7 +115,7 @@ func TestWhoIsRecovered(t *testing.T) {
 	b.step(Input{Kind: Hurt, Target: mine, LastHeard: -1})
 	b.run(26 * time.Second)
 	b.want("11 11 13 13 17 25") // 9 s after its last message recovery of the peer ends, that of the local NI does not
-	b.step(Input{Kind: Gone, Target: mine})
+	b.step(Input{Kind: Heard, Target: mine, Whole: true})
 	b.step(Input{Kind: Heard, Target: peer, LastHeard: b.now})
 	b.run(28 * time.Second)
 	b.want("27")

@@ -18,28 +18,30 @@ const Page = 4096
 // maxPayload is the capacity of a large buffer (LNET_MTU).
 const maxPayload = 1 << 20
 
-// Class is the kind of buffer that a message needs.
-type Class uint8
+// bufferClass is the kind of buffer that a message needs.
+type bufferClass uint8
 
-// Classes of buffers, by the payload of the message.
+// The classes of buffers, by the payload of the message.
 const (
-	Tiny    Class = iota // for messages without payload
-	Small                // for payloads up to a page
-	Large                // for payloads up to maxPayload
-	Classes              // number of classes; not a class
+	tinyBuffer    bufferClass = iota // for messages without payload
+	smallBuffer                      // for payloads up to a page
+	largeBuffer                      // for payloads up to maxPayload
+	bufferClasses                    // number of classes; not a class
 )
 
-func (c Class) String() string { return [...]string{"tiny", "small", "large", "none"}[min(c, Classes)] }
+func (c bufferClass) String() string {
+	return [...]string{"tiny", "small", "large", "none"}[min(c, bufferClasses)]
+}
 
 // classOf returns the class of a message with this length of payload in bytes.
-func classOf(payload int) Class {
+func classOf(payload int) bufferClass {
 	switch {
 	case payload <= 0:
-		return Tiny
+		return tinyBuffer
 	case payload <= Page:
-		return Small
+		return smallBuffer
 	}
-	return Large
+	return largeBuffer
 }
 
 // memoryOf returns the memory of the buffer for a payload in bytes: a power of two of pages.
@@ -88,10 +90,10 @@ func (c Config) WithDefaults() Config {
 
 // rooms returns the limits of each class. The memory of small buffers is set apart, so that
 // large messages never make small ones wait.
-func (c Config) rooms() (rooms [Classes]room) {
+func (c Config) rooms() (rooms [bufferClasses]room) {
 	small := min(c.Small, c.Memory/4/Page) * Page
-	rooms[Tiny] = room{buffers: c.Tiny}
-	rooms[Small] = room{buffers: c.Small, bytes: small}
-	rooms[Large] = room{buffers: c.Large, bytes: c.Memory - small}
+	rooms[tinyBuffer] = room{buffers: c.Tiny}
+	rooms[smallBuffer] = room{buffers: c.Small, bytes: small}
+	rooms[largeBuffer] = room{buffers: c.Large, bytes: c.Memory - small}
 	return rooms
 }

@@ -4,11 +4,11 @@ import "fmt"
 
 // invariants checks that the sums of l agree with all tickets.
 func (l *Ledger) invariants(neighbours []*Neighbour, tickets []*Ticket) error {
-	var rooms [Classes]room
+	var rooms [bufferClasses]room
 	used, extra := map[*Neighbour]int{}, map[*Neighbour]int{}
-	held := map[*Neighbour]*[Classes]int{}
+	held := map[*Neighbour]*[bufferClasses]int{}
 	for _, n := range neighbours {
-		held[n] = new([Classes]int)
+		held[n] = new([bufferClasses]int)
 	}
 	live, waiting := 0, 0
 	for _, t := range tickets {
@@ -38,7 +38,7 @@ func (l *Ledger) invariants(neighbours []*Neighbour, tickets []*Ticket) error {
 	if live != l.tickets || waiting != l.waiting {
 		return fmt.Errorf("%d tickets and %d wait, of %d and %d", l.tickets, l.waiting, live, waiting)
 	}
-	for c := range Classes {
+	for c := range bufferClasses {
 		r, want := l.rooms[c], rooms[c]
 		if r.used != want.used || r.taken != want.taken || r.waiting != want.waiting {
 			return fmt.Errorf("%v: have %+v, want %+v", c, r, want)
@@ -57,7 +57,7 @@ func (l *Ledger) invariants(neighbours []*Neighbour, tickets []*Ticket) error {
 
 // bounds checks that no more credits and buffers are in use than there are.
 func (l *Ledger) bounds() error {
-	for c := range Classes {
+	for c := range bufferClasses {
 		if r := l.rooms[c]; r.used > r.buffers || r.taken > r.bytes {
 			return fmt.Errorf("%v: %+v", c, r)
 		}
@@ -67,7 +67,7 @@ func (l *Ledger) bounds() error {
 
 // idle checks that all credits and buffers were returned.
 func (l *Ledger) idle(neighbours []*Neighbour) error {
-	for c := range Classes {
+	for c := range bufferClasses {
 		if r := l.rooms[c]; r.used != 0 || r.taken != 0 || r.waiting != 0 {
 			return fmt.Errorf("%v: %+v", c, r)
 		}

@@ -16,8 +16,8 @@ const (
 // Ask, End, Cancel, Check, Resize and RefuseAll may grant or refuse tickets that waited: the caller
 // then calls Next until there is none.
 type Ledger struct {
-	rooms    [Classes]room
-	rings    [Classes]ring
+	rooms    [bufferClasses]room
+	rings    [bufferClasses]ring
 	settled  list         // tickets that no longer wait, for Next
 	busy     []*Neighbour // next hops to which messages are under way, in any order
 	memory   int
@@ -44,7 +44,7 @@ type Ticket struct {
 	Owner any // value of the caller
 
 	from, to   *Neighbour
-	class      Class
+	class      bufferClass
 	memory     int
 	granted    bool
 	extra      bool  // the credit is one of the extra ones, for next hops that have stalled
@@ -60,7 +60,7 @@ type Neighbour struct {
 	extra   int // extra credits in use, for messages to next hops that have stalled; at most limit
 	lowest  int // fewest credits so far; negative: so many messages waited
 	waiting list
-	wants   [Classes]want
+	wants   [bufferClasses]want
 	outlet
 }
 
@@ -73,10 +73,10 @@ type want struct {
 
 // outlet is the state of a neighbour as next hop.
 type outlet struct {
-	held    [Classes]int  // by class: buffers with messages for this next hop
-	taken   int           // bytes of the large buffers in held
-	out     list          // messages on their way to this next hop
-	movedAt time.Duration // when the latest message left for it, or the first of out came
+	held    [bufferClasses]int // by class: buffers with messages for this next hop
+	taken   int                // bytes of the large buffers in held
+	out     list               // messages on their way to this next hop
+	movedAt time.Duration      // when the latest message left for it, or the first of out came
 	stalled bool
 	index   int // index in Ledger.busy, unless out is empty
 }
@@ -88,11 +88,11 @@ const scanWidth = 256
 // New makes a ledger in which all buffers are free.
 func New(cfg Config) *Ledger {
 	l := &Ledger{scanning: scanWidth}
-	for c := range Classes {
+	for c := range bufferClasses {
 		l.rings[c].class = c
 	}
 	l.Resize(cfg)
-	for c := range Classes {
+	for c := range bufferClasses {
 		l.rooms[c].lowest = l.rooms[c].buffers
 	}
 	return l
@@ -106,7 +106,7 @@ func NewNeighbour(credits int) *Neighbour {
 
 // Idle reports whether n neither sends nor receives the message of any ticket.
 func (n *Neighbour) Idle() bool {
-	return n.used == 0 && n.extra == 0 && n.waiting.n == 0 && n.held == [Classes]int{}
+	return n.used == 0 && n.extra == 0 && n.waiting.n == 0 && n.held == [bufferClasses]int{}
 }
 
 // Ask asks for a credit of from and a buffer for a message to the next hop to.
@@ -174,19 +174,19 @@ func (l *Ledger) hasShare(t *Ticket) bool {
 	if to.held[t.class] == 0 {
 		return true
 	}
-	return to.held[t.class] < r.buffers-r.used && (t.class != Large || to.taken+t.memory <= r.bytes-r.taken)
+	return to.held[t.class] < r.buffers-r.used && (t.class != largeBuffer || to.taken+t.memory <= r.bytes-r.taken)
 }
 
 // reserved reports whether the next buffers of a class are reserved for a message that waits
 // already, because there is less memory than it needs: it would wait for ever if smaller
 // messages took the memory that becomes free.
-func (l *Ledger) reserved(class Class) bool {
+func (l *Ledger) reserved(class bufferClass) bool {
 	n := l.first(class)
 	return n != nil && !l.hasRoom(n.wants[class].list.head)
 }
 
 // first returns the neighbour whose turn it is to have a buffer, or nil.
-func (l *Ledger) first(class Class) *Neighbour {
+func (l *Ledger) first(class bufferClass) *Neighbour {
 	ring := &l.rings[class]
 	for ring.head != nil && ring.head.wants[class].list.n == 0 {
 		ring.pop()
@@ -206,7 +206,7 @@ func (l *Ledger) grant(t *Ticket) {
 // hold adds sign, which is 1 or -1, to the number of buffers with messages for a next hop.
 func (l *Ledger) hold(t *Ticket, to *Neighbour, sign int) {
 	to.held[t.class] += sign
-	if t.class == Large {
+	if t.class == largeBuffer {
 		to.taken += sign * t.memory
 	}
 }

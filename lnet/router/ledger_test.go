@@ -76,7 +76,7 @@ func TestSmallMemory(t *testing.T) {
 	spec.Covers(t, "RO-6", "RO-11")
 	b := newBook(t, Config{Memory: minMemory})
 	var full []*Ticket
-	for b.rooms[Large].taken < b.rooms[Large].bytes {
+	for b.rooms[largeBuffer].taken < b.rooms[largeBuffer].bytes {
 		full = append(full, b.departed(NewNeighbour(1), NewNeighbour(1), maxPayload/2))
 	}
 	b.granted(NewNeighbour(1), NewNeighbour(1), Page)

@@ -44,7 +44,7 @@ func (l *list) pop() *Ticket {
 // ring is the neighbours that wait for a buffer of one class, in the order of their turns. A
 // neighbour whose messages are gone when its turn comes is skipped.
 type ring struct {
-	class      Class
+	class      bufferClass
 	head, tail *Neighbour
 }
 

@@ -22,12 +22,12 @@ type Snapshot struct {
 
 // Snapshot returns the ledger's present state.
 func (l *Ledger) Snapshot() Snapshot {
-	of := func(c Class, pages int) Buffers {
+	of := func(c bufferClass, pages int) Buffers {
 		r := &l.rooms[c]
 		return Buffers{Pages: pages, Buffers: r.buffers, Credits: r.credits(), MinCredits: r.lowest, Memory: r.taken, MaxMemory: r.bytes}
 	}
 	return Snapshot{
-		Tiny: of(Tiny, 0), Small: of(Small, 1), Large: of(Large, maxPayload/Page),
+		Tiny: of(tinyBuffer, 0), Small: of(smallBuffer, 1), Large: of(largeBuffer, maxPayload/Page),
 		Tickets: l.tickets, Waiting: l.waiting, Stalls: l.stalls,
 	}
 }

@@ -33,7 +33,7 @@ func (l *Ledger) advance(n *Neighbour) {
 // It is no harm that scan does not reach every neighbour: if none of the messages before may
 // take a free buffer, their next hops have buffers, and each End that gives one of those back
 // looks at the next neighbours.
-func (l *Ledger) scan(class Class, tries int) {
+func (l *Ledger) scan(class bufferClass, tries int) {
 	ring := &l.rings[class]
 	var prev *Neighbour
 	for n := l.first(class); n != nil && tries > 0; tries-- {
@@ -72,7 +72,7 @@ func (l *Ledger) scan(class Class, tries int) {
 }
 
 // after returns the neighbour behind prev, or the first one.
-func (l *Ledger) after(prev *Neighbour, class Class) *Neighbour {
+func (l *Ledger) after(prev *Neighbour, class bufferClass) *Neighbour {
 	if prev == nil {
 		return l.rings[class].head
 	}
@@ -91,7 +91,7 @@ func (l *Ledger) Check(now time.Duration) (again bool) {
 		}
 	}
 	if found {
-		for c := range Classes {
+		for c := range bufferClasses {
 			l.scan(c, l.waiting+1)
 		}
 	}
@@ -121,7 +121,7 @@ func (l *Ledger) Resize(cfg Config) {
 		r := &l.rooms[c]
 		r.buffers, r.bytes = room.buffers, room.bytes
 		r.lowest = min(r.lowest, r.credits())
-		l.scan(Class(c), l.waiting+1)
+		l.scan(bufferClass(c), l.waiting+1)
 	}
 }
 

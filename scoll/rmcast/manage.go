@@ -62,7 +62,7 @@ func (a *Agent) Manage(cfg ManagerConfig) error {
 	all[cfg.Group] = m
 	a.manages.Store(&all)
 	a.mu.Unlock()
-	m.runner.Do(engine.Input{})
+	m.runner.Do(engine.Input{Kind: engine.Timer})
 	if a.cfg.View != nil {
 		m.watch(a.cfg.View)
 	}

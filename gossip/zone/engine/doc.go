@@ -20,7 +20,7 @@
 //	m, err := engine.New(cfg)
 //	wake := m.Step(now, engine.Input{Kind: engine.Join, Inc: 1}, &out) // then send out.Sends, report out.Events
 //	wake = m.Step(now, engine.Input{Kind: engine.Arrived, Data: b}, &out)
-//	wake = m.Step(wake, engine.Input{}, &out) // when the clock reaches wake
+//	wake = m.Step(wake, engine.Input{Kind: engine.Timer}, &out) // when the clock reaches wake
 //
 // # Where this is not the letter of the design
 //

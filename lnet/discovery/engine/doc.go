@@ -10,5 +10,5 @@
 //	m := engine.NewMachine(engine.Limits{})
 //	m.Step(now, engine.Input{Kind: engine.SelfIs, Self: self}, &out)
 //	wake := m.Step(now, engine.Input{Kind: engine.Discover, NID: id}, &out) // then send out.Sends
-//	wake = m.Step(wake, engine.Input{}, &out) // when it is time
+//	wake = m.Step(wake, engine.Input{Kind: engine.Timer}, &out) // when it is time
 package engine
