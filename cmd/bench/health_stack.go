@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"ulnet/cmd/internal/timerfd"
 	"ulnet/health"
 	healthwire "ulnet/health/wire"
 	"ulnet/lnd"
@@ -17,6 +16,7 @@ import (
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
 	"ulnet/lnet/machine"
+	"ulnet/lnet/machine/timerfd"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 	"ulnet/portals"

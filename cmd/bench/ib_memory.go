@@ -8,9 +8,9 @@ import (
 	"runtime"
 	"time"
 
-	"ulnet/cmd/internal/timerfd"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/softroce"
+	"ulnet/lnet/machine/timerfd"
 )
 
 // G-IB-4 has idlePairs connections between two devices of this process.

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"time"
 
-	"ulnet/cmd/internal/timerfd"
+	"ulnet/lnet/machine/timerfd"
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnd/socklnd"

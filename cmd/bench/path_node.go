@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"ulnet/cmd/bench/worker"
-	"ulnet/cmd/internal/timerfd"
+	"ulnet/lnet/machine/timerfd"
 	"ulnet/lnd"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet"

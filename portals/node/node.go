@@ -31,6 +31,7 @@ import (
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
 	"ulnet/lnet/machine"
+	"ulnet/lnet/machine/timerfd"
 	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
@@ -52,7 +53,7 @@ type Config struct {
 	DialOnly bool
 
 	Log      *slog.Logger  // log of the node; nil discards records
-	Clock    machine.Clock // clock of the node; nil: machine.RealClock
+	Clock    machine.Clock // clock of the node; nil: a timerfd.Clock, which Close ends. In a bubble of testing/synctest: machine.RealClock()
 	Tap      lnd.Tap       // gets the bytes of all NIs; nil captures nothing
 	Tunables lnd.Tunables  // tunables of all NIs
 
@@ -79,9 +80,6 @@ func (cfg Config) withDefaults() Config {
 	if cfg.Clock != nil {
 		cfg.LNet.Clock = cfg.Clock
 	}
-	if cfg.LNet.Clock == nil {
-		cfg.LNet.Clock = machine.RealClock()
-	}
 	if cfg.Log != nil {
 		cfg.LNet.Log = cfg.Log
 	}
@@ -107,6 +105,7 @@ type Node struct {
 	discovery *discovery.Agent
 	drivers   []driver // one for each network type: two NIs on one address share its listener
 	links     links
+	clock     *timerfd.Clock // nil: the caller's
 }
 
 // Start starts a node. The error is a *networks.Error for Networks that cannot be read, a
@@ -118,7 +117,12 @@ func Start(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, lnet: lnet.New(cfg.LNet)}
+	n := &Node{}
+	if cfg.LNet.Clock == nil {
+		n.clock = timerfd.NewClock()
+		cfg.LNet.Clock = n.clock
+	}
+	n.cfg, n.lnet = cfg, lnet.New(cfg.LNet)
 	n.links.node = n
 	n.table = portals.New(n.lnet)
 	if err := n.start(list); err != nil {
@@ -179,6 +183,9 @@ func (n *Node) NIDs() []nid.NID {
 func (n *Node) Close(ctx context.Context) error {
 	if n.discovery != nil {
 		_ = n.discovery.Close(ctx) // first, because otherwise each NI that goes would be told to all peers
+	}
+	if n.clock != nil {
+		defer n.clock.Close()
 	}
 	defer n.table.Close()
 	if ctx.Done() == nil {

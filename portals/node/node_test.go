@@ -18,6 +18,7 @@ import (
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
 	"ulnet/lnet/machine"
+	"ulnet/lnet/machine/timerfd"
 	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
 	"ulnet/portals/node"
@@ -170,3 +171,22 @@ func TestConfig(t *testing.T) {
 		t.Errorf("discovery is off: %v", err) // the node answers pings although discovery is off
 	}
 }
+
+// TestOwnClock starts a node without a clock: the node has one whose timers cost small messages
+// nothing, and ends it.
+func TestOwnClock(t *testing.T) {
+	n, err := node.Start(node.Config{Networks: "lo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock, ok := n.LNet().Clock().(*timerfd.Clock)
+	if !ok {
+		t.Fatalf("the clock is a %T, want a *timerfd.Clock", n.LNet().Clock())
+	}
+	if err := n.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	fired := make(chan struct{})
+	clock.AfterFunc(1, func() { close(fired) }) // a clock that has ended still works, see Close
+	<-fired
+} // and TestMain finds the goroutine of a clock that goes on

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals/node"
 )
@@ -45,7 +46,7 @@ func TestCloseWithStuckHandler(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				n, err := node.Start(node.Config{Networks: "lo"})
+				n, err := node.Start(node.Config{Networks: "lo", Clock: machine.RealClock()})
 				if err != nil {
 					t.Fatal(err)
 				}

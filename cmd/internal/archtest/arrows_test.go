@@ -33,6 +33,7 @@ var Rules = []Rule{
 	{Package: "lnet/nid"},
 	{Package: "lnet/machine"},
 	{Package: "lnet/machine/record", May: "lnet/machine"},
+	{Package: "lnet/machine/timerfd", May: "lnet/machine"},
 	{Package: "lnet/wire", May: "lnet/nid"},
 	{Package: "lnet/networks", May: "lnet/nid"},
 	{Package: "lnet/route", May: "lnet/nid lnet/networks lnet/machine"},
@@ -89,7 +90,7 @@ var Rules = []Rule{
 	{Package: "portals/keyring", May: "lnet/nid"},
 	// This package makes whole nodes: it uses all parts of a node, but nothing that needs a node.
 	{Package: "portals/portalstest", May: "portals lnet lnet/nid lnet/machine lnd lnd/lo"},
-	{Package: "portals/node", May: "portals lnet lnet/discovery lnet/networks lnet/nid lnet/machine lnd lnd/linkwatch lnd/lo lnd/socklnd lnd/o2iblnd lnd/verbs/softroce", Tests: "lnet/route"},
+	{Package: "portals/node", May: "portals lnet lnet/discovery lnet/networks lnet/nid lnet/machine lnet/machine/timerfd lnd lnd/linkwatch lnd/lo lnd/socklnd lnd/o2iblnd lnd/verbs/softroce", Tests: "lnet/route"},
 	{Package: "lnet/recovery", May: "lnet/nid lnet/machine lnd"},
 	{Package: "lnet/discovery/engine", May: "lnet lnet/nid lnet/wire lnet/machine"},
 	{Package: "lnet/discovery", May: "portals lnet lnet/route lnet/path lnet/router lnet/discovery/engine lnet/recovery lnet/nid lnet/wire lnet/machine lnd", Tests: "portals/node"},
@@ -141,7 +142,7 @@ type Limit struct {
 }
 
 // systemCallers are the only packages that open sockets and make system calls.
-const systemCallers = "lnd/readloop lnd/linkwatch lnd/socklnd lnd/o2iblnd lnd/o2iblnd/internal/replay lnd/verbs/softroce lnd/verbs/ibv lnd/lndtest/cputime lnd/lndtest/netlab lnd/lndtest/smalldisk cmd/internal/... cmd/bench/rival"
+const systemCallers = "lnet/machine/timerfd lnd/readloop lnd/linkwatch lnd/socklnd lnd/o2iblnd lnd/o2iblnd/internal/replay lnd/verbs/softroce lnd/verbs/ibv lnd/lndtest/cputime lnd/lndtest/netlab lnd/lndtest/smalldisk cmd/internal/... cmd/bench/..."
 
 // Limits are the imports that only few packages may use.
 var Limits = []Limit{

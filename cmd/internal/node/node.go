@@ -23,7 +23,7 @@ import (
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/drivers"
 	"ulnet/cmd/internal/handlers"
-	"ulnet/cmd/internal/timerfd"
+	"ulnet/lnet/machine/timerfd"
 	"ulnet/lnd"
 	"ulnet/lnd/fault"
 	"ulnet/lnet"
