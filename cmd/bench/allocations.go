@@ -27,10 +27,10 @@ func (b *measurement) countAllocations(i *initiator) {
 		run  func() (time.Duration, error)
 	}{
 		{"allocations per PUT of 8 B, both sides", 2, func() (time.Duration, error) {
-			return i.pingHandlers(b.ctx, 0, allocationOps)
+			return i.pingPong(b.ctx, bitsHandler, allocationOps)
 		}},
 		{"allocations per PUT of 1 MiB, both sides", 2, func() (time.Duration, error) {
-			return i.pingHandlers(b.ctx, last, allocationOps/10)
+			return i.pingPong(b.ctx, bitsHandler+uint64(last), allocationOps/10)
 		}},
 		{"allocations per GET of 1 MiB, both sides", 1, func() (time.Duration, error) {
 			return i.getStream(b.ctx, allocationOps/10, 1)

@@ -18,7 +18,12 @@ type contender struct {
 // timed returns a contender whose rounds have n operations; run returns the time for all.
 func (b *bench) timed(name string, n int, run func() (time.Duration, error)) *contender {
 	return &contender{name: name, run: func(of *contender) (latencies, error) {
-		elapsed, used, err := b.spent(run)
+		var elapsed time.Duration
+		var used usage
+		err := b.profile.during(b.peer, name, n, func() (err error) {
+			elapsed, used, err = b.spent(run)
+			return err
+		})
 		of.cpu = append(of.cpu, float64(used.CPU)/float64(n))
 		return latencies{float64(elapsed) / float64(n)}, err
 	}}

@@ -13,8 +13,9 @@ type goal struct {
 }
 
 var goals = []goal{
+	{"G-FLOOR", "the bare loop: the least that Go has to do for LNet's messages, beside plain TCP", measureFloor},
 	{"G-LN-1", "8 B PUT, half round trip between two processes", measureLatency},
-	{"G-LN-2", "4 KiB to 1 MiB PUT, half round trip between two processes", measureLargeLatency},
+	{"G-LN-2", "64 B to 1 MiB PUT, half round trip between two processes", measureLargeLatency},
 	{"G-LN-3", "1 MiB PUT and GET, streaming between two processes", measureStreaming},
 	{"G-LN-4", "8 B PUTs one way, many in flight, peer_credits 256", measureRate},
 	{"G-LN-5", "allocations of both processes in the steady state", measureAllocations},

@@ -21,17 +21,18 @@ type initiator struct {
 	bulk   *portals.EQ
 
 	// left counts the expected replies. The handler of replies owns it during a run.
-	left int
-	done chan error
+	left   int
+	done   chan error
+	passed chan struct{} // a reply that the handler of bitsChannel has passed on
 }
 
 // initiate makes n the initiator and connects it to the target.
 func (n *node) initiate(ctx context.Context, target nid.ProcessID) (*initiator, error) {
-	i := &initiator{node: n, target: target, done: make(chan error, 1)}
+	i := &initiator{node: n, target: target, done: make(chan error, 1), passed: make(chan struct{}, 1)}
 	if err := i.open(); err != nil {
 		return i, err
 	}
-	_, err := i.pingEQs(ctx, 1)
+	_, err := i.pingPong(ctx, bitsEQ, 1)
 	return i, err
 }
 
@@ -58,10 +59,7 @@ func (i *initiator) open() (err error) {
 	if err := i.post(portalReply, bitsUrgent, portals.MD{Segments: memory, Options: portals.OpPut, Handler: i.replied}); err != nil {
 		return err
 	}
-	if err := i.postSizes(portalReply, i.replied); err != nil {
-		return err
-	}
-	return i.post(portalReply, bitsEQ, portals.MD{Segments: memory, Options: portals.OpPut, EQ: i.eq})
+	return i.postSizes(portalReply, i.eq, i.replied, func(*portals.Event) { i.passed <- struct{}{} })
 }
 
 // ask sends a PUT that is answered by a PUT. The match bits select the size and the kind of
@@ -69,16 +67,22 @@ func (i *initiator) open() (err error) {
 func (i *initiator) ask(bits uint64) error {
 	md := i.urgent
 	if bits != bitsUrgent {
-		md = i.sized[max(bits, bitsHandler)-bitsHandler]
+		md = i.sized[bits&bitsSize]
 	}
 	return i.table.Put(portals.PutRequest{
 		Self: i.id.NID, MD: md, Target: i.target, Portal: portalEcho, MatchBits: bits,
 	})
 }
 
-// pingHandlers exchanges a PUT of sizes[size] n times between handlers.
-func (i *initiator) pingHandlers(ctx context.Context, size, n int) (time.Duration, error) {
-	return i.ping(ctx, bitsHandler+uint64(size), n)
+// pingPong exchanges a PUT n times. The match bits say how both sides wait, and the size.
+func (i *initiator) pingPong(ctx context.Context, bits uint64, n int) (time.Duration, error) {
+	switch bits &^ bitsSize {
+	case bitsEQ:
+		return i.pingWaiting(bits, n, func() error { return i.waitEQ(ctx) })
+	case bitsChannel:
+		return i.pingWaiting(bits, n, func() error { return i.waitChannel(ctx) })
+	}
+	return i.ping(ctx, bits, n)
 }
 
 // ping exchanges a PUT with these match bits n times between handlers.
@@ -107,18 +111,32 @@ func (i *initiator) replied(e *portals.Event) {
 	}
 }
 
-// pingEQs exchanges a PUT n times between goroutines that wait in their EQs.
-func (i *initiator) pingEQs(ctx context.Context, n int) (time.Duration, error) {
+// pingWaiting exchanges a PUT n times between goroutines that wait for each message.
+func (i *initiator) pingWaiting(bits uint64, n int, wait func() error) (time.Duration, error) {
 	began := time.Now()
 	for range n {
-		if err := i.ask(bitsEQ); err != nil {
+		if err := i.ask(bits); err != nil {
 			return 0, err
 		}
-		if e, err := i.eq.Wait(ctx); err != nil || e.Err != nil {
-			return 0, firstError(err, e.Err)
+		if err := wait(); err != nil {
+			return 0, err
 		}
 	}
 	return time.Since(began), nil
+}
+
+func (i *initiator) waitEQ(ctx context.Context) error {
+	e, err := i.eq.Wait(ctx)
+	return firstError(err, e.Err)
+}
+
+func (i *initiator) waitChannel(ctx context.Context) error {
+	select {
+	case <-i.passed:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // putStream sends 1 MiB n times with at most window PUTs without a SEND event, and waits for

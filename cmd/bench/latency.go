@@ -1,49 +1,99 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"time"
 )
 
 // The payload of G-LN-1 and the round trips of one round.
 const (
 	smallSize  = 8
-	roundTrips = 20_000
+	roundTrips = 10_000
 )
 
-// sizes are the payloads, with the round trips per round and the bounds of G-LN-2.
+// sizes are the payloads, with the round trips per round and the bounds of G-LN-1 and G-LN-2.
 var sizes = []struct {
 	bytes int
 	name  string
 	trips int
-	limit float64
+	raw   float64 // bound beside plain TCP; 0: the bare loop bounds it
+	bare  float64 // bound beside the bare loop; 0: plain TCP bounds it
 }{
-	{smallSize, "8 B", roundTrips, 1.10},
-	{4 << 10, "4 KiB", 10_000, 1.10},
-	{64 << 10, "64 KiB", 3_000, 1.15},
-	{bulk, "1 MiB", 300, 1.05},
+	{smallSize, "8 B", roundTrips, 1.10, 0},
+	{64, "64 B", roundTrips, 0, 1.15},
+	{256, "256 B", roundTrips, 0, 1.15},
+	{1 << 10, "1 KiB", roundTrips, 0, 1.15},
+	{4 << 10, "4 KiB", roundTrips, 0, 1.15},
+	{16 << 10, "16 KiB", 5_000, 0, 1.15},
+	{64 << 10, "64 KiB", 3_000, 0, 1.15},
+	{bulk, "1 MiB", 300, 1.05, 0},
 }
 
-// measureLatency measures goal G-LN-1: half a round trip between handlers, and between goroutines that
-// wait in their EQs.
-func measureLatency(b *measurement) {
-	trips := b.some(roundTrips)
-	raw := b.timed("raw", trips, func() (time.Duration, error) { return b.raw.roundTrips(smallSize, trips) })
-	handler := b.timed("handler", trips, func() (time.Duration, error) { return b.node.pingHandlers(b.ctx, 0, trips) })
-	eq := b.timed("EQ", trips, func() (time.Duration, error) { return b.node.pingEQs(b.ctx, trips) })
-	b.alternate(b.rounds, raw, handler, eq)
-	b.add(
-		handler.half(raw, "8 B PUT half round trip, handler to handler", sizes[0].limit),
-		eq.half(raw, "8 B PUT half round trip, through EQ.Wait", sizes[0].limit),
-	)
-}
+// worstRound bounds the slowest round of a contender by its median: beyond it a program would
+// see two speeds.
+const worstRound = 1.5
 
-// measureLargeLatency measures goal G-LN-2: like G-LN-1 between handlers, with larger payloads.
+// measureLatency measures goal G-LN-1: half a round trip of the smallest payload.
+func measureLatency(b *measurement) { b.latency(0) }
+
+// measureLargeLatency measures goal G-LN-2: half a round trip of each other payload.
 func measureLargeLatency(b *measurement) {
-	for i, size := range sizes[1:] {
-		trips := b.some(size.trips)
-		raw := b.timed("raw", trips, func() (time.Duration, error) { return b.raw.roundTrips(size.bytes, trips) })
-		handler := b.timed("handler", trips, func() (time.Duration, error) { return b.node.pingHandlers(b.ctx, i+1, trips) })
-		b.alternate(b.rounds, raw, handler)
-		b.add(handler.half(raw, size.name+" PUT half round trip, handler to handler", size.limit))
+	for size := range sizes[1:] {
+		b.latency(size + 1)
+	}
+}
+
+// measureFloor measures G-FLOOR: the bare loop beside plain TCP.
+func measureFloor(b *measurement) {
+	for size := range sizes {
+		raw, bare := b.floor(size)
+		b.alternate(b.rounds, raw, bare)
+		b.add(bare.half(raw, sizes[size].name+" half round trip, the bare loop to plain TCP", 0))
+	}
+	writes, count := b.some(rawWrites), b.some(bareCount)
+	raw := b.timed("raw", writes*recordsPerWrite, func() (time.Duration, error) { return b.raw.put(smallSize*recordsPerWrite, writes) })
+	bare := b.timed("bare", count, func() (time.Duration, error) { return b.bare.flood(count) })
+	b.alternate(b.rounds, raw, bare)
+	b.add(bare.speed(raw, "8 B messages a second, one way, the bare loop to plain TCP", 0, 1e3, "%.2f M/s"))
+}
+
+// floor returns the contenders that LNet's latency is compared with.
+func (b *measurement) floor(size int) (raw, bare *contender) {
+	trips := b.some(sizes[size].trips)
+	raw = b.timed("raw", trips, func() (time.Duration, error) { return b.raw.roundTrips(sizes[size].bytes, trips) })
+	bare = b.timed("bare loop", trips, func() (time.Duration, error) { return b.bare.roundTrips(size, trips) })
+	return raw, bare
+}
+
+// latency measures half a round trip of a payload between handlers, between goroutines that wait
+// in their EQs, and between goroutines to which the handlers pass each message on a channel.
+func (b *measurement) latency(size int) {
+	s := sizes[size]
+	raw, bare := b.floor(size)
+	all := []*contender{raw, bare}
+	for _, how := range waits {
+		trips := b.some(s.trips)
+		all = append(all, b.timed(how.name, trips, func() (time.Duration, error) { return b.node.pingPong(b.ctx, how.bits+uint64(size), trips) }))
+	}
+	b.alternate(b.rounds, all...)
+	for _, c := range all[2:] {
+		what := fmt.Sprintf("%s PUT half round trip, %s", s.name, c.name)
+		rawLine, bareLine := c.half(raw, what, s.raw), c.half(bare, what+", to the bare loop", s.bare)
+		worst := c.worst(what + ", the worst round to the median")
+		if c.name == throughChannel { // two switches of goroutines more, which no goal bounds
+			rawLine.free, bareLine.free, worst.free = true, true, true
+		}
+		b.add(rawLine, bareLine, worst)
+	}
+}
+
+// worst compares the slowest round with the median one.
+func (c *contender) worst(what string) line {
+	rounds := c.each(0.5)
+	return line{
+		what: what, ratio: slices.Max(rounds) / cmp.Or(median(rounds), 1), limit: worstRound,
+		basis: fmt.Sprintf("%.2f µs of %d rounds", slices.Max(rounds)*0.5e-3, len(rounds)),
 	}
 }

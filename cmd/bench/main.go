@@ -62,7 +62,8 @@ func root(env cli.Env) *cobra.Command {
 	var (
 		prefix, file string
 		rounds       int
-		list         bool
+		list, pins   bool
+		profiles     bool
 	)
 	c := &cobra.Command{
 		Use:     "bench",
@@ -80,12 +81,19 @@ func root(env cli.Env) *cobra.Command {
 			case list:
 				return listGoals(env.Stdout, selected)
 			}
-			return measure(c.Context(), env, selected, rounds, file)
+			if pins {
+				if err := pin(); err != nil {
+					return err
+				}
+			}
+			return measure(c.Context(), env, selected, rounds, file, profiles)
 		},
 	}
 	c.Flags().StringVar(&prefix, "goal", "", "measure the goals whose id begins with this")
 	c.Flags().StringVar(&file, "out", "docs/performance.md", "write the results to this file; empty: nowhere")
 	c.Flags().IntVar(&rounds, "rounds", defaultRounds(env), "rounds of each measurement; medians are taken over them")
+	c.Flags().BoolVar(&pins, "pin", false, "bind each process to a core of its own")
+	c.Flags().BoolVar(&profiles, "profile", false, "print the CPU time per operation of each contender by package, of both sides")
 	c.Flags().BoolVar(&list, "list", false, "list the goals and end")
 	return c
 }
@@ -117,12 +125,15 @@ func listGoals(w io.Writer, selected []goal) error {
 }
 
 // measure measures the goals, prints their lines and writes them to the file.
-func measure(ctx context.Context, env cli.Env, selected []goal, rounds int, file string) error {
+func measure(ctx context.Context, env cli.Env, selected []goal, rounds int, file string, profiles bool) error {
 	b, err := newBench(ctx, env.Stderr, rounds)
 	if err != nil {
 		return err
 	}
 	defer b.close()
+	if profiles {
+		b.profile = &profiler{of: map[string]*spectrum{}}
+	}
 	for _, g := range selected {
 		at := newSurroundings()
 		lines, err := measureGoal(ctx, g, b)
@@ -133,7 +144,7 @@ func measure(ctx context.Context, env cli.Env, selected []goal, rounds int, file
 		for _, l := range lines {
 			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", g.id, l.what, l.value(), l.bound(), l.outcome())
 		}
-		if err := out.Flush(); err != nil {
+		if err := firstError(out.Flush(), b.profile.print(env.Stdout)); err != nil {
 			return err
 		}
 		if file == "" {

@@ -5,10 +5,10 @@ import (
 	"net/netip"
 	"time"
 
-	"ulnet/lnet/machine/timerfd"
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnd/socklnd"
+	"ulnet/lnet/machine"
 	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
@@ -23,14 +23,29 @@ const (
 	portalSink   = 22
 	portalSource = 23
 
-	bitsEQ      = 1
-	bitsHandler = 2 // first match bits of the handler; the index in sizes is added
-	bitsUrgent  = 100
+	// The match bits say how both sides wait; the index in sizes is added.
+	bitsHandler = 0x100
+	bitsEQ      = 0x200
+	bitsChannel = 0x300
+	bitsUrgent  = 0x400
+	bitsSize    = 0xff // mask of the index
 )
+
+// waits are the ways in which a program can wait for a message.
+var waits = []struct {
+	name string
+	bits uint64
+}{
+	{"handler to handler", bitsHandler},
+	{"through EQ.Wait", bitsEQ},
+	{throughChannel, bitsChannel},
+}
+
+const throughChannel = "through a channel"
 
 // node is an LNet node with one NI, usually over TCP.
 type node struct {
-	clock *timerfd.Clock // the same kind of clock as in lnetd
+	clock machine.Clock
 	whole *localnode.Node
 	table *portals.Table
 	id    nid.ProcessID
@@ -48,13 +63,12 @@ func newNodeWith(addr netip.Addr, cfg socklnd.Config, tunables lnd.Tunables) (*n
 
 // newNodeOn starts a node with one NI.
 func newNodeOn(net nid.Net, addr netip.Addr, cfg localnode.Config) (n *node, err error) {
-	n = &node{clock: timerfd.NewClock(), id: processOf(net, addr)}
-	cfg.Networks, cfg.Clock = networks.Interface{Net: net, Name: addr.String()}.String(), n.clock
+	n = &node{id: processOf(net, addr)}
+	cfg.Networks = networks.Interface{Net: net, Name: addr.String()}.String()
 	if n.whole, err = localnode.Start(cfg); err != nil {
-		n.clock.Close()
 		return nil, err
 	}
-	n.table = n.whole.Table()
+	n.table, n.clock = n.whole.Table(), n.whole.LNet().Clock()
 	return n, nil
 }
 
@@ -68,7 +82,6 @@ func (n *node) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = n.whole.Close(ctx) // an error makes no difference: the process ends
-	n.clock.Close()
 }
 
 // post attaches a match entry with an MD at a portal, for the other node.
@@ -99,6 +112,13 @@ type responder struct {
 	replies []portals.MDHandle // MDs for replies, by the index in sizes
 	urgent  portals.MDHandle   // MD of 8 bytes whose PUTs have priority
 	eq      *portals.EQ
+	asked   chan asked // what the handler of bitsChannel passes on
+}
+
+// asked is a PUT that is to be answered.
+type asked struct {
+	from nid.ProcessID
+	bits uint64
 }
 
 func newResponder(addr netip.Addr, tunables lnd.Tunables) (*responder, error) {
@@ -110,7 +130,7 @@ func newResponder(addr netip.Addr, tunables lnd.Tunables) (*responder, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &responder{node: n, port: port}
+	r := &responder{node: n, port: port, asked: make(chan asked, 64)}
 	return r, r.open()
 }
 
@@ -132,7 +152,6 @@ func (r *responder) open() (err error) {
 		md     portals.MD
 	}{
 		{portalEcho, bitsUrgent, portals.MD{Segments: small(), Options: portals.OpPut, Handler: r.echo}},
-		{portalEcho, bitsEQ, portals.MD{Segments: small(), Options: portals.OpPut, EQ: r.eq}},
 		{portalSink, 0, portals.MD{Segments: large(), Options: portals.OpPut}},
 		{portalSource, 0, portals.MD{Segments: large(), Options: portals.OpGet}},
 	} {
@@ -140,17 +159,18 @@ func (r *responder) open() (err error) {
 			return err
 		}
 	}
-	return r.postSizes(portalEcho, r.echo)
+	pass := func(e *portals.Event) { r.asked <- asked{e.Initiator, e.MatchBits} }
+	return r.postSizes(portalEcho, r.eq, r.echo, pass)
 }
 
-// postSizes posts memory for each of sizes, selected by match bits.
-func (n *node) postSizes(portal int, handler func(*portals.Event)) error {
+// postSizes posts memory for each of sizes and each way to wait.
+func (n *node) postSizes(portal int, eq *portals.EQ, handler, pass func(*portals.Event)) error {
 	for i, size := range sizes {
-		md := portals.MD{
-			Segments: []lnd.Segment{make([]byte, size.bytes)}, Options: portals.OpPut, Handler: handler,
-		}
-		if err := n.post(portal, uint64(bitsHandler+i), md); err != nil {
-			return err
+		for bits, md := range map[uint64]portals.MD{bitsHandler: {Handler: handler}, bitsEQ: {EQ: eq}, bitsChannel: {Handler: pass}} {
+			md.Segments, md.Options = []lnd.Segment{make([]byte, size.bytes)}, portals.OpPut
+			if err := n.post(portal, bits+uint64(i), md); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -181,7 +201,7 @@ func (r *responder) echo(e *portals.Event) { r.answer(e.Initiator, e.MatchBits) 
 func (r *responder) answer(to nid.ProcessID, bits uint64) {
 	md := r.urgent
 	if bits != bitsUrgent {
-		md = r.replies[max(bits, bitsHandler)-bitsHandler]
+		md = r.replies[bits&bitsSize]
 	}
 	_ = r.table.Put(portals.PutRequest{
 		Self: r.id.NID, MD: md, Target: to, Portal: portalReply, MatchBits: bits,
@@ -196,5 +216,17 @@ func (r *responder) echoFromEQ(ctx context.Context) {
 			return
 		}
 		r.answer(e.Initiator, e.MatchBits)
+	}
+}
+
+// echoFromChannel answers what the handler of bitsChannel passes on, until ctx ends.
+func (r *responder) echoFromChannel(ctx context.Context) {
+	for {
+		select {
+		case a := <-r.asked:
+			r.answer(a.from, a.bits)
+		case <-ctx.Done():
+			return
+		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"ulnet/cmd/bench/worker"
-	"ulnet/lnet/machine/timerfd"
 	"ulnet/lnd"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet"
@@ -43,7 +42,7 @@ func serveRail(w *worker.Worker, setup railSetup) (struct{}, error) {
 	w.Defer(n.close)
 	r := &railNode{node: n, ctx: w.Context(), to: make(map[nid.NID]*initiator)}
 	r.timed(w, "stream", func(i *initiator, count int) (time.Duration, error) { return i.putStream(r.ctx, count, 2*window) })
-	r.timed(w, "halves", func(i *initiator, count int) (time.Duration, error) { return i.pingHandlers(r.ctx, 0, count) })
+	r.timed(w, "halves", func(i *initiator, count int) (time.Duration, error) { return i.pingPong(r.ctx, bitsHandler, count) })
 	worker.Order(w, "load", r.load)
 	worker.Order(w, "usage", ownUsage)
 	worker.Order(w, "resident", func(struct{}) (int64, error) { return residentMemory(), nil })
@@ -65,17 +64,15 @@ func (r *railNode) free() *node {
 
 // newRailNode starts a node from a setup.
 func newRailNode(setup railSetup) (*node, error) {
-	clock := timerfd.NewClock()
 	cfg := localnode.Config{
-		Networks: setup.Networks, Clock: clock, LNet: lnet.Config{TransactionTimeout: setup.Timeout},
+		Networks: setup.Networks, LNet: lnet.Config{TransactionTimeout: setup.Timeout},
 		TCP: socklnd.Config{AcceptPort: setup.Port},
 	}
 	whole, err := localnode.Start(cfg)
 	if err != nil {
-		clock.Close()
 		return nil, err
 	}
-	n := &node{clock: clock, whole: whole, table: whole.Table()}
+	n := &node{clock: whole.LNet().Clock(), whole: whole, table: whole.Table()}
 	for _, id := range whole.LNet().IDs() {
 		if !id.NID.IsLo() {
 			n.id = id

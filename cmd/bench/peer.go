@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -21,6 +22,7 @@ var (
 // greeting is what the other process returns when it is ready.
 type greeting struct {
 	Raw  netip.AddrPort // address of its plain TCP server
+	Bare netip.AddrPort // address of the bare loop's server
 	LNet uint16         // accept port of its LNet node
 	Many uint16         // accept port of its LNet node with many credits
 }
@@ -28,13 +30,18 @@ type greeting struct {
 // servePeer starts the servers of the other process: plain TCP, an LNet node, and an LNet node
 // with many credits. The order "ib" adds the side of o2iblnd, and returns a port.
 func servePeer(w *worker.Worker, _ struct{}) (hello greeting, err error) {
-	l, err := net.Listen("tcp", netip.AddrPortFrom(peerAddr, 0).String())
-	if err != nil {
-		return hello, err
+	for _, s := range []struct {
+		addr  *netip.AddrPort
+		serve func(net.Listener)
+	}{{&hello.Raw, serveRaw}, {&hello.Bare, serveBare}} {
+		l, err := net.Listen("tcp", netip.AddrPortFrom(peerAddr, 0).String())
+		if err != nil {
+			return hello, err
+		}
+		w.Defer(func() { l.Close() })
+		go s.serve(l)
+		*s.addr = l.Addr().(*net.TCPAddr).AddrPort()
 	}
-	w.Defer(func() { l.Close() })
-	go serveRaw(l)
-	hello.Raw = l.Addr().(*net.TCPAddr).AddrPort()
 	for _, n := range []struct {
 		port     *uint16
 		tunables lnd.Tunables
@@ -45,9 +52,13 @@ func servePeer(w *worker.Worker, _ struct{}) (hello greeting, err error) {
 		}
 		w.Defer(r.close)
 		go r.echoFromEQ(w.Context())
+		go r.echoFromChannel(w.Context())
 		*n.port = r.port
 	}
 	worker.Order(w, "usage", ownUsage)
+	var profiled bytes.Buffer
+	worker.Order(w, "start profile", startProfile(&profiled))
+	worker.Order(w, "stop profile", stopProfile(&profiled))
 	worker.Order(w, "ib", func(struct{}) (uint16, error) {
 		peer, err := newIBPeer(w.Context())
 		if err != nil {
@@ -61,14 +72,17 @@ func servePeer(w *worker.Worker, _ struct{}) (hello greeting, err error) {
 
 // bench is the state of the process that measures, with its connections to the peer process.
 type bench struct {
-	rounds int
-	stderr io.Writer // standard error of other processes
-	raw    *rawClient
-	node   *initiator
-	flood  *flood
-	ib     *ibPair // the pair of RDMA nodes; nil before the first call of pair
-	peer   *worker.Process
-	ends   []func() // functions called at the end, the last one first
+	rounds  int
+	stderr  io.Writer // standard error of other processes
+	started int       // number of workers started
+	profile *profiler // nil: --profile was not given
+	raw     *rawClient
+	bare    *bareClient
+	node    *initiator
+	flood   *flood
+	ib      *ibPair // the pair of RDMA nodes; nil before the first call of pair
+	peer    *worker.Process
+	ends    []func() // functions called at the end, the last one first
 }
 
 func newBench(ctx context.Context, stderr io.Writer, rounds int) (b *bench, err error) {
@@ -90,6 +104,10 @@ func newBench(ctx context.Context, stderr io.Writer, rounds int) (b *bench, err 
 		return b, err
 	}
 	b.ends = append(b.ends, b.raw.close)
+	if b.bare, err = dialBare(ctx, hello.Bare.String()); err != nil {
+		return b, err
+	}
+	b.ends = append(b.ends, b.bare.close)
 	if b.node, err = b.connect(ctx, hello.LNet, lnd.Tunables{}); err != nil {
 		return b, err
 	}
@@ -114,6 +132,10 @@ func (b *bench) connect(ctx context.Context, port uint16, tunables lnd.Tunables)
 // start starts a worker.
 func (b *bench) start(ctx context.Context, cfg worker.Config) (*worker.Process, error) {
 	cfg.Stderr = b.stderr
+	if cfg.Within == nil {
+		cfg.Within = pinned(b.started)
+	}
+	b.started++
 	return worker.Start(ctx, cfg)
 }
 

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// workerCores is the environment variable by which a pinned bench knows the cores of its
+// workers, separated by commas.
+const workerCores = "BENCH_WORKER_CORES"
+
+// pin runs this program again on a core of its own, with another core for each worker. It
+// returns only an error, or nil in the program that runs again. The Go runtime looks at the
+// cores that it may use when it starts, and an affinity set later would leave it as many
+// threads as before.
+func pin() error {
+	if os.Getenv(workerCores) != "" {
+		return nil
+	}
+	var allowed unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+		return err
+	}
+	var cores []string
+	for core := 0; len(cores) < allowed.Count(); core++ {
+		if allowed.IsSet(core) {
+			cores = append(cores, strconv.Itoa(core))
+		}
+	}
+	if len(cores) < 2 {
+		return fmt.Errorf("--pin needs two cores, and this process may use %d", len(cores))
+	}
+	runtime.LockOSThread()
+	if err := onCore(cores[0]); err != nil {
+		return err
+	}
+	return syscall.Exec("/proc/self/exe", os.Args, append(os.Environ(), workerCores+"="+strings.Join(cores[1:], ",")))
+}
+
+// onCore binds the calling thread to a core.
+func onCore(core string) error {
+	n, err := strconv.Atoi(core)
+	if err != nil {
+		return fmt.Errorf("%s: %w", workerCores, err)
+	}
+	var set unix.CPUSet
+	set.Set(n)
+	return unix.SchedSetaffinity(0, &set)
+}
+
+// pinned returns the function that starts the nth worker on a core of its own, or nil if
+// nothing is pinned.
+func pinned(nth int) func(start func() error) error {
+	list := os.Getenv(workerCores)
+	if list == "" {
+		return nil
+	}
+	cores := strings.Split(list, ",")
+	return func(start func() error) error {
+		runtime.LockOSThread() // the process inherits the affinity of the thread that starts it
+		defer runtime.UnlockOSThread()
+		var own unix.CPUSet
+		if err := unix.SchedGetaffinity(0, &own); err != nil {
+			return err
+		}
+		if err := onCore(cores[nth%len(cores)]); err != nil {
+			return err
+		}
+		return firstError(start(), unix.SchedSetaffinity(0, &own))
+	}
+}
