@@ -77,8 +77,8 @@ func (n *Net) Exact() error { return n.first((*Broadcast).isExact) }
 // Once checks that no incarnation has run a broadcast twice, and that all members that answered
 // have run it. If no member is missing, all members ran it exactly once.
 func (n *Net) Once() error {
-	if n.ledger.twice != "" {
-		return fmt.Errorf("%s", n.ledger.twice)
+	if n.ledger.twice != nil {
+		return n.ledger.twice
 	}
 	return n.first((*Broadcast).hasRun)
 }
@@ -99,12 +99,7 @@ func (n *Net) idleIfBusy() error { return n.first((*Broadcast).isIdleIfBusy) }
 // InOrder checks that each incarnation of a node ran the broadcasts of a root over a group in
 // the order in which they were sent. It may be used if the network keeps messages in order and
 // services take no time.
-func (n *Net) InOrder() error {
-	if n.ledger.turned != "" {
-		return fmt.Errorf("%s", n.ledger.turned)
-	}
-	return nil
-}
+func (n *Net) InOrder() error { return n.ledger.turned }
 
 // inTime checks that no broadcast has taken longer than twice its timeouts, plus slack.
 func (n *Net) inTime() error {

@@ -3,17 +3,11 @@ package scollsim
 import (
 	"encoding/binary"
 	"errors"
-
-	"ulnet/scoll/engine"
 )
 
-// codec encodes messages for a recording, little-endian: kind, 1 for a list, match bits,
-// offset, length, request and incarnation, then three byte strings, each as its length and its
-// bytes.
+// codec encodes messages for a recording, little-endian: the fields, then three times a length
+// and data.
 type codec struct{}
-
-// fixedSize is the length of the fields before the data.
-const fixedSize = 2 + 5*8
 
 var errMessage = errors.New("scollsim: no message of a recording")
 
@@ -21,14 +15,7 @@ func (codec) Append(b []byte, m *message) []byte {
 	if m == nil {
 		return b
 	}
-	list := byte(0)
-	if m.list {
-		list = 1
-	}
-	b = append(b, byte(m.kind), list)
-	for _, v := range []uint64{m.bits, m.offset, m.length, uint64(m.id), m.incarnation} {
-		b = binary.LittleEndian.AppendUint64(b, v)
-	}
+	b, _ = binary.Append(b, binary.LittleEndian, &m.fields)
 	for _, data := range [][]byte{m.data, m.trailer, m.payload} {
 		b = append(binary.LittleEndian.AppendUint32(b, uint32(len(data))), data...)
 	}
@@ -36,21 +23,18 @@ func (codec) Append(b []byte, m *message) []byte {
 }
 
 func (codec) Parse(b []byte) (*message, error) {
-	if len(b) < fixedSize || b[0] > byte(Data) || b[1] > 1 {
+	m := new(message)
+	n, err := binary.Decode(b, binary.LittleEndian, &m.fields)
+	if err != nil || m.Kind > Data || b[1] > 1 {
 		return nil, errMessage
 	}
-	le := binary.LittleEndian
-	m := &message{
-		kind: Kind(b[0]), list: b[1] == 1, bits: le.Uint64(b[2:]), offset: le.Uint64(b[10:]), length: le.Uint64(b[18:]),
-		id: engine.RequestID(le.Uint64(b[26:])), incarnation: le.Uint64(b[34:]),
-	}
-	b = b[fixedSize:]
+	b = b[n:]
 	for _, data := range []*[]byte{&m.data, &m.trailer, &m.payload} {
-		if len(b) < 4 || uint64(len(b)-4) < uint64(le.Uint32(b)) {
+		if len(b) < 4 || uint64(len(b)-4) < uint64(binary.LittleEndian.Uint32(b)) {
 			return nil, errMessage
 		}
-		size := int(le.Uint32(b))
-		*data, b = append([]byte(nil), b[4:4+size]...), b[4+size:]
+		end := 4 + int(binary.LittleEndian.Uint32(b))
+		*data, b = append([]byte(nil), b[4:end]...), b[end:]
 	}
 	if len(b) > 0 {
 		return nil, errMessage

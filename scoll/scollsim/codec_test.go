@@ -9,8 +9,8 @@ import (
 func FuzzMessage(f *testing.F) {
 	for _, m := range []*message{
 		{},
-		{kind: Reply, bits: 7, data: []byte("header"), trailer: []byte("trailer"), payload: []byte("payload")},
-		{kind: Data, list: true, data: []byte("list"), offset: 5, length: 9, id: 3, incarnation: 1},
+		{fields: fields{Kind: Reply, Bits: 7}, data: []byte("header"), trailer: []byte("trailer"), payload: []byte("payload")},
+		{fields: fields{Kind: Data, List: true, Offset: 5, Length: 9, ID: 3, Incarnation: 1}, data: []byte("list")},
 	} {
 		f.Add(codec{}.Append(nil, m))
 	}
@@ -27,7 +27,7 @@ func FuzzMessage(f *testing.F) {
 
 // TestTruncatedMessage: no proper prefix of a message parses.
 func TestTruncatedMessage(t *testing.T) {
-	whole := codec{}.Append(nil, &message{kind: Request, data: []byte("header"), trailer: []byte("t"), payload: []byte("p")})
+	whole := codec{}.Append(nil, &message{fields: fields{Kind: Request}, data: []byte("header"), trailer: []byte("t"), payload: []byte("p")})
 	for i := range whole {
 		if _, err := (codec{}).Parse(whole[:i]); err == nil {
 			t.Errorf("%d of %d bytes are a message", i, len(whole))

@@ -2,6 +2,7 @@ package scollsim
 
 import (
 	"fmt"
+	"slices"
 
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
@@ -47,7 +48,7 @@ var conditions = kit.Conditions[*Net]{
 	kit.Ask("in-time", "no broadcast takes more than twice what its time-outs allow and a second, but for those whose root was paused, slowed down or skewed",
 		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.inTime()) }),
 	kit.Ask("intact", "bulk data came to each member as they were sent; at the level of stacks",
-		func(n *Net, _ scenario.Args) (bool, string) { return n.ledger.altered == "", n.ledger.altered }),
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.ledger.altered) }),
 	kit.Ask("history", "the checkers of histories agree: ExactFailureSet and AtMostOnce; needs the option history",
 		(*Net).history),
 }
@@ -131,10 +132,8 @@ func (n *Net) history(scenario.Args) (bool, string) {
 	if n.Log == nil {
 		return false, "there is no history: want 'set history on'"
 	}
-	for _, list := range [][]history.Violation{history.ExactFailureSet(n.Log, sim.AllNodes), history.AtMostOnce(n.Log)} {
-		for _, v := range list {
-			return false, v.String()
-		}
+	for _, v := range slices.Concat(history.ExactFailureSet(n.Log, sim.AllNodes), history.AtMostOnce(n.Log)) {
+		return false, v.String()
 	}
 	return true, ""
 }

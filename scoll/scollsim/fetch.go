@@ -1,6 +1,8 @@
 package scollsim
 
 import (
+	"maps"
+
 	"ulnet/lnd/sim"
 	"ulnet/scoll/engine"
 )
@@ -35,32 +37,33 @@ func (p *program) ask(f *fetch, out *sim.Output[*message]) {
 		return
 	}
 	f.asked = true
-	p.put(nodeOf(f.To), &message{
-		kind: Get, bits: f.Bits, offset: f.there, length: min(f.Limit-f.there, uint64(f.Chunk)), id: f.ID, list: f.List, incarnation: p.incarnation.Number,
-	}, out)
+	p.put(nodeOf(f.To), &message{fields: fields{
+		Kind: Get, Bits: f.Bits, Offset: f.there, Length: min(f.Limit-f.there, uint64(f.Chunk)), ID: f.ID, List: f.List, Incarnation: p.incarnation.Number,
+	}}, out)
 }
 
 // answerGet answers a GET, if data is exposed under its match bits.
 func (p *program) answerGet(from sim.NodeID, m *message, out *sim.Output[*message]) {
-	e := p.exposed[m.bits]
-	if e == nil || m.offset+m.length > e.length {
+	e := p.exposed[m.Bits]
+	if e == nil || m.Offset+m.Length > e.Length {
 		return
 	}
-	answer := &message{kind: Data, list: m.list, offset: m.offset, length: m.length, id: m.id, incarnation: m.incarnation}
-	if m.list {
-		answer.data = e.data[m.offset : m.offset+m.length]
+	answer := &message{fields: m.fields}
+	answer.Kind, answer.Bits = Data, 0
+	if m.List {
+		answer.data = e.data[m.Offset : m.Offset+m.Length]
 	}
 	p.put(from, answer, out)
 }
 
 // fetched takes the answer to a GET. Duplicates are dropped.
 func (p *program) fetched(m *message, out *sim.Output[*message]) {
-	f := p.fetches[m.id]
-	if f == nil || m.incarnation != p.incarnation.Number || !f.asked || m.offset != f.there || m.list != f.List {
+	f := p.fetches[m.ID]
+	if f == nil || m.Incarnation != p.incarnation.Number || !f.asked || m.Offset != f.there || m.List != f.List {
 		return
 	}
 	f.asked = false
-	f.there += m.length
+	f.there += m.Length
 	f.data = append(f.data, m.data...)
 	switch {
 	case f.there >= f.Length:
@@ -75,22 +78,18 @@ func (p *program) fetched(m *message, out *sim.Output[*message]) {
 
 // expose lets children fetch a list, or the service's bulk data.
 func (p *program) expose(e *engine.Effect) {
-	m := new(message)
+	m := &message{fields: fields{ID: e.ID}}
 	if e.List {
 		m.data = e.Members.AppendTo(nil)
-		m.length = uint64(len(m.data))
+		m.Length = uint64(len(m.data))
 	} else if w := p.works[e.ID]; w != nil {
-		m.length = w.bulk
+		m.Length = w.bulk
 	}
 	p.exposed[e.Bits] = m
-	p.bits[e.ID] = append(p.bits[e.ID], e.Bits)
 }
 
 // withdraw makes exposed data unavailable again.
 func (p *program) withdraw(id engine.RequestID) {
-	for _, bits := range p.bits[id] {
-		delete(p.exposed, bits)
-	}
-	delete(p.bits, id)
+	maps.DeleteFunc(p.exposed, func(_ uint64, m *message) bool { return m.ID == id })
 	p.input(engine.Input{Kind: engine.InWithdrawn, ID: id})
 }

@@ -8,6 +8,7 @@ import (
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/scoll"
 )
 
@@ -65,10 +66,10 @@ func (b *Broadcast) Elapsed() time.Duration { return b.Done - b.Begun }
 type ledger struct {
 	net     *Net
 	list    []*Broadcast
-	twice   string // the first broadcast that one incarnation ran twice
-	altered string // the first broadcast whose bulk data was different at a member
+	twice   error // the first broadcast that one incarnation ran twice
+	altered error // the first broadcast whose bulk data was different at a member
 	latest  map[course]uint32
-	turned  string // the first broadcast that a member ran after a later one of the same root
+	turned  error // the first broadcast that a member ran after a later one of the same root
 }
 
 // course identifies the broadcasts of one root over one group at one incarnation of a node.
@@ -113,14 +114,14 @@ func (l *ledger) ran(number uint32, incarnation sim.Incarnation) {
 		return
 	}
 	r := &b.ran[incarnation.Node]
-	if r.times > 0 && r.incarnation == uint32(incarnation.Number) && l.twice == "" {
-		l.twice = "node " + incarnation.Node.String() + " ran broadcast " + b.name() + " twice"
+	if r.times > 0 && r.incarnation == uint32(incarnation.Number) {
+		kit.Note(&l.twice, "node %v ran broadcast %s twice", incarnation.Node, b.name())
 	}
 	r.times, r.incarnation = r.times+1, uint32(incarnation.Number)
 	b.LastRun = l.net.Now()
 	c := course{incarnation, b.Root, b.Group}
-	if number < l.latest[c] && l.turned == "" {
-		l.turned = "node " + incarnation.Node.String() + " ran broadcast " + b.name() + " after a later one"
+	if number < l.latest[c] {
+		kit.Note(&l.turned, "node %v ran broadcast %s after a later one", incarnation.Node, b.name())
 	}
 	l.latest[c] = max(l.latest[c], number)
 }

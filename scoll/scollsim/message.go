@@ -26,22 +26,27 @@ const headerSize = 72
 
 // message is a message between bare machines. It is immutable once sent.
 type message struct {
-	kind        Kind
-	list        bool // Get and Data: the list of members is meant
-	bits        uint64
-	data        []byte // the header, or a list of members
-	trailer     []byte
-	payload     []byte // payload of the service's reply
-	offset      uint64 // offset in the bulk data or the list
-	length      uint64 // length of bulk data, which itself is not simulated
-	id          engine.RequestID
-	incarnation uint64 // incarnation of the node that fetches
+	fields
+	data    []byte // the header, or a list of members
+	trailer []byte
+	payload []byte // payload of the service's reply
+}
+
+// fields are the parts of a message that have a fixed size, as in a recording.
+type fields struct {
+	Kind        Kind
+	List        bool // Get and Data: the list of members is meant
+	Bits        uint64
+	Offset      uint64 // offset in the bulk data or the list
+	Length      uint64 // length of bulk data, which itself is not simulated
+	ID          engine.RequestID
+	Incarnation uint64 // incarnation of the node that fetches
 }
 
 func (m *message) size() int {
 	size := headerSize + len(m.data) + len(m.trailer) + len(m.payload)
-	if m.kind == Data && !m.list {
-		size += int(m.length)
+	if m.Kind == Data && !m.List {
+		size += int(m.Length)
 	}
 	return size
 }
@@ -52,8 +57,8 @@ func hash(p **message) uint64 {
 	if m == nil {
 		return 0
 	}
-	h := kit.Mix(uint64(m.kind)+1, m.bits)
-	h = kit.Mix(kit.Mix(h, m.length+uint64(m.id)), m.offset)
+	h := kit.Mix(uint64(m.Kind)+1, m.Bits)
+	h = kit.Mix(kit.Mix(h, m.Length+uint64(m.ID)), m.Offset)
 	for _, b := range [][]byte{m.data, m.trailer, m.payload} {
 		h = kit.Digest(h, b)
 	}
@@ -68,7 +73,7 @@ type port struct {
 
 // put queues a message, or sends it at once if there is no overhead.
 func (p *port) put(to sim.NodeID, m *message, overhead time.Duration, out *sim.Output[*message]) {
-	s := sim.Send[*message]{To: to, Msg: m, Size: m.size(), Priority: m.kind <= Progress}
+	s := sim.Send[*message]{To: to, Msg: m, Size: m.size(), Priority: m.Kind <= Progress}
 	if overhead <= 0 {
 		out.Sends = append(out.Sends, s)
 		return

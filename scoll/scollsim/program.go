@@ -23,7 +23,6 @@ type program struct {
 	incarnation sim.Incarnation
 	works       map[engine.RequestID]*work
 	exposed     map[uint64]*message // data that other nodes may GET, by match bits
-	bits        map[engine.RequestID][]uint64
 	fetches     map[engine.RequestID]*fetch
 	errands     []errand
 	port        port
@@ -43,8 +42,7 @@ func (n *Net) boot(incarnation sim.Incarnation, _ sim.Program[*message]) sim.Pro
 	cfg.Self, cfg.Incarnation, cfg.Watched = simlnd.NID(incarnation.Node), incarnation.Number+1, n.oracle.on()
 	p := &program{
 		net: n, m: engine.New(cfg), id: incarnation.Node, incarnation: incarnation,
-		works: make(map[engine.RequestID]*work), exposed: make(map[uint64]*message), bits: make(map[engine.RequestID][]uint64),
-		fetches: make(map[engine.RequestID]*fetch),
+		works: make(map[engine.RequestID]*work), exposed: make(map[uint64]*message), fetches: make(map[engine.RequestID]*fetch),
 	}
 	n.began(p, incarnation)
 	return p
@@ -101,13 +99,13 @@ func (p *program) start() {
 
 // take turns a message into an input, and answers GETs.
 func (p *program) take(from sim.NodeID, m *message, out *sim.Output[*message]) {
-	switch m.kind {
+	switch m.Kind {
 	case Request, Progress:
 		p.input(engine.Input{Kind: engine.Arrival, From: simlnd.NID(from), Data: m.data})
 	case Reply:
 		p.arrived = m
 		in := engine.Input{
-			Kind: engine.Return, From: simlnd.NID(from), Bits: m.bits, Data: m.data, Payload: m.payload, Trailer: m.trailer,
+			Kind: engine.Return, From: simlnd.NID(from), Bits: m.Bits, Data: m.data, Payload: m.payload, Trailer: m.trailer,
 			Length: len(m.data) + len(m.payload) + len(m.trailer),
 		}
 		if h, _, err := wire.ParseReplyHeader(m.data); err == nil && h.Speaks() {
@@ -123,7 +121,7 @@ func (p *program) take(from sim.NodeID, m *message, out *sim.Output[*message]) {
 
 func (p *program) put(to sim.NodeID, m *message, out *sim.Output[*message]) {
 	if tap := p.net.cfg.Tap; tap != nil {
-		tap(p.id, to, m.kind)
+		tap(p.id, to, m.Kind)
 	}
 	p.port.put(to, m, p.net.cfg.Overhead, out)
 }

@@ -1,6 +1,7 @@
 package scollsim
 
 import (
+	"cmp"
 	"io"
 
 	"ulnet/lnd/sim"
@@ -79,12 +80,10 @@ func configOf(s *scenario.Setup) Config {
 			RTT: o.Duration("rtt"), Guard: o.Duration("guard"), Propagation: o.Duration("propagation"),
 			MaxActive: o.Int("places"),
 		},
+		Carry:     cmp.Or(o.Int("carry"), -1),
 		Tree:      treeOf(o["tree"], o.Int("k")),
 		Discovery: o.Duration("discovery"), Overhead: o.Duration("overhead"), Segment: uint32(o.Int("segment")), Stacks: s.Level == scenario.Stacks,
 		Record: s.Record,
-	}
-	if cfg.Carry = o.Int("carry"); cfg.Carry == 0 {
-		cfg.Carry = -1
 	}
 	if o.On("history") {
 		cfg.Log = history.New()

@@ -16,14 +16,14 @@ func (p *program) part(r engine.Range) []byte { return slices.Clone(p.net.out.Bu
 func (p *program) apply(now time.Duration, e *engine.Effect, out *sim.Output[*message]) {
 	switch e.Kind {
 	case engine.DoSend:
-		p.put(nodeOf(e.To), &message{kind: Request, data: p.part(e.Data)}, out)
+		p.put(nodeOf(e.To), &message{fields: fields{Kind: Request}, data: p.part(e.Data)}, out)
 		p.input(engine.Input{Kind: engine.InSent, ID: e.ID, Child: e.Child})
 	case engine.DoReply:
 		p.reply(e, out)
 	case engine.DoRefuse:
-		p.put(nodeOf(e.To), &message{kind: Reply, bits: e.Bits, data: p.part(e.Data)}, out)
+		p.put(nodeOf(e.To), &message{fields: fields{Kind: Reply, Bits: e.Bits}, data: p.part(e.Data)}, out)
 	case engine.DoTell:
-		p.put(nodeOf(e.To), &message{kind: Progress, data: p.part(e.Data)}, out)
+		p.put(nodeOf(e.To), &message{fields: fields{Kind: Progress}, data: p.part(e.Data)}, out)
 	case engine.DoExpose:
 		p.expose(e)
 	case engine.DoFetch:
@@ -47,7 +47,7 @@ func (p *program) apply(now time.Duration, e *engine.Effect, out *sim.Output[*me
 
 // reply sends an answer to the parent.
 func (p *program) reply(e *engine.Effect, out *sim.Output[*message]) {
-	m := &message{kind: Reply, bits: e.Bits, data: p.part(e.Data), payload: p.part(e.Carried), trailer: p.part(e.Trailer)}
+	m := &message{fields: fields{Kind: Reply, Bits: e.Bits}, data: p.part(e.Data), payload: p.part(e.Carried), trailer: p.part(e.Trailer)}
 	if e.Own {
 		m.payload, _ = e.Token.([]byte)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/scoll"
 )
 
@@ -90,9 +91,9 @@ func (k *stack) incoming(r *scoll.Request) error {
 
 // checkBulk compares the bulk data that arrived with the data that was sent.
 func (k *stack) checkBulk(r *scoll.Request, w *work) {
-	size := r.BulkLength()
-	if l := &k.net.ledger; size > 0 && l.altered == "" && !bytes.Equal(slices.Concat(r.Bulk()...), pattern(w.number, size)) {
-		l.altered = "node " + k.host.ID().String() + " got other bulk data than were sent with broadcast " + l.of(w.number).name()
+	l, size := &k.net.ledger, r.BulkLength()
+	if size > 0 && !bytes.Equal(slices.Concat(r.Bulk()...), pattern(w.number, size)) {
+		kit.Note(&l.altered, "node %v got other bulk data than were sent with broadcast %s", k.host.ID(), l.of(w.number).name())
 	}
 }
 

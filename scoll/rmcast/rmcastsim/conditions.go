@@ -126,7 +126,7 @@ func (n *Net) delivered(want sim.NodeSet) error {
 		return errors.New("there is no message")
 	}
 	for id := range want.All(n.cfg.Nodes) {
-		if m.got[id].incarnation == 0 {
+		if m.got[id] == 0 {
 			return fmt.Errorf("node %v has not delivered message %s", id, m.name())
 		}
 	}

@@ -22,10 +22,11 @@ func (p *program) apply(e *engine.Effect) {
 	case engine.DoControl:
 		p.put(nodeOf(e.To), newMessage(Control, head, nil))
 	case engine.DoReport:
-		if to := nodeOf(e.To); to == p.id {
-			p.take(to, newMessage(order, head, nil))
+		to, m := nodeOf(e.To), newMessage(order, head, nil)
+		if to == p.id {
+			p.take(to, m)
 		} else {
-			p.put(to, newMessage(order, head, nil))
+			p.put(to, m)
 		}
 	case engine.Deliver:
 		n.ledger.delivered(p.id, e.Origin, e.Seq, e.Data)

@@ -11,6 +11,7 @@ import (
 
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/scoll/rmcast"
 	"ulnet/scoll/rmcast/wire"
 )
@@ -41,11 +42,8 @@ type Message struct {
 	Result  rmcast.Result // result for the origin, with Released
 	Why     error         // with Lost the reason; with Released ErrSplit or nil
 
-	got []receipt // deliveries of the message, by node
+	got []uint64 // by node: incarnation of the member that has delivered the message; 0: none
 }
-
-// receipt is the incarnation of a node's member that has delivered a message; 0 for none.
-type receipt struct{ incarnation uint64 }
 
 // Elapsed is the time from the acceptance of a message to its release.
 func (m *Message) Elapsed() time.Duration { return m.Done - m.Sent }
@@ -90,13 +88,6 @@ type problems struct {
 	proven, once, content, order, failed, success error
 }
 
-// note keeps the first violation of a kind.
-func note(first *error, format string, args ...any) {
-	if *first == nil {
-		*first = fmt.Errorf(format, args...)
-	}
-}
-
 func (l *ledger) init(n *Net) {
 	l.net, l.versions, l.order = n, make(map[rmcast.Version][]rmcast.Member), make(map[[2]rmcast.ID]uint64)
 	l.left = make(map[rmcast.ID]bool)
@@ -107,7 +98,7 @@ func (l *ledger) begin(origin sim.NodeID, args scenario.Args) (list []*Message) 
 	size := max(args.Int(1), leastSize)
 	for range cmp.Or(args.Int(0), 1) {
 		m := &Message{
-			Number: uint32(len(l.all) + 1), Origin: origin, Size: size, Begun: l.net.Now(), got: make([]receipt, l.net.cfg.Nodes),
+			Number: uint32(len(l.all) + 1), Origin: origin, Size: size, Begun: l.net.Now(), got: make([]uint64, l.net.cfg.Nodes),
 		}
 		l.all = append(l.all, m)
 		list = append(list, m)
@@ -135,13 +126,13 @@ func (l *ledger) delivered(at sim.NodeID, origin rmcast.ID, seq uint64, data []b
 		m.Result.Seq = seq
 	}
 	if m == nil || !bytes.Equal(data, m.payload()) || m.ID != origin || m.Result.Seq != seq {
-		note(&l.problems.content, "at %v node %v delivers what %v has not sent as %d", n.Now(), at, origin, seq)
+		kit.Note(&l.problems.content, "at %v node %v delivers what %v has not sent as %d", n.Now(), at, origin, seq)
 		return
 	}
-	if m.got[at].incarnation != 0 {
-		note(&l.problems.once, "at %v node %v delivers message %s again", n.Now(), at, m.name())
+	if m.got[at] != 0 {
+		kit.Note(&l.problems.once, "at %v node %v delivers message %s again", n.Now(), at, m.name())
 	}
-	m.got[at].incarnation, m.Last = n.nodes[at].incarnation, n.Now()
+	m.got[at], m.Last = n.nodes[at].incarnation, n.Now()
 	l.ordered(n.id(at), m)
 }
 
@@ -149,7 +140,7 @@ func (l *ledger) delivered(at sim.NodeID, origin rmcast.ID, seq uint64, data []b
 func (l *ledger) ordered(to rmcast.ID, m *Message) {
 	key := [2]rmcast.ID{to, m.ID}
 	if before := l.order[key]; before > m.Result.Seq && l.net.cfg.Rmcast.FIFO {
-		note(&l.problems.order, "at %v %v delivers message %s, which is %d, after %d", l.net.Now(), to, m.name(), m.Result.Seq, before)
+		kit.Note(&l.problems.order, "at %v %v delivers message %s, which is %d, after %d", l.net.Now(), to, m.name(), m.Result.Seq, before)
 	}
 	l.order[key] = max(l.order[key], m.Result.Seq)
 }
@@ -169,12 +160,12 @@ func (l *ledger) released(m *Message, r rmcast.Result, why error) {
 	l.elapsed = m.Elapsed()
 	members, ok := l.versions[r.Version]
 	if !ok {
-		note(&l.problems.proven, "message %s is released in version %v, which nobody has listed", m.name(), r.Version)
+		kit.Note(&l.problems.proven, "message %s is released in version %v, which nobody has listed", m.name(), r.Version)
 	}
 	for _, member := range members {
 		node := nodeOf(member.NID)
-		if m.got[node].incarnation != member.Incarnation && !slices.Contains(r.Failed, member.ID) {
-			note(&l.problems.proven, "at %v message %s is released, and %v has not delivered it", m.Done, m.name(), member.ID)
+		if m.got[node] != member.Incarnation && !slices.Contains(r.Failed, member.ID) {
+			kit.Note(&l.problems.proven, "at %v message %s is released, and %v has not delivered it", m.Done, m.name(), member.ID)
 		}
 	}
 	for _, id := range r.Failed {
@@ -187,7 +178,7 @@ func (l *ledger) released(m *Message, r rmcast.Result, why error) {
 func (l *ledger) failed(m *Message, id rmcast.ID) {
 	n, node := l.net, nodeOf(id.NID)
 	if n.Up(node) && n.nodes[node].incarnation == id.Incarnation && !n.nodes[node].excused && n.Now() > n.oracle.news[node] {
-		note(&l.problems.failed, "at %v message %s is released, and %v is named as failed, which lives", m.Done, m.name(), id)
+		kit.Note(&l.problems.failed, "at %v message %s is released, and %v is named as failed, which lives", m.Done, m.name(), id)
 	}
 }
 
@@ -195,8 +186,8 @@ func (l *ledger) failed(m *Message, id rmcast.ID) {
 // as another member, unless the origin got ErrSplit. Having been cut off or slow is no excuse.
 func (l *ledger) success(m *Message, id rmcast.ID) {
 	n, node := l.net, nodeOf(id.NID)
-	if m.Why == nil && n.Up(node) && id.Incarnation >= n.nodes[node].began && !l.left[id] && m.got[node].incarnation != id.Incarnation {
-		note(&l.problems.success, "at %v message %s is a success, and %v lives and has not delivered it", m.Done, m.name(), id)
+	if m.Why == nil && n.Up(node) && id.Incarnation >= n.nodes[node].began && !l.left[id] && m.got[node] != id.Incarnation {
+		kit.Note(&l.problems.success, "at %v message %s is a success, and %v lives and has not delivered it", m.Done, m.name(), id)
 	}
 }
 
@@ -214,7 +205,7 @@ func (l *ledger) healed(id sim.NodeID, times uint64) {
 // members have the message.
 func (l *ledger) ended(m *Message, why error) {
 	if m.over() {
-		note(&l.problems.once, "at %v message %s ends again: %w", l.net.Now(), m.name(), why)
+		kit.Note(&l.problems.once, "at %v message %s ends again: %w", l.net.Now(), m.name(), why)
 		return
 	}
 	m.Outcome, m.Done, m.Why = Lost, l.net.Now(), why

@@ -14,21 +14,7 @@ const patience = time.Minute
 // Form runs the network until all nodes that join at their start are members of one version,
 // and idle.
 func (n *Net) Form() error {
-	want := 0
-	for _, m := range n.nodes {
-		if m.wants {
-			want++
-		}
-	}
-	err := n.until(50*time.Millisecond, func() error {
-		for id := range sim.NodeID(n.cfg.Nodes) {
-			if s, _ := n.Status(id); n.nodes[id].wants && (s.Sending != s.Version || len(s.Members) != want) {
-				return fmt.Errorf("rmcastsim: node %v is %s, in version %v of %d", id, s.State, s.Version, len(s.Members))
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	if err := n.until(50*time.Millisecond, n.whole); err != nil {
 		return err
 	}
 	return n.Quiet()

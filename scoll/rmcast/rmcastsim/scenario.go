@@ -1,8 +1,8 @@
 package rmcastsim
 
 import (
+	"cmp"
 	"io"
-	"time"
 
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
@@ -91,15 +91,8 @@ func configOf(s *scenario.Setup) (Config, error) {
 			RTT: o.Duration("rtt"), Guard: o.Duration("guard"), FIFO: o.On("fifo"),
 		},
 		Capacity: o.Int("capacity"),
-		Manager:  engine.ManagerConfig{Window: o.Int("window"), Fragment: o.Int("fragment"), MemberTimeout: memberTimeout(o)},
+		Manager:  engine.ManagerConfig{Window: o.Int("window"), Fragment: o.Int("fragment"), MemberTimeout: cmp.Or(o.Duration("member-timeout"), -1)},
 		Managers: o.Int("managers"), Members: members.Has, NoMulticast: !o.On("multicast"), Loss: o.Float("loss"),
 		Discovery: o.Duration("discovery"), Stacks: s.Level == scenario.Stacks, Record: s.Record,
 	}, nil
-}
-
-func memberTimeout(o scenario.Values) time.Duration {
-	if d := o.Duration("member-timeout"); d > 0 {
-		return d
-	}
-	return -1
 }

@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"fmt"
 	"iter"
 
 	"ulnet/lnd/sim/scenario"
@@ -56,4 +57,11 @@ func All[T any](things iter.Seq[T], wrong func(T) string) (ok bool, why string) 
 		}
 	}
 	return true, ""
+}
+
+// Note keeps the first violation of a rule: first is set unless there was one before.
+func Note(first *error, format string, args ...any) {
+	if *first == nil {
+		*first = fmt.Errorf(format, args...)
+	}
 }

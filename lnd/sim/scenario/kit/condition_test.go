@@ -27,3 +27,13 @@ func TestCommand(t *testing.T) {
 		t.Errorf("%s %v", verb, args)
 	}
 }
+
+// TestNote: the first violation of a rule is kept, not a later one.
+func TestNote(t *testing.T) {
+	var first error
+	kit.Note(&first, "message %d is lost", 1)
+	kit.Note(&first, "message %d is lost", 2)
+	if first == nil || first.Error() != "message 1 is lost" {
+		t.Errorf("got %v", first)
+	}
+}
