@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/node"
+	"ulnet/lnet"
 	"ulnet/lnet/nid"
 )
 
@@ -18,6 +20,7 @@ type netSetting struct {
 	all                 bool
 	health, conns, wait int
 	peer                bool
+	state               string // bits of a peer's state; empty: they stay
 }
 
 func netSet(g *globals) *cobra.Command {
@@ -44,15 +47,20 @@ of the link. --lnd-timeout is how long the driver of all networks of a type trie
 func peerSet(g *globals) *cobra.Command {
 	s := &netSetting{peer: true}
 	c := &cobra.Command{
-		Use:   "set {--nid NID | --all} --health VALUE",
+		Use:   "set {--nid NID | --all} --health VALUE | --nid NID --state BITS",
 		Short: "Set the health of an interface of a peer, 0 to 1000",
 		Long: `Sets the health of an interface of a peer, or of all. Messages prefer what is healthier;
-what is below 1000 is pinged until it is well again.`,
+what is below 1000 is pinged until it is well again.
+
+--state is for tests. It sets the bits of the peer's state, such as 1 for a Multi-Rail peer
+that nobody has discovered; 'peer show -v' prints them. Discovery corrects them when it asks
+the peer the next time, as 'discover --force' does at once.`,
 		Example: "  lnetctl peer set --nid 10.0.0.2@tcp --health 0",
 		Args:    cli.Args(),
 		RunE:    func(c *cobra.Command, _ []string) error { return s.run(c, g) },
 	}
 	s.add(c, "all interfaces of all peers")
+	c.Flags().StringVarP(&s.state, "state", "s", "", "`BITS` of the peer's state, a number; for tests")
 	return c
 }
 
@@ -79,7 +87,9 @@ func (s *netSetting) run(c *cobra.Command, g *globals) error {
 	switch {
 	case (s.nid == "") == !s.all:
 		return badSetting(syscall.EINVAL, "", cli.Usagef("%s takes --nid NID or --all", c.CommandPath()))
-	case !given("health") && !given("conns-per-peer"):
+	case given("state") && s.nid == "":
+		return badSetting(syscall.EINVAL, "", cli.Usagef("--state takes one --nid NID"))
+	case !given("health") && !given("conns-per-peer") && !given("state"):
 		return badSetting(syscall.EINVAL, "", cli.Usagef("%s needs something to set, such as --health VALUE", c.CommandPath()))
 	}
 	var id nid.NID
@@ -97,6 +107,11 @@ func (s *netSetting) run(c *cobra.Command, g *globals) error {
 			return failing(err, "set", "net", "cannot configure LNet NI")
 		}
 	}
+	if given("state") {
+		if err := s.setState(c, g, id); err != nil {
+			return err
+		}
+	}
 	if !given("health") {
 		return nil
 	}
@@ -105,6 +120,16 @@ func (s *netSetting) run(c *cobra.Command, g *globals) error {
 		return failingPlainly(err, "net", "set", "cannot set the health: ")
 	}
 	return nil
+}
+
+// setState sets the bits of a peer's state.
+func (s *netSetting) setState(c *cobra.Command, g *globals, id nid.NID) error {
+	bits, err := strconv.ParseUint(s.state, 0, 32)
+	if err != nil {
+		return badSetting(syscall.EINVAL, "", cli.Usagef("--state takes a number, such as 1 or 0x111, not %q", s.state))
+	}
+	err = node.OpPeerState.Call(c.Context(), g.client(), node.PeerStateRequest{NID: id, State: lnet.PeerFlags(bits)})
+	return failingPlainly(err, "net", "set", "cannot set the state: ")
 }
 
 // tuneNet changes the time-out of a driver.

@@ -15,6 +15,7 @@ var (
 	OpPeers            = control.Question[PeersRequest, PeerPage]{Path: "/v1/peers", Doc: "a page of the peers, or those of one node"}
 	OpAddPeer          = control.Action[AddPeerRequest]{Path: "/v1/peer/add", Doc: "configures a peer"}
 	OpRemovePeer       = control.Action[RemovePeerRequest]{Path: "/v1/peer/del", Doc: "removes a peer, or NIDs of it"}
+	OpPeerState        = control.Action[PeerStateRequest]{Path: "/v1/peer/state", Doc: "sets the state of a peer, for tests"}
 	OpPing             = control.Command[PingRequest, PingReply]{Path: "/v1/ping", Doc: "pings a node"}
 	OpDiscover         = control.Command[DiscoverRequest, DiscoverReply]{Path: "/v1/discover", Doc: "discovers a peer"}
 	OpConnections      = control.Question[ConnectionsRequest, Connections]{Path: "/v1/connections", Doc: "the peers of a network and their connections"}
@@ -57,7 +58,7 @@ var (
 func (n *Node) Routes() []control.Route {
 	routes := []control.Route{
 		OpStatus.Do(control.Told(n.Status)), OpPeers.Do(control.Quick(n.peersAsked)),
-		OpAddPeer.Do(control.Act(n.AddPeer)), OpRemovePeer.Do(control.Act(n.RemovePeer)),
+		OpAddPeer.Do(control.Act(n.AddPeer)), OpRemovePeer.Do(control.Act(n.RemovePeer)), OpPeerState.Do(control.Act(n.SetPeerState)),
 		OpPing.Do(n.Ping), OpDiscover.Do(n.Discover), OpPath.Do(control.Quick(n.Path)), OpSet.Do(control.Act(n.Set)), OpHealth.Do(control.Act(n.SetNIHealth)),
 		OpRouting.Do(control.Told(n.Routing)), OpConnections.Do(control.Quick(n.Connections)), OpDistance.Do(control.Quick(n.Distance)),
 		OpConfigure.Do(n.Configure), OpTune.Do(control.Act(n.Tune)), OpResetStats.Do(control.Just(n.ResetStats)),

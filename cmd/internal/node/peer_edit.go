@@ -2,8 +2,10 @@ package node
 
 import (
 	"fmt"
+	"syscall"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/lnet"
 	"ulnet/lnet/nid"
 )
 
@@ -35,5 +37,23 @@ func (n *Node) RemovePeer(r RemovePeerRequest) error {
 	if err := n.base.Discovery().RemovePeer(r.Primary, r.NIDs); err != nil {
 		return cli.Hint(fmt.Errorf("cannot remove peer %v: %w", r.Primary, err), "'lnetctl peer show' lists the peers of the node")
 	}
+	return nil
+}
+
+// PeerStateRequest sets the state of a peer, for tests.
+type PeerStateRequest struct {
+	NID   nid.NID        `json:"nid"`   // any NID of the peer
+	State lnet.PeerFlags `json:"state"` // bits of the state
+}
+
+// SetPeerState sets the state of a peer by which messages go. Discovery keeps its own, and publishes that
+// when it has asked the peer again. ENOENT: there is no such peer.
+func (n *Node) SetPeerState(r PeerStateRequest) error {
+	p := n.lnet.Peer(r.NID)
+	if !p.Primary.IsValid() {
+		return cli.Hint(cli.Errnof(syscall.ENOENT, "discovery knows no peer %v", r.NID), "'lnetctl peer show' lists the peers of the node")
+	}
+	p.Flags = r.State
+	n.lnet.SetPeer(p)
 	return nil
 }
