@@ -2,8 +2,6 @@ package healthsim
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"ulnet/health"
@@ -20,7 +18,7 @@ const busyInterval = time.Second
 
 // client runs the machine of a client on a node, and acts as its program.
 type client struct {
-	net         *Net
+	net         *network
 	id          sim.NodeID
 	incarnation uint64 // incarnation of the node
 	m           *engine.Client
@@ -35,18 +33,15 @@ type client struct {
 }
 
 // bootClient begins an incarnation of a client.
-func (n *Net) bootClient(incarnation sim.Incarnation) sim.Program[*message] {
+func (n *network) bootClient(incarnation sim.Incarnation) sim.Program[*message] {
 	c := &client{
-		net: n, id: incarnation.Node, incarnation: incarnationOf(incarnation), wake: machine.Never, other: machine.Never,
-		sent: make(map[nid.NID]time.Duration), heard: make(map[ni]time.Duration),
+		net: n, id: incarnation.Node, incarnation: incarnationOf(incarnation), now: incarnation.Now, wants: n.wants(incarnation.Node),
+		wake: machine.Never, sent: make(map[nid.NID]time.Duration), heard: make(map[ni]time.Duration),
 	}
-	c.wants = n.wants(incarnation.Node)
 	if !c.begin(clientID(incarnation.Node), incarnation) {
 		return nil
 	}
-	if c.history().talks {
-		c.other = incarnation.Now
-	}
+	c.talk()
 	return c
 }
 
@@ -54,9 +49,9 @@ func (n *Net) bootClient(incarnation sim.Incarnation) sim.Program[*message] {
 func (c *client) history() *nodeHistory { return &c.net.groundTruth.nodes[c.id] }
 
 // wants returns the servers that the client on a node connects to besides its master.
-func (n *Net) wants(id sim.NodeID) (list []nid.NID) {
-	for k := range min(n.cfg.Attach, n.cfg.Servers) {
-		list = append(list, n.ids[(int(id)*7+k)%n.cfg.Servers])
+func (n *network) wants(id sim.NodeID) (list []nid.NID) {
+	for k := range min(n.cfg.attach, n.cfg.servers) {
+		list = append(list, n.ids[(int(id)*7+k)%n.cfg.servers])
 	}
 	return list
 }
@@ -65,7 +60,7 @@ func (n *Net) wants(id sim.NodeID) (list []nid.NID) {
 func (c *client) begin(id health.ClientID, incarnation sim.Incarnation) bool {
 	var err error
 	c.m, err = engine.NewClient(engine.ClientConfig{
-		ID: id, Incarnation: epoch + uint64(incarnation.Now), Servers: c.net.ids, Timing: c.net.cfg.Timing, Seed: incarnation.Seed,
+		ID: id, Incarnation: epoch + uint64(incarnation.Now), Servers: c.net.ids, Timing: c.net.cfg.timing, Seed: incarnation.Seed,
 	})
 	if err != nil {
 		c.net.Failed(err)
@@ -88,7 +83,7 @@ func (c *client) Step(now time.Duration, in sim.Input[*message], out *sim.Output
 		c.out.Watch = append(c.out.Watch, in.From)
 		c.input(engine.ClientInput{Kind: engine.Doubt, Server: simlnd.NID(in.From)})
 	case sim.Command:
-		c.command(in.Text)
+		c.net.use(c.id, c, in.Text)
 	}
 	if now >= c.wake {
 		c.input(engine.ClientInput{})
@@ -136,17 +131,13 @@ func (c *client) apply(e *engine.ClientEffect) {
 	n := c.net
 	switch e.Kind {
 	case engine.SendTo:
-		data := slices.Clone(n.clientOut.Data(e))
-		n.tap(c.id, nodeOfNID(e.To.NID), data)
-		c.send(nodeOfNID(e.To.NID), &message{kind: ofHealth, data: data})
+		c.send(nodeOfNID(e.To.NID), &message{kind: ofHealth, data: slices.Clone(n.clientOut.Data(e))})
 	case engine.LookAt:
 		at := e.To.NID
 		c.input(engine.ClientInput{Kind: engine.Traffic, Server: at, Sent: c.sent[at], Heard: c.heard[ni{nodeOfNID(at), e.PeerIncarnation}]})
 	case engine.Tell:
 		n.clientTold(c.id, &e.Event)
-		if !n.cfg.Bare {
-			c.out.Events = append(c.out.Events, clientEvent(&e.Event))
-		}
+		c.out.Events = append(c.out.Events, clientEvent(&e.Event))
 		c.told(&e.Event)
 	}
 }
@@ -171,7 +162,7 @@ func (c *client) told(e *health.ClientEvent) {
 
 func (c *client) send(to sim.NodeID, m *message) {
 	m.incarnation = c.incarnation
-	c.net.ledger.spoke(c.id)
+	c.net.ledger.of(c.id).spoke = c.net.Now()
 	c.out.Sends = append(c.out.Sends, sim.Send[*message]{To: to, Msg: m, Size: m.size(), Priority: true})
 }
 
@@ -179,86 +170,49 @@ func (c *client) send(to sim.NodeID, m *message) {
 // its master.
 func (c *client) work() {
 	c.other = c.now + busyInterval
+	to := []nid.NID{c.m.Status().Master}
 	if c.history().talks {
-		for k, id := range c.net.ids {
+		to = c.net.ids
+	}
+	for _, id := range to {
+		if id.IsValid() {
 			c.sent[id] = c.now
-			c.send(sim.NodeID(k), &message{kind: traffic, data: make([]byte, 64)})
-		}
-		return
-	}
-	if master := c.m.Status().Master; master.IsValid() {
-		c.sent[master] = c.now
-		c.send(nodeOfNID(master), &message{kind: traffic, data: make([]byte, 64)})
-	}
-}
-
-// command carries out a verb of a scenario.
-func (c *client) command(text string) {
-	verb, rest, _ := strings.Cut(text, " ")
-	switch verb {
-	case "attach", "detach":
-		c.attach(verb == "attach", rest)
-	case "doubt":
-		for _, id := range c.m.Status().Attached {
-			c.input(engine.ClientInput{Kind: engine.Doubt, Server: id})
-		}
-	case "leave":
-		c.net.groundTruth.end(c.id, false)
-		c.input(engine.ClientInput{Kind: engine.ClientLeave})
-	case "busy":
-		c.history().talked = true
-		if c.other = machine.Never; rest == "on" {
-			c.other = c.now
-		}
-	case "traffic", "quit", "clientless":
-		c.net.used(c.id, verb, rest)
-		if c.other = machine.Never; c.history().talks {
-			c.other = c.now
-		}
-	case "impersonate":
-		if other, ok := c.net.impersonated(c.id, rest); ok {
-			c.begin(clientID(other), sim.Incarnation{Seed: uint64(c.now), Now: c.now})
-			c.input(engine.ClientInput{Kind: engine.ClientStart})
+			c.send(nodeOfNID(id), &message{kind: traffic, data: make([]byte, 64)})
 		}
 	}
 }
 
-// used records what a verb does to the client of a node.
-func (n *Net) used(id sim.NodeID, verb, rest string) {
-	f := &n.groundTruth.nodes[id]
-	switch verb {
-	case "traffic":
-		f.talks, f.talked = rest == "on", true
-	case "quit":
-		n.groundTruth.end(id, true)
-	case "clientless":
-		f.clientless = rest == "on"
-	}
-}
-
-// impersonated records that the client on a node takes the id of another one.
-func (n *Net) impersonated(id sim.NodeID, rest string) (other sim.NodeID, ok bool) {
-	number, _ := strconv.Atoi(rest)
-	if other = sim.NodeID(number - 1); number <= n.cfg.Servers || other == id {
-		return 0, false
-	}
-	n.groundTruth.impersonates(id, other)
-	return other, true
-}
-
-// attach connects to some servers, or leaves them.
-func (c *client) attach(on bool, text string) {
+func (c *client) attach(server nid.NID, on bool) {
+	c.wants = slices.DeleteFunc(c.wants, func(w nid.NID) bool { return w == server })
 	kind := engine.Detach
 	if on {
-		kind = engine.Attach
+		kind, c.wants = engine.Attach, append(c.wants, server)
 	}
-	set, _ := sim.ParseNodes(text, c.net.cfg.Servers)
-	for id := range set.All(c.net.cfg.Servers) {
-		server := simlnd.NID(id)
-		c.wants = slices.DeleteFunc(c.wants, func(w nid.NID) bool { return w == server })
-		if on {
-			c.wants = append(c.wants, server)
-		}
-		c.input(engine.ClientInput{Kind: kind, Server: server})
+	c.input(engine.ClientInput{Kind: kind, Server: server})
+}
+
+func (c *client) doubt(server nid.NID) {
+	c.input(engine.ClientInput{Kind: engine.Doubt, Server: server})
+}
+
+func (c *client) leave() { c.input(engine.ClientInput{Kind: engine.ClientLeave}) }
+
+func (c *client) busy(on bool) {
+	c.history().talked = true
+	if c.other = machine.Never; on {
+		c.other = c.now
 	}
+}
+
+func (c *client) talk() {
+	if c.other = machine.Never; c.history().talks {
+		c.other = c.now
+	}
+}
+
+func (c *client) quit() { c.talk() } // steps gives the machine nothing any more
+
+func (c *client) become(as sim.NodeID) {
+	c.begin(clientID(as), sim.Incarnation{Seed: uint64(c.now), Now: c.now})
+	c.input(engine.ClientInput{Kind: engine.ClientStart})
 }

@@ -11,19 +11,19 @@ import (
 
 // judge applies a report of discovery about another server.
 func (s *server) judge(id sim.NodeID, alive bool, lifetime uint64) {
-	if v := &s.view; v.alive[id] != alive {
-		if v.alive[id] = alive; alive {
-			v.count++
-		} else {
-			v.count--
-		}
-	}
+	s.view.alive[id] = alive
 	s.input(healthengine.ServerInput{Kind: healthengine.ServerHealth, Server: simlnd.NID(id), Alive: alive, Lifetime: lifetime})
 }
 
 // count tells the machine when the server has gained or lost the quorum (CH-3).
 func (s *server) count() {
-	if v := &s.view; v.quorum != (v.count*2 > s.net.cfg.Servers) {
+	alive := 0
+	for _, is := range s.view.alive {
+		if is {
+			alive++
+		}
+	}
+	if v := &s.view; v.quorum != (alive*2 > s.net.cfg.servers) {
 		v.quorum = !v.quorum
 		s.input(healthengine.ServerInput{Kind: healthengine.QuorumIs, Alive: v.quorum, Unsure: v.unsure})
 	}

@@ -1,103 +1,149 @@
 package healthsim
 
 import (
-	"math/rand/v2"
+	"errors"
+	"maps"
 	"slices"
 	"time"
 
 	"ulnet/health"
 	"ulnet/health/engine"
+	"ulnet/lnd/simlnd"
 )
 
-// disk keeps the records of a server over a restart. Writes become durable one after the other,
-// with a delay; pending ones are lost when the process dies.
+// disk has the records and tombstones of a server. It survives restarts that keep state.
 type disk struct {
 	records    map[health.ClientID]health.Record
-	tombstones map[health.ClientID]tombstone
-	pending    []write
+	tombstones map[health.ClientID]health.Tombstone
 	broken     bool // writes to the disk fail at present
 }
 
-// tombstone remembers an eviction.
-type tombstone struct {
-	incarnation uint64
-	until       time.Duration // time of expiry, by the node's clock
+// disk returns the disk of a server's new incarnation: the old one, or an empty one.
+func (n *network) disk(id int, keeps bool) *disk {
+	if n.disks[id] == nil || !keeps {
+		n.disks[id] = &disk{records: make(map[health.ClientID]health.Record), tombstones: make(map[health.ClientID]health.Tombstone)}
+	}
+	return n.disks[id]
 }
 
-// write is a write that is not durable yet.
+// load returns what is on the disk, in the order of clients.
+func (d *disk) load() (records []health.Record, tombstones []health.Tombstone) {
+	for _, id := range slices.SortedFunc(maps.Keys(d.records), health.ClientID.Compare) {
+		records = append(records, d.records[id])
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(d.tombstones), health.ClientID.Compare) {
+		tombstones = append(tombstones, d.tombstones[id])
+	}
+	return records, tombstones
+}
+
+func (d *disk) save(r health.Record) { d.records[r.Client] = r }
+
+// remove removes the record of a client, and adds or removes a tombstone, as in health.Store.
+func (d *disk) remove(t health.Tombstone) {
+	delete(d.records, t.Client)
+	switch {
+	case t.Until.IsZero():
+	case t.Until.After(past):
+		t.Incarnation = max(t.Incarnation, d.tombstones[t.Client].Incarnation)
+		d.tombstones[t.Client] = t
+	default:
+		delete(d.tombstones, t.Client)
+	}
+}
+
+// past is a time that has passed; a tombstone until then is to be removed.
+var past = time.Unix(0, 1)
+
+// wall is the time of a wall clock that goes with a node's clock.
+func wall(now time.Duration) time.Time { return time.Unix(0, epoch).Add(now) }
+
+// write is a change of a machine's disk that is not durable yet. It is lost when the process dies.
 type write struct {
-	at        time.Duration
-	id        uint64         // id of the DoSave to be answered; 0: none is
-	record    *health.Record // the record to save; nil: the record is removed
-	client    health.ClientID
-	tombstone tombstone // incarnation 0: there is none; an expired one removes the client's tombstone
+	at time.Duration
+	id uint64 // id of the DoSave to be answered; 0: none is
+	do func()
 }
 
-func (d *disk) init(old *disk) {
-	d.records, d.tombstones = make(map[health.ClientID]health.Record), make(map[health.ClientID]tombstone)
-	if old != nil {
-		d.records, d.tombstones, d.broken = old.records, old.tombstones, old.broken
-	}
-}
-
-// add queues a write to the disk.
-func (d *disk) add(now time.Duration, each time.Duration, rng *rand.PCG, w write) {
-	if w.at = now; len(d.pending) > 0 {
-		w.at = max(now, d.pending[len(d.pending)-1].at)
-	}
-	w.at += each/2 + 1 + time.Duration(rng.Uint64()%uint64(each))
-	d.pending = append(d.pending, w)
-}
-
-// run finishes the writes that are due, and reports their results.
-func (d *disk) run(now time.Duration, saved func(id uint64, failed bool)) {
-	for len(d.pending) > 0 && d.pending[0].at <= now {
-		w := d.pending[0]
-		d.pending = d.pending[1:]
-		switch {
-		case d.broken:
-		case w.record != nil:
-			d.records[w.record.Client] = *w.record
-		default:
-			delete(d.records, w.client)
-			if w.tombstone.incarnation > 0 {
-				w.tombstone.incarnation = max(w.tombstone.incarnation, d.tombstones[w.client].incarnation)
-				d.tombstones[w.client] = w.tombstone
-			}
+// write queues a change of the disk, or answers at once if nothing is written. Changes become
+// durable one after the other.
+func (s *server) write(id uint64, do func()) {
+	each := s.net.cfg.store
+	if each == 0 {
+		if id != 0 {
+			s.input(engine.ServerInput{Kind: engine.Saved, ID: id})
 		}
-		if w.id != 0 || d.broken {
-			saved(w.id, d.broken)
+		return
+	}
+	at := s.now
+	if k := len(s.writes); k > 0 {
+		at = max(at, s.writes[k-1].at)
+	}
+	at += each/2 + 1 + time.Duration(s.pcg.Uint64()%uint64(each))
+	s.writes = append(s.writes, write{at, id, do})
+}
+
+// written finishes the changes that are due, and reports their results.
+func (s *server) written() {
+	for len(s.writes) > 0 && s.writes[0].at <= s.now {
+		w := s.writes[0]
+		s.writes = s.writes[1:]
+		if !s.disk.broken {
+			w.do()
+		}
+		if w.id != 0 || s.disk.broken {
+			s.input(engine.ServerInput{Kind: engine.Saved, ID: w.id, Failed: s.disk.broken})
 		}
 	}
 }
 
-// next returns when the next queued write becomes durable.
-func (d *disk) next() (at time.Duration, some bool) {
-	if len(d.pending) == 0 {
-		return 0, false
-	}
-	return d.pending[0].at, true
-}
-
-// load returns the inputs that restore what was durable before a restart, in the order of clients.
-func (d *disk) load(now time.Duration) (list []engine.ServerInput) {
-	for _, id := range sortedIDs(d.tombstones) {
-		if g := d.tombstones[id]; g.until > now {
-			list = append(list, engine.ServerInput{Kind: engine.RestoreTombstone, Client: id, Incarnation: g.incarnation, For: g.until - now})
+// restore gives the machine what is on the disk.
+func (s *server) restore() {
+	records, tombstones := s.disk.load()
+	for _, t := range tombstones {
+		if left := t.Until.Sub(wall(s.now)); left > 0 {
+			s.input(engine.ServerInput{Kind: engine.RestoreTombstone, Client: t.Client, Incarnation: t.Incarnation, For: left})
 		}
 	}
-	for _, id := range sortedIDs(d.records) {
-		r := d.records[id]
-		list = append(list, engine.ServerInput{Kind: engine.Restore, Record: &r})
+	for i := range records {
+		s.input(engine.ServerInput{Kind: engine.Restore, Record: &records[i]})
 	}
-	return list
 }
 
-func sortedIDs[V any](m map[health.ClientID]V) []health.ClientID {
-	ids := make([]health.ClientID, 0, len(m))
-	for id := range m { // any order: the ids are sorted below
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, health.ClientID.Compare)
-	return ids
+// store is the disk of an agent. Each change takes the same time.
+type store struct {
+	*disk
+	host    *simlnd.Host
+	each    time.Duration
+	durable time.Duration // time at which the latest change is durable
+}
+
+// Load implements health.Store.
+func (s *store) Load() (records []health.Record, tombstones []health.Tombstone, err error) {
+	records, tombstones = s.load()
+	return records, tombstones, nil
+}
+
+// Save implements health.Store.
+func (s *store) Save(r health.Record, done func(error)) { s.write(func() { s.save(r) }, done) }
+
+// Remove implements health.Store.
+func (s *store) Remove(t health.Tombstone, done func(error)) {
+	s.write(func() { s.remove(t) }, done)
+}
+
+var errBroken = errors.New("the disk is broken")
+
+// write makes a change durable with a delay, unless the host dies before.
+func (s *store) write(do func(), done func(error)) {
+	clock := s.host.Clock()
+	s.durable = max(s.durable, clock.Now()) + max(s.each, 1)
+	clock.AfterFunc(max(s.durable-clock.Now(), 1), func() {
+		if s.broken {
+			done(errBroken)
+			return
+		}
+		do()
+		done(nil)
+	})
 }

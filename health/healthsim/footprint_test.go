@@ -25,17 +25,16 @@ func TestBytesPerNode(t *testing.T) {
 		{scenario.Stacks, 5, 50},
 	} {
 		before := heap()
-		n, err := New(Config{
-			Servers: tt.servers, Clients: tt.clients, Stacks: tt.level == scenario.Stacks, Network: scenario.Network{Topology: Flat(), StartAt: func(id sim.NodeID) time.Duration { return time.Duration(int(id)/tt.servers) * 2 * time.Millisecond }},
-		})
-		if err == nil {
-			err = n.Run(time.Minute)
+		cfg := standard(tt.servers, tt.clients)
+		cfg.StartAt = func(id sim.NodeID) time.Duration {
+			return time.Duration(int(id)/tt.servers) * 2 * time.Millisecond
 		}
-		if err != nil {
-			t.Fatal(err)
+		if cfg.stacks = tt.level == scenario.Stacks; cfg.stacks {
+			cfg.gossip = 200 * time.Millisecond
 		}
-		if ok, why := n.Attached(sim.AllNodes, sim.AllNodes); !ok {
-			t.Fatal(why)
+		n := ran(t, cfg, time.Minute)
+		if holds(t, n, true, "attached"); t.Failed() {
+			t.FailNow()
 		}
 		nodes := tt.servers + tt.clients
 		got := int64(heap()-before) / int64(nodes)

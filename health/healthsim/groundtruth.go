@@ -1,6 +1,7 @@
 package healthsim
 
 import (
+	"slices"
 	"time"
 
 	"ulnet/lnd/link"
@@ -10,7 +11,7 @@ import (
 // groundTruth records the faults of nodes and links. exempt.go defines which of them justify an
 // eviction, or a disagreement between servers.
 type groundTruth struct {
-	net   *Net
+	net   *network
 	nodes []nodeHistory
 	sim.Cuts
 	links []link.Quality // qualities of the topology's links
@@ -55,8 +56,8 @@ type rule struct {
 	change link.Change
 }
 
-func (t *groundTruth) init(n *Net) {
-	t.net, t.nodes, t.unsent = n, make([]nodeHistory, n.cfg.Servers+n.cfg.Clients), never
+func (t *groundTruth) init(n *network) {
+	t.net, t.nodes, t.unsent = n, make([]nodeHistory, n.cfg.Nodes), never
 	for i := range t.nodes {
 		t.nodes[i] = nodeHistory{trouble: never, client: sim.NodeID(i)}
 	}
@@ -101,59 +102,81 @@ func (t *groundTruth) end(id sim.NodeID, quit bool) {
 func (t *groundTruth) impersonates(id, other sim.NodeID) {
 	t.end(id, false)
 	t.nodes[id].client, t.nodes[id].over, t.nodes[id].quit = other, false, false
-	if !t.net.isImpostor(id) {
+	if !slices.Contains(t.net.impostors, id) {
 		t.net.impostors = append(t.net.impostors, id)
 	}
 }
 
-func (t *groundTruth) pause(id sim.NodeID) {
-	t.nodes[id].paused, t.nodes[id].stopped = t.now(), true
-	t.touch(id)
+// happens does what a scenario does to nodes and links, and records it in the ground truth and the
+// oracle.
+func (n *network) happens(a *sim.Act, do func()) {
+	do()
+	switch a.Verb {
+	case sim.Kill, sim.Crash, sim.Pause, sim.Resume:
+		n.live(a)
+	case sim.Skew, sim.Slow:
+		n.slowed(a)
+	default:
+		n.divide(a)
+	}
 }
 
-func (t *groundTruth) resume(id sim.NodeID) {
-	t.ending()
-	if f := &t.nodes[id]; f.stopped {
-		f.stopped, f.stood, f.resumed = false, t.now()-f.paused, t.now()
+// live records that a node ends, stands still or goes on.
+func (n *network) live(a *sim.Act) {
+	t, id, now := &n.groundTruth, a.Node, n.Now()
+	f := &t.nodes[id]
+	if a.Verb == sim.Resume {
+		t.ending()
 	}
 	t.touch(id)
+	n.oracle.changed()
+	switch {
+	case !a.Changes:
+	case a.Verb == sim.Pause:
+		f.paused, f.stopped = now, true
+	case a.Verb == sim.Resume:
+		f.stopped, f.stood, f.resumed = false, now-f.paused, now
+		n.oracle.resumed(id)
+	default:
+		t.end(id, false)
+		n.oracle.ended(id)
+	}
 }
 
-func (t *groundTruth) partition(sets []sim.NodeSet) {
+// slowed records that a node's clock is wrong or its steps take long, or both are right again.
+func (n *network) slowed(a *sim.Act) {
+	t := &n.groundTruth
 	t.ending()
-	t.Partition(len(t.nodes), sets)
-	t.touched = t.now()
+	t.touch(a.Node)
+	if a.Verb == sim.Skew {
+		t.nodes[a.Node].skewed = a.PPM > 100_000 || a.PPM < -100_000
+	} else {
+		t.nodes[a.Node].slow = a.Extra > n.timing.Ping/100
+	}
 }
 
-func (t *groundTruth) cut(from, to sim.NodeSet) {
-	t.Cut(from, to)
+// divide records a change of the network.
+func (n *network) divide(a *sim.Act) {
+	t := &n.groundTruth
+	if a.Verb != sim.Cut {
+		t.ending()
+	}
 	t.touched = t.now()
-}
-
-func (t *groundTruth) heal() {
-	t.ending()
-	t.Heal()
-	t.touched = t.now()
-}
-
-// change records changes of links; without arguments all changes are undone.
-func (t *groundTruth) change(rules ...rule) {
-	t.ending()
-	if t.rules = append(t.rules, rules...); len(rules) == 0 {
+	switch a.Verb {
+	case sim.Partition:
+		t.Partition(len(t.nodes), a.Sets)
+	case sim.Cut:
+		t.Cut(a.From, a.To)
+	case sim.Heal:
+		t.Heal()
+	case sim.SetLink:
+		t.rules = append(t.rules, rule{sim.Severed{From: a.From, To: a.To}, a.Change})
+	default:
 		t.rules = nil
 	}
-	t.judgeLinks()
-	t.touched = t.now()
-}
-
-func (t *groundTruth) clock(id sim.NodeID, wrong bool) {
-	t.ending()
-	t.nodes[id].skewed = wrong
-	t.touch(id)
-}
-
-func (t *groundTruth) slowed(id sim.NodeID, slow bool) {
-	t.ending()
-	t.nodes[id].slow = slow
-	t.touch(id)
+	if a.Verb == sim.SetLink || a.Verb == sim.ResetLinks {
+		t.judgeLinks()
+	} else {
+		n.oracle.changed()
+	}
 }

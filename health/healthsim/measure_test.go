@@ -2,32 +2,15 @@ package healthsim_test
 
 import (
 	"fmt"
-	"math"
 	"testing"
 	"time"
 
 	"ulnet/health"
-	"ulnet/health/healthsim"
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
-
-// TestLoad: CH-1, CH-9, CH-56 and G-CH-1: idle clients send one ping per interval, whatever the
-// number of servers, and busy clients send none.
-func TestLoad(t *testing.T) {
-	spec.Covers(t, "CH-1", "CH-9", "CH-56", "G-CH-1")
-	clients, servers := effort.Of(1000, 3000, 10_000), effort.Of(20, 50, 100)
-	l, err := healthsim.Measured{Servers: servers, Clients: clients, Attach: 2, Seed: 1}.Load(t.Context(), 10)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if math.Abs(l.Factor()/float64(servers)-1) > 0.01 || l.BusyPings != 0 || math.Abs(l.Pongs-l.Pings) > l.Pings/1000 { // the last pongs arrive after the end
-		t.Errorf("factor %v: %+v", l.Factor(), l)
-	}
-	t.Logf("%+v", l)
-}
 
 // run runs a scenario, and fails the test if the scenario fails.
 func run(t *testing.T, text string, seed uint64) *scenario.Result {
@@ -85,18 +68,5 @@ func TestRehoming(t *testing.T) {
 	within := time.Duration(res.Measure("until 95 % of these had") * 1e6)
 	if found := res.Measure("clients of dead masters that found another"); found < 100 || within > timing.Client+12*time.Millisecond || res.Measure("evictions by all") != 0 {
 		t.Errorf("bound %v: %+v", timing.Client, res.Measures)
-	}
-}
-
-// TestSplit: CH-33, CH-64 and G-CH-6: of clients that reach both sides of a partition the majority
-// evicts none, and all end with a master there.
-func TestSplit(t *testing.T) {
-	spec.Covers(t, "CH-33", "CH-64", "G-CH-6")
-	s, err := healthsim.Measured{Servers: 5, Clients: 1000, Seed: 1}.Split(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.Majority < 500 || s.Minority < 300 || s.Evicted != 0 || s.Rehomed*100 < s.Minority*99 || s.Neither != 0 || s.Held != 0 {
-		t.Errorf("%+v", s)
 	}
 }

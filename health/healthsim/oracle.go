@@ -13,7 +13,7 @@ import (
 // dead if it is paused, or if no path leads from it. A restarted server is silent until all
 // others have noticed its death. A server that was paused restarts its time-outs.
 type oracle struct {
-	net   *Net
+	net   *network
 	pcg   rand.PCG
 	ready []time.Duration // by server: time at which it sends again after a restart
 	pairs [][]pair        // reports by observer, then by subject
@@ -34,15 +34,15 @@ const (
 	resync      = time.Second // how long a server is unsure after a pause
 )
 
-func (o *oracle) init(n *Net) {
+func (o *oracle) init(n *network) {
 	o.net = n
 	if !o.on() {
 		return
 	}
 	o.pcg.Seed(n.cfg.Seed, 0x0AC1E)
-	o.ready, o.pairs = make([]time.Duration, n.cfg.Servers), make([][]pair, n.cfg.Servers)
+	o.ready, o.pairs = make([]time.Duration, n.cfg.servers), make([][]pair, n.cfg.servers)
 	for i := range o.pairs {
-		o.pairs[i] = make([]pair, n.cfg.Servers)
+		o.pairs[i] = make([]pair, n.cfg.servers)
 		for k := range o.pairs[i] {
 			known := o.atFirst(sim.NodeID(i)) && o.atFirst(sim.NodeID(k))
 			o.pairs[i][k] = pair{alive: known, soon: known}
@@ -50,7 +50,7 @@ func (o *oracle) init(n *Net) {
 	}
 }
 
-func (o *oracle) on() bool { return o.net.cfg.Gossip == 0 && !o.net.cfg.Stacks }
+func (o *oracle) on() bool { return o.net.cfg.gossip == 0 }
 
 // atFirst reports whether a node starts at time 0.
 func (o *oracle) atFirst(id sim.NodeID) bool {
@@ -63,7 +63,7 @@ func (o *oracle) changed() {
 		return
 	}
 	o.dirty = true
-	o.net.Control.At(o.net.Now(), o.look)
+	o.net.At(o.net.Now(), o.look)
 }
 
 // ended handles the end of an incarnation: the next one knows nothing, and is silent for a time.
@@ -74,8 +74,8 @@ func (o *oracle) ended(id sim.NodeID) {
 	for k := range o.pairs[id] {
 		o.pairs[id][k] = pair{change: o.pairs[id][k].change + 1}
 	}
-	o.ready[id] = o.net.Now() + o.net.cfg.Discovery*5/4
-	o.net.Control.At(o.ready[id], o.changed)
+	o.ready[id] = o.net.Now() + o.net.cfg.discovery*5/4
+	o.net.At(o.ready[id], o.changed)
 	o.changed()
 }
 
@@ -91,7 +91,7 @@ func (o *oracle) resumed(id sim.NodeID) {
 	}
 	n := o.net
 	n.Command(id, "unsure")
-	n.Control.At(n.Now()+resync, func() {
+	n.At(n.Now()+resync, func() {
 		if !n.Paused(id) {
 			n.Command(id, "sure")
 		}
@@ -103,14 +103,14 @@ func (o *oracle) resumed(id sim.NodeID) {
 func (o *oracle) look() {
 	o.dirty = false
 	n := o.net
-	speaks := make([]bool, n.cfg.Servers)
+	speaks := make([]bool, n.cfg.servers)
 	for k := range speaks {
 		id := sim.NodeID(k)
-		speaks[k] = n.Up(id) && !n.Paused(id) && n.Now() >= o.ready[k]
+		speaks[k] = n.runs(id) && n.Now() >= o.ready[k]
 	}
 	for i := range o.pairs {
 		observer := sim.NodeID(i)
-		if !n.Up(observer) || n.Paused(observer) {
+		if !n.runs(observer) {
 			continue
 		}
 		hears := o.net.groundTruth.hears(observer, speaks)
@@ -127,13 +127,13 @@ func (o *oracle) plan(observer, subject sim.NodeID, p *pair) {
 	p.soon = !p.soon
 	p.change++
 	change := p.change
-	least, most := o.net.cfg.Discovery*4/5, o.net.cfg.Discovery
+	least, most := o.net.cfg.discovery*4/5, o.net.cfg.discovery
 	if p.soon {
 		least, most = returnLeast, returnMost
 	}
 	at := o.net.Now() + least + time.Duration(o.pcg.Uint64()%uint64(most-least+1))
-	o.net.Control.At(at, func() {
-		if p.change == change && p.alive != p.soon && o.net.Up(observer) && !o.net.Paused(observer) {
+	o.net.At(at, func() {
+		if p.change == change && p.alive != p.soon && o.net.runs(observer) {
 			o.tell(observer, subject, p)
 		}
 	})

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"ulnet/health"
-	"ulnet/health/wire"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
 	"ulnet/lnd/simlnd"
@@ -19,32 +18,30 @@ const (
 	clientEvents = history.Own + 0x80
 )
 
-// Outcome compares the events of all nodes so far with the ground truth.
-type Outcome struct {
-	Evicted uint64 // how often a client was told that all servers had evicted it
-	// False is how often a client was evicted or superseded without a cause (exempt.go), and
+// outcome compares the events of all nodes so far with the ground truth.
+type outcome struct {
+	evicted uint64 // how often a client was told that all servers had evicted it
+	// falsely is how often a client was evicted or superseded without a cause (exempt.go), and
 	// was told so, or most servers had its tombstone.
-	False      uint64
-	FirstFalse string // describes the first eviction that False counts
-	Superseded uint64 // clients that were told of a later incarnation elsewhere
-	Changes    uint64 // how often a client lost its master
-	Dropped    uint64 // how often a client lost a connection and went on
-	// Revived is how often a server accepted an incarnation of which most servers had a
-	// tombstone, although no fault kept these servers from telling it (exemptUntold).
-	Revived      uint64
-	FirstRevived string // describes the first incarnation that Revived counts
-	// Skew is the longest time between the first and the last server that evicted a silent
-	// client, Latest the longest from its last message to the last server.
-	Skew, Latest time.Duration
-	// Rehomed has, for each client of a dead master, the time from the death until it had
+	falsely      uint64
+	firstFalse   string // describes the first eviction that falsely counts
+	superseded   uint64 // clients that were told of a later incarnation elsewhere
+	changes      uint64 // how often a client lost its master
+	dropped      uint64 // how often a client lost a connection and went on
+	revived      uint64 // how often a server accepted an incarnation of which most servers had a tombstone, see untold
+	firstRevived string // describes the first incarnation that revived counts
+	// skew is the longest time between the first and the last server that evicted a silent
+	// client, latest the longest from its last message to the last server.
+	skew, latest time.Duration
+	// rehomed has, for each client of a dead master, the time from the death until it had
 	// another master.
-	Rehomed []time.Duration
+	rehomed []time.Duration
 }
 
 // ledger has the events of all nodes, summed up by client.
 type ledger struct {
-	net     *Net
-	outcome Outcome
+	net *network
+	outcome
 	clients []entry
 }
 
@@ -78,23 +75,17 @@ func (c *entry) changed(incarnation uint64) (at time.Duration) {
 	return at
 }
 
-func (l *ledger) init(n *Net) {
-	l.net, l.clients = n, make([]entry, n.cfg.Clients)
+func (l *ledger) init(n *network) {
+	l.net, l.clients = n, make([]entry, n.cfg.clients)
 }
-
-// Outcome returns the comparison with the ground truth so far.
-func (n *Net) Outcome() Outcome { return n.ledger.outcome }
 
 // of returns the entry of a client; nil if the node is no client.
 func (l *ledger) of(id sim.NodeID) *entry {
-	if k := int(id) - l.net.cfg.Servers; k >= 0 && k < len(l.clients) {
+	if k := int(id) - l.net.cfg.servers; k >= 0 && k < len(l.clients) {
 		return &l.clients[k]
 	}
 	return nil
 }
-
-// spoke records that a client sends a message.
-func (l *ledger) spoke(id sim.NodeID) { l.of(id).spoke = l.net.Now() }
 
 // forAll reports whether an eviction for that cause is one from all servers.
 func forAll(c health.Cause) bool {
@@ -102,7 +93,7 @@ func forAll(c health.Cause) bool {
 }
 
 // serverTold records an event of a server.
-func (n *Net) serverTold(id sim.NodeID, e *health.Event) {
+func (n *network) serverTold(id sim.NodeID, e *health.Event) {
 	l := &n.ledger
 	c := l.of(nodeOf(e.Client))
 	if c == nil || !e.Client.IsValid() {
@@ -153,27 +144,26 @@ func (l *ledger) came(c *entry, server sim.NodeID, e *health.Event) {
 	if e.Incarnation >= c.comes {
 		c.comes, c.came = e.Incarnation, n.Now()
 	}
-	underWay := c.ending >= e.Incarnation && n.Now()-max(c.ends, n.groundTruth.unsent) <= n.spreadIn() // the eviction may still spread, see exemptSpread
-	if e.Kind != health.ClientConnected || underWay || n.groundTruth.untold(server) != nil || 2*n.buriedBy(e.Client, e.Incarnation) <= n.cfg.Servers {
+	underWay := c.ending >= e.Incarnation && n.Now()-max(c.ends, n.groundTruth.unsent) <= n.spreadIn() // the eviction may still spread, see spreadIn
+	if e.Kind != health.ClientConnected || underWay || n.groundTruth.untold(server) || 2*n.buriedBy(e.Client, e.Incarnation) <= n.cfg.servers {
 		return
 	}
-	if l.outcome.Revived++; l.outcome.FirstRevived == "" {
-		l.outcome.FirstRevived = fmt.Sprintf("at %v server %v took an incarnation of client %v whose tombstone most servers have", n.Now(), server, nodeOf(e.Client))
+	if l.revived++; l.firstRevived == "" {
+		l.firstRevived = fmt.Sprintf("at %v server %v took an incarnation of client %v whose tombstone most servers have", n.Now(), server, nodeOf(e.Client))
 	}
 }
 
-// byHand records that an administrator orders the eviction of the incarnation that servers know
-// (exemptHand).
-func (n *Net) byHand(id sim.NodeID) {
+// byHand records that an administrator orders the eviction of the incarnation that servers know.
+func (n *network) byHand(id sim.NodeID) {
 	if c := n.ledger.of(id); c != nil {
 		n.groundTruth.nodes[id].ordered = c.comes
 	}
 }
 
-// falsely counts an eviction without a cause.
-func (l *ledger) falsely(format string, args ...any) {
-	if l.outcome.False++; l.outcome.FirstFalse == "" {
-		l.outcome.FirstFalse = fmt.Sprintf("at %v "+format, append([]any{l.net.Now()}, args...)...)
+// accuse counts an eviction without a cause.
+func (l *ledger) accuse(format string, args ...any) {
+	if l.falsely++; l.firstFalse == "" {
+		l.firstFalse = fmt.Sprintf("at %v "+format, append([]any{l.net.Now()}, args...)...)
 	}
 }
 
@@ -187,44 +177,44 @@ func (l *ledger) gone(c *entry, e *health.Event) {
 		return
 	}
 	if c.last = now; c.timed && e.Cause == health.TimedOut {
-		l.outcome.Skew = max(l.outcome.Skew, c.last-c.first)
-		if !l.net.cfg.Stacks { // only machines record the time spoke
-			l.outcome.Latest = max(l.outcome.Latest, c.last-c.spoke)
+		l.skew = max(l.skew, c.last-c.first)
+		if !l.net.cfg.stacks { // only machines record the time spoke
+			l.latest = max(l.latest, c.last-c.spoke)
 		}
 	}
 }
 
 // clientTold records an event of a client.
-func (n *Net) clientTold(id sim.NodeID, e *health.ClientEvent) {
-	f, v := &n.groundTruth.nodes[id], &n.ledger.outcome
+func (n *network) clientTold(id sim.NodeID, e *health.ClientEvent) {
+	f, l := &n.groundTruth.nodes[id], &n.ledger
 	if f.quit { // the client's process has ended
 		return
 	}
-	c := n.ledger.of(f.client)
+	c := l.of(f.client)
 	switch e.Kind {
 	case health.Evicted:
-		v.Evicted++
-		n.ledger.of(id).evicted++
+		l.evicted++
+		l.of(id).evicted++
 		if c.judged < e.Incarnation || !c.just {
-			n.ledger.falsely("client %v was told by server %v that all have evicted it, without a cause", id, nodeOfNID(e.Server))
+			l.accuse("client %v was told by server %v that all have evicted it, without a cause", id, nodeOfNID(e.Server))
 		}
 	case health.Superseded:
-		v.Superseded++
+		l.superseded++
 		f.superseded = true
 		if !c.taken {
-			n.ledger.falsely("client %v was told by server %v that it runs elsewhere, and had given no cause", id, nodeOfNID(e.Server))
+			l.accuse("client %v was told by server %v that it runs elsewhere, and had given no cause", id, nodeOfNID(e.Server))
 		}
 	case health.MasterLost:
-		v.Changes++
+		l.changes++
 		if master := nodeOfNID(e.Server); !n.Up(master) {
-			n.ledger.of(id).died = n.groundTruth.nodes[master].touched
+			l.of(id).died = n.groundTruth.nodes[master].touched
 		}
 	case health.MasterChosen:
-		if own := n.ledger.of(id); own.died > 0 {
-			v.Rehomed, own.died = append(v.Rehomed, n.Now()-own.died), 0
+		if own := l.of(id); own.died > 0 {
+			l.rehomed, own.died = append(l.rehomed, n.Now()-own.died), 0
 		}
 	case health.Dropped:
-		v.Dropped++
+		l.dropped++
 	default:
 	}
 }
@@ -243,14 +233,4 @@ func subjectOf(id nid.NID) sim.NodeID {
 		return node
 	}
 	return history.NoNode
-}
-
-// tap calls Config.Tap.
-func (n *Net) tap(from, to sim.NodeID, data []byte) {
-	if n.cfg.Tap == nil {
-		return
-	}
-	if m, err := wire.ParseMessage(data); err == nil {
-		n.cfg.Tap(from, to, &m)
-	}
 }

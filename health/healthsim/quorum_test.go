@@ -1,13 +1,11 @@
-package healthsim_test
+package healthsim
 
 import (
 	"testing"
 	"time"
 
-	"ulnet/health/healthsim"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
-	"ulnet/lnd/sim/scenario"
 )
 
 // TestQuorumTable: CH-3, CH-A5: among one to six servers, a server has a quorum if more than
@@ -21,17 +19,12 @@ func TestQuorumTable(t *testing.T) {
 				continue // a single node has no other to gossip with
 			}
 			for alive := 1; alive <= servers; alive++ {
-				n, err := healthsim.New(healthsim.Config{
-					Servers: servers, Clients: 1, Network: scenario.Network{Seed: uint64(servers), Topology: healthsim.Flat(), StartAt: func(id sim.NodeID) time.Duration { // the client starts last
-						return time.Duration(int(id)/servers) * 20 * time.Second
-					}}, Gossip: gossip,
-				})
-				if err == nil {
-					err = n.Run(5 * time.Second)
+				cfg := standard(servers, 1)
+				cfg.Seed, cfg.gossip = uint64(servers), gossip
+				cfg.StartAt = func(id sim.NodeID) time.Duration { // the client starts last
+					return time.Duration(int(id)/servers) * 20 * time.Second
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				n := ran(t, cfg, 5*time.Second)
 				for id := alive; id < servers; id++ {
 					n.Crash(sim.NodeID(id))
 				}
@@ -39,11 +32,14 @@ func TestQuorumTable(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := alive > servers-alive
-				if ok, why := n.Quorum(sim.AllNodes, want); !ok {
-					t.Errorf("%d of %d alive, gossip %v: %s", alive, servers, gossip, why)
+				condition := "no-quorum"
+				if want {
+					condition = "quorum"
 				}
-				if ok, why := n.MasterIn(sim.AllNodes, sim.AllNodes); ok != want {
-					t.Errorf("%d of %d alive, gossip %v: the client is connected: %v; %s", alive, servers, gossip, ok, why)
+				holds(t, n, true, condition)
+				holds(t, n, want, "master-in", "all")
+				if t.Failed() {
+					t.Fatalf("%d of %d alive, gossip %v", alive, servers, gossip)
 				}
 			}
 		}

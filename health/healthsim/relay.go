@@ -51,9 +51,18 @@ type branch struct {
 
 // relays are the broadcasts at a node.
 type relays struct {
-	byKey map[relayKey]*relay
-	order []*relay // broadcasts in the order of their begin, oldest first
-	late  []lateCopy
+	list []*relay // broadcasts in the order of their begin, oldest first
+	late []lateCopy
+}
+
+// find returns a broadcast that the node remembers; nil: there is none.
+func (l *relays) find(key relayKey) *relay {
+	for _, r := range l.list {
+		if r.key == key {
+			return r
+		}
+	}
+	return nil
 }
 
 // lateCopy is a request to evict that is sent again later.
@@ -66,7 +75,7 @@ type lateCopy struct {
 // broadcast begins a broadcast with this node as its root.
 func (s *server) broadcast(id uint64, data []byte) {
 	n := s.net
-	if n.cfg.Unsent > 0 && s.chance(n.cfg.Unsent) {
+	if n.cfg.unsent > 0 && s.chance(n.cfg.unsent) {
 		n.groundTruth.unsent = s.now
 		s.input(engine.ServerInput{Kind: engine.BroadcastDone, ID: id, Failed: true})
 		return
@@ -95,19 +104,18 @@ func (s *server) forward(r *relay, m *message) {
 		}
 		r.children = append(r.children, b)
 		s.send(b.child, m)
-		if s.chance(s.net.cfg.Late) {
+		if s.chance(s.net.cfg.late) {
 			at := s.now + time.Second + time.Duration(s.pcg.Uint64()%uint64(39*time.Second))
 			s.relays.late = append(s.relays.late, lateCopy{at, b.child, m})
 		}
 	}
 	r.waiting += len(r.children)
-	s.relays.byKey[r.key] = r
-	s.relays.order = append(s.relays.order, r)
+	s.relays.list = append(s.relays.list, r)
 }
 
 // requested handles a request to evict of another server. A copy is given to the machine, too.
 func (s *server) requested(from sim.NodeID, m *message) {
-	r := s.relays.byKey[m.key]
+	r := s.relays.find(m.key)
 	in := engine.ServerInput{Kind: engine.EvictArrived, Server: simlnd.NID(m.key.root), Data: m.data}
 	if r == nil {
 		r = &relay{key: m.key, parent: from, waiting: 1, reply: (&wire.Reply{}).AppendTo(nil)}
@@ -126,7 +134,7 @@ func (s *server) answered(r *relay, data []byte) {
 
 // replied merges the answer of a child.
 func (s *server) replied(from sim.NodeID, m *message) {
-	r := s.relays.byKey[m.key]
+	r := s.relays.find(m.key)
 	if r == nil {
 		return
 	}
@@ -169,11 +177,10 @@ func (s *server) asked(r *relay, id sim.NodeID) bool {
 // of the next such event.
 func (s *server) wait(next time.Duration) time.Duration {
 	l := &s.relays
-	for len(l.order) > 0 && l.order[0].over && l.order[0].began+kept <= s.now {
-		delete(l.byKey, l.order[0].key)
-		l.order = l.order[1:]
+	for len(l.list) > 0 && l.list[0].over && l.list[0].began+kept <= s.now {
+		l.list = l.list[1:]
 	}
-	for _, r := range l.order {
+	for _, r := range l.list {
 		if r.over {
 			continue
 		}

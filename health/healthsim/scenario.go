@@ -1,6 +1,7 @@
 package healthsim
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -67,44 +68,34 @@ func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	return (perClient*clients + perServer*servers) / int64(nodes)
 }
 
-// attachOf converts the option attach for Config.
+// attachOf converts the option attach.
 func attachOf(text string, servers int) int {
-	switch count, err := strconv.Atoi(text); {
-	case err != nil:
-		return servers // connect to all servers
-	case count == 0:
-		return -1
-	default:
+	if count, err := strconv.Atoi(text); err == nil {
 		return min(count, servers)
 	}
+	return servers // connect to all servers
 }
 
 func newInstance(s *scenario.Setup) (scenario.Instance, error) {
-	servers, attach := s.Options.Int("servers"), s.Options["attach"]
+	o, attach := s.Options, s.Options["attach"]
+	servers := o.Int("servers")
 	if servers > s.Nodes {
 		return nil, fmt.Errorf("%d of %d nodes cannot be servers: set servers to less", servers, s.Nodes)
 	}
 	if _, err := strconv.ParseUint(attach, 10, 31); err != nil && attach != "all" {
 		return nil, fmt.Errorf("set attach %s: want a number of servers, or all", attach)
 	}
-	return New(configOf(s))
-}
-
-// configOf converts the options of a scenario.
-func configOf(s *scenario.Setup) Config {
-	o := s.Options
-	servers := min(o.Int("servers"), s.Nodes)
-	cfg := Config{
-		Servers: servers, Clients: s.Nodes - servers, Network: s.Network,
-		Timing: health.Timing{Ping: o.Duration("ping"), Evict: o.Duration("evict"), Quorum: o.Duration("quorum-loss")},
-		Attach: attachOf(o["attach"], servers), Discovery: max(o.Duration("discovery"), 1), Gossip: o.Duration("gossip"),
-		Store: o.Duration("store"), Late: o.Float("late"), Unsent: o.Float("unsent"), Stacks: s.Level == scenario.Stacks,
+	cfg := config{
+		Network: s.Network, servers: servers, clients: s.Nodes - servers,
+		timing: health.Timing{Ping: o.Duration("ping"), Evict: o.Duration("evict"), Quorum: o.Duration("quorum-loss")},
+		attach: attachOf(attach, servers), discovery: max(o.Duration("discovery"), 1), gossip: o.Duration("gossip"),
+		store: o.Duration("store"), late: o.Float("late"), unsent: o.Float("unsent"), stacks: s.Level == scenario.Stacks,
 	}
-	if cfg.Store == 0 {
-		cfg.Store = -1
+	if cfg.stacks {
+		cfg.gossip = cmp.Or(cfg.gossip, 200*time.Millisecond)
 	}
 	if o.On("claims") {
-		cfg.ClaimKeys, _ = keyring.NewKeys([]byte("a key of scenarios"))
+		cfg.claimKeys, _ = keyring.NewKeys([]byte("a key of scenarios"))
 	}
-	return cfg
+	return newNet(cfg)
 }

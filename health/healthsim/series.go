@@ -7,6 +7,7 @@ import (
 	"ulnet/health"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 var series = []scenario.Quantity{
@@ -23,44 +24,50 @@ var series = []scenario.Quantity{
 	{Name: "skew", Unit: "ms", Doc: "the longest time between the first and the last server that evicted a silent client"},
 }
 
+// stats returns the sums of the counters of all nodes' latest incarnations.
+func (n *network) stats() (health.ServerStats, health.ClientStats) {
+	return kit.Sum(n.servers, watcher.Stats), kit.Sum(n.clients, pinger.Stats)
+}
+
 // Sample implements [scenario.Instance].
-func (n *Net) Sample() []float64 {
-	v := &n.ledger.outcome
+func (n *network) Sample() []float64 {
 	settled, orphans := 0, 0
-	for id := range n.each(sim.AllNodes) {
-		if n.runs(id) && n.present(id) && n.client(id).Status().State == "settled" {
+	for id := range n.active(sim.AllNodes) {
+		if n.client(id).Status().State == "settled" {
 			settled++
 		}
 	}
 	for _, w := range n.running(sim.AllNodes) {
 		orphans += w.Status().Orphaned
 	}
-	least, most := n.Load()
-	servers, clients := n.Counters()
+	l := &n.ledger
+	least, most := n.load()
+	servers, clients := n.stats()
 	return []float64{
-		float64(settled), float64(orphans), float64(least), float64(most), float64(v.Evicted), float64(v.Changes), float64(v.Dropped),
-		float64(v.Superseded), float64(clients.Pings), float64(servers.Broadcasts), v.Skew.Seconds() * 1e3,
+		float64(settled), float64(orphans), float64(least), float64(most), float64(l.evicted), float64(l.changes), float64(l.dropped),
+		float64(l.superseded), float64(clients.Pings), float64(servers.Broadcasts), ms(l.skew),
 	}
 }
 
+func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
+
 // Measures implements [scenario.Instance].
-func (n *Net) Measures() []scenario.Measure {
-	v := n.ledger.outcome
-	servers, clients := n.Counters()
+func (n *network) Measures() []scenario.Measure {
+	v := &n.ledger
+	servers, clients := n.stats()
 	malformed := servers.Malformed + servers.OtherVersion + servers.BadName + servers.Unexpected + servers.Strangers + clients.Malformed
-	ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 }
 	return []scenario.Measure{
-		{Name: "evictions by all", Value: float64(v.Evicted)},
-		{Name: "false evictions", Value: float64(v.False)},
-		{Name: "evicted lives taken again", Value: float64(v.Revived)},
-		{Name: "clients superseded", Value: float64(v.Superseded)},
-		{Name: "masters lost", Value: float64(v.Changes)},
-		{Name: "connections lost", Value: float64(v.Dropped)},
-		{Name: "evicted last after its last word", Unit: "ms", Value: ms(v.Latest)},
-		{Name: "between first and last server", Unit: "ms", Value: ms(v.Skew)},
-		{Name: "clients of dead masters that found another", Value: float64(len(v.Rehomed))},
-		{Name: "until 95 % of these had", Unit: "ms", Value: ms(share(v.Rehomed, 0.95))},
-		{Name: "until the last had", Unit: "ms", Value: ms(share(v.Rehomed, 1))},
+		{Name: "evictions by all", Value: float64(v.evicted)},
+		{Name: "false evictions", Value: float64(v.falsely)},
+		{Name: "evicted lives taken again", Value: float64(v.revived)},
+		{Name: "clients superseded", Value: float64(v.superseded)},
+		{Name: "masters lost", Value: float64(v.changes)},
+		{Name: "connections lost", Value: float64(v.dropped)},
+		{Name: "evicted last after its last word", Unit: "ms", Value: ms(v.latest)},
+		{Name: "between first and last server", Unit: "ms", Value: ms(v.skew)},
+		{Name: "clients of dead masters that found another", Value: float64(len(v.rehomed))},
+		{Name: "until 95 % of these had", Unit: "ms", Value: ms(share(v.rehomed, 0.95))},
+		{Name: "until the last had", Unit: "ms", Value: ms(share(v.rehomed, 1))},
 		{Name: "orphans made", Value: float64(servers.Orphaned)},
 		{Name: "evicted: timed out", Value: float64(servers.Ended[health.TimedOut])},
 		{Name: "evicted: rebooted", Value: float64(servers.Ended[health.Rebooted])},

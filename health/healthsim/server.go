@@ -4,26 +4,27 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"ulnet/gossip/engine"
+	"ulnet/health"
 	healthengine "ulnet/health/engine"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/machine"
-	"ulnet/lnet/nid"
 )
 
 // server runs the machine of a server on a node, with discovery, broadcasts and a disk.
 type server struct {
-	net         *Net
+	net         *network
 	id          sim.NodeID
 	incarnation sim.Incarnation
 	m           *healthengine.Server
 	gossip      *engine.Machine // the machine of gossip; nil: the oracle reports health
 	pcg         rand.PCG
-	disk        disk
+	disk        *disk
+	writes      []write // changes of the disk that are not durable yet, in their order
 	view        view
 	relays      relays
 	heard       map[ni]time.Duration // when the latest message of other programs of a node arrived
@@ -45,28 +46,24 @@ func incarnationOf(l sim.Incarnation) uint64 { return l.Number + 1 }
 
 // view is what discovery has told a server about the others.
 type view struct {
-	alive          []bool
-	count          int // number of servers that are alive, this one included
+	alive          []bool // by server, this one included
 	quorum, unsure bool
 }
 
 // bootServer begins an incarnation of a server.
-func (n *Net) bootServer(incarnation sim.Incarnation, old *server) sim.Program[*message] {
+func (n *network) bootServer(incarnation sim.Incarnation, keeps bool) sim.Program[*message] {
 	s := &server{
 		net: n, id: incarnation.Node, incarnation: incarnation, heard: make(map[ni]time.Duration), wake: machine.Never, talk: machine.Never,
-		view: view{alive: make([]bool, n.cfg.Servers), count: 1}, relays: relays{byKey: make(map[relayKey]*relay)},
+		view: view{alive: make([]bool, n.cfg.servers)}, disk: n.disk(int(incarnation.Node), keeps),
 	}
+	s.view.alive[s.id] = true
 	s.pcg.Seed(incarnation.Seed, 1)
-	s.disk.init(nil)
-	if old != nil {
-		s.disk.init(&old.disk)
-	}
 	var err error
 	s.m, err = healthengine.NewServer(healthengine.ServerConfig{
-		Self: simlnd.NID(incarnation.Node), Incarnation: epoch + uint64(incarnation.Now), Servers: n.ids, Timing: n.cfg.Timing, ClaimKeys: n.cfg.ClaimKeys,
+		Self: simlnd.NID(incarnation.Node), Incarnation: epoch + uint64(incarnation.Now), Servers: n.ids, Timing: n.cfg.timing, ClaimKeys: n.cfg.claimKeys,
 	})
-	if err == nil && n.cfg.Gossip > 0 {
-		s.gossip, err = engine.New(engine.Config{Interval: n.cfg.Gossip, Seed: incarnation.Seed, ColdStart: incarnation.Number == 0}, n.list, n.list.Index(simlnd.NID(incarnation.Node)))
+	if err == nil && n.cfg.gossip > 0 {
+		s.gossip, err = engine.New(engine.Config{Interval: n.cfg.gossip, Seed: incarnation.Seed, ColdStart: incarnation.Number == 0}, n.list, n.list.Index(simlnd.NID(incarnation.Node)))
 	}
 	if err != nil {
 		n.Failed(err)
@@ -80,9 +77,7 @@ func (n *Net) bootServer(incarnation sim.Incarnation, old *server) sim.Program[*
 func (s *server) Step(now time.Duration, in sim.Input[*message], out *sim.Output[*message]) time.Duration {
 	s.now, s.out = now, out
 	s.net.serverQueue = s.net.serverQueue[:0]
-	s.disk.run(now, func(id uint64, failed bool) {
-		s.input(healthengine.ServerInput{Kind: healthengine.Saved, ID: id, Failed: failed})
-	})
+	s.written()
 	switch in.Kind {
 	case sim.Start:
 		s.start()
@@ -101,8 +96,8 @@ func (s *server) Step(now time.Duration, in sim.Input[*message], out *sim.Output
 	next := s.wait(machine.Never)
 	s.steps() // step on the inputs that wait has queued
 	next = min(next, s.wake, s.talk)
-	if at, some := s.disk.next(); some {
-		next = min(next, at)
+	if len(s.writes) > 0 {
+		next = min(next, s.writes[0].at)
 	}
 	s.out = nil
 	return max(next, now+1)
@@ -137,7 +132,7 @@ func (s *server) chance(p float64) bool { return p > 0 && float64(s.pcg.Uint64()
 
 // start gives the machine the content of the disk, and the servers that are alive at first.
 func (s *server) start() {
-	s.net.serverQueue = append(s.net.serverQueue, s.disk.load(s.now)...)
+	s.restore()
 	s.input(healthengine.ServerInput{})
 	if s.gossip != nil {
 		s.chat(engine.Input{})
@@ -176,15 +171,19 @@ func (s *server) apply(e *healthengine.ServerEffect) {
 	n := s.net
 	switch e.Kind {
 	case healthengine.DoSend:
-		s.post(e)
+		s.send(nodeOfNID(e.To.NID), &message{kind: ofHealth, data: slices.Clone(n.serverOut.Data(e))})
 	case healthengine.DoSave:
-		s.write(write{id: e.ID, record: e.Record})
+		r := e.Record
+		s.write(e.ID, func() { s.disk.save(*r) })
 	case healthengine.DoRemove:
-		w := write{client: e.Client}
-		if e.For != 0 {
-			w.tombstone = tombstone{e.Incarnation, s.now + max(e.For, 0)}
+		t := health.Tombstone{Client: e.Client, Incarnation: e.Incarnation}
+		switch {
+		case e.For > 0:
+			t.Until = wall(s.now + e.For)
+		case e.For < 0:
+			t.Until = past
 		}
-		s.write(w)
+		s.write(0, func() { s.disk.remove(t) })
 	case healthengine.DoBroadcast:
 		s.broadcast(e.ID, slices.Clone(n.serverOut.Data(e)))
 	case healthengine.DoAnswer:
@@ -197,59 +196,34 @@ func (s *server) apply(e *healthengine.ServerEffect) {
 		}
 	case healthengine.DoTell:
 		n.serverTold(s.id, &e.Event)
-		if !n.cfg.Bare {
-			s.out.Events = append(s.out.Events, serverEvent(&e.Event))
-		}
-	}
-}
-
-// post sends a message of the machine.
-func (s *server) post(e *healthengine.ServerEffect) {
-	n, data, to := s.net, slices.Clone(s.net.serverOut.Data(e)), nodeOfNID(e.To.NID)
-	n.tap(s.id, to, data)
-	s.send(to, &message{kind: ofHealth, data: data})
-}
-
-// write queues a write to the disk, or answers at once if there is no disk.
-func (s *server) write(w write) {
-	if each := s.net.cfg.Store; each > 0 {
-		s.disk.add(s.now, each, &s.pcg, w)
-	} else if w.id != 0 {
-		s.input(healthengine.ServerInput{Kind: healthengine.Saved, ID: w.id})
+		s.out.Events = append(s.out.Events, serverEvent(&e.Event))
 	}
 }
 
 // command carries out a verb of a scenario, or applies a report of the oracle.
 func (s *server) command(text string) {
-	verb, rest, _ := strings.Cut(text, " ")
+	verb, args := kit.Command(text)
 	switch verb {
 	case "dead", "alive":
-		node, lifetime, _ := strings.Cut(rest, " ")
-		k, _ := strconv.Atoi(node)
-		times, _ := strconv.ParseUint(lifetime, 10, 64)
-		s.judge(sim.NodeID(k-1), verb == "alive", times)
+		lifetime, _ := strconv.ParseUint(args.Word(1), 10, 64)
+		s.judge(args.Node(0), verb == "alive", lifetime)
 		s.count()
 	case "unsure", "sure":
 		s.view.unsure = verb == "unsure"
 		s.input(healthengine.ServerInput{Kind: healthengine.QuorumIs, Alive: s.view.quorum, Unsure: s.view.unsure})
-	case "drain":
-		s.input(healthengine.ServerInput{Kind: healthengine.Drain, Alive: rest == "on"})
-	case "shed":
-		if count, _ := strconv.Atoi(rest); count > 0 {
-			s.input(healthengine.ServerInput{Kind: healthengine.Drain, Count: count})
-		}
-	case "evict":
-		if node, _ := strconv.Atoi(rest); node > 0 {
-			s.net.byHand(sim.NodeID(node - 1))
-			s.input(healthengine.ServerInput{Kind: healthengine.EvictClient, Client: clientID(sim.NodeID(node - 1))})
-		}
-	case "disk":
-		s.disk.broken = rest == "broken"
+	default:
+		s.net.order(s.id, s, verb, args)
 	}
 }
 
-// nodeOfNID returns the node with a NID.
-func nodeOfNID(id nid.NID) sim.NodeID {
-	node, _ := simlnd.Node(id)
-	return node
+func (s *server) drain(on bool) {
+	s.input(healthengine.ServerInput{Kind: healthengine.Drain, Alive: on})
+}
+
+func (s *server) shed(count int) {
+	s.input(healthengine.ServerInput{Kind: healthengine.Drain, Count: count})
+}
+
+func (s *server) evict(client health.ClientID) {
+	s.input(healthengine.ServerInput{Kind: healthengine.EvictClient, Client: client})
 }

@@ -2,23 +2,23 @@ package healthsim
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"time"
 
 	"ulnet/gossip"
 	"ulnet/health"
 	"ulnet/health/collective"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/lnetsim"
+	"ulnet/lnet/nid"
 	"ulnet/scoll"
 )
 
 // stack is a node above portals and LNet on a simulated host: a server with
 // gossip, collectives and health, or a client.
 type stack struct {
-	net    *Net
+	net    *network
 	host   *simlnd.Host
 	lnet   *lnetsim.Stack
 	server *health.ServerAgent
@@ -26,20 +26,21 @@ type stack struct {
 	talks  *lnetsim.Stack // the stack whose other programs exchange messages with servers
 }
 
-// stackGossip is the default interval of gossip at the level of stacks.
-const stackGossip = 200 * time.Millisecond
-
 // bootStack begins an incarnation of a stack.
-func (n *Net) bootStack(h, kept *simlnd.Host) (err error) {
+func (n *network) bootStack(h, kept *simlnd.Host) (err error) {
 	k := &stack{net: n, host: h}
 	n.groundTruth.began(h.ID())
 	if k.lnet, err = lnetsim.NewStack(h, lnetsim.StackConfig{}); err != nil {
 		return err
 	}
-	h.OnCommand(k.command)
 	if n.isServer(h.ID()) {
+		h.OnCommand(func(text string) {
+			verb, args := kit.Command(text)
+			n.order(h.ID(), k, verb, args)
+		})
 		return k.serve(kept != nil)
 	}
+	h.OnCommand(func(text string) { n.use(h.ID(), k, text) })
 	if n.groundTruth.nodes[h.ID()].talks {
 		k.talk()
 	}
@@ -50,7 +51,7 @@ func (n *Net) bootStack(h, kept *simlnd.Host) (err error) {
 func (k *stack) serve(keeps bool) error {
 	n, id, incarnation := k.net, k.host.ID(), k.host.Incarnation()
 	agent, err := gossip.New(k.lnet.Table, gossip.Config{
-		Participants: n.ids, Interval: n.cfg.Gossip, Seed: incarnation.Seed, ColdStart: incarnation.Number == 0,
+		Participants: n.ids, Interval: n.cfg.gossip, Seed: incarnation.Seed, ColdStart: incarnation.Number == 0,
 	})
 	if err != nil {
 		return err
@@ -65,13 +66,10 @@ func (k *stack) serve(keeps bool) error {
 	if err != nil {
 		return err
 	}
-	old := n.stores[id]
-	if n.stores[id] = newStore(n, k.host); keeps && old != nil {
-		n.stores[id].records, n.stores[id].tombstones, n.stores[id].broken = old.records, old.tombstones, old.broken
-	}
 	k.server, err = health.StartServer(k.lnet.Table, health.AgentConfig{
-		Incarnation: epoch + uint64(n.Now()), Servers: n.ids, Timing: n.cfg.Timing, ClaimKeys: n.cfg.ClaimKeys,
-		View: agent, Broadcaster: all, Store: n.stores[id], Wall: n.wall,
+		Incarnation: epoch + uint64(n.Now()), Servers: n.ids, Timing: n.cfg.timing, ClaimKeys: n.cfg.claimKeys,
+		View: agent, Broadcaster: all, Store: &store{disk: n.disk(int(id), keeps), host: k.host, each: n.cfg.store},
+		Wall: func() time.Time { return wall(n.Now()) },
 		Notify: func(e health.Event) {
 			n.serverTold(id, &e)
 			k.host.Emit(serverEvent(&e))
@@ -81,9 +79,6 @@ func (k *stack) serve(keeps bool) error {
 	return err
 }
 
-// wall returns the time of the simulated wall clock.
-func (n *Net) wall() time.Time { return time.Unix(0, epoch).Add(n.Now()) }
-
 // dial starts a client with the id of the given node's client, unless this node is to have none.
 func (k *stack) dial(as sim.NodeID) (err error) {
 	n, id := k.net, k.host.ID()
@@ -92,7 +87,7 @@ func (k *stack) dial(as sim.NodeID) (err error) {
 	}
 	var self *health.Connection
 	self, err = health.Dial(k.lnet.Table, health.DialConfig{
-		ID: clientID(as), Incarnation: epoch + uint64(n.Now()), Servers: n.ids, Timing: n.cfg.Timing, Seed: k.host.Incarnation().Seed,
+		ID: clientID(as), Incarnation: epoch + uint64(n.Now()), Servers: n.ids, Timing: n.cfg.timing, Seed: k.host.Incarnation().Seed,
 		Attach: n.wants(id),
 		Notify: func(e health.ClientEvent) {
 			if self != nil && self != k.client { // the client of this call has ended
@@ -106,9 +101,9 @@ func (k *stack) dial(as sim.NodeID) (err error) {
 	return err
 }
 
-// renew ends the client without a message, by ending the whole stack. The node goes on with a new
+// quit ends the client without a message, by ending the whole stack. The node goes on with a new
 // stack.
-func (k *stack) renew() {
+func (k *stack) quit() {
 	old := k.lnet
 	k.client = nil
 	_ = old.Close() // messages that have not left are lost
@@ -118,6 +113,13 @@ func (k *stack) renew() {
 		return
 	}
 	k.talk()
+}
+
+func (k *stack) become(as sim.NodeID) {
+	k.quit()
+	if err := k.dial(as); err != nil {
+		k.net.Failed(err)
+	}
 }
 
 // talk makes other programs of the node ping all servers once per second, if there are such
@@ -141,74 +143,25 @@ func (k *stack) ping(on *lnetsim.Stack) {
 	k.host.Clock().AfterFunc(busyInterval, func() { k.ping(on) })
 }
 
-// command carries out a verb of a scenario.
-func (k *stack) command(text string) {
-	verb, rest, _ := strings.Cut(text, " ")
-	number, _ := strconv.Atoi(rest)
-	if k.server == nil {
-		k.use(verb, rest)
-		return
-	}
-	switch verb {
-	case "drain":
-		_ = k.server.Drain(rest == "on", true) // cannot be refused, because it is forced
-	case "disk":
-		k.net.stores[k.host.ID()].broken = rest == "broken"
-	case "shed":
-		k.server.Shed(number)
-	case "evict":
-		if number > 0 {
-			k.net.byHand(sim.NodeID(number - 1))
-			k.server.Evict(clientID(sim.NodeID(number-1)), func(health.EvictResult) {})
-		}
+func (k *stack) drain(on bool) { _ = k.server.Drain(on, true) } // cannot be refused, because it is forced
+
+func (k *stack) shed(count int) { k.server.Shed(count) }
+
+func (k *stack) evict(client health.ClientID) { k.server.Evict(client, func(health.EvictResult) {}) }
+
+func (k *stack) attach(server nid.NID, on bool) {
+	if on {
+		k.client.Attach(server)
+	} else {
+		k.client.Detach(server)
 	}
 }
 
-// use carries out a verb of a client.
-func (k *stack) use(verb, rest string) {
-	n, id := k.net, k.host.ID()
-	switch verb {
-	case "traffic", "clientless":
-		n.used(id, verb, rest)
-		k.talk()
-	case "quit":
-		n.used(id, verb, rest)
-		k.renew()
-	case "impersonate":
-		if other, ok := n.impersonated(id, rest); ok {
-			k.renew()
-			if err := k.dial(other); err != nil {
-				n.Failed(err)
-			}
-		}
-	default:
-		if k.client != nil {
-			k.connect(verb, rest)
-		}
-	}
-}
+func (k *stack) doubt(server nid.NID) { k.client.Doubt(server) }
 
-// connect carries out a verb of a client that runs.
-func (k *stack) connect(verb, rest string) {
-	set, _ := sim.ParseNodes(rest, k.net.cfg.Servers)
-	switch verb {
-	case "attach", "detach":
-		for id := range set.All(k.net.cfg.Servers) {
-			if verb == "attach" {
-				k.client.Attach(simlnd.NID(id))
-			} else {
-				k.client.Detach(simlnd.NID(id))
-			}
-		}
-	case "doubt":
-		for _, id := range k.client.Status().Attached {
-			k.client.Doubt(id)
-		}
-	case "leave":
-		k.net.groundTruth.end(k.host.ID(), false)
-		_ = k.client.Close(atOnce) // a server that does not answer is not told again
-	}
-}
+func (k *stack) leave() { _ = k.client.Close(atOnce) } // a server that does not answer is not told again
+
+func (k *stack) busy(bool) {} // machines only
 
 // atOnce is a context that is done already.
 var atOnce = func() context.Context {

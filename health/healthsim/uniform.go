@@ -1,16 +1,18 @@
 package healthsim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
 	"ulnet/health"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 // buriedBy returns the number of servers that run and have a tombstone of an incarnation.
-func (n *Net) buriedBy(id health.ClientID, incarnation uint64) (count int) {
+func (n *network) buriedBy(id health.ClientID, incarnation uint64) (count int) {
 	for _, w := range n.running(sim.AllNodes) {
 		if last, ok := w.Buried(id); ok && last >= incarnation {
 			count++
@@ -22,27 +24,18 @@ func (n *Net) buriedBy(id health.ClientID, incarnation uint64) (count int) {
 // uniform reports whether the servers agree, once faults of servers and links have been over
 // for long enough. No running server may hold an incarnation of a client that has ended, or
 // that has a tombstone at any server (CH-33, CH-63, CH-64, G-CH-6). If most is set, a tombstone
-// counts only if more than half of the servers have it (exemptAlone).
-func (n *Net) uniform(most bool) (ok bool, why string) {
-	if v := &n.ledger.outcome; v.Revived > 0 {
-		return false, v.FirstRevived
+// counts only if more than half of the servers have it.
+func (n *network) uniform(most bool) (ok bool, why string) {
+	if l := &n.ledger; l.revived > 0 {
+		return false, l.firstRevived
 	}
-	for k := range n.cfg.Clients {
-		id := n.firstClient() + sim.NodeID(k)
-		if why = n.divided(id, most); why == "" {
-			why = n.lingers(id)
-		}
-		if why != "" {
-			return false, why
-		}
-	}
-	return true, ""
+	return kit.All(n.each(sim.AllNodes), func(id sim.NodeID) string { return cmp.Or(n.divided(id, most), n.lingers(id)) })
 }
 
 // divided describes a server that holds the incarnation of a live client of which another server
 // has a tombstone. A server that is evicting it does not count: it does not serve the client, and
 // waits for others.
-func (n *Net) divided(id sim.NodeID, most bool) string {
+func (n *network) divided(id sim.NodeID, most bool) string {
 	if n.calm() <= n.agreeIn() {
 		return ""
 	}
@@ -56,10 +49,10 @@ func (n *Net) divided(id sim.NodeID, most bool) string {
 		switch {
 		case !known, info.Incarnation > buried, info.State == "evicting", !n.incarnations(nodes, info.Incarnation):
 		case n.Now()-max(n.ledger.of(id).changed(info.Incarnation), n.groundTruth.unsent) <= n.spreadIn():
-		case most && 2*n.buriedBy(clientID(id), info.Incarnation) <= n.cfg.Servers:
+		case most && 2*n.buriedBy(clientID(id), info.Incarnation) <= n.cfg.servers:
 		default:
 			return fmt.Sprintf("at %v an incarnation of client %v is %s at server %v under %s, epoch %d, and server %v has its tombstone",
-				n.Now(), id, info.State, s, n.word(info.Master), info.Epoch, where)
+				n.Now(), id, info.State, s, word(info.Master), info.Epoch, where)
 		}
 	}
 	return ""
@@ -67,7 +60,7 @@ func (n *Net) divided(id sim.NodeID, most bool) string {
 
 // buriedAt returns the highest incarnation of a client of which a running server has a
 // tombstone, and that server. The incarnation is 0 if there is none.
-func (n *Net) buriedAt(id health.ClientID) (where sim.NodeID, incarnation uint64) {
+func (n *network) buriedAt(id health.ClientID) (where sim.NodeID, incarnation uint64) {
 	for s, w := range n.running(sim.AllNodes) {
 		if l, ok := w.Buried(id); ok && l > incarnation {
 			where, incarnation = s, l
@@ -78,19 +71,19 @@ func (n *Net) buriedAt(id health.ClientID) (where sim.NodeID, incarnation uint64
 
 // incarnations reports whether one of some nodes runs a client in an incarnation up to the given
 // one.
-func (n *Net) incarnations(nodes []sim.NodeID, incarnation uint64) bool {
+func (n *network) incarnations(nodes []sim.NodeID, incarnation uint64) bool {
 	return slices.ContainsFunc(nodes, func(k sim.NodeID) bool { return n.client(k).Status().Incarnation <= incarnation })
 }
 
 // lingers describes a server that still knows an incarnation of a client that ended long ago.
 // It ignores what the client's node has sent since.
-func (n *Net) lingers(id sim.NodeID) string {
+func (n *network) lingers(id sim.NodeID) string {
 	f, c := &n.groundTruth.nodes[id], n.ledger.of(id)
 	nodes, ended := n.claimants(id), f.ended
 	if len(nodes) > 0 { // check earlier incarnations
 		ended = max(ended, c.began, c.ends)
 	}
-	after, afterFault := n.endIn(n.groundTruth.nodes[f.endedOn].talked || n.isImpostor(f.endedOn))
+	after, afterFault := n.endIn(n.groundTruth.nodes[f.endedOn].talked || slices.Contains(n.impostors, f.endedOn))
 	since := n.Now() - max(ended, n.groundTruth.unsent-n.timing.Evict)
 	if ended == 0 || since <= after || n.calm() <= afterFault {
 		return ""
@@ -107,12 +100,9 @@ func (n *Net) lingers(id sim.NodeID) string {
 	return ""
 }
 
-// isImpostor reports whether a node runs, or ran, a client with the id of another one.
-func (n *Net) isImpostor(id sim.NodeID) bool { return slices.Contains(n.impostors, id) }
-
 // claimants returns the nodes on which a client with the same id runs as that of a given node:
 // that node itself, and others that use its id.
-func (n *Net) claimants(id sim.NodeID) (nodes []sim.NodeID) {
+func (n *network) claimants(id sim.NodeID) (nodes []sim.NodeID) {
 	if n.groundTruth.nodes[id].client == id && n.present(id) {
 		nodes = append(nodes, id)
 	}
@@ -126,16 +116,15 @@ func (n *Net) claimants(id sim.NodeID) (nodes []sim.NodeID) {
 
 // buriedAlive counts clients that run in an incarnation that most servers have evicted without a
 // cause.
-func (n *Net) buriedAlive() {
-	for k := range n.cfg.Clients {
-		id := n.firstClient() + sim.NodeID(k)
+func (n *network) buriedAlive() {
+	for id := range n.each(sim.AllNodes) {
 		c := n.ledger.of(id)
 		if c.judged == 0 || c.just || n.Now()-max(c.ends, n.groundTruth.unsent) <= n.spreadIn() { // the eviction had a cause, or may still be withdrawn
 			continue
 		}
 		for _, node := range n.claimants(id) {
-			if st := n.client(node).Status(); n.runs(node) && st.Incarnation <= c.judged && 2*n.buriedBy(clientID(id), st.Incarnation) > n.cfg.Servers {
-				n.ledger.falsely("most servers have evicted client %v, without a cause", id)
+			if st := n.client(node).Status(); n.runs(node) && st.Incarnation <= c.judged && 2*n.buriedBy(clientID(id), st.Incarnation) > n.cfg.servers {
+				n.ledger.accuse("most servers have evicted client %v, without a cause", id)
 				c.just = true // the same eviction is counted once
 			}
 		}

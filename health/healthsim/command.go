@@ -1,0 +1,89 @@
+package healthsim
+
+import (
+	"ulnet/health"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/nid"
+)
+
+// serverProgram and clientProgram are what verbs of scenarios need of servers and of nodes of clients,
+// at either level.
+type (
+	serverProgram interface {
+		drain(on bool)
+		shed(count int)
+		evict(client health.ClientID)
+	}
+	clientProgram interface {
+		attach(server nid.NID, on bool) // connects to a server, or leaves it
+		doubt(server nid.NID)
+		leave()
+		busy(on bool)
+		talk()                // begins or ends the messages of other programs, see nodeHistory.talks
+		quit()                // the process has ended
+		become(as sim.NodeID) // the process has ended, and another one begins with that client's id
+	}
+)
+
+// order carries out a verb of a scenario at a server.
+func (n *network) order(id sim.NodeID, s serverProgram, verb string, args scenario.Args) {
+	switch verb {
+	case "drain":
+		s.drain(args.Word(0) == "on")
+	case "shed":
+		s.shed(args.Int(0))
+	case "evict":
+		n.byHand(args.Node(0))
+		s.evict(clientID(args.Node(0)))
+	case "disk":
+		n.disks[id].broken = args.Word(0) == "broken"
+	}
+}
+
+// use carries out a verb of a scenario at a client's node, and records it in the ground truth.
+func (n *network) use(id sim.NodeID, c clientProgram, text string) {
+	verb, args := kit.Command(text)
+	f, on := &n.groundTruth.nodes[id], args.Word(0) == "on"
+	switch verb {
+	case "traffic":
+		f.talks, f.talked = on, true
+		c.talk()
+	case "clientless":
+		f.clientless = on
+		c.talk()
+	case "busy":
+		c.busy(on)
+	case "quit":
+		n.groundTruth.end(id, true)
+		c.quit()
+	case "impersonate":
+		if other := args.Node(0); other != id && !n.isServer(other) {
+			n.groundTruth.impersonates(id, other)
+			c.become(other)
+		}
+	default:
+		if !f.quit || !n.cfg.stacks { // a machine keeps what it is told for the client that follows
+			n.connect(id, c, verb, args)
+		}
+	}
+}
+
+// connect carries out a verb of a client that runs.
+func (n *network) connect(id sim.NodeID, c clientProgram, verb string, args scenario.Args) {
+	switch verb {
+	case "attach", "detach":
+		for server := range args.Nodes(0).All(n.cfg.servers) {
+			c.attach(simlnd.NID(server), verb == "attach")
+		}
+	case "doubt":
+		for _, server := range n.client(id).Status().Attached {
+			c.doubt(server)
+		}
+	case "leave":
+		n.groundTruth.end(id, false)
+		c.leave()
+	}
+}
