@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net/netip"
 
-	"ulnet/lnd/shell"
+	"ulnet/lnd/internal/shell"
 )
 
 // chooser finds the address of an NI. It takes IPv4 addresses.

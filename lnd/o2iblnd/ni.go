@@ -13,7 +13,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/o2iblnd/kib"
-	"ulnet/lnd/shell"
+	"ulnet/lnd/internal/shell"
 	"ulnet/lnd/verbs"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"

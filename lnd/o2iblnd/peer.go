@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"ulnet/lnd/o2iblnd/kib"
-	"ulnet/lnd/shell"
+	"ulnet/lnd/internal/shell"
 	"ulnet/lnd/verbs"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"

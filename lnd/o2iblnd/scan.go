@@ -3,7 +3,7 @@ package o2iblnd
 import (
 	"time"
 
-	"ulnet/lnd/shell"
+	"ulnet/lnd/internal/shell"
 )
 
 // Only the scan notices time-outs: it looks at all connections and peers now and then, so

@@ -10,7 +10,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/readloop"
-	"ulnet/lnd/shell"
+	"ulnet/lnd/internal/shell"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )

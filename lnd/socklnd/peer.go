@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
-	"ulnet/lnd/shell"
+	"ulnet/lnd/internal/shell"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"

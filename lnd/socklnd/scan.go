@@ -3,7 +3,7 @@ package socklnd
 import (
 	"time"
 
-	"ulnet/lnd/shell"
+	"ulnet/lnd/internal/shell"
 	"ulnet/lnd/socklnd/ksock"
 )
 

@@ -41,15 +41,15 @@ var Rules = []Rule{
 	{Package: "lnet/faultrule", May: "lnd lnet/nid lnet/wire"},
 
 	{Package: "lnd", May: "lnet/nid lnet/wire lnet/machine"},
-	{Package: "lnd/shell"},
+	{Package: "lnd/internal/shell"},
 	{Package: "lnd/readloop", May: "lnd lnet/machine"},
 	{Package: "lnd/socklnd/ksock", May: "lnet/nid lnet/wire"},
 	{Package: "lnd/o2iblnd/kib", May: "lnet/nid lnet/wire"},
 	{Package: "lnd/lo", May: driverMay},
-	{Package: "lnd/socklnd/...", May: driverMay + "lnd/shell lnd/readloop lnd/socklnd/..."},
+	{Package: "lnd/socklnd/...", May: driverMay + "lnd/internal/shell lnd/readloop lnd/socklnd/..."},
 	// This package plays recordings against the driver, and consists of tests.
 	{Package: "lnd/o2iblnd/internal/replay", Tests: driverMay + "lnd/o2iblnd lnd/o2iblnd/kib lnd/verbs/..."},
-	{Package: "lnd/o2iblnd/...", May: driverMay + "lnd/shell lnd/o2iblnd/... lnd/verbs", Tests: "lnd/verbs/..."},
+	{Package: "lnd/o2iblnd/...", May: driverMay + "lnd/internal/shell lnd/o2iblnd/... lnd/verbs", Tests: "lnd/verbs/..."},
 	{Package: "lnd/verbs", May: "lnd lnet/nid lnet/machine"},
 	{Package: "lnd/verbs/ibta"},
 	{Package: "lnd/verbs/softroce", May: "lnd lnd/readloop lnd/verbs lnd/verbs/ibta lnd/verbs/softroce/wire lnet/nid lnet/machine", Tests: "lnd/verbs/verbstest lnd/verbs/softroce/emulator"},

@@ -3,7 +3,7 @@ package shell_test
 import (
 	"testing"
 
-	"ulnet/lnd/shell"
+	"ulnet/lnd/internal/shell"
 )
 
 // TestShrink: the copy has the entries that are left; only a large table is copied.
