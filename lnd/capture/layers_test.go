@@ -1,6 +1,7 @@
 package capture_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -8,6 +9,8 @@ import (
 	"github.com/google/gopacket"
 
 	"ulnet/lnd/capture"
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/wire"
 )
 
 // TestLayers decodes the records of captures with gopacket.
@@ -41,6 +44,39 @@ func TestLayers(t *testing.T) {
 		})
 		if diff := cmp.Diff(want, got[:min(len(got), len(want))]); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", file, diff)
+		}
+	}
+}
+
+// TestLayerValues: each type of layer has the value that Layer.Value promises.
+func TestLayerValues(t *testing.T) {
+	want := map[gopacket.LayerType]any{
+		capture.LayerTypeDatagram: nil, capture.LayerTypeAcceptor: &wire.AcceptorRequest{}, capture.LayerTypeHello: &ksock.Hello{},
+		capture.LayerTypeKsock: &ksock.MsgHeader{}, capture.LayerTypeKsockLarge: &ksock.MsgHeader{},
+		capture.LayerTypeLNet: &wire.Header{}, capture.LayerTypeLNetLarge: &wire.Header{}, capture.LayerTypePingInfo: &wire.PingInfo{},
+	}
+	seen := map[gopacket.LayerType]bool{}
+	look := func(r *capture.Record) {
+		for _, l := range gopacket.NewPacket(r.Raw, r.Layer(), gopacket.Default).Layers() {
+			ours, ok := l.(*capture.Layer)
+			if !ok {
+				continue
+			}
+			seen[l.LayerType()] = true
+			if got, want := reflect.TypeOf(ours.Value), reflect.TypeOf(want[l.LayerType()]); got != want {
+				t.Errorf("%v has a value of type %v, want %v", l.LayerType(), got, want)
+			}
+		}
+	}
+	decodeFile(t, "testdata/tcp-discover-multi.pcap", look)
+	decodeFile(t, "testdata/tcp6-ping-discover.pcap", look)
+	datagrams, _ := dissect(t, writeDatagrams(t), capture.Options{})
+	for _, r := range datagrams {
+		look(r)
+	}
+	for l := range want {
+		if !seen[l] {
+			t.Errorf("no layer is %v: the test shows nothing of it", l)
 		}
 	}
 }

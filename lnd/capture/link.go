@@ -17,12 +17,11 @@ type LinkType uint16
 const (
 	LinkEthernet  LinkType = 1
 	LinkRaw       LinkType = 101 // IPv4 or IPv6
-	LinkLinuxSLL  LinkType = 113 // packets captured on the pseudo-interface "any"
 	LinkLinuxSLL2 LinkType = 276 // packets of "any" in the newer form of the header
 )
 
-// ErrLinkType means a link type that this package cannot decode.
-var ErrLinkType = errors.New("unknown link type")
+// errLinkType means a link type that this package cannot decode.
+var errLinkType = errors.New("unknown link type")
 
 // Decode makes a LinkType a gopacket.Decoder.
 func (l LinkType) Decode(data []byte, p gopacket.PacketBuilder) error {
@@ -34,7 +33,7 @@ func (l LinkType) Decode(data []byte, p gopacket.PacketBuilder) error {
 		}
 		return layers.EthernetType(binary.BigEndian.Uint16(data[protocol:])).Decode(data[size:], p)
 	case l > 255:
-		return fmt.Errorf("%w %d", ErrLinkType, l)
+		return fmt.Errorf("%w %d", errLinkType, l)
 	case len(data) == 0:
 		return errors.New("empty packet")
 	}

@@ -42,14 +42,14 @@ func (r *roce) cm(f *roceFrame) {
 	r.d.deliver(rec)
 	switch m.MAD.Attribute {
 	case ibta.AttrREJ:
-		r.end(c, ErrRejected)
+		r.end(c, errRejected)
 	case ibta.AttrDREP:
 		r.end(c, nil)
 	}
 }
 
-// ErrRejected says that a connection was refused.
-var ErrRejected = errors.New("connection was refused")
+// errRejected says that a connection was refused.
+var errRejected = errors.New("connection was refused")
 
 // parseCM parses a CM message.
 func parseCM(b []byte) (m CM, err error) {
