@@ -12,6 +12,7 @@ import (
 
 	"ulnet/cmd/internal/drivers"
 	"ulnet/lnd"
+	"ulnet/lnd/socklnd"
 	"ulnet/lnet/udsp"
 )
 
@@ -92,7 +93,7 @@ func Default() Config {
 		PeerCredits:        8,
 		Credits:            256,
 		Settings: drivers.Settings{
-			AcceptPort: 988, AcceptBacklog: 127, AcceptTimeout: 5 * time.Second, SourceAddress: "check",
+			AcceptPort: 988, AcceptBacklog: 127, AcceptTimeout: 5 * time.Second, SourceAddress: string(socklnd.SourceAddressCheck),
 			Multicast: true, MulticastBase: "239.76.0.0", MulticastBase6: "ff15::4c4e:0", MulticastTTL: 1, MulticastRxBuffer: 4 << 20,
 		},
 		Set:          drivers.Default(),

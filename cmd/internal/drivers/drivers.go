@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/socklnd"
 	"ulnet/lnet/nid"
 	"ulnet/portals/node"
 )
@@ -101,9 +102,9 @@ func (s Settings) AcceptMode() string {
 	case s.Accept != "":
 		return s.Accept
 	case s.AcceptPort > 1023:
-		return "trust"
+		return string(socklnd.AcceptTrust)
 	}
-	return "secure"
+	return string(socklnd.AcceptSecure)
 }
 
 // groupAddr parses the base address of multicast groups in a configuration that was checked. It
