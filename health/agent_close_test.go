@@ -2,6 +2,7 @@ package health_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -94,7 +95,7 @@ func TestCloseThenDial(t *testing.T) {
 	c.dialAgain(t, i)
 	c.run(time.Second)
 	for _, err := range []error{*closed, *again} {
-		if err == nil || !strings.Contains(err.Error(), c.ids[0].String()) || !strings.Contains(err.Error(), c.ids[servers-1].String()) {
+		if !errors.Is(err, health.ErrUnaware) || !strings.Contains(err.Error(), c.ids[0].String()) || !strings.Contains(err.Error(), c.ids[servers-1].String()) {
 			t.Errorf("closed while nothing arrives: %v", err)
 		}
 	}

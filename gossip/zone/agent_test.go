@@ -1,6 +1,7 @@
 package zone_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -129,6 +130,18 @@ func TestAgentAttributes(t *testing.T) {
 	if joined != n-1 || attributes != 4 {
 		t.Errorf("a late listener was told of %d nodes and %d attributes", joined, attributes)
 	}
+	c.do(4, func(a *zone.Agent) {
+		if err := a.Set("big", make([]byte, 256<<10)); !errors.Is(err, zone.ErrTable) {
+			t.Errorf("an attribute that is too large: %v", err)
+		}
+		var err error
+		for k := 0; err == nil && k <= 8192; k++ {
+			err = a.Set(fmt.Sprint("key", k), nil)
+		}
+		if !errors.Is(err, zone.ErrKeys) {
+			t.Errorf("too many attributes: %v", err)
+		}
+	})
 }
 
 // TestAgentMonitor: MS-60, MS-A14, MS-A32: a monitor is notified of a killed process long

@@ -42,9 +42,6 @@ func TestStore(t *testing.T) {
 	if err := errors.Join(s.Close(), s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := wait(func(done func(error)) { s.Save(record(7, 1), done) }); !errors.Is(err, ErrClosed) {
-		t.Errorf("saved after Close: %v", err)
-	}
 
 	s = open(t, path)
 	want(t, s, records, tombstones)
@@ -203,34 +200,6 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFull: a call is refused at once when too many calls wait for the disk.
-func TestFull(t *testing.T) {
-	s := open(t, dbPath(t), func(c *Config) { c.MaxWaiting = 10 })
-	gate, entered := make(chan struct{}), make(chan struct{})
-	s.Save(record(0, 1), func(error) { close(entered); <-gate }) // the writer is blocked in the callback
-	<-entered
-	last := make(chan error, 10)
-	for i := range 10 {
-		s.Save(record(1+i, 1), func(err error) { last <- err })
-	}
-	if err := wait(func(done func(error)) { s.Save(record(20, 1), done) }); !errors.Is(err, ErrFull) {
-		t.Errorf("the 11th: %v, want ErrFull", err)
-	}
-	if n := s.Stats().Waiting; n != 10 {
-		t.Errorf("%d wait", n)
-	}
-	close(gate)
-	for range 10 {
-		if err := <-last; err != nil {
-			t.Error(err)
-		}
-	}
-	save(t, s, record(30, 1))
-	if records, _, err := s.Load(); err != nil || len(records) != 12 {
-		t.Errorf("%d records, %v", len(records), err)
-	}
-}
-
 // TestManyAtOnce: many goroutines can use a store at the same time.
 func TestManyAtOnce(t *testing.T) {
 	path := dbPath(t)
@@ -254,18 +223,6 @@ func TestManyAtOnce(t *testing.T) {
 	group.Wait()
 	if st := s.Stats(); st.Records != callers*each {
 		t.Errorf("%d records", st.Records)
-	}
-}
-
-// TestInUse: Open gives up after a while if another process has the database open.
-func TestInUse(t *testing.T) {
-	path := dbPath(t)
-	open(t, path)
-	if s, err := Open(Config{Path: path, LockTimeout: time.Millisecond}); !errors.Is(err, ErrInUse) {
-		t.Errorf("opened twice: %v, %v", s, err)
-	}
-	if _, err := os.Stat(path); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -146,6 +146,19 @@ func TestBarrierMissing(t *testing.T) {
 	if err := barriers[2].Wait(over, "x"); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
+	both, end := context.WithCancel(t.Context())
+	defer end()
+	ended := make(chan error, 2)
+	for range 2 {
+		go func() { ended <- barriers[2].Wait(both, "y") }()
+	}
+	if err := <-ended; !errors.Is(err, collective.ErrTwice) {
+		t.Errorf("two wait at one point: %v", err)
+	}
+	end()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the first of the two: %v", err)
+	}
 	if err := barriers[2].Wait(t.Context(), ""); !errors.Is(err, collective.ErrName) {
 		t.Error(err)
 	}

@@ -53,7 +53,7 @@ type ReplyHeader struct {
 // AppendTo appends the header.
 func (h *ReplyHeader) AppendTo(b []byte) []byte {
 	le := binary.LittleEndian
-	b = le.AppendUint32(b, Magic)
+	b = le.AppendUint32(b, callMagic)
 	b = le.AppendUint16(b, Version)
 	b = le.AppendUint16(b, ReplyHeaderSize)
 	b = le.AppendUint64(b, h.RootIncarnation)
@@ -75,7 +75,7 @@ func ParseReplyHeader(b []byte) (h ReplyHeader, rest []byte, err error) {
 	if len(b) < ReplyHeaderSize {
 		return h, b, ErrShort
 	}
-	if le.Uint32(b) != Magic {
+	if le.Uint32(b) != callMagic {
 		return h, b, ErrMagic
 	}
 	if le.Uint16(b[4:]) != Version || le.Uint16(b[6:]) != ReplyHeaderSize {

@@ -24,7 +24,7 @@ const (
 
 // The first four bytes of a message, by its kind.
 const (
-	Magic         = 0x4C4F4353 // "SCOL": begins requests and replies
+	callMagic         = 0x4C4F4353 // "SCOL": begins requests and replies
 	IdentityMagic = 0x494F4353 // "SCOI": begins Identity messages
 	ProgressMagic = 0x504F4353 // "SCOP": begins Progress messages
 	HoldMagic     = 0x484F4353 // "SCOH": begins Hold messages
@@ -135,7 +135,7 @@ type RequestHeader struct {
 // AppendTo appends the header.
 func (h *RequestHeader) AppendTo(b []byte) []byte {
 	le := binary.LittleEndian
-	b = le.AppendUint32(b, Magic)
+	b = le.AppendUint32(b, callMagic)
 	b = le.AppendUint16(b, Version)
 	b = le.AppendUint16(b, RequestHeaderSize)
 	b = le.AppendUint64(b, h.ReplyBits)
@@ -176,7 +176,7 @@ func ParseRequestHeader(b []byte) (h RequestHeader, body []byte, err error) {
 	if len(b) < answerableSize {
 		return h, b, ErrShort
 	}
-	if le.Uint32(b) != Magic {
+	if le.Uint32(b) != callMagic {
 		return h, b, ErrMagic
 	}
 	h.ReplyBits = le.Uint64(b[8:])

@@ -179,19 +179,6 @@ func TestMembership(t *testing.T) {
 	}
 }
 
-func TestBadMemberships(t *testing.T) {
-	for want, change := range map[error]func([]Target) []Target{
-		ErrNoMembers:  func([]Target) []Target { return nil },
-		ErrTwice:      func(l []Target) []Target { l[1].NID = l[2].NID; return l },
-		ErrMember:     func(l []Target) []Target { l[1].NID = nid.Any(); return l },
-		ErrNoEntities: func(l []Target) []Target { l[1].Entities = nil; return l },
-	} {
-		if _, err := NewMembership(change(testTargets(4, 1))); !errors.Is(err, want) {
-			t.Errorf("%v, want %v", err, want)
-		}
-	}
-}
-
 func TestStatusText(t *testing.T) {
 	if got := ENOGROUP.Error() + ", " + Status(77).Error(); got != "no such group, status 77" {
 		t.Error(got)

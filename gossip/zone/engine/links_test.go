@@ -190,7 +190,7 @@ func TestUnreachedSupervisor(t *testing.T) {
 	if d := a.m.Delegation(); len(d.Unreached) > 0 || d.Supervisor != lost {
 		t.Errorf("status %+v", d)
 	}
-	gone, back := fmt.Sprint(a.i, SupervisorLost, lost.Name(), NotHeard), fmt.Sprint(a.i, SupervisorFound, lost.Name(), Untroubled)
+	gone, back := fmt.Sprint(a.i, SupervisorLost, lost.Name(), NotHeard), fmt.Sprint(a.i, SupervisorFound, lost.Name(), untroubled)
 	if len(told) != 2 || told[gone] != 1 || told[back] != 1 {
 		t.Errorf("told %v", told)
 	}

@@ -36,7 +36,7 @@ type Trouble uint8
 
 // The reasons.
 const (
-	Untroubled  Trouble = iota
+	untroubled  Trouble = iota
 	NotHeard            // the supervisor did not answer within the timeout
 	Unreachable         // messages to the supervisor, or the connection, failed twice in a row
 	Full                // the supervisor has no room for the zone

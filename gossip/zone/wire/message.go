@@ -102,7 +102,7 @@ type Reason uint8
 
 // The reasons.
 const (
-	NoReason Reason = iota
+	noReason Reason = iota
 	Removed         // the receiver was removed from the view: it may refute that and come back
 	Redirect        // too many nodes have drawn this one: ask another one
 	Busy            // the sender has too many neighbours

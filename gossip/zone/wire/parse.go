@@ -204,7 +204,7 @@ func (p *parser) body(m *Message) {
 func (p *parser) refusal(m *Message) {
 	m.Reason = Reason(p.take(1)[0])
 	switch {
-	case m.Reason == NoReason || m.Reason >= reasons:
+	case m.Reason == noReason || m.Reason >= reasons:
 		p.fail(ErrKind)
 	case m.Reason == Removed:
 		m.About, m.AboutVersion = p.Self, p.version()

@@ -1,0 +1,95 @@
+package boltstore_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"ulnet/health"
+	"ulnet/health/boltstore"
+	"ulnet/lnet/nid"
+)
+
+func open(t *testing.T, cfg boltstore.Config) *boltstore.Store {
+	t.Helper()
+	s, err := boltstore.Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func record(n int) health.Record {
+	name := fmt.Sprint("host", n)
+	return health.Record{
+		Client: health.ClientIDOf(name), Incarnation: 1, Epoch: 1, Name: name, Master: nid.MustParse("10.0.0.1@tcp"),
+		Peer: nid.ProcessID{NID: nid.MustParse("10.0.0.17@tcp"), PID: nid.LustrePID},
+	}
+}
+
+// save saves a record, and waits until it is on disk or refused.
+func save(s *boltstore.Store, r health.Record) error {
+	c := make(chan error, 1)
+	s.Save(r, func(err error) { c <- err })
+	return <-c
+}
+
+// TestFull: a call is refused at once when too many calls wait for the disk.
+func TestFull(t *testing.T) {
+	s := open(t, boltstore.Config{Path: filepath.Join(t.TempDir(), "clients.db"), MaxWaiting: 10})
+	gate, entered := make(chan struct{}), make(chan struct{})
+	s.Save(record(0), func(error) { close(entered); <-gate }) // the writer is blocked in the callback
+	<-entered
+	last := make(chan error, 10)
+	for i := range 10 {
+		s.Save(record(1+i), func(err error) { last <- err })
+	}
+	if err := save(s, record(20)); !errors.Is(err, boltstore.ErrFull) {
+		t.Errorf("the 11th: %v, want ErrFull", err)
+	}
+	if n := s.Stats().Waiting; n != 10 {
+		t.Errorf("%d wait", n)
+	}
+	close(gate)
+	for range 10 {
+		if err := <-last; err != nil {
+			t.Error(err)
+		}
+	}
+	if err := save(s, record(30)); err != nil {
+		t.Error(err)
+	}
+	if records, _, err := s.Load(); err != nil || len(records) != 12 {
+		t.Errorf("%d records, %v", len(records), err)
+	}
+}
+
+// TestInUse: Open gives up after a while if another process has the database open.
+func TestInUse(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "clients.db")
+	open(t, boltstore.Config{Path: path})
+	if s, err := boltstore.Open(boltstore.Config{Path: path, LockTimeout: time.Millisecond}); !errors.Is(err, boltstore.ErrInUse) {
+		t.Errorf("opened twice: %v, %v", s, err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRefused: a record that is not valid is refused at once, and so is each once the store is closed.
+func TestRefused(t *testing.T) {
+	s := open(t, boltstore.Config{Path: filepath.Join(t.TempDir(), "clients.db")})
+	if err := save(s, health.Record{Name: "without a client"}); !errors.Is(err, boltstore.ErrRecord) {
+		t.Errorf("a record without a client: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := save(s, record(7)); !errors.Is(err, boltstore.ErrClosed) {
+		t.Errorf("saved after Close: %v", err)
+	}
+}
