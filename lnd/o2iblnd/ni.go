@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"ulnet/lnd"
-	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/internal/shell"
+	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"

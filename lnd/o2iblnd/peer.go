@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/internal/shell"
+	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"

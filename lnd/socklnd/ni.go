@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"ulnet/lnd"
-	"ulnet/lnd/readloop"
 	"ulnet/lnd/internal/shell"
+	"ulnet/lnd/readloop"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )

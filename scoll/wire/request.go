@@ -24,7 +24,7 @@ const (
 
 // The first four bytes of a message, by its kind.
 const (
-	callMagic         = 0x4C4F4353 // "SCOL": begins requests and replies
+	callMagic     = 0x4C4F4353 // "SCOL": begins requests and replies
 	IdentityMagic = 0x494F4353 // "SCOI": begins Identity messages
 	ProgressMagic = 0x504F4353 // "SCOP": begins Progress messages
 	HoldMagic     = 0x484F4353 // "SCOH": begins Hold messages
