@@ -84,11 +84,11 @@ func (f *faultFlags) add(c *cobra.Command, k faultrule.Kind) {
 	flags.StringVarP(&f.source, "source", "s", "", "messages from this `NID`, *@NET or *")
 	flags.StringVarP(&f.dest, "dest", "d", "", "messages to this `NID`, *@NET or *")
 	flags.Uint32VarP(&f.rate, "rate", "r", 0, "one of `N` messages")
-	f.interval = new(timeoutValue)
+	f.interval = &timeoutValue{none: true}
 	flags.VarP(f.interval, "interval", "i", "one message in so many seconds")
 	flags.StringSliceVarP(&f.portals, "portal", "p", nil, "PUTs and GETs to this `PORTAL`; several are separated by commas")
 	flags.StringSliceVarP(&f.types, "message", "m", nil, "messages of this `TYPE`, PUT, ACK, GET or REPLY; several are separated by commas")
-	f.latency = new(timeoutValue)
+	f.latency = &timeoutValue{none: true}
 	if k == faultrule.Delay {
 		flags.VarP(f.latency, "latency", "l", "how long they wait; a bare number is seconds")
 		return

@@ -16,18 +16,19 @@ import (
 )
 
 func faultKindShow(g *globals, k faultrule.Kind) *cobra.Command {
-	c := cli.Question[any]{
+	c := cli.Question[map[string][]netRuleDoc]{
 		Use: "show", Short: fmt.Sprintf("Show the %v rules and what they did", k),
 		Long: fmt.Sprintf(`Shows the %v rules, the newest first, which is the order in which they are
 asked. Matched counts the messages that a rule was asked about and that match it;
 hit counts those that it acted on, which the following split by type.`, k),
 		Example: fmt.Sprintf("  lnetctl fault %v show --json", k),
 		Args:    cli.Args(),
-		Ask: func(ctx context.Context, _ []string) (any, error) {
+		Ask: func(ctx context.Context, _ []string) (map[string][]netRuleDoc, error) {
 			s, err := node.OpStatus.Call(ctx, g.client(), control.None{})
 			rules := map[faultrule.Kind][]faultrule.State{faultrule.Drop: s.Faults.Plan.Drop, faultrule.Delay: s.Faults.Plan.Delay}[k]
 			return map[string][]netRuleDoc{k.String(): netRuleDocs(rules)}, err
 		},
+		Print: printRules[netRuleDoc],
 	}.Command(&g.json)
 	c.Aliases = []string{"list"}
 	return c

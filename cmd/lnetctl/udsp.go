@@ -153,15 +153,21 @@ func udspShow(g *globals) *cobra.Command {
 			}
 			return map[string][]tree.UDSP{"udsp": udspDocs(u, only)}, err
 		},
-		Print: func(w io.Writer, answer map[string][]tree.UDSP) error {
-			if len(answer["udsp"]) == 0 { // without rules the kernel's tool prints nothing
-				return nil
-			}
-			return cli.Print(w, false, answer)
-		},
+		Print: printRules[tree.UDSP],
 	}.Command(&g.json)
 	c.Flags().StringVarP(&index, "idx", "i", "", "only the rule with this `NUMBER`")
 	return c
+}
+
+// printRules prints lists of rules in the layout of the kernel's tool, which prints nothing where there
+// are none.
+func printRules[T any](w io.Writer, doc map[string][]T) error {
+	for name, list := range doc {
+		if len(list) == 0 {
+			delete(doc, name)
+		}
+	}
+	return tree.Write(w, doc)
 }
 
 // udspDocs makes a document of each rule, or of one.

@@ -78,7 +78,10 @@ var sizeUnits = []struct {
 
 // timeoutValue is a flag: 500ms, 5s, or a number of seconds, which is the unit of
 // the kernel's tool. Its zero value is "not given".
-type timeoutValue struct{ value time.Duration }
+type timeoutValue struct {
+	value time.Duration
+	none  bool // 0 is a value, too: that of an option which was not given
+}
 
 func timeoutFlag(c *cobra.Command, name, letter, usage string) *timeoutValue {
 	t := new(timeoutValue)
@@ -101,7 +104,7 @@ func (t *timeoutValue) Set(s string) error {
 	} else if t.value, err = time.ParseDuration(s); err != nil {
 		return errors.New("want a time such as 5s or 500ms, or a number of seconds")
 	}
-	if t.value <= 0 {
+	if t.value < 0 || t.value == 0 && !t.none {
 		return errors.New("want more than nothing")
 	}
 	return nil
