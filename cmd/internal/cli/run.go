@@ -49,6 +49,7 @@ func RunAs(ctx context.Context, env Env, root *cobra.Command, args []string, dia
 		root.Version = Version()
 	}
 	root.AddCommand(man(root))
+	root.SetHelpCommand(helpCommand(root))
 	running := false
 	prepare(root, &running)
 
