@@ -47,7 +47,7 @@ func (a *ServerAgent) Masters() (of map[nid.NID]int) {
 	return of
 }
 
-// Client returns what is known of a client; false if it is not connected.
+// Client returns what this server knows of a client, and false if the client is not connected.
 func (a *ServerAgent) Client(id ClientID) (info ClientInfo, ok bool) {
 	a.runner.Inspect(func() { info, ok = a.m.Client(id) })
 	return info, ok

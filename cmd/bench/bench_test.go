@@ -57,8 +57,8 @@ func (s *sharedBuffer) String() string {
 // virtual are the goals that are measured in virtual time, most of them without goroutines.
 var virtual = regexp.MustCompile(`^G-(SIM-[1-4]|GO-[124679]|SC-[134578]|CH-[12346]|MS-(?:[124679]|10)|RM-[246])$`)
 
-// elsewhere are those that TestZoneLines and TestCastLines measure too, and those that wait for
-// rails: cmd/lnetd and cmd/soak pull some.
+// elsewhere matches the goals that other tests measure: TestZoneLines and TestCastLines, and
+// for goals with rails that fail those of cmd/lnetd and cmd/soak.
 var elsewhere = regexp.MustCompile(`^G-(MS|RM|PA-[12])`)
 
 // TestMeasure measures every goal in one round and checks the output, not the figures; families of

@@ -15,8 +15,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// fewNodes is the number of agents over TCP whose cost is measured: so few that all pairs have
-// exchanged messages soon, because the first one opens a connection.
+// fewNodes is the number of agents over TCP whose cost is measured. The first message between
+// two nodes opens a connection; with so few nodes all pairs have soon exchanged messages.
 const fewNodes = 8
 
 // agents are the agents of a protocol over TCP on loopback, all in this process.

@@ -165,7 +165,7 @@ func (g *gate) connect(i int) {
 	g.do(engine.ServerInput{Kind: engine.Arrived, From: crowdHost(i), Data: request})
 }
 
-// do steps the machine. The clock of the machine stands still: nothing is to end.
+// do steps the machine. The machine's clock stands still, so that no timeout expires.
 func (g *gate) do(in engine.ServerInput) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

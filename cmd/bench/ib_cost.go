@@ -17,8 +17,8 @@ func measureIBAllocations(b *measurement) {
 }
 
 // measureICRC measures the ICRC of packets with 1 KiB, and the CRC of hash/crc32 over the same
-// bytes. This is arithmetic alone: the fastest of many short runs counts, because slower ones
-// were disturbed.
+// bytes. Both only compute, so the fastest of many short runs counts: slower ones were
+// disturbed.
 func measureICRC(rounds int) []line {
 	const (
 		payload = 1 << 10

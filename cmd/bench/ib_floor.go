@@ -17,7 +17,7 @@ const (
 	floorMTU      = 4096
 	floorPacket   = ibta.BTHSize + floorMTU + ibta.ICRCSize
 	floorBurst    = 15 // packets per system call, bounded by 64 KiB of UDP
-	floorBursts   = 4  // bursts that are built before they are sent, so that the receiver wakes up once
+	floorBursts   = 4  // bursts that are built before the first is sent, so that the receiver wakes up only once
 	floorPatience = 30 * time.Second
 
 	floorEcho ibta.QPN = 2 // queue pair whose packets are sent back

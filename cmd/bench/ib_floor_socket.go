@@ -21,9 +21,9 @@ const (
 	floorJoined = 1 << 16 // size of the largest batch that GRO returns, in bytes
 )
 
-// floorSocket is a UDP socket with GSO and GRO. It is not connected and sets DF: so the kernel
-// numbers the datagrams of a call from 0 on, and the ICRC, which covers the number, can be
-// computed.
+// floorSocket is a UDP socket with GSO and GRO. It is not connected and sets DF. For such a
+// socket the kernel numbers the datagrams of one call from 0 on (IP identification), so that
+// the ICRC, which covers this number, can be computed.
 type floorSocket struct {
 	conn          *net.UDPConn
 	local, peer   netip.AddrPort

@@ -15,8 +15,8 @@ import (
 )
 
 // leaseTrial is the script for servers and their clients: all clients connect, the idle cost is
-// measured, some clients die, then half of the rest. A death only closes the connections,
-// which neither system takes for a death, so it is detected by timeout.
+// measured, some clients die, then half of the rest. A death closes the connections. Neither
+// system takes closed connections as a sign of death, so both detect it by timeout.
 type leaseTrial struct {
 	clients  int
 	deaths   int           // clients that die first; half of the others die later

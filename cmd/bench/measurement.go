@@ -7,8 +7,9 @@ import (
 	"ulnet/cmd/bench/worker"
 )
 
-// measurement is a goal that is being measured: what the bench has, and the lines so far. As
-// with testing.B the first error ends it, by a panic that measure recovers; see must and check.
+// measurement is a goal that is being measured, with the bench's settings and the lines so far.
+// As with testing.B, the first error ends it, by a panic that measure recovers; see must and
+// check.
 type measurement struct {
 	*bench
 	ctx   context.Context // context of this measurement

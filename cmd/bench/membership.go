@@ -34,8 +34,8 @@ type membership struct {
 	// Times until the other nodes knew. Those of events that gossip does not have are 0.
 	newcomer, attribute, goodbye, death, silence sideSpread
 
-	// While some nodes were stopped and continued: reports that a healthy node is dead, and
-	// that a dead node is alive.
+	// These count false reports while some nodes were stopped and continued: that a healthy
+	// node is dead, and that a dead node is alive.
 	falseDeaths, returns int
 }
 

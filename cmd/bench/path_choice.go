@@ -8,8 +8,9 @@ import (
 	"ulnet/lnet/path"
 )
 
-// measureChoice measures goal G-PA-4: the choice of a path among four NIs of this node and four of the
-// other one. That one NI and one NID stay as fast as they were is G-LN-1 and G-LN-5.
+// measureChoice measures goal G-PA-4: the choice of a path among four NIs of this node and four
+// of the other one. G-LN-1 and G-LN-5 measure that the choice costs nothing if there is one NI
+// and one NID.
 func measureChoice(b *measurement) {
 	var took, objects []float64
 	for range max(3, b.rounds/3) {

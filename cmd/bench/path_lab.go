@@ -19,8 +19,8 @@ func (b *measurement) inPathLab(f func(*pathLab)) (missing string) {
 	return b.perform(func(t netlab.T) { f(&pathLab{measurement: b, lab: netlab.New(t), port: 988}) })
 }
 
-// host makes a host that takes packets for an address of its own by any of its links, as the
-// routes of a network with several rails bring them.
+// host makes a host that accepts packets for an address of its own on any of its links, as
+// hosts in a network with several rails must.
 func (l *pathLab) host(name string) *netlab.Host {
 	h := l.lab.Host(name)
 	l.check(h.Do(func() error {

@@ -21,8 +21,8 @@ type plainSetup struct {
 	Listen, Before netip.AddrPort // own address, and that of the server behind; not valid: no proxy
 }
 
-// servePlain serves plain TCP, or forwards it through a buffer of 1 MiB in each direction,
-// without splice, as a router that stores and forwards has to.
+// servePlain either serves plain TCP, or forwards it as a router that stores and forwards does:
+// through a buffer of 1 MiB in each direction, without splice.
 func servePlain(w *worker.Worker, setup plainSetup) (struct{}, error) {
 	l, err := net.Listen("tcp", setup.Listen.String())
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// mpiAgent is the script that mpirun uses in place of rsh: it starts a daemon on the host whose
-// name is the first argument, with that host name.
+// mpiAgent is the script that mpirun uses in place of rsh. It starts a daemon in the host that
+// its first argument names, and gives the daemon that name as its host name.
 const mpiAgent = `#!/bin/sh
 host=$1
 shift

@@ -143,8 +143,8 @@ func (c *caster) stream(o casterOrder) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// pace waits until message i of a stream with this rate per second is due. It does not wait for
-// less than a millisecond, which is finer than the timers of the system.
+// pace waits until message i of a stream is due, at rate messages per second. It does not wait
+// for less than a millisecond, because the system's timers are not that fine.
 func pace(began time.Time, i int, rate float64) {
 	if rate == 0 {
 		return

@@ -20,10 +20,11 @@ const (
 	plainCounted  = 2
 )
 
-// plainCaster is the plain Go program that does the same: the root multicasts the payload, and a
-// member that has it, and an acknowledgement of 8 bytes from each of its children in the same
-// tree, writes one to its parent. Each member has one goroutine with blocking calls, which can
-// poll its sockets for a while before it waits. It does not repair losses.
+// plainCaster is the plain Go program that does the same. The root multicasts the payload. A
+// member that has the payload, and an acknowledgement of 8 bytes from each of its children in
+// the same tree, writes an acknowledgement to its parent. Each member has one goroutine with
+// blocking calls, which can poll its sockets for a while before it waits. Losses are not
+// repaired.
 type plainCaster struct {
 	tree    rawMember // TCP connections for the acknowledgements
 	out, in *net.UDPConn

@@ -11,10 +11,10 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestCastLines: G-RM-1 to G-RM-8 at their smallest size, 2048 bytes until all have acknowledged
-// and until the last member has them (RM-22, RM-A13): each line has a figure from a measurement,
-// and no message is lost, duplicated or kept, and no connection made again (RM-23), where the
-// goal is 0.
+// TestCastLines: G-RM-1 to G-RM-8 are measured with 2048 bytes, the smallest size, until all
+// members have acknowledged and until the last member has the bytes (RM-22, RM-A13). Each line
+// has a figure from a measurement. Where the goal is 0, no message is lost, duplicated or kept,
+// and no connection is made again (RM-23).
 func TestCastLines(t *testing.T) {
 	spec.Covers(t, "RM-22", "RM-23", "RM-A13", "G-RM-1", "G-RM-8")
 	if testing.Short() {
@@ -100,7 +100,7 @@ func TestReceipts(t *testing.T) {
 // TestLogP: the times of a broadcast and a barrier with latency and overhead 1, computed by hand.
 func TestLogP(t *testing.T) {
 	for _, tt := range []struct{ nodes, tree, dissemination int }{
-		{2, 7, 5},  // tree: down, up, down, 3 messages of 2, and the first send; dissemination: two concurrent messages
+		{2, 7, 5},  // tree: down, up, down, which is 3 messages of 2 units, and the first send; dissemination: two concurrent messages
 		{3, 10, 7}, // the root handles two acknowledgements and then releases both
 		{4, 13, 8}, // three levels of 2 each, and their further sends
 		{1, 0, 0},  // a group of one member has nothing to do

@@ -42,9 +42,9 @@ func measureCastSavings(b *measurement) {
 	}
 }
 
-// logP is what both are measured by: a message takes latency, and a node overhead for
-// each that it handles; what it sends in answer to one leaves then, and what it sends
-// beside that takes overhead each.
+// logP is the model by which both are measured. A message takes latency, and a node needs
+// overhead for each message that it handles. An answer to that message leaves at the end of
+// this overhead; each other message that the node sends takes one more overhead.
 type logP struct {
 	nodes             int
 	latency, overhead time.Duration
@@ -58,9 +58,9 @@ func (l logP) ours() time.Duration {
 	return must(n.Send(0, 2048)).Elapsed() + l.overhead // add the time to handle the last acknowledgement
 }
 
-// broadcast is how long the payload takes down a binomial tree, and a barrier after
-// it, until rank 0 is through. free is when each rank has sent what it has to, and
-// first whether its next message leaves with that.
+// broadcast returns how long the payload takes down a binomial tree, plus a barrier after it,
+// until rank 0 has passed the barrier. free[r] is when rank r has sent everything that it has
+// to send, and first[r] whether its next message leaves at that instant, without more overhead.
 func (l logP) broadcast(barrier func(free []time.Duration, first []bool) time.Duration) time.Duration {
 	free, first := make([]time.Duration, l.nodes), make([]bool, l.nodes)
 	for rank := range l.nodes { // in the order of ranks, as parents have lower ranks

@@ -75,8 +75,9 @@ func newCollective(b *measurement, nodes int, setup memberSetup) collectiveGroup
 	return collectiveGroup{must(b.muster("member", setup, func(int) func(func() error) error { return nil }))}
 }
 
-// muster starts the processes of a group, by within if that is not nil, and tells them the
-// addresses of each other's plain TCP servers. It returns when all are connected.
+// muster starts the processes of a group and tells them the addresses of each other's plain TCP
+// servers. It returns when all are connected. If within is not nil, it gives for each rank the
+// environment in which to start the process, see worker.Config.
 func (b *measurement) muster(kind string, setup memberSetup, within func(rank int) func(func() error) error) (c worker.Crew, err error) {
 	defer func() {
 		if err != nil {
@@ -122,9 +123,9 @@ func (c collectiveGroup) contender(name string, run collectiveRun) *contender {
 // both yield to other processes between polls.
 const busyPoll = 100 * time.Microsecond
 
-// measureCollective measures goal G-SC-2: a broadcast of 2 KiB with the sum of all members as its answer,
-// compared with broadcast and barrier of Open MPI, and with a tree of plain Go TCP connections,
-// whose processes do not poll.
+// measureCollective measures goal G-SC-2: a broadcast of 2 KiB, whose answer is the sum of all
+// members' answers. It compares that with broadcast and barrier of Open MPI, and with a tree of
+// plain Go TCP connections, whose processes do not poll.
 func measureCollective(b *measurement) {
 	mpi := must(compileMPI(b.ctx))
 	defer mpi.remove()

@@ -12,9 +12,10 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// rawMember is a member of a tree of plain TCP connections: it reads a broadcast from its parent,
-// writes it to its children, reads a sum from each of them, and writes the total to its parent,
-// with blocking calls in one goroutine. A broadcast begins with its length in 8 bytes.
+// rawMember is a member of a tree of plain TCP connections, with blocking calls in one
+// goroutine. It reads a broadcast from its parent and writes it to its children. Then it reads
+// a sum from each child, and writes the total to its parent. A broadcast begins with its length
+// in 8 bytes.
 type rawMember struct {
 	listener net.Listener
 	parent   net.Conn // connection to the parent; nil at the root

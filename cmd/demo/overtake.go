@@ -119,7 +119,7 @@ func (r *racer) put(n int) {
 }
 
 // connected waits for the ACK of the first PUT and, on TCP, for all three connections of the
-// peer: bulk data then has a connection of its own.
+// peer. After that, bulk data has a connection of its own.
 func connected(ctx context.Context, table *portals.Table, acked chan error) error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

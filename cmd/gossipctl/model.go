@@ -60,19 +60,19 @@ func (m model) spread() float64 {
 	return math.Log(float64(m.n))/math.Log(1+q+q*q) + 1
 }
 
-// latest returns the number of cycles after which all nodes know of a death, at the latest: an age
-// is at least the time since the last sign of liveness.
+// latest returns the number of cycles after which all nodes know of a death at the latest. It
+// holds because an age is at least the number of cycles since the last sign of the participant.
 func (m model) latest() int { return m.limits.Dead + 1 }
 
-// expected returns the average number of cycles until a node knows of a death. It is a little less
-// than the limit, because the last news of a participant is some cycles old when it arrives over
-// others.
+// expected returns the average number of cycles until a node knows of a death. It is a little
+// less than the limit, because the last news of a participant comes by way of others, and is
+// already some cycles old when it arrives.
 func (m model) expected() float64 { return float64(m.limits.Dead) - 2 }
 
-// bytes returns the bytes that a node sends in a cycle: a ping with all ages, and an answer to the
-// ping of another node with those ages that are lower than the ping's by at least 2 and the fudge.
-// In a cycle in which lost messages make the partner seem dead it sends the same again to a second
-// partner.
+// bytes returns the bytes that a node sends in a cycle. These are a ping with all ages, and an
+// answer to another node's ping, with those ages that are lower than the ping's by at least 2
+// and the fudge. If lost messages make the partner seem dead, the node sends the same again to
+// a second partner.
 func (m model) bytes() float64 {
 	n := float64(m.n)
 	fresher := n * 0.375 * math.Exp(-0.43*float64(m.limits.Fudge)) * (0.95 + m.loss)

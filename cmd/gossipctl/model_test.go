@@ -124,8 +124,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestModelSpread: a newcomer is known everywhere, in the median at 5 % loss, after 8, 10, 12
-// and 14 cycles for these sizes, as simulations have shown.
+// TestModelSpread: for these sizes and a loss of 5 %, the median time until a newcomer is known
+// everywhere is 8, 10, 12 and 14 cycles, as in simulations.
 func TestModelSpread(t *testing.T) {
 	for n, want := range map[int]float64{1_000: 8, 10_000: 10, 100_000: 12, 1_000_000: 14} {
 		if got := newModel(n, 0.05).spread(); math.Abs(got-want) > 1 {

@@ -110,8 +110,8 @@ func (a *attributeDoc) text() string {
 	return quoted(*a.Value)
 }
 
-// quoted returns a text for a table: quoted if it is empty or has characters that cannot be
-// printed, otherwise as it is.
+// quoted returns a text for a table: in quotes if it is empty or has characters that cannot be
+// printed, and otherwise unchanged.
 func quoted(s string) string {
 	if s == "" || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) {
 		return strconv.Quote(s)

@@ -40,7 +40,7 @@ type baseWatcher struct {
 
 // run asks repeatedly until ctx ends. The members are not known while the zone's entry in the
 // census is not current, while no supervisor answers, or while the supervisor does not know the
-// whole zone. After such a time run continues with the changes since the last known members.
+// whole zone. When they are known again, run shows what has changed since they were last known.
 func (w *baseWatcher) run(ctx context.Context) error {
 	return cli.Repeat(ctx, zoneLookInterval, func() error {
 		list, err := zonemod.OpZone.Call(ctx, w.g.client(), zonemod.BaseZone{Zone: w.zone})

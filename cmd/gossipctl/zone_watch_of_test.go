@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestBaseWatch: the watch shows the members of a base zone that are new, or have a new
-// incarnation, and those that have left, whatever the order in which the members are listed.
+// TestBaseWatch: the watch shows the members of a base zone that are new, that have a new
+// incarnation, or that have left. The order in which members are listed does not matter.
 func TestBaseWatch(t *testing.T) {
 	member := func(name string, inc uint64) zone.Named {
 		id, err := zone.NewID(name, nid.MustParse("10.0.0.1@tcp"))

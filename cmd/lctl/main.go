@@ -1,5 +1,6 @@
-// Lctl shows the network of a node and injects faults, in the grammar of the network commands of
-// Lustre's lctl: those that scripts and fingers know, of the node of a running lnetd.
+// Lctl shows the network of a node and injects faults, in the grammar of the network commands
+// of Lustre's lctl. It has the commands that scripts use and administrators know by heart. The
+// node is that of a running lnetd.
 package main
 
 import (

@@ -15,8 +15,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestClientListEverywhere: CH-61: all servers' views in one table: a line for each view,
-// those that differ are marked, and servers that did not answer are named.
+// TestClientListEverywhere: CH-61: one table shows the views of all servers, one line for each
+// view. Views that differ are marked, and servers that did not answer are named.
 func TestClientListEverywhere(t *testing.T) {
 	spec.Covers(t, "CH-61")
 	f := serveFake(t)

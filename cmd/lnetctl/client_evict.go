@@ -123,8 +123,9 @@ func (e *evictor) order(ctx context.Context, targets []health.ClientInfo) error 
 	return e.others()
 }
 
-// others returns the error that lists the clients of an NID that are not evicted, with the remedies:
-// those of another master can be evicted there, all of the NID at once.
+// others returns the error that lists the clients of an NID that are not evicted, with the
+// remedies. A client of another master can be evicted at that master; one command can evict all
+// clients of the NID.
 func (e *evictor) others() error {
 	var text, hints []string
 	for i := range e.list {

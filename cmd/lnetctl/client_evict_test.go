@@ -16,8 +16,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestEvictNID: CH-61: all clients of an NID are evicted that this server can evict; the
-// others are listed, with where that can be done, once for each master.
+// TestEvictNID: CH-61: the command evicts all clients of an NID that this server can evict. It
+// lists the others, with the server that can evict them, once for each master.
 func TestEvictNID(t *testing.T) {
 	spec.Covers(t, "CH-61")
 	f := serveFake(t)
@@ -58,8 +58,8 @@ func TestEvictNID(t *testing.T) {
 	}
 }
 
-// TestEvictWait: CH-28: with --wait the command ends when all live servers have answered;
-// whatever else comes of the eviction is said, and is a failure.
+// TestEvictWait: CH-28: with --wait the command ends when all live servers have answered. Any
+// other end of the eviction is printed and is a failure.
 func TestEvictWait(t *testing.T) {
 	spec.Covers(t, "CH-28")
 	f := serveFake(t)

@@ -69,8 +69,9 @@ heard: 1.2s ago
 	}
 }
 
-// TestClientTombstones: the clients that a server refuses, in a table and as JSON: what it does not
-// know of a client is -, and how many more there are is said.
+// TestClientTombstones: the clients that a server refuses are shown in a table and as JSON. A
+// field that the server does not know is -, and the output says how many more clients there
+// are.
 func TestClientTombstones(t *testing.T) {
 	f := serveFake(t)
 	clients := fakeClients()

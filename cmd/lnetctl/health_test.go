@@ -84,8 +84,8 @@ times:
 	}
 }
 
-// TestNoQuorumShown: where there is no quorum, people are told why and what to do, in
-// the status and in the line of a watch.
+// TestNoQuorumShown: at a server without a quorum, the status and the line of a watch show
+// people why there is none and what to do.
 func TestNoQuorumShown(t *testing.T) {
 	s := serverWith(0, 0, 0, 1)
 	s.Server.Quorum, s.Server.NoQuorum = false, &healthmod.NoQuorum{Why: healthmod.LackListening, Text: "gossip still listens"}
@@ -181,8 +181,8 @@ func TestHealthWatchEnds(t *testing.T) {
 	}
 }
 
-// TestHealthWatchFull: events for which there is no room are counted where they are
-// missing: at the end, with those that were missing before them.
+// TestHealthWatchFull: events for which there is no room are counted, and reported where they
+// are missing. At the end, the count includes those that were missing before.
 func TestHealthWatchFull(t *testing.T) {
 	w := &eventWatcher{}
 	for range maxEvents {
@@ -243,8 +243,8 @@ func TestShedShown(t *testing.T) {
 	}
 }
 
-// TestSupersededShown: the status of a superseded client tells where the other one runs
-// now, when it tries again, and what to do.
+// TestSupersededShown: the status of a superseded client says where the later incarnation runs,
+// when the client tries again, and what to do.
 func TestSupersededShown(t *testing.T) {
 	c := &healthmod.ClientRole{ClientStatus: health.ClientStatus{State: "resting"}}
 	if doc := newClientRoleDoc(c); doc.Superseded != "" || strings.Contains(clientLine(c), "same client") {

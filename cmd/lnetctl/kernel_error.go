@@ -154,8 +154,8 @@ func nounOf(cmd *cobra.Command) string {
 	return cmd.Name()
 }
 
-// kernelNouns are the nouns that the kernel's tool has too. Verbs of ours below them, such as
-// those of rules that it does not know, show errors in the same way.
+// kernelNouns are the nouns that the kernel's tool has too. Our own verbs below them, such as
+// those for rules that the kernel's tool does not have, show errors in the same way.
 var kernelNouns = map[string]bool{
 	"lnet": true, "net": true, "peer": true, "route": true, "routing": true, "set": true, "global": true, "stats": true, "ping": true,
 	"discover": true, "udsp": true, "fault": true, "debug": true, "cpt-of-nid": true, "service-id": true, "setup-mrrouting": true, "setup-sysctl": true, "import": true, "export": true,
@@ -169,8 +169,9 @@ func isKernelVerb(cmd *cobra.Command) bool {
 	return kernelNouns[cmd.Name()]
 }
 
-// failing gives the error of a request to the node the form of the kernel's tool: what was to be
-// done to what, and in which words it failed. Errors on the way to the daemon stay as they are.
+// failing gives an error of a request to the node the form of the kernel's tool: the action,
+// its object, and the words in which it failed. Errors on the way to the daemon stay as they
+// are.
 func failing(err error, section, item, descr string) error {
 	if _, done := errors.AsType[*kernelError](err); err == nil || done || !control.FromNode(err) {
 		return err

@@ -1,5 +1,5 @@
-// Lnetctl shows and uses LNet nodes, in the grammar of Lustre's lnetctl: the node of a running lnetd,
-// or, with --standalone, a node of its own that exists during the command.
+// Lnetctl shows and uses LNet nodes, in the grammar of Lustre's lnetctl. It uses the node of a
+// running lnetd or, with --standalone, a node of its own that exists during the command.
 package main
 
 import (

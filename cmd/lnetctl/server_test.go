@@ -14,7 +14,8 @@ import (
 	"ulnet/cmd/internal/modules/health"
 )
 
-// TestServerList: what this server knows of the others, and what it does not.
+// TestServerList: the command shows what this server knows of the other servers, and which of
+// it is unknown.
 func TestServerList(t *testing.T) {
 	f := serveFake(t)
 	_, out, _ := f.lnetctl(t.Context(), "server", "list")
@@ -32,8 +33,8 @@ func TestServerList(t *testing.T) {
 	}
 }
 
-// TestDrain: it waits until no client has this server as the master and evictions
-// are everywhere, and tells the progress once for each step.
+// TestDrain: the command waits until no client has this server as its master and all evictions
+// have reached all servers. It prints the progress once for each step.
 func TestDrain(t *testing.T) {
 	f := serveFake(t)
 	f.status = func(look int) (health.Status, error) {

@@ -14,8 +14,8 @@ import (
 var volatile = regexp.MustCompile(`^(.*_count|.*_length|.*_credits|mincredits|msgs_.*|rst_alloc|errors|put|get|reply|ack|hello|next_ping|refcount|dev cpt|` +
 	`failed_resends|successful_resends|interrupts|dropped|aborted|no route|timeouts?|error|network timeout|tx_q_num_of_buf)$`)
 
-// compareText compares an output with that of the kernel's tool: as YAML if it is YAML, else as
-// text. It returns "" or what is different.
+// compareText compares an output with that of the kernel's tool: as YAML if it is YAML, and
+// otherwise as text. It returns the difference, or "".
 func compareText(got, want string) string {
 	got = withoutComments(got)
 	wantDocs, err := readDocuments(want)

@@ -9,14 +9,14 @@ import (
 	"sync"
 )
 
-// differences are those from the kernel's tool that are on purpose or accepted, each with a
-// reason, from testdata/transcripts/differences.txt. An entry is a line
+// differences are the differences from the kernel's tool that are on purpose or accepted, each
+// with a reason. They are in testdata/transcripts/differences.txt. An entry is a line
 //
 //	TOPICS ASPECTS COMMAND
 //
-// where TOPICS is a list such as 03,04, ASPECTS a list of exit, stdout, stderr and layout, and COMMAND
-// a regular expression of whole commands. An aspect with a question mark, such as exit?, is different in
-// some runs alone, where chance decides. Entries move in, below the reason that they have.
+// where TOPICS is a list such as 03,04, ASPECTS a list of exit, stdout, stderr and layout, and
+// COMMAND a regular expression of whole commands. An aspect with a question mark, such as
+// exit?, differs only in some runs, by chance. Entries are indented below their reason.
 type differences struct {
 	mu   sync.Mutex
 	list []*difference // differences that were allowed; guarded by mu

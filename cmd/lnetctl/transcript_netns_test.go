@@ -98,8 +98,8 @@ var topics = []struct {
 var recordedGlobals = []string{"lnetctl set drop_asym_route 1", "lnetctl set retry_count 4", "lnetctl set transaction_timeout 60", "lnetctl set health_sensitivity 200"}
 
 // TestTranscripts runs what was recorded with the kernel's tool against lnetd, and compares the
-// structure of outputs, keys, their order and layout, texts and exit codes. What is different stands in
-// testdata/transcripts/differences.txt with its reason.
+// structure of outputs, keys, their order and layout, texts and exit codes. Each permitted
+// difference is in testdata/transcripts/differences.txt with its reason.
 func TestTranscripts(t *testing.T) {
 	bin, err := commands.Build(t.TempDir(), "lnetd", "lnetctl")
 	if err != nil {

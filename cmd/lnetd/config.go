@@ -50,7 +50,8 @@ them otherwise.`,
 	return c
 }
 
-// printSources prints what was said of each key, where, and whether it counts.
+// printSources prints for each key the values that were given, where each was given, and
+// whether it counts.
 func printSources(w io.Writer, list []config.Source, cfg config.Config) error {
 	last := map[string]int{}
 	for i, s := range list {

@@ -18,9 +18,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestBadDisk: CH-4: a server whose state directory is on a full or read-only disk starts, the first
-// time and every time, answers, and reports what it cannot save. When the disk works again it saves
-// records without a restart.
+// TestBadDisk: CH-4: a server whose state directory is on a full or read-only disk starts, both
+// the first time and later, answers, and reports what it cannot save. When the disk works
+// again, the server saves records without a restart.
 func TestBadDisk(t *testing.T) {
 	spec.Covers(t, "CH-4")
 	if testing.Short() {

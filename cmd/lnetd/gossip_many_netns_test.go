@@ -52,8 +52,8 @@ func TestManyServersKilled(t *testing.T) {
 	}
 }
 
-// newCrowd starts servers in one network namespace, because the kernel's table of
-// neighbours has no room for so many hosts that all talk with each other.
+// newCrowd starts all servers in one network namespace. The kernel's table of neighbours has no
+// room for so many hosts that all exchange messages with each other.
 func newCrowd(t *testing.T, n int) *serverRoom {
 	t.Helper()
 	host, commands := netlab.New(t).Host("servers"), lnetdtest.Build(t)

@@ -33,9 +33,9 @@ func TestHealthOfMany(t *testing.T) {
 	w.drainAll()
 }
 
-// settle waits after a partition until each client is connected to a majority of the servers, in one
-// incarnation, or to none: this may take T_q and T_orphan, plus delays of a busy machine. Servers of
-// the minority may learn later that a client has a new incarnation.
+// settle waits after a partition until each client is connected to a majority of the servers in
+// one incarnation, or to none. That may take T_q and T_orphan, plus the delays of a busy
+// machine. Servers of the minority may learn later that a client has a new incarnation.
 func (w *ward) settle(cut time.Duration) {
 	w.t.Helper()
 	const bound, slack = 3500 * time.Millisecond, 5 * time.Second
@@ -47,8 +47,8 @@ func (w *ward) settle(cut time.Duration) {
 	}
 }
 
-// split returns a client to which only a minority of the servers is connected, or in another
-// incarnation than the majority; "" if there is none.
+// split returns a client that only a minority of the servers has connected, or that a minority
+// has connected in another incarnation than the majority. It returns "" if there is none.
 func (w *ward) split() string {
 	has := map[string]int{}
 	for i := range w.servers {
@@ -66,8 +66,8 @@ func (w *ward) split() string {
 	return ""
 }
 
-// drainAll drains servers until none accepts clients, with a dead one among them, for longer
-// than T_evict: no client is evicted, and all stay connected.
+// drainAll drains servers until none accepts clients, while one of them is dead. After longer
+// than T_evict no client is evicted, and all are still connected.
 func (w *ward) drainAll() {
 	w.t.Helper()
 	all, clients := numbers(w.nServers), numbers(w.nClients)

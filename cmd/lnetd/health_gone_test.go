@@ -16,8 +16,8 @@ import (
 )
 
 // TestHealthOfGone: CH-2, CH-66: all servers evict a client that has ended, even if its node
-// still sends them messages: a client that is killed while other programs of the node continue,
-// a client that ran on a server, and a client whose disconnect is lost.
+// still sends them messages. The cases are a client that is killed while other programs of the
+// node continue, a client that ran on a server, and a client whose disconnect is lost.
 func TestHealthOfGone(t *testing.T) {
 	spec.Covers(t, "CH-2", "CH-66")
 	if os.Getenv("ULNET_LONG") == "" {

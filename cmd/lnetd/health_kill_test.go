@@ -228,9 +228,9 @@ func (k *intake) check(d *lnetdtest.Daemon, round int) {
 // crashedText matches the output of a process that ended by itself, before it was killed.
 var crashedText = regexp.MustCompile(`(?m)^(lnetd:|panic:|fatal error:).*|level=ERROR.*`)
 
-// TestKilledServer: CH-4, CH-65, CH-66: a server that is killed while clients connect, or in the first
-// second after its start, can always be restarted, has all clients that it has accepted, and damages
-// no file.
+// TestKilledServer: CH-4, CH-65, CH-66: a server is killed while clients connect, or in the
+// first second after its start. It can always be restarted, it has all clients that it has
+// accepted, and no file is damaged.
 func TestKilledServer(t *testing.T) {
 	spec.Covers(t, "CH-4", "CH-65", "CH-66")
 	if testing.Short() {

@@ -74,8 +74,8 @@ func (w *ward) clientStandsStill(before agreed) agreed {
 	return now
 }
 
-// masterStandsStill stops the busiest server until its clients have other masters and it is
-// declared dead; when it continues, no client is evicted.
+// masterStandsStill stops the busiest server until its clients have other masters and the
+// server is declared dead. When the server continues, no client is evicted.
 func (w *ward) masterStandsStill(before agreed) agreed {
 	w.t.Helper()
 	frozen := w.busiest(before)

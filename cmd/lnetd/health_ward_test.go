@@ -141,7 +141,8 @@ func (w *ward) ask(d *lnetdtest.Daemon, v any, args ...string) {
 	}
 }
 
-// until waits until a condition holds; state describes the situation if it does not.
+// until waits until a condition holds. If it does not hold in time, the error shows the
+// situation that state describes.
 func (w *ward) until(what string, holds func() bool, state func() string) {
 	w.t.Helper()
 	began, deadline := time.Now(), time.After(agreedWithin)

@@ -134,8 +134,8 @@ func (c *claims) wantHonest() {
 }
 
 // TestClaimedNames: a stranger with an ordinary connection claims the NIDs of another node,
-// including the primary NID, before and after the victim has met that node, once and for a
-// while. No node mistakes one for the other, and honest traffic works at once.
+// including the primary NID. It does so before and after the victim has met that node, once and
+// for a while. No node takes one of the two for the other, and honest traffic works at once.
 func TestClaimedNames(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("real daemons in namespaces; make test-long runs it")
@@ -164,8 +164,7 @@ func TestClaimedNames(t *testing.T) {
 
 // TestClaimedStatus: a stranger reports the NIDs of another node as down, and its own NIDs as
 // up and down in quick succession. The other node's NIDs stay up and are used, and the victim
-// sends nothing because of the reports. Of the stranger's reports about itself the last one
-// counts.
+// sends nothing because of the reports. The last of the stranger's reports about itself counts.
 func TestClaimedStatus(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "NS-6", "NS-11")

@@ -29,9 +29,9 @@ const maxGrowth = 24 << 20
 
 // silentCrowd opens 300 silent connections while good peers are connected. lnetd keeps at most
 // 256 per address: each further one displaces the oldest, and all are closed after the
-// handshake timeout. The timeout is long here, so that all are open before the first expires: a
-// daemon that handled silent connections one after another would make the next peer wait for
-// all of them.
+// handshake timeout. The timeout is long here, so that all are open before the first expires.
+// If the daemon handled silent connections one after another, the next peer would wait for all
+// of them.
 func silentCrowd(t *testing.T, commands lnetdtest.Commands) {
 	const crowd, kept = 300, 256
 	s := newSiege(t, commands, "accept_timeout: 10")

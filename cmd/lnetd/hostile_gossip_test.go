@@ -31,8 +31,8 @@ const (
 // TestHostileGossip: a stranger with an ordinary connection under its own address sends pings
 // in the names of other nodes, in its own name, and for another cluster, with clocks and ages
 // that an attacker would choose. No server is declared dead or stops, and a restarted one takes
-// part again, with and without a key. The source check of LNet is off, so that gossip has to
-// withstand forged names itself.
+// part again, with and without a key. LNet's check of the source is off, so gossip itself has
+// to withstand forged names.
 func TestHostileGossip(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("takes a minute; runs with ULNET_LONG=1")

@@ -120,7 +120,8 @@ const (
 )
 
 // slowSender: a node that begins a message of 1 MiB and sends only 1 KiB of it occupies one
-// buffer and nothing else: the connection to the next hop carries the messages of others.
+// buffer of the router and nothing else. The connection to the next hop carries the messages of
+// others.
 func slowSender(t *testing.T, commands lnetdtest.Commands) {
 	f := newMidway(t, commands)
 	spec.Covers(t, "RO-7")

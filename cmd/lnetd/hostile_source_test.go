@@ -249,7 +249,7 @@ func (f *forgery) forgeAck(t *testing.T) {
 }
 
 // TestNoDialForHeaders: an lnetd that does not check sources still answers over the connection
-// on which the request came, and dials no node because a header names it.
+// on which the request came. It does not dial a node just because a header names it.
 func TestNoDialForHeaders(t *testing.T) {
 	t.Parallel()
 	f := newForgery(t, lnetdtest.Build(t), "source_check: off")

@@ -24,8 +24,8 @@ const (
 	// handshakeSeconds and messageSeconds are accept_timeout and sock_timeout. They are short, but
 	// longer than a busy machine delays a good peer.
 	handshakeSeconds, messageSeconds = "3", "3"
-	// reaction bounds the time in which lnetd has to react to an input. It is long, so that only a
-	// missing reaction fails the test, and not a late one.
+	// reaction bounds the time in which lnetd has to react to an input. It is long, because the
+	// test must fail if there is no reaction, but not if the reaction is late.
 	reaction = 20 * time.Second
 	// pingLimit is how long a good peer waits for the answer to a ping. Only a daemon that hangs
 	// takes so long.

@@ -147,9 +147,9 @@ func TestImpostor(t *testing.T) {
 // oddNIDs are NIDs of nets that the daemons do not have; most of the nets do not exist.
 var oddNIDs = []string{"a050003@<200:7>", "a050003@<17:0>", "7@<9:1>", "0@lo", "10.5.0.3@tcp9", "10.5.0.3@o2ib", "7@kfi", "1@<0:3>"}
 
-// TestUnknownNets: a stranger sends a HELLO as nodes of nets that do not exist, and pushes in
-// its own name a ping info that lists these nodes, also a large one. None of the nodes becomes
-// a peer by its HELLO, none is dialled, and every show command answers.
+// TestUnknownNets: a stranger sends a HELLO as nodes of nets that do not exist. It also pushes,
+// in its own name, a ping info that lists these nodes; one such ping info is large. None of the
+// nodes becomes a peer by its HELLO, none is dialled, and every show command still answers.
 func TestUnknownNets(t *testing.T) {
 	m := newImposture(t)
 	for _, text := range oddNIDs[:7] {

@@ -85,9 +85,9 @@ func TestMTUsAgree(t *testing.T) {
 	}
 }
 
-// TestMTUNarrows: the MTU of a node's link is reduced below the one that its device has read,
-// so that the nodes agree on a path MTU that the link does not pass, as kernels with rdma_rxe
-// do. Pings pass and WRITEs do not: the logs of both nodes say which values to compare.
+// TestMTUNarrows: the MTU of a node's link is reduced below the one that its device has read.
+// So the nodes agree on a path MTU that the link cannot carry, as kernels with rdma_rxe do.
+// Pings arrive and WRITEs do not. The logs of both nodes say which values to compare.
 func TestMTUNarrows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for time-outs; skipped by -short")

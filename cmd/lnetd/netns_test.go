@@ -36,8 +36,8 @@ func newTwoHosts(t *testing.T, on network) *twoHosts {
 	h.wire = lab.Wire(a, "10.1.0.1/24", b, "10.1.0.2/24", 1)
 	settings := on.eager(2*time.Second, time.Second, time.Minute)
 	if on.kind == "tcp" {
-		// A node that knows that its link is down sends nothing: then only TCP's keepalive ends its
-		// connections.
+		// A node that knows that its link is down sends nothing. Then only TCP's keepalive ends
+		// its connections.
 		settings = append(settings, "keepalive_idle: 3", "keepalive_intvl: 1", "keepalive_count: 3")
 	}
 	h.start = func(host *netlab.Host) *lnetdtest.Daemon {

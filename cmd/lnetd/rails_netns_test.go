@@ -112,8 +112,8 @@ func (r *rails) own(id nid.NID) (status, cause string) {
 	return "", ""
 }
 
-// TestRails: a node that loses a rail tells its peer so within 2 s, usually within 0.2 s, and
-// likewise when it has the rail again. Meanwhile no message fails, and net show lists what is
+// TestRails: a node that loses a rail tells its peer within 2 s, usually within 0.2 s. It does
+// the same when it has the rail again. Meanwhile no message fails, and net show lists what is
 // down and why.
 func TestRails(t *testing.T) {
 	t.Parallel()
@@ -175,8 +175,8 @@ func (r *rails) change(id nid.NID, want string, do func()) {
 // plugged in again.
 type outage struct{ known, plugged time.Time }
 
-// TestRailsUnderLoad: no message fails that is sent while a rail is known to be lost, and each
-// message that was sent before is completed.
+// TestRailsUnderLoad: a rail is lost under load. No message that is sent while the node knows
+// of the loss fails, and each message that was sent before is completed.
 func TestRailsUnderLoad(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "NS-4", "NS-7")

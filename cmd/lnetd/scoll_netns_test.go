@@ -187,8 +187,9 @@ func (r *scollRoom) file1MiB() {
 	}
 }
 
-// killBetween sends an order with a file, kills the victim when all members run it, and then
-// lets them end: the victim's answer, and those that were to come through the victim, are lost.
+// killBetween sends an order with a file and kills the victim when all members run the order.
+// Then it lets them end. The victim's answer is lost, and so are the answers that were to come
+// through the victim.
 func (r *scollRoom) killBetween(timeout time.Duration) broadcastDoc {
 	r.t.Helper()
 	gate, err := os.OpenFile(r.file("gate"), os.O_RDWR, 0)

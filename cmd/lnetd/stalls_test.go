@@ -11,8 +11,8 @@ const (
 	stallSlip = 40 * time.Millisecond // a tick that is later than this is a stall
 )
 
-// stalls records the times at which this process was delayed: on an overloaded machine the
-// daemons that it watches were delayed as well.
+// stalls records the times at which this process was delayed. On an overloaded machine the
+// daemons that the process watches were then delayed as well.
 type stalls struct {
 	mu   sync.Mutex
 	list []stall // stalls so far; guarded by mu

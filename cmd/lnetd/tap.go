@@ -73,8 +73,8 @@ func create(cfg config.Config) (*countedFile, error) {
 	return &countedFile{File: f}, nil
 }
 
-// keep flushes the file at short intervals, so that it can be read while the daemon runs,
-// and rotates it when it is too large or too old, until stop is called.
+// keep flushes the file at short intervals, so that it can be read while the daemon runs. It
+// rotates the file when it is too large or too old. It runs until stop is called.
 func (t *tap) keep(log *slog.Logger) (stop func()) {
 	if t.file == nil {
 		return func() {}

@@ -110,11 +110,11 @@ func (c *cutZone) nothingFalse() {
 	}
 }
 
-// TestCutDelegate: MS-98, MS-100: of five daemons, two of them supervisors, the active delegate
-// loses its connections to the supervisors. Another one replaces it, and it lists the
+// TestCutDelegate: MS-98, MS-100: there are five daemons, two of them supervisors. The active
+// delegate loses its connections to the supervisors; another one replaces it, and lists the
 // supervisors that it does not reach. Then no delegate reaches any supervisor: the entry of the
-// zone becomes stale, then lost, and current again when the network is restored. No node is
-// removed, and the zone stays in the census.
+// zone becomes stale and later lost. When the network is restored it is current again. No node
+// is removed, and the zone stays in the census.
 func TestCutDelegate(t *testing.T) {
 	spec.Covers(t, "MS-98", "MS-100")
 	if os.Getenv("ULNET_LONG") == "" {

@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// zoneBound is the time that a machine with few cores may take to notice a change: 3.5
-	// heartbeats of 500 ms if no connection shows the change, and more if daemons are delayed.
+	// zoneBound is how long a machine with few cores may take to notice a change. That is 3.5
+	// heartbeats of 500 ms if the change breaks no connection, and more if daemons are delayed.
 	zoneBound = 20 * time.Second
 	// connectTimeout is how long a daemon tries to connect.
 	connectTimeout = 2 * time.Second
 	// censusBound is the bound of G-MS-9, from the last change to the right census everywhere,
-	// plus the time of one attempt to connect: on a loaded machine the first packet to a host can
-	// be lost.
+	// plus the time of one attempt to connect, because on a loaded machine the first packet to
+	// a host can be lost.
 	censusBound = 2*time.Second + connectTimeout
 )
 
@@ -129,7 +129,7 @@ func (s *zoneSystem) told(i int, is func(*zonemod.Event) bool) (at time.Time) {
 }
 
 // known waits until all of the given nodes know that a node has left, and returns when the last
-// of them was told.
+// of them learned that.
 func (s *zoneSystem) known(id zone.ID, from, to int) (last time.Time) {
 	s.t.Helper()
 	for i := from; i < to; i++ {
@@ -176,9 +176,10 @@ func (s *zoneSystem) counted(what string, id zone.ID, from, to int, right func([
 	return census
 }
 
-// TestZonesOfDaemons: MS-95 to MS-100, MS-A24, G-MS-9: 24 daemons in three zones, of which
-// one is the management zone: the census is right at all supervisors, and again soon after
-// the active delegate of a zone and then the supervisor of a zone were killed.
+// TestZonesOfDaemons: MS-95 to MS-100, MS-A24, G-MS-9: 24 daemons form three zones, one of
+// which is the management zone. The census is right at all supervisors. Then the active
+// delegate of a zone is killed, and after that the supervisor of a zone; each time the census
+// is soon right again.
 func TestZonesOfDaemons(t *testing.T) {
 	spec.Covers(t, "MS-95", "MS-96", "MS-97", "MS-98", "MS-99", "MS-100", "MS-A24", "G-MS-9")
 	if testing.Short() {

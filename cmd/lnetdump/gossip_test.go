@@ -43,8 +43,8 @@ func TestGossipDecodes(t *testing.T) {
 // TestGossipTshark: Wireshark reads the same capture.
 func TestGossipTshark(t *testing.T) { capturetest.AgreeWithTshark(t, gossipFile) }
 
-// TestGossipHostile: a payload that is not gossip is shown as bytes, and a message of which
-// only the header is valid with the header alone.
+// TestGossipHostile: a payload that is not gossip is shown as bytes. If only the header of a
+// message is valid, only the header is shown.
 func TestGossipHostile(t *testing.T) {
 	header := gossipwire.Header{Flags: gossipwire.FlagBitmap, N: 1 << 31, Clock: 1 << 63}.AppendTo(nil)
 	for _, c := range []struct {

@@ -233,8 +233,8 @@ func (m *healthMessage) serverKey() string {
 }
 
 // incarnationObjects returns the entries of a list as JSON. The mark is one of "to confirm",
-// "known" and "unknown" in digests, and the cause of the eviction in a batch; the epoch has
-// the last 24 bits of the epoch of the choice of a master that the eviction ends.
+// "known" and "unknown" in digests, and the cause of the eviction in a batch; the field epoch
+// has the last 24 bits of an epoch: that of the choice of a master that the eviction ends.
 func incarnationObjects(list healthwire.Entries, mark func(healthwire.Entry) string) (objects []object) {
 	for i := range list.Len() {
 		e := list.At(i)

@@ -49,8 +49,8 @@ func TestEvictions(t *testing.T) {
 	}
 }
 
-// TestEvictionEpochs: CH-A2: an eviction is shown with the epoch of the choice of a master
-// that it ends, and a withdrawn eviction is shown as such.
+// TestEvictionEpochs: CH-A2: the dump shows with an eviction the epoch of the choice of a
+// master that it ends. It shows a withdrawn eviction as withdrawn.
 func TestEvictionEpochs(t *testing.T) {
 	spec.Covers(t, "CH-A2")
 	request := healthwire.Batch{Incarnation: 9, Withdraw: true}

@@ -74,8 +74,8 @@ func TestHealthKinds(t *testing.T) {
 	}
 }
 
-// TestHealthHostile: a payload that is not a message is shown as bytes, and a message whose
-// fields contradict each other with remarks.
+// TestHealthHostile: a payload that is not a message is shown as bytes. A message whose fields
+// contradict each other is shown with remarks.
 func TestHealthHostile(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -8,10 +8,10 @@ import (
 	healthwire "ulnet/health/wire"
 )
 
-// Timeouts in messages: connect and choose carry those of the client; accept and chosen
-// carry T_evict of the server in the field Retry, which other messages use for the time to
-// wait before the next attempt. A refusal with the code other-times has T_evict in the field
-// Epoch. Senders of older versions leave them 0.
+// Timeouts in messages: connect and choose carry those of the client; accept and chosen carry
+// T_evict of the server in the field Retry, which other messages use for the time to wait
+// before the next attempt. A refusal with the code other-times has T_evict in the field Epoch.
+// Senders of older versions leave these fields 0.
 
 // clientTimes returns T_ping and T_client + T_elect of the client, zero if this message
 // carries none.

@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestHealthTimes: the timeouts that clients and servers exchange are shown as such, not as
-// the waits, incarnations or epochs that share their fields; messages of older versions,
+// TestHealthTimes: timeouts, retry times, incarnations and epochs share fields of messages. The
+// timeouts that clients and servers exchange are shown as timeouts. Messages of older versions,
 // which carry no timeouts, are shown without.
 func TestHealthTimes(t *testing.T) {
 	id, server := healthwire.ClientIDOf("a"), nid.MustParse("10.0.0.1@tcp")

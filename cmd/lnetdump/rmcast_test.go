@@ -138,8 +138,8 @@ func TestRmcastSigned(t *testing.T) {
 	}
 }
 
-// TestRmcastHostile: a payload that is not a message is shown as bytes, a message whose
-// fields contradict each other with its fields, and nothing panics.
+// TestRmcastHostile: a payload that is not a message is shown as bytes. A message whose fields
+// contradict each other is shown with its fields. Nothing panics.
 func TestRmcastHostile(t *testing.T) {
 	v := rmcast.Version{Epoch: 1, Counter: 2}
 	datagram := rmcastwire.Datagram{Group: 7, Version: v, Origin: 1, Length: 5, Seq: 1, Count: 1, Size: 5, First: 1, Stable: 1}

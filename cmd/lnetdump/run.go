@@ -94,8 +94,8 @@ func (d *dump) readAll(ctx context.Context, sources []source) error {
 	return errors.Join(failed...)
 }
 
-// wasCut reports whether a source ended inside a record, and prints that, if the source is one
-// that may end so. The complete records were read, so that is not a failure.
+// wasCut reports whether a source ended inside a record, and is of a kind that may end so. If
+// it did, wasCut prints that. The complete records were read, so it is not a failure.
 func (d *dump) wasCut(src source, err error) bool {
 	damage, ok := errors.AsType[*capture.DamageError](err)
 	if !ok || !src.partial || !errors.Is(err, capture.ErrIncomplete) {

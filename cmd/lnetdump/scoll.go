@@ -18,9 +18,9 @@ const (
 	rememberedLists    = 64
 )
 
-// collectives is the dissector of collectives. The rank of a node, the request that a reply
-// answers and the data that a GET fetches are known from earlier messages, if these are in
-// the capture: collectives remembers them.
+// collectives is the dissector of collectives. Some facts are only in earlier messages: the
+// rank of a node, the request that a reply answers, and the data that a GET fetches.
+// collectives remembers them, if the capture has these messages.
 type collectives struct {
 	lists    *bounded[scollwire.Digest, *scoll.Membership]
 	requests *bounded[matched, *collectiveRequest] // requests by the match entry for their reply
@@ -51,8 +51,8 @@ func find[V any](b *bounded[matched, V], at, peer nid.NID, bits uint64) (v V, od
 	return b.get(matched{at: at, bits: bits})
 }
 
-// requestOf finds the request that a message refers to, with a remark if it was sent to
-// another peer; nil if it is not in the capture.
+// requestOf finds the request to which a message refers. If that request was sent to another
+// peer, it adds a remark. It returns nil if the request is not in the capture.
 func (c *collectives) requestOf(at, peer nid.NID, bits uint64) (q *collectiveRequest, remarks []string) {
 	q, strange := find(c.requests, at, peer, bits)
 	if q != nil && strange {
@@ -182,8 +182,8 @@ func (s snippet) String() string {
 	return out
 }
 
-// entry returns the snippet as JSON, nil if the data is empty: the length of all, and the head as
-// hexadecimal digits and, if it can be printed, as text.
+// entry returns the snippet as JSON, or nil if the data is empty. It has the total length, the
+// head as hexadecimal digits and, if it can be printed, the head as text.
 func (s snippet) entry() (o object) {
 	if s.length == 0 {
 		return nil

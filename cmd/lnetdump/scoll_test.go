@@ -9,9 +9,9 @@ import (
 	"ulnet/lnd/capture/capturetest"
 )
 
-// checkExchange fails unless a capture has the messages of the exchange and all of them are
-// parsed: seven broadcasts and creations over trees of five hops, two of them with bulk data
-// over each hop.
+// checkExchange fails unless a capture has all messages of the exchange and all of them can be
+// parsed. The exchange is seven broadcasts and creations over trees of five hops, two of them
+// with bulk data over each hop.
 func checkExchange(t *testing.T, file string) {
 	known := newProtocols(nil)
 	seen := map[string]int{}

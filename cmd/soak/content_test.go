@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestContent: content that fill writes in pieces matches when it is compared in other pieces,
-// and does not match if a bit, the key or the position differs.
+// TestContent: content that fill writes in pieces matches when it is compared in other pieces.
+// It does not match if a bit, the key or the position differs.
 func TestContent(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	whole := make([]byte, 1000)

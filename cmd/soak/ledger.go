@@ -11,7 +11,8 @@ import (
 )
 
 // ledger accounts for every operation of every worker, from the journals. Journals of different
-// workers are read in any order; each one is in order. It is not safe for concurrent use.
+// workers may be read in any order, but the entries of each in their own order. A ledger is not
+// safe for concurrent use.
 //
 // Invariants:
 //

@@ -5,11 +5,12 @@
 // driver of TCP or of RDMA in software) and a link to a common switch, or one to the switch of
 // each of its rails. With routers there are two nets, and every other worker is on the second
 // one; routers have faults as workers have, and start no operations. Workers PUT, with and
-// without ACK, and GET, between 0 and 1 MiB, to memory of every kind: at offsets that the
-// sender chooses, into buffers for one message on a lazy portal, into rings of small messages.
-// All bytes follow from the operation and are checked. Meanwhile links lose, delay, reorder,
-// duplicate and corrupt packets, slow down, go down, change their MTU and answer TCP with RST,
-// and workers are stopped and killed, by a plan that follows from the seed.
+// without ACK, and GET, between 0 and 1 MiB. The memory is of every kind: at offsets that the
+// sender chooses, buffers for one message on a lazy portal, rings of small messages. The
+// content of each message is a function of its operation, and is checked. Meanwhile links and
+// workers have faults, by a plan that follows from the seed. Links lose, delay, reorder,
+// duplicate and corrupt packets, slow down, go down, change their MTU and answer TCP with RST.
+// Workers are stopped and killed.
 //
 // Every worker writes a journal that survives the worker's death. The ledger (see ledger.go)
 // compares all journals: no acknowledged message may be lost, none may be delivered twice

@@ -53,8 +53,8 @@ const journalFD = 3
 // Settings of a worker's node. All are short, so that faults of seconds have consequences.
 const (
 	transactionTimeout = 10 * time.Second
-	// calmTimeout is that of a run without faults, in which every operation must succeed, on a
-	// machine that computes other things, too: a driver may try for a third of it.
+	// calmTimeout is the timeout in a run without faults, in which every operation must succeed
+	// even if the machine is busy with other programs. A driver may try for a third of it.
 	calmTimeout = 30 * time.Second
 	// patience bounds the time until the last event of an operation, whatever its outcome, and
 	// until nothing is left after cmdStop. LNet gives up after one and a half transaction
@@ -189,8 +189,8 @@ func (w *worker) obey(ctx context.Context, in io.Reader, t *traffic) {
 	}
 }
 
-// breach says which messages a node has got that were for another NID, which no node may send;
-// "" for none.
+// breach returns which messages for another NID a node has received, which no node may send; ""
+// for none.
 func breach(drops map[string]uint64) string {
 	for _, r := range [...]lnet.DropReason{lnet.NotDirect, lnet.WrongNI} {
 		if n := drops[r.String()]; n > 0 {

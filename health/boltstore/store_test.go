@@ -134,9 +134,9 @@ func TestTombstonesEnd(t *testing.T) {
 	}
 }
 
-// TestTombstonesTakenBack: CH-A8, CH-A20: a tombstone whose time is over removes the tombstones
-// of that incarnation and all earlier ones, also those in the same commit. Later incarnations
-// and other clients keep theirs.
+// TestTombstonesTakenBack: CH-A8, CH-A20: a tombstone whose time has passed removes the
+// tombstones of that incarnation and of all earlier ones, even those in the same commit.
+// Tombstones of later incarnations and of other clients stay.
 func TestTombstonesTakenBack(t *testing.T) {
 	spec.Covers(t, "CH-A8", "CH-A20")
 	path := dbPath(t)

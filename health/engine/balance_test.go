@@ -132,8 +132,8 @@ func TestBalanceReturned(t *testing.T) {
 	}
 }
 
-// TestBalanceTells: a server reports its load to two other servers at a time, in turn, and
-// answers a server that asks for it.
+// TestBalanceTells: a server reports its load to two other servers at a time, in turn. It also
+// reports it to a server that asks.
 func TestBalanceTells(t *testing.T) {
 	h := balanced(t, 3)
 	told := make(map[nid.NID]int)

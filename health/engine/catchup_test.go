@@ -161,9 +161,9 @@ func TestLateEviction(t *testing.T) {
 	}
 }
 
-// TestTombstoneTakenBack: CH-A8, CH-33: when a partition ends some servers send a tombstone
+// TestTombstoneTakenBack: CH-A8, CH-33: when a partition ends, some servers send a tombstone
 // before they learn that its eviction was withdrawn. A server that knows of the withdrawal
-// ignores the tombstone, unless it is of a later choice.
+// ignores the tombstone, unless the tombstone is of a later choice.
 func TestTombstoneTakenBack(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A8")
 	h, ask := cutOffFor(t, time.Minute)

@@ -17,7 +17,7 @@ func (s *Server) choose(q *asked) {
 	s.answer(q, wire.Chosen, code, c)
 }
 
-// chosen applies the choice, unless it is older than what is known (CH-62).
+// chosen applies the choice, unless it is older than the one that this server knows (CH-62).
 func (s *Server) chosen(i int32, c *conn, q *asked) wire.Code {
 	m := q.m
 	master, known := s.members.find(m.Server)

@@ -88,9 +88,9 @@ func TestRemindedWhileConnecting(t *testing.T) {
 	}
 }
 
-// TestLateAcceptRefuses: a server accepts late, so that the client does not know of the
-// connection, and believes that the client's master is dead. The client sends it the name of
-// its next master as well.
+// TestLateAcceptRefuses: a server accepts a connect so late that the client does not know of
+// the connection, and this server believes that the client's master is dead. The client sends
+// it the name of its next master as well.
 func TestLateAcceptRefuses(t *testing.T) {
 	h := newClientHarness(t, me, otherA, otherB)
 	master := h.settled()

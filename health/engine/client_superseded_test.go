@@ -55,8 +55,8 @@ func TestSupersededBy(t *testing.T) {
 }
 
 // TestSupersededTriesAgain: a superseded client reports which incarnation superseded it, waits
-// for a long time, and connects again in an incarnation later than that. A client that has left
-// does not.
+// for a long time, and connects again in an incarnation later than that one. A client that has
+// left does not connect again.
 func TestSupersededTriesAgain(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
 		h := newClientHarness(t, me, otherA)

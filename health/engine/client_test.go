@@ -232,8 +232,8 @@ func TestClientNotices(t *testing.T) {
 	}
 }
 
-// TestClientLaterIncarnation: a client whose incarnation number is too low takes a higher one,
-// and a client that was started again elsewhere ends.
+// TestClientLaterIncarnation: a client whose incarnation number is too low takes a higher one.
+// A client that was started again on another node ends.
 func TestClientLaterIncarnation(t *testing.T) {
 	h := newClientHarness(t, me, otherA)
 	h.answer(0, wire.Message{Kind: wire.Reject, Code: wire.Stale, Incarnation: 9})

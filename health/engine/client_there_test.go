@@ -45,7 +45,7 @@ func TestAnswersItsMaster(t *testing.T) {
 
 // TestNodeOutlivesMaster: CH-16: a client gives up a master that does not answer although the
 // master's node goes on sending other messages. A busy client does not ping a master that asks
-// it.
+// it whether it is alive.
 func TestNodeOutlivesMaster(t *testing.T) {
 	spec.Covers(t, "CH-16")
 	for _, dead := range []bool{false, true} {

@@ -18,9 +18,10 @@ type ServerConfig struct {
 	Self nid.NID
 	// PID is the PID of all servers. Default nid.LustrePID.
 	PID nid.PID
-	// Incarnation is the number of this incarnation of the server: the wall clock in nanoseconds
-	// at its start, or more, and higher than those of earlier incarnations. Clients whose
-	// incarnation number is more than a year ahead of it are refused. Required.
+	// Incarnation is the number of this incarnation of the server: the wall clock in
+	// nanoseconds at its start, or more, and higher than those of earlier incarnations. The
+	// server refuses clients whose incarnation number is more than a year ahead of this time.
+	// Required.
 	Incarnation uint64
 	// Servers are all servers of the cluster, this one included. Required.
 	Servers []nid.NID

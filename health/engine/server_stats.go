@@ -134,7 +134,7 @@ func (s *Server) Masters() map[nid.NID]int {
 	return of
 }
 
-// Client returns what is known of a client; false if it is not connected.
+// Client returns what this server knows of a client, and false if the client is not connected.
 func (s *Server) Client(id wire.ClientID) (ClientInfo, bool) {
 	i, ok := s.find(id)
 	if !ok {

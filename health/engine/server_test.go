@@ -67,7 +67,8 @@ func TestEvictHostile(t *testing.T) {
 }
 
 // TestTimeout: CH-10, CH-14, CH-15, CH-26: a client that is silent for T_evict is evicted
-// everywhere within a tick. Other signs of liveness than pings count (CH-8).
+// everywhere within a tick. Messages other than pings show as well that a client is alive
+// (CH-8).
 func TestTimeout(t *testing.T) {
 	spec.Covers(t, "CH-8", "CH-10", "CH-14", "CH-15", "CH-26", "CH-A8")
 	h := newHarness(t, nil)

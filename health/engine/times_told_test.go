@@ -64,8 +64,8 @@ func TestTooSlowIsRefused(t *testing.T) {
 }
 
 // TestHostileTimes: whatever times a connect claims, the server's own T_evict decides: a client
-// that sends nothing for T_evict is evicted. Times that no real client sends are cut to a
-// bound.
+// that sends no message for T_evict is evicted. Times that are longer than any real client's
+// are reduced to a bound.
 func TestHostileTimes(t *testing.T) {
 	for _, incarnation := range []uint64{0, 1, math.MaxInt64, math.MaxInt64 + 1, math.MaxUint64} {
 		h := newHarness(t, nil)

@@ -89,7 +89,8 @@ func (t *groundTruth) ending() {
 }
 
 // justly reports whether a server may evict an incarnation of the client on a node for a cause.
-// Trouble counts within a window, which grows by the time in which the server itself stood still.
+// A fault counts as a cause within a window, which grows by the time in which the server itself
+// stood still.
 func (t *groundTruth) justly(id, server sim.NodeID, incarnation uint64, cause health.Cause) bool {
 	window := t.net.timing.Evict
 	switch cause {

@@ -51,8 +51,8 @@ type (
 	}
 )
 
-// network is a network of servers and clients. Its methods record what is done to it as the ground
-// truth, by which evictions are judged.
+// network is a network of servers and clients. Its methods record what is done to it as the
+// ground truth, by which evictions are judged.
 type network struct {
 	kit.Base
 

@@ -21,8 +21,8 @@ const (
 // outcome compares the events of all nodes so far with the ground truth.
 type outcome struct {
 	evicted uint64 // how often a client was told that all servers had evicted it
-	// falsely is how often a client was evicted or superseded without a cause (exempt.go), and
-	// was told so, or most servers had its tombstone.
+	// falsely is how often a client lost an incarnation without a cause (exempt.go): it was told
+	// that it was evicted or superseded, or most servers had its tombstone.
 	falsely      uint64
 	firstFalse   string // describes the first eviction that falsely counts
 	superseded   uint64 // clients that were told of a later incarnation elsewhere

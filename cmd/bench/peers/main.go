@@ -1,7 +1,7 @@
-// Peers has the systems that bench compares ulnet with and that are Go modules, as workers:
-// nodes of hashicorp/memberlist (SWIM with Lifeguard), and servers and clients of
-// go.etcd.io/etcd, embedded. Each worker is a process with real sockets, so that SIGSTOP has
-// the same effect as on a server.
+// Peers runs the Go systems with which bench compares ulnet, as workers: nodes of
+// hashicorp/memberlist (SWIM with Lifeguard), and servers and clients of go.etcd.io/etcd,
+// embedded. Each worker is a process with real sockets, so that SIGSTOP has the same effect as
+// on a server.
 //
 // It is a Go module of its own, so that the module of ulnet does not depend on memberlist and
 // etcd.

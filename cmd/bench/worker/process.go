@@ -70,10 +70,11 @@ func Start(ctx context.Context, cfg Config) (*Process, error) {
 	}
 	p.cmd = exec.CommandContext(ctx, cfg.Program, cfg.Args...)
 	p.cmd.Stderr = cfg.Stderr
-	// A process group of its own: an interrupt is for this process only. If this process dies,
-	// its workers end with their standard input, and stopped ones by the SIGHUP for orphaned
-	// process groups. Pdeathsig is no alternative: it kills a worker when the thread that
-	// started it ends, which threads in other namespaces do.
+	// The worker gets a process group of its own, so that an interrupt goes to this process
+	// only. If this process dies, a worker ends because its standard input ends, and a stopped
+	// worker ends by the SIGHUP for orphaned process groups. Pdeathsig is no alternative: it
+	// kills a worker when the thread that started the worker ends, and threads in other
+	// namespaces do end.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if cfg.Within == nil {
 		cfg.Within = func(start func() error) error { return start() }
@@ -173,7 +174,7 @@ func (p *Process) hear() (f frame, err error) {
 	return f, nil
 }
 
-// Ready waits until a worker is ready, and returns the value with which it says so.
+// Ready waits until a worker reports that it is ready, and returns the value in that report.
 func Ready[R any](p *Process) (R, error) { return answer[R](p) }
 
 // Ask sends an order with an argument, and returns the answer.

@@ -97,8 +97,8 @@ func ParseReading(b []byte) (c Reading, err error) {
 }
 
 // through converts a reading relative to a child's clock into one relative to this node's
-// clock. node is the reading of the child itself; t1 is when this node sent the request to the
-// child, and t4 when the child's answer arrived, both by this node's clock.
+// clock. node is the child's own reading. t1 is when this node sent the request to the child,
+// and t4 is when the child's answer arrived, both by this node's clock.
 func (c Reading) through(node Reading, t1, t4 int64) Reading {
 	c.Offset += time.Duration((node.Received - t1 + node.Sent - t4) / 2)
 	bound := max(time.Duration((t4-t1-(node.Sent-node.Received)+1)/2), 0)

@@ -92,8 +92,8 @@ func TestCarriedOnTheWire(t *testing.T) {
 	}
 }
 
-// TestCarriedInOrder: RM-30: bulk data is assembled from messages in order, for its root alone,
-// within a bound; malformed messages are dropped.
+// TestCarriedInOrder: RM-30: bulk data is assembled from messages in order, within a bound, and
+// only from its root's messages. Malformed messages are dropped.
 func TestCarriedInOrder(t *testing.T) {
 	spec.Covers(t, "RM-30")
 	root, other := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")

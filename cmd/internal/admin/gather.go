@@ -102,8 +102,8 @@ func (g *gathering) from(p *scoll.Reply) *fromChild {
 	return &g.children[i]
 }
 
-// pack returns all pieces in as few messages as possible, with own, if there is one, as the
-// last piece. bad is the number of malformed answers.
+// pack returns all pieces in as few messages as possible. If own is not empty, it is the last
+// piece. bad is the number of malformed answers.
 func (g *gathering) pack(self nid.NID, own []byte) (messages [][]byte, bad int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -153,8 +153,8 @@ func (g *gathering) isBad(message []byte) bool {
 }
 
 // adjust converts the readings of a child, in place, into readings relative to this node's
-// clock. Without a reading of the child itself the offsets of those below it are unknown, as
-// are those of answers that were passed on.
+// clock. If the child's own reading is missing, the offsets of the nodes below it are unknown.
+// So are the offsets of answers that were passed on.
 func (c *fromChild) adjust(t1 int64) {
 	own, known := c.own()
 	for _, m := range c.messages {

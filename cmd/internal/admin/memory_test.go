@@ -10,8 +10,8 @@ import (
 	"ulnet/scoll"
 )
 
-// TestMemoryGivenBack: a request for which no buffers can be posted keeps no memory reserved:
-// otherwise a member would refuse all requests after some of these.
+// TestMemoryGivenBack: a request for which no buffers can be posted keeps no memory reserved.
+// If it did, a member would refuse all requests after some of these.
 func TestMemoryGivenBack(t *testing.T) {
 	const other = scoll.ServiceID(99)
 	s := newServers(t, 3, func(_ int, cfg *Config, _ *scoll.Config) {

@@ -20,9 +20,10 @@ type Config struct {
 	// send bulk data. nil: no root may.
 	MayAct func(root, parent nid.NID) bool
 
-	// Distrust returns the setting that allows any process to have the NID of a parent. Then
-	// actions that this parent forwards are refused, but the node's own actions run. "" and nil:
-	// there is no such setting.
+	// Distrust returns the setting that allows any process to have the NID of a parent, or ""
+	// if there is no such setting. If there is one, actions that the parent forwards are
+	// refused, but the node's own actions run. A nil Distrust means that there is no such
+	// setting.
 	Distrust func(parent nid.NID) string
 	// IsStranger reports whether a node is not listed. Requests of such nodes take at most a
 	// quarter of MaxMemory. nil: no node is a stranger.

@@ -9,8 +9,9 @@ import (
 	"ulnet/cmd/internal/program"
 )
 
-// TestUser: an action with a user runs as that user, with its groups alone, without the
-// daemon's environment, and with its file, whose folder it cannot enter.
+// TestUser: an action with a user runs as that user, with only that user's groups and without
+// the daemon's environment. It can read its file, although the user cannot enter the file's
+// folder.
 func TestUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can run actions as other users")

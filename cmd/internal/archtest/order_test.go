@@ -18,8 +18,8 @@ const anyOrder = "// any order: "
 // mapNames has the names of maps: of struct fields, and of variables.
 type mapNames struct{ fields, vars map[string]bool }
 
-// mapOrder finds loops over maps, as far as the names that the package declares show that a
-// value is a map.
+// mapOrder finds loops over maps. It recognizes a map only by the names that the package
+// declares.
 func (p *Package) mapOrder() []string {
 	names := mapNames{map[string]bool{}, map[string]bool{}}
 	for _, f := range p.Files {

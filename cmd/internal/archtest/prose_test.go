@@ -11,8 +11,8 @@ import (
 // links.
 var verbatim = regexp.MustCompile("`[^`]*`|\\]\\([^)]*\\)|<[^>]*>")
 
-// unjudged are documents whose words are not checked: changes as they were announced, references, and
-// what programs of earlier versions wrote.
+// unjudged are documents whose words are not checked: announced changes, references, and the
+// output of earlier versions of programs.
 var unjudged = []string{"CHANGELOG.md", "docs/spec/", "docs/performance.md"}
 
 // TestWordsOfDocuments: documents have none of the words and phrases that comments must not

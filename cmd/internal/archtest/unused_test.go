@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// wireFormats are packages whose constants are those of a protocol: all of them, whether or not
-// this tree speaks of each.
+// wireFormats are packages that declare the constants of a protocol: all constants that the
+// protocol has, even those that this tree does not use.
 const wireFormats = "lnet/wire lnet/nid lnd/socklnd/ksock lnd/o2iblnd/kib lnd/verbs/ibta gossip/wire gossip/zone/wire scoll/wire scoll/rmcast/wire health/wire"
 
 // symbol is an exported name at package level.

@@ -1,9 +1,9 @@
 // Package capturefile creates the files that captures are written to.
 //
-// A capture holds messages of other nodes and users, so that only its owner may read it. Its
-// name is often in a directory where other users can write, such as /tmp: Create therefore does
-// not touch a file that is not a capture of the same user, and does not follow a symbolic link
-// to a regular file.
+// A capture holds messages of other nodes and users, so only its owner may read it. Its name is
+// often in a directory where other users can write, such as /tmp. Create therefore does not
+// touch a file that is not a capture of the same user, and does not follow a symbolic link to a
+// regular file.
 package capturefile
 
 import (
@@ -26,11 +26,11 @@ var (
 // (draft-ietf-opsawg-pcapng §4.1).
 const sectionHeader = 0x0A0D0D0A
 
-// Create returns a new file with this name and mode 0600. An older capture of that
-// name becomes name.1, the one that had that name becomes name.2 and so on, up to
-// keep, at least 1; the oldest is deleted. FIFOs, devices and sockets, also at the
-// end of symbolic links, are opened for writing as they are; a FIFO waits for its
-// reader. Errors are those of the file system, ErrForeign and ErrLink.
+// Create returns a new file with this name and mode 0600. An older capture of that name becomes
+// name.1, the earlier name.1 becomes name.2, and so on, up to keep, at least 1; the oldest is
+// deleted. FIFOs, devices and sockets, even at the end of symbolic links, are opened for
+// writing as they are; a FIFO waits for its reader. Errors are those of the file system,
+// ErrForeign and ErrLink.
 func Create(name string, keep int) (*os.File, error) {
 	for range 2 { // a second time if the file was removed meanwhile
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -55,15 +55,14 @@ func Create(name string, keep int) (*os.File, error) {
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// Rotates reports whether a file that Create returned can be rotated, that is, whether it is a
-// regular file.
+// Rotates reports whether a file that Create returned can be rotated. Only a regular file can.
 func Rotates(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode().IsRegular()
 }
 
 // openSpecial opens a file that is not regular. It checks the type after opening, because only
-// then it is certain which file a symbolic link leads to; opening does not change the file.
+// then is it certain to which file a symbolic link leads. Opening does not change the file.
 func openSpecial(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err == nil && Rotates(f) {

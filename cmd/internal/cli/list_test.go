@@ -15,8 +15,8 @@ type listed struct {
 	More []listed `json:"more,omitempty"`
 }
 
-// TestListPrinter: a list that is printed in parts reads as one that is printed
-// at once.
+// TestListPrinter: a list that is printed in parts has the same text as one that is printed at
+// once.
 func TestListPrinter(t *testing.T) {
 	items := []listed{{Name: "a <b>"}, {"c", []int{1, 2}, []listed{{Name: "peer:"}}}, {"d", []int{}, nil}}
 	for _, asJSON := range []bool{false, true} {

@@ -12,9 +12,9 @@ import (
 // negative is an argument that is a number and no option.
 var negative = regexp.MustCompile(`^-[0-9]+(\.[0-9]*)?$`)
 
-// normalise writes the options of a command line in the form that pflag knows, as getopt_long
-// reads them: an option may be a prefix of its name that fits no other one, and a negative number
-// is an argument where no option is a digit.
+// normalise rewrites the options of a command line, as getopt_long reads them, in the form that
+// pflag knows. An option may be a prefix of its name, if the prefix fits no other option. A
+// negative number is an argument, unless a digit is an option.
 func normalise(root *cobra.Command, args []string) ([]string, error) {
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		return args, nil

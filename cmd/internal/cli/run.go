@@ -96,9 +96,9 @@ func report(env Env, cmd *cobra.Command, err error, usage bool) int {
 	return Failed
 }
 
-// prepare makes every verb below c set *running when it starts, so that errors
-// before that are known as errors of usage, and gives nouns without a verb an
-// error that lists the verbs.
+// prepare changes the verbs and nouns below c. Each verb sets *running when it starts, so that
+// errors before that are known to be errors of usage. Each noun without a verb returns an error
+// that lists its verbs.
 func prepare(c *cobra.Command, running *bool) {
 	for _, sub := range c.Commands() {
 		prepare(sub, running)
@@ -141,11 +141,11 @@ type VerbError struct {
 func (e *VerbError) Error() string { return e.err.Error() }
 func (e *VerbError) Unwrap() error { return e.err }
 
-// next is the version that is being developed: what a program without a version of its own says.
+// next is the version under development. A program without a version of its own reports it.
 const next = "v0.1.0-dev"
 
-// Version is that of this program: the tag or revision that it was built from, as Go notes it,
-// or next if it notes none.
+// Version returns the version of this program: the tag or revision from which it was built, as
+// Go notes it. If Go notes none, it returns next.
 func Version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version

@@ -45,8 +45,8 @@ func Size(w io.Writer) (columns, rows int) {
 	return columns, rows
 }
 
-// Fit cuts lines that are longer than columns, so that each takes one row of a
-// terminal; 0 columns cut nothing.
+// Fit cuts lines that are longer than columns, so that each takes one row of a terminal. If
+// columns is 0 it cuts nothing.
 func Fit(text []byte, columns int) []byte {
 	if columns <= 0 {
 		return text

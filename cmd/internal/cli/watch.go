@@ -41,9 +41,9 @@ func Style[Show any](out io.Writer, json bool, lines, objects, screen Show) Show
 }
 
 // Redraw replaces the contents of a terminal by a text of whole lines. It draws from the top
-// left corner and clears the rest of each line and of the screen; the first time it clears
-// the whole screen before. It cuts text that is too wide or too long for the terminal, which
-// would scroll so that the next text would be drawn in another place.
+// left corner and clears the rest of each line and of the screen. If first is set, it clears
+// the whole screen before that. It cuts text that is too wide or too long for the terminal.
+// Otherwise the terminal would scroll, and the next text would not cover this one.
 func Redraw(terminal io.Writer, text []byte, first bool) error {
 	columns, rows := Size(terminal)
 	text = fitRows(Fit(text, columns), rows)

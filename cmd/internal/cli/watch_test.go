@@ -16,8 +16,8 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// TestRepeat: the first look is at once, an error ends it, and so does an
-// interrupt, which is no error, even if a look fails of it.
+// TestRepeat: Repeat calls its function at once. An error of the function ends it. An interrupt
+// ends it too and is no error, even if the function fails because of it.
 func TestRepeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin, looks := time.Now(), 0
@@ -79,8 +79,8 @@ func newTerminal(t *testing.T, columns, rows uint16) (terminal, screen *os.File)
 	return terminal, screen
 }
 
-// TestRedrawFits: on a small terminal lines and rows are cut, so that nothing
-// scrolls; one that does not know its size gets everything.
+// TestRedrawFits: on a small terminal lines and rows are cut, so that the terminal does not
+// scroll. A terminal that does not know its size gets the whole text.
 func TestRedrawFits(t *testing.T) {
 	for _, c := range []struct {
 		columns, rows uint16

@@ -11,10 +11,10 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// YAML writes v to w as block YAML in the layout of Lustre's tools
-// (liblnetconfig cYAML_print_tree): mappings and the outermost list move in by
-// four columns, lists further inside by two. The json tags of v name the keys
-// and their order; booleans read True and False.
+// YAML writes v to w as block YAML in the layout of Lustre's tools (liblnetconfig
+// cYAML_print_tree). Mappings and the outermost list are indented by four columns, inner lists
+// by two. The json tags of v give the keys and their order. Booleans are written as True and
+// False.
 func YAML(w io.Writer, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -2,8 +2,8 @@
 // whose keys are the names of Lustre's module tunables where there is one,
 // command line flags that override it, and the paths of files.
 //
-// [Reference] lists every key with its default and what it means. What the
-// file does not allow is an [Error] with line and column.
+// [Reference] lists every key with its default and what it means. Anything else in the file is
+// an [Error] with line and column.
 package config
 
 import (

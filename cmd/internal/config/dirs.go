@@ -33,9 +33,9 @@ func (p Dirs) StateDir() string {
 	return filepath.Join(p.Getenv("HOME"), ".local", "state", "lnetd")
 }
 
-// RuntimeDir is where lnetd keeps its socket: $RUNTIME_DIRECTORY of systemd,
-// else /run/lnetd for root and $XDG_RUNTIME_DIR/lnetd for users, or a directory
-// of theirs below the system's for temporary files.
+// RuntimeDir is where lnetd keeps its socket. That is $RUNTIME_DIRECTORY of systemd. Without
+// that it is /run/lnetd for root, and for users $XDG_RUNTIME_DIR/lnetd or a directory of their
+// own in the system's directory for temporary files.
 func (p Dirs) RuntimeDir() string {
 	if dir := p.systemd("RUNTIME_DIRECTORY"); dir != "" {
 		return dir
@@ -77,8 +77,9 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// CheckOwner refuses a directory that belongs to neither the user nor root, since every user
-// can take a name below the directory for temporary files. Root may use every directory.
+// CheckOwner refuses a directory that belongs to neither the user nor root, because in the
+// directory for temporary files any user can create one with that name. Root may use every
+// directory.
 func (p Dirs) CheckOwner(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {

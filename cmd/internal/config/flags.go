@@ -10,8 +10,7 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// Flags are the command line flags of a daemon. What is given there overrides
-// the file.
+// Flags are the command line flags of a daemon. They override the file.
 type Flags struct {
 	file  string
 	level string
@@ -50,9 +49,9 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 	return f
 }
 
-// Config returns the defaults, changed by the options of Lustre's modules, changed by the file,
-// changed by the flags. What is wrong with a flag is an error of usage. system says that files of
-// Lustre are read where nothing else is said.
+// Config returns the settings. It begins with the defaults; the options of Lustre's modules
+// change them, then the file, then the flags. A wrong flag is an error of usage. system says
+// that Lustre's files are read where no other file is named.
 func (f *Flags) Config(system bool) (Config, error) {
 	c, err := f.files(system)
 	if err != nil {

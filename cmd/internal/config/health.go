@@ -20,7 +20,7 @@ type Health struct {
 	Server bool // server: the node watches over clients
 	Client bool // client: the node is a client
 
-	NID     nid.NID   // nid: under which it does; zero: the one that servers lists, or the only one
+	NID     nid.NID   // nid: the NID under which this node takes part; zero: its NID that servers lists, or its only one
 	Servers []nid.NID // servers: NIDs; none: the participants of gossip
 	At      Position  // position of the role in the file
 

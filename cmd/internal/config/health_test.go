@@ -15,8 +15,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestHealthSection: CH-57, CH-A3, CH-A4: times that do not go together are
-// refused with the key to blame, roles without what they need with what to set.
+// TestHealthSection: CH-57, CH-A3, CH-A4: times that contradict each other are refused with an
+// error that names the key to change. A role that lacks a setting is refused with an error that
+// says what to set.
 func TestHealthSection(t *testing.T) {
 	spec.Covers(t, "CH-57", "CH-A3", "CH-A4")
 	const scoll = "scoll:\n  enable: 1\n"
@@ -136,8 +137,8 @@ func TestClaimKeys(t *testing.T) {
 	}
 }
 
-// TestClaimKeysElsewhere: CH-44: keys in a file behind a link are read, and what is no file
-// is refused, without waiting for the writer of a pipe.
+// TestClaimKeysElsewhere: CH-44: keys in a file behind a symbolic link are read. Anything that
+// is not a regular file is refused, without waiting for the writer of a pipe.
 func TestClaimKeysElsewhere(t *testing.T) {
 	spec.Covers(t, "CH-44")
 	dir := t.TempDir()

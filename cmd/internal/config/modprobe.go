@@ -46,9 +46,10 @@ var routerBuffers = map[string]string{"tiny_router_buffers": "tiny", "small_rout
 var emptyMeansDefault = []string{"networks", "ip2nets", "routes", "forwarding"}
 
 // ReadModprobe reads the options of the modules lnet, ksocklnd and ko2iblnd from a file of
-// modprobe.d, or from the files *.conf of such a folder. Later options win. It warns of options
-// that have no meaning here and of those that nothing knows; a value that does not fit is an
-// error, as it is for modprobe.
+// modprobe.d, or from the files *.conf of such a directory. If an option occurs more than once,
+// the last one wins. ReadModprobe warns of options that have no meaning here, and of options
+// that neither ulnet nor Lustre knows. A value that does not fit is an error, as it is for
+// modprobe.
 func (c *Config) ReadModprobe(path string) (sources []Source, warnings []Warning, err error) {
 	options, err := readModprobe(path, map[string]bool{"lnet": true, "ksocklnd": true, "ko2iblnd": true})
 	if err != nil {
@@ -123,8 +124,8 @@ func (c *Config) moduleSettings(module string) map[string]setting {
 	return all
 }
 
-// keepForRDMA keeps what the networks over RDMA have of a setting that here stands for all
-// networks, and that ksocklnd has for itself alone.
+// keepForRDMA keeps a setting's value for the networks over RDMA. It is for an option that only
+// ksocklnd has, but whose setting here applies to all networks.
 func (c *Config) keepForRDMA(name string) {
 	keep := func(own *int, all int) {
 		if *own == 0 {

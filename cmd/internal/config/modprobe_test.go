@@ -41,8 +41,8 @@ func TestParseModprobe(t *testing.T) {
 	}
 }
 
-// TestReadModprobe: options reach the settings with their names; the last of several wins, by the
-// names of files; what ksocklnd has for itself does not become that of RDMA.
+// TestReadModprobe: options set the settings of the same name. If an option is in several
+// files, the last file by name wins. An option of ksocklnd does not apply to RDMA.
 func TestReadModprobe(t *testing.T) {
 	dir := modprobeFolder(t, map[string]string{
 		"b.conf": "options lnet networks=tcp1(eth1) lnet_retry_count=3 tiny_router_buffers=512\n" +

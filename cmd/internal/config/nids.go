@@ -26,9 +26,9 @@ func LoadNIDs(path string) ([]nid.NID, error) {
 	return ParseNIDs(path, f)
 }
 
-// ParseNIDs reads NIDs and expressions for ranges of them (nid.ParseSet), which
-// blanks and line ends separate; # begins a comment. A NID may stand there once.
-// What is wrong with the text is an *Error; name is for that.
+// ParseNIDs reads NIDs and expressions for ranges of NIDs (nid.ParseSet). Blanks and line ends
+// separate them, and # begins a comment. No NID may occur twice. An error in the text is an
+// *Error, which contains name.
 func ParseNIDs(name string, r io.Reader) ([]nid.NID, error) {
 	n := newNIDList()
 	limited := &io.LimitedReader{R: r, N: MaxNIDsSize + 1}

@@ -44,7 +44,7 @@ type McastGroup struct {
 	Fragment  int       // fragment: bytes of payload in one datagram
 
 	MemberTimeout time.Duration // member_timeout: until a silent member is left behind; 0: never
-	LeastFragment int           // least_fragment: that a member has to take; 0: payload goes down the tree for it
+	LeastFragment int           // least_fragment: refuse nodes with shorter datagrams; 0: send all payload down the tree for them
 	LeastCapacity int           // least_capacity: room at a receiver that senders count on, whatever it says
 }
 
@@ -144,9 +144,9 @@ func (r *Rmcast) has(group string) bool {
 	return r.Enable && slices.ContainsFunc(r.Groups, func(g McastGroup) bool { return g.Name == group && g.FIFO })
 }
 
-// McastMembers returns the nodes that may be members of a group besides its managers:
-// those that it lists, or, unless a key decides that, the nodes of gossip. Nil:
-// all nodes.
+// McastMembers returns the nodes that may be members of a group besides its managers. These are
+// the nodes that the group lists. Without a list, possession of the key decides if there is a
+// key, and otherwise the nodes of gossip may be members. Nil: all nodes.
 func (c *Config) McastMembers(g *McastGroup) []nid.NID {
 	switch {
 	case len(g.Members) > 0:

@@ -13,7 +13,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestRmcastSection: RM-12, RM-31, RM-A18: what the section says, and what it must not.
+// TestRmcastSection: RM-12, RM-31, RM-A18: a valid section sets these settings, and each
+// mistake in a section is refused.
 func TestRmcastSection(t *testing.T) {
 	spec.Covers(t, "RM-12", "RM-31", "RM-A18")
 	const group = "rmcast:\n  groups:\n    a:\n      number: 7\n      managers: ['10.0.0.[1-2]@tcp']\n"
@@ -68,8 +69,8 @@ func TestRmcastSection(t *testing.T) {
 	}
 }
 
-// TestMcastMembers: the nodes that may be members are those of the group's list, or those
-// that have the key, or those of gossip, or all.
+// TestMcastMembers: the nodes that may be members are those of the group's list; without a
+// list, those that have the key; without a key, those of gossip; and without gossip, all.
 func TestMcastMembers(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "key"), []byte(strings.Repeat("k", 20)), 0o600); err != nil {

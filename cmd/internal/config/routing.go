@@ -57,8 +57,8 @@ func checkForwarding(s string) error {
 // IsRouter reports whether the file makes the node a router.
 func (c *Config) IsRouter() bool { return c.Routing.Enable || c.Forwarding == "enabled" }
 
-// RouterSilence is how long a net may be silent until this node, as a router, says that it is down
-// there; -1: for ever.
+// RouterSilence is how long a net may be silent before this node, as a router, reports that it
+// is down there. With -1 it never does.
 func (c *Config) RouterSilence() time.Duration {
 	if c.CheckInterval <= 0 {
 		return -1

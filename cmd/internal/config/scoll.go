@@ -21,7 +21,7 @@ import (
 type Scoll struct {
 	Enable bool // enable: the node takes part in collectives
 
-	NID         nid.NID       // nid: under which it does; zero: the one that gossip lists, or the only one
+	NID         nid.NID       // nid: the NID under which this node takes part; zero: its NID that gossip lists, or its only one
 	RTT         time.Duration // rtt: estimated round-trip time
 	Guard       time.Duration // guard; 0: a quarter of rtt, at least 5 ms
 	MinBulkRate int           // min_bulk_rate: lowest rate of bulk data, in bytes per second

@@ -137,7 +137,8 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestScollIdentity: which nodes may be members, with which keys, and what actions need.
+// TestScollIdentity: the section says which nodes may be members, with which keys, and what
+// actions need.
 func TestScollIdentity(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(file, []byte("sixteen bytes at least\nanother key of them\n"), 0o600); err != nil {

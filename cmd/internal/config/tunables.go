@@ -15,9 +15,8 @@ import (
 //go:embed reference.yaml
 var reference string
 
-// Reference is a file with all keys, their defaults and what they mean: that of
-// reference.yaml, with the tunables of drivers where it names them, or at its
-// end.
+// Reference is a file with all keys, their defaults and what they mean. It is reference.yaml
+// with the tunables of drivers, inserted where that file names them, or else at the end.
 var Reference = referenceOf(reference, new(drivers.Set).All())
 
 func referenceOf(text string, all []drivers.Driver) string {

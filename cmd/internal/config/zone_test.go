@@ -16,8 +16,8 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// TestZoneSection: MS-11, MS-39, MS-102: the section is strict, presets and numbers go
-// together, and what can not be is refused with the key to blame.
+// TestZoneSection: MS-11, MS-39, MS-102: the section is strict. Presets and numbers can be
+// combined. An impossible value is refused with an error that names the key.
 func TestZoneSection(t *testing.T) {
 	spec.Covers(t, "MS-11", "MS-39", "MS-102")
 	t.Run("all", func(t *testing.T) {

@@ -122,8 +122,9 @@ func (c *admittedConn) Close() error {
 }
 
 // refuse answers that there are too many connections. The buffer of a Unix socket has room for
-// the answer. The connection stays open until the client closes it, for a second at most: if it
-// were closed earlier, the client's write could fail, and the client would not read the answer.
+// the answer. The connection stays open until the client closes it, but for at most a second.
+// If it were closed earlier, the client's write could fail, and the client would not read the
+// answer.
 func (a *admission) refuse(c net.Conn) {
 	_ = c.SetDeadline(time.Now().Add(time.Second)) // cannot fail on Unix sockets
 	body := errorJSON(cli.Hint(errors.New("too many requests at a time"), "end some of them and try again"))

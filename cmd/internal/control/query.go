@@ -16,8 +16,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// queryField is a field of a request that is sent in the query of the URL, or in its path if the
-// path has the field's name in braces:
+// queryField is a field of a request that is sent in the query of the URL. If the path has the
+// field's name in braces, the field is sent there instead:
 //
 //	State string `query:"state"`       // omitted when it is zero
 //	From  uint64 `query:"from,always"` // required, unless it has a default

@@ -18,9 +18,9 @@ func (c *Client) WarnTo(w io.Writer) *Client {
 	return c
 }
 
-// decodeAnswer decodes an answer. If it cannot be decoded as a whole, for instance because the
-// daemon has another version, entries of lists that cannot be decoded are left out with a
-// warning, so that one entry does not hide the others.
+// decodeAnswer decodes an answer. It may fail to decode the whole, for instance because the
+// daemon has another version. In that case it leaves out those entries of lists that cannot be
+// decoded, with a warning, so that one entry does not hide the others.
 func (c *Client) decodeAnswer(raw []byte, answer any) error {
 	whole := json.Unmarshal(raw, answer)
 	if whole == nil || !json.Valid(raw) {

@@ -25,7 +25,7 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// wrap fills the folder that is the PATH of a stage's shell: with our commands, and with
+// wrap fills the directory that is the PATH of a stage's shell with our commands, and with
 // replacements for sudo, for a log, and for a file that grows.
 func wrap(t *testing.T, bin, work string) {
 	t.Helper()

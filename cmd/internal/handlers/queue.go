@@ -12,7 +12,7 @@ type queue struct {
 // event is a queued event.
 type event struct {
 	text json.RawMessage
-	done chan<- Run // gets the run with the event, or is closed without a run if the event is dropped; has room for a run; nil: not wanted
+	done chan<- Run // gets the run that has the event; is closed without a run if the event is dropped; has room for one run; nil if no caller waits
 }
 
 // lost tells the goroutine that waits for the event's run that the event was dropped.

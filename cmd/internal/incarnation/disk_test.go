@@ -10,8 +10,9 @@ import (
 	"ulnet/lnd/lndtest/smalldisk"
 )
 
-// TestDiskFull: after a start with a full or read-only disk only that start's number is not kept:
-// the number before stays, this one is above it, and the next start with room keeps its own.
+// TestDiskFull: a start with a full or read-only disk does not store its number. The number
+// before it stays on the disk, this start's number is above that, and the next start that has
+// room stores its own.
 func TestDiskFull(t *testing.T) {
 	for _, trouble := range smalldisk.Troubles {
 		t.Run(trouble.Name, func(t *testing.T) {

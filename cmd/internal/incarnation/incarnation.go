@@ -1,7 +1,7 @@
 // Package incarnation numbers the incarnations of a node: each gets a higher number than all
 // earlier ones, even if the clock was put back. The number is kept in a file of twelve bytes in
 // the state directory. Other files of that format keep incarnation numbers that protocols have
-// chosen themselves, and that must be exceeded after a restart.
+// chosen themselves. After a restart, numbers must be higher than these.
 package incarnation
 
 import (
@@ -20,8 +20,8 @@ const File = "incarnation"
 const (
 	// aside is appended to the name of a file that cannot be used any more.
 	aside = ".aside"
-	// database is the file of versions before 2026-11-23. It is never opened, since a damaged
-	// one crashes a process that maps it into memory.
+	// database is the file that versions before 2026-11-23 wrote. It is never opened, since a
+	// damaged one crashes a process that maps it into memory.
 	database = "incarnation.db"
 	// slack is how far above its own wall clock a peer accepts an incarnation
 	// (scoll.IncarnationSlack).

@@ -145,8 +145,8 @@ func TestKeptDamage(t *testing.T) {
 	}
 }
 
-// TestDurable: a number is not used before its file's name is synced: otherwise the number before
-// could be used again after a power failure.
+// TestDurable: a number is not used before the name of its file is synced. Otherwise the same
+// number could be used again after a power failure.
 func TestDurable(t *testing.T) {
 	dir := t.TempDir()
 	synced, failing := 0, error(nil)

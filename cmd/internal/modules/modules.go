@@ -11,8 +11,8 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// List makes the modules of a node, and hands over what they offer each other. They are
-// opened in this order and closed in the reverse: each comes after those that it uses.
+// List makes the modules of a node, and gives each what it needs of the others. They are opened
+// in this order and closed in the reverse. Each comes after those that it uses.
 func List(host node.Host) []node.Module {
 	g := gossip.New(host)
 	r := rmcast.New(host, g.View())

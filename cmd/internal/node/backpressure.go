@@ -6,12 +6,12 @@ import (
 	"ulnet/portals"
 )
 
-// backpressure makes a portal lazy while a sink on it has not posted all of its
-// buffers: a PUT that finds no buffer then waits in its connection until one is posted.
-// It starts with the first buffer that is used, because messages of other connections
-// may be filling the rest already; a sink with few buffers has it on all the time. It
-// ends when enough buffers are posted, because a PUT that no match entry will ever take
-// must not block its connection for long.
+// backpressure makes a portal lazy while a sink on it has not posted all of its buffers. A PUT
+// that finds no buffer then waits in its connection until one is posted. The backpressure
+// starts when the first buffer is used, because messages of other connections may already be
+// filling the others; for a sink with few buffers it is always on. It ends when enough buffers
+// are posted, because a PUT that no match entry will ever take must not block its connection
+// for long.
 type backpressure struct {
 	table  *portals.Table
 	portal int

@@ -10,8 +10,8 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// TestSlowSinkLosesNothing has a sink stand still while a sender sends more
-// than there are buffers: it has to wait.
+// TestSlowSinkLosesNothing: while a sink does not take messages, a sender sends more than there
+// are buffers. The sender has to wait, and no message is lost.
 func TestSlowSinkLosesNothing(t *testing.T) {
 	const messages = 100
 	n := newNode(t)
@@ -44,7 +44,7 @@ func TestSlowSinkLosesNothing(t *testing.T) {
 		sent <- nil
 	}()
 	await(t, "a PUT that waits", func() bool { return n.Status().Stats.MsgsAlloc > 0 && n.Status().Stats.RecvCount >= 16 })
-	// One that nothing matches waits with them, until there are buffers.
+	// A PUT that matches no entry waits together with the others, until there are buffers.
 	stray := make(chan error, 1)
 	go func() {
 		stray <- n.Put(ctx, node.PutRequest{Target: self, Portal: 4, MatchBits: 1}, strings.NewReader("x"), ignore)

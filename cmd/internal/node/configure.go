@@ -20,9 +20,10 @@ type ConfigureRequest struct {
 	Large bool `json:"large,omitempty"`
 }
 
-// Configure configures LNet on the node, or takes it down: then the node has no networks, routes,
-// rules and peers, and takes none. It does nothing where the node is as it should be. An error
-// says what could not be started; then LNet is as it was before.
+// Configure configures LNet on the node, or takes it down. A node on which it is down has no
+// networks, routes, rules and peers, and accepts none. Configure does nothing if the node is
+// already in the wanted state. An error says what could not be started; LNet is then as it was
+// before.
 func (n *Node) Configure(ctx context.Context, r ConfigureRequest) error {
 	if !r.Up {
 		return n.unconfigure(ctx)

@@ -83,9 +83,9 @@ func stack(t *testing.T, addr string, port uint16) *portals.Table {
 	return table
 }
 
-// TestDeafPeer: of what is sent to a peer that reads nothing, the driver gets
-// as much as there are credits, and the rest waits above it without taking
-// credits of the NI; others are reached as ever.
+// TestDeafPeer: a peer reads nothing. Of the messages to it, the driver gets as many as there
+// are credits; the rest waits above the driver without taking credits of the NI. Messages to
+// other peers are sent as usual.
 func TestDeafPeer(t *testing.T) {
 	port, err := loopback.FreePort(netip.MustParseAddr("127.0.0.61"), netip.MustParseAddr("127.0.0.62"), netip.MustParseAddr("127.0.0.63"))
 	if err != nil {

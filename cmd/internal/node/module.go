@@ -54,9 +54,9 @@ func (h *Host) NIDs() []nid.NID {
 	return list
 }
 
-// Self is the NID that a module uses as its own: the one that its section configures, else
-// the one in gossip's list, else the node's only NID. needs begins the error if there is none,
-// as in "gossip needs".
+// Self returns the NID that a module uses as its own. It is the NID that the module's section
+// configures; without one, the node's NID that is in gossip's list; and without that, the
+// node's only NID. needs begins the error if there is none, as in "gossip needs".
 func (h *Host) Self(section, needs string, configured nid.NID) (nid.NID, error) {
 	own := h.NIDs()
 	if configured.IsValid() {

@@ -30,8 +30,9 @@ func (m *noted) Routes() []control.Route   { return nil }
 func (m *noted) Files() *statefiles.Config { return nil }
 func (m *noted) Keys() *Keys               { return &Keys{Section: m.name, Count: func(*KeysStatus) {}} }
 
-// TestModuleOrder: modules are closed in the reverse of the order in which they are opened,
-// and keys are shown in an order of their own, those of sections that it lacks at the end.
+// TestModuleOrder: modules are closed in the reverse of the order in which they are opened.
+// Keys are shown in a fixed order of their sections, with the keys of sections that this order
+// lacks at the end.
 func TestModuleOrder(t *testing.T) {
 	var notes []string
 	cfg := config.Default()

@@ -19,8 +19,8 @@ import (
 	"ulnet/portals"
 )
 
-// RM-25, RM-A22: a datagram between whole nodes, through the faults and the
-// capture that every node has, with ports and addresses as configured.
+// RM-25, RM-A22: a datagram goes between whole nodes, through the faults and the capture that
+// every node has. Ports and addresses are as configured.
 func TestMulticastBetweenNodes(t *testing.T) {
 	spec.Covers(t, "RM-25", "RM-A22")
 	for _, net := range []string{"tcp", "o2ib"} {

@@ -43,8 +43,8 @@ func newLoggedNode(t *testing.T, log *slog.Logger, change func(*config.Config)) 
 	return n, err
 }
 
-// TestNIInitErrors: the errno of LNetNIInit for every reason but an interface
-// that is down (TestInterfaceDown), each with what to do about it.
+// TestNIInitErrors: for each reason, the error has the errno of LNetNIInit and says what to do.
+// TestInterfaceDown has the reason that is missing here, an interface that is down.
 func TestNIInitErrors(t *testing.T) {
 	n, err := newTCPNode(t, func(*config.Config) {})
 	if err != nil {

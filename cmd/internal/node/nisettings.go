@@ -15,7 +15,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// NISettings are what NIs have for themselves. What is absent is as in the configuration.
+// NISettings are the settings of single NIs. A setting that is absent is as in the
+// configuration.
 type NISettings struct {
 	PeerTimeout       *int           `json:"peer_timeout,omitempty"`        // seconds; 0: as in the configuration, like the credits
 	PeerCredits       *int           `json:"peer_credits,omitempty"`        // messages in flight to a peer

@@ -2,10 +2,10 @@
 // layer, the portal table, discovery and the drivers. lnetd runs one;
 // lnetctl runs one for the time of a command when there is no daemon.
 //
-// It also has the operations that the daemon offers on its control socket: [Node.Ping],
-// and the portal operations [Node.Sink], [Node.Put], [Node.Serve] and [Node.Get]. These
-// block until they are done and report each step. They end with the caller's context
-// and then have removed all their entries from the portal table.
+// It also has the operations that the daemon offers on its control socket: [Node.Ping], and the
+// portal operations [Node.Sink], [Node.Put], [Node.Serve] and [Node.Get]. These block until
+// they are done and report each step. They end when the caller's context ends. When they
+// return, they have removed all their entries from the portal table.
 package node
 
 import (
@@ -44,9 +44,9 @@ type Config struct {
 	// 0: the wall clock.
 	Incarnation uint64
 	// MayNotListen starts a node without a listener when binding the accept port is not
-	// permitted. Such a node can dial and keeps the connections that it has dialled. A port
-	// that is in use remains an error: another node has the NID, and peers
-	// would close its connections in favour of those of the new incarnation.
+	// permitted. Such a node can dial and keeps the connections that it has dialled. If the
+	// port is in use, that remains an error: another node has the NID, and peers would close
+	// that node's connections in favour of those of the new incarnation.
 	MayNotListen bool
 	// Modules makes the modules, which are opened in this order; nil: none.
 	Modules func(Host) []Module

@@ -24,9 +24,8 @@ type PutRequest struct {
 	Timeout   time.Duration `json:"timeout"`         // time limit for each message; 0: 10 s
 }
 
-// Put sends all of body in messages of up to 1 MiB at rising offsets, one after the
-// other: each when the previous one was sent or, with Ack, acknowledged.
-// An empty body is one empty message.
+// Put sends all of body in messages of up to 1 MiB at rising offsets. It sends each message
+// when the one before was sent or, with Ack, acknowledged. An empty body is one empty message.
 func (n *Node) Put(ctx context.Context, r PutRequest, body io.Reader, report Report) error {
 	buffer := make([]byte, pieceSize)
 	offset := uint64(r.Offset)

@@ -155,8 +155,9 @@ func (n *Node) startRoutes() error {
 	return nil
 }
 
-// logPassed says which routes of the configuration are not used, and why: the nodes of a
-// cluster may share one list, but a wrong name of a net looks the same.
+// logPassed logs which routes of the configuration are not used, and why. They may be intended,
+// because the nodes of a cluster may share one list; but a route with a wrong name of a net is
+// not used either.
 func (n *Node) logPassed(passed []error) {
 	const most = 8 // largest number of lines
 	for _, why := range passed[:min(most, len(passed))] {

@@ -37,11 +37,11 @@ type SinkRequest struct {
 	Truncate     bool `json:"truncate"`      // cut messages that are too long instead of dropping them
 }
 
-// Sink takes PUTs and reports each with its payload. Every message lands in a
-// buffer of its own, with ManageRemote at the offset that its sender chose.
-// Sink posts several buffers, and posts each again when its message was reported.
-// While none is left the portal is lazy, so that a sender that is faster than
-// report waits instead of losing messages. Sink returns nil after Count messages.
+// Sink takes PUTs and reports each with its payload. Every message gets a buffer of its own;
+// with ManageRemote it lands at the offset that its sender chose. Sink posts several buffers,
+// and posts each again when its message was reported. While no buffer is free the portal is
+// lazy: if a sender is faster than report, its messages wait and are not lost. Sink returns nil
+// after Count messages.
 func (n *Node) Sink(ctx context.Context, r SinkRequest, report Report) error {
 	if r.Size == 0 {
 		r.Size = pieceSize
@@ -102,9 +102,9 @@ type sink struct {
 	taken   int           // number of messages for which buffers were posted, with Count
 	filled  chan *sinkBuffer
 	backpressure
-	// users is the EQ of the sink's MDs. It serves to count them: an MD stays in its EQ until its
-	// last use, which includes the ACK that follows its event. The sink does not read events from
-	// it.
+	// users is the EQ of the sink's MDs. The sink reads no events from it, and uses it only to
+	// count the MDs: an MD stays in its EQ until its last use, which includes the ACK that
+	// follows its event.
 	users *portals.EQ
 }
 

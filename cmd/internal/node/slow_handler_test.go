@@ -21,9 +21,9 @@ import (
 	"ulnet/portals"
 )
 
-// TestSlowHandler: at a node with gossip, zone and client health a handler takes ten
-// seconds, three times as long as a node may be silent, while all others send to its
-// portal. No node is found dead: urgent messages use a connection that is still read.
+// TestSlowHandler: at a node with gossip, zone and client health a handler takes ten seconds,
+// three times as long as a node may be silent, while all others send to the handler's portal.
+// No node is found dead, because urgent messages use a connection that is still read.
 func TestSlowHandler(t *testing.T) {
 	for name, tt := range map[string]struct {
 		options     portals.MDOption
@@ -60,8 +60,8 @@ func TestSlowHandler(t *testing.T) {
 	}
 }
 
-// TestLazyPortal: as TestSlowHandler, where for ten seconds nothing takes what comes to
-// a lazy portal.
+// TestLazyPortal: as TestSlowHandler, but the messages go to a lazy portal that has no match
+// entry for ten seconds.
 func TestLazyPortal(t *testing.T) {
 	for _, size := range []int{8, 2 << 10} {
 		t.Run(fmt.Sprint(size, " bytes"), func(t *testing.T) {

@@ -18,10 +18,10 @@ import (
 	"ulnet/portals"
 )
 
-// TestExchangeUnderFaults: between two nodes over TCP, whose messages are lost,
-// doubled, delayed and reordered where they are sent and where they arrive,
-// exactly those arrive that the counters of the faults leave; every PUT has its
-// SEND event, and all credits come back.
+// TestExchangeUnderFaults: two nodes exchange messages over TCP that are lost, doubled, delayed
+// and reordered, where they are sent and where they arrive. The messages that arrive are
+// exactly those that the counters of the faults leave. Every PUT has its SEND event, and all
+// credits come back.
 func TestExchangeUnderFaults(t *testing.T) {
 	const messages = 2000
 	port, err := loopback.FreePort(netip.MustParseAddr("127.0.0.71"), netip.MustParseAddr("127.0.0.72"))

@@ -17,8 +17,8 @@ import (
 	"ulnet/portals"
 )
 
-// TestFaults: what is added spoils messages, is shown, explains what does not
-// come, and ends.
+// TestFaults: a fault that is added spoils messages, is shown, is named as a reason when
+// messages do not arrive, and ends.
 func TestFaults(t *testing.T) {
 	n := newNode(t)
 	ping := func() error {
@@ -89,8 +89,8 @@ func TestFaultsRefused(t *testing.T) {
 	}
 }
 
-// TestRemoveNetOfPausedNode: what a pause keeps does not keep the network: it
-// fails, and so does what waits behind it.
+// TestRemoveNetOfPausedNode: a pause holds messages back. Removing the network does not wait
+// for them: they fail, and so do the messages that wait behind them.
 func TestRemoveNetOfPausedNode(t *testing.T) {
 	port, err := loopback.FreePort(netip.MustParseAddr("127.0.0.73"))
 	if err != nil {

@@ -36,8 +36,8 @@ type Status struct {
 	MaxInterfaces    int                 `json:"max_interfaces"`         // largest number of a peer's NIs, 0@lo included
 }
 
-// NIStatus is one NI with the state of its driver. Its interface is the name of the one
-// that has its address, also when it was configured by address.
+// NIStatus is one NI with the state of its driver. Its interface is the name of the network
+// interface that has its address, even if the NI was configured by that address.
 type NIStatus struct {
 	lnet.NISnapshot
 	LND drivers.Status `json:"lnd,omitzero"`  // state of the driver; zero for 0@lo

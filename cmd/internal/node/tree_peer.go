@@ -53,8 +53,8 @@ func hasNID(p *tree.Peer, id nid.NID) bool {
 	return slices.ContainsFunc(p.NIs, func(ni tree.PeerNI) bool { return ni.NID == id })
 }
 
-// completePeer adds the NIDs to which nothing was sent, and sorts all in the order in which the
-// node listed them.
+// completePeer adds the NIDs to which nothing was sent, and sorts all NIDs in the order in
+// which the peer's node listed them.
 func completePeer(p *tree.Peer, known KnownPeer) {
 	rank := make(map[nid.NID]int)
 	for i, ni := range known.NIs {

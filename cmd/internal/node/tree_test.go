@@ -222,7 +222,8 @@ func TestImportKernel(t *testing.T) {
 	}
 }
 
-// TestImportEnds: an import that is interrupted says so, and what was applied before stays.
+// TestImportEnds: an import that is interrupted reports that, and keeps what it has already
+// applied.
 func TestImportEnds(t *testing.T) {
 	n := freshNode(t)
 	f, err := tree.Read([]byte("global:\n    retry_count: 3\n    drop_asym_route: 1\n"))

@@ -60,8 +60,8 @@ func (n *Node) UDSP() UDSP {
 	return UDSP{n.policies.list.Rules()}
 }
 
-// changeUDSP replaces the rules by what change makes of them, for all NIs, peers and
-// routes that there are and that come.
+// changeUDSP replaces the rules by what change makes of them. The new rules apply to all NIs,
+// peers and routes, both present and later ones.
 func (n *Node) changeUDSP(change func(udsp.List) (udsp.List, error)) error {
 	n.policies.mu.Lock()
 	defer n.policies.mu.Unlock()

@@ -1,10 +1,10 @@
 // Package program runs programs that the administrator has configured: the actions of package admin
 // and the event handlers of package handlers.
 //
-// A program runs in a process group of its own, in the folder /. Of this process's environment it
-// gets only PATH, or, as another user, nothing; it has only the groups of that user. Its run time
-// and the kept output are bounded. No process of its group outlives it, and it does not outlive
-// this process.
+// A program runs in a process group of its own, in the folder /. Of this process's environment
+// it gets only PATH. As another user it does not get that either, and has only the groups of
+// that user. Its run time and the kept output are bounded. No process of its group outlives it,
+// and it does not outlive this process.
 package program
 
 import (
@@ -53,8 +53,9 @@ func (r *Run) Do(ctx context.Context) (Result, error) {
 	out := &tail{limit: r.Output}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(r.Input), out, out
 	cmd.Dir, cmd.Env, cmd.ExtraFiles = "/", r.environment(), r.Files
-	// The kernel kills the program when the thread that has started it ends, so that no program
-	// outlives a daemon that is killed.
+	// The kernel kills the program when the thread that started it ends (Pdeathsig). The
+	// goroutine keeps that thread, so the program ends only with the daemon, and never outlives
+	// a daemon that is killed.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

@@ -1,6 +1,6 @@
-// Package shell is the interactive mode of Lustre's tools, in which they run without arguments:
-// they read commands from a terminal, with a prompt, editing and history, or line by line from
-// a file or a pipe.
+// Package shell is the interactive mode of Lustre's tools, in which they run when they are
+// called without arguments. They read commands from a terminal, with a prompt, editing and
+// history, or line by line from a file or a pipe.
 package shell
 
 import (

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Words splits a line as a shell does: blanks divide words, quotes of either kind keep blanks,
-// and a backslash keeps the character after it, but not within single quotes. What begins with
-// # where a word could begin is a comment.
+// Words splits a line as a shell does. Blanks divide words, quotes of either kind keep blanks,
+// and a backslash keeps the character after it, except within single quotes. A # where a word
+// could begin starts a comment.
 func Words(line string) ([]string, error) {
 	var w splitter
 	for _, r := range line {

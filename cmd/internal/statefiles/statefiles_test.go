@@ -105,8 +105,9 @@ func TestWriter(t *testing.T) {
 			t.Errorf("ages: %d bytes, mode %v", ages.Size(), ages.Mode())
 		}
 
-		// Only changed files are written, each as a new file: a process that has the old file open
-		// goes on reading the old content. A different head alone does not count as a change.
+		// Only changed files are written, each as a new file. A process that has the old file
+		// open goes on reading the old content. A file of which only the head differs does not
+		// count as changed.
 		next := []statefiles.File{file("clock", "", "8\n"), file("ages", "# clock 8\n", "a 1\n")}
 		looks := s.set(next...)
 		pass(999 * time.Millisecond)
@@ -178,9 +179,9 @@ func TestFailure(t *testing.T) {
 	})
 }
 
-// TestWaits: if reading the state or writing to the disk has to wait, as on a busy machine, the
-// Writer reads the state as often as otherwise; only CPU time that it uses makes it read less
-// often.
+// TestWaits: reading the state or writing to the disk takes time without using the CPU, as on a
+// busy machine. The Writer reads the state as often as otherwise; only CPU time makes it read
+// less often.
 func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		looks := 0

@@ -33,7 +33,8 @@ const (
 	Add  Verb = iota
 	Del       // removes what the file has
 	Exec      // adds, pings and discovers
-	// AddMissing is Add of a node that starts: what it has already is left as it is, with a warning.
+	// AddMissing is Add for a node that starts: it does not change what the node already has,
+	// and warns about it.
 	AddMissing
 )
 

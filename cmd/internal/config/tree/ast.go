@@ -12,8 +12,8 @@ import (
 // maxNesting is how deep mappings and lists of a file may be nested: those of an export have 6.
 const maxNesting = 32
 
-// checkNode refuses what no configuration has and what could grow when it is read: anchors,
-// aliases, merged keys and deep nesting.
+// checkNode refuses elements that no configuration has and that could grow when they are read:
+// anchors, aliases, merged keys and deep nesting.
 func checkNode(n ast.Node, depth int) error {
 	if depth > maxNesting {
 		return inFile(lineOf(n), syscall.EINVAL, "more than %d levels", maxNesting)

@@ -132,8 +132,8 @@ func (t *Tree) ni(net string, ni NI) *NI {
 	return nil
 }
 
-// is reports whether an NI of the node is the one that a file names: by its NID, its interface, or
-// its address in place of an interface.
+// is reports whether an NI of the node is the one that a file names. A file names it by its
+// NID, by its interface, or by its address in place of an interface.
 func (has *NI) is(ni NI) bool {
 	if ni.NID.IsValid() {
 		return has.NID == ni.NID

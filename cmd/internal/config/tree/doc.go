@@ -1,6 +1,7 @@
 // Package tree is the configuration of an LNet node as one tree of types, with one reader and
-// one writer: what "lnetctl export" prints, "lnetctl import" takes, the show verbs display, and
-// /etc/lnet.conf says. Keys, their order and their indentation are those of Lustre's lnetctl.
+// one writer. "lnetctl export" and the show verbs write it; "lnetctl import" reads it, and
+// /etc/lnet.conf has its form. Keys, their order and their indentation are those of Lustre's
+// lnetctl.
 //
 //	net      networks and their local NIs, with tunables and statistics
 //	route    routes to other networks

@@ -9,8 +9,8 @@ import (
 	"unicode"
 )
 
-// Error is an error in the form of Lustre's lnetctl: which verb failed on what, with which errno
-// and why.
+// Error is an error in the form of Lustre's lnetctl: the verb that failed, its object, the
+// errno and the reason.
 type Error struct {
 	Verb   string        // verb such as add, del or show
 	Object string        // kind of item, such as net; import for what is wrong with the file
@@ -57,8 +57,8 @@ func inFile(line int, errno syscall.Errno, format string, args ...any) *Error {
 // maxShown is how much of a text an error shows, in characters.
 const maxShown = 160
 
-// shown is a text with words of a file, which may be anything, as an error shows it: without
-// characters that a terminal may obey, and not the whole of a long one.
+// shown returns a text with words of a file as an error shows it. A file may contain anything,
+// so shown removes characters that a terminal may obey, and shortens a long text.
 func shown(text string) string {
 	var b strings.Builder
 	n := 0

@@ -43,7 +43,8 @@ type NI struct {
 	Verbs         *drivers.Verbs    `json:"verbs,omitempty"`          // ulnet's addition: state of the RDMA device
 	Connections   *int              `json:"connections,omitempty"`    // ulnet's addition: number of connections
 	Reasons       map[string]uint64 `json:"reasons,omitempty"`        // ulnet's addition: why connections were refused or ended
-	// ByAddress: the NID is not the one that is made of the interface, so that a backup needs it.
+	// ByAddress says that the NID is not the one that the interface would give, so a backup
+	// must contain it.
 	ByAddress bool `json:"-"`
 }
 

@@ -11,7 +11,7 @@ type Peer struct {
 	MultiRail bool            `json:"Multi-Rail"`           // the peer takes part in discovery
 	State     *lnet.PeerFlags `json:"peer state,omitempty"` // state of discovery, as bits of Lustre
 	NIs       []PeerNI        `json:"peer ni,omitempty"`    // NIs of the peer
-	Claimed   []ClaimedNI     `json:"claimed ni,omitempty"` // ulnet's addition: NIs that the peer lists and that are not confirmed as its own
+	Claimed   []ClaimedNI     `json:"claimed ni,omitempty"` // ulnet's addition: NIs that the peer lists, but that are not confirmed to be its own
 }
 
 // PeerNI is an NI of a peer.

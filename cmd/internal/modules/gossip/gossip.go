@@ -97,7 +97,8 @@ func New(host node.Host) *Module {
 	return m
 }
 
-// View is what gossip says of other nodes while it runs; otherwise all can be tried.
+// View tells which other nodes are alive, according to gossip while it runs. While it does not
+// run, all nodes count as worth trying.
 func (m *Module) View() scoll.View { return m.view }
 
 // Follow registers functions of another module, which are called when an agent begins and

@@ -263,7 +263,7 @@ func TestGossipFiles(t *testing.T) {
 	}
 }
 
-// TestGossipAsks: what is asked of gossip that does not run says so.
+// TestGossipAsks: a request to gossip while it does not run gets an error that says that.
 func TestGossipAsks(t *testing.T) {
 	n := mustGossipNode(t)
 	_, explain := n.Explain(nid.MustParse("127.0.0.65@tcp"))
@@ -298,7 +298,7 @@ func TestGossipAsks(t *testing.T) {
 	if p, err := n.Params(); err != nil || p.N != 4 {
 		t.Errorf("params after the commit: %+v, %v", p, err)
 	}
-	// What was committed is what the next start takes.
+	// The next start uses the list that was committed.
 	if err := errors.Join(n.Stop(), n.Start()); err != nil {
 		t.Fatal(err)
 	}

@@ -53,8 +53,8 @@ type Params struct {
 	Keys       int     `json:"keys"`           // number of keys by which messages are signed and verified; 0: every message is believed
 }
 
-// Change is something that happened in gossip: what the history and the watch of
-// gossipctl print as JSON, and what event handlers get.
+// Change is something that happened in gossip. The history and the watch of gossipctl print it
+// as JSON, and event handlers get it.
 type Change struct {
 	Source    string           `json:"source"`              // source of the event: config.GossipSource
 	Time      time.Time        `json:"time"`                // time of the change, by the wall clock
@@ -158,8 +158,8 @@ func newGossipChange(began time.Time, e gossip.Event) Change {
 	return Change{config.GossipSource, began.Add(e.At), e.Clock, e.Kind, e.NID, e.Aliveness}
 }
 
-// began returns when the clock began. It is the same each time, so that the
-// times of changes are, unless the system's time was set.
+// began returns when the clock began, as wall-clock time. The result is the same each time,
+// unless the system's time was set; therefore the times of changes do not vary either.
 func (m *Module) began() time.Time {
 	began := time.Now().Round(0).Add(-m.Clock.Now())
 	m.mu.Lock()

@@ -39,8 +39,8 @@ func (t *Tracker) Agent() *gossip.Agent {
 	return t.agent
 }
 
-// Look returns what listeners were told last of a node, the agent that runs, and the deaths
-// of the node before that one began.
+// Look returns three things: what listeners were last told of a node, the agent that runs, and
+// how many deaths of the node were counted before that agent began.
 func (t *Tracker) Look(id nid.NID) (told Vital, agent *gossip.Agent, base uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

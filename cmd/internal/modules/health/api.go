@@ -47,9 +47,9 @@ func (m *Module) listing(filter interface{ Check() error }) (*health.ServerAgent
 	return agent, nil
 }
 
-// Clients returns clients of this server, ordered by id. Errors are those of all questions to the
-// server role, ESRCH if there is none and EAGAIN if it waits for gossip; EINVAL if the limit is
-// invalid.
+// Clients returns clients of this server, ordered by id. The errors of all requests to the
+// server role are ESRCH if the node does not have that role, and EAGAIN if the role waits for
+// gossip. EINVAL: the limit is invalid.
 func (m *Module) Clients(f ClientFilter) (list ClientList, err error) {
 	agent, err := m.listing(&f)
 	if err != nil {

@@ -54,8 +54,8 @@ type ClientEverywhere struct {
 	Views  []ClientView `json:"views"` // views of the servers, the most common one first
 }
 
-// EverywhereList is a list of the clients of all servers, ordered by id. It is no snapshot: servers
-// are asked for one page after the other, while clients connect and leave.
+// EverywhereList is a list of the clients of all servers, ordered by id. It is no snapshot of
+// one instant: servers are asked for one page after the other, while clients connect and leave.
 type EverywhereList struct {
 	Clients   []ClientEverywhere   `json:"clients"`   // the clients, at most as many as the limit
 	More      bool                 `json:"more"`      // there are further clients

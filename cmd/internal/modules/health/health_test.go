@@ -150,9 +150,9 @@ func (h *healthNodes) settled(i, n int) bool {
 	return true
 }
 
-// TestHealthRoles: CH-1, CH-2, CH-7, CH-15, CH-51: servers whose list is gossip's, and
-// clients: all are connected; one is evicted by hand, from the server that is its
-// master only; a server is drained; names and filters find clients.
+// TestHealthRoles: CH-1, CH-2, CH-7, CH-15, CH-51: there are clients, and servers whose list is
+// that of gossip. All clients are connected. An order evicts one of them, but only at the
+// server that is its master. A server is drained. Names and filters find clients.
 func TestHealthRoles(t *testing.T) {
 	spec.Covers(t, "CH-1", "CH-2", "CH-7", "CH-15", "CH-51")
 	h := newHealthNodes(t, 3, 2, nil)

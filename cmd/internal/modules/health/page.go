@@ -125,8 +125,8 @@ func parseNIDOrNone(b []byte) (id nid.NID, err error) {
 	return id, err
 }
 
-// parsePage parses a page of the clients after the given one. It refuses entries that are not in
-// order, so that asking for pages ends whatever another server sends.
+// parsePage parses a page of the clients after the given one. It refuses entries that are not
+// in order. So the requests for pages come to an end, whatever another server sends.
 func parsePage(b []byte, after health.ClientID) (p clientPage, err error) {
 	if len(b) < pageHeadSize || b[0] != pageVersion {
 		return p, errPage

@@ -13,8 +13,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestNoQuorumReasons: CH-3: each reason has its word and its numbers. What keeps gossip from judging
-// goes before its judgement.
+// TestNoQuorumReasons: CH-3: each reason is shown with its word and its numbers. If gossip
+// cannot judge at all, that reason is shown before any of its judgements.
 func TestNoQuorumReasons(t *testing.T) {
 	spec.Covers(t, "CH-3")
 	listens := gossip.Status{Silent: true, Cycle: 7, Interval: 250 * time.Millisecond, Limits: engine.Limits{Dead: 17, Stealth: 21}}
@@ -64,8 +64,9 @@ func TestNoQuorumBounds(t *testing.T) {
 	}
 }
 
-// TestLackLog: the log has a reason once, another one at once, and the same again after
-// a minute; a quorum in between makes it new.
+// TestLackLog: a reason for the lack of a quorum is logged once. A different reason is logged
+// at once, and the same one again after a minute. After a quorum in between, the reason counts
+// as a new one.
 func TestLackLog(t *testing.T) {
 	var l lackLog
 	for i, c := range []struct {
@@ -108,7 +109,8 @@ func TestHealthListens(t *testing.T) {
 	}
 }
 
-// TestHealthCutOff: CH-3: a server that is alone names those that it does not see.
+// TestHealthCutOff: CH-3: a server that is cut off from all others names the servers that it
+// does not see.
 func TestHealthCutOff(t *testing.T) {
 	spec.Covers(t, "CH-3")
 	t.Parallel()

@@ -70,8 +70,9 @@ func (h *roles) startServer() error {
 	return nil
 }
 
-// warnOfSlow warns if gossip is so slow that a server which is cut off would evict clients that
-// others have taken over, and these evictions would be final, before gossip reports the partition.
+// warnOfSlow warns if gossip is too slow. A server that is cut off would then evict clients
+// that others have taken over, and these evictions would be final before gossip reports the
+// partition.
 func (h *roles) warnOfSlow(s gossip.Status) {
 	t, _ := h.cfg.Times.Filled() // cannot fail: the configuration was checked
 	if notices := time.Duration(s.Threshold+1) * s.Interval; notices >= 3*t.Evict-t.Ping {

@@ -58,8 +58,8 @@ func (h *roles) tryStore() error {
 	return nil
 }
 
-// reopenStore tries until the records are open. It does not load them: their clients have other
-// masters by then, as if the node had been down.
+// reopenStore tries to open the records until that succeeds. It does not load them, because
+// their clients have other masters by then, as if the node had been down.
 func (h *roles) reopenStore() {
 	tick := time.NewTicker(reopenAfter)
 	defer tick.Stop()

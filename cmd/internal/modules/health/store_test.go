@@ -17,8 +17,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestHealthStore: CH-4, CH-66: a server that is started again knows its clients,
-// unless its records were damaged, which are set aside; one that cannot keep
+// TestHealthStore: CH-4, CH-66: a server that is started again knows its clients. Damaged
+// records are set aside; then the server does not know its clients. A server that cannot keep
 // records refuses new clients and says why.
 func TestHealthStore(t *testing.T) {
 	spec.Covers(t, "CH-4", "CH-66")
@@ -63,8 +63,8 @@ func TestHealthStore(t *testing.T) {
 	})
 }
 
-// TestLoadFails: a server whose records cannot be read at the start begins without them, as with a
-// file that cannot be opened. Load reports why, and Save fails at once.
+// TestLoadFails: a server whose records cannot be read at the start begins without them, as if
+// the file could not be opened. Load reports why, and Save fails at once.
 func TestLoadFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), StoreName)
 	store, err := boltstore.Open(boltstore.Config{Path: path})
@@ -91,7 +91,8 @@ func TestLoadFails(t *testing.T) {
 	}
 }
 
-// TestHealthNID: the NID under which a node takes part, and the remedy if none is suitable.
+// TestHealthNID: the module finds the NID under which a node takes part. If none is suitable,
+// the error says what to do.
 func TestHealthNID(t *testing.T) {
 	addr := netip.AddrFrom4([4]byte{127, 0, 0, 89})
 	port, err := loopback.FreePort(addr)

@@ -118,9 +118,10 @@ type EvictRequest struct {
 type EvictReply struct {
 	Client health.ClientID `json:"client"` // id of the client, as in the request
 	// Result is OK if the eviction has begun; its end is an event. NoQuorum means that this
-	// server is cut off, and has ended only its own connection. Otherwise nothing was done:
-	// NotConnected, Busy (it is connecting), Orphaned (it was recovered, and is not
-	// confirmed yet), or OtherMaster (it can be evicted there).
+	// server is cut off, and has ended only its own connection. With the other codes nothing
+	// was done: NotConnected, Busy (the client is connecting), Orphaned (the client was
+	// recovered, and its master has not confirmed it yet), or OtherMaster (the client can be
+	// evicted at that master).
 	Result health.Code `json:"result"`
 	Master nid.NID     `json:"master,omitzero"` // the client's master, if it is connected
 	// Incarnation is the number of the incarnation that is being evicted or connected.
@@ -150,8 +151,8 @@ type Peer struct {
 // EventMessage is the message of log lines, and of events on the control socket, that are an Event.
 const EventMessage = "client health"
 
-// Event is a line of the daemon's events whose Msg is EventMessage, with Source
-// before it: what 'lnetctl health watch' prints as JSON, and what event handlers get.
+// Event is an event of client health: a line of the daemon's events whose Msg is EventMessage,
+// with Source added. 'lnetctl health watch' prints it as JSON, and event handlers get it.
 type Event struct {
 	Source      string    `json:"source"`                // config.HealthSource; not in the daemon's lines
 	Time        time.Time `json:"time"`                  // time of the event, by the wall clock

@@ -17,10 +17,11 @@ var (
 	_ health.Unsure = (*view)(nil)
 )
 
-// view is what client health knows of other servers (health.View): what gossip reports
-// while it runs. While gossip is stopped all servers stay as they were and are unsure, also
-// for a while after it has started again: until the new agent sees all that were alive, or
-// would have detected the dead ones. A death that no agent has seen counts as one.
+// view is what client health knows of other servers (health.View). While gossip runs, that is
+// what gossip reports. While gossip is stopped, all servers stay as they were and are unsure.
+// They remain unsure for a while after gossip has started again: until the new agent has heard
+// all that were alive, or would have detected the dead ones. A death that no agent has seen
+// counts as one death.
 type view struct {
 	gossipmod.Tracker
 

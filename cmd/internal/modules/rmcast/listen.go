@@ -19,8 +19,8 @@ type Heard struct {
 	Number uint32  `json:"number,omitempty"` // communication number of the origin
 	Seq    uint64  `json:"seq"`              // number that rises with each message of an origin
 	Length int     `json:"length"`           // bytes of the message
-	// Event is "" for a message, "changed" for a new list of members, with its version, or
-	// "gone" when this node ceases to be a member, with the reason.
+	// Event is "" for a message. It is "changed" for a new list of members, with the list's
+	// version, and "gone" when this node ceases to be a member, with the reason.
 	Event   string `json:"event,omitempty"`
 	Version string `json:"version,omitempty"` // with "changed": version of the list of members
 	Error   string `json:"error,omitempty"`   // with "gone": the reason

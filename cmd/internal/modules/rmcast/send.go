@@ -24,8 +24,8 @@ import (
 type SendRequest struct {
 	Group string `json:"group"` // name of the group
 	Lines bool   `json:"lines"` // each line is a message, without its newline
-	// Wait sends each message after all members have the one before; otherwise as many are in
-	// flight as the window takes.
+	// Wait sends each message only when all members have the one before. Without it, as many
+	// messages are in flight as the window allows.
 	Wait      bool  `json:"wait"`
 	TimeoutMS int64 `json:"timeout_ms"` // time limit for becoming a member; 0: default
 	// DeliverTimeoutMS bounds the time until all members have a message; 0: no limit.

@@ -190,8 +190,8 @@ func (m *measurement) compare(ctx context.Context) error {
 	return err
 }
 
-// betweenSends returns the time between two sends of the root: how much longer sending takes
-// with more children, so that the time to start a broadcast does not count.
+// betweenSends returns the time between two sends of the root. It computes how much longer
+// sending takes with more children, so the time to start a broadcast does not count.
 func (m *measurement) betweenSends() int64 {
 	sending, children := typicalSend(m.rounds)
 	more, moreChildren := typicalSend(m.other)

@@ -22,8 +22,8 @@ type BroadcastRequest struct {
 	Verb   string `json:"verb"`             // verb, as package admin names it
 	Action string `json:"action,omitempty"` // with the verb run: name of the action
 	Text   []byte `json:"text,omitempty"`   // text for the verb, such as the input of an action
-	// Live leaves out dead members. Without it a dead member keeps a broadcast from being
-	// sent, except for ping, which asks the others and lists the dead as Unreached.
+	// Live leaves out dead members. Without it, a broadcast is not sent if a member is dead.
+	// Ping is an exception: it asks the others and lists the dead ones as Unreached.
 	Live      bool   `json:"live"`
 	TimeoutMS int64  `json:"timeout_ms"`     // time limit of a member, in ms; 0: 5 s, for the verb run 30 s
 	Tree      string `json:"tree,omitempty"` // tree of the broadcast; "": the group's

@@ -42,8 +42,9 @@ func unlike(c, other reflect.Value) []string {
 	return lines
 }
 
-// named appends a line for each value: its name, with those of the structs and the numbers in
-// the lists that it is in, and the value as text. What a struct embeds counts as its own.
+// named appends a line for each value. The line has a name and the value as text. The name
+// consists of the names of the structs that contain the value, its indexes in lists, and its
+// own name. Fields of an embedded struct count as the outer struct's own.
 func named(lines []string, name string, v reflect.Value) []string {
 	switch {
 	case v.Kind() == reflect.Slice:

@@ -18,8 +18,8 @@ const (
 
 // greet opens connections to other members of the configuration's groups, by LNet pings. A
 // member that failed to connect to this node before it was up does not try again for up to
-// max_reconnectms, so that broadcasts would miss this node; a connection from this node ends
-// that. With gossip this is not necessary.
+// max_reconnectms, and meanwhile broadcasts would miss this node. A connection from this node
+// ends that wait. With gossip this is not necessary.
 func (c *collective) greet(ctx context.Context) {
 	todo := make(chan nid.NID)
 	for range greetAtATime {

@@ -51,8 +51,8 @@ type namedGroup struct {
 	tree    scoll.Tree
 }
 
-// newGroup returns a group of servers. It includes this node, as a root that only sends if
-// this node is not among ids.
+// newGroup returns a group of servers. If this node is not among ids, the group includes it as
+// a root that only sends.
 func (c *collective) newGroup(name, origin string, ids []nid.NID, tree scoll.Tree) (*namedGroup, error) {
 	var targets []scoll.Target
 	if !slices.Contains(ids, c.self) {

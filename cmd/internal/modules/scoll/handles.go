@@ -23,9 +23,9 @@ func (g *groups) lock(ctx context.Context) error {
 
 func (g *groups) unlock() { <-g.making }
 
-// retire destroys a group whose members have changed: at once, or together with the next one
-// if broadcasts over it are under way. Members that are not reached drop it when this node
-// ends.
+// retire destroys a group whose members have changed. If broadcasts over the group are under
+// way, retire leaves it, and a later call destroys it together with the next one. Members that
+// are not reached drop the group when this node ends.
 func (g *groups) retire(h *scoll.Group) {
 	h.Destroy(func(err error) {
 		if errors.Is(err, scoll.EBUSY) {

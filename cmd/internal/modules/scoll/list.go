@@ -17,9 +17,10 @@ func (l *list) has(id nid.NID) bool {
 	return l.nids[id] || slices.ContainsFunc(l.sets, func(s nid.Set) bool { return s.Has(id) })
 }
 
-// newList returns the list: allow_members, or else gossip's list and the members of all
-// groups, and in any case the roots and relays of the section admin. nil: there is neither,
-// and all nodes count as listed.
+// newList returns the list of nodes: allow_members or, without it, gossip's list and the
+// members of all groups. The roots and relays of the section admin are always added. If there
+// is neither allow_members nor any of the others, it returns nil, and all nodes count as
+// listed.
 func (c *collective) newList() *list {
 	l := &list{nids: map[nid.NID]bool{}, sets: slices.Clone(c.cfg.AllowMembers)}
 	add := func(ids []nid.NID) {

@@ -14,9 +14,9 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// TestWhoIsListed: a node is listed if it is in allow_members or, without that, in gossip's list
-// or a group, and if it is an allowed root or relay. Without lists, and with a key, no node is
-// a stranger.
+// TestWhoIsListed: the nodes in allow_members are listed; without allow_members, those in
+// gossip's list. Members of groups, allowed roots and allowed relays are listed too. Without any
+// list of nodes, and with a key, no node is a stranger.
 func TestWhoIsListed(t *testing.T) {
 	member, other, root := nidAt("10.0.0.2"), nidAt("10.0.0.9"), nidAt("10.0.0.3")
 	group := []config.Group{{Name: "g", NIDs: []nid.NID{member}}}

@@ -100,9 +100,9 @@ func unreachedOf(r BroadcastReply) (list []nid.NID) {
 	return list
 }
 
-// TestLongList: all members of a group whose list does not ride on a message are told of it
-// before. Members that are not reached then are unreached, and the others are asked
-// nevertheless, also those below them in the tree.
+// TestLongList: the list of a group is too long for a message, so all members are told of it
+// before the broadcast. Members that are not reached then are reported as unreached. The others
+// are asked nevertheless, even those below unreached ones in the tree.
 func TestLongList(t *testing.T) {
 	nodes := scollNodes(t, 3, nil)
 	n := nodes[0]
@@ -168,16 +168,16 @@ func TestRetired(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = gate.Close() }) // in case the test ends early
-	// Reads of the gate begin before an action reports it: an action that starts to read when
-	// the gate is closed would wait for ever.
+	// Each action opens the gate for reading before it reports that it has begun. If it started
+	// to read after the gate was closed, it would wait for ever.
 	script := fmt.Sprintf("cd %s; exec < gate; : > begun.$$; exec cat", dir)
 	nodes := scollNodes(t, 2, func(c *config.Config) {
 		c.Scoll.Admin.AllowRoots, c.Scoll.Admin.Unidentified = setsOf(t, "127.0.0.71@tcp"), true
 		c.Scoll.Admin.Actions = []config.Action{{Name: "wait", Run: []string{"/bin/sh", "-c", script}, Timeout: time.Minute}}
 		c.Scoll.Groups = []config.Group{{Name: "g", NIDs: []nid.NID{nidAt("127.0.0.71"), nidAt("127.0.0.72")}}}
 	})
-	// The first node greeted the other before that listened: until it tries to connect again,
-	// a broadcast may leave the other out.
+	// The first node greeted the second before that one listened. Until the first tries to
+	// connect again, a broadcast may leave the second out.
 	await(t, "answer of both", func() bool {
 		r, err := nodes[0].Broadcast(t.Context(), ping("g"), nil)
 		return err == nil && len(r.Reached) == 2

@@ -99,8 +99,8 @@ type collective struct {
 	carried *admin.Carried
 }
 
-// newsCycles is how many cycles of gossip pass from the first node that detects a death to the
-// last: each node counts on its own, and their counts differ by a few cycles.
+// newsCycles is how many cycles of gossip pass between the first and the last node that detects
+// a death. Each node counts on its own, and their counts differ by a few cycles.
 const newsCycles = 5
 
 // Open starts to take part in collectives, if the configuration enables them.
@@ -162,8 +162,8 @@ func (c *collective) adminConfig() (admin.Config, error) {
 	}, nil
 }
 
-// mayAct reports whether a root may run actions here when its request comes through a parent:
-// the root has to be allowed, and so has the parent, unless it is the root.
+// mayAct reports whether a root may run actions here if its request comes through a parent. The
+// root has to be allowed. The parent has to be allowed too, unless it is the root itself.
 func (c *collective) mayAct(root, parent nid.NID) bool {
 	has := func(sets []nid.Set, id nid.NID) bool {
 		return slices.ContainsFunc(sets, func(s nid.Set) bool { return s.Has(id) })

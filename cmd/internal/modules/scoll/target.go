@@ -26,8 +26,8 @@ type target struct {
 	members *scoll.Membership // members of the group, without those that are left out
 	tree    scoll.Tree
 	lost    map[nid.NID]scoll.Status // members left out because the list did not reach them
-	// apart says that only this node knows which members are alive, so that a broadcast to
-	// the live members, on which all have to agree, is not possible.
+	// apart says that the members may not agree on which of them are alive. A broadcast to the
+	// live members needs that agreement, so this node alone decides which members to ask.
 	apart bool
 	// names says that dead members do not keep a broadcast from being sent to the others, but
 	// are listed as unreached.
@@ -36,8 +36,8 @@ type target struct {
 }
 
 // target returns the target of broadcasts over a group. If live is set it leaves out the dead
-// members where package scoll cannot: if the members do not agree on which are alive, or if the
-// list is so long that all members have to be told of the group first.
+// members in the two cases in which package scoll cannot: the members do not agree on which are
+// alive, or the list is so long that all members have to be told of the group first.
 func (c *collective) target(g *namedGroup, shape string, live bool) (*target, error) {
 	b := &target{c: c, group: g, members: g.members, tree: g.tree, lost: map[nid.NID]scoll.Status{}}
 	if shape != "" {
@@ -122,9 +122,9 @@ func (b *target) outcome(ctx context.Context, o admin.Order) (*admin.Outcome, er
 	return outcome, err
 }
 
-// handle returns the handle for broadcasts. If the list is long, all members are told of the
-// group before, and those that are not reached are left out, so that the others are asked
-// nevertheless, as with a list that rides on the broadcast.
+// handle returns the handle for broadcasts. If the list is long, it first tells all members of
+// the group, and leaves out those that it does not reach. So the others are asked nevertheless,
+// as they are if the broadcast itself carries the list.
 func (b *target) handle(ctx context.Context) (*scoll.Group, error) {
 	for last := 1; ; last++ {
 		h, err := b.c.handle(ctx, b.group, b.members, b.tree)
@@ -138,8 +138,9 @@ func (b *target) handle(ctx context.Context) (*scoll.Group, error) {
 	}
 }
 
-// leaveOut leaves out members that were not reached: all, or only the topmost ones of lost
-// subtrees, because the list was not sent to the others yet.
+// leaveOut leaves out members that were not reached. Normally these are only the topmost
+// members of lost subtrees, because the list was not sent to those below them yet; with all
+// set, it leaves out every unreached member.
 func (b *target) leaveOut(unreached []scoll.Unreached, all bool) error {
 	why := map[nid.NID]scoll.Status{}
 	for _, u := range unreached {
@@ -175,9 +176,9 @@ func parents(members *scoll.Membership, shape scoll.Tree, root nid.NID) func(nid
 	}
 }
 
-// reasons returns a function that returns why a member's answer did not arrive: its own status
-// or, if nodes above it have the same status, that of the topmost of these. With live it
-// ignores the tree, which has the live members alone, and may have changed.
+// reasons returns a function that returns why a member's answer did not arrive. That is the
+// member's own status or, if nodes above it have the same status, the topmost of these nodes.
+// With live it ignores the tree, which has only the live members and may have changed.
 func (b *target) reasons(unreached []scoll.Unreached, live bool) func(scoll.Unreached) string {
 	why := map[nid.NID]scoll.Status{}
 	above := func(nid.NID) nid.NID { return nid.NID{} }

@@ -34,8 +34,8 @@ func (m *Module) Join() error {
 	return err
 }
 
-// Leave makes the node say goodbye. Its attributes are gone then. ESRCH: it takes no
-// part.
+// Leave makes the node say goodbye. Its attributes are then lost. ESRCH: the node takes no part
+// in a zone.
 func (m *Module) Leave(g LeaveRequest) error {
 	if _, err := m.agent(); err != nil {
 		return err
@@ -140,8 +140,8 @@ func (z *zoner) warnAlone() {
 	}
 }
 
-// Alone says why a node may have met none of its bootstrap nodes, and what to look at; ""
-// if it has met one, or has no bootstrap nodes.
+// Alone returns why a node may have met none of its bootstrap nodes, and what to check. It
+// returns "" if the node has met one, or has no bootstrap nodes.
 func Alone(s *zone.Status) string {
 	switch {
 	case s.State != "joined" || s.Members != 1 || s.Bootstrap == 0:

@@ -27,9 +27,9 @@ type Gone struct {
 	By    []zone.Witness `json:"by,omitempty"` // some of the nodes that reported the failure
 }
 
-// MemberStates are the states of a [Member]: suspected is a member that a node reported
-// and that has not refuted that yet; left said goodbye, removed was removed by an
-// administrator, and dead was reported by enough nodes.
+// MemberStates are the states of a [Member]. A suspected member was reported by a node and has
+// not refuted that yet. A member that left said goodbye, a removed one was removed by an
+// administrator, and a dead one was reported by enough nodes.
 var MemberStates = []string{"member", "suspected", "left", "removed", "dead"}
 
 // MemberFilter chooses members.
@@ -107,9 +107,9 @@ func (m *matcher) hasTags(list []zone.Attribute) bool {
 	return true
 }
 
-// Members returns the members in the order of the ring, and after them the nodes that
-// were some, the last to go first, as far as a filter wants them. EINVAL: the filter can
-// not be understood.
+// Members returns the members that match the filter, in the order of the ring. After them it
+// returns the former members that match, the last to leave first. EINVAL: the filter cannot be
+// understood.
 func (m *Module) Members(f MemberFilter) (list []Member, err error) {
 	a, err := m.member()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// TestZoneFilter: expressions are for the whole of a state or value, all tags must be there,
-// and a filter that cannot match any node is refused.
+// TestZoneFilter: an expression must match the whole of a state or value, and all tags must be
+// present. A filter that cannot match any node is refused.
 func TestZoneFilter(t *testing.T) {
 	tags := []zone.Attribute{{Key: "role", Value: []byte("mds")}, {Key: "text", Value: []byte("two\nlines")}, {Key: "raw", Value: []byte{0xff, 0}}, {Key: "empty"}}
 	for _, test := range []struct {

@@ -1,5 +1,5 @@
 // Package zone is the module of zone membership: the zone that the configuration names, its
-// events, and what is asked of it.
+// events, and the operations on it.
 package zone
 
 import (
@@ -56,8 +56,8 @@ type zoner struct {
 	keys   int // number of keys of all events
 }
 
-// Event is something that happened in the zone, with its number: what the watches of
-// 'gossipctl zone' print as JSON, and what event handlers get.
+// Event is something that happened in the zone, with its number. The watches of 'gossipctl
+// zone' print it as JSON, and event handlers get it.
 type Event struct {
 	Source string    `json:"source"` // source of the event: config.ZoneSource
 	Number uint64    `json:"number"` // rises by one with each event

@@ -56,9 +56,9 @@ func zoneVersion(t *testing.T, m *Module) uint64 {
 	return s.Version.Inc
 }
 
-// TestZoneIncarnations: MS-A2, MS-6, MS-A33: an incarnation number that a node raised by itself
-// survives the node, also that of a second incarnation in one process; a node that leaves and
-// joins again shows its new incarnation.
+// TestZoneIncarnations: MS-A2, MS-6, MS-A33: a node raises its incarnation number by itself.
+// The next start of the node begins above that number, even if the number was that of a second
+// incarnation in one process. A node that leaves and joins again shows its new incarnation.
 func TestZoneIncarnations(t *testing.T) {
 	spec.Covers(t, "MS-6", "MS-A2", "MS-A33")
 	const name = "zone z n=127.0.0.91@tcp"

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// crew has the daemons that tests have started. All daemons of a test are told to end at the
-// same time: if they ended one after the other, each would wait for messages to those that have
-// ended.
+// crew has the daemons that tests have started. All daemons of a test get the signal to end at
+// the same time. If they ended one after the other, each would wait for messages to those that
+// have ended already.
 var crew = daemons{byTest: map[testing.TB][]*Daemon{}}
 
 type daemons struct {

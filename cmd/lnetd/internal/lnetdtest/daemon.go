@@ -217,7 +217,7 @@ func (d *Daemon) Kill() {
 }
 
 // Freeze stops the process (SIGSTOP): its connections stay open and are not read until Thaw. It
-// returns when all threads have stopped, since they run on until one of them has handled the
+// returns when all threads have stopped, because they run until one of them has handled the
 // signal.
 func (d *Daemon) Freeze() {
 	d.t.Helper()

@@ -11,9 +11,9 @@ import (
 	"ulnet/cmd/lnetd/internal/replay"
 )
 
-// TestPlayWriteAfterClose plays against a node that has already reset the connection. Where the
-// recorded node closes the connection next, the player takes the failed write for that close;
-// anywhere else it is a difference.
+// TestPlayWriteAfterClose plays against a node that has already reset the connection, so that
+// the player's write fails. If the recorded node closes the connection next, the player takes
+// the failed write for that close. Otherwise it is a difference.
 func TestPlayWriteAfterClose(t *testing.T) {
 	own := replay.Event{Kind: replay.Data, From: replay.Initiator, Data: []byte("hello")}
 	answer := replay.Event{Kind: replay.Data, From: replay.Acceptor, Data: []byte("world")}

@@ -96,8 +96,9 @@ func (c *conn) quiet() error {
 	return fmt.Errorf("%w: %w", ErrClosed, err)
 }
 
-// awaitEnd waits until the node closes, with FIN or RST: which of them depends on what the
-// node has left unread. It must not close earlier than the recorded node, give or take slack.
+// awaitEnd waits until the node closes, with FIN or RST; which of the two it is depends on what
+// the node has left unread. The node must not close earlier than the recorded node, give or
+// take slack.
 func (c *conn) awaitEnd(pause time.Duration) error {
 	begin := time.Now()
 	_ = c.SetReadDeadline(begin.Add(pause + slack))

@@ -44,9 +44,9 @@ func isDiscovery(r *capture.Record) bool {
 	return push || r.Header.Type == wire.Ack && r.Header.Ack().MatchBits == wire.PingMatchBits
 }
 
-// endsNext reports whether event i is data from the player or the player's close of a connection,
-// and the node's next event on that connection is its own close. Then the node may close it before
-// it has received everything.
+// endsNext reports whether the node may close a connection before it has received everything.
+// It may if event i is data from the player, or the player's close, and the node's next event
+// on that connection is its own close.
 func (p *Player) endsNext(i int) bool {
 	e := p.events[i]
 	if e.Kind == Open || e.From != p.side(e.Conn) {
@@ -61,8 +61,9 @@ func (p *Player) endsNext(i int) bool {
 }
 
 // mayEndFirst reports whether the node may close a connection before event i, at which the
-// player closes it. That is allowed if both sides have the same reason to close it: another
-// connection between them was closed before, or a message on this one refused it.
+// player closes it. That is allowed if both sides have the same reason to close it. There are
+// two such reasons: another connection between them was closed before, or a message on this one
+// refused it.
 func (p *Player) mayEndFirst(i int) bool {
 	if !p.endsNext(i) {
 		return false
@@ -97,8 +98,8 @@ func (p *Player) reorder(i int, said *capture.Record) {
 	p.operations = now.Operations(p.node())[p.begun:]
 }
 
-// dialled finds the connection that the recorded node dialled with a HELLO of the same type; ok
-// reports whether that is a later connection than that of event i.
+// dialled finds the connection that the recorded node dialled with a HELLO of the same type. ok
+// reports whether the recording has that connection later than at event i.
 func (p *Player) dialled(i int, said *capture.Record) (conn int, ok bool) {
 	if said == nil {
 		return 0, false

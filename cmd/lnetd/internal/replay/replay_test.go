@@ -125,8 +125,8 @@ func (s *stage) dial(ctx context.Context, local, remote netip.AddrPort) (c *net.
 	return c, err
 }
 
-// atOnce bounds a ping whose result is known at once. It is far less than the ping's time-out
-// of 25 s, which a ping takes if lnetd does not notice its failure or answer, and long enough
+// atOnce bounds a ping that should end at once. A ping takes 25 s, its timeout, if lnetd
+// notices neither its failure nor its answer. The bound is far less than that, and long enough
 // for a busy machine to start a program.
 const atOnce = 10 * time.Second
 

@@ -9,7 +9,7 @@ import (
 )
 
 // availableMemory returns how many bytes this process can still use without swapping, according
-// to /proc/meminfo and the limit of its control group; 0 if neither is known.
+// to /proc/meminfo and the limit of its control group. It returns 0 if neither is known.
 func availableMemory() int64 {
 	best := int64(math.MaxInt64)
 	if text, err := os.ReadFile("/proc/meminfo"); err == nil {

@@ -91,7 +91,7 @@ func TestVary(t *testing.T) {
 	}
 }
 
-// TestSweepArguments: arguments that make no sense are refused, and the error says which would.
+// TestSweepArguments: invalid arguments are refused, and the error says which ones are valid.
 func TestSweepArguments(t *testing.T) {
 	file := rumourFile(t, "calm.sim", rumour)
 	for _, tt := range []struct {

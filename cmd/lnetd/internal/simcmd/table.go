@@ -69,8 +69,8 @@ func (r *report) expectTable() (t cli.Table) {
 	return t
 }
 
-// decides reports whether the instant at which a check held is of interest. It is not for an
-// always or never, which hold until the end of their time.
+// decides reports whether the instant at which a check held is of interest. It is not for the
+// checks always and never, which hold until the end of their time.
 func (e *expect) decides() bool { return strings.HasPrefix(e.Text, "expect") }
 
 func (e *expect) result() string {
