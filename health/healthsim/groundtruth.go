@@ -24,7 +24,6 @@ type groundTruth struct {
 
 // nodeHistory records what was done to a node.
 type nodeHistory struct {
-	began   time.Duration // time at which the latest incarnation began
 	stopped bool          // the node is paused
 	paused  time.Duration // time at which the present pause began, if stopped
 	stood   time.Duration // length of the latest pause
@@ -84,7 +83,7 @@ func (t *groundTruth) touch(id sim.NodeID) {
 func (t *groundTruth) began(id sim.NodeID) {
 	old := &t.nodes[id]
 	t.nodes[id] = nodeHistory{
-		began: t.now(), trouble: never, client: id, ended: old.ended, endedOn: old.endedOn, links: old.links, skewed: old.skewed, slow: old.slow,
+		trouble: never, client: id, ended: old.ended, endedOn: old.endedOn, links: old.links, skewed: old.skewed, slow: old.slow,
 		clientless: old.clientless, talks: old.clientless, talked: old.clientless, quit: old.clientless, over: old.clientless,
 	}
 	t.touch(id)

@@ -34,6 +34,7 @@ type relay struct {
 	parent   sim.NodeID
 	id       uint64 // id of the machine's DoBroadcast; only at the root
 	began    time.Duration
+	members  []sim.NodeID
 	children []branch
 	waiting  int // number of answers that are missing: of children, and this node's own
 	reply    []byte
@@ -94,7 +95,7 @@ func (s *server) broadcast(id uint64, data []byte) {
 
 // forward sends a request to this node's children.
 func (s *server) forward(r *relay, m *message) {
-	r.began = s.now
+	r.began, r.members = s.now, m.members
 	t := tree.Tree{Topology: tree.KNomial(2), N: len(m.members)}
 	rank := slices.Index(m.members, s.id)
 	for _, c := range t.AppendChildren(nil, rank) {
@@ -125,9 +126,10 @@ func (s *server) requested(from sim.NodeID, m *message) {
 	s.input(in)
 }
 
-// answered merges this node's own answer.
-func (s *server) answered(r *relay, data []byte) {
-	r.reply = wire.MergeReplies(r.reply, slices.Clone(data))
+// answered merges the answer of this node, or of a subtree of it.
+func (s *server) answered(r *relay, data []byte, missing []sim.NodeID) {
+	r.reply = wire.MergeReplies(r.reply, data)
+	r.missing = append(r.missing, missing...)
 	r.waiting--
 	s.finished(r)
 }
@@ -141,10 +143,7 @@ func (s *server) replied(from sim.NodeID, m *message) {
 	for i := range r.children {
 		if b := &r.children[i]; b.child == from && !b.done {
 			b.done = true
-			r.reply = wire.MergeReplies(r.reply, m.data)
-			r.missing = append(r.missing, m.missing...)
-			r.waiting--
-			s.finished(r)
+			s.answered(r, m.data, m.missing)
 		}
 	}
 }
@@ -161,16 +160,11 @@ func (s *server) finished(r *relay) {
 	}
 	var missing []nid.NID
 	for k, id := range s.net.ids {
-		if node := sim.NodeID(k); node != s.id && (!s.asked(r, node) || slices.Contains(r.missing, node)) {
+		if node := sim.NodeID(k); node != s.id && (!slices.Contains(r.members, node) || slices.Contains(r.missing, node)) {
 			missing = append(missing, id)
 		}
 	}
 	s.input(engine.ServerInput{Kind: engine.BroadcastDone, ID: r.id, Servers: missing, Data: r.reply})
-}
-
-// asked reports whether a server is in the tree of a broadcast.
-func (s *server) asked(r *relay, id sim.NodeID) bool {
-	return slices.ContainsFunc(r.children, func(b branch) bool { return slices.Contains(b.below, id) })
 }
 
 // wait gives up late children, sends late copies, and removes old broadcasts. It returns the time

@@ -188,7 +188,7 @@ func (s *server) apply(e *healthengine.ServerEffect) {
 		s.broadcast(e.ID, slices.Clone(n.serverOut.Data(e)))
 	case healthengine.DoAnswer:
 		if r, ok := e.Token.(*relay); ok {
-			s.answered(r, n.serverOut.Data(e))
+			s.answered(r, slices.Clone(n.serverOut.Data(e)), nil)
 		}
 	case healthengine.DoLook:
 		if at, ok := s.heard[ni{nodeOfNID(e.To.NID), e.Incarnation}]; ok {

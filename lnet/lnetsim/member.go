@@ -3,13 +3,12 @@ package lnetsim
 import (
 	"errors"
 	"math/rand/v2"
-	"strconv"
-	"strings"
 	"time"
 
 	"ulnet/lnd"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/simlnd"
 	"ulnet/portals"
 )
@@ -135,24 +134,19 @@ func (m *member) tell(kind history.Kind, subject sim.NodeID, value uint64, text 
 
 // command handles a verb of a scenario: "put 7 100", "urgent 7", "start", "stop", "leave".
 func (m *member) command(text string) {
-	words := strings.Fields(text)
-	switch words[0] {
+	switch verb, args := kit.Command(text); verb {
 	case "start", "stop":
-		m.on = words[0] == "start"
-		return
+		m.on = verb == "start"
 	case "leave":
 		_ = m.stack.Close() // an error only means that waiting messages were dropped
-		return
 	case "probe":
 		m.probe()
-		return
 	case "unplug", "plug", "sever", "mend":
-		m.net.cable(m, words[0], simlnd.Rail(number(words, 1)-1))
-		return
-	}
-	to, count := number(words, 1), number(words, 2)
-	for range max(count, 1) {
-		m.begin(parseKind(words[0]), sim.NodeID(to-1), words[0] == "urgent")
+		m.net.cable(m, verb, simlnd.Rail(args.Int(0)-1))
+	default:
+		for range max(args.Int(1), 1) {
+			m.begin(parseKind(verb), args.Node(0), verb == "urgent")
+		}
 	}
 }
 
@@ -181,13 +175,4 @@ func (m *member) probe() {
 		}
 	}
 	m.probing = 0
-}
-
-// number parses a word; 0 if it is not a number.
-func number(words []string, i int) int {
-	if i >= len(words) {
-		return 0
-	}
-	n, _ := strconv.Atoi(words[i])
-	return n
 }

@@ -8,6 +8,7 @@ package lnetsim
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -164,12 +165,21 @@ func (n *network) unprobed(o *operation, err error) {
 	}
 }
 
+// each yields the latest incarnation of each node, if all is set also of nodes that are down.
+func (n *network) each(all bool) iter.Seq[*member] {
+	return func(yield func(*member) bool) {
+		for id, m := range n.members {
+			if m != nil && (all || n.Up(sim.NodeID(id))) && !yield(m) {
+				return
+			}
+		}
+	}
+}
+
 // outstanding counts the operations in flight on nodes that are up.
 func (n *network) outstanding() (count int) {
-	for id, m := range n.members {
-		if m != nil && n.Up(sim.NodeID(id)) {
-			count += m.busy
-		}
+	for m := range n.each(false) {
+		count += m.busy
 	}
 	return count
 }
@@ -178,10 +188,7 @@ func (n *network) outstanding() (count int) {
 func (n *network) counters() counters {
 	s := n.stats
 	some := false
-	for _, m := range n.members {
-		if m == nil {
-			continue
-		}
+	for m := range n.each(true) {
 		c := m.stack.Node.Stats()
 		s.Messages += c.SendCount
 		s.Drops += c.DropCount
@@ -202,36 +209,24 @@ func (n *network) latency(q float64) time.Duration {
 	return n.took[min(int(q*float64(len(n.took))), len(n.took)-1)]
 }
 
-// creditsReturned reports whether every node that is up has all its credits.
-func (n *network) creditsReturned() (ok bool, why string) {
-	for i, m := range n.members {
-		id := sim.NodeID(i)
-		if m == nil || !n.Up(id) {
-			continue
-		}
-		if missing, queued := m.stack.Credits(); missing != 0 || queued != 0 {
-			return false, fmt.Sprintf("node %v lacks %d credits, and %d of its messages wait", id, missing, queued)
-		}
+// lacking describes what a node lacks of its credits; "" if they are all there.
+func (m *member) lacking() string {
+	if missing, queued := m.stack.Credits(); missing != 0 || queued != 0 {
+		return fmt.Sprintf("node %v lacks %d credits, and %d of its messages wait", m.stack.Host.ID(), missing, queued)
 	}
-	return true, ""
+	return ""
 }
 
 // breaches are the reasons to drop a message for which a node closes the connection.
 var breaches = [...]lnet.DropReason{lnet.BadType, lnet.BadPayload, lnet.NotDirect, lnet.WrongNI}
 
-// protocolKept reports whether no node has got a message that breaks the protocol, in its
-// latest incarnation.
-func (n *network) protocolKept() (ok bool, why string) {
-	for i, m := range n.members {
-		if m == nil {
-			continue
-		}
-		drops := m.stack.Node.Stats().DropReasons
-		for _, r := range breaches {
-			if c := drops[r.String()]; c > 0 {
-				return false, fmt.Sprintf("node %v has dropped %d messages: %v", i, c, r)
-			}
+// breached describes a message that breaks the protocol, which the node has got; "" if there is none.
+func (m *member) breached() string {
+	drops := m.stack.Node.Stats().DropReasons
+	for _, r := range breaches {
+		if c := drops[r.String()]; c > 0 {
+			return fmt.Sprintf("node %v has dropped %d messages: %v", m.stack.Host.ID(), c, r)
 		}
 	}
-	return true, ""
+	return ""
 }

@@ -58,7 +58,7 @@ func stop(t *testing.T, n *network) {
 	if under := n.outstanding(); under > 0 {
 		t.Errorf("%d operations are under way for ever", under)
 	}
-	if ok, why := n.creditsReturned(); !ok {
+	if ok, why := n.Check("credits-returned", nil); !ok {
 		t.Error(why)
 	}
 }

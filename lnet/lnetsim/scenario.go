@@ -110,7 +110,7 @@ var conditions = kit.Conditions[*network]{
 			return p.begun > 0 && p.answered == p.begun, fmt.Sprintf("%d of %d probes were answered%s", p.answered, p.begun, p.failed)
 		}),
 	kit.Ask("credits-returned", "every node that is up has all its credits, and nothing waits for one",
-		func(n *network, _ scenario.Args) (bool, string) { return n.creditsReturned() }),
+		func(n *network, _ scenario.Args) (bool, string) { return kit.All(n.each(false), (*member).lacking) }),
 	kit.Ask("one-send", "every PUT and GET that has ended had one SEND event, whatever was tried",
 		func(n *network, _ scenario.Args) (bool, string) {
 			s := &n.stats
@@ -122,7 +122,7 @@ var conditions = kit.Conditions[*network]{
 			return s.Twice+s.Phantoms == 0, fmt.Sprintf("%d deliveries too many, %d answers without one", s.Twice, s.Phantoms)
 		}),
 	kit.Ask("protocol-kept", "no node was sent a message that breaks the protocol, which closes the connection",
-		func(n *network, _ scenario.Args) (bool, string) { return n.protocolKept() }),
+		func(n *network, _ scenario.Args) (bool, string) { return kit.All(n.each(true), (*member).breached) }),
 }
 
 // Check implements [scenario.Instance].
