@@ -9,9 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"ulnet/gossip/zone"
 	"ulnet/gossip/zone/zonesim"
-	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 )
 
 // zoneBasis is the condition of all simulations of zones.
@@ -23,21 +22,16 @@ func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 func measureZoneBoot(b *measurement) {
 	nodes := pick(b, 256, 2048, 2048)
 	var heap uint64
-	var worst, wall time.Duration
-	seeds := pick(b, 2, 10, 100)
+	var worst, wall, narrow time.Duration
+	seeds, narrowSeeds := pick(b, 2, 10, 100), pick(b, 1, 3, 10)
 	for seed := range uint64(seeds) {
 		runtime.GC()
-		m := zonesim.Measured{Nodes: nodes, Seed: seed, Poll: func() { heap = max(heap, memStats().HeapInuse) }}
-		begin := time.Now()
-		took := must(m.Boot(b.ctx))
-		worst, wall = max(worst, took), max(wall, time.Since(begin))
+		res := bootZone(b, nodes, seed, 2*time.Second, "", func(scenario.Progress) { heap = max(heap, memStats().HeapInuse) })
+		worst, wall = max(worst, res.Expects[0].At), max(wall, res.Wall)
 	}
-	var narrow time.Duration
-	narrowSeeds := pick(b, 1, 3, 10)
 	for seed := range uint64(narrowSeeds) {
-		m := zonesim.Measured{Nodes: nodes, Seed: seed, Rate: 10_000_000, CPU: sim.CPU{PerKiB: 20 * time.Microsecond}}
-		took := must(m.Boot(b.ctx))
-		narrow = max(narrow, took)
+		res := bootZone(b, nodes, seed, 20*time.Second, "access rate 10Mbit\ncpu 0s per step 20µs per KiB", nil)
+		narrow = max(narrow, res.Expects[0].At)
 	}
 	what := fmt.Sprintf("%d nodes start at once with 3 random bootstraps: ", nodes)
 	b.add(
@@ -48,24 +42,33 @@ func measureZoneBoot(b *measurement) {
 	)
 }
 
-// measureZoneLeave measures goal G-MS-2, with the parameters of the paper and with the default ones.
-func measureZoneLeave(b *measurement) {
-	measureLeaves(b, "parameters of the paper", zone.Paper)
-	measureLeaves(b, "Θ=2, K_s=2", zone.Config{})
+// bootZone starts a zone, and waits until all views are right, for so long.
+func bootZone(b *measurement, nodes int, seed uint64, long time.Duration, limits string, progress func(scenario.Progress)) *scenario.Result {
+	return must(kept(simulateAs(b.ctx, "zone-boot", scenario.Options{Seed: &seed, Progress: progress}, "NODES", nodes, "LENGTH", long, "LIMITS", limits)))
 }
 
-func measureLeaves(b *measurement, with string, z zone.Config) {
+// measureZoneLeave measures goal G-MS-2, with the parameters of the paper and with the default ones.
+func measureZoneLeave(b *measurement) {
+	measureLeaves(b, "parameters of the paper", "paper")
+	measureLeaves(b, "Θ=2, K_s=2", "none")
+}
+
+func measureLeaves(b *measurement, with, preset string) {
 	nodes, numbers := pick(b, 256, 2048, 2048), pick(b, []int{1, 16}, []int{1, 16, 200}, []int{1, 16, 200})
 	means := make([][]float64, len(numbers))
-	late, join := time.Duration(0), time.Duration(math.MinInt64)
+	late, join := 0.0, math.Inf(-1)
 	seeds := pick(b, 2, 5, 100)
-	all := bySeed(b, seeds, func(seed uint64) ([]zonesim.Change, error) {
-		return zonesim.Measured{Nodes: nodes, Seed: seed, Zone: z}.Leave(b.ctx, numbers...)
-	})
-	for _, list := range all {
-		for i, c := range list {
-			means[i] = append(means[i], ms(c.Mean))
-			late, join = max(late, c.Late), max(join, c.Back-c.Last)
+	for i, k := range numbers {
+		for _, res := range bySeed(b, seeds, func(seed uint64) (*scenario.Result, error) {
+			return kept(simulate(b.ctx, "zone-leave", seed, "NODES", nodes, "PRESET", preset, "COUNT", k))
+		}) {
+			if told, want := res.Measure("removals told"), k*(nodes-k); told != float64(want) {
+				b.check(fmt.Errorf("%.0f removals were told of %d", told, want))
+			}
+			back := res.Expects[2]
+			last := res.Measure("removed last after")
+			means[i] = append(means[i], res.Measure("removed on average after"))
+			late, join = max(late, last), max(join, ms(back.At-back.From)-last)
 		}
 	}
 	var mid []float64
@@ -78,9 +81,9 @@ func measureLeaves(b *measurement, with string, z zone.Config) {
 	}
 	apart := 100 * (slices.Max(mid) - slices.Min(mid)) / slices.Min(mid)
 	b.add(
-		line{what: with + ": from the first suspicion of one until the last knows, worst", ratio: ms(late), unit: "ms", limit: 5*200 + 10, basis: fmt.Sprintf("τ 200 ms, %d seeds", seeds)},
+		line{what: with + ": from the death of one until the last knows, worst", ratio: late, unit: "ms", limit: 5*200 + 10, basis: fmt.Sprintf("τ 200 ms, %d seeds", seeds)},
 		line{what: with + ": how far these averages are apart", ratio: apart, unit: "%", limit: 15, basis: fmt.Sprintf("%.0f ms", mid)},
-		line{what: with + ": joins after the same number of leaves, later than those by", ratio: max(ms(join), 0), unit: "ms", limit: 200, basis: fmt.Sprintf("%.0f ms, the last to know of each, worst of %d seeds", ms(join), seeds)},
+		line{what: with + ": joins after the same number of leaves, later than those by", ratio: max(join, 0), unit: "ms", limit: 200, basis: fmt.Sprintf("%.0f ms, the last to know of each, worst of %d seeds", join, seeds)},
 	)
 }
 
@@ -129,19 +132,6 @@ func measureZoneMonitors(b *measurement) {
 		line{what: "a process dies: the size of zone where that takes longest, to where it is shortest", ratio: slices.Max(reset) / slices.Min(reset), limit: 1.05, basis: basis},
 	)
 	measureMonitorsInLab(b)
-}
-
-// measureZoneRest measures goal G-MS-5.
-func measureZoneRest(b *measurement) {
-	nodes := pick(b, 256, 2048, 2048)
-	i := must(zonesim.Measured{Nodes: nodes, Seed: 1}.Rest(b.ctx, time.Duration(pick(b, 10, 30, 300))*time.Second))
-	basis := fmt.Sprintf("%d nodes at rest; %s", nodes, zoneBasis)
-	b.add(
-		line{what: "idle zone: bytes besides heartbeats", ratio: float64(i.Others), unit: "B", limit: 0, basis: basis},
-		line{what: "idle zone: links of a node, on average", ratio: i.Links, unit: "links", limit: 10, basis: basis},
-		line{what: "idle zone: heartbeats of a node in a second", ratio: i.Heartbeats, unit: "B", limit: 640, basis: fmt.Sprintf("%.2f messages of %d B; %s", i.Messages, int(i.Heartbeats/i.Messages+0.5), basis)},
-	)
-	measureZoneCost(b)
 }
 
 // measureZoneHealing measures goal G-MS-6.

@@ -17,13 +17,30 @@ import (
 // a measurement has many.
 const agentHeartbeat = 200 * time.Millisecond
 
-// measureZoneCost is the part of G-MS-5 about the cost of an idle node for its host.
-func measureZoneCost(b *measurement) {
-	nodes, seconds := pick(b, 256, 2048, 2048), pick(b, 5, 30, 300)
+// measureZoneRest measures goal G-MS-5: the traffic of an idle zone, and its cost.
+func measureZoneRest(b *measurement) {
+	nodes, seconds := pick(b, 256, 2048, 2048), pick(b, 10, 30, 300)
 	machine := simulatedZoneCost(b, nodes, seconds, false)
+	perSecond := float64(nodes * seconds)
+	sent, bytes := float64(machine.messages)/perSecond, float64(machine.bytes)/perSecond
+	basis := fmt.Sprintf("%d nodes at rest; %s", nodes, zoneBasis)
+	b.add(
+		line{what: "idle zone: messages besides heartbeats", ratio: float64(machine.others), unit: "messages", limit: 0, basis: basis},
+		line{what: "idle zone: links of a node, on average", ratio: machine.links, unit: "links", limit: 10, basis: basis},
+		line{what: "idle zone: heartbeats of a node in a second", ratio: bytes, unit: "B", limit: 640, basis: fmt.Sprintf("%.2f messages of %d B; %s", sent, int(bytes/sent+0.5), basis)},
+	)
+	measureZoneCost(b, machine.cost, nodes, seconds)
+}
+
+// measureZoneCost is the part of G-MS-5 about the cost of an idle node for its host; that of
+// machines has been measured.
+func measureZoneCost(b *measurement, machine cost, nodes, seconds int) {
 	runtime.GC()
 	stacks := pick(b, 64, 512, 2048)
 	stack := simulatedZoneCost(b, stacks, pick(b, 2, 10, 60), true)
+	if stack.others > 0 {
+		b.check(fmt.Errorf("%d messages besides heartbeats of a zone at rest", stack.others))
+	}
 	runtime.GC() // frees what the simulated stacks used
 	a := newAgents(b, zoneAgents)
 	defer a.close()
@@ -39,16 +56,24 @@ func measureZoneCost(b *measurement) {
 	const tcp = "agent over TCP on loopback"
 	b.add(
 		cpu("machine", machine, "with its share of the simulator"),
-		cpu("agent above portals and LNet", stack, fmt.Sprintf("a zone of %d, with its share of the simulated network", stacks)),
+		cpu("agent above portals and LNet", stack.cost, fmt.Sprintf("a zone of %d, with its share of the simulated network", stacks)),
 		cpu(tcp, agents, fmt.Sprintf("%d agents that send each other one in %v, less what their nodes take without them", fewNodes, agentHeartbeat)),
 		machine.allocations("allocations per heartbeat, machine", ""),
 		agents.allocations("allocations per heartbeat, "+tcp, " more than without zones"),
 	)
 }
 
+// idleZone is what a simulated zone sent while it was at rest.
+type idleZone struct {
+	cost           // messages are heartbeats
+	bytes  uint64  // bytes of all messages
+	others uint64  // number of other messages
+	links  float64 // number of links of a node; 0 for stacks
+}
+
 // simulatedZoneCost runs an idle zone of bare state machines, or of whole stacks, for some
 // seconds of virtual time.
-func simulatedZoneCost(b *measurement, nodes, seconds int, stacks bool) (c cost) {
+func simulatedZoneCost(b *measurement, nodes, seconds int, stacks bool) (z idleZone) {
 	n := must(zonesim.New(zonesim.Config{
 		Network: scenario.Network{Nodes: nodes, Seed: 1, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: zonesim.RTT / 2}}}}, Stacks: stacks,
 	}))
@@ -56,15 +81,20 @@ func simulatedZoneCost(b *measurement, nodes, seconds int, stacks bool) (c cost)
 	if ok, why := n.Equal(sim.AllNodes, true); !ok {
 		b.check(errors.New(why))
 	}
-	before := n.Counters().Sent
-	c.usage = b.simulated(func() error { return n.Run(n.Now() + time.Duration(seconds)*time.Second) })
+	before, bytes := n.Counters().Sent, n.Stats().SentBytes
+	z.usage = b.simulated(func() error { return n.Run(n.Now() + time.Duration(seconds)*time.Second) })
 	for kind, sent := range n.Counters().Sent {
-		sent -= before[kind]
-		if wire.Kind(kind) == wire.Heartbeat {
-			c.messages = sent
-		} else if sent > 0 {
-			b.check(fmt.Errorf("%d messages %v of a zone at rest", sent, wire.Kind(kind)))
+		if sent -= before[kind]; wire.Kind(kind) == wire.Heartbeat {
+			z.messages = sent
+		} else {
+			z.others += sent
 		}
 	}
-	return c
+	z.bytes = n.Stats().SentBytes - bytes
+	for id := range nodes {
+		if m := n.Machine(sim.NodeID(id)); m != nil {
+			z.links += float64(len(m.Neighbours(nil))) / float64(nodes)
+		}
+	}
+	return z
 }

@@ -1,6 +1,7 @@
 package zonesim
 
 import (
+	"iter"
 	"time"
 
 	"ulnet/lnd/sim"
@@ -9,13 +10,17 @@ import (
 // faults is the ground truth: the faults of nodes and links that excuse others for removing a
 // node.
 type faults struct {
-	clock  func() time.Duration
-	grace  time.Duration // how long a fault that has ended is still an excuse
-	nodes  []nodeState
-	sides  []int32 // side of each node in the partition; nil: there is none
-	before []int32 // sides in the previous partition, which is an excuse until then
-	until  time.Duration
-	cuts   []severed
+	clock func() time.Duration
+	grace time.Duration // how long a fault that has ended is still an excuse
+	nodes []nodeState
+	sim.Cuts
+	mended []mended
+}
+
+// mended has partitions and cuts that have ended, and are an excuse until an instant.
+type mended struct {
+	sim.Cuts
+	until time.Duration
 }
 
 // nodeState is the ground truth about a node.
@@ -30,12 +35,6 @@ type nodeState struct {
 	slow    bool
 	left    bool // the node has said goodbye
 	monitor bool // the node has declared itself a monitor
-}
-
-// severed is a cut of messages from some nodes to others.
-type severed struct {
-	from, to sim.NodeSet
-	until    time.Duration // end of the cut; never: it has not ended
 }
 
 // never marks an event that does not happen.
@@ -90,30 +89,10 @@ func (t *faults) slow(id sim.NodeID, slow bool) {
 	f.slow = slow
 }
 
-func (t *faults) partition(sets []sim.NodeSet) {
-	t.endPartition()
-	t.sides = make([]int32, len(t.nodes))
-	for i, s := range sets {
-		for id := range s.All(len(t.nodes)) {
-			t.sides[id] = int32(i + 1)
-		}
-	}
-}
-
-func (t *faults) endPartition() {
-	if t.sides != nil {
-		t.before, t.until, t.sides = t.sides, t.clock()+t.grace, nil
-	}
-}
-
-func (t *faults) cut(from, to sim.NodeSet) { t.cuts = append(t.cuts, severed{from, to, never}) }
-
-func (t *faults) heal() {
-	t.endPartition()
-	for i := range t.cuts {
-		if t.cuts[i].until == never {
-			t.cuts[i].until = t.clock() + t.grace
-		}
+// mend records that the present partition or all cuts end.
+func (t *faults) mend() {
+	if t.Some() {
+		t.mended = append(t.mended, mended{t.Cuts, t.clock() + t.grace})
 	}
 }
 
@@ -138,7 +117,7 @@ func (t *faults) heard(observer sim.NodeID) time.Duration {
 // excused reports whether an observer may remove a running node of its zone. The excuses are
 // those that docs/scenarios.md lists for no-false-removal, and no others. A pause or slowness
 // of the observer is not an excuse, but delays its events.
-func (t *faults) excused(observer, subject sim.NodeID, zone others) bool {
+func (t *faults) excused(observer, subject sim.NodeID, zone iter.Seq[sim.NodeID]) bool {
 	f, now := &t.nodes[subject], t.heard(observer)
 	switch {
 	case f.fine == never || f.slow:

@@ -14,6 +14,7 @@ type group struct {
 	name  string
 	first sim.NodeID
 	count int // number of nodes in the group
+	nodes sim.NodeSet
 	ids   []wire.ID
 	refs  []wire.Ref
 	local []int32 // index in ids, by Ref; -1 for a node of no index
@@ -25,7 +26,7 @@ type group struct {
 }
 
 func newGroup(name string, first sim.NodeID, count int) (*group, error) {
-	g := &group{name: name, first: first, count: count}
+	g := &group{name: name, first: first, count: count, nodes: sim.NodeRange(first, first+sim.NodeID(count-1))}
 	return g, g.fill(int(first), count)
 }
 

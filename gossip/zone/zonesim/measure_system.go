@@ -43,8 +43,8 @@ func (s *System) lose(base int) (size int, err error) {
 	if !ok {
 		return 0, fmt.Errorf("zonesim: nobody knows %s", g.name)
 	}
-	for i := range g.count {
-		if id := g.first + sim.NodeID(i); id != delegate && s.n.Up(id) {
+	for id := range g.nodes.All(s.m.Nodes) {
+		if id != delegate && s.n.Up(id) {
 			s.n.Kill(id)
 			break
 		}
@@ -52,20 +52,10 @@ func (s *System) lose(base int) (size int, err error) {
 	return s.n.size(g), nil
 }
 
-// size returns the size of a base zone in the census of a supervisor.
-func (s *System) size(supervisor sim.NodeID, name string) int {
-	for _, e := range s.n.Machine(supervisor).Census() {
-		if e.Zone == name {
-			return e.Size
-		}
-	}
-	return 0
-}
-
 // Leave kills a member of a base zone, and returns when the supervisors knew: on average, and
 // the last one (G-MS-4).
 func (s *System) Leave(ctx context.Context, base int) (mean, last time.Duration, err error) {
-	n, name := s.n, s.n.bases()[base].name
+	n, g := s.n, s.n.bases()[base]
 	guard, _, _ := n.guard(base)
 	begin, sum, knowing := n.Now(), time.Duration(0), 0
 	want, err := s.lose(base)
@@ -74,7 +64,7 @@ func (s *System) Leave(ctx context.Context, base int) (mean, last time.Duration,
 	}
 	know := make([]bool, s.m.Supervisors)
 	look := func(at time.Duration, id sim.NodeID) {
-		if !know[id] && s.size(id, name) == want {
+		if e, _ := n.entry(id, g); !know[id] && e.Size == want {
 			know[id] = true
 			last = at - begin
 			sum, knowing = sum+last, knowing+1

@@ -7,8 +7,11 @@ import (
 	"time"
 
 	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/wire"
 	"ulnet/gossip/zone/zonesim"
+	"ulnet/lnd/link"
 	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
@@ -25,16 +28,72 @@ func TestMeasuredZone(t *testing.T) {
 			t.Errorf("%s: %v, %+v", what, err, got)
 		}
 	}
-	boot, err := m.Boot(ctx)
-	check("boot", err, boot > 0 && boot < 1200*time.Millisecond, boot)
-	c, err := m.Leave(ctx, 1, 8)
-	check("leave", err, len(c) == 2 && c[1].Nodes == 8 && c[1].Detected > 0 && c[1].Mean < 600*time.Millisecond && c[0].Last-c[0].Detected == c[0].Late && c[1].Late < 5*m.Tau() && c[0].Back <= c[0].Last+m.Tau(), c)
-	idle, err := m.Rest(ctx, 10*time.Second)
-	check("idle", err, idle.Others == 0 && idle.Heartbeats > 0 && idle.Heartbeats <= 64*idle.Messages && idle.Links > 4, idle)
 	spread, err := m.Write(ctx, 2)
 	check("attribute", err, spread.Mean > 0 && spread.Last < 5*m.Tau() && spread.Received >= 1 && spread.Received < 1.5, spread)
 	heal, err := m.Heal(ctx, 40)
 	check("partition", err, heal.Apart == 128 && heal.Diameter > 1 && heal.Contact > 0, heal)
+}
+
+// TestStartAndLeave: a small zone starts, and learns of deaths and returns, as soon as the goals
+// say (MS-30, MS-104).
+func TestStartAndLeave(t *testing.T) {
+	spec.Covers(t, "MS-30", "MS-104")
+	const nodes, τ = 128, 200.0
+	for _, dead := range []int{1, 8} {
+		seed := uint64(1)
+		res := scenariotest.Run(t, parse(t, fmt.Sprintf(`protocol zone
+nodes %d
+run 40s
+link latency 500µs
+check every 1ms
+expect views-right by 1200ms
+at 12s kill 1-%d
+expect views-right within 10s
+at 30s restart 1-%[2]d
+expect views-right within 10s
+always no-false-removal
+`, nodes, dead)), scenario.Options{Seed: &seed})
+		scenariotest.Holds(t, res)
+		back := res.Expects[2]
+		first, mean, last := res.Measure("removed first after"), res.Measure("removed on average after"), res.Measure("removed last after")
+		if told := res.Measure("removals told"); told != float64(dead*(nodes-dead)) || first <= 0 || mean >= 600 || last >= 5*τ {
+			t.Errorf("%d dead: removed %.0f times, after %.1f, %.1f and %.1f ms", dead, told, first, mean, last)
+		}
+		if took := (back.At - back.From).Seconds() * 1000; took > last+τ+1 {
+			t.Errorf("%d dead: removed after %.1f ms, back after %.1f ms", dead, last, took)
+		}
+	}
+}
+
+// TestIdleZone: a zone at rest sends heartbeats alone, which are small (MS-105).
+func TestIdleZone(t *testing.T) {
+	spec.Covers(t, "MS-105")
+	const nodes = 128
+	n, err := zonesim.New(zonesim.Config{Network: scenario.Network{Nodes: nodes, Seed: 1, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: zonesim.RTT / 2}}}}})
+	if err == nil {
+		err = n.Run(30 * time.Second)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, bytes := n.Counters().Sent, n.Stats().SentBytes
+	if err := n.Run(40 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	bytes = n.Stats().SentBytes - bytes
+	for kind, sent := range n.Counters().Sent {
+		sent -= before[kind]
+		if beat := wire.Kind(kind) == wire.Heartbeat; beat != (sent > 0) || beat && bytes > 64*sent {
+			t.Errorf("%d messages %v, %d bytes in all", sent, wire.Kind(kind), bytes)
+		}
+	}
+	links := 0
+	for id := range sim.NodeID(nodes) {
+		links += len(n.Machine(id).Neighbours(nil))
+	}
+	if links <= 4*nodes {
+		t.Errorf("%d links of %d nodes", links, nodes)
+	}
 }
 
 // small is a zone at rest, in which a fault then occurs.

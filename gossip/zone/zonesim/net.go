@@ -54,7 +54,8 @@ type Net struct {
 
 	cfg          Config
 	filled       engine.Config
-	groups       []*group      // the management zone first, if there is one
+	groups       []*group // the management zone first, if there is one
+	supervisors  sim.NodeSet
 	incarnations []incarnation // latest incarnation of each node; nil before its first
 	incs         []uint64      // number of each node's latest incarnation
 	faults       faults
@@ -72,7 +73,7 @@ type Net struct {
 // each other, or is one of the simulator.
 func New(cfg Config) (*Net, error) {
 	cfg.Zones, cfg.Bootstrap = max(cfg.Zones, 1), cmp.Or(cfg.Bootstrap, 3)
-	n := &Net{cfg: cfg, incarnations: make([]incarnation, cfg.Nodes), incs: make([]uint64, cfg.Nodes)}
+	n := &Net{cfg: cfg, incarnations: make([]incarnation, cfg.Nodes), incs: make([]uint64, cfg.Nodes), supervisors: sim.NodeRange(0, sim.NodeID(cfg.Supervisors-1))}
 	if err := n.divide(); err != nil {
 		return nil, err
 	}
@@ -103,11 +104,13 @@ func (n *Net) happens(a *sim.Act, do func()) {
 	case a.Verb == sim.Slow:
 		t.slow(a.Node, a.Extra > 0)
 	case a.Verb == sim.Partition:
-		t.partition(a.Sets)
+		t.mend()
+		t.Partition(n.cfg.Nodes, a.Sets)
 	case a.Verb == sim.Cut:
-		t.cut(a.From, a.To)
+		t.Cut(a.From, a.To)
 	case a.Verb == sim.Heal:
-		t.heal()
+		t.mend()
+		t.Heal()
 	}
 	do()
 }

@@ -70,7 +70,7 @@ func (n *Net) removed(p *member, e *engine.Event) {
 	switch {
 	case !n.Up(id) && f.ended != never && n.incs[id] == e.Version.Inc:
 		v.detected(now - f.ended)
-	case n.incs[id] != e.Version.Inc || n.faults.excused(p.id, id, others{p.group.first, p.group.count, n.takesPart}):
+	case n.incs[id] != e.Version.Inc || n.faults.excused(p.id, id, n.taking(p.group.nodes)):
 	default:
 		if v.False++; v.Wrong == "" {
 			v.Wrong = fmt.Sprintf("at %v node %v removed node %v, which is fine since %v", now, p.id, id, f.fine)

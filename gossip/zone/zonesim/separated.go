@@ -1,33 +1,27 @@
 package zonesim
 
 import (
+	"iter"
+	"slices"
 	"time"
 
 	"ulnet/lnd/sim"
 )
 
-// others are the nodes of a zone, which pass news on.
-type others struct {
-	first     sim.NodeID
-	count     int
-	takesPart func(sim.NodeID) bool
-}
-
-// separated reports whether two nodes are separated: one does not receive what the other sends,
-// and at most half of the other nodes of their zone could pass its news on. Partitions and cuts
-// that ended recently count as if they had not ended.
-func (t *faults) separated(a, b sim.NodeID, now time.Duration, zone others) bool {
+// separated reports whether two nodes are separated: one does not hear the other, and at most
+// half of the other nodes of their zone, those that take part, could pass its news on.
+// Partitions and cuts that ended lately count as if they had not ended.
+func (t *faults) separated(a, b sim.NodeID, now time.Duration, zone iter.Seq[sim.NodeID]) bool {
 	return t.unheard(a, b, now, zone) || t.unheard(b, a, now, zone)
 }
 
-func (t *faults) unheard(from, to sim.NodeID, now time.Duration, zone others) bool {
+func (t *faults) unheard(from, to sim.NodeID, now time.Duration, zone iter.Seq[sim.NodeID]) bool {
 	if !t.severed(from, to, now) {
 		return false
 	}
 	could, all := 0, 0
-	for i := range zone.count {
-		id := zone.first + sim.NodeID(i)
-		if id == from || id == to || !zone.takesPart(id) {
+	for id := range zone {
+		if id == from || id == to {
 			continue
 		}
 		if all++; !t.severed(from, id, now) && !t.severed(id, to, now) {
@@ -40,13 +34,5 @@ func (t *faults) unheard(from, to sim.NodeID, now time.Duration, zone others) bo
 // severed reports whether a message from one node can only reach the other if a third node
 // passes it on.
 func (t *faults) severed(from, to sim.NodeID, now time.Duration) bool {
-	if t.sides != nil && t.sides[from] != t.sides[to] || t.before != nil && now < t.until && t.before[from] != t.before[to] {
-		return true
-	}
-	for _, c := range t.cuts {
-		if (c.until == never || now < c.until) && c.from.Has(from) && c.to.Has(to) {
-			return true
-		}
-	}
-	return false
+	return t.Apart(from, to) || slices.ContainsFunc(t.mended, func(m mended) bool { return now < m.until && m.Apart(from, to) })
 }

@@ -23,10 +23,7 @@ var series = []scenario.Quantity{
 // Sample implements [scenario.Instance].
 func (n *Net) Sample() []float64 {
 	least, most, some := 0, 0, false
-	for id := range sim.NodeRange(sim.NodeID(n.cfg.Supervisors), sim.NodeID(n.cfg.Nodes-1)).All(n.cfg.Nodes) {
-		if !n.takesPart(id) {
-			continue
-		}
+	for id := range n.taking(sim.NodeRange(sim.NodeID(n.cfg.Supervisors), sim.NodeID(n.cfg.Nodes-1))) {
 		count := n.incarnations[id].size()
 		if !some || count < least {
 			least = count
@@ -41,21 +38,18 @@ func (n *Net) Sample() []float64 {
 }
 
 // leastCensus returns the smallest of the numbers of members that the supervisors know of.
-func (n *Net) leastCensus() (least int) {
-	first := true
-	for i := range n.cfg.Supervisors {
-		if id := sim.NodeID(i); n.takesPart(id) {
-			sum := 0
-			for _, e := range n.incarnations[id].census() {
-				sum += e.Size
-			}
-			if first || sum < least {
-				least = sum
-			}
-			first = false
+func (n *Net) leastCensus() int {
+	least := -1
+	for id := range n.taking(n.supervisors) {
+		sum := 0
+		for _, e := range n.incarnations[id].census() {
+			sum += e.Size
+		}
+		if least < 0 || sum < least {
+			least = sum
 		}
 	}
-	return least
+	return max(least, 0)
 }
 
 // Counters returns the sum of the counters of all nodes' latest incarnations.

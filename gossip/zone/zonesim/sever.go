@@ -2,11 +2,14 @@ package zonesim
 
 import (
 	"fmt"
+	"iter"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 // severing has the links between supervisors and delegates that fall silent in both directions
@@ -34,13 +37,9 @@ func (n *Net) sever() {
 	n.severed = severing{done: true, cut: make(map[[2]sim.NodeID]bool)}
 	var links [][2]sim.NodeID
 	for _, g := range n.bases() {
-		for d := range g.count {
-			id := g.first + sim.NodeID(d)
-			if !n.takesPart(id) || !n.incarnations[id].delegation().Delegate {
-				continue
-			}
-			for s := range n.cfg.Supervisors {
-				links = append(links, [2]sim.NodeID{sim.NodeID(s), id})
+		for id := range n.delegates(g) {
+			for s := range n.supervisors.All(n.cfg.Nodes) {
+				links = append(links, [2]sim.NodeID{s, id})
 			}
 		}
 	}
@@ -53,10 +52,21 @@ func (n *Net) sever() {
 	}
 }
 
-// way reports whether a delegate has a link to any supervisor that takes part.
+// delegates yields the present delegates of a base zone that take part.
+func (n *Net) delegates(g *group) iter.Seq[sim.NodeID] {
+	return func(yield func(sim.NodeID) bool) {
+		for id := range n.taking(g.nodes) {
+			if n.incarnations[id].delegation().Delegate && !yield(id) {
+				return
+			}
+		}
+	}
+}
+
+// way reports whether a delegate has a link to a supervisor that takes part.
 func (n *Net) way(delegate sim.NodeID) bool {
-	for s := range n.cfg.Supervisors {
-		if id := sim.NodeID(s); n.takesPart(id) && !n.severed.cut[[2]sim.NodeID{id, delegate}] {
+	for id := range n.taking(n.supervisors) {
+		if !n.severed.cut[[2]sim.NodeID{id, delegate}] {
 			return true
 		}
 	}
@@ -68,26 +78,15 @@ func (n *Net) way(delegate sim.NodeID) bool {
 // current, and from an active delegate with a link to its supervisor. Otherwise the entry must
 // be stale or lost.
 func (n *Net) censusTold(by sim.NodeSet) (bool, string) {
-	for _, g := range n.bases() {
-		reached, delegates := false, 0
-		for i := range g.count {
-			if id := g.first + sim.NodeID(i); n.takesPart(id) && n.incarnations[id].delegation().Delegate {
-				reached = reached || n.way(id)
-				delegates++
-			}
+	return kit.All(slices.Values(n.bases()), func(g *group) string {
+		delegates := slices.Collect(n.delegates(g))
+		if len(delegates) == 0 {
+			return ""
 		}
-		if delegates == 0 {
-			continue
-		}
-		for i := range n.cfg.Supervisors {
-			if id := sim.NodeID(i); by.Has(id) && n.takesPart(id) {
-				if why := n.wrongEntry(id, g, reached); why != "" {
-					return false, why
-				}
-			}
-		}
-	}
-	return true, ""
+		reached := slices.ContainsFunc(delegates, n.way)
+		_, why := kit.All(n.taking(n.supervisors, by), func(id sim.NodeID) string { return n.wrongEntry(id, g, reached) })
+		return why
+	})
 }
 
 // wrongEntry returns what is wrong with the entry of a zone in the census of a supervisor.
@@ -118,18 +117,15 @@ func (n *Net) wrongEntry(supervisor sim.NodeID, g *group, reached bool) string {
 // censusKept reports whether each supervisor that takes part has an entry of every base zone,
 // in whatever state.
 func (n *Net) censusKept(by sim.NodeSet) (bool, string) {
-	for i := range n.cfg.Supervisors {
-		id := sim.NodeID(i)
-		if !by.Has(id) || !n.takesPart(id) {
-			continue
-		}
-		for _, g := range n.bases() {
+	return kit.All(n.taking(n.supervisors, by), func(id sim.NodeID) string {
+		_, why := kit.All(slices.Values(n.bases()), func(g *group) string {
 			if _, ok := n.entry(id, g); !ok {
-				return false, fmt.Sprintf("supervisor %v does not know %s", id, g.name)
+				return fmt.Sprintf("supervisor %v does not know %s", id, g.name)
 			}
-		}
-	}
-	return true, ""
+			return ""
+		})
+		return why
+	})
 }
 
 // entry returns the census entry of a base zone at a supervisor.

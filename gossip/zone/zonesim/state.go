@@ -2,9 +2,12 @@ package zonesim
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 
 	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 // Machine returns the machine of a node's latest incarnation; nil before the first one, and
@@ -24,34 +27,38 @@ func (n *Net) takesPart(id sim.NodeID) bool {
 // runs reports whether a node is up and has not said goodbye.
 func (n *Net) runs(id sim.NodeID) bool { return n.Up(id) && !n.faults.nodes[id].left }
 
+// taking yields the nodes that are in all of some sets and take part.
+func (n *Net) taking(sets ...sim.NodeSet) iter.Seq[sim.NodeID] {
+	return func(yield func(sim.NodeID) bool) {
+		for id := range sets[0].All(n.cfg.Nodes) {
+			in := !slices.ContainsFunc(sets[1:], func(s sim.NodeSet) bool { return !s.Has(id) })
+			if in && n.takesPart(id) && !yield(id) {
+				return
+			}
+		}
+	}
+}
+
 // Equal reports whether the views of the nodes of a set that take part are equal in each zone.
 // With right, it also checks that they contain all nodes of the zone that run, and no others.
 func (n *Net) Equal(set sim.NodeSet, right bool) (ok bool, why string) {
-	for _, g := range n.groups {
-		if ok, why := n.equal(g, set, right); !ok {
-			return false, why
-		}
-	}
-	return true, ""
+	return kit.All(slices.Values(n.groups), func(g *group) string { return n.unequal(g, set, right) })
 }
 
-func (n *Net) equal(g *group, set sim.NodeSet, right bool) (bool, string) {
+// unequal returns what is wrong with the views of a zone.
+func (n *Net) unequal(g *group, set sim.NodeSet, right bool) string {
 	first := sim.NodeID(-1)
-	for i := range g.count {
-		id := g.first + sim.NodeID(i)
-		if !set.Has(id) || !n.takesPart(id) {
-			continue
-		}
+	for id := range n.taking(g.nodes, set) {
 		if first < 0 {
 			first = id
 			if ok, why := n.right(g, id); right && !ok {
-				return false, why
+				return why
 			}
 		} else if a, b := n.incarnations[first], n.incarnations[id]; a.size() != b.size() || a.hash() != b.hash() {
-			return false, fmt.Sprintf("node %v has %d members, node %v has %d", first, a.size(), id, b.size())
+			return fmt.Sprintf("node %v has %d members, node %v has %d", first, a.size(), id, b.size())
 		}
 	}
-	return true, ""
+	return ""
 }
 
 // right reports whether the view of a node contains exactly the running nodes of its zone.
@@ -62,13 +69,12 @@ func (n *Net) right(g *group, id sim.NodeID) (bool, string) {
 		return m.size() == s.count, fmt.Sprintf("delegate %v has %d members of %d", id, m.size(), s.count)
 	}
 	members := 0
-	for i := range g.count {
-		other := g.first + sim.NodeID(i)
+	for other := range g.nodes.All(n.cfg.Nodes) {
 		if !n.runs(other) {
 			continue
 		}
 		members++
-		if v, ok := m.has(i); !ok || v.Inc != n.incs[other] {
+		if v, ok := m.has(int(other - g.first)); !ok || v.Inc != n.incs[other] {
 			return false, fmt.Sprintf("node %v does not have node %v", id, other)
 		}
 	}
@@ -78,10 +84,7 @@ func (n *Net) right(g *group, id sim.NodeID) (bool, string) {
 // knows reports, for each node of the set by that takes part, whether it has as members the
 // nodes in about that belong to its zone; with want false, whether it has none of them.
 func (n *Net) knows(by, about sim.NodeSet, want bool) (bool, string) {
-	for id := range by.All(n.Nodes()) {
-		if !n.takesPart(id) {
-			continue
-		}
+	for id := range n.taking(by) {
 		g := n.group(id)
 		for other := range about.All(n.Nodes()) {
 			if g.ref(other) == 0 || other == id {
@@ -97,9 +100,9 @@ func (n *Net) knows(by, about sim.NodeSet, want bool) (bool, string) {
 
 // Members reports whether each node of a set that takes part has exactly want members.
 func (n *Net) Members(want int, by sim.NodeSet) (bool, string) {
-	for id := range by.All(n.Nodes()) {
-		if n.takesPart(id) && n.incarnations[id].size() != want {
-			return false, fmt.Sprintf("node %v has %d members", id, n.incarnations[id].size())
+	for id := range n.taking(by) {
+		if size := n.incarnations[id].size(); size != want {
+			return false, fmt.Sprintf("node %v has %d members", id, size)
 		}
 	}
 	return true, ""
@@ -109,11 +112,11 @@ func (n *Net) Members(want int, by sim.NodeSet) (bool, string) {
 // of its zone, with the given value. With an empty value it reports whether none of them has
 // the attribute.
 func (n *Net) Has(owner sim.NodeID, key, value string, by sim.NodeSet) (bool, string) {
-	for id := range by.All(n.Nodes()) {
-		g := n.group(id)
-		if g.ref(owner) == 0 || !n.takesPart(id) {
-			continue
-		}
+	g := n.group(owner)
+	if g.base > 0 {
+		return true, "" // a stub has no node for its members
+	}
+	for id := range n.taking(g.nodes, by) {
 		got, list := "", n.incarnations[id].attributes(int(owner-g.first))
 		for i := range list {
 			if list[i].Key == key && !list[i].Deleted {
@@ -132,12 +135,10 @@ func (n *Net) Has(owner sim.NodeID, key, value string, by sim.NodeSet) (bool, st
 func (n *Net) Tables(set sim.NodeSet) (bool, string) {
 	for _, g := range n.groups {
 		first := sim.NodeID(-1)
-		for i := range g.count {
-			switch id := g.first + sim.NodeID(i); {
-			case !set.Has(id) || !n.takesPart(id):
-			case first < 0:
+		for id := range n.taking(g.nodes, set) {
+			if first < 0 {
 				first = id
-			case n.incarnations[first].tables() != n.incarnations[id].tables():
+			} else if n.incarnations[first].tables() != n.incarnations[id].tables() {
 				return false, fmt.Sprintf("nodes %v and %v have different attributes", first, id)
 			}
 		}
@@ -154,20 +155,13 @@ func (n *Net) censusRight(by sim.NodeSet) (bool, string) {
 			sizes[g.name] = size
 		}
 	}
-	for i := range n.cfg.Supervisors {
-		if id := sim.NodeID(i); by.Has(id) && n.takesPart(id) {
-			if why := n.census(id, sizes); why != "" {
-				return false, why
-			}
-		}
-	}
-	return true, ""
+	return kit.All(n.taking(n.supervisors, by), func(id sim.NodeID) string { return n.census(id, sizes) })
 }
 
 // size returns the number of members of a zone that run.
 func (n *Net) size(g *group) (size int) {
-	for i := range g.count {
-		if id := g.first + sim.NodeID(i); n.runs(id) {
+	for id := range g.nodes.All(n.cfg.Nodes) {
+		if n.runs(id) {
 			size++
 			if g.base > 0 {
 				size = n.incarnations[id].(*program).stub.count
@@ -206,18 +200,12 @@ func (n *Net) census(id sim.NodeID, sizes map[string]int) string {
 // guard returns the supervisor of a base zone, whose number counts from 0, and its active
 // delegate, according to the first supervisor that takes part.
 func (n *Net) guard(base int) (supervisor, delegate sim.NodeID, ok bool) {
-	for i := range n.cfg.Supervisors {
-		if !n.takesPart(sim.NodeID(i)) {
-			continue
+	for id := range n.taking(n.supervisors) {
+		if e, known := n.entry(id, n.bases()[base]); known {
+			supervisor, _ = n.nodeOf(e.Supervisor)
+			delegate, ok = n.nodeOf(e.Delegate)
 		}
-		for _, e := range n.incarnations[sim.NodeID(i)].census() {
-			if e.Zone == n.bases()[base].name {
-				supervisor, _ = n.nodeOf(e.Supervisor)
-				delegate, ok = n.nodeOf(e.Delegate)
-				return supervisor, delegate, ok
-			}
-		}
-		break
+		return supervisor, delegate, ok
 	}
 	return 0, 0, false
 }

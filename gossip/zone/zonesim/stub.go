@@ -39,7 +39,7 @@ type stub struct {
 // newStubGroup makes a zone with a stub, in which only the active delegate is a node: the
 // member that comes first in the zone's order of delegates (MS-A24).
 func newStubGroup(name string, node sim.NodeID, base, members int) (*group, error) {
-	g := &group{name: name, first: node, count: 1, base: base}
+	g := &group{name: name, first: node, count: 1, nodes: sim.Nodes(node), base: base}
 	if err := g.fill(base, members); err != nil {
 		return nil, err
 	}
