@@ -18,6 +18,16 @@ import (
 //go:embed scenarios
 var scenarioFiles embed.FS
 
+// scenarioText returns the text of a scenario. Values are pairs of a word and what it stands for.
+func scenarioText(name string, values ...any) (string, error) {
+	text, err := scenarioFiles.ReadFile("scenarios/" + name + ".sim")
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = fmt.Sprint(v)
+	}
+	return strings.NewReplacer(words...).Replace(string(text)), err
+}
+
 // simulate runs a scenario. Values are pairs of a word and what it stands for.
 func simulate(ctx context.Context, name string, seed uint64, values ...any) (*scenario.Result, error) {
 	return simulateAs(ctx, name, scenario.Options{Seed: &seed}, values...)
@@ -25,23 +35,18 @@ func simulate(ctx context.Context, name string, seed uint64, values ...any) (*sc
 
 // simulateAs runs a scenario with options, without samples.
 func simulateAs(ctx context.Context, name string, o scenario.Options, values ...any) (*scenario.Result, error) {
-	text, err := scenarioFiles.ReadFile("scenarios/" + name + ".sim")
+	text, err := scenarioText(name, values...)
 	if err != nil {
 		return nil, err
 	}
-	words := make([]string, len(values))
-	for i, v := range values {
-		words[i] = fmt.Sprint(v)
-	}
-	text = []byte(strings.NewReplacer(words...).Replace(string(text)))
-	f, err := scenario.Parse(name, text, []*scenario.Protocol{gossipsim.Protocol, zonesim.Protocol, scollsim.Protocol, healthsim.Protocol})
+	f, err := scenario.Parse(name, []byte(text), []*scenario.Protocol{gossipsim.Protocol, zonesim.Protocol, scollsim.Protocol, healthsim.Protocol})
 	if err != nil {
 		return nil, err
 	}
 	o.SampleEvery = -1
 	res, err := scenario.Run(ctx, f, o)
 	if err != nil {
-		return nil, fmt.Errorf("%s with %s: %w", name, words, err)
+		return nil, fmt.Errorf("%s with %v: %w", name, values, err)
 	}
 	return res, nil
 }

@@ -26,6 +26,12 @@ func TestScenarios(t *testing.T) {
 	if dead, err := b.measure(t.Context(), measureDeadInner); err != nil || len(dead) != 1 || dead[0].ratio != 0 {
 		t.Errorf("%+v, %v", dead, err)
 	}
+	for name, measure := range map[string]func(*measurement){"services": measureServices, "faults": func(b *measurement) { measurePlans(b, "faults", true) }} {
+		plans, err := b.measure(t.Context(), measure)
+		if err != nil || len(plans) != 2 || !plans[0].met() || !plans[1].met() || strings.Contains(plans[0].basis, " 0 members") {
+			t.Errorf("%s: %+v, %v", name, plans, err)
+		}
+	}
 	// Another node is mute: the root names another set than the leaf.
 	res, err = simulate(t.Context(), "mute-leaf", 1, "FAULT", "do 15 service mute")
 	if err != nil || res.OK() {

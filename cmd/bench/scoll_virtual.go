@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"time"
 
 	"ulnet/lnd/link"
@@ -88,7 +89,7 @@ func computed(b *measurement) line {
 func measureFailures(b *measurement) {
 	measureMuteLeaf(b, pick(b, 3, 100, 1000))
 	measureDeadInner(b)
-	measurePlans(b, "random fault plans", scollsim.FaultPlan)
+	measurePlans(b, "random fault plans", true)
 }
 
 // measureMuteLeaf makes the deepest leaf of a binomial tree of 16 nodes not answer, because
@@ -145,17 +146,38 @@ func measureDeadInner(b *measurement) {
 
 // measureServices is the part of G-SC-8 in virtual time.
 func measureServices(b *measurement) {
-	measurePlans(b, "plans with failing, late, silent and aborting services", scollsim.ServicePlan)
+	measurePlans(b, "plans with failing, late, silent and aborting services", false)
 }
 
-// measurePlans runs randomly drawn scenarios at both levels.
-func measurePlans(b *measurement, kind string, draw func(seed uint64) string) {
+// drawTroubled draws the words of the scenario "troubled". With faults one service in six is
+// bad, otherwise every second one.
+func drawTroubled(seed uint64, faults bool) string {
+	p := kit.NewPlan(seed, 7)
+	nodes := 2 + p.IntN(39)
+	bad, link, failing := 1+nodes/6, "", ""
+	if faults {
+		bad = 1 + nodes/18
+		link = fmt.Sprintf("loss %s duplicate %s reorder %s", p.Pick("0%", "1%", "5%"), p.Pick("0%", "10%"), p.Pick("0%", "20%"))
+		kinds := []string{"kill", "crash", "pause", "partition", "cut", "loss", "duplicate", "reorder", "latency", "skew", "slow"}
+		p.Mix(kinds)
+		failing = fmt.Sprintf("random faults %d from 1.5s to 11s of %s", 1+p.IntN(1+min(nodes/6, 6)), strings.Join(kinds[:1+p.IntN(4)], " "))
+	}
+	service := func() string {
+		return p.Pick("mute", "slow 5ms", "slow 30ms", "slow 300ms", "rejects", "fails", "stuck", "aborts", "below", "parts", "large")
+	}
+	return must(scenarioText("troubled", "NODES", nodes, "BAD", bad, "LINK", link, "FAULTS", failing, "FIRST", service(), "SECOND", service(), "THIRD", service(),
+		"TREE", p.Pick("k-nomial", "k-ary", "flat"), "WIDTH", 1+p.IntN(5), "KIND", p.Pick("delayed", "immediate", "oob"), "DISCOVERY", p.Pick("0s", "20ms", "300ms"),
+		"SEGMENT", p.Pick("0", "4096"), "CARRY", p.Pick("0", "40", "200", "4096")))
+}
+
+// measurePlans runs the scenario "troubled" at both levels.
+func measurePlans(b *measurement, kind string, faults bool) {
 	for _, level := range []scenario.Level{scenario.Machines, scenario.Stacks} {
 		count := pick(b, 20, 10_000, 50_000)
 		if level == scenario.Stacks {
 			count = max(count/20, 5)
 		}
-		p := must(kit.RunPlans(b.ctx, scollsim.Protocol, level, 0, count, draw))
+		p := must(kit.RunPlans(b.ctx, scollsim.Protocol, level, 0, count, func(seed uint64) string { return drawTroubled(seed, faults) }))
 		good, first := count-len(p.Failed), ""
 		if p.First != nil {
 			first = fmt.Sprintf("; %.60v", p.First)

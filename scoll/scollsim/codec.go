@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// codec encodes messages for a recording, little-endian: the fields, then three times a length
-// and data.
+// codec encodes messages for a recording, little-endian: the fields, then three byte strings,
+// each as its length and its bytes.
 type codec struct{}
 
 var errMessage = errors.New("scollsim: no message of a recording")
