@@ -28,8 +28,9 @@ const (
 	stopTimeout  = 20 * time.Second
 	// ctlTimeout bounds a run of lnetctl, gossipctl or scollctl.
 	ctlTimeout = 30 * time.Second
-	// tick is the interval at which conditions are polled.
-	tick = 5 * time.Millisecond
+	// firstPoll and lastPoll bound the interval at which conditions are polled. It grows by half,
+	// because each question takes CPU time from all daemons of the test.
+	firstPoll, lastPoll = 5 * time.Millisecond, 40 * time.Millisecond
 )
 
 // raceOptions is a variable of the environment that keeps programs with the
@@ -135,11 +136,9 @@ func (d *Daemon) awaitReady() {
 func (d *Daemon) Until(timeout time.Duration, what string, holds func() bool) {
 	d.t.Helper()
 	deadline := time.After(timeout)
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
-	for !holds() {
+	for interval := firstPoll; !holds(); interval = min(interval*3/2, lastPoll) {
 		select {
-		case <-ticker.C:
+		case <-time.After(interval):
 		case <-d.ended:
 			d.t.Fatalf("lnetd ended while the test waited for %s: %v\n%s", what, d.err, &d.log)
 		case <-deadline:
