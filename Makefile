@@ -9,6 +9,9 @@ PEERS       ?=
 PACKAGES    ?= ./...
 SOAK        ?= 10m
 SEED        ?= 0
+# Tests hold little memory and allocate much: with this value of GOGC the garbage collector runs
+# less often, which saves a sixth of the CPU time of simulations.
+TESTGC      ?= 400
 # Only the race detector needs cgo.
 export CGO_ENABLED ?= 0
 
@@ -49,7 +52,7 @@ demo: build ## three nodes on loopback exchange messages, decoded; NET=o2ib on R
 	@bin/demo --net $(or $(NET),tcp)
 
 check: static commands ## fast: format, vet, staticcheck, arrows, short tests
-	@ULNET_BIN=$(CURDIR)/bin/test .ci/each $(GO) test -vet=off -short -ldflags=-s -p 3 -parallel 4 -- ./...
+	@GOGC=$(TESTGC) ULNET_BIN=$(CURDIR)/bin/test .ci/each $(GO) test -vet=off -short -ldflags=-s -p 3 -parallel 4 -- ./...
 
 test: ## all tests, and under the race detector those with goroutines
 	@.ci/test
@@ -84,7 +87,7 @@ race-commands:
 
 race: race-commands ## short tests of the packages with goroutines under the race detector (needs gcc)
 	@packages=$$(.ci/concurrent) && set -x && \
-	CGO_ENABLED=1 ULNET_BIN=$(CURDIR)/bin/race .ci/each $(GO) test -count=1 -vet=off -race -short -p 3 -parallel 4 -timeout 30m -- $$packages
+	CGO_ENABLED=1 GOGC=$(TESTGC) ULNET_BIN=$(CURDIR)/bin/race .ci/each $(GO) test -count=1 -vet=off -race -short -p 3 -parallel 4 -timeout 30m -- $$packages
 
 fuzz: ## every fuzz target for FUZZTIME (2m)
 	@.ci/fuzz $(FUZZTIME)

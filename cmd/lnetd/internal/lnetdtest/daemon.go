@@ -37,6 +37,10 @@ const (
 // race detector from sleeping for a second at their end.
 const raceOptions = "GORACE=atexit_sleep_ms=0"
 
+// usualGC is a variable of the environment that makes a daemon use as much memory as one of a
+// user: the tests themselves may run with another value.
+const usualGC = "GOGC=100"
+
 // Config configures a daemon.
 type Config struct {
 	Networks string // the networks, as in the configuration
@@ -81,7 +85,7 @@ func (c Commands) Start(t testing.TB, cfg Config) *Daemon {
 	d.cmd = exec.Command(filepath.Join(c.dir, "lnetd"),
 		"--config", file, "--networks", cfg.Networks, "--accept-port", strconv.Itoa(int(cfg.Port)),
 		"--socket", d.socket, "--state-dir", state, "--runtime-dir", dir)
-	d.cmd.Env = append(os.Environ(), raceOptions)
+	d.cmd.Env = append(os.Environ(), raceOptions, usualGC)
 	d.cmd.Stderr = &d.log
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	d.launch(cfg.Within)
