@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim/scenario"
 )
 
@@ -80,8 +79,8 @@ func root(t *testing.T, page string) string {
 	return string(text)
 }
 
-// TestScaleSweeps: the sweeps of docs/membership-scale.md print what the document shows, at
-// least for small sizes, and for all sizes with ULNET_LONG. The flag -rewrite-docs rewrites the
+// TestScaleSweeps: the sweeps of docs/membership-scale.md print what the document shows: the
+// first and the last row of small sizes, and everything with ULNET_LONG. The flag -rewrite-docs rewrites the
 // document.
 func TestScaleSweeps(t *testing.T) { testSweeps(t, scalePage, 8) }
 
@@ -95,7 +94,7 @@ func testSweeps(t *testing.T, page string, least int) {
 	if len(list) < least {
 		t.Fatalf("only %d sweeps", len(list))
 	}
-	most := 128.0
+	most := 64.0
 	switch {
 	case *rewriteDocs != "":
 		rewriteSweeps(t, page, text, list)
@@ -104,8 +103,6 @@ func testSweeps(t *testing.T, page string, least int) {
 		most = math.Inf(1)
 	case testing.Short():
 		list = nil
-	case effort.Race:
-		most = 64
 	}
 	for _, s := range list {
 		words, plot := forTest(t, s.words, most)
@@ -148,8 +145,9 @@ func rewriteSweeps(t *testing.T, page, text string, list []shown) {
 	}
 }
 
-// forTest returns a sweep with those of its sizes that are small enough, and another file for
-// its plot. It returns nothing for a sweep without such sizes.
+// forTest returns a sweep with those of its sizes that have at most so many nodes, and another
+// file for its plot: all such sizes if there is no limit, otherwise the first and the last one.
+// It returns nothing for a sweep without such sizes.
 func forTest(t *testing.T, words []string, most float64) (small []string, plot string) {
 	t.Helper()
 	v, err := parseVary(following(words, "--vary"))
@@ -172,6 +170,9 @@ func forTest(t *testing.T, words []string, most float64) (small []string, plot s
 	}
 	if len(steps) == 0 {
 		return nil, ""
+	}
+	if n := len(steps); n > 2 && !math.IsInf(most, 1) {
+		steps = []int{steps[0], steps[n-1]}
 	}
 	small = slices.Clone(words)
 	vary := 0
