@@ -78,7 +78,7 @@ expect alive 30 at 2m11s
 expect alive 30
 always no-false-death
 `)
-	for seed := range effort.Of[uint64](2, 5, 5) {
+	for seed := range effort.Of[uint64](2, 2, 5) {
 		scenariotest.Holds(t, scenariotest.Run(t, f, scenario.Options{Seed: &seed}))
 	}
 	scenariotest.Holds(t, scenariotest.Run(t, f, scenario.Options{Level: scenario.Stacks}))

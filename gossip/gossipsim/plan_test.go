@@ -15,7 +15,7 @@ import (
 func TestPlans(t *testing.T) {
 	spec.Covers(t, "GO-1", "GO-A7", "G-GO-9")
 	sweeps(t)
-	count := 80
+	count := 40
 	switch {
 	case long():
 		count = 1000

@@ -43,7 +43,7 @@ func propagate(t *testing.T, m gossipsim.Measured) *gossipsim.Propagation {
 func TestPropagation(t *testing.T) {
 	spec.Covers(t, "GO-1", "GO-16", "GO-36")
 	sweeps(t)
-	sizes := []int{128, 1000, 10_000, 65_536}[:effort.Of(2, 3, 4)]
+	sizes := []int{128, 1000, 10_000, 65_536}[:effort.Of(2, 2, 4)]
 	for _, n := range sizes {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			clean := propagate(t, gossipsim.Measured{Nodes: n, Seed: 1})
@@ -76,7 +76,7 @@ func TestPropagation(t *testing.T) {
 func TestFalseDeaths(t *testing.T) {
 	spec.Covers(t, "GO-A1")
 	sweeps(t)
-	want := effort.Of[uint64](100_000, 300_000, 100_000_000)
+	want := effort.Of[uint64](100_000, 150_000, 100_000_000)
 	for _, n := range effort.Some(2, []int{256, 16, 64, 8}) {
 		for _, loss := range []float64{0, 0.05, 0.20} {
 			t.Run(fmt.Sprintf("%d nodes, loss %v", n, loss), func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestObsolete(t *testing.T) {
 	sweeps(t)
 	for _, n := range effort.Some(2, []int{16, 128, 1000}) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			samples := 16 * effort.Of[uint64](25_000, 100_000, 10_000_000)
+			samples := 16 * effort.Of[uint64](25_000, 50_000, 10_000_000)
 			s, err := gossipsim.Measured{Nodes: n, Columns: 16, Loss: 0.05, Seed: 3}.Sample(t.Context(), samples)
 			if err != nil {
 				t.Fatal(err)
@@ -157,7 +157,7 @@ func TestDetection(t *testing.T) {
 	spec.Covers(t, "GO-A2")
 	sweeps(t)
 	for _, n := range []int{8, 64, 256} {
-		for seed := range effort.Of[uint64](3, 20, 20) {
+		for seed := range effort.Of[uint64](3, 8, 20) {
 			seed *= 7919 * seed
 			res := scenariotest.Run(t, parse(t, fmt.Sprintf(death, n, at(seed), 1+seed%uint64(n))), scenario.Options{Seed: &seed})
 			scenariotest.Holds(t, res)

@@ -48,7 +48,7 @@ expect evictions = 0
 expect changes < %d
 expect dropped <= %d
 `, tt.clients+tt.servers, tt.servers, tt.attach, tt.servers+1, tt.clients+tt.servers, tt.fault, tt.least, tt.within, tt.least, tt.most, tt.clients, tt.dropped)
-		seeds := effort.Of[uint64](1, 3, 3)
+		seeds := effort.Of[uint64](1, 1, 3)
 		if tt.clients > 1000 {
 			seeds = 1
 		}

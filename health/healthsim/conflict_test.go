@@ -65,7 +65,7 @@ at 65s heal`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			failed, first := 0, error(nil)
-			count := sweep(10, 40, 400)
+			count := sweep(10, 20, 400)
 			for seed := range uint64(count) {
 				text := fmt.Sprintf(conflict, tt.servers+6, tt.run, tt.servers, tt.attach, tt.late, tt.servers+1, tt.servers+6, tt.faults)
 				if _, err := kit.RunPlan(t.Context(), healthsim.Protocol, scenario.Machines, text, seed); err != nil {

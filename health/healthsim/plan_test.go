@@ -25,7 +25,7 @@ func sweep(short, full, long int) int {
 // well-behaved client is evicted, and in the end all are connected and the servers agree.
 func TestMildPlans(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-35", "CH-63", "CH-66", "CH-67", "G-CH-3")
-	count := sweep(150, 1000, 10_000)
+	count := sweep(150, 400, 10_000)
 	p, err := kit.RunPlans(t.Context(), healthsim.Protocol, scenario.Machines, 1, count, healthsim.MildPlan)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestMildPlans(t *testing.T) {
 // all.
 func TestWildPlans(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-61", "CH-63")
-	count := sweep(50, 500, 10_000)
+	count := sweep(50, 200, 10_000)
 	evicted := scenariotest.Plans(t, healthsim.Protocol, scenario.Machines, count, healthsim.WildPlan, "evictions by all")
 	if evicted < count/10 {
 		t.Errorf("clients were evicted in %d of %d plans only", evicted, count)
@@ -56,7 +56,7 @@ func TestWildPlans(t *testing.T) {
 func TestPlansOnStacks(t *testing.T) {
 	spec.Covers(t, "CH-33", "G-CH-3")
 	for _, draw := range []func(uint64) string{healthsim.MildPlan, healthsim.WildPlan} {
-		scenariotest.Plans(t, healthsim.Protocol, scenario.Stacks, sweep(4, 40, 1000), draw, "")
+		scenariotest.Plans(t, healthsim.Protocol, scenario.Stacks, sweep(4, 16, 1000), draw, "")
 	}
 }
 
