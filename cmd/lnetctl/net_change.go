@@ -123,6 +123,9 @@ func (a *netChange) parseNet(section string) (nid.Net, error) {
 		return net, checkNotLo(section, net)
 	}
 	err = cli.Usagef("--net: %w", err)
+	if at := strings.Index(a.net, "("); at > 0 {
+		err = cli.Hint(err, "'net add --net %s --if %s' takes network and interface apart", a.net[:at], strings.Trim(a.net[at:], "()"))
+	}
 	if section == "del" {
 		return net, netlinkError(section, "net", -int(syscall.EINVAL), "cannot del network", err)
 	}

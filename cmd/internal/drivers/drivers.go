@@ -139,7 +139,7 @@ func (Plain) HintStart(_ Settings, err error) string {
 	case errors.Is(err, syscall.ESHUTDOWN):
 		return "the node is going down: start another one"
 	}
-	return "see --networks; 'ip address' lists interfaces and addresses"
+	return "'ip address' lists the interfaces and addresses of this machine"
 }
 
 // HintUnreached implements [Driver]. The hint says how to check the IP route to the node.

@@ -101,7 +101,7 @@ func (o *O2IB) HintStart(s Settings, err error) string {
 	case o.Provider == IBVerbs:
 		return "ibverbs needs an adapter for the interface, see 'rdma link'; softroce needs none: --o2ib-provider softroce"
 	}
-	return "see --networks; 'ip address' lists interfaces and addresses, of which o2ib needs one of IPv4"
+	return "'ip address' lists the interfaces and addresses of this machine, of which o2ib needs one of IPv4"
 }
 
 // HintUnreached implements [Driver]. The hint adds to the text of the driver's error.

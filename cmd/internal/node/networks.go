@@ -93,7 +93,7 @@ func (n *Node) RemoveNet(ctx context.Context, r RemoveRequest) error {
 		}
 	}
 	if len(leaving) == 0 {
-		return cli.Hint(fmt.Errorf("no interface on %v: %w", net, syscall.ENOENT), "'lnetctl net show' lists the networks of the node")
+		return cli.Hint(cli.Errnof(syscall.ENOENT, "the node has no interface on %v", net), "'lnetctl net show' lists the networks of the node")
 	}
 	return n.remove(ctx, leaving)
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"syscall"
 
@@ -34,7 +35,16 @@ func (n *Node) AddPeer(r AddPeerRequest) error {
 // RemovePeer removes a peer, which may have been discovered. ENOENT: there is none, or it has no
 // such NID.
 func (n *Node) RemovePeer(r RemovePeerRequest) error {
-	if err := n.base.Discovery().RemovePeer(r.Primary, r.NIDs); err != nil {
+	err := n.base.Discovery().RemovePeer(r.Primary, r.NIDs)
+	switch known := n.lnet.Peer(r.Primary); {
+	case errors.Is(err, syscall.ENOENT) && known.Primary.IsValid() && known.Primary != r.Primary:
+		return cli.Hint(cli.Errnof(syscall.ENOENT, "%v belongs to the peer %v", r.Primary, known.Primary), "remove that by its primary NID")
+	case errors.Is(err, syscall.ENOENT) && !known.Primary.IsValid() && n.lnet.HasPeer(r.Primary):
+		return cli.Hint(cli.Errnof(syscall.ENOENT, "the peer %v is neither configured nor discovered", r.Primary),
+			"'lnetctl peer show' lists it for its messages, until it has been idle for a while")
+	case errors.Is(err, syscall.ENOENT) && !known.Primary.IsValid():
+		return cli.Hint(cli.Errnof(syscall.ENOENT, "there is no peer %v", r.Primary), "'lnetctl peer show' lists the peers of the node")
+	case err != nil:
 		return cli.Hint(fmt.Errorf("cannot remove peer %v: %w", r.Primary, err), "'lnetctl peer show' lists the peers of the node")
 	}
 	return nil

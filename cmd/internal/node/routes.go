@@ -125,7 +125,11 @@ func (n *Node) RemoveRoute(r RemoveRouteRequest) error {
 	}
 	n.changing.Lock()
 	defer n.changing.Unlock()
-	if err := n.lnet.DeleteRoute(to, by); err != nil {
+	err = n.lnet.DeleteRoute(to, by)
+	if errors.Is(err, syscall.ENOENT) {
+		err = cli.Errnof(syscall.ENOENT, "the node has no route to %v by %v", to, by)
+	}
+	if err != nil {
 		return cli.Hint(err, hintRoutes)
 	}
 	return nil

@@ -28,7 +28,7 @@ func (n *Node) explainUnreached(target nid.NID, err error) error {
 	case !n.isOn(target.Net()) && slices.Contains(n.lnet.RoutedNets(), target.Net()):
 		return cli.Hint(err, "%v is behind gateways: 'lnetctl route show -v' tells which routes are up", target.Net())
 	case !n.isOn(target.Net()):
-		return cli.Hint(err, "this node has no interface on %v: see 'lnetctl net show', and --networks", target.Net())
+		return cli.Hint(err, "this node has no interface on %v: 'lnetctl net add' starts one, and 'lnetctl route add' names a gateway", target.Net())
 	}
 	return cli.Hint(err, "%s", n.cfg.Of(target.Net().Type()).HintUnreached(n.cfg.Settings, target, err))
 }
