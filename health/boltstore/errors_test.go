@@ -1,6 +1,7 @@
 package boltstore_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -77,6 +78,33 @@ func TestInUse(t *testing.T) {
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestNewerVersion: a database of a newer version is refused, and left as it is.
+func TestNewerVersion(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "clients.db")
+	if err := open(t, boltstore.Config{Path: path}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const magic = "ulnet connections" // the byte behind it is the version
+	for at := range file {
+		if bytes.HasPrefix(file[at:], []byte(magic)) {
+			file[at+len(magic)]++
+		}
+	}
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := boltstore.Open(boltstore.Config{Path: path}); !errors.Is(err, boltstore.ErrVersion) {
+		t.Errorf("opened: %v, %v", s, err)
+	}
+	if left, err := os.ReadFile(path); err != nil || !bytes.Equal(left, file) {
+		t.Errorf("the file has changed: %v", err)
 	}
 }
 

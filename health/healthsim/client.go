@@ -86,7 +86,7 @@ func (c *client) Step(now time.Duration, in sim.Input[*message], out *sim.Output
 		c.net.use(c.id, c, in.Text)
 	}
 	if now >= c.wake {
-		c.input(engine.ClientInput{})
+		c.input(engine.ClientInput{Kind: engine.ClientTimer})
 	}
 	c.steps()
 	if now >= c.other {

@@ -90,7 +90,7 @@ func (s *server) Step(now time.Duration, in sim.Input[*message], out *sim.Output
 		s.chat(engine.Input{})
 	}
 	if now >= s.wake {
-		s.input(healthengine.ServerInput{})
+		s.input(healthengine.ServerInput{Kind: healthengine.ServerTimer})
 	}
 	s.steps()
 	next := s.wait(machine.Never)
@@ -133,7 +133,7 @@ func (s *server) chance(p float64) bool { return p > 0 && float64(s.pcg.Uint64()
 // start gives the machine the content of the disk, and the servers that are alive at first.
 func (s *server) start() {
 	s.restore()
-	s.input(healthengine.ServerInput{})
+	s.input(healthengine.ServerInput{Kind: healthengine.ServerTimer})
 	if s.gossip != nil {
 		s.chat(engine.Input{})
 		return

@@ -169,7 +169,7 @@ func TestDecoderLearnsVersion(t *testing.T) {
 		d.Feed(capture.Initiator, zero, ping)
 		d.End(capture.Initiator, zero)
 	})
-	want := []string{"HELLO 0+56", "mid-stream 0+0", "unknown 0+5: capture begins inside the connection", "GET 5+96"}
+	want := []string{"HELLO 0+56", "mid-stream 0+0", "unknown 0+5: " + capture.ErrMidStream.Error(), "GET 5+96"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

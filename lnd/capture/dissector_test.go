@@ -152,11 +152,11 @@ func TestLost(t *testing.T) {
 		{"SYN and answer", without(0, 2), bulkStory},
 		{"handshake", packets[5:], []string{"1 kind 9 of 0 bytes", "1 PUT", "1 PUT", "1 kind 10 of 0 bytes"}},
 		{"inside a payload", packets[7:], []string{
-			"1 kind 9 of 0 bytes", fmt.Sprintf("1 kind 7 of %d bytes: capture begins inside the connection", 1<<20+96-2*segment), "1 PUT", "1 kind 10 of 0 bytes",
+			"1 kind 9 of 0 bytes", fmt.Sprintf("1 kind 7 of %d bytes: %v", 1<<20+96-2*segment, capture.ErrMidStream), "1 PUT", "1 kind 10 of 0 bytes",
 		}},
 		{"end", packets[:40], []string{
 			"1 ACCEPTOR", "1 HELLO", "1 HELLO", "1 PUT", fmt.Sprintf("1 PUT without %d bytes: record is cut short", 1<<20+96-2*segment),
-			"1 kind 10 of 0 bytes: capture ends inside the connection",
+			"1 kind 10 of 0 bytes: " + capture.ErrOpenEnd.Error(),
 		}},
 	}
 	for _, tt := range tests {
@@ -187,7 +187,7 @@ func TestPortsAreReused(t *testing.T) {
 		})[3:]
 		want := []string{
 			"1 ACCEPTOR", "1 HELLO", "1 HELLO", "1 kind 10 of 0 bytes: ports were used again",
-			"2 ACCEPTOR", "2 HELLO", "2 HELLO", "2 kind 10 of 0 bytes: capture ends inside the connection",
+			"2 ACCEPTOR", "2 HELLO", "2 HELLO", "2 kind 10 of 0 bytes: " + capture.ErrOpenEnd.Error(),
 		}
 		if closed {
 			want[3] = "1 kind 10 of 0 bytes"

@@ -19,19 +19,35 @@ type symbol struct {
 	kind      string // why the name may be exported without a user; empty: it may not
 }
 
+// maxUnused bounds the exported names of packages that programs may import and no other package
+// mentions, whatever the reason for which they are exported. Most are types that a program meets
+// as a result or in a field, and need not name.
+const maxUnused = 100
+
 // TestUnusedSymbols fails on exported names outside cmd that no file of another package
-// mentions, tests included. Exceptions are errors, members of an enumeration, names of wire
-// formats, and types without which an exported declaration could not be written.
+// mentions, tests included; a test of package foo_test is one of another package. Exceptions
+// are errors, members of an enumeration, names of wire formats, and types without which an
+// exported declaration could not be written, of which there may be maxUnused.
 func TestUnusedSymbols(t *testing.T) {
-	count := map[string]int{}
+	count, total := map[string]int{}, 0
 	for _, s := range unused(load(t)) {
 		count[s.kind]++
-		if s.kind == "" {
+		switch {
+		case s.kind == "":
 			t.Errorf("%s: no file outside of %s names %s: unexport or remove it", s.at, s.pkg, s.name)
+		case !internal(s.pkg):
+			total++
+			t.Logf("%s: %s of %s (%s)", s.at, s.name, s.pkg, s.kind)
 		}
 	}
-	t.Logf("exported names without a use outside their package: %v", count)
+	t.Logf("exported names without a use outside their package: %v; %d of them in packages that programs may import", count, total)
+	if total > maxUnused {
+		t.Errorf("%d exported names have no use outside their package, want %d at most: unexport some, remove them, or show their use in an example or a test of package foo_test", total, maxUnused)
+	}
 }
+
+// internal reports whether programs cannot import a package.
+func internal(pkg string) bool { return slices.Contains(strings.Split(pkg, "/"), "internal") }
 
 // TestUnusedIsCaught: a name that no other package uses is reported, and the exceptions are
 // not.
