@@ -56,9 +56,9 @@ func TestPeersAgeOut(t *testing.T) {
 func (r *rig) meet(id nid.NID) { r.driver.up.PeerUp(process(id)) }
 func (r *rig) part(id nid.NID) { r.driver.up.PeerDown(process(id), syscall.ECONNRESET) }
 
-// TestCrowdAgesOut (LN-22): 300000 peers that connect, send a message and disconnect, and as
-// many that never connect, are forgotten within a minute, and their memory is freed; peers
-// that stay connected are not forgotten.
+// TestCrowdAgesOut (LN-22): 300000 peers connect, send a message and disconnect, and as many
+// never connect. They are forgotten within a minute, and their memory is freed. Peers that stay
+// connected are not forgotten.
 func TestCrowdAgesOut(t *testing.T) {
 	spec.Covers(t, "LN-22")
 	synctest.Test(t, func(t *testing.T) {
@@ -120,8 +120,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestNeverConnected: in a crowded table peers that were never connected are forgotten at
-// once, those that were connected only half a minute later.
+// TestNeverConnected: in a crowded table, peers that were never connected are removed at once.
+// Peers that were connected are removed only half a minute later.
 func TestNeverConnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 1000})

@@ -27,8 +27,8 @@ func arriving(change func(h *wire.Header)) *lnd.Delivery {
 	return d
 }
 
-// TestDrops (LN-1, LN-2, LN-3, LN-4, LN-5): each reason for which a header is refused, the
-// counter of that reason, and whether the peer loses its connections.
+// TestDrops (LN-1, LN-2, LN-3, LN-4, LN-5): for each reason to refuse a header, the test checks
+// the counter of that reason, and whether the peer loses its connections.
 func TestDrops(t *testing.T) {
 	spec.Covers(t, "LN-1", "LN-2", "LN-3", "LN-4", "LN-5")
 	for name, c := range map[string]struct {

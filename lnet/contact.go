@@ -15,13 +15,13 @@ const maxContacts = 64
 // LastHeard returns when the driver had the latest message from a process, on
 // the node's clock; ok is false if there was none.
 //
-// Any NID of a node stands for the node, and PID 0 or PIDAny for LustrePID, as
-// in Send. Processes that share a NID are told apart by the PID under which
-// they are connected; one behind a gateway by the PID in its header, whose incarnation is
-// unknown. Every message to this node counts, whether a match entry takes it
-// or not, except those that FailNID drops. Nothing is known of a peer that was removed
-// from the table of peers, as idle peers without a connection and a watch are
-// (Config.PeerIdle), nor of any but the latest 64 processes of a NID.
+// Any NID of a node stands for the node, and PID 0 or PIDAny for LustrePID, as in Send.
+// Processes that share a NID are distinguished by the PID under which they are connected. A
+// process behind a gateway is identified by the PID in its header, and its incarnation is
+// unknown. Every message to this node counts, whether a match entry takes it or not, except
+// those that FailNID drops. The time is lost when the peer is removed from the table of peers,
+// as idle peers without a connection and a watch are (Config.PeerIdle). Of one NID only the
+// latest 64 processes are kept.
 func (n *Node) LastHeard(id nid.ProcessID) (at time.Duration, ok bool) {
 	return n.latest(id, func(k *contact) *instant { return &k.heard })
 }

@@ -27,12 +27,11 @@ func classOf(priority bool) int {
 // (ni_tx_credits). A peer takes one for each message and returns it when the
 // message has left, or has to wait for its connection to be dialled.
 //
-// Peers whose connection stands still, for instance because their receive window is
-// closed, must not keep others from using the NI: what stalled peers hold above half of
-// the credits is added as spare credits. While there are spare credits a stalled peer
-// gets no more credits, and any other peer may have one message under way even if there
-// is no credit left. So the delay for a moving peer does not depend on the number of
-// stalled ones.
+// Peers whose connection stands still, for instance because their receive window is closed,
+// must not keep others from using the NI. So the credits that stalled peers hold above half of
+// all credits are added as spare credits. While there are spare credits a stalled peer gets no
+// more credits, and any other peer may have one message under way even if there is no credit
+// left. So the delay for a moving peer does not depend on the number of stalled ones.
 //
 // The lock of the NI guards all fields, and the account of each peer.
 type niCredits struct {
@@ -153,8 +152,9 @@ func (c *niCredits) want(a *account, n int) {
 	a.wants = n
 }
 
-// next takes the peer off its list that may go on first: of those with urgent
-// messages the one that has waited longest, then of the others. Nil: none may.
+// next removes from its list the peer whose turn it is. That is the peer with urgent messages
+// that has waited longest or, if there is none, the other peer that has waited longest. It
+// returns nil if no peer may go on.
 func (c *niCredits) next() *peerNI {
 	switch free := c.free(); {
 	case c.waiters[urgent].head != nil && free > -c.limit:
@@ -224,14 +224,13 @@ func (ni *NI) returnCredit(p *peerNI) {
 	ni.mu.Unlock()
 }
 
-// wakeWaiting lets waiting peers go on, in their order, while there are credits
-// for them. A peer whose messages have gone meanwhile, or that has no peer
-// credit, leaves it to the next. The caller holds ni.mu, which is released and
-// taken again.
+// wakeWaiting lets waiting peers go on, in their order, while there are credits for them. If a
+// peer has no waiting messages any more, or no peer credit, its turn goes to the next. The
+// caller holds ni.mu, which is released and taken again.
 //
-// One goroutine at a time does so: a message that fails at once returns its
-// credit from inside, and a thousand peers whose messages have expired must
-// not become a stack a thousand calls deep.
+// Only one goroutine does so at a time. A message that fails at once returns its credit from
+// inside this function; if that call went on, a thousand peers whose messages have expired
+// would make a stack of a thousand calls.
 func (ni *NI) wakeWaiting() {
 	if ni.tx.waking {
 		return

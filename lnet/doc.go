@@ -13,16 +13,18 @@
 //
 // # Paths
 //
-// Which NI, which NID of the peer and which gateway a message takes is decided by package
-// path, each time that Send or a message that has waited for discovery needs it. Its
-// state is kept here: [NI.Rail] is that of an NI, [Node.Rail] that of a peer's NID,
-// [Node.SetRoutes] installs routes, [Node.SetRules] what selection rules say. The code that learns of health, links or rules tells them.
-// A node with one NI chooses nothing for a peer with one NID, and pays nothing for it.
+// Which NI, which NID of the peer and which gateway a message takes is decided by package path,
+// each time that Send or a message that has waited for discovery needs it. Its state is kept
+// here: [NI.Rail] is the state of an NI, [Node.Rail] that of a peer's NID, [Node.SetRoutes]
+// installs routes, and [Node.SetRules] installs selection rules. The code that learns of
+// health, links or rules updates them. For a node with one NI and a peer with one NID there is
+// no choice, and it costs nothing.
 //
-// Messages of one priority to a peer that is not multi-rail, or from a node with one NI to
-// one with one NID, leave in the order of Send as long as none has to be sent again. Over
-// several rails there is no order between messages. The protocols above portals need none:
-// their simulations reorder messages, and urgent ones have always overtaken others.
+// Two kinds of messages of one priority leave in the order of Send, as long as none has to be
+// sent again: those to a peer that is not multi-rail, and those from a node with one NI to a
+// peer with one NID. Over several rails there is no order between messages. The protocols above
+// portals need none: their simulations reorder messages, and urgent ones have always overtaken
+// others.
 //
 // # Credits
 //

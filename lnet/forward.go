@@ -12,10 +12,10 @@ import (
 // forwarder has the messages that a node forwards between its nets (lnet-semantics §12.4).
 // Package router keeps the accounts.
 //
-// A message that is not for this node becomes a transit. It waits for a buffer, with its
-// payload unread by the driver (Hold), or has one at once; the driver reads the payload there,
-// and from there it is sent as a message of its own. There is no copy and, in the steady
-// state, no allocation.
+// A message that is not for this node becomes a transit. It gets a buffer, or waits for one
+// while the driver leaves its payload unread (Hold). The driver reads the payload into the
+// buffer, and from the buffer it is sent as a message of its own. There is no copy and, in the
+// steady state, no allocation.
 type forwarder struct {
 	on     atomic.Bool // whether messages are forwarded; changed under mu
 	pool   router.Pool

@@ -96,9 +96,9 @@ func (n *Node) onNet(net nid.Net) bool {
 // message after that time makes another try; local policy.
 const deadTime = 5 * time.Second
 
-// dead reports whether a message for the peer would not get there (lnet_peer_alive_locked):
-// the peer says that its NI is down, or no connection could be made a moment ago. Only
-// messages of other nodes are refused for that, and answers are always sent.
+// dead reports whether a message for the peer would not get there (lnet_peer_alive_locked): the
+// peer says that its NI is down, or no connection could be made a moment ago. Only messages of
+// other nodes are refused for that reason, and only requests: answers are always sent.
 func (p *peerNI) dead(h *wire.Header) bool {
 	if p.ni.cfg.Tunables.PeerTimeout <= 0 || h.Type == wire.Ack || h.Type == wire.Reply {
 		return false

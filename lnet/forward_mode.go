@@ -53,9 +53,9 @@ func (n *Node) startRouting(atOnce bool) error {
 	return err
 }
 
-// StopRouting ends the forwarding of messages (lnet_rtrpools_disable). Those that wait for a
-// buffer are dropped, and refused is their number; those that have one still leave, in the mode
-// Stopping.
+// StopRouting ends the forwarding of messages (lnet_rtrpools_disable). Messages that wait for a
+// buffer are dropped, and refused is their number. Messages that have a buffer still leave, in
+// the mode Stopping.
 func (n *Node) StopRouting() (refused int) {
 	f := &n.forward
 	f.mu.Lock()

@@ -220,7 +220,7 @@ func TestForwardNotResent(t *testing.T) {
 	})
 }
 
-// TestForwardLoop: a message whose next hop is the node that it came from is dropped, also if
+// TestForwardLoop: a message whose next hop is the node from which it came is dropped, even if
 // it came from another NID of that node than the next hop's.
 func TestForwardLoop(t *testing.T) {
 	t.Parallel()
@@ -319,8 +319,9 @@ func TestRouterCredits(t *testing.T) {
 	}
 }
 
-// TestForwardGivenUp: a message whose connection ends while it waits or while its payload
-// arrives, or that cannot be sent, returns its credit and buffer, and is counted.
+// TestForwardGivenUp: a message fails while it is forwarded: its connection ends while it
+// waits, or while its payload arrives, or it cannot be sent. In each case it returns its credit
+// and buffer, and is counted.
 func TestForwardGivenUp(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-8")
@@ -382,9 +383,9 @@ func TestForwardMoves(t *testing.T) {
 	}
 }
 
-// TestForwardHeals: a message that is to be forwarded restores the health of the NI by which
-// it came and of its sender; a router's health is restored in full at once. A message that
-// ends half-way restores nothing.
+// TestForwardHeals: a message that is to be forwarded restores the health of its sender and of
+// the NI by which it came. A router's health is restored in full at once. A message that ends
+// half-way restores no health.
 func TestForwardHeals(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "HV-6")
@@ -432,8 +433,8 @@ func TestForwardNIGoes(t *testing.T) {
 }
 
 // TestNextHopDead: a request is dropped before it takes a buffer if its next hop could not be
-// reached a moment ago, or says that its NI is down; an answer is sent nevertheless, and
-// later a request is tried again.
+// reached a moment ago, or reports its NI as down. An answer is sent nevertheless. Later,
+// requests are tried again.
 func TestNextHopDead(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-18")

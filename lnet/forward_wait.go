@@ -3,8 +3,9 @@ package lnet
 import "ulnet/lnd"
 
 // settle goes on with the messages whose wait has ended. It is entered with f.mu held and
-// returns with it released. One goroutine at a time does so: a message that fails at once
-// ends inside, and a thousand waiting ones must not become a stack a thousand calls deep.
+// returns with it released. Only one goroutine does so at a time: a message that fails at once
+// ends inside this function, and if that call went on too, a thousand waiting messages would
+// make a stack of a thousand calls.
 func (f *forwarder) settle() {
 	if f.settling {
 		f.mu.Unlock()

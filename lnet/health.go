@@ -242,8 +242,8 @@ func (ni *NI) heal() {
 	ni.tellHealth(recovery.Heard)
 }
 
-// heal raises the health of the peer NI, because a message has come from it: to the full value if it
-// is an NI of a router, or if this node is one.
+// heal raises the health of the peer NI, because a message has come from it. If the peer NI is
+// one of a router, or if this node is a router, it raises the health to the full value.
 func (p *peerNI) heal() {
 	if p.remote.Health() == path.MaxHealth {
 		return
@@ -291,9 +291,9 @@ func (c *contacts) heard() time.Duration {
 	return last
 }
 
-// Witness returns a NID that answers through an NI of this node if that NI is well: the
-// healthiest NID that was heard through the NI, and of equally healthy ones the one that was
-// heard last.
+// Witness returns a NID whose answers show that an NI of this node is well: a NID that was
+// heard through that NI. It returns the healthiest of these and, of equally healthy ones, the
+// one that was heard last.
 func (n *Node) Witness(local nid.NID) (id nid.NID, ok bool) {
 	ni := n.niByNID(local)
 	if ni == nil {

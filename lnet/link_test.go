@@ -71,8 +71,8 @@ func TestLinkStatus(t *testing.T) {
 	}
 }
 
-// TestLinkMoves: messages that wait for credits of an NI whose link goes down, and those that
-// are sent then, are sent by another NI; without another they fail.
+// TestLinkMoves: the link of an NI goes down. Messages that wait for its credits, and messages
+// that are sent after that, are sent by another NI. If there is no other NI they fail.
 func TestLinkMoves(t *testing.T) {
 	spec.Covers(t, "NS-4", "NS-7")
 	r := newRig(t, lnd.Tunables{PeerCredits: 1}, lnet.Config{})
@@ -106,9 +106,9 @@ func TestLinkMoves(t *testing.T) {
 	r.wantResult(1, nil)
 }
 
-// TestLinkWithdraws: requests that the driver of an NI whose link goes down has in its queues are
-// sent by another NI, without blame; those that must use this NI stay, and so do all while no other
-// NI leads there.
+// TestLinkWithdraws: the link of an NI goes down while its driver has requests in queues. They
+// are sent by another NI, and no NI is blamed. Requests that must use this NI stay in its
+// queues. All requests stay while no other NI leads to their destination.
 func TestLinkWithdraws(t *testing.T) {
 	spec.Covers(t, "NS-12")
 	synctest.Test(t, func(t *testing.T) {
@@ -170,9 +170,9 @@ func (r *rig) took(n int) (a, b int) {
 	return a, b
 }
 
-// TestPeerStatus: messages avoid a NID that its node calls down, until the node calls it up
-// or a message comes from that NID that was sent after the status. If all NIDs are down
-// messages are sent nevertheless.
+// TestPeerStatus: messages avoid a NID that its node reports as down. That ends when the node
+// reports it as up, or when a message that was sent after the report comes from that NID. If
+// all NIDs are down, messages are sent nevertheless.
 func TestPeerStatus(t *testing.T) {
 	spec.Covers(t, "NS-5")
 	synctest.Test(t, func(t *testing.T) {

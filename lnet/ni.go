@@ -153,8 +153,8 @@ func (ni *NI) signalDrained() {
 	}
 }
 
-// drain waits until every message that was given to a peer has ended, and
-// returns the number of those that had not when ctx did.
+// drain waits until every message that was given to a peer has ended, or until ctx ends. It
+// returns how many had not ended by then.
 func (ni *NI) drain(ctx context.Context) (left int64) {
 	for {
 		left = ni.pending.Load()

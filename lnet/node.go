@@ -34,18 +34,19 @@ type Config struct {
 	// TransactionTimeout (lnet_transaction_timeout) bounds how long a message
 	// waits for credits, and how long its ACK or REPLY may take; 0 means 150 s.
 	TransactionTimeout time.Duration
-	// HealthSensitivity (lnet_health_sensitivity) is what a failure subtracts from the health
-	// of an NI, which is 1000 at first, and what a success adds; 0 means 100, negative none:
-	// then nothing is sent again either. See HealthSettings.
+	// HealthSensitivity (lnet_health_sensitivity) is how much a failure subtracts from the
+	// health of an NI, which begins at 1000, and how much a success adds. 0 means 100. With a
+	// negative value health does not change, and messages are not sent again either. See
+	// HealthSettings.
 	HealthSensitivity int
 	// RetryCount (lnet_retry_count) is how often a message is sent again by another NI; 0
 	// means 2, negative never.
 	RetryCount int
 	// Recovery says when NIs that are not well are pinged.
 	Recovery recovery.Settings
-	// ResponseTracking (lnet_response_tracking) says which answers are awaited for no longer
-	// than TransactionTimeout: 1 of GETs, 2 of PUTs with ACK, 3 both, negative: only where an
-	// MD asks for it, which LNet calls 0; 0 means 3.
+	// ResponseTracking (lnet_response_tracking) says which answers are awaited for at most
+	// TransactionTimeout: 1 means those to GETs, 2 those to PUTs with ACK, 3 both. A negative
+	// value means only those of MDs that ask for it, which LNet calls 0. Here 0 means 3.
 	ResponseTracking int
 	// MaxPeers bounds the peer table; 0 means 262144. Idle peers make room.
 	MaxPeers int
@@ -53,23 +54,22 @@ type Config struct {
 	// node. Otherwise the source must be the process at the other end of the
 	// connection, Delivery.From.
 	SourceUnchecked bool
-	// PeerIdle is how long a peer without a connection, messages and watchers
-	// (WatchPeer) is remembered; 0 means 10 minutes, negative for ever. In a
-	// crowded table, of more than 4096 peers, it is 30 s at most, and one that
-	// was never connected is forgotten at the next look, within 5 s.
+	// PeerIdle is how long a peer without a connection, messages and watchers (WatchPeer) is
+	// remembered; 0 means 10 minutes, negative for ever. In a crowded table, which has more
+	// than 4096 peers, this time is 30 s at most, and a peer that was never connected is
+	// removed at the next check, within 5 s.
 	PeerIdle time.Duration
 	// PeerBufferCredits (peer_buffer_credits) is how many messages of one peer may be in this
 	// node at a time to be forwarded, where the NI's own tunable is 0; 0 means its PeerCredits.
 	PeerBufferCredits int
 	// RouterSilence (alive_router_check_interval + router_ping_timeout) is how long a net may
-	// be silent until this node, as a router, reports that it is down there. It also bounds
-	// how long a new router waits until it reports that it routes. 0 means
-	// DefaultRouterSilence; negative: a silent net never counts as down, and a new router
-	// does not wait.
+	// be silent before this node, as a router, reports its NI there as down. It also bounds how
+	// long a new router waits before it reports that it routes. 0 means DefaultRouterSilence.
+	// If it is negative, a silent net never counts as down, and a new router does not wait.
 	RouterSilence time.Duration
-	// OnShrink, if set, is called without locks after the table of peers has released the
-	// memory of thousands of them: a daemon with nothing else to do may run the garbage
-	// collector then.
+	// OnShrink, if set, is called after the table of peers has released the memory of thousands
+	// of peers. A daemon that is otherwise idle may run the garbage collector then. No lock is
+	// held during the call.
 	OnShrink func()
 }
 

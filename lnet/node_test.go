@@ -210,8 +210,8 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
-// TestLateArrival: a message of a new peer that arrives when its NI was removed does not make
-// a peer that would never be forgotten.
+// TestLateArrival: a message of a new peer arrives after its NI was removed. It does not create
+// a peer, which would never be removed.
 func TestLateArrival(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	if err := r.node.RemoveNI(t.Context(), r.ni); err != nil {

@@ -6,9 +6,10 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// wantsDiscovery reports whether m must not go to a peer that is not up to date. That holds
-// for PUTs and GETs except those of discovery itself (lnet_msg_discovery), those to processes
-// of users, which take no part in discovery, and messages that are forwarded.
+// wantsDiscovery reports whether m must not be sent to a peer that is not up to date. That
+// holds for all PUTs and GETs with three exceptions: those of discovery itself
+// (lnet_msg_discovery), those to user processes, which take no part in discovery, and forwarded
+// messages.
 func (m *Message) wantsDiscovery() bool {
 	if m.Routed || m.Header.DestPID&nid.UserPID != 0 {
 		return false

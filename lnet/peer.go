@@ -36,12 +36,12 @@ func (s PeerState) String() string {
 // peerNI is one interface of a remote node (struct lnet_peer_ni): the credits that bound the
 // messages in flight to it, and the queue of messages that wait for credits.
 //
-// Priority messages have as many credits again, so that they pass queued messages and need
-// not wait for bulk in flight to a slow peer either.
+// Priority messages have the same number of credits for themselves. So they overtake queued
+// messages, and need not wait for bulk in flight to a slow peer either.
 //
-// At most one goroutine at a time hands its messages to the driver, which keeps them in
-// order; another goroutine leaves its message in the queue. So a handler that sends from
-// inside Finalize does not recurse either.
+// At most one goroutine at a time hands its messages to the driver, which keeps them in order.
+// Any other goroutine leaves its message in the queue. So a handler that sends from inside
+// Finalize does not recurse either.
 type peerNI struct {
 	nid      nid.NID
 	ni       *NI

@@ -81,9 +81,9 @@ func (m *Message) setAside() {
 	m.waited, m.found = false, true
 }
 
-// late reports whether the deadline of m is over. A message without a deadline, because there
-// was nothing to choose at first, gets one now, as if the driver had used all the time that
-// it may.
+// late reports whether the deadline of m has passed. A message may have no deadline, because at
+// first there was no choice of paths. Such a message gets one now, as if the driver had used
+// all of its time.
 func (m *Message) late(n *Node) bool {
 	if m.Routed {
 		return false // the sender has a deadline of its own

@@ -229,8 +229,8 @@ type never struct{}
 
 func (never) Stop() bool { return true }
 
-// TestResendEnds: messages that wait for another try when the node shuts down fail; one whose
-// second try finds no NI fails with an error that says so.
+// TestResendEnds: messages that wait for another try fail when the node shuts down. If the
+// second try of a message finds no NI, the message fails with an error that says so.
 func TestResendEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRailed(t, lnet.Config{Clock: unhurried{machine.RealClock()}}, 2, 2)

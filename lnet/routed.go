@@ -16,16 +16,16 @@ func (ni *NI) routed(d *lnd.Delivery) bool {
 
 // checkRouted decides about a message whose header says that it has come through a router.
 // Kernels accept it from any peer; here the peer must be a gateway of this node. As long as
-// asymmetric routes are allowed (DropAsymmetric), it may also be a router that is no gateway,
-// if its ping info says that it routes and there is a route to the net of the source: such a
-// router may bring the answer to a message that this node sends to that net. A router whose
-// ping info is not known is discovered; messages that it brings before its first discovery has
-// ended are accepted.
+// asymmetric routes are allowed (DropAsymmetric), the peer may also be a router that is no
+// gateway, if its ping info says that it routes and there is a route to the net of the source.
+// Such a router may bring the answer to a message that this node sends to that net. A router
+// whose ping info is not known is discovered, and until its first discovery has ended its
+// messages are accepted.
 //
-// No router brings messages of nodes on the nets of this node, because these have connections
-// of their own. A router that is no gateway does not bring them under another NID of such a
-// node either, since any NID stands for the node. A gateway may: a node that has lost its NI
-// on the common net may send that way.
+// Messages of nodes on the nets of this node are not accepted through a router, because these
+// nodes have connections of their own. Through a router that is no gateway they are not
+// accepted under another NID of such a node either, since any NID stands for the node. Through
+// a gateway they are: a node that has lost its NI on the common net may send that way.
 func (ni *NI) checkRouted(d *lnd.Delivery) DropReason {
 	n, net := ni.node, d.Header.SrcNID.Net()
 	switch {

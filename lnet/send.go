@@ -2,13 +2,13 @@ package lnet
 
 import "ulnet/lnet/nid"
 
-// Send sends m to Header.DestNID and Header.DestPID. It completes the header
-// with the source, never waits, and reports every outcome through Upper.Sent,
-// which may be called before Send returns. A PUT or GET to a peer that is not
-// known yet waits for discovery (see [Node.SetDiscoverer]). If DestNID belongs to a
-// multi-rail node, a PUT or GET goes to any NID of that node, by any NI; see package path. A
-// message with a Group goes to that group, as one datagram, by [Node.MulticastNI]. One with
-// Answers goes to Asker by that NI. Errors:
+// Send sends m to Header.DestNID and Header.DestPID. It completes the header with the source,
+// never waits, and reports every outcome through Upper.Sent, which may be called before Send
+// returns. A PUT or GET to a peer that is not known yet waits for discovery (see
+// [Node.SetDiscoverer]). If DestNID belongs to a multi-rail node, a PUT or GET goes to any NID
+// of that node, by any NI; see package path. A message with a Group goes to that group, as one
+// datagram, by [Node.MulticastNI]. A message with Answers, an NI, goes to Asker by that NI.
+// Errors:
 //
 //	EINVAL        the destination is no NID, or Source is none of ours
 //	EHOSTUNREACH  neither an NI nor a route reaches the destination's net, or it is

@@ -24,10 +24,10 @@ func (ni *NI) checkSource(d *lnd.Delivery) DropReason {
 func tellsProcesses(net nid.Net) bool { return net.Type().HasProcesses() }
 
 // Responder replaces id by the process that answers messages to it, as [NI.Source] will name
-// it: PID 0 and PIDAny stand for LustrePID, as in [Node.Send], on RDMA every PID does, and
-// all NIDs of this node stand for one. It is called for each message that awaits an answer,
-// and mostly changes nothing. It changes id in place, because a NID that is copied twice in a
-// row stalls the processor for longer than all the comparisons take.
+// it. PID 0 and PIDAny become LustrePID, as in [Node.Send]; on RDMA every PID does; and all
+// NIDs of this node become one. It is called for each message that awaits an answer, and mostly
+// changes nothing. It changes id in place, because a NID that is copied twice in a row stalls
+// the processor for longer than all the comparisons take.
 func (n *Node) Responder(id *nid.ProcessID) {
 	if pid := process(id.PID); pid != id.PID {
 		id.PID = pid

@@ -13,8 +13,8 @@ type Upper interface {
 	// Delivered ends a message that was not dropped: its payload is in the
 	// sink, or err says why it never will be.
 	Delivered(ni *NI, d *lnd.Delivery, err error)
-	// Abandon takes back a delivery that Arrive answered with Hold, unless it has been
-	// matched since: then it reports false, and NI.Recv or NI.Discard follows.
+	// Abandon takes back a delivery that Arrive answered with Hold. If the delivery has been
+	// matched since, it cannot: it then reports false, and NI.Recv or NI.Discard follows.
 	Abandon(ni *NI, d *lnd.Delivery) bool
 	// Sent reports the end of a message given to Node.Send.
 	Sent(m *Message, err error)

@@ -2,12 +2,12 @@ package lnet
 
 import "sync/atomic"
 
-// vetting is the state of the question to a peer whether it is a router. The peer is asked when
-// it brings messages of other nodes.
+// vetting is the state of asking a peer whether it is a router. The peer is asked when it
+// brings messages of other nodes.
 //
-// Until the first answer its messages are taken, because the first message by the second
-// gateway of a node behind two of them may be an answer that this node waits for. That is no
-// risk: any peer could say that it is a router. A peer that does not answer is trusted only
+// Until the first answer its messages are accepted: if a node is behind two gateways, the first
+// message by the second gateway may be an answer for which this node waits. That adds no risk,
+// since any peer could say that it is a router. A peer that does not answer is trusted only
 // once.
 type vetting struct{ state atomic.Uint32 }
 

@@ -32,11 +32,10 @@ type PeerChange struct {
 // come one at a time, alternating between up and down. While f runs changes are merged to at
 // most one down and one up, so that an interruption, however short, is always reported.
 //
-// f runs without locks in the goroutine that brought the change, which is the
-// driver's, one that calls WatchPeer, or one that changes what is known of
-// peers or NIs; it must not block, and the caller of any of these holds no lock
-// that f takes. A call that has begun may outlast stop, which does not wait and
-// may be called from f.
+// f runs without locks in the goroutine that caused the change: a goroutine of the driver, one
+// that calls WatchPeer, or one that calls a method which changes peers or NIs. f must not
+// block, and a caller of any of these methods must hold no lock that f takes. A call that has
+// begun may outlast stop, which does not wait and may be called from f.
 //
 // A watch exists until it is stopped, even if the table of peers forgets the peer: that
 // happens only to peers without a connection, which are down.
@@ -175,9 +174,9 @@ func (w *watch) begin() {
 	w.tell()
 }
 
-// look compares the state that f was told with the present one. failed says that a connection
-// ended or could not be made, with that cause; otherwise cause is used if the process is not
-// reachable any more for another reason.
+// look compares the present state with the one that f was last called with. failed says that a
+// connection ended or could not be made, for the reason cause. Without failed, cause is the
+// reason to report if the process is no longer reachable for any other reason.
 func (w *watch) look(cause error, failed bool) {
 	w.mu.Lock()
 	// Under the lock, so that no goroutine reports an older state later.

@@ -182,8 +182,9 @@ func TestWatchPeerNIDs(t *testing.T) {
 	s.want(t, "down(moved)")
 }
 
-// TestWatchPeerEvicted: a peer that the table forgets was reported as down already; watchers
-// are still told of its later changes, and of failures of peers that were never connected.
+// TestWatchPeerEvicted: a peer is removed from the table after it was reported as down.
+// Watchers still learn of its later changes, and of failures of peers that were never
+// connected.
 func TestWatchPeerEvicted(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 1})
 	var s, never story

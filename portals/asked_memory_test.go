@@ -7,8 +7,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestAskedGivesMemoryBack: when an MD that awaited thousands of answers has got them, the
-// memory of its map is freed; a small map is kept for the next operation.
+// TestAskedGivesMemoryBack: an MD that awaited thousands of answers frees the memory of its map
+// when it has got them. A small map is kept for the next operation.
 func TestAskedGivesMemoryBack(t *testing.T) {
 	for n, kept := range map[uint32]bool{3: true, 5000: false} {
 		var a asked

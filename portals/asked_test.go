@@ -256,8 +256,8 @@ func TestAskingAllocates(t *testing.T) {
 	}
 }
 
-// TestAskedByAnotherMD: a process that got a request of an MD that is gone cannot answer the
-// MD that has its slot now.
+// TestAskedByAnotherMD: a process got a request of an MD that is gone. It cannot answer the MD
+// that has the same slot now.
 func TestAskedByAnotherMD(t *testing.T) {
 	table, net := newWire(t)
 	gone := bound([]lnd.Segment{make([]byte, 8)}, inf)(t, table, net)

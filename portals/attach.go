@@ -32,8 +32,9 @@ func (t *Table) MDAttach(h MEHandle, conf MD, unlink UnlinkOption) (MDHandle, er
 	return handle, opError("MDAttach", err)
 }
 
-// attach returns the MD, and the held messages that it accepts or refuses. If there are any,
-// messages for the MD that arrive now are held until resume. The caller holds p.mu.
+// attach attaches an MD to an ME. It returns the MD, and the held messages that the MD accepts
+// or refuses. If there are any, messages for the MD that arrive meanwhile are held until
+// resume. The caller holds p.mu.
 func (t *Table) attach(p *portal, index int, ref meRef, conf MD, length int, unlink UnlinkOption) (
 	handle MDHandle, d *md, ready operationList, err error,
 ) {
@@ -54,9 +55,9 @@ func (t *Table) attach(p *portal, index int, ref meRef, conf MD, length int, unl
 	return handle, d, ready, nil
 }
 
-// MDUnlink ends an MD (LNetMDUnlink). Its handle becomes invalid at once. Without operations
-// under way an UNLINK event is delivered before the call returns (right after, if the MD's
-// handler is running); otherwise the event of the last operation to complete has Unlinked
+// MDUnlink ends an MD (LNetMDUnlink). Its handle becomes invalid at once. If no operation is
+// under way, an UNLINK event is delivered before the call returns, or right after it if the
+// MD's handler is running. Otherwise the event of the last operation to complete has Unlinked
 // set. Messages that still wait for credits fail with ECANCELED. ENOENT: no such MD.
 func (t *Table) MDUnlink(h MDHandle) error {
 	d := t.lockMD(h)

@@ -12,9 +12,9 @@ import (
 // seen all events. If they were released earlier, the goroutine that happens to run the
 // handler would not get back to reading its own connection.
 //
-// A held message waits in order for the MD that it was matched to, and is matched again when
-// its turn comes: the MD may be gone by then, and another entry or none may take the message.
-// Until then it occupies a connection and a few hundred bytes.
+// A held message waits in order for the MD that it was matched to. When its turn comes it is
+// matched again, because the MD may be gone by then, and another entry, or none, may take the
+// message. Until then it occupies a connection and a few hundred bytes.
 const MaxPending = 1024
 
 // crowd holds the messages that arrive for d until resume.
@@ -24,17 +24,17 @@ func (d *md) crowd() {
 	d.mu.Unlock()
 }
 
-// count counts an event that came while the handler ran. No message is matched to a bound
-// MD, so none is held for it: the operations that this node has begun bound its SEND, ACK
-// and REPLY events. The caller holds d.mu.
+// count counts an event that came while the handler ran. Only messages for MDs with an ME are
+// held. No message is matched to a bound MD, whose SEND, ACK and REPLY events are bounded by
+// the number of operations that this node has begun. The caller holds d.mu.
 func (d *md) count() {
 	if d.taken++; d.taken >= MaxPending {
 		d.crowded = true
 	}
 }
 
-// hold keeps a message: for the MD waits, or, if that is nil, a PUT that no entry matches
-// yet. The caller holds p.mu.
+// hold keeps a message: one that waits for the MD waits or, if waits is nil, a PUT that no
+// entry matches yet. The caller holds p.mu.
 func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery, waits *md) (lnd.Answer, lnet.DropReason) {
 	full, group := lnet.LazyFull, lnet.LazyMulticast
 	if waits != nil {
@@ -58,10 +58,10 @@ func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery, waits *md) (lnd.An
 	return lnd.Hold, lnet.NotDropped
 }
 
-// resume releases all messages that wait for d: on TCP one for each connection. If it
-// released only some until their events are handled, a peer that does not send its payload
-// would make all others wait. It is entered with d.releasing set, which keeps messages that
-// arrive meanwhile behind those that wait, and without locks.
+// resume releases all messages that wait for d: on TCP one for each connection. If it released
+// only some, and the rest once the events of these are handled, a peer that does not send its
+// payload would make all others wait. It is entered with d.releasing set, which keeps messages
+// that arrive meanwhile behind those that wait, and without locks.
 func (t *Table) resume(d *md) {
 	p := &t.portals[d.portal]
 	for {

@@ -123,8 +123,8 @@ func TestBackPressureTwo(t *testing.T) {
 	})
 }
 
-// TestBackPressureMoves: messages wait for an MD that is unlinked; then they wait for the MD
-// of the next entry, if its handler is behind too.
+// TestBackPressureMoves: messages wait for an MD that is then unlinked. They go on waiting for
+// the MD of the next entry, if its handler is behind too.
 func TestBackPressureMoves(t *testing.T) {
 	bubbled(t, func(t *testing.T, h *harness, net *network) {
 		next, g := gate(1), gate(1)
@@ -179,8 +179,8 @@ func TestBackPressureNewEntry(t *testing.T) {
 	})
 }
 
-// TestBackPressureTooLong: a message that waited is matched again: it is dropped if it does
-// not fit any more, and a GET is not held at a lazy portal.
+// TestBackPressureTooLong: a message that waited is matched again, and dropped if it does not
+// fit any more. A GET is not held at a lazy portal.
 func TestBackPressureTooLong(t *testing.T) {
 	bubbled(t, func(t *testing.T, h *harness, net *network) {
 		if err := h.SetLazy(5); err != nil {

@@ -98,9 +98,9 @@ func (s *slow) wantDrops(want map[string]uint64) {
 	}
 }
 
-// TestBackPressure (PT-33): while a handler runs a bounded number of events waits for it;
-// further messages stay with the driver, and are taken in their order when the handler has
-// caught up. Nothing is lost.
+// TestBackPressure (PT-33): while a handler runs, a bounded number of events waits for it. The
+// driver keeps further messages. They are taken in their order when the handler has caught up,
+// and none is lost.
 func TestBackPressure(t *testing.T) {
 	spec.Covers(t, "PT-33")
 	slowly(t, portals.MD{}, func(_ *testing.T, s *slow) {
@@ -117,7 +117,7 @@ func TestBackPressure(t *testing.T) {
 }
 
 // TestBackPressureKeepsEntry: a message that waits for its MD's handler is not tried against
-// the next entry. It is matched when its turn comes: then the MD may be exhausted.
+// the next entry. It is matched again when its turn comes, and by then the MD may be exhausted.
 func TestBackPressureKeepsEntry(t *testing.T) {
 	slowly(t, portals.MD{Threshold: 1 + portals.MaxPending + 2}, func(t *testing.T, s *slow) {
 		var next log

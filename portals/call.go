@@ -10,9 +10,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// call is a Put or Get whose answer must be told apart from other answers to the same MD: it
-// has an OpPtr or a Timeout, or it uses a part of the MD. The peer is given the call's handle
-// instead of the MD's and sends it back. Other operations have no call.
+// call is a Put or Get whose answer must be distinguished from other answers to the same MD,
+// because it has an OpPtr or a Timeout, or uses a part of the MD. The request carries the
+// call's handle instead of the MD's, and the peer sends it back. Other operations have no call.
 type call struct {
 	md         atomic.Pointer[md]      // nil: the slot is free; changes under the md's mu
 	handle     atomic.Uint64           // handle of the call; changes under the md's mu

@@ -18,8 +18,8 @@ import (
 	"ulnet/portals"
 )
 
-// TestPart (PT-34): a PUT sends a part of its MD, and the REPLY to a GET is written to a
-// part, however the segments lie, and to nothing else.
+// TestPart (PT-34): a PUT sends exactly a part of its MD, and the REPLY to a GET is written to
+// exactly a part, however the segments of the MD are divided.
 func TestPart(t *testing.T) {
 	spec.Covers(t, "PT-34")
 	for name, c := range map[string]struct {
@@ -76,8 +76,8 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// TestBadPart (PT-34): a part that the MD does not have, and a timeout without a requested
-// answer, are refused, and use nothing of the threshold.
+// TestBadPart (PT-34): a part that the MD does not have is refused, and so is a timeout without
+// a requested answer. A refused operation does not lower the threshold.
 func TestBadPart(t *testing.T) {
 	spec.Covers(t, "PT-34")
 	table, net := newWire(t)
@@ -218,8 +218,8 @@ func TestOperationTimeout(t *testing.T) {
 }
 
 // TestTimeoutBlames: an operation without an answer reduces the health of the NID to which it
-// was sent, not of that of a later operation of the MD, nor of that of an earlier MD in its
-// slot.
+// was sent. It does not reduce the health of the NID of a later operation of the MD, nor of
+// that of an earlier MD in its slot.
 func TestTimeoutBlames(t *testing.T) {
 	spec.Covers(t, "HV-12")
 	good := nid.ProcessID{NID: nid.MustParse("10.0.0.77@tcp"), PID: there.PID}

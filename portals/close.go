@@ -2,9 +2,9 @@ package portals
 
 import "sync"
 
-// Close ends the waiting for events: EQ.Wait, EQ.Poll and PollEQs return ESHUTDOWN, now and
-// in later calls, when the events that are there have been read. A node that shuts down calls
-// it after lnet.Node.Shutdown, which has brought the last events. Further calls do nothing.
+// Close ends the waiting for events: EQ.Wait, EQ.Poll and PollEQs return ESHUTDOWN, now and in
+// later calls, once the events already in the queue have been read. A node that shuts down
+// calls Close after lnet.Node.Shutdown, which causes the last events. Further calls do nothing.
 func (t *Table) Close() {
 	for _, q := range t.queues.close() {
 		q.close()

@@ -7,8 +7,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// deadlines are the deadlines of calls. One timer serves them all: it is set to the earliest,
-// and set again when an earlier one is added or when it has fired.
+// deadlines are the deadlines of calls. One timer serves them all. It is set to the earliest
+// deadline, and is set again when an earlier one is added or when it has fired.
 type deadlines struct {
 	mu    sync.Mutex               // locked after md.mu
 	calls machine.Deadlines[*call] // deadlines of calls; guarded by mu, like all fields below

@@ -52,9 +52,9 @@
 // goroutine that runs it, which reads a connection (TCP) or the socket of all peers
 // (softroce); those peers then consider this node dead.
 //
-// An MD that takes one message, as the buffers of an [Inbox] do, never has several events, so
-// no message is ever held for its handler: gossip, zones and client health receive in this
-// way. Memory is then bounded by one buffer for each goroutine that runs the handler, and the
+// An MD that takes only one message, such as a buffer of an [Inbox], never has several events,
+// so no message is ever held for its handler. Gossip, zones and client health receive in this
+// way. Memory is then bounded by one buffer for each goroutine that runs the handler. The
 // handler must be quick, or keep the message and hand it to another goroutine.
 //
 // SEND, ACK and REPLY events are never held: the operations that this node has begun
@@ -69,22 +69,22 @@
 // it stays until it is unlinked.
 //
 // An ACK or REPLY that does not come within one to one and a half transaction timeouts
-// (lnet.Config) of the MD's latest Put or Get unlinks the MD. Its last event is then an
-// UNLINK event without a call of MDUnlink or, if another operation was still under way and
-// ends well, the event of that operation, with the error ETIMEDOUT. This is LNet's response
-// tracking; the options TrackResponse and NoTrackResponse of an MD choose.
+// (lnet.Config) of the MD's latest Put or Get unlinks the MD. Its last event is then an UNLINK
+// event, although no program called MDUnlink. If another operation is still under way and ends
+// well, the last event is the event of that operation, with the error ETIMEDOUT. This is LNet's
+// response tracking; the options TrackResponse and NoTrackResponse of an MD turn it on and off.
 //
 // Errors of calls carry Linux's errno values
 // (errors.Is with syscall.ENOENT and so on), under the names of the C API.
 //
 // # Operations of their own
 //
-// By default a Put or Get moves the whole MD, events are told apart by their MD, and a
-// missing answer ends the MD, as in LNet. LocalOffset and Length choose a part of the MD.
-// OpPtr comes back in the SEND, ACK and REPLY events of the operation. With a Timeout a
-// missing answer ends the operation alone, with an ACK or REPLY event that has ETIMEDOUT. A
-// later answer is dropped, but the SEND event may still come, and until then the network may
-// use the memory. An UNLINK event ends all operations on its MD, whatever their OpPtr.
+// By default, as in LNet, a Put or Get moves the whole MD, an event is recognized by its MD,
+// and a missing answer ends the MD. LocalOffset and Length choose a part of the MD. OpPtr comes
+// back in the SEND, ACK and REPLY events of the operation. With a Timeout a missing answer ends
+// the operation alone, with an ACK or REPLY event that has ETIMEDOUT. A later answer is
+// dropped, but the SEND event may still come, and until then the network may use the memory. An
+// UNLINK event ends all operations on its MD, whatever their OpPtr.
 //
 // To tell such operations apart the table gives the peer a handle of the operation
 // instead of the MD's; every LNet sends the handle back unchanged.
@@ -101,9 +101,8 @@
 //
 // # Concurrency
 //
-// All methods are safe for concurrent use. The package starts no goroutine and
-// reads no clock but the node's. Put and Get never block; only EQ.Wait, EQ.Poll
-// and Table.PollEQs do. Messages of one sender to one peer keep their order as far as a
-// driver with several connections keeps it: do not rely on it between small
-// and large messages.
+// All methods are safe for concurrent use. The package starts no goroutine and reads no clock
+// but the node's. Put and Get never block; only EQ.Wait, EQ.Poll and Table.PollEQs do. Messages
+// of one sender to one peer keep their order as far as the driver keeps it. A driver with
+// several connections may change the order of small and large messages, so do not rely on it.
 package portals

@@ -130,9 +130,9 @@ func (q *EQ) notify() {
 	}
 }
 
-// take reads the next event. After an overflow that is the oldest one left; LNet's
-// lnet_eq_dequeue_event skips more, and takes the latest event that was written to the
-// reader's slot. ok is false when there is none.
+// take reads the next event. After an overflow it reads the oldest event left. LNet's
+// lnet_eq_dequeue_event skips more: it takes the latest event that was written to the reader's
+// slot. ok is false if there is no event.
 func (q *EQ) take(e *Event) (ok bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -166,10 +166,9 @@ func (q *EQ) Get() (e Event, ok bool, err error) {
 	return e, ok, err
 }
 
-// Wait reads the next event and waits for one if need be, until ctx ends.
-// ErrOverflow comes with a valid event. While it waits it may receive messages
-// in the caller's goroutine and run the handlers of any MD: the caller must
-// hold no lock that a handler takes.
+// Wait reads the next event. If there is none it waits for one until ctx ends. ErrOverflow
+// comes with a valid event. While Wait waits, it may receive messages in the caller's goroutine
+// and run the handlers of any MD, so the caller must hold no lock that a handler takes.
 func (q *EQ) Wait(ctx context.Context) (e Event, err error) {
 	for {
 		ok, err := q.take(&e)

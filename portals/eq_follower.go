@@ -6,9 +6,9 @@ import (
 	"ulnet/lnd"
 )
 
-// follower lets a goroutine that is blocked in Wait take over the read loop of a
-// connection (lnd.Follower): it requests the loop of the connection that brought the
-// latest event, and can run it from the next event on. All guarded by EQ.mu.
+// follower lets a goroutine that is blocked in Wait take over the read loop of a connection
+// (lnd.Follower). It requests the read loop of the connection that brought the latest event,
+// and can run it from the next event on. EQ.mu guards all fields.
 type follower struct {
 	latest    lnd.ReadLoop // read loop of the connection that brought the last event
 	requested lnd.ReadLoop // read loop that was requested, and perhaps handed over
@@ -37,8 +37,8 @@ func (q *EQ) Waiting() bool {
 	return true
 }
 
-// wake returns the read loop whose Receive has to be interrupted because there is something
-// to do, if any. The caller holds EQ.mu.
+// wake returns the read loop whose Receive has to be interrupted because Wait has something to
+// do, or nil. The caller holds EQ.mu.
 func (b *follower) wake() lnd.ReadLoop {
 	if !b.waits {
 		return nil

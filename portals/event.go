@@ -77,9 +77,8 @@ func (e *Event) Payload() lnd.Payload {
 	return lnd.Payload{Segments: e.Segments, Offset: int(e.Offset), Length: int(e.MLength)}
 }
 
-// Bytes returns the bytes that the operation moved: a view of the MD when they
-// are contiguous, which is valid until the MD's memory is used again, a copy
-// otherwise.
+// Bytes returns the bytes that the operation moved. If they are contiguous it returns a view of
+// the MD, which is valid until the MD's memory is used again; otherwise it returns a copy.
 func (e *Event) Bytes() []byte {
 	pieces := e.Payload().Append(nil)
 	switch len(pieces) {

@@ -12,8 +12,8 @@ import (
 	"ulnet/portals/node"
 )
 
-// The halves of a buffer are fetched from two portals, each by an operation of its own: each
-// has its own events and its own timeout.
+// The halves of a buffer are fetched from two portals. Each is an operation of its own, with
+// events and a timeout of its own.
 func ExampleGetRequest() {
 	n, err := node.Start(node.Config{Networks: "lo"})
 	if err != nil {

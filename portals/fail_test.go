@@ -49,8 +49,8 @@ func TestFailedPut(t *testing.T) {
 	}
 }
 
-// TestFailedSource: messages from a NID that FailNID makes fail are dropped: a PUT, and the
-// ACK of a PUT of ours, whose place the next ACK takes.
+// TestFailedSource: FailNID makes a NID fail. Messages from it are dropped: a PUT, and the ACK
+// of a PUT of ours. The next ACK then counts for that PUT.
 func TestFailedSource(t *testing.T) {
 	table, net := newWire(t)
 	h := &harness{Table: table, t: t}

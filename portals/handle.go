@@ -12,8 +12,8 @@ type MDHandle uint64
 // MEHandle identifies a match entry, as MDHandle does an MD.
 type MEHandle uint64
 
-// A handle is the object cookie of Lustre's lnet_handle: the type in the low
-// two bits, then the slot, then the number of objects that had the slot before.
+// A handle is the object cookie of Lustre's lnet_handle. It has the type in the low two bits,
+// then the slot, and then the number of objects that were in the slot before.
 const (
 	cookieMD   = 1
 	cookieME   = 2
@@ -40,7 +40,7 @@ func cookieKind(cookie uint64) uint64 { return cookie & (1<<cookieTypeBits - 1) 
 // handful of objects.
 const chunkSize = 16
 
-// slab holds objects in slots that never move, so that a handle finds its object without a
+// slab holds objects in slots that never move, so that a handle leads to its object without a
 // lock. The caller must check, under the object's own lock, that the slot still holds the
 // object of the handle.
 type slab[T any] struct {

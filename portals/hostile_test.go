@@ -259,8 +259,8 @@ func TestTruncatedReply(t *testing.T) {
 	}
 }
 
-// TestNoAnswerToForged: a message with the source of another node is dropped, and no node
-// gets an answer: neither its sender nor those that it names.
+// TestNoAnswerToForged: a message with the source of another node is dropped. No node gets an
+// answer, neither its sender nor the node that it names.
 func TestNoAnswerToForged(t *testing.T) {
 	table, net := newWire(t)
 	passive([]lnd.Segment{make([]byte, 8)}, portals.OpPut)(t, table, net)

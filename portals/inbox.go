@@ -67,8 +67,8 @@ var errNoHandler = errors.New("portals: an inbox needs a Handle")
 const ErrInUse = syscall.EBUSY
 
 // Open posts the buffers. Messages may arrive before it returns. Call it once. Errors: ErrInUse
-// if another inbox, whose messages this one would take, is open on the portal, and those of
-// [Table.SetLazy], [Table.MEAttach] and [Table.MDAttach].
+// if another inbox is open on the portal, because this one would take its messages; and those
+// of [Table.SetLazy], [Table.MEAttach] and [Table.MDAttach].
 func (in *Inbox) Open(t *Table, cfg InboxConfig) error {
 	if cfg.Handle == nil {
 		return errNoHandler
@@ -148,9 +148,9 @@ func (in *Inbox) Close() {
 	in.table.portal(in.cfg.Portal).disclaim(in)
 }
 
-// refill posts buffers up to the configured number. Messages that waited fill the buffers one
-// after the other before refill returns; their events call refill, too, but that call does
-// nothing, because the goroutine that is already in the loop posts the next buffer.
+// refill posts buffers up to the configured number. Waiting messages fill the buffers one after
+// the other before refill returns. Their events call refill again, but that call does nothing:
+// the goroutine that is already in the loop posts the next buffer.
 func (in *Inbox) refill() error {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -20,8 +20,8 @@ func openInbox(t *testing.T, h *harness, handle func(*portals.Event, []byte)) *p
 	return in
 }
 
-// TestInbox: messages that waited for the inbox and later ones arrive in order, however many
-// there are; a message that is too long for a buffer is dropped.
+// TestInbox: messages that waited for the inbox, and later ones, arrive in order, however many
+// there are. A message that is too long for a buffer is dropped.
 func TestInbox(t *testing.T) {
 	h, net := newLazy(t)
 	for _, n := range []uint32{1, 2, 9, 3, 4, 5} {

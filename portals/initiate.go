@@ -28,10 +28,10 @@ type PutRequest struct {
 	recovery bool // the same as GetRequest.recovery
 }
 
-// Put sends an MD's data to a target (LNetPut). A nil error means that a SEND
-// event will follow, and, if Ack is set, the send succeeds and the target
-// takes the message and answers, an ACK event. No answer in time unlinks the
-// MD (see the package text), unless the operation has a Timeout of its own.
+// Put sends an MD's data to a target (LNetPut). A nil error means that a SEND event will
+// follow. If Ack is set, an ACK event will follow too, provided that the send succeeds and the
+// target takes the message and answers. If no answer comes in time, the MD is unlinked (see the
+// package text), unless the operation has a Timeout of its own.
 //
 //	EIO     the target was given to lnet.Node.FailNID
 //	ENOENT  the MD is gone, exhausted, or attached to an ME
@@ -60,9 +60,9 @@ type GetRequest struct {
 	Recovery bool
 }
 
-// Get fetches data from a target into an MD (LNetGet). A nil error means that
-// a SEND event will follow, and, if the target answers, a REPLY event, or the
-// MD is unlinked, unless the operation has a Timeout of its own. Errors as Put.
+// Get fetches data from a target into an MD (LNetGet). A nil error means that a SEND event will
+// follow. If the target answers, a REPLY event will follow too. If it does not, the MD is
+// unlinked, unless the operation has a Timeout of its own. Errors as Put.
 func (t *Table) Get(r GetRequest) error {
 	return t.initiate("Get", wire.Get, &PutRequest{
 		Self: r.Self, MD: r.MD, Target: r.Target, Portal: r.Portal, MatchBits: r.MatchBits, Offset: r.Offset,

@@ -8,8 +8,9 @@ import (
 	"ulnet/portals"
 )
 
-// TestInboxKeep: a message that a handler keeps is not reused until it is released, once; at
-// most MaxKept are kept, and further messages wait.
+// TestInboxKeep: the buffer of a message that a handler keeps is not used again until the
+// handler releases it, and it can be released only once. At most MaxKept messages are kept, and
+// further messages wait.
 func TestInboxKeep(t *testing.T) {
 	h, net := newLazy(t)
 	var in portals.Inbox

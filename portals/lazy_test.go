@@ -35,8 +35,8 @@ func (h *harness) arrivePut(net *network, bits uint64, length uint32) {
 	}
 }
 
-// TestLazy (PT-8, PT-9): PUTs wait in order for an MD that takes them; those that match but
-// are too long are dropped, those that do not match keep waiting.
+// TestLazy (PT-8, PT-9): PUTs wait in order for an MD that takes them. When an MD is attached,
+// those that match but are too long are dropped, and those that do not match keep waiting.
 func TestLazy(t *testing.T) {
 	spec.Covers(t, "PT-8", "PT-9")
 	h, net := newLazy(t)

@@ -9,8 +9,8 @@ import (
 
 // The MEs of a portal that a message could match form a ring in the order in which they are
 // tried. The variable that holds the first one is called the ring's head. The MEs with ignore
-// bits are one ring; the others have a ring for each value that they match, which the
-// portal's index finds. LNet hashes the latter by the low match bits; only MEs with equal
+// bits are one ring; the others have a ring for each value that they match, which the portal's
+// index finds. LNet hashes MEs without ignore bits by the low match bits. Only MEs with equal
 // bits compete for a message, so a ring per value keeps LNet's order.
 //
 // All links are slot numbers: an ME has no pointers, and the garbage collector
@@ -135,8 +135,8 @@ func (x *index) hash(k matchKey) uint64 {
 	return maphash.Comparable(x.seed, k)
 }
 
-// bucket returns the bucket of rings with this hash. It is given by the low bits of the hash,
-// one bit less if that bucket has not been added yet.
+// bucket returns the bucket of rings with this hash. The low bits of the hash give the bucket's
+// number. If that bucket has not been added yet, one bit less is used.
 func (x *index) bucket(hash uint64) uint64 {
 	n := uint64(len(x.buckets))
 	mask := uint64(1)<<bits.Len64(n-1) - 1

@@ -7,11 +7,11 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// LastHeard returns when the driver had the latest message from a process, on the node's
-// clock (CH-8); ok is false if none came. It is kept for every peer, whether or not LastHeard
-// is ever called. The rules of [ulnet/lnet.Node.LastHeard] hold: any NID of a node stands for
-// the node, processes of one NID are told apart by their PID, and a peer that was evicted
-// from the table of peers counts as never heard.
+// LastHeard returns when the driver had the latest message from a process, on the node's clock
+// (CH-8); ok is false if none came. The table keeps this time for every peer, whether or not
+// LastHeard is ever called. As in [ulnet/lnet.Node.LastHeard], any NID of a node stands for the
+// node, the PID distinguishes processes with one NID, and a peer that was evicted from the
+// table of peers counts as never heard.
 func (t *Table) LastHeard(id nid.ProcessID) (at time.Duration, ok bool) {
 	return t.node.LastHeard(id)
 }
@@ -45,8 +45,8 @@ type PeerChange = lnet.PeerChange
 // it may call every method, including stop, and the caller of WatchPeer must not hold a
 // lock that f takes. A call that has begun may outlast stop.
 //
-// NIDs and PIDs are as in LastHeard; a node with several NIDs is down when no process with
-// this PID is connected at any of them. The watch goes on when the peer is evicted from the
+// NIDs and PIDs are as in LastHeard. A node with several NIDs is down when no process with this
+// PID is connected at any of its NIDs. The watch goes on when the peer is evicted from the
 // table of peers.
 func (t *Table) WatchPeer(id nid.ProcessID, f func(PeerChange)) (stop func()) {
 	return t.node.WatchPeer(id, f)

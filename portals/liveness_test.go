@@ -164,8 +164,8 @@ func TestReceivedAtWhileHeld(t *testing.T) {
 	l.wantHeard(there, 50*time.Second)
 }
 
-// TestLastSent: a message counts when it has left, with the time that the driver gives or
-// else with that of the clock.
+// TestLastSent: a message counts when it has left. The time is the one that the driver gives
+// or, if it gives none, that of the clock.
 func TestLastSent(t *testing.T) {
 	l := newLiveness(t, lnet.Config{})
 	h := harness{Table: l.Table, t: t}
@@ -205,8 +205,8 @@ func TestLastSent(t *testing.T) {
 	}
 }
 
-// TestForgottenPeer: a peer that was forgotten for others counts as never heard; a watch for
-// it remains.
+// TestForgottenPeer: a peer that was removed from a full table counts as never heard. A watch
+// for it remains.
 func TestForgottenPeer(t *testing.T) {
 	l := newLiveness(t, lnet.Config{MaxPeers: 1})
 	var told []bool

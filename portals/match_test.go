@@ -215,8 +215,9 @@ func TestMatching(t *testing.T) {
 	})
 }
 
-// TestPlacement (PT-6, PT-7): at which offset a message is placed in its MD, how many bytes
-// of it, and how much room is left for the next (lnet_try_match_md).
+// TestPlacement (PT-6, PT-7): the test checks at which offset a message is placed in its MD,
+// how many of its bytes are placed, and how much room is left for the next message
+// (lnet_try_match_md).
 func TestPlacement(t *testing.T) {
 	spec.Covers(t, "PT-6", "PT-7")
 	const (

@@ -24,9 +24,9 @@ const (
 	// NoTrackResponse does not; without either lnet.Config.ResponseTracking decides.
 	TrackResponse   MDOption = 1 << 10
 	NoTrackResponse MDOption = 1 << 11
-	// MayBlock says that the Handler may block: it runs in a goroutine that serves this MD
-	// alone, so that it stops neither a driver nor a goroutine that called a method of Table.
-	// Each event then costs a switch of goroutines. Not an LNet option.
+	// MayBlock says that the Handler may block. The Handler then runs in a goroutine that
+	// serves this MD alone, so it stops neither a driver nor a goroutine that called a method
+	// of Table. Each event then costs a switch of goroutines. Not an LNet option.
 	MayBlock MDOption = 1 << 30
 	Priority MDOption = 1 << 31 // messages sent from the MD pass queued ones; not an LNet option
 )

@@ -6,8 +6,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Match says which messages a match entry takes: those from ID whose match bits equal Bits,
-// except for the bits that are 1 in Ignore.
+// Match says which messages a match entry takes: those from ID whose match bits equal Bits.
+// Bits that are 1 in Ignore are not compared.
 type Match struct {
 	// ID is the initiator. A zero or Any NID matches every node, a zero or Any PID every
 	// process; any NID of a node stands for the node.

@@ -104,8 +104,8 @@ func (m *model) ended(s *modelSend, err error) {
 	m.complete(s.md, s.event, err)
 }
 
-// advance lets time pass. While an answer is tracked there is a check every half transaction
-// timeout; it gives up the MDs that have waited for longer than a whole one.
+// advance lets time pass. While an answer is tracked, there is a check every half transaction
+// timeout. The check gives up the MDs that have waited for longer than a whole timeout.
 func (m *model) advance(d time.Duration) {
 	end := m.now + d
 	for m.sweepAt != 0 && m.sweepAt <= end {

@@ -26,11 +26,11 @@ type PutMulticastRequest struct {
 
 // PutMulticast sends an MD's data to all members of a group in one datagram (RM-A22). Each
 // member gets an ordinary PUT that asks for no ACK: the same match entries, the same checks,
-// and the same event, whose Target is the group's NID. But it may be lost, or come twice, and
-// a lazy portal drops it if no ME takes it. This node does not get it.
+// and the same event, whose Target is the group's NID. But the PUT may be lost, or come twice,
+// and a lazy portal drops it if no ME takes it. This node does not get the message.
 //
-// A nil error means that a SEND event will follow: it says that the datagram has left, or why
-// it could not.
+// A nil error means that a SEND event will follow, which says that the datagram has left, or
+// why it could not be sent.
 //
 //	EOPNOTSUPP  the NI has no multicast, or none has: errors.ErrUnsupported
 //	EMSGSIZE    the MD is longer than Table.MulticastLimits allows
@@ -65,9 +65,9 @@ func (t *Table) multicastNI(self nid.NID, g lnd.Group) (*lnet.NI, error) {
 	return t.node.MulticastNI(self)
 }
 
-// JoinGroup makes this node receive PUTs of other nodes to a group, at the NI that
-// PutMulticast with the same self would use. It needs as many calls of LeaveGroup to leave;
-// an NI that goes down leaves its groups.
+// JoinGroup makes this node receive PUTs of other nodes to a group, at the NI that PutMulticast
+// with the same self would use. After several calls, as many calls of LeaveGroup are needed to
+// leave the group. An NI that goes down leaves its groups.
 //
 //	EOPNOTSUPP  the NI has no multicast, or none has: errors.ErrUnsupported
 //	EINVAL      no such group, or self is no NID of this node

@@ -6,10 +6,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// operation is one step of a Put or Get on this node: a message that goes out
-// (PUT, GET, and at targets REPLY and ACK) or one that came in, with the event
-// it will end in. Operations are pooled; each belongs to one goroutine at a
-// time.
+// operation is one step of a Put or Get on this node, with the event in which it will end. The
+// step is a message that goes out (PUT, GET, and at targets REPLY and ACK) or one that came in.
+// Operations are pooled; each belongs to one goroutine at a time.
 type operation struct {
 	lnet.Message // the message that is sent
 
@@ -19,7 +18,7 @@ type operation struct {
 	answerTo uint64          // for a PUT or GET that is sent: the handle in its answer, of the MD or of a call
 	ni       *lnet.NI        // NI at which the delivery d arrived
 	d        *lnd.Delivery   // the message that came in, while it is held
-	waits    *md             // while it is held: the MD that it waits for; nil: any that takes it
+	waits    *md             // the MD for which the held message waits; nil: any MD that takes it
 	why      lnet.DropReason // the reason to drop the message that was held
 	ack      bool            // whether the PUT that arrived asks for an ACK
 	from     lnd.ReadLoop    // read loop of the connection that brought the message

@@ -9,16 +9,16 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// OutboxConfig bounds the messages of an outbox that are on their way, and says what is
-// called when one is done. The zero value bounds nothing and calls nothing.
+// OutboxConfig bounds the messages of an outbox that are on their way, and has the function to
+// call when one is done. With the zero value there are no bounds and no such function.
 type OutboxConfig[Note any] struct {
 	MaxBytes     int // most bytes of all messages on their way; 0: no bound
 	PeerBytes    int // most bytes of messages to one NID; 0: no bound
 	PeerMessages int // on their way to one NID; 0: no bound
 	Spare        int // bytes of memory that are kept for later messages; 0: 1 MiB
-	// Done is called once for each message that was put, with its Note and a nil error
-	// when the message has left or, with PutRequest.Ack, was acknowledged. It is called
-	// like any event handler, maybe before Put returns. May be nil.
+	// Done is called once for each message that was put, with its Note and a nil error when the
+	// message has left or, with PutRequest.Ack, was acknowledged. It is called like any event
+	// handler, possibly before Put returns. May be nil.
 	Done func(note Note, err error)
 }
 
@@ -28,10 +28,10 @@ var (
 	ErrOutboxClosed = errors.New("portals: the outbox is closed")
 )
 
-// Outbox sends small messages, each in memory of its own, which is used again for later
-// messages, so that the steady state allocates nothing. A message beyond the bounds is
-// not sent. A message to a dead peer is on its way until the transaction timeout, so a
-// bound for each peer keeps dead peers from using up the bound of all.
+// Outbox sends small messages, each from memory of its own. Later messages use this memory
+// again, so that no memory is allocated in the steady state. A message beyond the bounds is not
+// sent. A message to a dead peer counts as on its way until the transaction timeout, so a bound
+// for each peer prevents dead peers from using up the bound for all.
 //
 // Done gets the Note of a message to identify it. Outbox is a value with a method Open, like
 // [Inbox]. Methods are safe for concurrent use.
@@ -60,9 +60,9 @@ func (o *Outbox[Note]) Open(t *Table, cfg OutboxConfig[Note]) {
 	}
 }
 
-// Put sends a message to r.Target. The outbox sets the MD of r. With r.Ack the message is on
-// its way until the target acknowledges it; if no ACK comes for as long as [Table.Put] waits,
-// it ends with ETIMEDOUT.
+// Put sends a message to r.Target. The outbox sets the MD of r. With r.Ack the message counts
+// as on its way until the target acknowledges it. If no ACK comes for as long as [Table.Put]
+// waits, the message ends with ETIMEDOUT.
 func (o *Outbox[Note]) Put(m *Outgoing[Note], r PutRequest) {
 	if md, ok := o.bind(m, r.Target.NID, r.Ack); ok {
 		r.MD = md

@@ -98,8 +98,8 @@ func TestOutboxMessage(t *testing.T) {
 	}
 }
 
-// TestOutboxBounds: a message beyond a bound is not sent, and does not affect messages that
-// are being sent; when those have left there is room again.
+// TestOutboxBounds: a message beyond a bound is not sent, and does not affect messages that are
+// being sent. When those have left, another message can be sent.
 func TestOutboxBounds(t *testing.T) {
 	other := nid.ProcessID{NID: nid.MustParse("10.0.0.3@tcp"), PID: nid.LustrePID}
 	full := ": " + portals.ErrOutboxFull.Error()

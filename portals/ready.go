@@ -19,8 +19,8 @@ var (
 const discoveryPortal = 0
 
 // Ready returns an error if the node lacks a part without which a protocol starts but then
-// fails silently: [ErrNoLoopback] if the node does not reach its own NIDs, [ErrNoDiscovery]
-// if it does not answer the pings that peers send before their first message to it. Protocols
+// fails silently. [ErrNoLoopback]: the node does not reach its own NIDs. [ErrNoDiscovery]: the
+// node does not answer the pings that peers send before their first message to it. Protocols
 // call Ready when they start. A node whose discovery is turned off
 // (lnet_peer_discovery_disabled) answers pings and is ready.
 func (t *Table) Ready() error {

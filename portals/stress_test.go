@@ -17,8 +17,8 @@ import (
 	"ulnet/portals"
 )
 
-// deliverAll plays the network between this node and a peer that behaves the same: every
-// message that is sent arrives, in this goroutine, until stop is closed and none is left.
+// deliverAll plays the network between this node and a peer that behaves in the same way. Every
+// message that is sent arrives, in this goroutine, until stop is closed and no message is left.
 func (n *network) deliverAll(stop <-chan struct{}) {
 	for {
 		m := n.next()

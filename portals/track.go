@@ -12,11 +12,11 @@ import (
 // tracker knows when to give up MDs whose ACK or REPLY does not come
 // (LNet lib-move.c lnet_attach_rsp_tracker, lnet_finalize_expired_responses).
 //
-// As in LNet an MD is given up as a whole, counted from its latest operation,
-// and in rounds of half the transaction timeout. An MD only notes the round,
-// so that an operation reads no clock and sets no timer: one timer serves the
-// table while anything is awaited. Three rounds after it, between one and one
-// and a half transaction timeouts have passed.
+// As in LNet an MD is given up as a whole, its time counts from its latest operation, and time
+// is counted in rounds of half the transaction timeout. An operation reads no clock and sets no
+// timer: it only notes the round in its MD, and one timer serves the table while any answer is
+// awaited. Three rounds after an operation, between one and one and a half transaction timeouts
+// have passed.
 type tracker struct {
 	round   atomic.Uint64 // number of the present round; 0: none
 	running atomic.Bool   // the timer is running, or about to be set
@@ -89,8 +89,8 @@ func (t *Table) awaitCall(d *md, c *call, o *operation, timeout time.Duration) (
 	return c.tracked
 }
 
-// answeredBy is answered for a message from a process: a node may answer from another
-// NID than the one that was asked. The caller holds d.mu.
+// answeredBy is answered for the sender of a message: a node may answer from another NID than
+// the one that was asked. The caller holds d.mu.
 func (t *Table) answeredBy(d *md, id *nid.ProcessID, typ wire.MsgType) bool {
 	if t.answered(d, id, typ) {
 		return true
@@ -111,10 +111,10 @@ func (t *Table) startSweeping() {
 	t.node.Clock().AfterFunc(t.node.TransactionTimeout()/2, t.sweep)
 }
 
-// sweep begins a new round and gives up MDs that have waited for too long. It
-// looks at all MDs, which costs less than a list that every operation enters and leaves. An
-// operation that begins meanwhile is either seen by this sweep, or sees that the timer does
-// not run and sets it.
+// sweep begins a new round and gives up MDs that have waited for too long. It looks at all MDs,
+// which costs less than a list to which every operation adds itself and from which it removes
+// itself. If an operation begins meanwhile, either this sweep sees the operation, or the
+// operation sees that the timer does not run and sets it.
 func (t *Table) sweep() {
 	t.tracker.running.Store(false)
 	round := t.tracker.round.Add(1)

@@ -79,7 +79,7 @@ func TestResponseTimeout(t *testing.T) {
 	for name, c := range map[string]struct {
 		tracking int
 		options  portals.MDOption
-		steps    string // p: PUT with ACK, q: PUT without, g: GET; s: sent, f: failed; a: ACK, r: REPLY; u: unlink; + and -: tracking is turned on, off; digits: seconds
+		steps    string // p: PUT with ACK, q: PUT without, g: GET; s: sent, f: failed; a: ACK, r: REPLY; u: unlink; + turns tracking on, - turns it off; digits: seconds that pass
 		want     []string
 		timeouts uint64
 	}{

@@ -146,9 +146,9 @@ func (a *Agent) Stats() Stats {
 	return a.machine.Stats()
 }
 
-// Discover asks the node with a NID for its NIDs and returns what is known of that node then;
-// force pings and pushes even if discovery of it is under way anyway. For one of this node's
-// own NIDs no message is sent. Errors wrap an errno:
+// Discover asks the node with a NID for its NIDs, and returns what is then known of that node.
+// With force it pings and pushes even if discovery of the node is already under way. For one of
+// this node's own NIDs no message is sent. Errors wrap an errno:
 //
 //	EINVAL     id is no NID of a node
 //	ENOENT     the node answered that it no longer has this NID
@@ -247,10 +247,10 @@ func (a *Agent) Close(context.Context) error {
 // keptInputs bounds the memory of the inbox that is kept for its next use, in inputs.
 const keptInputs = 1024
 
-// input steps the machine on in and on the inputs that result from it. One goroutine at a
-// time does so. The inbox holds the end of each exchange under way, the pushes that were
-// taken, a Discover for each peer NI with messages that wait, and a Forget for each node that
-// lnet has just forgotten: all are bounded by the tables of peers.
+// input steps the machine on in and on the inputs that result from it. Only one goroutine does
+// so at a time. The inbox holds the end of each exchange under way, the pushes that were taken,
+// a Discover for each peer NI with waiting messages, and a Forget for each node that lnet has
+// just forgotten. The tables of peers bound all of these.
 func (a *Agent) input(in engine.Input) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -37,10 +37,11 @@
 //
 // Where the node has routes, NIDs beyond gateways are probed as well. Such a probe goes by a
 // gateway, which brings its answer, so it proves what that gateway says: the operator has
-// chosen to trust it for the nets that it leads to. For the same reason a NID that a gateway lists
-// itself is its own without a probe if this node is not on that net and no other peer has the
-// NID: the states of a gateway's far NIs decide whether its routes are alive. On a net of this
-// node a gateway is believed no more than any other peer. See docs/security.md.
+// chosen to trust it for the nets that it leads to. For the same reason, a NID that a gateway
+// lists itself counts as its own without a probe, if this node is not on that net and no other
+// peer has the NID. This node needs these NIDs, because the states of a gateway's far NIs
+// decide whether its routes are alive. On a net of this node, a gateway is trusted no more than
+// any other peer. See docs/security.md.
 //
 // From then on both are one peer, whose primary NID is the first of the list. Until
 // then each is a peer of its own, and a claim is only displayed (lnet.Peer.Claimed):
@@ -48,12 +49,13 @@
 // reaches is never pinged and stays a claim; so the primary NID is the first of the
 // list that could be pinged.
 //
-// A probe is an ordinary ping. Nodes with one NID cause none, and others one for
-// each further NID when they are met, list it anew, or have restarted. An info
-// causes one probe of each NID that it claims, in bursts of 16 of a peer and then
-// one a second, four of a peer and [Limits].MaxProbes in all at a time. One that
-// is not answered in 5 s is repeated after 2, 4, 8 and 16 s. The first message to
-// a node waits for its probes, but not for longer than a second.
+// A probe is an ordinary ping. Nodes with one NID cause no probes. Other nodes cause one for
+// each further NID when this node meets them, when they list the NID anew, and when they have
+// restarted. An info causes one probe of each NID that it claims. For each peer there is a
+// burst of at most 16 probes and then one a second; at any time at most four of a peer and
+// [Limits].MaxProbes in all are under way. One that is not answered in 5 s is repeated after 2,
+// 4, 8 and 16 s. The first message to a node waits for its probes, but not for longer than a
+// second.
 //
 // An info whose sequence number is lower than that of the latest one from the same
 // NID in the same incarnation (portals.Event) is old and ignored. An equal one is

@@ -62,8 +62,8 @@ func (a *Agent) sendPush(s engine.Send, target nid.ProcessID) error {
 	})
 }
 
-// came adds to an input from which NID the message of an event came: that of the connection
-// which brought it, whatever the header says, unless a router brought the message.
+// came adds to an input the NID from which the message of an event came. That is the NID at the
+// other end of the connection, whatever the header says, unless a router brought the message.
 func came(e *portals.Event, in engine.Input) engine.Input {
 	in.Local, in.Remote, in.Incarnation = e.Target.NID, e.Sender, e.Incarnation
 	if e.Source.NID.IsValid() && e.Source.NID.Net() != e.Sender.Net() { // the message came through a router, which has checked the source

@@ -82,8 +82,8 @@ func (n *node) statusAt(id string) wire.Status {
 }
 
 // TestLinkIsTold: an NI whose link goes down is DOWN in ping infos, with the next sequence
-// number, and peers get a push at once; likewise when the link is up again. The push does not
-// use the path of a peer's last answer if that is the one that is down.
+// number, and peers get a push at once. The same happens when the link is up again. The push
+// does not use the path of a peer's last answer if that path is down.
 func TestLinkIsTold(t *testing.T) {
 	spec.Covers(t, "NS-1", "NS-2")
 	w, _, a, b, second := newRails(t)

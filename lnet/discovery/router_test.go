@@ -13,9 +13,10 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestRouterIsTold: a node that becomes a router reports that once it is no longer starting.
-// When nothing was heard on a net for long, and no node there answers, it reports its NI
-// there as down; the next message from there ends that. Peers are told of each change.
+// TestRouterIsTold: a node that becomes a router reports that, once it is no longer starting.
+// If no message has come from a net for a long time and no node on it answers, the node reports
+// its NI on that net as down, until the next message from there. It tells its peers of each
+// change.
 func TestRouterIsTold(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-15", "RO-16", "RO-17")

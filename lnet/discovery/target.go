@@ -48,8 +48,8 @@ const (
 // maxRetired bounds the number of earlier match entries.
 const maxRetired = 256
 
-// NewTarget starts answering pings. Make it after 0@lo and before the other
-// NIs, so that its sequence numbers count like a kernel's: 1 is the list with
+// NewTarget makes a Target, which starts to answer pings. Call it after 0@lo was added and
+// before the other NIs, so that its sequence numbers count like a kernel's: 1 is the list with
 // 0@lo alone, and a node with one NI answers with 2.
 func NewTarget(table *portals.Table) (*Target, error) { return newTarget(table, Features, nil) }
 
@@ -142,10 +142,9 @@ func (t *Target) replace() (info wire.PingInfo, err error) {
 	return info, nil
 }
 
-// retire takes an entry away once no REPLY from it can be waiting for credits any more:
-// unlinking would cancel such a REPLY, and its peer would wait for it in vain. The
-// entry takes no ping meanwhile, since the next one stands before it. The caller holds
-// t.mu.
+// retire unlinks an entry once no REPLY from it can be waiting for credits any more. Unlinking
+// it earlier would cancel such a REPLY, and its peer would wait in vain. Until then the entry
+// takes no ping, since the next entry stands before it. The caller holds t.mu.
 func (t *Target) retire(old portals.MEHandle) {
 	t.retired = append(t.retired, old)
 	if len(t.retired) > maxRetired {

@@ -1,13 +1,13 @@
-// Package faultrule has the drop and delay rules of LNet's fault injection
-// (lnet/net_fault.c, lnet-semantics §17): which messages a rule is about, which of those it
-// hits, and what it counts.
+// Package faultrule has the drop and delay rules of LNet's fault injection (lnet/net_fault.c,
+// lnet-semantics §17): which messages match a rule, which of those the rule hits, and what it
+// counts.
 //
-// A [Set] is pure: the instant and the random source are given to it, so that the same
-// messages in the same order have the same outcome. It drops, fails and delays nothing
-// itself: package lnd/fault asks it about each message and carries out the answer, beside
-// rules of its own that have other effects and other rates. LNet's rules are a package of
-// their own because they need headers and NIDs alone, and the same ones serve each driver,
-// the simulator, and the commands that parse and print them.
+// A [Set] is pure: the instant and the random source are given to it, so that the same messages
+// in the same order have the same outcome. It drops, fails and delays nothing itself: package
+// lnd/fault asks it about each message and carries out the answer, beside rules of its own that
+// have other effects and other rates. LNet's rules are a package of their own, because they
+// need only headers and NIDs, and because every driver, the simulator, and the commands that
+// parse and print them use the same rules.
 //
 // # Which rule acts
 //
@@ -16,8 +16,8 @@
 //	                                   these classes of failure, and LNet may send it again
 //	delay rule                         on both: the message waits for the latency
 //
-// Rules are asked from the newest to the oldest. The first one that fires wins, and older
-// ones are not asked. A rule that matches a message counts it also if it does not fire.
+// Rules are asked from the newest to the oldest. The first one that fires wins, and older ones
+// are not asked. A rule that matches a message counts it even if it does not fire.
 //
 // # Which of its messages a rule hits
 //

@@ -140,8 +140,8 @@ func (s *Set) Leaves(now time.Duration, h *wire.Header, local nid.NID) lnd.Failu
 	return r.Classes.nth(s.random.IntN(r.Classes.count()))
 }
 
-// Waits returns how long a message that has arrived or is to be sent has to wait, and the
-// rule that says so; 0: it does not wait.
+// Waits returns how long a message that has arrived, or is to be sent, has to wait, and the
+// rule that delays it. The time is 0 if it need not wait.
 func (s *Set) Waits(now time.Duration, h *wire.Header) (ID, time.Duration) {
 	r := s.fires(now, Delay, h, nid.NID{}, func(*rule) bool { return true })
 	if r == nil {

@@ -13,8 +13,9 @@ import (
 	"ulnet/portals"
 )
 
-// TestLatencyBesideOthers: round trips to a live peer, eight at a time, are as fast beside
-// unreachable and stuck peers to which as much is sent as their queues hold.
+// TestLatencyBesideOthers: round trips to a live peer, eight at a time, are as fast as
+// otherwise, while as many messages are sent to unreachable and stuck peers as their queues
+// hold.
 func TestLatencyBesideOthers(t *testing.T) {
 	alone := newBeside(t, 0, 0).run()
 	for name, c := range map[string]struct{ dead, stuck int }{

@@ -23,10 +23,10 @@ type ExchangeStats struct {
 	P50, P99      time.Duration // percentiles of an operation's duration, in virtual time
 }
 
-// Exchange makes whole stacks (portals, lnet, discovery) on a network with a latency of 10 µs
-// exchange about the given number of LNet messages: PUTs of 64 bytes with ACKs from each node
-// to the sixteen that follow it, eight at a time. It returns an error unless every operation
-// is answered exactly once.
+// Exchange runs whole stacks (portals, lnet, discovery) on a network with a latency of 10 µs
+// until they have exchanged about the given number of LNet messages. Each node sends PUTs of 64
+// bytes with ACKs to the sixteen nodes that follow it, eight at a time. It returns an error
+// unless every operation is answered exactly once.
 func Exchange(nodes, messages int, seed uint64) (ExchangeStats, error) {
 	var s ExchangeStats
 	each := max((messages/2+nodes-1)/nodes, 1)

@@ -55,8 +55,8 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestRailVerbs: LNet is told of a rail that is unplugged, also in the next incarnation of
-// its node, but not of one that is severed; no message passes either of them.
+// TestRailVerbs: LNet is told of a rail that is unplugged, even in the next incarnation of its
+// node. It is not told of a rail that is severed. No message passes either of them.
 func TestRailVerbs(t *testing.T) {
 	spec.Covers(t, "LS-2")
 	run := func(text string) string {

@@ -82,8 +82,8 @@ func (m *member) tick() {
 	}
 }
 
-// goOn starts operations up to the limit of operations in flight, if config.Operations says
-// that each node does a number of them as fast as it can.
+// goOn starts operations until the limit of operations in flight is reached. It does so only if
+// config.Operations says that each node does a number of operations as fast as it can.
 func (m *member) goOn() {
 	cfg := &m.net.cfg
 	for m.ops < uint64(cfg.Operations) && m.busy < cfg.Outstanding {

@@ -55,9 +55,9 @@ func drawPlan(seed uint64) string {
 	return p.String()
 }
 
-// lastProbe is the second of the last probes. Connections to earlier incarnations end with what
-// is sent on them, which is lost: with three rails there are nine on each net to each node and
-// from it, and a router is on all nets.
+// lastProbe is the second of the last probes. Connections to earlier incarnations end only when
+// something is sent on them, which is lost. With three rails there are nine connections on each
+// net in each direction between two nodes, and a router is on all nets.
 func (p *plan) lastProbe() int {
 	if p.rails == maxRails {
 		return 66 + 15*p.nets

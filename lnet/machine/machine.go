@@ -1,9 +1,8 @@
 // Package machine holds the contract of ulnet's protocol engines.
 //
-// An engine is a value with one method, Step. It reads no clock, starts no
-// goroutine, takes no lock, logs nothing and does no I/O: all of that is the
-// business of the shell that steps it. The same engine therefore runs in the
-// daemon, in a test under a fake clock and in a simulation of many nodes.
+// An engine is a value with one method, Step. It reads no clock, starts no goroutine, takes no
+// lock, logs nothing and does no I/O: the shell that steps it does all of that. The same engine
+// therefore runs in the daemon, in a test under a fake clock and in a simulation of many nodes.
 //
 // Rules of the contract:
 //
@@ -19,9 +18,9 @@
 //     that the previous call returned.
 //   - one goroutine steps a machine; a machine is not safe for concurrent use.
 //
-// [Runner] is the shell for real clocks. Package record writes down what a machine
-// was given and what it answered, and asks again. Both depend on the standard
-// library alone.
+// [Runner] is the shell for real clocks. Package record writes the inputs and outputs of a
+// machine to a file, and can step a machine with the same inputs again. Both depend on the
+// standard library alone.
 package machine
 
 import (

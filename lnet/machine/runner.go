@@ -79,9 +79,9 @@ func NewRunner[In, Out any](cfg Config[In, Out]) *Runner[In, Out] {
 	return r
 }
 
-// Do steps the machine on in, which need not outlive the call. It reports whether the
-// effects are applied when it returns; otherwise another goroutine, or the caller if
-// Apply has called Do, applies them soon. After Close it does nothing.
+// Do steps the machine on in, which need not outlive the call. It reports whether the effects
+// are applied when it returns. If not, another goroutine applies them soon, or the caller does
+// if Apply has called Do. After Close it does nothing.
 func (r *Runner[In, Out]) Do(in In) (applied bool) {
 	r.mu.Lock()
 	applied = !r.applying
@@ -110,8 +110,8 @@ func (r *Runner[In, Out]) Offer(in In) bool {
 }
 
 // Run steps the machine on offered inputs until ctx is done, then closes the Runner and
-// returns. It takes an input only when the effects of earlier steps are applied, so that the
-// bound of the queue bounds everything that waits.
+// returns. It takes an input only when the effects of earlier steps are applied. So the bound
+// of the queue bounds all inputs and effects that wait.
 func (r *Runner[In, Out]) Run(ctx context.Context) {
 	defer context.AfterFunc(ctx, r.Close)()
 	r.mu.Lock()

@@ -20,11 +20,11 @@ const patternNet = "@tcp"
 //	nets      = as in the tunable networks, without CPU partitions
 //	pattern   = four numbers, *, or ranges such as [1-4,8-20/2], separated by dots
 //
-// An entry matches if one of its patterns matches one of the addresses. All that match
-// contribute their nets, in order, as LNet does since 2.10; an interface of a net that
-// several entries name is in the result once. A pattern may also be an address prefix such as
-// 10.1.0.0/16 or fd88::/64. An error is a *EntryError; it is an error, too, that no entry
-// matches.
+// An entry matches if one of its patterns matches one of the addresses. The result has the nets
+// of all matching entries, in order, as in LNet since 2.10. If several entries name an
+// interface of a net, it is in the result once. A pattern may also be an address prefix such as
+// 10.1.0.0/16 or fd88::/64. Errors are of type *EntryError; if no entry matches, that is an
+// error too.
 func ForAddresses(ip2nets string, addrs []netip.Addr) (string, error) {
 	if err := CheckLength("ip2nets", ip2nets); err != nil {
 		return "", err

@@ -33,10 +33,10 @@
 // 65535 and spills them into the type, [Parse] refuses them. Names of types
 // that current LNet has dropped are known too. Host names are not resolved.
 //
-// Every value has a text, and no two have the same: [Parse], [ParseNet] and
-// [ParseProcessID] take back whatever String returns, so that what a peer puts
-// into a message can be printed, sent as JSON and found again. NIDs of types
-// without a name are printed as LNet prints them, "c0a80101@<17:0>", and unlike
-// there parsed. The length that LNet leaves out follows an address that does
-// not end with a word: "1020304:5060700/7@<17:0>".
+// Every value has a text, and no two have the same: [Parse], [ParseNet] and [ParseProcessID]
+// take back whatever String returns, so that what a peer puts into a message can be printed,
+// sent as JSON and found again. NIDs of types without a name are printed as LNet prints them,
+// "c0a80101@<17:0>"; this package also parses them, which LNet does not. If the length of an
+// address is no multiple of four bytes, its length follows, which LNet leaves out:
+// "1020304:5060700/7@<17:0>".
 package nid

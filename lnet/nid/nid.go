@@ -88,8 +88,8 @@ func FromNumber(net Net, number uint32) NID {
 	return NID{head: net.value, addr: [4]uint32{number}}
 }
 
-// Value4 returns n as a nid4: all ones for the wildcard, and 0, which stands for no NID, if n
-// does not fit, see Is4.
+// Value4 returns n as a nid4. It returns all ones for the wildcard. If n does not fit (see Is4)
+// it returns 0, which stands for no NID.
 func (n NID) Value4() uint64 {
 	if n.Is4() {
 		return uint64(n.head)<<32 | uint64(n.addr[0])
@@ -117,9 +117,9 @@ func (n NID) IsValid() bool { return n.typ() != 0 }
 // Net returns the network of n, anyNet for the wildcard.
 func (n NID) Net() Net { return netFromValue(n.head) }
 
-// Number returns the address as an integer: the number in a network whose
-// addresses are numbers, the IPv4 address with its first octet in the highest
-// byte, the first four bytes of anything longer.
+// Number returns the address as an integer. For a network whose addresses are numbers, that is
+// the number; for an IPv4 address, its four bytes with the first octet as the highest; for a
+// longer address, its first four bytes.
 func (n NID) Number() uint32 { return n.addr[0] }
 
 // Addr returns the IP address of n, or the zero Addr if its address is not one

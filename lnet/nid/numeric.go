@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// The numeric text is that of NIDs and networks that LNet has no name for, such as
-// "c0a80101@<17:0>" of type 17: the words of the address in hex, joined by colons, and
-// "<type:number>". An address of 5 bytes or more that does not end with a word is followed
-// by its length, which LNet leaves out: "1020304:5060700/7@<17:0>".
+// The numeric text is that of NIDs and networks that LNet has no name for. For example,
+// "c0a80101@<17:0>" of type 17 has the words of the address in hex, joined by colons, and
+// "<type:number>". If an address of 5 bytes or more is no multiple of four bytes long, its
+// length follows, which LNet leaves out: "1020304:5060700/7@<17:0>".
 
 // appendNumericNet appends a numeric network, such as "<17:0>".
 func appendNumericNet(b []byte, n Net) []byte {

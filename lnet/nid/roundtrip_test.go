@@ -136,9 +136,8 @@ func FuzzTextRoundTrip(f *testing.F) {
 	})
 }
 
-// recordedNIDs are NIDs as they stood in messages of kernels: the source in a HELLO of
-// version 3 with the bytes behind it, in a HELLO of version 4, and in a request to connect
-// over RDMA.
+// recordedNIDs are NIDs from recorded messages of kernels: the source in a HELLO of version 3
+// with the bytes behind it, in a HELLO of version 4, and in a request to connect over RDMA.
 var recordedNIDs = [][]byte{
 	{0x0A, 0x00, 0x4D, 0x0A, 0, 0, 2, 0, 0x0B, 0x00, 0x4D, 0x0A, 0, 0, 2, 0, 0x39, 0x30, 0, 0},
 	{12, 2, 0, 0, 0xFD, 0x88, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2},

@@ -10,12 +10,11 @@ import (
 // anyText is the text of the wildcard NID.
 const anyText = "<?>"
 
-// Parse parses the text of a NID (libcfs_strnid): "10.0.0.1@tcp3", the same
-// without "@tcp3" for network tcp, "fe80::1@tcp", "31@gni", "0x1f@gni", "0@lo",
-// "<?>" for the wildcard, or the numeric text of any other, "c0a80101@<17:0>".
-// Any address in network lo is 0@lo. Parse(n.String()) is n for every n: a NID whose numeric
-// text has type 0 can be parsed, too, but is not valid. The error wraps errNet, errNetNumber
-// or errAddress.
+// Parse parses the text of a NID (libcfs_strnid): "10.0.0.1@tcp3", the same without "@tcp3" for
+// network tcp, "fe80::1@tcp", "31@gni", "0x1f@gni", "0@lo", "<?>" for the wildcard, or the
+// numeric text of any other, "c0a80101@<17:0>". Any address in network lo is 0@lo.
+// Parse(n.String()) is n for every n. A NID whose numeric text has type 0 can be parsed too,
+// but is not valid. The error wraps errNet, errNetNumber or errAddress.
 func Parse(s string) (NID, error) {
 	n, err := parse(s)
 	if err != nil {
@@ -94,12 +93,11 @@ func parseNumber(net Net, s string) (NID, error) {
 	return FromNumber(net, uint32(n)), nil
 }
 
-// String returns the text of n as LNet prints it (libcfs_nidstr), "<?>" for the
-// String returns the text of n as LNet prints it (libcfs_nidstr), "<?>" for the wildcard.
-// NIDs that the textual form of their network cannot express have the numeric text: those of
-// a type without a name, as "c0a80101@<17:0>", or "0@<0:0>" for the zero NID; those with an
-// address longer than their type has, of which LNet prints the first four bytes alone; and
-// those of network lo other than 0@lo.
+// String returns the text of n as LNet prints it (libcfs_nidstr), "<?>" for the wildcard. NIDs
+// that the textual form of their network cannot express have the numeric text. These are NIDs
+// of a type without a name, as "c0a80101@<17:0>", or "0@<0:0>" for the zero NID; NIDs with an
+// address longer than their type has, of which LNet prints only the first four bytes; and NIDs
+// of network lo other than 0@lo.
 func (n NID) String() string { return string(n.AppendTo(make([]byte, 0, 64))) }
 
 // AppendTo appends the text of String.

@@ -48,9 +48,9 @@ func TestFixedSourceRouted(t *testing.T) {
 	w.want(w.query(Request, here0, peer2), 3, here0, gate0b, peer2)
 }
 
-// TestRemembered: a peer that is not multi-rail or not known gets each message at the NID to
-// which it is addressed, always from one NI: the one that was chosen for the first message
-// that was neither a response nor a ping.
+// TestRemembered: a peer that is not multi-rail, or not known, gets each message at the NID to
+// which the message is addressed, and always from one NI. That is the NI that was chosen for
+// the first message that was neither a response nor a ping.
 func TestRemembered(t *testing.T) {
 	spec.Covers(t, "SP-3")
 	w := newWorld(t, here0, here0b)

@@ -13,12 +13,12 @@
 // # Order of preference
 //
 // A local NI: link up, higher health, lower priority value, more credits available, least
-// recently used. A peer NI: not said to be down by its node, higher health, lower priority
+// recently used. A peer NI: not reported as down by its node, higher health, lower priority
 // value, preferred for the local NI, fewer messages under way, least recently used. (LNet
-// compares credits instead of messages under way; all NIs of a net grant each peer NI the
-// same number.) A net: higher health of the peer's best NI on it and then of ours, lower
-// priority value, least recently used. A route: alive, preferred, lower priority value, fewer
-// hops, fewer queued bytes and messages at its gateway's NI, least recently used.
+// compares credits instead of messages under way; all NIs of a net grant each peer NI the same
+// number.) A net: higher health of the peer's best NI on it and then of ours, lower priority
+// value, least recently used. A route: alive, preferred, lower priority value, fewer hops,
+// fewer queued bytes and messages at its gateway's NI, least recently used.
 //
 // LNet compares the distance of an NI to GPU and memory (NUMA) before its
 // credits. Here all distances are equal.
@@ -28,6 +28,6 @@
 //
 // # Order of messages
 //
-// A destination with one path gets messages in the order in which they were sent. Over
-// several rails nothing is promised: each message takes the path that is best for it.
+// A destination with one path gets messages in the order in which they were sent. Over several
+// rails there is no order: each message takes the path that is best for it.
 package path

@@ -56,7 +56,7 @@ func (q *Query) routers() NIDs {
 }
 
 // hopTo chooses the NI of a gateway that is the next hop, and the local NI by which messages
-// reach it, which is l unless that is nil.
+// reach it. If l is not nil, it is that local NI.
 func (t *Table) hopTo(g *Gateway, l *Local) (Choice, bool) {
 	c := Choice{Local: l, Gateway: g, hop: g.NI}
 	if p := g.NI.Peer(); p != nil && p.MultiRail {

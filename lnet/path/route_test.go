@@ -8,8 +8,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestSameWay: an answer goes by the router that brought the request, if that is still a
-// gateway, even a gateway to another net or one that is down.
+// TestSameWay: an answer goes by the router that brought the request, as long as that is still
+// a gateway, even if it is a gateway to another net, or is down.
 func TestSameWay(t *testing.T) {
 	spec.Covers(t, "SP-13")
 	w := newWorld(t, here0, here1)
@@ -52,8 +52,8 @@ func TestGatewayNI(t *testing.T) {
 }
 
 // TestFixedSourceExplained: if there is no path from a fixed source to the destination, the
-// other NIs are rejected because the message must not use them, also those on the net of the
-// destination.
+// explanation rejects all other NIs, because the message must not use them. That includes NIs
+// on the net of the destination.
 func TestFixedSourceExplained(t *testing.T) {
 	w := newWorld(t, here0, here1)
 	for _, c := range Explain(w.table, w.query(Request, here1, peer0)).Candidates {

@@ -1,15 +1,15 @@
-// Package recovery decides about the health of NIs, of this node and of peers: which NI is
-// to blame for a failed message and whether that is sent again ([Judge]), and when an NI that
-// is not well is pinged ([Machine]). It is LNet's lnet_health_check (lib-msg.c) and the
-// recovery of its monitor thread (lib-move.c), as pure functions and a machine that lnet
+// Package recovery decides about the health of NIs, of this node and of peers. [Judge] decides
+// which NI is to blame for a failed message, and whether the message is sent again. [Machine]
+// decides when to ping an NI that is not well. It is LNet's lnet_health_check (lib-msg.c) and
+// the recovery of its monitor thread (lib-move.c), as pure functions and a machine that lnet
 // and the agent of package discovery step.
 //
 // # Health
 //
-// Health is a value from 0 to 1000 for each NI of this node and each NID of other nodes,
-// which begins at 1000. A failure subtracts the sensitivity (100) from the NI that is to
-// blame; a message that was sent adds as much to the local NI, one that arrived adds it to
-// both NIs. The choice of paths prefers NIs with more health.
+// Health is a value from 0 to 1000 for each NI of this node and each NID of other nodes, which
+// begins at 1000. A failure subtracts the sensitivity (100) from the health of the NI that is
+// to blame. A message that was sent adds as much to the local NI, and a message that arrived
+// adds it to both NIs. The choice of paths prefers NIs with more health.
 //
 // # Recovery
 //
@@ -18,8 +18,8 @@
 // after 2, 4, 8, … s. An answer raises health like any message that arrives, and the back-off
 // begins anew.
 //
-// A peer NI is pinged itself, by whichever local NI is best. A local NI pings a peer
-// that was heard through it. LNet has the NI ping its own NID; on Linux such a message
-// goes through the host's loopback and says nothing about the link, and a node that
-// takes messages from itself by the wire would take forged ones.
+// A peer NI is pinged itself, by whichever local NI is best. A local NI pings a peer that was
+// heard through it. In LNet the NI pings its own NID. On Linux such a message goes through the
+// host's loopback and proves nothing about the link. Also, a node that accepts messages from
+// itself over the wire would accept forged ones.
 package recovery

@@ -52,10 +52,10 @@ type State struct {
 	Reason    string // why the route is down
 }
 
-// Judge says whether a route by the gateway is alive (lnet_is_route_alive). A gateway that
-// was not checked yet counts as alive, unless Settings.CheckFirst is set. Where discovery is
-// off, kernels use a flag that they computed from the last answer to a ping; here the answer
-// itself is kept, and the health of the gateway's NIs does not count.
+// Judge says whether a route by the gateway is alive (lnet_is_route_alive). A gateway that was
+// not checked yet counts as alive, unless Settings.CheckFirst is set. If discovery is off,
+// kernels use a flag that they computed from the last answer to a ping. Here the answer itself
+// is kept, and the health of the gateway's NIs does not count.
 func (g *Gateway) Judge(r Route, s Settings) State {
 	v := State{SingleHop: r.Hops == 1 || g.isOn(r.Net)}
 	switch {

@@ -36,7 +36,6 @@ type routes struct {
 //	ENOSPC        the table has MaxRoutes
 //
 // A kernel accepts one of its own NIDs as a gateway, although no message can leave by it.
-// A kernel takes a NID of its own as gateway, by which nothing can leave.
 func (t *Table) Add(r Route, own []nid.NID, random *rand.Rand) error {
 	if err := r.check(own); err != nil {
 		return fmt.Errorf("route %v: %w", r, err)

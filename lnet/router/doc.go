@@ -1,6 +1,6 @@
 // Package router keeps the accounts of a node that forwards messages between its nets
-// (lnet-semantics §12.4): which message gets a buffer next, and which credits of its sender
-// that takes. It moves no message and knows no header; package lnet does that.
+// (lnet-semantics §12.4). It decides which message gets a buffer next, and which credits of its
+// sender that takes. It does not move messages or parse headers; package lnet does that.
 //
 // # Credits and buffers
 //
@@ -21,11 +21,11 @@
 // buffers for all others; local policy.
 //
 // A next hop to which no message has left for StallTime, although some are under way, has
-// stalled. The messages under way to it give their router credits back: they hold extra ones
-// instead, of which each sender has as many as it has router credits. Further messages to it
-// are refused if their sender has no extra credit left. So a node that does not accept its
-// answers does not prevent its servers from answering other nodes. Local policy: kernels let
-// the server wait.
+// stalled. The messages under way to it give their router credits back and take extra credits
+// instead, of which each sender has as many as it has router credits. Further messages to that
+// next hop are refused if their sender has no extra credit left. So a node that does not accept
+// its answers does not prevent its servers from answering other nodes. Local policy: kernels
+// let the server wait.
 //
 // All types are plain values: a caller that has several goroutines brings its own lock.
 package router

@@ -177,9 +177,9 @@ func (l *Ledger) hasShare(t *Ticket) bool {
 	return to.held[t.class] < r.buffers-r.used && (t.class != largeBuffer || to.taken+t.memory <= r.bytes-r.taken)
 }
 
-// reserved reports whether the next buffers of a class are reserved for a message that waits
-// already, because there is less memory than it needs: it would wait for ever if smaller
-// messages took the memory that becomes free.
+// reserved reports whether the next free buffers of a class are reserved for a message that
+// already waits because there is less memory than it needs. Without a reservation it would wait
+// for ever, if smaller messages took all memory that becomes free.
 func (l *Ledger) reserved(class bufferClass) bool {
 	n := l.first(class)
 	return n != nil && !l.hasRoom(n.wants[class].list.head)

@@ -107,9 +107,9 @@ func TestShare(t *testing.T) {
 	b.departed(NewNeighbour(1), other, 1)
 }
 
-// TestStalledNextHop: a server whose client takes no answers keeps serving others: messages to
-// the stalled client use no credits of the server any more, but as many others, beyond which
-// they are refused. When one leaves, everything is as before.
+// TestStalledNextHop: a server goes on serving others while one of its clients takes no
+// answers. Messages to the stalled client use no credits of the server any more, but as many
+// extra ones; beyond these they are refused. When one message leaves, everything is as before.
 func TestStalledNextHop(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-13")

@@ -36,9 +36,10 @@ func (m Mode) Forwards() bool { return m == On || m == Starting }
 // Switch is the machine that turns forwarding on and off (lnet_rtrpools_enable). The zero
 // value is Off.
 //
-// Like Lustre 2.17, and unlike 2.15, a node that is turned on while it runs tells its peers only
-// after some time that it routes, so that they do not choose it before it knows which of its
-// nets are alive. It does not wait longer than that: once every net was heard it is On.
+// When forwarding is turned on while the node runs, the node tells its peers only after some
+// time that it routes, as Lustre 2.17 does and 2.15 does not. So peers do not choose it before
+// it knows which of its nets are alive. It ends the wait early once it has received messages on
+// every net.
 type Switch struct {
 	mode  Mode
 	until time.Duration // end of the mode Starting
@@ -91,13 +92,13 @@ func (s *Switch) Step(now time.Duration, heard, busy bool) (wake time.Duration) 
 	return machine.Never
 }
 
-// Silence is a machine that reports a net as down when nothing was heard on it for long
+// Silence is a machine that reports a net as down when no message came from it for a long time
 // (router_ping_timeout + alive_router_check_interval). The zero value is a net that is up.
 //
-// Kernels count pings alone, and so call a net down between the pings of clients that check
-// their routers seldom, however much traffic there is. Here every message counts that came
-// from another node of the net, and after half of the time the router asks for one: it pings
-// nodes that it knows there. No net is down before that, also if the time-out becomes shorter
+// Kernels count only pings. So if clients check their routers rarely, kernels report a net as
+// down between these pings, however much traffic there is. Here every message from another node
+// of the net counts. After half of the time without one, the router pings nodes that it knows
+// on the net. No net is reported as down before that, even if the timeout becomes shorter
 // meanwhile. Local policy.
 type Silence struct {
 	begun time.Duration // when the watch of the net began
@@ -116,8 +117,8 @@ func (s *Silence) Down() bool { return s.down }
 // Heard reports whether the net was heard since Begin.
 func (s *Silence) Heard(heard time.Duration, ok bool) bool { return ok && heard >= s.begun }
 
-// Step reports whether the state of the net has changed, given when it was heard last, if ever, and
-// whether nodes there are to be pinged. wake is when to call it again.
+// Step reports whether the state of the net has changed, and whether to ping nodes on the net.
+// heard is when the last message came from the net, if ok. wake is when to call Step again.
 func (s *Silence) Step(now, timeout, heard time.Duration, ok bool) (changed, ask bool, wake time.Duration) {
 	if !s.known {
 		s.Begin(now)

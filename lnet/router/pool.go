@@ -95,8 +95,8 @@ func (p *Pool) drop(i int) {
 	s.unused = min(s.unused, last)
 }
 
-// Trim frees the buffers that were unused all the time since the last call, and reports
-// whether any unused one is left, for which Trim should be called again.
+// Trim frees the buffers that were unused all the time since the last call. It reports whether
+// any unused buffer is left; if so, call Trim again later.
 func (p *Pool) Trim() (again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -30,9 +30,9 @@ func (l *Ledger) advance(n *Neighbour) {
 // many of them as tries says. A message whose next hop has its full share of buffers keeps
 // its position, and one whose next hop has stalled is refused.
 //
-// It is no harm that scan does not reach every neighbour: if none of the messages before may
-// take a free buffer, their next hops have buffers, and each End that gives one of those back
-// looks at the next neighbours.
+// scan need not reach every neighbour. If none of the messages that it looks at may take a free
+// buffer, their next hops have buffers, and each End that gives one of those back looks at the
+// next neighbours.
 func (l *Ledger) scan(class bufferClass, tries int) {
 	ring := &l.rings[class]
 	var prev *Neighbour
@@ -98,8 +98,8 @@ func (l *Ledger) Check(now time.Duration) (again bool) {
 	return len(l.busy) > 0
 }
 
-// moveCredits gives credits back to the senders of messages under way to a next hop that has
-// stalled: such a message takes an extra credit instead, as far as its sender has some left.
+// moveCredits gives credits back to senders whose messages are under way to a stalled next hop.
+// Each such message takes an extra credit instead, as long as its sender has one left.
 func (l *Ledger) moveCredits(to *Neighbour) {
 	for t := to.out.head; t != nil; t = t.next {
 		if from := t.from; !t.extra && from.extra < from.limit {

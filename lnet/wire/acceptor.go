@@ -76,10 +76,10 @@ func (r AcceptorRequest) AppendBinary(b []byte) ([]byte, error) {
 	return r.NID.AppendExtended(b), nil // acr_nid
 }
 
-// AcceptorRequestSize returns the size of a request that begins with b, as far as b tells it:
-// AcceptorPrefixSize as long as b is shorter than that, then the size of the request's
-// version. The request is complete when len(b) has reached the result. The errors are
-// ErrMagic, known from 4 bytes on, ErrGenericMagic, and ErrVersion.
+// AcceptorRequestSize returns the size of a request that begins with b, as far as b shows it.
+// If b is shorter than AcceptorPrefixSize, it returns that; otherwise the size of the request's
+// version. The request is complete when len(b) has reached the result. Errors: ErrMagic, which
+// is known from 4 bytes on, ErrGenericMagic, and ErrVersion.
 func AcceptorRequestSize(b []byte) (int, error) {
 	if len(b) < 4 {
 		return AcceptorPrefixSize, nil

@@ -50,9 +50,9 @@ func (t MsgType) String() string {
 	return fmt.Sprintf("type %d", uint32(t))
 }
 
-// Header is the header of an LNet message (struct lnet_hdr). Body holds the
-// command of the type as it stands on the wire; Ack, Put, Get, Reply and Hello
-// read it, their Set counterparts write it together with the type.
+// Header is the header of an LNet message (struct lnet_hdr). Body holds the command of the type
+// in its wire form. Ack, Put, Get, Reply and Hello read it; their Set counterparts write it
+// together with the type.
 type Header struct {
 	DestNID       nid.NID        // final destination, which may differ from the next hop
 	SrcNID        nid.NID        // NID of the node that originated the message

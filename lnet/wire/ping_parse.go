@@ -8,18 +8,16 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// ParsePingInfo parses a ping info and returns what follows it. It refuses
-// what LNet refuses (LNet peer.c lnet_ping_info_validate): a wrong magic
-// (ErrMagic), missing statuses (ErrNIStatus), an impossible number of entries
-// (ErrNICount), a first entry that is not 0@lo (ErrNoLo), and a size that no
-// message can have (errPingSize).
-// If b ends early the error is a *TruncatedError, which tells how many bytes to ask for; if b
-// holds at least the first entry, the result has everything that b contains.
-// that b contains.
+// ParsePingInfo parses a ping info and returns what follows it. It refuses what LNet refuses
+// (LNet peer.c lnet_ping_info_validate): a wrong magic (ErrMagic), missing statuses
+// (ErrNIStatus), an impossible number of entries (ErrNICount), a first entry that is not 0@lo
+// (ErrNoLo), and a size that no message can have (errPingSize). If b ends early the error is a
+// *TruncatedError, which says how many bytes to request; if b holds at least the first entry,
+// the result has everything that b contains.
 //
-// Large entries that cannot be a NID are skipped, as LNet does. If data of LNDs follow
-// (FeatureMetadata), they are ignored, and so are large entries, whose position they would
-// take.
+// Large entries that cannot be a NID are skipped, as in LNet. If data of LNDs follows
+// (FeatureMetadata), it is ignored, and so are large entries, because that data is where they
+// would be.
 func ParsePingInfo(b []byte) (p PingInfo, rest []byte, err error) {
 	h, err := parsePingHeader(b)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPingTruncated cuts off an info with small and large entries at every byte: the entries
-// that are there are returned, and the length of the whole as soon as it is known.
+// TestPingTruncated cuts off an info with small and large entries at every byte. The parser
+// returns the entries that are there, and the length of the whole as soon as it is known.
 func TestPingTruncated(t *testing.T) {
 	p := PingInfo{
 		Features: FeatureNIStatus | FeatureLargeAddr, PID: 12345, Sequence: 9,

@@ -40,9 +40,9 @@ func NewKeys(keys ...[]byte) (Keys, error) {
 	return k, nil
 }
 
-// Parse parses a key file. Each line is a key, without leading and trailing white space. It
-// skips empty lines, and lines that begin with # unless the file has no others: a file of one
-// line is one key, whatever it begins with.
+// Parse parses a key file. Each line is a key, without leading and trailing white space. Parse
+// skips empty lines, and comment lines, which begin with #. A file of one line is one key, even
+// if the line begins with #.
 func Parse(text []byte) (Keys, error) {
 	var keys, comments [][]byte
 	n := 0

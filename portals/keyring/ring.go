@@ -13,9 +13,9 @@
 //   - The binding, for instance to the receiver, or to sender and receiver.
 //   - The message, as a whole.
 //
-// A code does not encrypt the message, and has no time: a replayed message verifies again.
-// Protocols limit the effect of replays by what messages contain: incarnations, clocks,
-// versions.
+// A code does not encrypt the message, and contains no time, so a replayed message verifies
+// again. Protocols limit the effect of replays by the contents of messages: incarnations,
+// clocks, versions.
 //
 // To send:
 //
@@ -101,9 +101,9 @@ func (r *Ring) Append(b []byte, begin int, to Binding) []byte {
 	return append(b, r.code(0, to, b[begin:])...)
 }
 
-// Verify checks the code at the end of b, and returns the message before it, part of b. It
-// reports false for a message that is too short, was changed, or was signed with another key,
-// label or binding, and for a nil Ring.
+// Verify checks the code at the end of b, and returns the message before it, which is a part of
+// b. It reports false for a message that is too short, that was changed, or that was signed
+// with another key, label or binding. It reports false for a nil Ring, too.
 func (r *Ring) Verify(b []byte, to Binding) (message []byte, ok bool) {
 	n := len(b) - CodeSize
 	if r == nil || n < 0 {

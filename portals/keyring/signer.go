@@ -23,8 +23,8 @@ type keysInUse struct {
 type Stats struct {
 	Keys     int       // number of keys; 0 if messages are not signed
 	Verified [2]uint64 // messages that each key has verified since it was set
-	// NotSigned counts messages that were dropped: without a code where there are keys, with
-	// a code where there are none, or with a wrong code. The protocol counts them.
+	// NotSigned counts messages that were dropped because they had no code although there are
+	// keys, a code although there are none, or a wrong code. The protocol counts them.
 	NotSigned uint64
 }
 

@@ -53,10 +53,10 @@ func (e *DownError) Error() string {
 // Unwrap returns the error number ENETDOWN.
 func (*DownError) Unwrap() error { return syscall.ENETDOWN }
 
-// AddNI starts an NI on a network of type tcp, o2ib or one of Config.Drivers and adds it to
-// the node. Tunables and Tap are by default those of [Config], the incarnation is by default
-// the time at which the NI starts, in the unit of its network type, and all else comes from
-// the node. Peers that discovery knows are told. The error is a *[StartError], which wraps
+// AddNI starts an NI on a network of type tcp, o2ib or one of Config.Drivers and adds it to the
+// node. By default Tunables and Tap are those of [Config], and the incarnation is the time at
+// which the NI starts, in the unit of its network type. All other fields come from the node.
+// The peers that discovery knows are told of the NI. The error is a *[StartError], which wraps
 // the error of lnet.Node.AddNI, a *[DriverError] or a *[DownError].
 func (n *Node) AddNI(cfg lnd.Config) (*lnet.NI, error) {
 	ni, err := n.addNI(cfg)

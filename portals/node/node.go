@@ -40,9 +40,9 @@ import (
 // Config says which node to start. The zero value of a field means its default, and the
 // zero Config a node on LNet's own default network.
 type Config struct {
-	// Networks are the networks of the node and what they run on, as in the tunable of
-	// that name: tcp(eth0), tcp(10.0.0.1),o2ib(eth1). Default tcp, on an interface that
-	// the driver chooses; lo starts a node that reaches only itself.
+	// Networks are the networks of the node and the interfaces or addresses for them, as in the
+	// tunable of that name: tcp(eth0), tcp(10.0.0.1),o2ib(eth1). Default tcp, on an interface
+	// that the driver chooses; lo starts a node that reaches only itself.
 	Networks string
 	// AcceptPort is the TCP port to listen at and to dial, the same on all nodes. Default
 	// 988: a program needs privileges to use it, so other nodes trust the NID of a node that
@@ -68,8 +68,8 @@ type Config struct {
 	// Drivers are those of further types of networks, or take the place of one above.
 	Drivers []lnd.Driver
 
-	// Wrap is given every driver, that of 0@lo included, and returns the one to use, such
-	// as one that spoils messages on purpose. Nil: the drivers themselves.
+	// Wrap gets every driver, that of 0@lo included, and returns the driver to use instead,
+	// such as one that spoils messages on purpose. Nil: the drivers are used as they are.
 	Wrap func(lnd.Driver) lnd.Driver
 }
 
@@ -108,9 +108,9 @@ type Node struct {
 	clock     *timerfd.Clock // nil: the caller's
 }
 
-// Start starts a node. The error is a *networks.Error for Networks that cannot be read, a
-// *[StartError] for an NI that cannot start, which says what to do, or a driver's error about
-// its configuration. After an error nothing of the node is left running.
+// Start starts a node. Errors: a *networks.Error if Networks cannot be parsed; a *[StartError],
+// which says what to do, if an NI cannot start; or a driver's error about its configuration.
+// After an error no part of the node is left running.
 func Start(cfg Config) (*Node, error) {
 	cfg = cfg.withDefaults()
 	list, err := networks.Parse(cfg.Networks)
@@ -176,13 +176,13 @@ func (n *Node) NIDs() []nid.NID {
 // peer that is gone waits for as long as the driver tries to reach it. Calls that wait for
 // events of the table return.
 //
-// A ctx that cannot end counts as one that ends after two minutes. Close waits for event
-// handlers that run, but no longer than five seconds after the end of ctx: then the error
-// says so, and the handler goes on in its goroutine. The same happens if a handler calls
-// Close.
+// A ctx that cannot end counts as one that ends after two minutes. Close waits for running
+// event handlers, but no longer than five seconds after the end of ctx. After that it returns
+// an error that says so, and the handler goes on in its goroutine. The same happens if a
+// handler calls Close.
 func (n *Node) Close(ctx context.Context) error {
 	if n.discovery != nil {
-		_ = n.discovery.Close(ctx) // first, because otherwise each NI that goes would be told to all peers
+		_ = n.discovery.Close(ctx) // first, because otherwise each NI that is removed would be told to all peers
 	}
 	if n.clock != nil {
 		defer n.clock.Close()

@@ -152,8 +152,8 @@ func TestAddNI(t *testing.T) {
 	}
 }
 
-// TestConfig: the configuration of a part is used, but a field of Config itself takes
-// precedence; the wrapper is applied to every driver.
+// TestConfig: a configuration that is given for a part of the node is used, but a field of
+// Config itself takes precedence. The wrapper is applied to every driver.
 func TestConfig(t *testing.T) {
 	clock, wrapped := machine.RealClock(), map[nid.NetType]int{}
 	n := start(t, node.Config{

@@ -31,9 +31,9 @@ func (d *stuckDriver) Shutdown(context.Context) error {
 	return nil
 }
 
-// TestCloseWithStuckHandler: if a handler does not return, Close returns an error at most
-// five seconds after the end of its context, also with a context that has no end. Close waits
-// for a handler that returns in that time.
+// TestCloseWithStuckHandler: if a handler does not return, Close returns an error at most five
+// seconds after the end of its context, even a context that has no end. If a handler returns in
+// that time, Close waits for it.
 func TestCloseWithStuckHandler(t *testing.T) {
 	for name, test := range map[string]struct {
 		after, within time.Duration // the handler returns, the context ends; 0: it has no end

@@ -13,8 +13,8 @@ import (
 	"ulnet/portals"
 )
 
-// BareNode checks that an agent refuses nodes on which it could not work, and says what to
-// add: one without 0@lo, which does not reach itself, and one without discovery, which
+// BareNode checks that an agent refuses nodes on which it could not work, and says what to add.
+// It tries a node without 0@lo, which does not reach itself, and one without discovery, which
 // never gets the messages of its peers. start starts the agent on a node.
 func BareNode(t *testing.T, start func(*portals.Table) error) {
 	t.Helper()

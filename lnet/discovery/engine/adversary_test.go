@@ -245,8 +245,8 @@ func TestAdversary(t *testing.T) {
 	}
 }
 
-// converged checks that each honest node is known by those of its NIDs that can be pinged or
-// that were found out, in its own order.
+// converged checks that each honest node is known, in its own order, by those of its NIDs that
+// can be pinged or that were discovered.
 func (w *world) converged(seed uint64) {
 	w.t.Helper()
 	for _, h := range w.hosts {

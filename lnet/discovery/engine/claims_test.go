@@ -79,8 +79,9 @@ func TestProbeAnswers(t *testing.T) {
 	}
 }
 
-// TestRailsMetBefore: a node that was known as two, because both of its NIDs were connected
-// before the first ping, becomes one when either NID was pinged and the other has confirmed.
+// TestRailsMetBefore: a node was known as two nodes, because both of its NIDs were connected
+// before the first ping. It becomes one node when either NID was pinged and the other has
+// confirmed.
 func TestRailsMetBefore(t *testing.T) {
 	b := newBench(t, Limits{})
 	ours := b.m.self.NIDs
@@ -106,8 +107,8 @@ func TestRailsMetBefore(t *testing.T) {
 }
 
 // TestSequence (PD-20): an info that is older than the latest of the same incarnation is
-// ignored, an equal one is used, and a new incarnation starts again at any number; this holds
-// for pushes and REPLYs.
+// ignored, and an equal one is used. In a new incarnation numbers may start anywhere. This
+// holds for pushes and REPLYs.
 func TestSequence(t *testing.T) {
 	spec.Covers(t, "PD-20")
 	for name, c := range map[string]struct {

@@ -16,9 +16,9 @@ type Edited struct {
 	Err  error  // nil: it was done. It wraps an errno, and then nothing has changed
 }
 
-// configure adds NIDs to the peer that an administrator names, or makes it (lnet_add_peer_ni).
-// What is configured wins over what was discovered: other peers lose the NIDs, and infos of the
-// peer change the statuses of its NIDs only.
+// configure adds NIDs to the peer that an administrator names, or creates it
+// (lnet_add_peer_ni). Configuration takes precedence over discovery: other peers lose the NIDs,
+// and infos of the peer change only the statuses of its NIDs.
 func (m *Machine) configure(in Input, out *Output) {
 	ids := configuredNIDs(in)
 	p := m.peers.of(in.NID)

@@ -40,8 +40,8 @@ func TestForgetMany(t *testing.T) {
 	}
 }
 
-// TestNothingStays: peers of which nothing is known, whatever they pushed, are removed; only
-// their rate of probes is remembered for as long as it limits them.
+// TestNothingStays: a peer that is not multi-rail, or has turned discovery off, is removed,
+// whatever it pushed. Only its rate of probes is remembered, for as long as that limits the peer.
 func TestNothingStays(t *testing.T) {
 	for name, infos := range map[string][]wire.PingInfo{
 		"not multi-rail":                    {info(plain, 2, them)},

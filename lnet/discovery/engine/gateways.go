@@ -37,9 +37,10 @@ func (m *Machine) vouchFor(p *peer, out *Output) {
 	}
 }
 
-// vouches reports whether a NID that p lists is taken for p's own without a probe because p
-// is a gateway: no NI of this node is on the NID's net, so a probe would go through a gateway
-// and prove no more than the gateway's own list, and no other peer has the NID.
+// vouches reports whether a NID that p lists is taken for p's own without a probe because p is
+// a gateway. For that, no NI of this node may be on the NID's net, because then a probe would
+// go through a gateway and prove no more than the gateway's own list. Also, no other peer may
+// have the NID.
 func (m *Machine) vouches(p *peer, id nid.NID) bool {
 	if of := m.peers.of(id); of != nil && of != p {
 		return false

@@ -78,9 +78,10 @@ func TestForcedAt(t *testing.T) {
 	}
 }
 
-// TestGatewayRestarts: what a gateway said of its NIDs beyond it counts no more when it has
-// started again, and nothing is sent to these NIDs: on its way it could meet the gateway, at
-// which a message to its own NID on another net is an error that ends the connection.
+// TestGatewayRestarts: when a gateway has started again, what it said of its NIDs beyond it
+// does not count any more. Nothing is sent to these NIDs: such a message could go through the
+// gateway itself, where a message to its own NID on another net is an error that ends the
+// connection.
 func TestGatewayRestarts(t *testing.T) {
 	spec.Covers(t, "RT-20")
 	t.Parallel()

@@ -104,7 +104,7 @@ func TestSelf(t *testing.T) {
 	b.want(b.step(b.ack()), "10.0.0.2@tcp: "+upToDate)
 }
 
-// TestTurnedOff: peers are told when discovery is turned off here; peers that were met while
+// TestTurnedOff: when discovery is turned off here, peers are told. Peers that were met while
 // it is off are discovered when it is turned on.
 func TestTurnedOff(t *testing.T) {
 	b := newBench(t, Limits{})

@@ -111,9 +111,9 @@ func (m *Machine) sendPing(now time.Duration, p *peer, out *Output) bool {
 	return true
 }
 
-// sendPush sends a push. It goes by the path on which the peer last answered, which is used
-// once: without such a path, or if the peer says that its NID there is down, LNet chooses the
-// path to the primary NID.
+// sendPush sends a push. It goes by the path on which the peer last answered, and that path is
+// used only once. If there is no such path, or if the peer says that its NID there is down,
+// LNet chooses the path to the primary NID.
 func (m *Machine) sendPush(now time.Duration, p *peer, out *Output) bool {
 	if !m.begin(now, p) {
 		return false

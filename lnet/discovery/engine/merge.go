@@ -92,8 +92,8 @@ func (m *Machine) setRails(p *peer, list []wire.NIStatus, out *Output) {
 	m.relist(p)
 }
 
-// again returns the rail as it is when another info lists it: a claim that was denied or
-// never answered may be probed again.
+// again returns the rail as it is when another info lists its NID. A claim that was denied or
+// never answered may then be probed again.
 func (r rail) again(s wire.Status) rail {
 	r.Status = s
 	if r.state == denied || r.state == silent {

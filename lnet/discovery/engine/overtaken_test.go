@@ -77,8 +77,8 @@ func TestOvertakenReply(t *testing.T) {
 	}
 }
 
-// TestOvertakenReplyBesideProbe: an older answer changes nothing either if another peer claimed the
-// NID meanwhile, so that it was probed after the push.
+// TestOvertakenReplyBesideProbe: an older answer changes nothing, even if another peer has
+// claimed the NID meanwhile, so that the NID was probed after the push.
 func TestOvertakenReplyBesideProbe(t *testing.T) {
 	spec.Covers(t, "PD-26")
 	b, at := farBench(t)

@@ -28,8 +28,8 @@ const (
 	probeInterval = time.Second
 )
 
-// probe is a ping of a NID that a peer claims: return routability. It goes to that NID
-// alone, and its answer counts if it comes from there.
+// probe is a ping of a NID that a peer claims, as a test of return routability. It goes to that
+// NID alone, and its answer counts only if it comes from that NID.
 type probe struct {
 	exchange uint64
 	deadline time.Duration
@@ -43,10 +43,10 @@ func (m *Machine) reaches(id nid.NID) bool {
 	return m.isNear(id) || slices.Contains(m.beyond, id.Net())
 }
 
-// mayProbe reports whether a claim of p can be probed. If a gateway claims a NID beyond
-// gateways, or a peer that says that it is one, it cannot: the probe might go through that
-// gateway, and kernels treat a message to their own NID on another net as a protocol error,
-// and close the connection with all messages that are under way on it.
+// mayProbe reports whether a claim of p can be probed. A claim of a NID beyond gateways cannot,
+// if p is a gateway, or says that it routes: the probe might go through that gateway, and
+// kernels treat a message to their own NID on another net as a protocol error, and close the
+// connection with all messages that are under way on it.
 func (m *Machine) mayProbe(p *peer, id nid.NID) bool {
 	return m.isNear(id) || m.reaches(id) && !m.isGateway(p) && !m.claimsGateway(p)
 }

@@ -65,10 +65,10 @@ func (p *peer) relist() {
 
 // isNews reports whether the machine takes a ping info from a NID of p. It must not be older
 // than the latest one from any NID of p, because all are of one incarnation of the node. An
-// equal one is taken, because routers change statuses without a new sequence number. If the
-// NID has another incarnation than before, isNews separates it from the peer's other NIDs: it
-// is not known whether they still belong to one node. asked is latest when the ping was sent that
-// the info answers.
+// equal one is taken, because routers change statuses without a new sequence number. If the NID
+// has another incarnation than before, isNews separates it from the peer's other NIDs, because
+// it is not known whether they still belong to one node. If the info answers a ping, asked is
+// the number of the latest info when that ping was sent.
 func (m *Machine) isNews(now time.Duration, p *peer, in Input, asked uint32, out *Output) bool {
 	r := p.rail(in.Remote)
 	switch {
@@ -95,10 +95,10 @@ func (m *Machine) isNews(now time.Duration, p *peer, in Input, asked uint32, out
 	return true
 }
 
-// outranks reports whether an info that came through a gateway, so that its incarnation is not
-// known, is to be taken. With a lower sequence number than known ones it was overtaken, or the
-// node has started again: only the answer to a ping tells, unless another info has come since
-// the ping was sent.
+// outranks reports whether to take an info that came through a gateway, and whose incarnation
+// is therefore not known. If its sequence number is lower than known ones, either it was
+// overtaken, or the node has started again. Only the answer to a ping decides that, unless
+// another info has come since the ping was sent.
 func (m *Machine) outranks(p *peer, in Input, asked uint32) bool {
 	latest := p.latest()
 	if in.Info.Sequence >= latest {
@@ -137,9 +137,9 @@ func (p *peer) newest() (sequence uint32) {
 	return sequence
 }
 
-// separate leaves p one NID, and makes its other NIDs another peer. The NIDs beyond a gateway are
-// forgotten: that they are its own was its word alone, and a peer of them would be asked and
-// pushed to by a path that may lead through the gateway, see mayProbe.
+// separate leaves p one NID, and makes its other NIDs another peer. It forgets the NIDs beyond
+// a gateway: only the gateway said that they are its own, and messages to a peer with these
+// NIDs could go through the gateway itself, see mayProbe.
 func (m *Machine) separate(now time.Duration, p *peer, id nid.NID, out *Output) {
 	m.disclaim(p, out)
 	var rest []rail

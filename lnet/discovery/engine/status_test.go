@@ -21,8 +21,8 @@ func (b *bench) status(id nid.NID) wire.Status {
 	return wire.StatusInvalid
 }
 
-// TestPushAvoidsDeadRails: a push neither leaves from an NI of ours whose link is down nor
-// goes to a NID that the peer calls down, although the peer's last message used them.
+// TestPushAvoidsDeadRails: a push neither leaves from an NI of ours whose link is down, nor
+// goes to a NID that the peer reports as down, even though the peer's last message used them.
 func TestPushAvoidsDeadRails(t *testing.T) {
 	spec.Covers(t, "NS-2")
 	b := newBench(t, Limits{})

@@ -1,7 +1,7 @@
-// Package record writes down what machines were given and what they answered, and
-// asks them again: in the field, to find out later what happened; in a simulation,
-// to show that it is the same every time. It depends on the standard library and on
-// the contract of package machine alone.
+// Package record writes the inputs and outputs of machines to a file, and steps machines with
+// recorded inputs again. In the field that helps to find out later what happened; in a
+// simulation it shows that every run is the same. It depends on the standard library and on the
+// contract of package machine alone.
 //
 // A recording may hold many machines of one kind. It is blocks of
 //

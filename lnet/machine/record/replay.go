@@ -50,12 +50,12 @@ func (e *DiffError) Error() string {
 	return fmt.Sprintf("step %d at %v of machine %d in life %d: %s", e.Step, e.Now, e.ID, e.Incarnation, what)
 }
 
-// Replay makes machines with boot and steps them on the inputs of a recording, until the end
-// or until one answers otherwise than recorded, which is a [*DiffError]. Where a recorded
-// step panicked, the replayed step is expected to panic too, and Replay does not recover from
-// that. Result.Steps tells where an error is. A recording may come from any source, and
-// machines then get any input, at instants that do not decrease. Replay reads nothing beyond
-// the recording's end.
+// Replay makes machines with boot and steps them on the inputs of a recording, until the end,
+// or until a machine's output differs from the recorded one, which is a [*DiffError]. Where a
+// recorded step panicked, the replayed step is expected to panic too, and Replay does not
+// recover from that. Result.Steps tells where an error is. A recording may come from any
+// source. The machines must therefore be prepared for any input; only the instants never
+// decrease. Replay reads nothing beyond the recording's end.
 func Replay[In, Out any](r io.Reader, codec Codec[In, Out], boot func(Boot) (machine.Machine[In, Out], error)) (Result, error) {
 	p := replayer[In, Out]{r: r, codec: codec, boot: boot, incarnations: make(map[uint64]*incarnation[In, Out])}
 	err := p.run()
