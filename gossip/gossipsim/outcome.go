@@ -6,6 +6,7 @@ import (
 
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 // Outcome is what nodes have reported so far, compared with the ground truth.
@@ -18,10 +19,7 @@ type Outcome struct {
 	Flaps         uint64 // returns reported before that time; some nodes detect a death later than others, which causes these
 	FirstFalse    string // text of the first false death or resurrection
 
-	Detected    uint64        // number of deaths reported of nodes that are down
-	Earliest    time.Duration // shortest detection, counted from the end of the incarnation
-	Latest      time.Duration // longest time between a failure and its detection
-	DetectTotal time.Duration // sum of the times until detection
+	Detected kit.Delays // from the end of a node to each report that it died
 }
 
 // Outcome returns what nodes have reported so far, compared with the ground truth.
@@ -51,13 +49,7 @@ func (n *Net) died(at time.Duration, observer, subject sim.NodeID) {
 	f := &t.nodes[subject]
 	switch {
 	case f.down && f.ended != never:
-		after := at - f.ended
-		if v.Detected == 0 || after < v.Earliest {
-			v.Earliest = after
-		}
-		v.Detected++
-		v.Latest = max(v.Latest, after)
-		v.DetectTotal += after
+		v.Detected.Add(at - f.ended)
 	case t.excused(observer, subject):
 	case t.few(observer):
 		v.FewDeaths++

@@ -150,15 +150,23 @@ func (p *program) command(text string) (in engine.Input) {
 
 // misconfigure restarts the machine with a parameter that others do not have.
 func (p *program) misconfigure(what string) {
-	cfg, list := p.net.cfg.Gossip, p.m.List()
-	var err error
-	if what == "interval" {
-		cfg.Interval *= 2
-	} else if list, err = p.net.lists.with(sim.NodeID(p.net.cfg.Nodes)); err != nil {
+	cfg, list, err := p.net.misconfigured(what, p.m.List())
+	if err != nil {
 		return
 	}
 	p.incarnation.Number = 0 // makes the node speak at once, if starting nodes do
 	if err = p.begin(list, cfg); err != nil {
 		p.net.Failed(err)
 	}
+}
+
+// misconfigured returns the parameters of a node with a list, one of which others do not have.
+func (n *Net) misconfigured(what string, list *engine.List) (gossip.Config, *engine.List, error) {
+	cfg := n.cfg.Gossip
+	if what == "interval" {
+		cfg.Interval *= 2
+		return cfg, list, nil
+	}
+	list, err := n.lists.with(sim.NodeID(n.cfg.Nodes))
+	return cfg, list, err
 }

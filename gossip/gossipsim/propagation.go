@@ -12,11 +12,9 @@ import (
 
 // Propagation is how fast newcomers become known to the others.
 type Propagation struct {
-	Known  []int  // for each newcomer: cycles from its first ping until all others knew it, ascending
-	Synced []int  // for each newcomer: cycles from its first ping until its clock was close to all others, ascending
-	Flaps  int    // number of events that a newcomer had died
-	Steps  uint64 // number of steps of all machines
-	Net    *Net   // the network at the end of the run
+	Known  []int // for each newcomer: cycles from its first ping until all others knew it, ascending
+	Synced []int // for each newcomer: cycles from its first ping until its clock was close to all others, ascending
+	Flaps  int   // number of events that a newcomer had died
 }
 
 // quietBefore is how long the cluster of a [Propagation] runs before newcomers
@@ -57,14 +55,15 @@ func (c Measured) Propagate(newcomers int) (*Propagation, error) {
 			}
 		}
 	}
-	if p.Net, err = New(cfg); err != nil {
+	net, err := New(cfg)
+	if err != nil {
 		return nil, err
 	}
 	for at := silence; ; at += Interval {
-		if err := p.Net.Run(at); err != nil {
+		if err := net.Run(at); err != nil {
 			return nil, err
 		}
-		p.sync(spoke, at, limits.Obsolete)
+		p.sync(net, spoke, at, limits.Obsolete)
 		if !slices.ContainsFunc(knows, func(k int) bool { return k < c.Nodes-1 }) {
 			break
 		}
@@ -77,19 +76,18 @@ func (c Measured) Propagate(newcomers int) (*Propagation, error) {
 	}
 	slices.Sort(p.Known)
 	slices.Sort(p.Synced)
-	p.Steps = p.Net.Stats().Steps
 	return p, nil
 }
 
 // sync notes the newcomers that speak and whose clocks are in sync now.
-func (p *Propagation) sync(spoke []time.Duration, now time.Duration, limit int) {
+func (p *Propagation) sync(net *Net, spoke []time.Duration, now time.Duration, limit int) {
 	if len(p.Synced) == len(spoke) {
 		return
 	}
-	_, high := p.Net.spread()
+	_, high := net.spread()
 	p.Synced = p.Synced[:0]
 	for i, at := range spoke {
-		if at > 0 && p.Net.Clock(sim.NodeID(i))+uint64(limit) >= high {
+		if at > 0 && net.Clock(sim.NodeID(i))+uint64(limit) >= high {
 			p.Synced = append(p.Synced, max(cyclesOf(now-at), 0))
 		}
 	}

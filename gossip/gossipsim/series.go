@@ -55,15 +55,11 @@ func (n *Net) historyGrace() time.Duration { return n.grace() + n.Cycles(n.limit
 func (n *Net) Measures() []scenario.Measure {
 	v, c := n.outcome, n.Counters()
 	cycles := func(d time.Duration) float64 { return float64(d) / float64(n.cfg.Gossip.Interval) }
-	mean := time.Duration(0)
-	if v.Detected > 0 {
-		mean = v.DetectTotal / time.Duration(v.Detected)
-	}
 	return []scenario.Measure{
 		{Name: "dead after more than", Unit: "cycles", Value: float64(n.limits.Dead)},
-		{Name: "detected first after", Unit: "cycles", Value: cycles(v.Earliest)},
-		{Name: "detected on average after", Unit: "cycles", Value: cycles(mean)},
-		{Name: "detected last after", Unit: "cycles", Value: cycles(v.Latest)},
+		{Name: "detected first after", Unit: "cycles", Value: cycles(v.Detected.Earliest)},
+		{Name: "detected on average after", Unit: "cycles", Value: cycles(v.Detected.Mean())},
+		{Name: "detected last after", Unit: "cycles", Value: cycles(v.Detected.Latest)},
 		{Name: "joins told", Value: float64(v.Joins)},
 		{Name: "deaths told", Value: float64(v.Deaths)},
 		{Name: "false deaths", Value: float64(v.FalseDeaths + v.FewDeaths)},

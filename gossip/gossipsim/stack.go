@@ -122,11 +122,8 @@ func (k *stack) committed() {
 
 // misconfigure restarts the agent with a parameter that others do not have.
 func (k *stack) misconfigure(what string) {
-	cfg, list := k.net.cfg.Gossip, k.list
-	var err error
-	if what == "interval" {
-		cfg.Interval *= 2
-	} else if list, err = k.net.lists.with(sim.NodeID(k.net.cfg.Nodes)); err != nil {
+	cfg, list, err := k.net.misconfigured(what, k.list)
+	if err != nil {
 		return
 	}
 	_ = k.agent.Close(context.Background()) // no function is being called, so this does not wait

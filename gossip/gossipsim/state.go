@@ -40,11 +40,22 @@ func (n *Net) takesPart(id sim.NodeID) bool {
 // or because it left the list.
 func (n *Net) Stopped(id sim.NodeID) bool { return n.Up(id) && n.incarnations[id].stopped() }
 
+// taking yields the nodes of a set that take part.
+func (n *Net) taking(set sim.NodeSet) iter.Seq[sim.NodeID] {
+	return func(yield func(sim.NodeID) bool) {
+		for id := range set.All(n.cfg.Nodes) {
+			if n.takesPart(id) && !yield(id) {
+				return
+			}
+		}
+	}
+}
+
 // views yields the views of the nodes of a set that take part.
 func (n *Net) views(set sim.NodeSet) iter.Seq2[sim.NodeID, view] {
 	return func(yield func(sim.NodeID, view) bool) {
-		for id := range set.All(n.Nodes()) {
-			if n.takesPart(id) && !yield(id, n.incarnations[id].view()) {
+		for id := range n.taking(set) {
+			if !yield(id, n.incarnations[id].view()) {
 				return
 			}
 		}
@@ -114,8 +125,8 @@ func (n *Net) detectedWithin(cycles int) (ok bool, why string) {
 // Quorum reports whether each node of a set that takes part has a quorum, or
 // has none.
 func (n *Net) Quorum(set sim.NodeSet, want bool) (ok bool, why string) {
-	for id := range set.All(n.Nodes()) {
-		if n.takesPart(id) && n.incarnations[id].quorum() != want {
+	for id := range n.taking(set) {
+		if n.incarnations[id].quorum() != want {
 			return false, fmt.Sprintf("node %v has a quorum: %v", id, !want)
 		}
 	}
@@ -140,11 +151,9 @@ func (n *Net) Counters() engine.Stats { return kit.Sum(n.incarnations, incarnati
 // spread returns the smallest and the largest Lamport clock of the nodes that take part.
 func (n *Net) spread() (low, high uint64) {
 	low = ^uint64(0)
-	for id := range n.Nodes() {
-		if k := sim.NodeID(id); n.takesPart(k) {
-			c := n.Clock(k)
-			low, high = min(low, c), max(high, c)
-		}
+	for id := range n.taking(sim.AllNodes) {
+		c := n.Clock(id)
+		low, high = min(low, c), max(high, c)
 	}
 	return min(low, high), high
 }

@@ -1,6 +1,8 @@
 package zonesim
 
 import (
+	"bytes"
+	"crypto/sha1"
 	"fmt"
 
 	"ulnet/gossip/zone/engine"
@@ -25,9 +27,33 @@ type group struct {
 	best int // index of the active delegate, the only member with a machine
 }
 
-func newGroup(name string, first sim.NodeID, count int) (*group, error) {
-	g := &group{name: name, first: first, count: count, nodes: sim.NodeRange(first, first+sim.NodeID(count-1))}
-	return g, g.fill(int(first), count)
+// newGroup makes a zone. In one with a stub, whose NIDs count from base, only the active
+// delegate is a node.
+func newGroup(name string, first sim.NodeID, members, base int) (*group, error) {
+	g := &group{name: name, first: first, count: members, base: base}
+	if base > 0 {
+		g.count = 1
+	}
+	g.nodes = sim.NodeRange(first, first+sim.NodeID(g.count-1))
+	if err := g.fill(max(int(first), base), members); err != nil {
+		return nil, err
+	}
+	if base > 0 {
+		g.best = g.delegate()
+	}
+	return g, nil
+}
+
+// delegate returns the index of the first member in the zone's order of delegates (MS-A24).
+func (g *group) delegate() (first int) {
+	var best []byte
+	for i, id := range g.ids {
+		sum := sha1.Sum(append(id.AppendCanonical(nil), g.name...))
+		if v := sum[:8]; best == nil || bytes.Compare(v, best) < 0 {
+			best, first = bytes.Clone(v), i
+		}
+	}
+	return first
 }
 
 // fill makes the ids of the members, with the NIDs of the nodes from a number on.

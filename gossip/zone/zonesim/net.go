@@ -66,7 +66,9 @@ type Net struct {
 	out engine.Output // output of the latest step of any machine
 	msg wire.Message
 
-	severed severing
+	// severed has the pairs of a supervisor and a delegate whose link fell silent in both
+	// directions (MS-100); nil before that. It justifies no other failure of a node.
+	severed map[[2]sim.NodeID]bool
 }
 
 // New makes a network. Its nodes start when it runs. The error names settings that contradict
@@ -130,7 +132,7 @@ func (n *Net) divide() error {
 		return fmt.Errorf("zonesim: a stub stands for 8 members at least, is one node for each zone, and needs supervisors")
 	}
 	if cfg.Supervisors > 0 {
-		g, err := newGroup("management", 0, cfg.Supervisors)
+		g, err := newGroup("management", 0, cfg.Supervisors, 0)
 		if err != nil {
 			return err
 		}
@@ -143,13 +145,11 @@ func (n *Net) divide() error {
 		if cfg.OneName {
 			name = "zone1"
 		}
-		var g *group
-		var err error
+		stub := 0
 		if cfg.Stub > 0 {
-			g, err = newStubGroup(name, first, cfg.Nodes+z*cfg.Stub, cfg.Stub)
-		} else {
-			g, err = newGroup(name, first, size)
+			stub = cfg.Nodes + z*cfg.Stub
 		}
+		g, err := newGroup(name, first, max(size, cfg.Stub), stub)
 		if err != nil {
 			return err
 		}

@@ -2,10 +2,10 @@ package zonesim
 
 import (
 	"fmt"
-	"time"
 
 	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 // Outcome is what nodes have reported so far, compared with the ground truth.
@@ -20,14 +20,8 @@ type Outcome struct {
 	Unheard string // the first event that contradicts earlier ones
 	Broken  string // the first violated invariant of a machine
 
-	Detected uint64        // number of removals of nodes that are down
-	Earliest time.Duration // shortest time from the end of a node to a removal
-	Latest   time.Duration // longest time from the end of a node to a removal
-	Total    time.Duration // sum of the times from the end of a node to each removal
-
-	Alerted      uint64        // nodes that are down and about which a monitor was notified: enough nodes miss them, or have removed them
-	AlertedLast  time.Duration // longest time from the end of a node to such a notification
-	AlertedTotal time.Duration // sum of the times from the end of a node to such a notification
+	Detected kit.Delays // from the end of a node to each removal of it
+	Alerted  kit.Delays // from the end of a node until a monitor was notified: that enough nodes miss it, or that it was removed
 }
 
 // Outcome returns what nodes have reported so far, compared with the ground truth.
@@ -69,7 +63,7 @@ func (n *Net) removed(p *member, e *engine.Event) {
 	f := &n.faults.nodes[id]
 	switch {
 	case !n.Up(id) && f.ended != never && n.incs[id] == e.Version.Inc:
-		v.detected(now - f.ended)
+		v.Detected.Add(now - f.ended)
 	case n.incs[id] != e.Version.Inc || n.faults.excused(p.id, id, n.taking(p.group.nodes)):
 	default:
 		if v.False++; v.Wrong == "" {
@@ -93,18 +87,7 @@ func (n *Net) noticed(p *member, e *engine.Event) {
 		p.missed = make(map[sim.NodeID]uint64)
 	}
 	p.missed[id] = e.Version.Inc
-	after := n.Now() - f.ended
-	v.Alerted++
-	v.AlertedLast, v.AlertedTotal = max(v.AlertedLast, after), v.AlertedTotal+after
-}
-
-// detected records that a node has noticed that another one is down.
-func (v *Outcome) detected(after time.Duration) {
-	if v.Detected == 0 || after < v.Earliest {
-		v.Earliest = after
-	}
-	v.Detected++
-	v.Latest, v.Total = max(v.Latest, after), v.Total+after
+	v.Alerted.Add(n.Now() - f.ended)
 }
 
 // listener applies a node's events to a list of members. Joined and Left must alternate for

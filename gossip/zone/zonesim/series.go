@@ -1,8 +1,6 @@
 package zonesim
 
 import (
-	"time"
-
 	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
@@ -58,19 +56,17 @@ func (n *Net) Counters() engine.Stats { return kit.Sum(n.incarnations, incarnati
 // Measures implements [scenario.Instance].
 func (n *Net) Measures() []scenario.Measure {
 	v, c := n.outcome, n.Counters()
-	mean := v.Total / time.Duration(max(v.Detected, 1))
-	alerted := v.AlertedTotal / time.Duration(max(v.Alerted, 1))
 	seconds := max(n.Now().Seconds(), 1e-9)
 	return []scenario.Measure{
 		{Name: "joins told", Value: float64(v.Joins)},
 		{Name: "leaves told", Value: float64(v.Leaves)},
 		{Name: "removals told", Value: float64(v.Removals)},
 		{Name: "false removals", Value: float64(v.False)},
-		{Name: "removed first after", Unit: "ms", Value: float64(v.Earliest) / 1e6},
-		{Name: "removed on average after", Unit: "ms", Value: float64(mean) / 1e6},
-		{Name: "removed last after", Unit: "ms", Value: float64(v.Latest) / 1e6},
-		{Name: "monitors knew on average after", Unit: "ms", Value: float64(alerted) / 1e6},
-		{Name: "monitors knew last after", Unit: "ms", Value: float64(v.AlertedLast) / 1e6},
+		{Name: "removed first after", Unit: "ms", Value: float64(v.Detected.Earliest) / 1e6},
+		{Name: "removed on average after", Unit: "ms", Value: float64(v.Detected.Mean()) / 1e6},
+		{Name: "removed last after", Unit: "ms", Value: float64(v.Detected.Latest) / 1e6},
+		{Name: "monitors knew on average after", Unit: "ms", Value: float64(v.Alerted.Mean()) / 1e6},
+		{Name: "monitors knew last after", Unit: "ms", Value: float64(v.Alerted.Latest) / 1e6},
 		{Name: "suspicions filed", Value: float64(c.Filed)},
 		{Name: "suspicions refuted", Value: float64(v.Refuted)},
 		{Name: "views exchanged again", Value: float64(c.Repairs)},

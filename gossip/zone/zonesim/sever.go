@@ -12,17 +12,10 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// severing has the links between supervisors and delegates that fall silent in both directions
-// (MS-100). It justifies no other failure of a node.
-type severing struct {
-	done bool
-	cut  map[[2]sim.NodeID]bool // pairs of a supervisor and a delegate that are cut
-}
-
 // Run runs the network until an instant, see sim.Network. If the configured instant SeverAt is
 // before that, it cuts the configured number of links then.
 func (n *Net) Run(until time.Duration) error {
-	if at := n.cfg.SeverAt; n.cfg.Sever > 0 && !n.severed.done && until >= at {
+	if at := n.cfg.SeverAt; n.cfg.Sever > 0 && n.severed == nil && until >= at {
 		if err := n.Control.Run(max(at, n.Now())); err != nil {
 			return err
 		}
@@ -34,7 +27,7 @@ func (n *Net) Run(until time.Duration) error {
 // sever cuts the configured number of links between supervisors and present delegates. The seed
 // determines which.
 func (n *Net) sever() {
-	n.severed = severing{done: true, cut: make(map[[2]sim.NodeID]bool)}
+	n.severed = make(map[[2]sim.NodeID]bool)
 	var links [][2]sim.NodeID
 	for _, g := range n.bases() {
 		for id := range n.delegates(g) {
@@ -46,7 +39,7 @@ func (n *Net) sever() {
 	rng := rand.New(rand.NewPCG(n.cfg.Seed, 17))
 	rng.Shuffle(len(links), func(i, j int) { links[i], links[j] = links[j], links[i] })
 	for _, l := range links[:min(n.cfg.Sever, len(links))] {
-		n.severed.cut[l] = true
+		n.severed[l] = true
 		n.Control.Cut(sim.Nodes(l[0]), sim.Nodes(l[1]))
 		n.Control.Cut(sim.Nodes(l[1]), sim.Nodes(l[0]))
 	}
@@ -66,7 +59,7 @@ func (n *Net) delegates(g *group) iter.Seq[sim.NodeID] {
 // way reports whether a delegate has a link to a supervisor that takes part.
 func (n *Net) way(delegate sim.NodeID) bool {
 	for id := range n.taking(n.supervisors) {
-		if !n.severed.cut[[2]sim.NodeID{id, delegate}] {
+		if !n.severed[[2]sim.NodeID{id, delegate}] {
 			return true
 		}
 	}
@@ -108,7 +101,7 @@ func (n *Net) wrongEntry(supervisor sim.NodeID, g *group, reached bool) string {
 		return fmt.Sprintf("in the eyes of supervisor %v %s is %v", supervisor, g.name, e.State)
 	case !n.takesPart(d) || !n.takesPart(guard) || n.incarnations[d].delegation().Activation != e.Activation:
 		return fmt.Sprintf("supervisor %v takes node %v for the active delegate of %s at %v", supervisor, d, g.name, guard)
-	case n.severed.cut[[2]sim.NodeID{guard, d}]:
+	case n.severed[[2]sim.NodeID{guard, d}]:
 		return fmt.Sprintf("in the eyes of supervisor %v node %v speaks for %s to %v, which it does not reach", supervisor, d, g.name, guard)
 	}
 	return ""

@@ -1,8 +1,6 @@
 package zonesim
 
 import (
-	"bytes"
-	"crypto/sha1"
 	"slices"
 	"time"
 
@@ -34,23 +32,6 @@ type stub struct {
 	losing  int   // number of members that die in this step
 	dead    []int32
 	queue   []wire.Message // messages that wait for the delegate
-}
-
-// newStubGroup makes a zone with a stub, in which only the active delegate is a node: the
-// member that comes first in the zone's order of delegates (MS-A24).
-func newStubGroup(name string, node sim.NodeID, base, members int) (*group, error) {
-	g := &group{name: name, first: node, count: 1, nodes: sim.Nodes(node), base: base}
-	if err := g.fill(base, members); err != nil {
-		return nil, err
-	}
-	var best []byte
-	for i, id := range g.ids {
-		sum := sha1.Sum(append(id.AppendCanonical(nil), name...))
-		if v := sum[:8]; best == nil || bytes.Compare(v, best) < 0 {
-			best, g.best = bytes.Clone(v), i
-		}
-	}
-	return g, nil
 }
 
 func newStub(g *group, cfg *engine.Config) *stub {

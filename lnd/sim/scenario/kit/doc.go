@@ -6,6 +6,6 @@
 // for each [sim.Act], such as a fault of a node or link. With Check, Sample and Measures it is the
 // [scenario.Instance]. A [Condition] declares what files can ask together with the answer.
 // Bare machines may exchange [Message], which has a codec and a digest. [sim.Cuts] keeps
-// account of partitions and cuts, [Sum] adds up the counters of many machines, and a [Plan]
+// account of partitions and cuts, [Sum] adds up the counters of many machines, [Delays] how late something was noticed, and a [Plan]
 // draws a scenario.
 package kit
