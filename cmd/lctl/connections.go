@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/drivers"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet/nid"
@@ -17,23 +15,19 @@ import (
 
 func networkCommand(g *globals, chosen *string) *cobra.Command {
 	return &cobra.Command{
-		Use:   "network up|NETWORK",
-		Short: "Choose the network of the commands that follow, at a prompt or in a file",
+		Use:   "network up|down|NETWORK",
+		Short: "Configure LNet, take it down, or choose the network of the commands that follow",
 		Long: `Chooses the network that peer_list and conn_list are about, for the commands that
-follow at a prompt or in a file; --net does so for one command. "network up" says
-whether LNet runs: lnetd starts it, and its end stops it.`,
+follow at a prompt or in a file; --net does so for one command. "network up" and "down"
+are 'lnetctl lnet configure --all' and 'lnetctl lnet unconfigure': lnetd goes on.`,
 		Example: "  lctl network tcp",
 		Args:    cli.Args("a NETWORK"),
 		RunE: func(c *cobra.Command, args []string) error {
 			switch args[0] {
 			case "up", "configure":
-				if _, err := node.OpStatus.Call(c.Context(), g.client(), control.None{}); err != nil {
-					return err
-				}
-				_, err := fmt.Fprintln(c.OutOrStdout(), "LNET configured")
-				return err
+				return g.configure(c, node.ConfigureRequest{Up: true, All: true}, "LNET configured")
 			case "down", "unconfigure":
-				return cli.Hint(errors.New("LNET busy"), "lnetd has LNet as long as it runs: stop it, or take networks away with 'lnetctl net del'")
+				return g.configure(c, node.ConfigureRequest{}, "LNET ready to unload")
 			}
 			net, err := nid.ParseNet(args[0])
 			if err != nil {
@@ -43,6 +37,15 @@ whether LNet runs: lnetd starts it, and its end stops it.`,
 			return nil
 		},
 	}
+}
+
+// configure configures LNet, or takes it down, and says that it is done.
+func (g *globals) configure(c *cobra.Command, r node.ConfigureRequest, done string) error {
+	if err := node.OpConfigure.Call(c.Context(), g.client(), r); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(c.OutOrStdout(), done)
+	return err
 }
 
 // connections asks for those of the network that was chosen.
