@@ -96,11 +96,6 @@ func (b *Broadcast) isIdleIfBusy() error {
 // idleIfBusy checks all broadcasts, see isIdleIfBusy.
 func (n *Net) idleIfBusy() error { return n.first((*Broadcast).isIdleIfBusy) }
 
-// InOrder checks that each incarnation of a node ran the broadcasts of a root over a group in
-// the order in which they were sent. It may be used if the network keeps messages in order and
-// services take no time.
-func (n *Net) InOrder() error { return n.ledger.turned }
-
 // inTime checks that no broadcast has taken longer than twice its timeouts, plus slack.
 func (n *Net) inTime() error {
 	return n.first(func(b *Broadcast) error {

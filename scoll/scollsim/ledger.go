@@ -68,18 +68,7 @@ type ledger struct {
 	list    []*Broadcast
 	twice   error // the first broadcast that one incarnation ran twice
 	altered error // the first broadcast whose bulk data was different at a member
-	latest  map[course]uint32
-	turned  error // the first broadcast that a member ran after a later one of the same root
 }
-
-// course identifies the broadcasts of one root over one group at one incarnation of a node.
-type course struct {
-	incarnation sim.Incarnation
-	root        sim.NodeID
-	group       string
-}
-
-func (l *ledger) init(n *Net) { l.net, l.latest = n, make(map[course]uint32) }
 
 // Broadcasts returns all broadcasts so far. They change while the network runs.
 func (n *Net) Broadcasts() []*Broadcast { return n.ledger.list }
@@ -119,11 +108,9 @@ func (l *ledger) ran(number uint32, incarnation sim.Incarnation) {
 	}
 	r.times, r.incarnation = r.times+1, uint32(incarnation.Number)
 	b.LastRun = l.net.Now()
-	c := course{incarnation, b.Root, b.Group}
-	if number < l.latest[c] {
-		kit.Note(&l.turned, "node %v ran broadcast %s after a later one", incarnation.Node, b.name())
+	if tell := l.net.cfg.Ran; tell != nil {
+		tell(b, incarnation)
 	}
-	l.latest[c] = max(l.latest[c], number)
 }
 
 // done records the result of a broadcast.

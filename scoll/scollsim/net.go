@@ -48,6 +48,8 @@ type Config struct {
 	Record io.Writer
 	// Tap, if not nil, is called for each message that a bare machine sends.
 	Tap func(from, to sim.NodeID, kind Kind)
+	// Ran, if not nil, is called when an incarnation of a node begins to run a broadcast.
+	Ran func(b *Broadcast, by sim.Incarnation)
 }
 
 // Net is a network of nodes with collectives. Faults must be injected through its methods.
@@ -94,7 +96,7 @@ func prepare(cfg Config) *Net {
 	n := &Net{cfg: cfg, incarnations: make([]incarnation, cfg.Nodes), services: make([]behaviour, cfg.Nodes)}
 	n.Around = n.happens
 	n.oracle.init(n)
-	n.ledger.init(n)
+	n.ledger.net = n
 	n.groups.init(cfg.Nodes)
 	return n
 }
