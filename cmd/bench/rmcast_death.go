@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
 	"time"
 
@@ -62,9 +61,6 @@ func castDeath(nodes int, victim sim.NodeID, latency, after time.Duration) (m *r
 	s, _ := n.Status(0)
 	n.Crash(victim)
 	succeed(n.Finish())
-	rtt, depth := max(s.RTT, 2*latency), 0
-	for rank := range nodes {
-		depth = max(depth, bits.OnesCount(uint(rank)))
-	}
+	rtt, depth := max(s.RTT, 2*latency), casterTree(nodes).Depth(0)
 	return list[0], n.Notice() + 2*rtt + time.Duration(depth)*rtt/2 + rtt
 }

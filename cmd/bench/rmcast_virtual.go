@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math/bits"
 	"time"
 
 	"ulnet/lnd/sim"
@@ -137,11 +136,7 @@ func measureCastClimb(b *measurement) {
 		n := castNet(rmcastsim.Config{
 			Network: scenario.Network{Nodes: nodes, Topology: evenLinks(latency), CPU: sim.CPU{PerStep: work}}, Rmcast: calm, Manager: rmcast.ManagerConfig{Window: 2, Fragment: 64},
 		})
-		depth := 0
-		for rank := range nodes {
-			depth = max(depth, bits.OnesCount(uint(rank)))
-		}
-		want := work + latency + work + time.Duration(depth)*(latency+work) // send, latency, handling; then up the tree
+		want := work + latency + work + time.Duration(casterTree(nodes).Depth(0))*(latency+work) // send, latency, handling; then up the tree
 		for _, origin := range []sim.NodeID{0, sim.NodeID(nodes / 3)} {
 			m := must(n.Send(origin, 32))
 			b.check(nil)

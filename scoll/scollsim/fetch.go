@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/scoll/engine"
 )
 
@@ -37,7 +38,7 @@ func (p *program) ask(f *fetch, out *sim.Output[*message]) {
 		return
 	}
 	f.asked = true
-	p.put(nodeOf(f.To), &message{fields: fields{
+	p.put(kit.NodeOf(f.To), &message{fields: fields{
 		Kind: Get, Bits: f.Bits, Offset: f.there, Length: min(f.Limit-f.there, uint64(f.Chunk)), ID: f.ID, List: f.List, Incarnation: p.incarnation.Number,
 	}}, out)
 }

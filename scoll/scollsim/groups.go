@@ -7,8 +7,8 @@ import (
 
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/simlnd"
-	"ulnet/lnet/nid"
 	"ulnet/scoll"
 )
 
@@ -37,11 +37,6 @@ type groups struct {
 	byName      map[string]*namedGroup
 	list        []*namedGroup
 	memberships map[string]*scoll.Membership
-}
-
-func (g *groups) init(nodes int) {
-	g.nodes = nodes
-	g.byName, g.memberships = make(map[string]*namedGroup), make(map[string]*scoll.Membership)
 }
 
 // maxRegular bounds the members of regular groups, each of which has its own list of all.
@@ -101,13 +96,7 @@ func (g *groups) mapped(number uint64) (*scoll.Membership, error) {
 func nodesOf(m *scoll.Membership) []sim.NodeID {
 	list := make([]sim.NodeID, m.Len())
 	for rank := range list {
-		list[rank] = nodeOf(m.NID(rank))
+		list[rank] = kit.NodeOf(m.NID(rank))
 	}
 	return list
-}
-
-// nodeOf returns the node with a NID of this network.
-func nodeOf(id nid.NID) sim.NodeID {
-	node, _ := simlnd.Node(id)
-	return node
 }

@@ -93,11 +93,13 @@ func New(cfg Config) (*Net, error) {
 func prepare(cfg Config) *Net {
 	cfg.Scoll.RTT = cmp.Or(cfg.Scoll.RTT, engine.DefaultRTT)
 	cfg.Scoll.Guard = cmp.Or(cfg.Scoll.Guard, max(cfg.Scoll.RTT/4, 5*time.Millisecond))
-	n := &Net{cfg: cfg, incarnations: make([]incarnation, cfg.Nodes), services: make([]behaviour, cfg.Nodes)}
+	n := &Net{
+		cfg: cfg, incarnations: make([]incarnation, cfg.Nodes), services: make([]behaviour, cfg.Nodes),
+		groups: groups{nodes: cfg.Nodes, byName: make(map[string]*namedGroup), memberships: make(map[string]*scoll.Membership)},
+	}
 	n.Around = n.happens
 	n.oracle.init(n)
 	n.ledger.net = n
-	n.groups.init(cfg.Nodes)
 	return n
 }
 

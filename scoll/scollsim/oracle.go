@@ -1,8 +1,8 @@
 package scollsim
 
 import (
+	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"time"
 
 	"ulnet/lnd/sim"
@@ -95,15 +95,10 @@ func (o *oracle) tell(observer, subject sim.NodeID, v vital) {
 	case n.cfg.Stacks:
 		n.Fabric.Do(observer, func(*simlnd.Host) { n.incarnations[observer].(*stack).view.hear(simlnd.NID(subject), v) })
 	default:
-		n.Command(observer, v.command(subject))
+		word := "dead"
+		if v.alive {
+			word = "alive"
+		}
+		n.Command(observer, fmt.Sprintf("%s %v %d", word, subject, v.lifetime))
 	}
-}
-
-// command returns the news as a command, such as "dead 17 1".
-func (v vital) command(subject sim.NodeID) string {
-	word := "dead"
-	if v.alive {
-		word = "alive"
-	}
-	return word + " " + subject.String() + " " + strconv.FormatUint(v.lifetime, 10)
 }

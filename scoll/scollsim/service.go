@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/scoll"
 	"ulnet/scoll/engine"
 )
@@ -16,14 +17,14 @@ func (p *program) part(r engine.Range) []byte { return slices.Clone(p.net.out.Bu
 func (p *program) apply(now time.Duration, e *engine.Effect, out *sim.Output[*message]) {
 	switch e.Kind {
 	case engine.DoSend:
-		p.put(nodeOf(e.To), &message{fields: fields{Kind: Request}, data: p.part(e.Data)}, out)
+		p.put(kit.NodeOf(e.To), &message{fields: fields{Kind: Request}, data: p.part(e.Data)}, out)
 		p.input(engine.Input{Kind: engine.InSent, ID: e.ID, Child: e.Child})
 	case engine.DoReply:
 		p.reply(e, out)
 	case engine.DoRefuse:
-		p.put(nodeOf(e.To), &message{fields: fields{Kind: Reply, Bits: e.Bits}, data: p.part(e.Data)}, out)
+		p.put(kit.NodeOf(e.To), &message{fields: fields{Kind: Reply, Bits: e.Bits}, data: p.part(e.Data)}, out)
 	case engine.DoTell:
-		p.put(nodeOf(e.To), &message{fields: fields{Kind: Progress}, data: p.part(e.Data)}, out)
+		p.put(kit.NodeOf(e.To), &message{fields: fields{Kind: Progress}, data: p.part(e.Data)}, out)
 	case engine.DoExpose:
 		p.expose(e)
 	case engine.DoFetch:
@@ -51,7 +52,7 @@ func (p *program) reply(e *engine.Effect, out *sim.Output[*message]) {
 	if e.Own {
 		m.payload, _ = e.Token.([]byte)
 	}
-	p.put(nodeOf(e.To), m, out)
+	p.put(kit.NodeOf(e.To), m, out)
 	p.input(engine.Input{Kind: engine.InSent, ID: e.ID, Child: engine.Upward, Part: e.Part})
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/lnetsim"
 	"ulnet/lnet/nid"
@@ -61,7 +62,7 @@ func (v *view) begin(o *oracle) { v.nodes = append(v.nodes, o.nodes...) }
 
 // hear handles a report of the oracle.
 func (v *view) hear(id nid.NID, now vital) {
-	v.nodes[nodeOf(id)] = now
+	v.nodes[kit.NodeOf(id)] = now
 	if v.watch != nil {
 		v.watch(id, now.alive, now.lifetime)
 	}

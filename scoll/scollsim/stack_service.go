@@ -16,7 +16,7 @@ func (k *stack) service() scoll.Service {
 		IncomingRequest: k.incoming,
 		IncomingReply: func(p *scoll.Reply) {
 			w, ok := p.Request.Data.(*work)
-			switch of := uint64(nodeOf(p.From)); {
+			switch of := uint64(kit.NodeOf(p.From)); {
 			case !ok:
 			case p.Status != scoll.OK:
 				w.take(of, nil)
@@ -110,7 +110,7 @@ func (k *stack) postReply(r *scoll.Request) {
 	} else {
 		var missing []Missing
 		for _, u := range r.Unreached() {
-			missing = append(missing, Missing{nodeOf(u.NID), u.Status})
+			missing = append(missing, Missing{kit.NodeOf(u.NID), u.Status})
 		}
 		k.net.ledger.done(w.number, w.all(), missing)
 	}

@@ -111,7 +111,7 @@ func (n *Net) failed(want sim.NodeSet) error {
 	ids := make([]sim.NodeID, len(m.Result.Failed))
 	same := len(ids) == want.Len(n.cfg.Nodes)
 	for i, id := range m.Result.Failed {
-		ids[i] = nodeOf(id.NID)
+		ids[i] = kit.NodeOf(id.NID)
 		same = same && want.Has(ids[i])
 	}
 	if !same {
@@ -152,7 +152,7 @@ func (n *Net) members(want sim.NodeSet) error {
 		}
 		same := len(s.Members) == want.Len(n.cfg.Nodes) && s.Sending == s.Version
 		for _, m := range s.Members {
-			same = same && want.Has(nodeOf(m.NID))
+			same = same && want.Has(kit.NodeOf(m.NID))
 		}
 		if !same || s.State != "member" {
 			return fmt.Errorf("is %s, of %d in version %v, sends under %v", s.State, len(s.Members), s.Version, s.Sending)

@@ -18,11 +18,11 @@ func (p *program) apply(e *engine.Effect) {
 	case engine.DoMulticast:
 		p.multicast(newMessage(Cast, head, e.Data))
 	case engine.DoRepair:
-		p.put(nodeOf(e.To), newMessage(Repair, head, e.Data))
+		p.put(kit.NodeOf(e.To), newMessage(Repair, head, e.Data))
 	case engine.DoControl:
-		p.put(nodeOf(e.To), newMessage(Control, head, nil))
+		p.put(kit.NodeOf(e.To), newMessage(Control, head, nil))
 	case engine.DoReport:
-		to, m := nodeOf(e.To), newMessage(order, head, nil)
+		to, m := kit.NodeOf(e.To), newMessage(order, head, nil)
 		if to == p.id {
 			p.take(to, m)
 		} else {

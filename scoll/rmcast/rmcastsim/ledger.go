@@ -163,7 +163,7 @@ func (l *ledger) released(m *Message, r rmcast.Result, why error) {
 		kit.Note(&l.problems.proven, "message %s is released in version %v, which nobody has listed", m.name(), r.Version)
 	}
 	for _, member := range members {
-		node := nodeOf(member.NID)
+		node := kit.NodeOf(member.NID)
 		if m.got[node] != member.Incarnation && !slices.Contains(r.Failed, member.ID) {
 			kit.Note(&l.problems.proven, "at %v message %s is released, and %v has not delivered it", m.Done, m.name(), member.ID)
 		}
@@ -176,7 +176,7 @@ func (l *ledger) released(m *Message, r rmcast.Result, why error) {
 
 // failed checks that a member that is named as failed has ended, or was impaired by a fault.
 func (l *ledger) failed(m *Message, id rmcast.ID) {
-	n, node := l.net, nodeOf(id.NID)
+	n, node := l.net, kit.NodeOf(id.NID)
 	if n.Up(node) && n.nodes[node].incarnation == id.Incarnation && !n.nodes[node].excused && n.Now() > n.oracle.news[node] {
 		kit.Note(&l.problems.failed, "at %v message %s is released, and %v is named as failed, which lives", m.Done, m.name(), id)
 	}
@@ -185,7 +185,7 @@ func (l *ledger) failed(m *Message, id rmcast.ID) {
 // success checks the members that are named as failed. Each must have died, left or come back
 // as another member, unless the origin got ErrSplit. Having been cut off or slow is no excuse.
 func (l *ledger) success(m *Message, id rmcast.ID) {
-	n, node := l.net, nodeOf(id.NID)
+	n, node := l.net, kit.NodeOf(id.NID)
 	if m.Why == nil && n.Up(node) && id.Incarnation >= n.nodes[node].began && !l.left[id] && m.got[node] != id.Incarnation {
 		kit.Note(&l.problems.success, "at %v message %s is a success, and %v lives and has not delivered it", m.Done, m.name(), id)
 	}

@@ -155,9 +155,3 @@ func (n *Net) excuse(set sim.NodeSet) {
 func (n *Net) id(node sim.NodeID) rmcast.ID {
 	return rmcast.ID{NID: simlnd.NID(node), Incarnation: n.nodes[node].incarnation}
 }
-
-// nodeOf returns the node with a NID.
-func nodeOf(id nid.NID) sim.NodeID {
-	node, _ := simlnd.Node(id)
-	return node
-}

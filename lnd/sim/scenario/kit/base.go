@@ -9,6 +9,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/machine/record"
+	"ulnet/lnet/nid"
 )
 
 // Base is the part of an adapter's network that knows no protocol. What is done to nodes
@@ -110,6 +111,12 @@ func (b *Base) Now() time.Duration {
 // Up reports whether a process runs on a node. It returns false where machines are stepped
 // without a network.
 func (b *Base) Up(id sim.NodeID) bool { return b.Control != nil && b.Control.Up(id) }
+
+// NodeOf returns the node whose host has a NID, see simlnd.Node; the first node if none has.
+func NodeOf(id nid.NID) sim.NodeID {
+	node, _ := simlnd.Node(id)
+	return node
+}
 
 // Begins notes the start of an incarnation.
 func (b *Base) Begins(incarnation sim.Incarnation) {
