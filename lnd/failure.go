@@ -17,8 +17,8 @@ import (
 //	RemoteDropped                                  the peer NI   yes
 //	NetworkTimeout                                 both          no
 //
-// A driver gives a class that allows another try only where the message has not left, or
-// where the connection that may have carried it was reset: the peer may then get the
+// A driver gives a class that allows another try in two cases only: the message has not left,
+// or the connection that may have carried it was reset. In the second case the peer may get the
 // message twice.
 type Failure uint8
 

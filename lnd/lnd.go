@@ -36,26 +36,25 @@
 // Upcalls for an arriving message come from a goroutine of the driver, or from
 // a follower that runs the read loop of the connection, see [ReadLoop].
 //
-// A Delivery belongs to the driver, which may reuse it when Delivered has
-// returned. What a connection of a stream brings is one Delivery at a time; one of
-// RDMA may have several that wait for their payload.
+// A Delivery belongs to the driver, which may reuse it when Delivered has returned. A stream
+// connection has one Delivery at a time; an RDMA connection may have several that wait for
+// their payload.
 //
 // # Failures
 //
-// The error of a message that did not leave wraps an errno, and carries the class of its
-// failure ([Failure], [Failed]): which NI it proves something about, and whether the
-// message may be sent again. Each driver lists its errors with their classes. An error
-// without a class blames nothing and ends the message: that of an NI that is shut down,
-// and of a message that cannot be encoded. Errors of multicast have none.
+// The error of a message that did not leave wraps an errno, and has the class of its failure
+// ([Failure], [Failed]). The class says which NI is to blame, and whether the message may be
+// sent again. Each driver lists its errors with their classes. An error without a class blames
+// no NI and ends the message. The errors of an NI that is shut down, of a message that cannot
+// be encoded, and of multicast have no class.
 //
 // # Multicast
 // An NI may be a [Multicaster] as well: it sends datagrams to groups of nodes, unreliably.
 //
 // # New drivers
 //
-// Package lo is the smallest driver. What a driver has to promise is checked by
-// package lndtest, whose suite every one passes. CONTRIBUTING.md lists what
-// else a new one takes.
+// Package lo is the smallest driver. The suite of package lndtest checks what a driver has to
+// promise, and every driver passes it. CONTRIBUTING.md lists what else a new driver needs.
 package lnd
 
 import (
@@ -267,12 +266,12 @@ type Delivery struct {
 	// read have the same ReceivedAt.
 	ReceivedAt time.Duration
 
-	// Incarnation is the incarnation of the peer's NI at the other end of the connection, as
-	// the peer gave it when that was opened (the HELLO of socklnd, the stamp of
-	// o2iblnd): its Config.Incarnation, if the peer is one of ours. It is the same for
-	// all connections of a peer that are open at a time, and another one after the peer
-	// has restarted; incarnations are compared for equality alone. The driver sets it
-	// with From. 0: unknown, as for datagrams, which no connection brings.
+	// Incarnation is the incarnation of the peer's NI at the other end of the connection. The
+	// peer gave it when the connection was opened (in socklnd's HELLO, or as o2iblnd's stamp);
+	// a peer that runs ulnet gives its Config.Incarnation. It is the same for all connections
+	// of a peer that are open at one time, and different after the peer has restarted.
+	// Incarnations are only compared for equality. The driver sets it with From. 0: unknown, as
+	// for datagrams, which no connection brings.
 	Incarnation uint64
 
 	// Primary is set by lnet: the primary NID of the peer that Header.SrcNID

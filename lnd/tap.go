@@ -11,10 +11,10 @@ type Tap interface {
 	Flow(local, remote netip.AddrPort, dialled bool) Flow
 }
 
-// Flow is one captured connection. Sent is called with bytes that are about to be written, so
-// that no answer is recorded before its request; if the connection fails then, the last of
-// them may never have left. Received is called with bytes that were read. Both may be called
-// at the same time, each from one goroutine at a time; b is valid during the call.
+// Flow is one captured connection. Sent is called with bytes just before they are written, so
+// that no answer is recorded before its request. If the connection then fails, the last of
+// these bytes may never have left. Received is called with bytes that were read. Both may be
+// called at the same time, each from one goroutine at a time; b is valid during the call.
 type Flow interface {
 	Sent(b []byte)
 	Received(b []byte)

@@ -7,9 +7,9 @@ import (
 	"ulnet/lnd"
 )
 
-// TestCheckTunables: tunables that a program puts into a configuration have the same bounds
-// as those that users set; zero stands for the default, and negative values are allowed only
-// where the configuration permits them.
+// TestCheckTunables: tunables that a program sets in a configuration have the same bounds as
+// those that users set. Zero means the default, and negative values are allowed only where the
+// configuration permits them.
 func TestCheckTunables(t *testing.T) {
 	const milli = time.Millisecond
 	for _, c := range []struct {

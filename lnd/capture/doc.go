@@ -14,14 +14,14 @@
 //	[Dissector]  packets → TCP connections → bytes in order
 //	[Decoder]    bytes of one connection → [Record]s
 //
-// Of RoCEv2 (UDP port 4791) a Dissector makes Records by itself: it pairs queue
-// pairs, puts packets in order and messages together, and follows the transfers
-// of o2iblnd over their RDMA WRITEs.
+// From RoCEv2 (UDP port 4791) a Dissector makes Records by itself. It finds the two queue pairs
+// of each connection, orders packets, assembles messages, and follows the transfers of o2iblnd
+// over their RDMA WRITEs.
 //
-// A Record is one acceptor request, HELLO, NOOP or LNet message of socklnd,
-// all versions of its protocol, with its raw bytes; a packet of RoCE, a message of
-// its connection manager, or one of o2iblnd; or the fact that bytes are
-// lost or make no sense, which is reported and never ends the work.
+// A Record is one acceptor request, HELLO, NOOP or LNet message of socklnd, all versions of its
+// protocol, with its raw bytes; a packet of RoCE, a message of its connection manager, or one
+// of o2iblnd; or a note that bytes are missing or cannot be parsed. Such a note never ends the
+// dissection.
 //
 // The package also registers layers, [LayerTypeHello] and others, with
 // gopacket, for programs that take packets apart themselves.

@@ -9,9 +9,9 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// datagram takes a packet to a multicast group, which belongs to no connection. If
-// it carries a datagram of o2iblnd, that is a Record, too: a Message, as those of
-// socklnd's datagrams are, whose Conn says RoCE and names the queue pair that sent it.
+// datagram takes a packet to a multicast group, which belongs to no connection. A datagram of
+// o2iblnd in it becomes a Record: a Message, as for socklnd's datagrams, whose Conn says RoCE
+// and names the queue pair that sent it.
 func (r *roce) datagram(f *roceFrame) {
 	c := roceConn{Conn: Conn{
 		RoCE: true, FirstFrame: f.at.Frame, QPs: [2]uint32{uint32(f.DETH.SrcQP), uint32(f.DestQP)},

@@ -9,14 +9,14 @@
 //
 // # Where a rule acts
 //
-// A [Rule] names messages by the source and destination in their header, their
-// type and portal. It acts on what this node sends, and on what arrives from
-// others; a message of the node to itself is spoiled once, when it is sent. Two
-// nodes with the same rule spoil a message twice.
+// A [Rule] names messages by the source and destination in their header, their type and portal.
+// It acts on messages that this node sends, and on messages that arrive from others. A message
+// of the node to itself is spoiled once, when it is sent. Two nodes with the same rule spoil a
+// message between them twice.
 //
-// All rules that match a message count, in their order: each changes some
-// aspects of a perfect link, and of two that change the same the later one
-// wins. A rule with "cut" loses the message whatever the other rules say.
+// All rules that match a message count, in their order. Each changes some aspects of a perfect
+// link. If two change the same aspect, the later one wins. A rule with "cut" loses the message
+// whatever the other rules say.
 //
 //	lost        sent: finalized without an error, as if the network had lost
 //	            it. Arrived: read and thrown away
@@ -43,9 +43,9 @@
 //	delay   as a latency, when the message is sent and when it arrives, for messages by lo
 //	        when they are sent
 //
-// A multicast datagram that is sent is spoiled once for all of its receivers; its
-// destination is the NID of the group, which is on no side of a partition. Where
-// it arrives, and is spoiled for that node alone, its destination is the node, too.
+// When a multicast datagram is sent, it is spoiled once for all of its receivers. Its
+// destination is then the NID of the group, which is on no side of a partition. When it arrives
+// at a node, it is spoiled for that node alone, and its destination is also that node.
 //
 // Messages with a latency that varies overtake each other. The kept messages are bounded
 // in number and bytes. A message beyond the bounds is lost and counted, or passes the

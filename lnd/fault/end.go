@@ -7,10 +7,10 @@ import (
 	"ulnet/lnd"
 )
 
-// Close prepares an NI of a wrapped driver for its end, as [Plan.Stop] does all NIs: kept
-// messages fail with ESHUTDOWN, and so do messages that would have to be kept from now on, so
-// that lnet need not wait for them. Other NIs are not affected. Close must not be called from
-// a handler.
+// Close prepares an NI of a wrapped driver for its end, so that lnet need not wait for kept
+// messages. These fail with ESHUTDOWN, and so do messages that would have to be kept from now
+// on. [Plan.Stop] does the same to all NIs. Other NIs are not affected. Close must not be
+// called from a handler.
 func Close(ni lnd.NI) {
 	if f, ok := ni.(*netIf); ok {
 		f.close()

@@ -123,9 +123,9 @@ func (ni *recorded) Send(m *lnd.Message) {
 	ni.NI.Send(m)
 }
 
-// TestLocalDropped: as in the recording tcp-health-local-dropped, sends that fail are
-// repeated by another NI, none of the failed ones is on the wire, each operation ends once,
-// and later sends restore the health without a recovery ping.
+// TestLocalDropped: as in the recording tcp-health-local-dropped, sends that fail are repeated
+// by another NI. None of the failed ones is on the wire, and each operation ends once. Later
+// sends restore the health without a recovery ping.
 func TestLocalDropped(t *testing.T) {
 	spec.Covers(t, "FR-13")
 	r := newTwoRails(t)
@@ -149,8 +149,8 @@ func TestLocalDropped(t *testing.T) {
 	}
 }
 
-// TestRemoteDropped: as in the recording tcp-health-remote-dropped, a send to an NI of the
-// peer that fails is repeated to the other NI, which gets all messages until a ping has
+// TestRemoteDropped: as in the recording tcp-health-remote-dropped, a send to an NI of the peer
+// fails and is repeated to the peer's other NI. That NI gets all messages until a ping has
 // restored the health of the first.
 func TestRemoteDropped(t *testing.T) {
 	spec.Covers(t, "FR-13")

@@ -27,8 +27,8 @@ const maxRule = 4096
 //
 //	from NIDS   to NIDS   type PUT,ACK   portal 4
 //
-// each of them once or not at all, and what happens to them: cut, or what
-// link.ParseChange takes, but no rate. For example
+// each of them at most once, and what happens to them: cut, or the changes that
+// link.ParseChange parses, except a rate. For example
 //
 //	from 10.0.0.[1-5]@tcp to all type PUT loss 5% latency 10ms±2ms
 //

@@ -2,10 +2,10 @@
 // talks to itself. Payload is copied from the sender's memory descriptor to
 // the receiver's; there are no credits, connections or time-outs.
 //
-// A message is delivered inside Send, unless a delivery is already under way
-// (on another goroutine, or further up this one's stack because a handler
-// sends): then that one delivers it next. So messages keep their order and
-// handlers that answer each other do not recurse.
+// A message is delivered inside Send, unless a delivery is already under way, on another
+// goroutine or further up this one's stack because a handler sends. Then the running delivery
+// takes the message next. So messages keep their order, and handlers that answer each other do
+// not recurse.
 package lo
 
 import (

@@ -4,18 +4,18 @@
 //
 // # Connections
 //
-// The NID of a node is its IPv4 address. A node that has something to send asks the
-// connection manager at port 987 (service) of the peer's address for conns_per_peer
-// connections. Each is a reliable queue pair. Requests and answers (CONNREQ, CONNACK) travel
-// in the private data of connection management; they agree upon the queue depth, which is the
-// smaller peer_credits of both, and how many WRITEs a transfer may take, and each names the
-// incarnation of its node by a stamp.
+// The NID of a node is its IPv4 address. A node that has something to send asks the connection
+// manager at port 987 (service) of the peer's address for conns_per_peer connections. Each is a
+// reliable queue pair. Requests and answers (CONNREQ, CONNACK) travel in the private data of
+// connection management. With them the nodes agree upon the queue depth, which is the smaller
+// peer_credits of the two, and upon the number of WRITEs that a transfer may take. Each also
+// names the incarnation of its node by a stamp.
 //
 // If both sides connect at once the request of the higher NID wins, unless the other side
 // repeats its own after 10 ms: then the winner's request was lost, or came before the other
 // side listened. A node that accepts a request withdraws its own, so that one of the two
-// remains. If no connection follows within a second it requests one again, since every host
-// can send a request in a peer's name.
+// remains. If no connection follows within a second it requests one again, because the accepted
+// request may have been forged: every host can send one in a peer's name.
 //
 // A node that finds a new stamp of a peer ends the old connections and makes the peer
 // request one again, so a restarted node connects twice. A node adopts what a reject offers:
@@ -33,13 +33,13 @@
 //	a longer PUT or REPLY                 PUT_REQ; the peer names its memory (PUT_ACK); WRITEs, PUT_DONE
 //	a GET of more, whose sink is known    GET_REQ names memory; WRITEs of the peer, GET_DONE
 //
-// There is no REPLY to a GET_REQ on the wire: GET_DONE stands for it, and is delivered
-// as one. At the other side the REPLY of lnet that names the MD of a GET_REQ becomes
-// WRITEs and GET_DONE; if lnet has dropped the GET, GET_DONE says ENODATA, and after the
-// timeout ETIMEDOUT. The answer may be shorter than the sink. (Kernels then omit the end of
-// the data, o2iblnd-wire §8.3. Over softroce such a GET ends with EIO, reason not_written;
-// with hardware this is not noticed. A program that gets data from a kernel which may be
-// shorter than the sink should ask for at most 3976 bytes.)
+// There is no REPLY to a GET_REQ on the wire: GET_DONE stands for it, and is delivered as one.
+// At the other side the REPLY of lnet that names the MD of a GET_REQ becomes WRITEs and
+// GET_DONE; if lnet has dropped the GET, GET_DONE says ENODATA, and after the timeout
+// ETIMEDOUT. The answer may be shorter than the sink. (Kernels then omit the end of the data,
+// o2iblnd-wire §8.3. Over softroce such a GET ends with EIO, reason not_written; with hardware
+// this is not noticed. If a program gets data from a kernel, and the data may be shorter than
+// the sink, it should ask for at most 3976 bytes.)
 //
 // # What is promised
 //
@@ -63,17 +63,17 @@
 //
 // # Credits
 //
-// A message that needs a receive buffer of the peer, an IMMEDIATE or a REQ, costs a
-// credit, which the peer gives back with what it sends, at the latest when half of
-// them (peer_credits_hiw) are owed, by a NOOP. Answers cost none, and REQs wait for
-// those that are out: see exchange. A peer that sends more than it has credits for, or
-// gives back more than it got, is closed.
+// A message that needs a receive buffer of the peer, an IMMEDIATE or a REQ, costs a credit. The
+// peer gives credits back with the messages that it sends. When it owes half of them
+// (peer_credits_hiw) and has no message to send, it sends a NOOP. Answers cost no credit,
+// because REQs wait while too many answers may come: see exchange. A peer that sends more than
+// it has credits for, or gives back more than it got, is closed.
 //
 // # Priority
 //
-// A priority message passes messages that are queued for its connection, and the last credit
-// is reserved for priority messages. It does not pass work requests that the device already
-// has: of WRITEs, which are posted in turns of 344 KiB, these are at most two turns.
+// A priority message passes messages that are queued for its connection, and the last credit is
+// reserved for priority messages. It does not overtake work requests that the device already
+// has. WRITEs are posted in turns of 344 KiB, and the device has at most two turns of them.
 //
 // # Held messages
 //

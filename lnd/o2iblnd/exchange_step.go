@@ -44,9 +44,9 @@ const (
 	arrivalGet             // Message is a GET_REQ for lnet; Tx is for exchangeAwaitReply and exchangeReply
 )
 
-// exchangeOut has the effects that the shell has to carry out: post the work requests, in the
-// order of the steps; end the transfers in Done, of which nothing is posted or will be; and
-// then close. A refused message had no effect on the exchange.
+// exchangeOut has the effects that the shell has to carry out, in this order: post the work
+// requests, in the order of the steps; end the transfers in Done, of which no work request is
+// posted or will be; and close the connection. A refused message had no effect on the exchange.
 type exchangeOut struct {
 	Bytes  []byte      // bytes of the messages to send; WRs refer to them
 	Pieces []verbs.SGE // pieces of memory of the WRs, in order

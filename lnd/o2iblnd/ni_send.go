@@ -47,9 +47,10 @@ func (ni *NI) Send(m *lnd.Message) {
 	}
 }
 
-// full reports whether n messages are too many. Those that wait for a connection are not
-// counted, and each connection may have as many as fill its queue: unreachable and stuck
-// peers, to which more than that is not posted, do not keep others from sending.
+// full reports whether n messages are too many for the NI. It does not count messages that wait
+// for a connection, and each connection may have as many as fill its queue. Therefore
+// unreachable and stuck peers, to which no more than that is posted, do not keep others from
+// sending.
 func (ni *NI) full(n int64) bool {
 	return n-ni.waiting.Load() > int64(ni.cfg.NTX+ni.depth*ni.conns.len())
 }

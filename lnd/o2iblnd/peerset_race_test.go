@@ -33,8 +33,9 @@ func (h *setHarness) wait() time.Duration {
 	return h.now - began
 }
 
-// TestRace: if two nodes send requests at once that of the higher wins (o2iblnd-wire §7.3), as
-// long as it is fresh, and until the other has lost twenty times in a row.
+// TestRace: if two nodes send requests at once, the request of the node with the higher NID
+// wins (o2iblnd-wire §7.3). That holds as long as the request is fresh, and until the other
+// node has lost twenty times in a row.
 func TestRace(t *testing.T) {
 	spec.Covers(t, "OB-1")
 	h := newSetHarness(t, highNID, lowNID)

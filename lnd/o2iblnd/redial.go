@@ -17,11 +17,11 @@ import (
 // (o2iblnd-wire §7.1 step 6, §7.4), or accepts if it had none.
 //
 // The sender of such a packet can be forged, so the requests that such packets cause are
-// bounded: one per address in redialPause, a token bucket for all addresses together, and
-// none to an address outside the subnets of the device's address. A request without an answer
-// is sent 4 times in redialTimeout and then withdrawn: 5 packets of 308 bytes of IP, 97 KiB/s
-// for the refilled bucket. No message of lnet depends on it. A peer that has a connection, or
-// is expected to get one, is sent nothing. The bounds are local policy.
+// bounded: one per address in redialPause, a token bucket for all addresses together, and none
+// to an address outside the subnets of the device's address. A request without an answer is
+// sent 4 times in redialTimeout and then withdrawn: 5 packets of 308 bytes of IP, 97 KiB/s for
+// the refilled bucket. No message of lnet depends on it. A peer that has a connection, or is
+// expected to get one, gets no such request. The bounds are local policy.
 const (
 	redialPause   = 3 * time.Second
 	redialTimeout = time.Second

@@ -249,9 +249,9 @@ func TestMaxAbsence(t *testing.T) {
 	}
 }
 
-// TestWorks: a follower that works on each message for longer than MaxAbsence never gets
-// the loop. One that does so at times gets it when as many of its requests in a row have
-// come in time as are refused.
+// TestWorks: a follower that works on each message for longer than MaxAbsence never gets the
+// loop. A follower that does so only at times gets it once a series of its requests has come in
+// time, as long as the number that is refused.
 func TestWorks(t *testing.T) {
 	w := newSource(t).start()
 	w.refuseAll()

@@ -28,8 +28,8 @@ const (
 type Act struct {
 	Verb Verb   // says which of the other fields are set
 	Node NodeID // node that the act concerns
-	// Changes says that the state of the node changes: one that is killed or crashes is up,
-	// one that is paused runs, one that is resumed is paused.
+	// Changes says that the action changes the state of the node: it kills or crashes a node
+	// that is up, pauses one that runs, or resumes one that is paused.
 	Changes  bool
 	PPM      int64         // clock skew in µs per second
 	Extra    time.Duration // CPU time that each step takes longer

@@ -33,12 +33,11 @@ func newEvent(at int64, kind eventKind, node NodeID, ref int32) event {
 func (e *event) kind() eventKind { return eventKind(e.what >> refBits) }
 func (e *event) ref() int32      { return int32(e.what & refMask) }
 
-// queue holds events and yields them in the order of their time, and at the
-// same time in the order in which they were pushed. It is a radix heap of
-// digits of 8 bits: an event lies in the slot of the highest digit in which
-// its time differs from last, so it moves to a lower level at most 7 times,
-// and every move keeps the order. The slot that comes next is sorted when it
-// is small and divided when it is not.
+// queue holds events and yields them in the order of their time, and at the same time in the
+// order in which they were pushed. It is a radix heap of digits of 8 bits. An event is in the
+// slot of the highest digit in which its time differs from last, so it moves to a lower level
+// at most 7 times, and every move keeps the order. The next slot is sorted if it is small, and
+// divided otherwise.
 //
 // No event may be pushed before the time that pop has come to.
 type queue struct {

@@ -1,8 +1,9 @@
 package sim
 
-// arm pushes an evTimer for a node's wake, because those in the queue come too late for it. The
-// one that was to come first is remembered in rearm, unless an earlier one is: after a short timer
-// a program often waits for the same long one again, which then needs no further event.
+// arm pushes an evTimer for a node's wake, because the node's timers in the queue come too late
+// for it. It stores in rearm the timer that was to come first, unless an earlier one is stored
+// there. After a short timer a program often waits again for the same long one, which then
+// needs no further event.
 func (n *Network[M]) arm(id NodeID) {
 	nd := &n.nodes[id]
 	switch {

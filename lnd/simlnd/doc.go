@@ -20,16 +20,15 @@
 //
 // # What happens to a message
 //
-// An NI keeps one connection to each NI of a peer that it speaks to. It is opened by
-// the first message, with a message each way as TCP does; until then messages
-// wait. Of an open connection up to Config.Window bytes are on their way, then
-// messages wait until the peer has taken some. A message that goes to the
-// network is finalized: it has left. Priority messages have a window of their
-// own, as on socklnd's CONTROL connection.
+// An NI keeps one connection to each NI of a peer to which it sends. The first message opens
+// the connection, with a message in each direction as TCP does; until it is open, messages
+// wait. Up to Config.Window bytes of a connection are on their way. Further messages wait until
+// the peer has taken some. A message that goes to the network is finalized: it has left.
+// Priority messages have a window of their own, as on socklnd's CONTROL connection.
 //
-// Links lose, duplicate and reorder whole messages, and LNet sees it, unlike above TCP:
-// that is what tests of the upper layers want. The sender is not told. Only the
-// messages that open a connection, and those about its window, are repeated.
+// Links lose, duplicate and reorder whole messages. Unlike above TCP, LNet sees these faults,
+// because tests of the upper layers need them. The sender is not told. Only the messages that
+// open a connection, and those about its window, are repeated.
 //
 //	what happens                     what the sender's lnet is told
 //	the process there is down        waiting messages fail, PeerDown: ECONNREFUSED
@@ -57,10 +56,9 @@
 //
 // # Threads
 //
-// One goroutine at a time runs the fabric; handlers and timers run in it.
-// The methods of a stack may be called from anywhere at any time, as with other
-// drivers. But a call from outside of a handler or timer happens at the time of
-// the host's latest step: use [Host.Do], which makes a step. A stack of its own
-// is shut down from Do, from Fabric.At, or while the fabric does not run, and no time passes
-// in Shutdown: what waits for an open connection leaves at once.
+// One goroutine at a time runs the fabric; handlers and timers run in it. The methods of a
+// stack may be called from anywhere at any time, as with other drivers. But a call from outside
+// of a handler or timer happens at the time of the host's latest step: use [Host.Do], which
+// makes a step. Shut a single stack down from Do, from Fabric.At, or while the fabric does not
+// run. No time passes in Shutdown: messages that wait on an open connection leave at once.
 package simlnd

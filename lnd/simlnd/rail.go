@@ -2,9 +2,9 @@ package simlnd
 
 import "ulnet/lnd/sim"
 
-// CutRail cuts a rail of a host, or mends it. Nothing gets through a rail that is cut, in
-// either direction, and what is on its way when it is cut is lost. No NI is told: a
-// simulation of a lost carrier tells LNet itself.
+// CutRail cuts a rail of a host, or mends it. No message passes a cut rail, in either
+// direction, and messages on their way when it is cut are lost. No NI is told: a simulation of
+// a lost carrier tells LNet itself.
 func (f *Fabric) CutRail(id sim.NodeID, rail Rail, cut bool) {
 	if cut {
 		f.rails[id].Or(1 << rail)

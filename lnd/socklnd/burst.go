@@ -2,10 +2,10 @@ package socklnd
 
 import "time"
 
-// A burst is a run of small messages that this node sends while nothing arrives from the peer. A
-// system call for each would cost more than all else. So the sender leaves messages of a burst to
-// the goroutine that drains the queue, which writes many with one call; outside a burst the sender
-// writes its message itself, at once.
+// A burst is a run of small messages that this node sends while nothing arrives from the peer.
+// A system call for each message would cost more than all other work. So the sender leaves
+// messages of a burst to the goroutine that drains the queue, which writes many with one call.
+// Outside a burst the sender writes its message itself, at once.
 const (
 	burstAfter = 16                    // messages in a row without a byte from the peer
 	burstGap   = 20 * time.Microsecond // longest time between two messages of a burst

@@ -86,8 +86,8 @@ func fittest(conns []*conn, small bool) []*conn {
 	return best
 }
 
-// bulkIn returns the BULK_IN connections. From version 3 on they carry acks and keepalives,
-// and here also priority messages, but nothing else: a peer that stops reading its other
+// bulkIn returns the BULK_IN connections. From version 3 on they carry only acks and
+// keepalives, and here also priority messages. So a peer that stops reading its other
 // connections, because a handler there is slow, still reads these.
 func bulkIn(conns []*conn) (list []*conn) {
 	for _, c := range conns {

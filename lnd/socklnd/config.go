@@ -48,10 +48,11 @@ const maxPrivilegedPort = 1023
 // Config holds the tunables of socklnd under Lustre's names. The zero value
 // of a field means its default.
 //
-// Tunables without a field have no effect here: nscheds, nconns and nconns_max (goroutines
-// need no number), eager_ack (it would cost system calls for each message, for acks that the
-// peer's next read sends anyway), nonblk_zcack (acks go on BULK_IN if there is one, which
-// carries no bulk), zc_min_payload (this side never asks for zero-copy acks).
+// Tunables without a field have no effect here: nscheds, nconns and nconns_max, because
+// goroutines need no number; eager_ack, because it would cost system calls for each message,
+// for acks that the peer's next read sends anyway; nonblk_zcack, because acks go on BULK_IN if
+// there is one, which carries no bulk; zc_min_payload, because this side never asks for
+// zero-copy acks.
 type Config struct {
 	Accept        AcceptMode    // accept: secure, but trust where AcceptPort is above 1023
 	AcceptPort    uint16        // accept_port, default 988; also the port to dial

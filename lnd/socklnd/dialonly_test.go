@@ -100,9 +100,9 @@ func TestListenerDoesNotRedial(t *testing.T) {
 	})
 }
 
-// TestUserspacePeers: processes of one host on unprivileged ports are peers of
-// their own: what ends one does not concern the other, none of them is dialled, and each
-// gets its acks and answers on the connections that it opened.
+// TestUserspacePeers: processes of one host on unprivileged ports are separate peers. An error
+// that ends one does not affect the other, none of them is dialled, and each gets its acks and
+// answers on the connections that it opened.
 func TestUserspacePeers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()

@@ -3,14 +3,13 @@
 //
 // # Connections
 //
-// Two nodes share a CONTROL connection for small messages, and conns_per_peer
-// connections for bulk in each direction, which is one unless it is configured
-// or the link is of 4 Gbit/s or more. The node that has something to send dials them,
-// in the order CONTROL, BULK_IN, BULK_OUT, and again BULK_IN, BULK_OUT; the dialled
-// node uses them as well. A connection begins with an acceptor request, which names the
-// wanted NID, and a HELLO, which names the dialling node and is answered by a HELLO; see
-// lnet/wire and lnd/socklnd/ksock for the bytes. If both sides dial at once, the
-// connections of the higher NID win.
+// Two nodes share a CONTROL connection for small messages, and conns_per_peer connections for
+// bulk in each direction. The default of conns_per_peer is one, and more for a link of 4 Gbit/s
+// or more. The node that has something to send dials the connections, in the order CONTROL,
+// BULK_IN, BULK_OUT, and again BULK_IN, BULK_OUT; the dialled node uses them as well. A
+// connection begins with an acceptor request, which names the wanted NID, and a HELLO, which
+// names the dialling node and is answered by a HELLO; see lnet/wire and lnd/socklnd/ksock for
+// the bytes. If both sides dial at once, the connections of the higher NID win.
 //
 // An error on one connection of a peer (NID and PID) ends all connections of that peer, and
 // never those of another peer, even at the same address. Each cause is a [Reason] and has a
@@ -40,12 +39,12 @@
 //
 // # Identity
 //
-// A peer is the NID and PID of the HELLO by which it dials, with the exception of mode all
-// (see [AcceptMode]), or the NID that was dialled and that the answer has to repeat. The NI
-// closes a connection without an answer if the NID of the HELLO is of another net, is its
-// own, has no IP address, or has another address than the connection (see [SourceAddress]).
-// So a HELLO brings no NIDs of unknown nets into any table, and only a process that can open
-// connections from a node's address, as any on its host can in mode trust, can be that node. An
+// A peer is the NID and PID of the HELLO by which it dials, with the exception of mode all (see
+// [AcceptMode]), or the NID that was dialled and that the answer has to repeat. The NI closes a
+// connection without an answer if the NID of the HELLO is of another net, is its own, has no IP
+// address, or has another address than the connection (see [SourceAddress]). So a HELLO adds no
+// NIDs of unknown nets to any table. To act as a node, a process must be able to open
+// connections from the node's address; in mode trust every process on the node's host can. An
 // NI dials from the address of its own NID. lnet decides whether the source NIDs in message
 // headers agree with the peer; those of a peer named by its socket are replaced here.
 //
@@ -74,33 +73,33 @@
 // # Zero-copy acks
 //
 // This side asks for no acks and answers each cookie once, after the payload has been read or
-// dropped: on BULK_IN, where waiting acks are merged to pairs and ranges, or on any other
-// connection while there is no BULK_IN; in version 2 on a connection for small messages.
-// Where acks are not merged they travel with messages that wait. No more than 1024 NOOPs wait
-// on a connection: a peer that requests more does not read, and its connections are closed.
-// An ack that arrives is a protocol error.
+// dropped. The ack goes on BULK_IN, where waiting acks are merged to pairs and ranges, or on
+// any other connection while there is no BULK_IN; in version 2 it goes on a connection for
+// small messages. Acks that are not merged are sent together with waiting messages. No more
+// than 1024 NOOPs wait on a connection: a peer that requests more does not read, and its
+// connections are closed. An ack that arrives is a protocol error.
 //
 // # Priority
 //
-// A priority message goes on the BULK_IN connection, whatever its size, on which only acks
-// leave otherwise, and there passes everything that waits except earlier priority messages.
-// So neither bulk nor small messages are ahead of it, even if the peer has stopped reading
-// these because a handler there is too slow (package portals, Back-pressure). Without
-// BULK_IN, as in the first moments and in version 2, it goes on CONTROL, behind the bytes
-// that are being written: 256 KiB and the message that exceeds them. Kernels send only acks
-// on BULK_IN, and take any message on any connection. A large priority message delays those
-// behind it: give priority to small messages. CONTROL and BULK_IN carry a DSCP and
-// SO_PRIORITY, see [Config].ControlTOS.
+// A priority message goes on the BULK_IN connection, whatever its size. Otherwise only acks
+// leave on that connection, and there the message overtakes everything that waits except
+// earlier priority messages. So neither bulk nor small messages are ahead of it, even if the
+// peer has stopped reading these because a handler of the peer is too slow (package portals,
+// Back-pressure). Without BULK_IN, as in the first moments and in version 2, it goes on
+// CONTROL, behind the bytes that are being written: 256 KiB and the message that exceeds them.
+// Kernels send only acks on BULK_IN, and take any message on any connection. A large priority
+// message delays those behind it: give priority to small messages. CONTROL and BULK_IN carry a
+// DSCP and SO_PRIORITY, see [Config].ControlTOS.
 //
 // # Multicast
 //
-// An NI is a [lnd.Multicaster] on Linux, unless NoMulticast is set or its interface
-// has no multicast. A datagram is one UDP packet, never fragmented, with an LNet
-// PUT behind 8 bytes that name the format (ksock, Multicast datagram). Group g is the
-// address MulticastBase + g, and its NID that address on the NI's net, so that the
-// header names the address that the packet goes to. It leaves from the NI's
-// address and a port of its own, in the goroutine of the sender; if the system has
-// no room, in one that waits for it. Datagrams leave in the order of Multicast.
+// An NI is a [lnd.Multicaster] on Linux, unless NoMulticast is set or its interface has no
+// multicast. A datagram is one UDP packet, never fragmented, with an LNet PUT behind 8 bytes
+// that name the format (ksock, Multicast datagram). Group g is the address MulticastBase + g,
+// and its NID that address on the NI's net, so that the header names the address that the
+// packet goes to. It leaves from the NI's address and a port of its own, in the goroutine of
+// the sender; if the system has no room, another goroutine waits for room and sends it.
+// Datagrams leave in the order of Multicast.
 //
 // Other NIs of the host, in this process or others, receive the datagrams of this NI: they
 // have the same port (SO_REUSEADDR) and join for themselves. An NI's own datagrams come back,
@@ -160,21 +159,21 @@
 //
 // # Hand-over of the read loop
 //
-// A goroutine that waits for a message can take over the read loop of a connection on a
-// socket (Leader/Followers), see [lnd.ReadLoop] and package readloop. The loop is handed
-// over between two messages while messages are small. It goes back when a message has not
-// arrived as a whole, is held, or ends the connection, so a follower never blocks in the
-// middle of one. While the loop is idle no goroutine reads: messages for others stay in
-// the socket, and the end of the connection goes unnoticed. The watchdog over idle loops
-// is one goroutine for a driver, which exists while any loop is handed over; the end of an
-// NI does not wait for it, and it then touches nothing of the NI. Only the goroutine that
-// runs the loop touches the reader.
+// A goroutine that waits for a message can take over the read loop of a connection on a socket
+// (Leader/Followers), see [lnd.ReadLoop] and package readloop. The loop is handed over between
+// two messages while messages are small. It goes back when a message has not arrived as a
+// whole, is held, or ends the connection, so a follower never blocks in the middle of one.
+// While the loop is idle no goroutine reads: messages for others stay in the socket, and the
+// end of the connection goes unnoticed. One goroutine for a driver, the watchdog, takes idle
+// loops back; it exists while any loop is handed over. The end of an NI does not wait for the
+// watchdog, which from then on uses nothing of the NI. Only the goroutine that runs the loop
+// touches the reader.
 //
 // # Limits of what it notices
 //
-// The end of a peer behind a held message is noticed on Linux only, and not before the system
-// knows of it: it does not while the peer's system still has bytes to send for which there is
-// no room here.
+// While a message is held, the end of its peer is noticed on Linux only, and not before this
+// host's system knows of it. The system does not know of it while the peer's system still has
+// bytes to send for which there is no room here.
 //
 // A tap sees bytes when they are handed to the connection: if the connection fails, the last
 // batch that it saw may not have left.

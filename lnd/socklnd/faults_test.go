@@ -68,9 +68,9 @@ func (p *probe) expectEndAfter(n int) {
 	p.expectEnd()
 }
 
-// TestNeverReadingPeer: a peer that reads nothing delays its own messages, as many as lnet
-// has credits for it, and those of no other peer; after sock_timeout they fail and the peer
-// is down.
+// TestNeverReadingPeer: a peer that reads nothing delays only its own messages, of which there
+// are as many as lnet has credits for it. After sock_timeout these fail and the peer is down.
+// Messages of other peers are not delayed.
 func TestNeverReadingPeer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{Keepalive: -1})

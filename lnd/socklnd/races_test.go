@@ -52,10 +52,10 @@ func (s *raceScene) opens(from, opening, answer string) *probe {
 	return p
 }
 
-// TestRaceLost (SK-17) is tcp-ping-race from the side of the lower NID: CONTROL is
-// refused; the peer's comes and takes the message; the next type is dialled at
-// once instead of after the pause, and refused again while the peer opens the
-// last ones; then nothing is missing.
+// TestRaceLost (SK-17) is tcp-ping-race from the side of the lower NID. This node's CONTROL is
+// refused; the peer's CONTROL comes and takes the message. This node then dials the next type
+// at once, without the pause, and is refused again while the peer opens the remaining
+// connections. In the end no connection is missing.
 func TestRaceLost(t *testing.T) {
 	spec.Covers(t, "SK-17")
 	bubble(t, func(t *testing.T) {

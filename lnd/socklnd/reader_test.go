@@ -91,10 +91,10 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// TestHoldOfHeaderInPieces: a message is held for longer than sock_timeout, and its header
-// came in several reads, cut anywhere. Waiting for lnet is no message that stopped half-way:
-// the connection stays, and the payload and the message behind it arrive, whether they came
-// with the last piece or later, and whatever other connections receive meanwhile.
+// TestHoldOfHeaderInPieces: the header of a message came in several reads, cut anywhere, and
+// the message is held for longer than sock_timeout. That does not count as a message that
+// stopped half-way: the connection stays. The payload and the next message arrive, whether they
+// came with the last piece or later, and whatever other connections receive meanwhile.
 func TestHoldOfHeaderInPieces(t *testing.T) {
 	const (
 		header = 24 + 72

@@ -9,9 +9,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestReceivedAt: CH-35: a message that came along with another one has the time
-// of the read, however long it lay in the buffer; one that lay in the socket has
-// the time at which it was read from there.
+// TestReceivedAt: CH-35: if one read brought several messages, each has the time of that read,
+// however long it was in the buffer. A message that was still in the socket has the time at
+// which it was read from there.
 func TestReceivedAt(t *testing.T) {
 	spec.Covers(t, "CH-35")
 	bubble(t, func(t *testing.T) {

@@ -16,10 +16,9 @@ import (
 //	IPv6                    4       4          4
 //
 // A HELLO of another version is refused with NONE in the preferred one, which the peer then
-// adopts. NONE in another version in answer to our HELLO is adopted likewise if we speak that
-// version, and we dial again at once; the version is remembered as long as there are
-// connections. A NID of IPv6 fits version 4 alone. An ANY connection is of use in versions 1
-// and 2 alone.
+// adopts. If a peer answers our HELLO with NONE in another version that we speak, we adopt that
+// version and dial again at once; the version is remembered as long as there are connections. A
+// NID of IPv6 fits only version 4. An ANY connection is useful only in versions 1 and 2.
 type versions struct{ lowest, preferred, highest ksock.Version }
 
 // includes reports whether vs has v.

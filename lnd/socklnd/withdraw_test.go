@@ -13,8 +13,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestWithdraw: of the messages to a peer that reads nothing, the one that is being written stays,
-// and those behind it come back, but for one that is not wanted.
+// TestWithdraw: a peer reads nothing. Of the messages to it, the one that is being written
+// stays. Those behind it are returned, except one that the caller does not want back.
 func TestWithdraw(t *testing.T) {
 	spec.Covers(t, "NS-12")
 	bubble(t, func(t *testing.T) {

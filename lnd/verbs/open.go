@@ -22,11 +22,11 @@ type OpenConfig struct {
 	// ICRC. It may be called by several goroutines at once, with locks of the provider: it
 	// must not use the device. Hardware shows none.
 	Tap func(p TappedPacket)
-	// Unknown is called with the sender of each request of a reliable connection to a queue
-	// pair that this device never had: it comes from a peer of an earlier process that had
-	// the address and died. The call is an upcall, made for each packet, so the consumer must
-	// limit how it reacts. Senders can be forged, as with all packets. nil: no call. Hardware
-	// makes none.
+	// Unknown is called with the sender of each request of a reliable connection that arrives
+	// for a queue pair which this device never had. Such a request is from a peer of an earlier
+	// process that had the address and died. The call is an upcall, made for each packet, so
+	// the consumer must limit how it reacts. Senders can be forged, as with all packets. nil:
+	// no call. Hardware never makes the call.
 	Unknown func(from netip.Addr)
 }
 

@@ -18,9 +18,9 @@ const attempts = 100
 const minPort = 10_000
 
 // FreePort returns a TCP port above 1023 that is free on all of the addresses at the moment.
-// Nothing reserves it: listen soon. The port is outside the range from which the kernel
-// chooses for sockets that ask for any port, unless that range has all ports, so that a
-// connection which another process opens in between cannot take it.
+// The port is not reserved, so listen soon. It is outside the range from which the kernel
+// chooses for sockets that ask for any port, unless that range has all ports. So a connection
+// that another process opens in between cannot take it.
 func FreePort(addrs ...netip.Addr) (uint16, error) {
 	kernels := kernelsOwn()
 	var err error

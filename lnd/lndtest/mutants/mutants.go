@@ -1,13 +1,13 @@
 // Package mutants takes single rules out of a package and checks that its tests fail without
 // them (mutation testing; spec §C.5).
 //
-// A mutant is a file testdata/mutants/NAME.patch. Its first line says what it
-// breaks. A further line may begin with "tests: " and name, as a regular
-// expression for go test -run, those that are to miss it, which saves running
-// all; one with "hangs: " says why tests may never end without the rule. Then come
-// changes, each "--- file" and lines with "-", "+" or " " in front as diff -u has
-// them. What they replace must be in the file once. The compiler reads the changed
-// text in place of the file, which stays as it is.
+// A mutant is a file testdata/mutants/NAME.patch. Its first line says what it breaks. A further
+// line may begin with "tests: ". It names, as a regular expression for go test -run, the tests
+// that must fail without the rule, so that the others need not run. A line that begins with
+// "hangs: " says why tests may never end without the rule. Then come changes: each has "---
+// file" and lines with "-", "+" or " " in front, as diff -u has them. The replaced text must be
+// in the file exactly once. The compiler reads the changed text in place of the file, which
+// stays as it is.
 //
 // All mutants of a package are compiled into one test binary, which a variable of the
 // environment tells at start which of them acts. A mutant that changes more than
@@ -30,10 +30,10 @@ import (
 // take on a loaded machine.
 const limit = 3 * time.Minute
 
-// Kill fails the test for each mutant of the package in the working directory with which the
-// short tests still pass: the tests of the package, or of the package below it whose files
-// the mutant changes. Without a mutant these tests have to pass. That takes a minute or two,
-// so it is done with ULNET_LONG=1 only; without it, Kill checks that each patch still applies
+// Kill fails the test for each mutant of the package in the working directory that the short
+// tests do not detect. These are the tests of the package, or of the package below it whose
+// files the mutant changes. Without a mutant they have to pass. That takes a minute or two, so
+// it is done with ULNET_LONG=1 only. Without that, Kill checks that each patch still applies
 // and that the tests it names exist.
 func Kill(t *testing.T) {
 	t.Helper()

@@ -24,11 +24,10 @@
 // makes it drop packets from some addresses, and a [Process] takes signals, SIGKILL and
 // SIGSTOP among them.
 //
-// Namespaces have no name in the file system: they live as long as the test
-// holds them, so that nothing is left behind even when the test process is
-// killed. Making them needs privilege; without it New skips the test and says
-// why, on a build machine too: a kernel that refuses namespaces, as many
-// containers do, is not a missing tool that one could install. Linux only.
+// Namespaces have no name in the file system and exist as long as the test holds them, so none
+// is left even when the test process is killed. Making them needs privilege. Without it New
+// skips the test and says why, even on a build machine: one can install a missing tool there,
+// but cannot change a kernel that refuses namespaces, as many containers do. Linux only.
 //
 // netlab is for tests, and with [Perform] for programs that test. It never
 // touches the namespace of its caller. Every failure ends the test. A Lab is for

@@ -7,10 +7,10 @@
 //	disk.Fill()
 //	err := disk.Do(func() error { return os.WriteFile(filepath.Join(disk.Dir, "f"), data, 0o600) })
 //
-// It is a tmpfs in a mount namespace, which only functions called by Do and processes
-// that they start can see, and which ends with the last of these: a test that is killed
-// leaves nothing mounted. Making one needs privilege; without it New skips the
-// test and says why. Linux only.
+// It is a tmpfs in a mount namespace. Only functions called by Do, and processes that they
+// start, can see it, and it ends with the last of these. So a test that is killed leaves
+// nothing mounted. Making one needs privilege; without it New skips the test and says why.
+// Linux only.
 package smalldisk
 
 import (

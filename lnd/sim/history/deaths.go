@@ -32,10 +32,10 @@ func NoResurrection(l *Log) []Violation {
 	return f.list
 }
 
-// NoFalse: no node is told of the Death of a node that is fine. The subject is fine if it
-// and the observer have run in one incarnation, without a pause and without a separation
-// between them, for grace before: so long a detector may take to notice that a fault is
-// over.
+// NoFalse checks that no observer is told of the Death of a healthy node. A node is healthy for
+// an observer if both have run in one incarnation, without a pause and without a separation
+// between them, for grace before that. A detector may take that long to notice that a fault has
+// ended.
 func NoFalse(l *Log, grace time.Duration) []Violation {
 	f := findings{rule: "NoFalse", log: l}
 	t := groundTruthOf(l)

@@ -18,11 +18,10 @@ type Shrinking struct {
 	Faults int // faults in the smallest plan that fails
 }
 
-// Shrink looks for a small plan of faults with which the run of a file fails the same
-// expect (delta debugging): it expands the file, removes faults, and makes the remaining
-// ones simpler. It removes commands, too, but only while the run without any fault
-// passes, so that the faults are still the cause of the failure. The returned file is
-// complete.
+// Shrink looks for a small plan of faults with which the run of a file fails the same expect
+// (delta debugging): it expands the file, removes faults, and makes the remaining ones simpler.
+// It removes commands too, but only as long as the run without any fault passes. So the faults
+// remain the cause of the failure. The returned file is complete.
 func Shrink(ctx context.Context, f *File, o Options, progress func(Shrinking)) (*File, error) {
 	o.SampleEvery, o.Record, o.Progress = -1, nil, nil
 	if err := f.fits(&o); err != nil {

@@ -44,11 +44,10 @@ func (h *Hello) AppendBinary(b []byte) ([]byte, error) {
 	return h.appendV3(b)
 }
 
-// ParseHello parses one HELLO of any version and returns what follows it.
-// Only Addresses is allocated. It fails with the errors of ParsePrefix, with
-// ErrShort, ErrHelloType and ErrAddresses, and with nid.ErrSize for a NID of
-// v4 that cannot be; with ErrAddresses the fixed part of the Hello is valid
-// and rest is what follows that part.
+// ParseHello parses one HELLO of any version and returns what follows it. It allocates only
+// Addresses. Errors: those of ParsePrefix, ErrShort, ErrHelloType, ErrAddresses, and
+// nid.ErrSize for an impossible NID of v4. With ErrAddresses the fixed part of the Hello is
+// valid, and rest is what follows that part.
 func ParseHello(b []byte) (h Hello, rest []byte, err error) {
 	p, err := ParsePrefix(b)
 	if err != nil {

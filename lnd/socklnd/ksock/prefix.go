@@ -92,9 +92,9 @@ func parsePrefixV1(b []byte) (Prefix, error) {
 	return Prefix{Version: V1}, nil
 }
 
-// NextSize returns how many bytes a HELLO that begins with b has, as far as b
-// tells: helloPrefixSize first, then the size of the version, then that with
-// the addresses. The HELLO is complete when len(b) has reached the result:
+// NextSize returns how many bytes a HELLO that begins with b has, as far as b shows it. At
+// first that is helloPrefixSize; then the size of the version; and then that size plus the
+// addresses. The HELLO is complete when len(b) has reached the result:
 //
 //	for need := ksock.helloPrefixSize; len(b) < need; {
 //		b = append(b, read(need-len(b))...)

@@ -29,14 +29,14 @@
 //	received    C memory, taken as Go slices, freed when the pool is closed and all
 //	            buffers are returned
 //
-// A peer writes to a region by one key, but a device has a key for each registration.
-// A region with RemoteWrite that has several runs therefore is C memory: a copy of the
-// pieces that Deregister copies back. So the consumer must neither read nor write a
-// region's memory between Register and Deregister. Without RemoteWrite up to 16 runs have a
-// key each; with more runs what a work request gathers is copied by PostSend.
+// A peer writes to a region by one key, but a device has a key for each registration. A region
+// with RemoteWrite that has several runs therefore is C memory: a copy of the pieces that
+// Deregister copies back. So the consumer must neither read nor write a region's memory between
+// Register and Deregister. Without RemoteWrite up to 16 runs have a key each; with more runs
+// PostSend copies the data that a work request gathers.
 //
-// Deregister asks the device, which from then on refuses what names the region: also a
-// work request that is still posted, and then the queue pair is lost. If a device
+// Deregister asks the device, which from then on refuses everything that names the region. That
+// includes a work request that is still posted, and then the queue pair is lost. If a device
 // cannot deregister, the memory stays pinned for ever, which is logged.
 //
 // Addresses that are sent to peers are random, not addresses of this process.

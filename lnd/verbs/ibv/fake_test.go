@@ -14,9 +14,9 @@ import (
 	"unsafe"
 )
 
-// The tests whose names begin with TestOnFake run in a process of their own, into which
-// the libraries of testdata/fake are loaded before the real ones: an RDMA device in
-// memory, which checks what is freed and when, and fails where it is told to.
+// The tests whose names begin with TestOnFake run in a process of their own, which loads the
+// libraries of testdata/fake before the real ones. These simulate an RDMA device in memory. The
+// device checks what is freed and when, and fails where a test tells it to.
 
 const fakeEnv = "ULNET_IBV_FAKE"
 

@@ -132,9 +132,9 @@ func (q *queue) Close() error {
 	return nil
 }
 
-// enter counts a queue pair, and makes room for as many completions as it may have:
-// those of its work requests, or those of its pool's buffers, which all queue pairs of the
-// pool share. The device fails for ever when a queue overflows.
+// enter counts a queue pair, and makes room for as many completions as it may have. These are
+// the completions of its work requests, or of the buffers of its pool, which all queue pairs of
+// the pool share. If a queue overflows, the device fails for ever.
 func (q *queue) enter(sends int, p *pool) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

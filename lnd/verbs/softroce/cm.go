@@ -19,8 +19,8 @@ type cmConfig struct {
 	// MaxConns bounds the connections in all states, MaxPending the requests without an
 	// answer of the consumer. At a limit further requests are refused.
 	MaxConns, MaxPending int
-	// MaxGranted and MaxGrantedEach bound the connections that were granted and whose peer
-	// has not shown yet that it knows of that: MaxGranted those of all peers together,
+	// MaxGranted and MaxGrantedEach bound the connections that were granted, and whose peer has
+	// not shown yet that it knows of them: MaxGranted those of all peers together,
 	// MaxGrantedEach those of one peer. At a limit the oldest is evicted.
 	MaxGranted, MaxGrantedEach int
 }

@@ -119,9 +119,9 @@ func (c *cm) closing(out *cmOutput) {
 	}
 }
 
-// disconnected handles a DREQ. It also answers a DREQ of an unknown connection, as Linux
-// does, so that the peer need not repeat it, and one that comes in place of a REP that was
-// lost: the peer refuses a repeated REQ only after it has this answer.
+// disconnected handles a DREQ. It also answers a DREQ of an unknown connection, as Linux does,
+// so that the peer need not repeat it. It answers a DREQ that comes in place of a lost REP as
+// well, because the peer refuses a repeated REQ only after it has this answer.
 func (c *cm) disconnected(now time.Duration, from netip.Addr, tid uint64, r *ibta.DREQ, out *cmOutput) {
 	n := c.conns[r.RemoteID]
 	if n == nil || n.state == reqSent && n.peer == from {

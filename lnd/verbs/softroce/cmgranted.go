@@ -7,10 +7,10 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// The limits on granted connections, of all peers and of one, that wait for the first sign
-// that the peer knows of them. A request costs its sender one packet, whose source can be
-// forged. At a limit a new one evicts the one that has waited longest, so that forged
-// requests neither fill memory and tables nor keep out the hosts that they name.
+// The limits on connections that were granted, and whose peer has not shown yet that it knows
+// of them: for all peers, and for one. A request costs its sender one packet, whose source can
+// be forged. At a limit a new connection evicts the one that has waited longest. So forged
+// requests neither fill memory and tables, nor keep out the hosts whose addresses they use.
 //
 // Local policy. The sign of a real peer comes after a round trip, and after the packets that
 // wait in the socket. So the limits are above the number of requests for which the socket has

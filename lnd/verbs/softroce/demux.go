@@ -17,9 +17,9 @@ type endpoint interface {
 	arrived(from netip.AddrPort, list []ibta.Packet)
 }
 
-// demultiplexer delivers packets to queue pairs by number, and allots the numbers: one after
-// the other, beginning with a random one, so that none is used again soon (a peer remembers
-// it for a while). Safe for concurrent use.
+// demultiplexer delivers packets to queue pairs by number, and allots the numbers. It allots
+// them in sequence from a random one on, so that no number is used again soon, because peers
+// remember a number for a while. Safe for concurrent use.
 type demultiplexer struct {
 	unknownQP atomic.Uint64 // packets for queue pairs that do not exist
 	badPKey   atomic.Uint64

@@ -189,9 +189,8 @@ var hostilePackets = []hostilePacket{
 	}, func(*Stats) {}, true}, // an attacker who can send that can end it
 }
 
-// TestHostileDevice sends a device packets that it must refuse: each is counted where
-// it belongs, nothing is written, and the connection goes on, or ends where
-// rocev2 §6 demands that.
+// TestHostileDevice sends a device packets that it must refuse. Each is counted under its
+// reason, and nothing is written. The connection goes on, or ends where rocev2 §6 demands that.
 func TestHostileDevice(t *testing.T) {
 	for _, tt := range hostilePackets {
 		t.Run(tt.name, func(t *testing.T) {

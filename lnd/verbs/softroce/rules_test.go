@@ -233,9 +233,9 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestNakAfterTimeout: a second NAK for the same packet is obeyed if there was a timeout
-// since the first (rocev2 §6.3): the peer has lost the packets that were sent because of the
-// first.
+// TestNakAfterTimeout: a second NAK for the same packet is obeyed if there was a timeout since
+// the first (rocev2 §6.3), because it means that the packets sent after the first NAK were
+// lost.
 func TestNakAfterTimeout(t *testing.T) {
 	p := newPair(t, 1, weather{delay: time.Millisecond}, nil)
 	p.link.drop = func(from int, _ *ibta.Packet) bool { return from == 0 }

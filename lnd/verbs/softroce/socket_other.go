@@ -9,9 +9,9 @@ import (
 	"ulnet/lnd/verbs/softroce/wire"
 )
 
-// socket is a plain UDP socket. Without Linux nothing is known of the IPv4
-// identification of what it sends: peers that check the ICRC drop it, unless they
-// solve for it as we do (rocev2 §16).
+// socket is a plain UDP socket. On systems other than Linux, the IPv4 identification of the
+// packets that it sends is not known. Peers that check the ICRC drop these packets, unless they
+// compute the identification from the ICRC as this package does (rocev2 §16).
 type socket struct {
 	conn          *net.UDPConn
 	local         netip.AddrPort

@@ -43,8 +43,8 @@ func TestAllocatesNothing(t *testing.T) {
 }
 
 // TestAnswerTakesACK: an answer that is posted from inside the upcall of a message is sent
-// before the ACK of that message, and in one burst with it unless a datagram before is
-// shorter than a later one.
+// before the ACK of that message. Both are in one burst, unless a datagram in it is shorter
+// than a later one.
 func TestAnswerTakesACK(t *testing.T) {
 	v := newVirtual(t, 1, emulator.Faults{})
 	type sent struct {

@@ -116,10 +116,11 @@ func TestTooManyCredits(t *testing.T) {
 	})
 }
 
-// TestRestartedPeer: a REQ with a new stamp while the connection to the old incarnation of
-// the peer is there is refused as stale, and the old connection ended; the next REQ is
-// accepted (o2iblnd-wire §7.4; which of REJ and DREQ comes first is our choice). The first connection is that of the active ping; the REQ
-// of the new incarnation that of frame 2 of the rejects, and then of frame 14.
+// TestRestartedPeer: a REQ arrives with a new stamp while there is still a connection to the
+// old incarnation of the peer. It is refused as stale, and the old connection is ended; the
+// next REQ is accepted (o2iblnd-wire §7.4; whether REJ or DREQ comes first is our choice). The
+// first connection is that of the active ping. The REQ of the new incarnation is that of frame
+// 2 of the rejects, and after that the one of frame 14.
 func TestRestartedPeer(t *testing.T) {
 	whole, other := load(t, activePing), load(t, rejects)
 	stamp := other.Packets[1].CM.Msg.SrcStamp // incarnation stamp after the restart

@@ -18,12 +18,12 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// TestRejectsAsKernel replays the recording of rejects with us as the kernel, in one
-// incarnation: it refuses a queue that is too deep, a stamp that is not ours, a port and a net
-// that are not there, an unknown version and an RDMA-CM header without IP version;
-// takes a connection from an unprivileged port; and, refused itself for a queue that is
-// too deep, asks again with a shorter one and the stamp it was told. Frame 1 ends a
-// connection from before the recording.
+// TestRejectsAsKernel replays the recording of rejects with this driver in the kernel's place,
+// in one incarnation. It refuses a queue that is too deep, a stamp that is not ours, a port and
+// a net that do not exist, an unknown version, and an RDMA-CM header without IP version. It
+// accepts a connection from an unprivileged port. When it is itself refused because its queue
+// is too deep, it asks again with a shorter queue and the stamp from the refusal. Frame 1 ends
+// a connection from before the recording.
 func TestRejectsAsKernel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t, load(t, rejects).Cut(2, 31), improvised, nil)
@@ -99,9 +99,9 @@ func TestRejectAsImprovised(t *testing.T) {
 	})
 }
 
-// incarnations makes the connection of frames 14 to 22 one that the sender of an earlier REQ
-// makes next: with its adapter and stamp, the next queue pair, a privileged port, and the
-// stamp of the kernel that the reject has reported.
+// incarnations changes the connection of frames 14 to 22 into the next one that the sender of
+// an earlier REQ makes: with that sender's adapter and stamp, the next queue pair, a privileged
+// port, and the stamp of the kernel that the reject has reported.
 func incarnations(whole *replay.Script, req *replay.Packet, stamp uint64) *replay.Script {
 	good := whole.Cut(14, 22)
 	old := good.Packets[0].CM
@@ -131,9 +131,9 @@ func incarnations(whole *replay.Script, req *replay.Packet, stamp uint64) *repla
 	})
 }
 
-// TestAgainAfterReject makes a kernel refuse our request, with the rejects that are recorded
-// and others made from them, and looks at what comes next (o2iblnd-wire §7.2): a request with
-// the parameters that the kernel has offered, the connection and the ping.
+// TestAgainAfterReject makes a kernel refuse our request, with the recorded rejects and with
+// others made from them. It checks what comes next (o2iblnd-wire §7.2): a request with the
+// parameters that the kernel has offered, the connection, and the ping.
 func TestAgainAfterReject(t *testing.T) {
 	const stamp = 1795208531088883 // incarnation stamp of the kernel
 	for _, tt := range []struct {

@@ -35,9 +35,9 @@ func TestPings(t *testing.T) {
 	}
 }
 
-// TestChecksumsOfPeer: kernels end a connection at a checksum that they count otherwise,
-// and x86 counted bytes with their signs before Linux 6.2: with cksum=1 a request for a
-// connection has no checksum, and all that follows has the peer's.
+// TestChecksumsOfPeer: kernels end a connection if a checksum is not as they compute it, and
+// before Linux 6.2 x86 added bytes as signed values. With cksum=1 a request for a connection
+// therefore has no checksum, and all later messages have the checksum as the peer computes it.
 func TestChecksumsOfPeer(t *testing.T) {
 	for _, file := range []string{activePing, passivePing} {
 		for _, counting := range []kib.Counting{kib.Unsigned, kib.Signed} {
