@@ -71,18 +71,13 @@ func ParseLevel(text string) (Level, bool) {
 	return 0, false
 }
 
-// LevelError is a level at which a protocol does not run.
-type LevelError struct {
-	Protocol *Protocol // protocol that was to run
-	Level    Level     // level at which the protocol cannot run
-}
-
-func (e *LevelError) Error() string {
-	names := make([]string, len(e.Protocol.Levels))
-	for i, l := range e.Protocol.Levels {
+// refuse returns the error for a level at which a protocol does not run.
+func (p *Protocol) refuse(l Level) error {
+	names := make([]string, len(p.Levels))
+	for i, l := range p.Levels {
 		names[i] = l.String()
 	}
-	return fmt.Sprintf("protocol %s does not run on %v: want %s", e.Protocol.Name, e.Level, strings.Join(names, ", "))
+	return fmt.Errorf("protocol %s does not run on %v: want %s", p.Name, l, strings.Join(names, ", "))
 }
 
 // Option is a parameter of a protocol: "set NAME VALUE".

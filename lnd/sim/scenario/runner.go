@@ -41,7 +41,7 @@ func (f *File) fits(o *Options) error {
 		o.Level = f.Protocol.Levels[0]
 	}
 	if !slices.Contains(f.Protocol.Levels, o.Level) {
-		return &LevelError{f.Protocol, o.Level}
+		return f.Protocol.refuse(o.Level)
 	}
 	if least := f.Protocol.leastNodes(); o.Nodes < least || o.Nodes > MaxNodes {
 		return fmt.Errorf("%d nodes: protocol %s wants %d to %d", o.Nodes, f.Protocol.Name, least, MaxNodes)
