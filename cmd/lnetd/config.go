@@ -9,16 +9,19 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/config/tree"
+	"ulnet/cmd/internal/node"
 )
 
 func configCommand() *cobra.Command {
-	var sources bool
+	var sources, export bool
 	c := &cobra.Command{
-		Use:   "config [--sources]",
-		Short: "Print the reference configuration, or where the settings of a daemon come from",
+		Use:   "config [--sources | --export]",
+		Short: "Print the reference configuration, or what a daemon would be told and by what",
 		Long: `Prints the reference configuration: every key with its default. With --sources it
 prints what a daemon with the same flags would be told, and by which line of which
-file; nothing is started. Of several lines for a key the last one counts. The order:
+file; nothing is started. With --export it prints the networks, peers, routes, rules and
+settings in the form of 'lnetctl export --backup', which is also one of lnetd's file. Of several lines for a key the last one counts. The order:
 
   1. options of the modules lnet, ksocklnd and ko2iblnd in /etc/modprobe.d
   2. the file of --config
@@ -33,8 +36,10 @@ them otherwise.`,
 	}
 	flags := config.AddFlags(c.Flags())
 	c.Flags().BoolVar(&sources, "sources", false, "print where settings come from")
+	c.Flags().BoolVar(&export, "export", false, "print networks, peers, routes, rules and settings in the YAML of lnetctl")
+	c.MarkFlagsMutuallyExclusive("sources", "export")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if !sources {
+		if !sources && !export {
 			_, err := fmt.Fprint(c.OutOrStdout(), config.Reference)
 			return err
 		}
@@ -45,9 +50,24 @@ them otherwise.`,
 		for _, w := range flags.Warnings {
 			fmt.Fprintln(c.ErrOrStderr(), w)
 		}
+		if export {
+			return printTree(c.OutOrStdout(), cfg)
+		}
 		return printSources(c.OutOrStdout(), flags.Sources, cfg)
 	}
 	return c
+}
+
+// printTree prints what a configuration says in the form of lnetctl's files.
+func printTree(w io.Writer, cfg config.Config) error {
+	if err := cfg.ResolveNetworks(node.LocalAddresses); err != nil {
+		return err
+	}
+	t, err := cfg.Tree()
+	if err != nil {
+		return err
+	}
+	return tree.Write(w, t)
 }
 
 // printSources prints for each key the values that were given, where each was given, and

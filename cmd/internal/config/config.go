@@ -49,6 +49,8 @@ type Config struct {
 
 	Routes // routes and their tunables
 
+	Sections Sections // sections of lnetctl's files
+
 	Faults    []string // faults: statements of package fault
 	FaultSeed int      // fault_seed: of random faults; 0: chosen at the start
 

@@ -19,13 +19,16 @@ const maxFileSize = 1 << 16
 // Error says what is wrong with a configuration file, and where.
 type Error struct {
 	File         string // path of the file
-	Line, Column int    // position, from 1; 0: the file as a whole is meant
+	Line, Column int    // position, from 1; 0: the file, or the line, as a whole is meant
 	Err          error  // what is wrong at that position
 }
 
 func (e *Error) Error() string {
-	if e.Line == 0 {
+	switch {
+	case e.Line == 0:
 		return fmt.Sprintf("%s: %v", e.File, e.Err)
+	case e.Column == 0:
+		return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
 	}
 	return fmt.Sprintf("%s:%d:%d: %v", e.File, e.Line, e.Column, e.Err)
 }
@@ -85,7 +88,7 @@ func (c *Config) parse(name string, text []byte) (sources []Source, err error) {
 		if err := assign(c.settings(name), name, entries); err != nil {
 			return nil, err
 		}
-		if err := c.checkIP2Nets(name, entries); err != nil {
+		if err := c.checkTwice(name, entries); err != nil {
 			return nil, err
 		}
 		sources = append(sources, sourcesOf(name, entries)...)
@@ -93,11 +96,18 @@ func (c *Config) parse(name string, text []byte) (sources []Source, err error) {
 	return sources, c.check(name)
 }
 
-// forgetNetworks makes a file that has networks or ip2nets replace those of files before it.
+// forgetNetworks makes a file that has networks, ip2nets or the section net replace those of files
+// before it.
 func (c *Config) forgetNetworks(entries []*ast.MappingValueNode) {
 	for _, e := range entries {
-		if key := e.Key.GetToken().Value; key == "networks" || key == "ip2nets" {
-			c.Networks, c.IP2Nets = Default().Networks, ""
+		switch e.Key.GetToken().Value {
+		case "networks", "ip2nets":
+			c.Networks, c.IP2Nets, c.Sections.Net = Default().Networks, "", nil
+		case "net":
+			if isEmpty(e.Value) {
+				continue
+			}
+			c.Networks, c.IP2Nets, c.Sections.Net = "lo", "", nil
 		}
 	}
 }

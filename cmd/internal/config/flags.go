@@ -60,7 +60,7 @@ func (f *Flags) Config(system bool) (Config, error) {
 	overrides := map[string]func(){
 		"modprobe":      func() {},
 		"lnet-conf":     func() { c.LNetConf = pathOf(f.given.LNetConf) },
-		"networks":      func() { c.Networks, c.IP2Nets = f.given.Networks, "" },
+		"networks":      func() { c.Networks, c.IP2Nets, c.Sections.Net = f.given.Networks, "", nil },
 		"accept-port":   func() { c.AcceptPort = f.given.AcceptPort },
 		"o2ib-provider": func() { c.O2IB.Provider = f.given.O2IB.Provider },
 		"socket":        func() { c.Socket = f.given.Socket },
@@ -74,7 +74,7 @@ func (f *Flags) Config(system bool) (Config, error) {
 			f.Sources = append(f.Sources, Source{strings.ReplaceAll(name, "-", "_"), f.set.Lookup(name).Value.String(), "--" + name})
 		}
 	}
-	said := func(s Source) bool { return s.Key == "networks" || s.Key == "ip2nets" }
+	said := func(s Source) bool { return s.Key == "networks" || s.Key == "ip2nets" || s.Key == "net" }
 	if c.LNetConf != "" && !slices.ContainsFunc(f.Sources, said) {
 		c.Networks = "lo" // the networks are those of the LNetConf file
 	}

@@ -10,16 +10,16 @@ import (
 	"ulnet/cmd/internal/config/tree"
 )
 
-// place is where a setting of the section global stands in a Config.
-type place struct {
+// access reads and changes the field of a Config that has a setting of the section global.
+type access struct {
 	get func() int64
 	put func(int64)
 }
 
-// places are where the settings of the section global stand, by their names there. Of one that
+// globals are the fields of the settings of the section global, by their names there. Of a setting that
 // has none here no node keeps the value.
-func (c *Config) places() map[string]place {
-	return map[string]place{
+func (c *Config) globals() map[string]access {
+	return map[string]access{
 		"numa_range":                  count(&c.NUMARange),
 		"max_interfaces":              count(&c.MaxInterfaces),
 		"discovery":                   bit(&c.DiscoveryDisabled, true),
@@ -37,40 +37,40 @@ func (c *Config) places() map[string]place {
 	}
 }
 
-func count(to *int) place {
-	return place{func() int64 { return int64(*to) }, func(n int64) { *to = int(n) }}
+func count(to *int) access {
+	return access{func() int64 { return int64(*to) }, func(n int64) { *to = int(n) }}
 }
 
-func seconds(to *time.Duration) place {
-	return place{
+func seconds(to *time.Duration) access {
+	return access{
 		func() int64 { return int64(*to / time.Second) },
 		func(n int64) { *to = time.Duration(n) * time.Second },
 	}
 }
 
-// bit is the place of a setting that is 0 or 1; inverse: what is there says the opposite.
-func bit(to *bool, inverse bool) place {
+// bit is the field of a setting that is 0 or 1; inverse: the field says the opposite.
+func bit(to *bool, inverse bool) access {
 	get := func() int64 {
 		if *to != inverse {
 			return 1
 		}
 		return 0
 	}
-	return place{get, func(n int64) { *to = (n == 1) != inverse }}
+	return access{get, func(n int64) { *to = (n == 1) != inverse }}
 }
 
 // globalSettings returns the keys of lnetd's file, which are Lustre's module parameters, for the
 // settings of the section global.
 func (c *Config) globalSettings() map[string]setting {
-	all, places := map[string]setting{}, c.places()
+	all, fields := map[string]setting{}, c.globals()
 	for _, s := range tree.NodeSettings() {
-		all[s.Key] = setting{func(value ast.Node) error { return putGlobal(places, s, value) }}
+		all[s.Key] = setting{func(value ast.Node) error { return putGlobal(fields, s, value) }}
 	}
 	return all
 }
 
-// putGlobal puts the value of a module parameter into its place.
-func putGlobal(places map[string]place, s tree.NodeSetting, value ast.Node) error {
+// putGlobal puts the value of a module parameter into its field.
+func putGlobal(fields map[string]access, s tree.NodeSetting, value ast.Node) error {
 	var n int
 	var err error
 	if s.Least == 0 && s.Most == 1 {
@@ -82,13 +82,13 @@ func putGlobal(places map[string]place, s tree.NodeSetting, value ast.Node) erro
 	} else {
 		n, err = integer(value, int(s.Least), int(s.Most))
 	}
-	if to, has := places[s.Name]; err == nil && has {
+	if to, has := fields[s.Name]; err == nil && has {
 		to.put(int64(n))
 	}
 	return err
 }
 
-// setGlobal puts a setting of the section global into its place.
+// setGlobal puts a setting of the section global into its field.
 func (c *Config) setGlobal(s tree.Setting) error {
 	all := tree.NodeSettings()
 	i := slices.IndexFunc(all, func(n tree.NodeSetting) bool { return n.Name == s.Name })
@@ -98,7 +98,7 @@ func (c *Config) setGlobal(s tree.Setting) error {
 	case s.Value < all[i].Least || s.Value > all[i].Most:
 		return fmt.Errorf("%s: want a whole number from %d to %d, not %d", s.Name, all[i].Least, all[i].Most, s.Value)
 	}
-	if to, has := c.places()[s.Name]; has {
+	if to, has := c.globals()[s.Name]; has {
 		to.put(s.Value)
 	}
 	return nil
@@ -106,10 +106,10 @@ func (c *Config) setGlobal(s tree.Setting) error {
 
 // Global returns the settings of the section global that the configuration says.
 func (c *Config) Global() *tree.Global {
-	g, places := new(tree.Global), c.places()
+	g, fields := new(tree.Global), c.globals()
 	for _, s := range tree.NodeSettings() {
 		value := s.Usual
-		if from, has := places[s.Name]; has {
+		if from, has := fields[s.Name]; has {
 			value = from.get()
 		}
 		g.Set(tree.Setting{Name: s.Name, Value: value})

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -71,16 +70,6 @@ func routes(to *string) setting {
 func checkRoutes(s string) error {
 	_, err := route.Parse(s)
 	return err
-}
-
-// checkIP2Nets refuses a file with both networks and ip2nets.
-func (c *Config) checkIP2Nets(name string, entries []*ast.MappingValueNode) error {
-	for _, e := range entries {
-		if key := e.Key.GetToken(); key.Value == "networks" && c.IP2Nets != "" {
-			return errorAt(name, key, errors.New("networks and ip2nets exclude each other: leave one out"))
-		}
-	}
-	return nil
 }
 
 // ResolveNetworks makes a networks string of ip2nets, if that is set. addrs tells the addresses

@@ -36,13 +36,17 @@ func (r *Routing) settings() map[string]setting {
 	}
 }
 
-func routingSection(r *Routing, file string) setting {
+// routingSection parses the section routing, or the list that 'lnetctl export' prints of a router.
+func (c *Config) routingSection(file string) setting {
 	return setting{func(value ast.Node) error {
+		if _, list := value.(*ast.SequenceNode); list {
+			return c.section(file, "routing", value)
+		}
 		entries, err := sectionOf(file, value)
 		if err != nil {
 			return err
 		}
-		return assign(r.settings(), file, entries)
+		return assign(c.Routing.settings(), file, entries)
 	}}
 }
 

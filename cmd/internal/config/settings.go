@@ -33,7 +33,7 @@ func (c *Config) settings(file string) map[string]setting {
 		"lnet_peer_idle_timeout": duration(&c.PeerIdle, time.Second, 0, maxSeconds),
 
 		"forwarding": text(&c.Forwarding, checkForwarding),
-		"routing":    routingSection(&c.Routing, file),
+		"routing":    c.routingSection(file),
 
 		"accept":         text(&c.Accept, checkAccept),
 		"accept_port":    number(&c.AcceptPort, 1, 65535),
@@ -80,6 +80,7 @@ func (c *Config) settings(file string) map[string]setting {
 		"log_level":     level(&c.LogLevel),
 	}
 	maps.Copy(all, c.globalSettings())
+	maps.Copy(all, c.sectionSettings(file))
 	maps.Copy(all, c.multicastSettings())
 	maps.Copy(all, c.routeSettings())
 	for _, d := range c.All() {

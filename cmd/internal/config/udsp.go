@@ -23,7 +23,7 @@ func udspSection(to *[]udsp.Rule, file string) setting {
 				return err
 			}
 			var r udsp.Rule
-			if err := assign(udspKeys(&r), file, keys); err != nil {
+			if err := assign(udspKeys(&r, file), file, keys); err != nil {
 				return err
 			}
 			if list, err = list.Add(r, -1); err != nil {
@@ -35,14 +35,23 @@ func udspSection(to *[]udsp.Rule, file string) setting {
 	}}
 }
 
-// udspKeys are the keys of a selection rule.
-func udspKeys(r *udsp.Rule) map[string]setting {
+// udspKeys are the keys of a selection rule, also in the form in which 'lnetctl export' prints it.
+func udspKeys(r *udsp.Rule, file string) map[string]setting {
+	priority := setting{func(value ast.Node) error {
+		n, err := integer(value, 0, int(path.NoPriority-1))
+		r.Priority = path.Priority(n)
+		return err
+	}}
 	return map[string]setting{
 		"src": udspPattern(&r.Src), "dst": udspPattern(&r.Dst), "rte": udspPattern(&r.Rte),
-		"priority": {func(value ast.Node) error {
-			n, err := integer(value, 0, int(path.NoPriority-1))
-			r.Priority = path.Priority(n)
-			return err
+		"priority": priority,
+		"idx":      unused(0, maxCount), // the rules stand in their order
+		"action": {func(value ast.Node) error {
+			entries, err := sectionOf(file, value)
+			if err != nil {
+				return err
+			}
+			return assign(map[string]setting{"priority": priority}, file, entries)
 		}},
 	}
 }

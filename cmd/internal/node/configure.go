@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config/tree"
 	"ulnet/lnet"
 	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
@@ -42,11 +43,11 @@ func (n *Node) Configure(ctx context.Context, r ConfigureRequest) error {
 
 // startConfigured starts the networks, peers and routes of the configuration.
 func (n *Node) startConfigured() error {
-	list, err := networks.Parse(n.cfg.Networks)
+	list, err := n.cfg.Nets()
 	if err != nil {
 		return err
 	}
-	if err := n.startList(list, NISettings{}); err != nil {
+	if err := n.startNets(list); err != nil {
 		return err
 	}
 	if n.cfg.IsRouter() {
@@ -54,19 +55,37 @@ func (n *Node) startConfigured() error {
 			return err
 		}
 	}
-	if err := n.startUDSP(); err != nil {
-		return err
-	}
-	return n.startRoutes()
+	return n.startPolicy()
 }
 
-// startList starts NIs: all of them, or none.
-func (n *Node) startList(list []networks.Interface, own NISettings) error {
+// niStart is an NI to start.
+type niStart struct {
+	on  networks.Interface // where it runs
+	own NISettings         // what it has for itself
+}
+
+// startNets starts the NIs of networks: all of them, or none.
+func (n *Node) startNets(nets []tree.Net) error {
+	var list []niStart
+	for _, net := range nets {
+		for _, ni := range net.NIs {
+			on, err := ni.On(net.Type)
+			if err != nil {
+				return err
+			}
+			list = append(list, niStart{on, settingsOf(ni)})
+		}
+	}
+	return n.startAll(list)
+}
+
+// startAll starts NIs: all of them, or none.
+func (n *Node) startAll(list []niStart) error {
 	n.changing.Lock()
 	defer n.changing.Unlock()
 	var added []*lnet.NI
 	for _, i := range list {
-		ni, err := n.startNI(n.large(i), own)
+		ni, err := n.startNI(niStart{n.large(i.on), i.own})
 		if err != nil {
 			return errors.Join(err, n.remove(context.Background(), added))
 		}

@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"syscall"
@@ -12,7 +11,6 @@ import (
 	"ulnet/cmd/internal/config/tree"
 	"ulnet/cmd/internal/control"
 	"ulnet/lnet/nid"
-	"ulnet/lnet/path"
 	"ulnet/lnet/udsp"
 )
 
@@ -85,36 +83,25 @@ func told[A any](f func() A) func(context.Context) (A, error) {
 // AddNI implements tree.Target, like the methods below. An NI with a NID gets that one, whatever
 // its interface.
 func (e *Editor) AddNI(ctx context.Context, net string, ni tree.NI) error {
-	on := ""
+	on, err := ni.On(net)
 	switch {
-	case ni.NID.IsValid() && ni.NID.Addr().IsValid():
-		on = ni.NID.Addr().String()
-	case len(ni.Interfaces) > 0:
-		on = ni.Interfaces[0]
-	default:
+	case err != nil:
+		return err
+	case on.Name == "":
 		return cli.Errnof(syscall.EINVAL, "an NI on %s needs an interface or a NID", net)
 	}
-	err := e.AddNetworks(ctx, AddRequest{Networks: net + "(" + on + ")", NISettings: settingsOf(ni)})
+	err = e.AddNetworks(ctx, AddRequest{Networks: on.String(), NISettings: settingsOf(ni)})
 	if errors.Is(err, syscall.ENETDOWN) && strings.Contains(err.Error(), "no such network interface") {
-		return &tree.NoInterfaceError{Name: on, Err: err}
+		return &tree.NoInterfaceError{Name: on.Name, Err: err}
 	}
 	return err
 }
 
-// settingsOf returns what the file says of an NI. The time-out of a driver follows from the
-// settings of the node.
+// settingsOf returns what the file says of an NI.
 func settingsOf(ni tree.NI) NISettings {
-	s := NISettings{CPT: ni.CPT}
+	s := NISettings{CPT: ni.CPT, LND: ni.LND.Numbers()}
 	if t := ni.Tunables; t != nil {
 		s.PeerTimeout, s.PeerCredits, s.PeerBufferCredits, s.Credits = t.PeerTimeout, t.PeerCredits, t.PeerBufferCredits, t.Credits
-	}
-	for _, t := range ni.LND {
-		if n, ok := ni.LND.Get(t.Name); ok && t.Name != "timeout" {
-			if s.LND == nil {
-				s.LND = make(map[string]int)
-			}
-			s.LND[t.Name] = n
-		}
 	}
 	return s
 }
@@ -138,14 +125,13 @@ func (e *Editor) RemoveNI(ctx context.Context, net string, ni *tree.NI) error {
 
 // AddRoute adds a route.
 func (e *Editor) AddRoute(ctx context.Context, r tree.Route) error {
-	add := AddRoutesRequest{Nets: []string{r.Net}, Gateways: []string{r.Gateway.String()}, Hops: -1, Sensitivity: max(r.Sensitivity, 1)}
-	if r.Hop != nil {
-		add.Hops = *r.Hop
+	v, err := r.Value()
+	if err != nil {
+		return err
 	}
-	if r.Priority != nil {
-		add.Priority = *r.Priority
-	}
-	return e.AddRoutes(ctx, add)
+	return e.AddRoutes(ctx, AddRoutesRequest{
+		Nets: []string{r.Net}, Gateways: []string{r.Gateway.String()}, Hops: v.Hops, Priority: v.Priority, Sensitivity: v.Sensitivity,
+	})
 }
 
 // RemoveRoute removes a route.
@@ -163,7 +149,7 @@ func (e *Editor) Set(ctx context.Context, s tree.Setting) error {
 
 // AddUDSP adds a selection rule at the end.
 func (e *Editor) AddUDSP(ctx context.Context, u tree.UDSP) error {
-	r, err := ruleOf(u)
+	r, err := u.Value()
 	if err != nil {
 		return err
 	}
@@ -172,7 +158,7 @@ func (e *Editor) AddUDSP(ctx context.Context, u tree.UDSP) error {
 
 // RemoveUDSP removes the selection rule with the same patterns.
 func (e *Editor) RemoveUDSP(ctx context.Context, u tree.UDSP) error {
-	r, err := ruleOf(u)
+	r, err := u.Value()
 	if err != nil {
 		return err
 	}
@@ -187,25 +173,13 @@ func (e *Editor) RemoveUDSP(ctx context.Context, u tree.UDSP) error {
 	return e.DelRule(ctx, RemoveUDSP{Index: i})
 }
 
-// ruleOf makes a rule of what the file says.
-func ruleOf(u tree.UDSP) (r udsp.Rule, err error) {
-	for _, p := range []struct {
-		text string
-		to   *udsp.Pattern
-	}{{u.Src, &r.Src}, {u.Dst, &r.Dst}, {u.Rte, &r.Rte}} {
-		if *p.to, err = udsp.ParsePattern(p.text); err != nil {
-			return r, fmt.Errorf("%w: %w", syscall.EINVAL, err)
-		}
-	}
-	if u.Action != nil {
-		r.Priority = path.Priority(u.Action.Priority)
-	}
-	return r, r.Validate()
-}
-
 // AddPeer configures a peer.
 func (e *Editor) AddPeer(ctx context.Context, p tree.Peer) error {
-	return e.Configure(ctx, AddPeerRequest{Primary: p.Primary, NIDs: nidsOf(p), NonMR: !p.MultiRail})
+	return e.Configure(ctx, addPeerRequest(p))
+}
+
+func addPeerRequest(p tree.Peer) AddPeerRequest {
+	return AddPeerRequest{Primary: p.Primary, NIDs: nidsOf(p), NonMR: !p.MultiRail}
 }
 
 // RemovePeer removes a peer with all its NIDs.

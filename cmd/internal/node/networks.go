@@ -48,13 +48,17 @@ func (n *Node) AddNetworks(r AddRequest) error {
 	if err := n.checkConfigured(syscall.ESHUTDOWN); err != nil {
 		return err
 	}
-	return n.startList(list, r.NISettings)
+	start := make([]niStart, len(list))
+	for i, on := range list {
+		start[i] = niStart{on, r.NISettings}
+	}
+	return n.startAll(start)
 }
 
 // interfaces are the NIs that a request names. ENOENT: no rule matches an address of this host.
 func (r AddRequest) interfaces() ([]networks.Interface, error) {
 	if r.IP2Nets != "" {
-		local, err := localAddresses()
+		local, err := LocalAddresses()
 		if err != nil {
 			return nil, err
 		}

@@ -21,6 +21,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/config/tree"
 	"ulnet/cmd/internal/drivers"
 	"ulnet/cmd/internal/handlers"
 	"ulnet/lnd"
@@ -28,7 +29,6 @@ import (
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
 	"ulnet/lnet/machine/timerfd"
-	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/recovery"
 	"ulnet/portals"
@@ -78,10 +78,10 @@ type Node struct {
 
 // New starts a node. Errors carry a hint for the user (cli.HintOf).
 func New(cfg Config) (*Node, error) {
-	if err := cfg.ResolveNetworks(localAddresses); err != nil {
+	if err := cfg.ResolveNetworks(LocalAddresses); err != nil {
 		return nil, err
 	}
-	list, err := networks.Parse(cfg.Networks)
+	list, err := cfg.Nets()
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (n *Node) parts() node.Config {
 }
 
 // start adds the configured NIs, the event handlers and the modules.
-func (n *Node) start(list []networks.Interface) error {
+func (n *Node) start(list []tree.Net) error {
 	if err := n.lnet.SetHealth(n.lnet.Health()); err != nil { // checks the settings that the file has
 		return err
 	}
@@ -148,20 +148,15 @@ func (n *Node) start(list []networks.Interface) error {
 	if err := n.lnet.SetRouterBuffers(n.cfg.Routing.Buffers()); err != nil {
 		return err
 	}
-	for _, i := range list {
-		if _, err := n.startNI(i, NISettings{}); err != nil {
-			return err
-		}
+	if err := n.startNets(list); err != nil {
+		return err
 	}
 	if n.cfg.IsRouter() {
 		if err := n.lnet.StartAsRouter(); err != nil {
 			return err
 		}
 	}
-	if err := n.startUDSP(); err != nil {
-		return err
-	}
-	if err := n.startRoutes(); err != nil {
+	if err := n.startPolicy(); err != nil {
 		return err
 	}
 	if err := n.startHandlers(); err != nil {
@@ -170,11 +165,24 @@ func (n *Node) start(list []networks.Interface) error {
 	return n.openModules()
 }
 
+// startPolicy applies the peers, rules and routes of the configuration.
+func (n *Node) startPolicy() error {
+	for _, p := range n.cfg.Sections.Peer {
+		if err := n.AddPeer(addPeerRequest(p)); err != nil {
+			return err
+		}
+	}
+	if err := n.startUDSP(); err != nil {
+		return err
+	}
+	return n.startRoutes()
+}
+
 // startNI starts one NI.
-func (n *Node) startNI(i networks.Interface, own NISettings) (*lnet.NI, error) {
-	driver := n.cfg.Of(i.Net.Type())
-	cfg := lnd.Config{Net: i.Net, Interface: i.Name, Tunables: driver.NI(n.cfg.LND())}
-	if err := n.override(driver, &cfg, own); err != nil {
+func (n *Node) startNI(i niStart) (*lnet.NI, error) {
+	driver := n.cfg.Of(i.on.Net.Type())
+	cfg := lnd.Config{Net: i.on.Net, Interface: i.on.Name, Tunables: driver.NI(n.cfg.LND())}
+	if err := n.override(driver, &cfg, i.own); err != nil {
 		return nil, err
 	}
 	ni, err := n.base.AddNI(cfg)
@@ -183,7 +191,7 @@ func (n *Node) startNI(i networks.Interface, own NISettings) (*lnet.NI, error) {
 		ni, err = n.addDialling(d, cfg)
 	}
 	if err == nil {
-		n.cpts.keep(ni.NID(), own.CPT)
+		n.cpts.keep(ni.NID(), i.own.CPT)
 	}
 	return ni, n.explain(driver, err)
 }

@@ -139,7 +139,7 @@ func (n *Node) RemoveRoute(r RemoveRouteRequest) error {
 // waits until each gateway was checked once.
 func (n *Node) startRoutes() error {
 	n.lnet.SetRouteSettings(n.cfg.RouteSettings(), n.cfg.DropAsymmetricRoute)
-	list, err := route.Parse(n.cfg.Routes.Routes)
+	list, err := n.cfg.AllRoutes()
 	if err != nil {
 		return err
 	}
@@ -192,8 +192,8 @@ func (n *Node) awaitGateways() {
 	}
 }
 
-// localAddresses returns the addresses of this host.
-func localAddresses() (addrs []netip.Addr, err error) {
+// LocalAddresses returns the addresses of this host.
+func LocalAddresses() (addrs []netip.Addr, err error) {
 	list, err := net.InterfaceAddrs()
 	for _, a := range list {
 		if p, err := netip.ParsePrefix(a.String()); err == nil {

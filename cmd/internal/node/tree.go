@@ -123,11 +123,7 @@ func RoutingTree(s lnet.RouterSnapshot) (*tree.Routing, *tree.Buffers) {
 // UDSPTree returns the selection rules.
 func UDSPTree(u UDSP) (rules []tree.UDSP) {
 	for i, r := range u.Rules {
-		d := tree.UDSP{Index: i, Src: r.Src.String(), Dst: r.Dst.String(), Rte: r.Rte.String()}
-		if d.Dst == "" || d.Src+d.Rte == "" {
-			d.Action = &tree.UDSPAction{Priority: uint32(r.Priority)}
-		}
-		rules = append(rules, d)
+		rules = append(rules, tree.UDSPOf(i, r))
 	}
 	return rules
 }

@@ -40,7 +40,7 @@ func (i Item) settings() (list []Setting) {
 		set("large_buffers", i.Buffers.Large)
 	case i.Routing != nil:
 		if i.Routing.Enable != nil {
-			set("routing", new(map[bool]int{true: 1}[i.Routing.isRouter()]))
+			set("routing", new(map[bool]int{true: 1}[i.Routing.IsRouter()]))
 		}
 	}
 	return list

@@ -83,6 +83,21 @@ func (l LNDTunables) Get(name string) (n int, ok bool) {
 	return 0, false
 }
 
+// Numbers returns the tunables that are numbers, by name. The time-out of a driver is not one of them: it
+// follows from the settings of the node.
+func (l LNDTunables) Numbers() map[string]int {
+	var all map[string]int
+	for _, t := range l {
+		if n, ok := l.Get(t.Name); ok && t.Name != "timeout" {
+			if all == nil {
+				all = make(map[string]int)
+			}
+			all[t.Name] = n
+		}
+	}
+	return all
+}
+
 // without returns the list without one tunable.
 func (l LNDTunables) without(name string) LNDTunables {
 	return slices.DeleteFunc(slices.Clone(l), func(t LNDTunable) bool { return t.Name == name })

@@ -17,14 +17,18 @@ const (
 	MaxSize  = 16 << 20 // largest file in bytes
 	maxDepth = 64       // largest depth of nested brackets
 	maxLine  = 64 << 10 // longest line in bytes; each dash in a line nests a list
+	maxItems = 1 << 18  // largest number of items
+	maxWarn  = 100      // largest number of warnings
 )
 
 // File is what a file says, in its order. Lustre's lnetctl applies the items of a section until one
 // fails, so Items are those before the errors.
 type File struct {
-	Sections []Section // in the order of the file
-	Warnings []string  // warnings about what was read and ignored
-	unknown  []unknownKey
+	Sections []Section   // in the order of the file
+	Warnings []string    // warnings about what was read and ignored
+	unknown  *unknownKey // first key without a meaning; nil: there is none
+	ignored  []*Error    // what Warnings tell
+	more     int         // how much was ignored that is not there
 }
 
 // Section is one key at the top of a file.
@@ -67,18 +71,31 @@ func Read(text []byte) (*File, error) {
 	if err := checkLimits(text); err != nil {
 		return nil, err
 	}
-	docs, err := parser.ParseBytes(text, 0)
-	if err != nil {
-		return nil, syntaxError(err)
+	f, read := new(File), (*File).readWhole
+	if len(text) > wholeSize {
+		read = (*File).readLong
 	}
-	f := new(File)
-	for _, doc := range docs.Docs {
-		if err := f.document(doc.Body); err != nil {
-			return nil, err
-		}
+	if err := read(f, text); err != nil {
+		return nil, err
 	}
+	f.tellIgnored()
 	return f, nil
 }
+
+func (f *File) readWhole(text []byte) error {
+	docs, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return syntaxError(err)
+	}
+	for _, doc := range docs.Docs {
+		if err := f.document(doc.Body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *File) readLong(text []byte) error { return f.readPieces(pieces(text, pieceSize), wholeSize) }
 
 // Parse reads a file as a whole. The error is the first of the file.
 func Parse(text []byte) (*Tree, error) {
@@ -109,12 +126,45 @@ func (f *File) document(body ast.Node) error {
 			if err := checkNode(e.Value, 0); err != nil {
 				return err
 			}
-			f.unknown = append(f.unknown, unknownKeys(key, e.Value)...)
+			if f.unknown == nil {
+				f.unknown = firstUnknown(key, e.Value)
+			}
 			read(f, &s, e.Value)
 		}
 		f.Sections = append(f.Sections, s)
 	}
 	return nil
+}
+
+// checkItems refuses a file of too many items.
+func (f *File) checkItems() error {
+	n := 0
+	for _, s := range f.Sections {
+		n += len(s.Items)
+		if n > maxItems {
+			return inFile(s.Line, syscall.EFBIG, "more than %d items", maxItems)
+		}
+	}
+	return nil
+}
+
+// warn adds a warning that something was read and ignored.
+func (f *File) warn(line int, text string) {
+	if len(f.ignored) < maxWarn {
+		f.ignored = append(f.ignored, inFile(line, syscall.EINVAL, "%s", text))
+	} else {
+		f.more++
+	}
+}
+
+// tellIgnored makes warnings of what was ignored.
+func (f *File) tellIgnored() {
+	for _, e := range f.ignored {
+		f.Warnings = append(f.Warnings, e.Error())
+	}
+	if f.more > 0 {
+		f.Warnings = append(f.Warnings, fmt.Sprintf("and %d more", f.more))
+	}
 }
 
 // Tree joins the items of the file. An error is the first of the file.

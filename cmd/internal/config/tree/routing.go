@@ -76,13 +76,13 @@ func (r *Routing) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// isRouter reports whether the node is a router: one that is starting is one, and one that is
+// IsRouter reports whether the node is a router: one that is starting is one, and one that is
 // stopping will be none.
-func (r *Routing) isRouter() bool { return r.Enable != nil && (*r.Enable == 1 || *r.Enable == 3) }
+func (r *Routing) IsRouter() bool { return r.Enable != nil && (*r.Enable == 1 || *r.Enable == 3) }
 
 // backup returns whether the node is a router; nil if it is not.
 func (r *Routing) backup() *Routing {
-	if !r.isRouter() {
+	if !r.IsRouter() {
 		return nil
 	}
 	return &Routing{Enable: new(1)}

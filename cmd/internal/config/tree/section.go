@@ -17,6 +17,27 @@ var sections = map[string]func(*File, *Section, ast.Node){
 	"ping": each((*File).target), "discover": each((*File).target),
 }
 
+// ReadSection reads the value of one key of a file that has other keys besides. It does it as Read
+// does, but refuses what that ignores. An error is an *Error with its line.
+func ReadSection(key string, value ast.Node) (*Section, error) {
+	if err := checkNode(value, 0); err != nil {
+		return nil, err
+	}
+	if k := firstUnknown(key, value); k != nil {
+		return nil, k.err()
+	}
+	s := &Section{Key: key, Line: lineOf(value)}
+	f := new(File)
+	sections[key](f, s, value)
+	switch {
+	case len(s.Errs) > 0:
+		return nil, s.Errs[0]
+	case len(f.ignored) > 0:
+		return nil, f.ignored[0]
+	}
+	return s, nil
+}
+
 // each reads the items of a list until one has errors.
 func each(read func(*File, ast.Node) (*Item, *Error)) func(*File, *Section, ast.Node) {
 	return func(f *File, s *Section, n ast.Node) {

@@ -1,7 +1,6 @@
 package tree
 
 import (
-	"fmt"
 	"syscall"
 
 	"github.com/goccy/go-yaml/ast"
@@ -71,9 +70,4 @@ func readNI(n ast.Node) (ni NI, errs []*Error) {
 		return ni, []*Error{err}
 	}
 	return ni, nil
-}
-
-// warn adds a warning that something was read and ignored.
-func (f *File) warn(line int, text string) {
-	f.Warnings = append(f.Warnings, fmt.Sprintf("line %d: %s", line, text))
 }

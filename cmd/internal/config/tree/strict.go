@@ -7,8 +7,9 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// unknownKeys lists the keys below a section that the types of the tree do not have.
-func unknownKeys(section string, n ast.Node) []unknownKey {
+// firstUnknown returns the first key below a section that the types of the tree do not have; nil:
+// they have all.
+func firstUnknown(section string, n ast.Node) *unknownKey {
 	t := reflect.TypeFor[Tree]()
 	for i := range t.NumField() {
 		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name == section {
@@ -19,7 +20,7 @@ func unknownKeys(section string, n ast.Node) []unknownKey {
 }
 
 // unknownIn compares a value with a type. Types that read themselves take all keys.
-func unknownIn(n ast.Node, t reflect.Type) (list []unknownKey) {
+func unknownIn(n ast.Node, t reflect.Type) *unknownKey {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -30,7 +31,9 @@ func unknownIn(n ast.Node, t reflect.Type) (list []unknownKey) {
 	case reflect.Slice:
 		items, _ := itemsOf(n)
 		for _, item := range items {
-			list = append(list, unknownIn(item, t.Elem())...)
+			if k := unknownIn(item, t.Elem()); k != nil {
+				return k
+			}
 		}
 	case reflect.Struct:
 		known := fieldsOf(t)
@@ -38,13 +41,14 @@ func unknownIn(n ast.Node, t reflect.Type) (list []unknownKey) {
 		for _, e := range entries {
 			field, ok := known[keyOf(e)]
 			if !ok {
-				list = append(list, unknownKey{keyOf(e), lineOf(e.Key)})
-				continue
+				return &unknownKey{keyOf(e), lineOf(e.Key)}
 			}
-			list = append(list, unknownIn(e.Value, field)...)
+			if k := unknownIn(e.Value, field); k != nil {
+				return k
+			}
 		}
 	}
-	return list
+	return nil
 }
 
 // fieldsOf returns the types of the fields of a struct by their keys, those of embedded structs

@@ -2,9 +2,9 @@ package tree
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
+	"syscall"
 )
 
 // Tree is the configuration of a node, with its state where that was asked for. Sections that are
@@ -18,7 +18,7 @@ type Tree struct {
 	Global  *Global  `json:"global,omitempty"`  // settings of the node
 	UDSP    []UDSP   `json:"udsp,omitempty"`    // selection rules, in their order
 
-	unknown []unknownKey // keys that Read ignored
+	unknown *unknownKey // first key that Read ignored
 }
 
 // Write writes a document to w: each top level key in the layout in which Lustre's lnetctl prints
@@ -107,11 +107,13 @@ type unknownKey struct {
 	line int
 }
 
+func (k *unknownKey) err() *Error { return inFile(k.line, syscall.EINVAL, "unknown key %q", k.name) }
+
 // Strict reports the first key of the file that has no meaning. It is for files of the daemon,
 // where a key that is written wrong must not pass unnoticed.
 func (t *Tree) Strict() error {
-	for _, k := range t.unknown {
-		return fmt.Errorf("line %d: unknown key %q", k.line, k.name)
+	if k := t.unknown; k != nil {
+		return k.err()
 	}
 	return nil
 }

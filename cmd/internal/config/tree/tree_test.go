@@ -210,6 +210,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(recorded(f, name))
 	}
 	f.Add([]byte("net: &a\n - *a\n"))
+	f.Add([]byte("net:\n-     net type: 0\n      local NI(s):\n      -\nudsp:\n    -"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		tree, err := Parse(text)
 		if err != nil {

@@ -102,7 +102,7 @@ func (w *writer) sequence(value json.RawMessage, column int) error {
 	w.WriteString("\n")
 	for _, item := range list {
 		w.WriteString(strings.Repeat(" ", column) + "-")
-		if item[0] != '{' {
+		if item[0] != '{' || string(item) == "{}" {
 			if err := w.value(item, column, w.list); err != nil {
 				return err
 			}

@@ -17,7 +17,7 @@ import (
 // with another order, compute the same digest of a file.
 func digestOf(c config.Config) [32]byte {
 	c.Networks, c.Socket, c.StateDir, c.RuntimeDir, c.Capture, c.FaultSeed = "", "", "", "", "", 0
-	c.Handlers = nil
+	c.Handlers, c.Sections.Net, c.Sections.Peer = nil, nil, nil
 	c.CaptureSize, c.CaptureTime, c.CaptureFiles = 0, 0, 0
 	c.Gossip.NIDsAt, c.Gossip.NIDsFile, c.Gossip.Seed = config.Position{}, "", 0
 	c.Gossip.KeyFile, c.Gossip.Keys = "", keyring.Keys{}

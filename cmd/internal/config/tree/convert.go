@@ -1,0 +1,90 @@
+package tree
+
+import (
+	"fmt"
+	"syscall"
+
+	"ulnet/lnet/networks"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/path"
+	"ulnet/lnet/route"
+	"ulnet/lnet/udsp"
+)
+
+// RouteOf returns a route as the section route has it.
+func RouteOf(r route.Route) Route {
+	one := Route{Net: r.Net.String(), Gateway: r.Gateway, Hop: new(r.Hops), Priority: new(r.Priority)}
+	if r.Sensitivity != 1 {
+		one.Sensitivity = r.Sensitivity
+	}
+	return one
+}
+
+// Value returns the route as nodes have it. EINVAL: the name of the network is wrong.
+func (r Route) Value() (route.Route, error) {
+	net, err := nid.ParseNet(r.Net)
+	if err != nil {
+		return route.Route{}, fmt.Errorf("%w: %w", err, syscall.EINVAL)
+	}
+	v := route.New(net, r.Gateway)
+	v.Sensitivity = max(r.Sensitivity, 1)
+	if r.Hop != nil {
+		v.Hops = *r.Hop
+	}
+	if r.Priority != nil {
+		v.Priority = *r.Priority
+	}
+	return v, nil
+}
+
+// UDSPOf returns a selection rule as the section udsp has it. index is its place.
+func UDSPOf(index int, r udsp.Rule) UDSP {
+	u := UDSP{Index: index, Src: r.Src.String(), Dst: r.Dst.String(), Rte: r.Rte.String()}
+	if u.Dst == "" || u.Src+u.Rte == "" {
+		u.Action = &UDSPAction{Priority: uint32(r.Priority)}
+	}
+	return u
+}
+
+// Value returns the rule as nodes have it. EINVAL: a pattern is wrong, or they do not fit.
+func (u UDSP) Value() (r udsp.Rule, err error) {
+	for _, p := range []struct {
+		text string
+		to   *udsp.Pattern
+	}{{u.Src, &r.Src}, {u.Dst, &r.Dst}, {u.Rte, &r.Rte}} {
+		if *p.to, err = udsp.ParsePattern(p.text); err != nil {
+			return r, fmt.Errorf("%w: %w", syscall.EINVAL, err)
+		}
+	}
+	if u.Action != nil {
+		r.Priority = path.Priority(u.Action.Priority)
+	}
+	return r, r.Validate()
+}
+
+// NetOf returns an entry of the tunable networks as the section net has it.
+func NetOf(i networks.Interface) Net {
+	n := Net{Type: i.Net.String(), NIs: []NI{{}}}
+	if i.Name != "" {
+		n.NIs[0].Interfaces = Interfaces{i.Name}
+	}
+	return n
+}
+
+// On returns where an NI of a network runs, as an entry of the tunable networks has it: on the
+// address of its NID, whatever its interface, or on its interface. EINVAL: the name of the network is
+// wrong. Without NID and interface the driver chooses.
+func (ni NI) On(net string) (networks.Interface, error) {
+	of, err := nid.ParseNet(net)
+	if err != nil {
+		return networks.Interface{}, fmt.Errorf("%w: %w", syscall.EINVAL, err)
+	}
+	i := networks.Interface{Net: of}
+	switch {
+	case ni.NID.IsValid() && ni.NID.Addr().IsValid():
+		i.Name = ni.NID.Addr().String()
+	case len(ni.Interfaces) > 0:
+		i.Name = ni.Interfaces[0]
+	}
+	return i, nil
+}
