@@ -81,12 +81,10 @@ func (g *groups) membership(text string) (*scoll.Membership, error) {
 	return m, err
 }
 
-var errNoSuchGroup = errors.New("scollsim: no such group")
-
 // mapped returns the membership of an out-of-band group.
 func (g *groups) mapped(number uint64) (*scoll.Membership, error) {
 	if number >= uint64(len(g.list)) || !g.list[number].oob {
-		return nil, errNoSuchGroup
+		return nil, errors.New("scollsim: no such group")
 	}
 	return g.list[number].members, nil
 }

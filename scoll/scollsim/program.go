@@ -9,7 +9,6 @@ import (
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/simlnd"
-	"ulnet/lnet/machine"
 	"ulnet/scoll"
 	"ulnet/scoll/engine"
 	"ulnet/scoll/wire"
@@ -190,5 +189,3 @@ func (p *program) send(g *namedGroup, b *Broadcast) scoll.Status {
 	p.input(engine.Input{Kind: engine.Broadcast, Broadcast: out})
 	return scoll.OK
 }
-
-var _ machine.Machine[sim.Input[*message], sim.Output[*message]] = (*program)(nil)

@@ -55,15 +55,14 @@ func (n *Net) Measures() []scenario.Measure {
 	c := n.Counters()
 	var outcomes [RootGone + 1]int
 	missing := 0
-	var longest, total time.Duration
+	var took kit.Delays
 	for _, b := range n.ledger.list {
 		outcomes[b.Outcome]++
 		missing += len(b.Missing)
 		if b.Outcome == Ended {
-			longest, total = max(longest, b.Elapsed()), total+b.Elapsed()
+			took.Add(b.Elapsed())
 		}
 	}
-	mean := total / time.Duration(max(outcomes[Ended], 1))
 	ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 }
 	return []scenario.Measure{
 		{Name: "broadcasts", Value: float64(len(n.ledger.list))},
@@ -71,8 +70,8 @@ func (n *Net) Measures() []scenario.Measure {
 		{Name: "not sent", Value: float64(outcomes[NotSent])},
 		{Name: "whose root died", Value: float64(outcomes[RootGone])},
 		{Name: "members not reached", Value: float64(missing)},
-		{Name: "mean time to the result", Unit: "ms", Value: ms(mean)},
-		{Name: "longest time to the result", Unit: "ms", Value: ms(longest)},
+		{Name: "mean time to the result", Unit: "ms", Value: ms(took.Mean())},
+		{Name: "longest time to the result", Unit: "ms", Value: ms(took.Latest)},
 		{Name: "waits that timed out", Value: float64(c.TimedOut)},
 		{Name: "waits that a death ended", Value: float64(c.Died)},
 		{Name: "services answered for", Value: float64(c.Silent)},

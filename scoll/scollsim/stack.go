@@ -39,7 +39,7 @@ func (n *Net) bootStack(h, _ *simlnd.Host) error {
 			return err
 		}
 	case n.oracle.on():
-		k.view.begin(&n.oracle)
+		k.view.nodes = slices.Clone(n.oracle.nodes)
 		cfg.View = &k.view
 	}
 	if k.agent, err = scoll.New(k.lnet.Table, cfg); err != nil {
@@ -57,8 +57,6 @@ type view struct {
 	nodes []vital
 	watch func(id nid.NID, alive bool, lifetime uint64)
 }
-
-func (v *view) begin(o *oracle) { v.nodes = append(v.nodes, o.nodes...) }
 
 // hear handles a report of the oracle.
 func (v *view) hear(id nid.NID, now vital) {

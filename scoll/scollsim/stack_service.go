@@ -139,5 +139,3 @@ func (k *stack) answer(r *scoll.Request, w *work) {
 func (k *stack) close(r *scoll.Request) {
 	k.open = slices.DeleteFunc(k.open, func(o *scoll.Request) bool { return o == r })
 }
-
-var _ scoll.View = (*view)(nil)

@@ -19,7 +19,7 @@ var (
 var conditions = kit.Conditions[*Net]{
 	holds("over", "no message is under way whose origin still lives", (*Net).over),
 	kit.Ask("released", "all messages so far, of this node or any, were released",
-		func(n *Net, a scenario.Args) (bool, string) { return kit.Outcome(n.allReleased(origin(a))) }, originArg),
+		func(n *Net, a scenario.Args) (bool, string) { return kit.Outcome(n.allReleased(a.Node(0))) }, originArg),
 	kit.Ask("lost", "the latest message, of this node or any, was not released: its origin was told that it is no member any more",
 		(*Net).lost, originArg),
 	kit.Ask("failed", "the latest message is released, and exactly these members, or none, are named as failed",
@@ -50,7 +50,7 @@ func (n *Net) Check(condition string, args scenario.Args) (bool, string) {
 }
 
 func (n *Net) lost(args scenario.Args) (bool, string) {
-	m := n.latest(origin(args))
+	m := n.latest(args.Node(0))
 	return m != nil && m.Outcome == Lost, "it was not"
 }
 
@@ -59,15 +59,7 @@ func (n *Net) once() error {
 	return errors.Join(p.once, p.content, p.order)
 }
 
-// origin returns the optional argument of a condition; -1 if it was left out.
-func origin(args scenario.Args) sim.NodeID {
-	if len(args) == 0 {
-		return -1
-	}
-	return args.Node(0)
-}
-
-// latest returns the latest message of a node, or of any node.
+// latest returns the latest message of a node; -1: of any node.
 func (n *Net) latest(origin sim.NodeID) *Message {
 	all := n.ledger.all
 	for i := len(all) - 1; i >= 0; i-- {
