@@ -235,9 +235,9 @@ type Message struct {
 	Header  wire.Header   // complete header; the driver encodes it without changes
 	Target  nid.ProcessID // next hop, whose connection is used; not always Header.DestNID
 	Payload Payload       // Header.PayloadLength bytes; the driver only reads them
-	// Sink of a GET is the memory that its REPLY is for, if it is known. A driver may
-	// let the peer write there until it finalizes the message; it delivers the REPLY
-	// all the same, and copies nothing if that has the same Sink.
+	// Sink of a GET is the memory for its REPLY, if it is known. A driver may let the peer
+	// write there until it finalizes the message. It delivers the REPLY nevertheless, but if
+	// the REPLY has the same Sink it copies no data.
 	Sink     Payload
 	Priority bool  // the message overtakes all messages without priority
 	Group    Group // the group that Multicast sends it to; 0: it is for Send

@@ -15,8 +15,9 @@ import (
 	"ulnet/lnd/capture"
 )
 
-// captureDirs are where captures of kernel nodes are: those that are part of the repository
-// (captures2 has routing, several rails and health), and all of them where they lie beside it.
+// captureDirs are the directories with captures of kernel nodes: those that are part of the
+// repository (captures2 has routing, several rails and health), and a complete set, if it is
+// beside the repository.
 var captureDirs = []struct{ name, path string }{
 	{"testdata", "testdata"},
 	{"captures2", "testdata/captures2"},

@@ -48,9 +48,9 @@ func (e *DamageError) Error() string {
 // Unwrap returns ErrDamaged and the cause.
 func (e *DamageError) Unwrap() []error { return []error{ErrDamaged, e.Err} }
 
-// Reader reads captures in the formats pcap and pcapng. It is ours, and not
-// that of gopacket, because it tells the offset of damage, bounds its memory
-// whatever a file claims, and knows link types above 255.
+// Reader reads captures in the formats pcap and pcapng. The reader of gopacket is not used,
+// because this one reports the offset of damage, bounds its memory whatever a file claims, and
+// knows link types above 255.
 type Reader struct {
 	r      *bufio.Reader
 	offset int64 // offset in the file of the next byte

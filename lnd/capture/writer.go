@@ -93,10 +93,10 @@ func (w *Writer) Flow(local, remote netip.AddrPort, dialled bool) lnd.Flow {
 }
 
 // Rotate completes the file and continues in another one, which begins like the capture of a
-// viewer, with the connections that are open. A message that is being sent meanwhile may be
-// cut off in both files. The caller closes the old file when Rotate has returned, unless the
-// error is ErrClosed: then nothing has changed, and there may have been no file at all. Other
-// errors are the first one of either file.
+// viewer, with the connections that are open. A message that is being sent meanwhile may be cut
+// off in both files. The caller closes the old file when Rotate has returned, except after
+// ErrClosed: then nothing has changed, and there may have been no file at all. Any other error
+// is the first one of either file.
 func (w *Writer) Rotate(file io.Writer) error {
 	r, err := newRecorder(file)
 	if err != nil {

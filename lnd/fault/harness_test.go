@@ -40,8 +40,8 @@ type bench struct {
 	parse func(*lnd.Delivery) (lnd.Answer, error) // answers Parse; nil accepts every message
 }
 
-// tardyClock has timers that are late, so that messages that are due have not left yet while
-// a test goes on.
+// tardyClock has timers that are late, so that due messages have not left yet while a test goes
+// on.
 type tardyClock struct{ machine.Clock }
 
 // AfterFunc implements machine.Clock.

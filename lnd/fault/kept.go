@@ -81,8 +81,9 @@ func (s *items) Pop() any {
 	return x
 }
 
-// mustKeep reports whether a message with this delay has to be kept: because of the delay or
-// a pause, or because it must not pass messages that are due. The caller holds plan.mu.
+// mustKeep reports whether a message with this delay has to be kept. It must be kept if there
+// is a delay or a pause, or if it would overtake messages that are due. The caller holds
+// plan.mu.
 func (ni *netIf) mustKeep(now, delay time.Duration) bool {
 	return delay > 0 || ni.plan.paused || ni.draining || ni.kept.due(now) != nil
 }

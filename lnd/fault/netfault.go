@@ -25,10 +25,10 @@ func (p *Plan) AddRule(k faultrule.Kind, a faultrule.Attr) error {
 	return err
 }
 
-// RemoveRules removes the drop or delay rules of LNet with this source and destination, of
-// which the wildcard stands for all, and returns how many there were. Messages that wait
-// because of them go on at once; with cancel those on their way out fail with ECANCELED,
-// and those on their way in are dropped.
+// RemoveRules removes the drop or delay rules of LNet with this source and destination, and
+// returns how many there were. A wildcard stands for all. Messages that wait because of such a
+// rule go on at once. With cancel they do not: those that are sent fail with ECANCELED, and
+// those that have arrived are dropped.
 func (p *Plan) RemoveRules(k faultrule.Kind, source, dest nid.NID, cancel bool) int {
 	p.mu.Lock()
 	ids := p.lnet.Remove(k, source, dest)

@@ -247,9 +247,9 @@ func (r *recorder) told(want ...bool) func() bool {
 	}
 }
 
-// left returns a condition: the peer was up, is down now, and was never said to
-// be up twice in a row. It may have been up again in between: a connection that
-// was being made when the peer began to leave can still be taken by it.
+// left returns a condition: the peer was reported up, is reported down now, and was never
+// reported up twice in a row. It may have been up again in between, because a connection that
+// was being made when the peer began to leave may still be accepted.
 func (r *recorder) left() func() bool {
 	return func() bool {
 		r.mu.Lock()

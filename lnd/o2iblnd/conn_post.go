@@ -208,7 +208,7 @@ func (c *conn) deliverReply(t *tx) {
 	c.deliver(r)
 }
 
-// sameMemory reports whether a begins where b does, so that what was written to b is in
+// sameMemory reports whether a begins at the same address as b, so that data written to b is in
 // a as well.
 func sameMemory(a, b lnd.Payload) bool {
 	if a.Offset != b.Offset || len(a.Segments) != len(b.Segments) {

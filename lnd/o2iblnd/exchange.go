@@ -79,9 +79,9 @@ type exchangeConfig struct {
 type exchangeCounts struct{ sent, received, bytesOut, bytesIn uint64 }
 
 // Bounds of the WRITEs that are posted at a time (local policy). A priority message waits for
-// turnsAhead turns at most, which is 0.6 ms at 10 Gbit/s; their bytes keep the link busy for a
-// round trip. Each turn begins with a packet that softroce cannot send in a burst with others,
-// so turns are long: with turns of 64 KiB a MiB takes 1.7 times as long.
+// at most turnsAhead turns, which takes 0.6 ms at 10 Gbit/s. The bytes of these turns keep the
+// link busy for a round trip. Each turn begins with a packet that softroce cannot send in a
+// burst with others, so turns are long: with turns of 64 KiB a MiB takes 1.7 times as long.
 const (
 	turnBytes  = 344 << 10 // a third of a MiB in packets of 4 KiB
 	turnWRs    = 16

@@ -10,8 +10,8 @@ import (
 	"ulnet/lnd/verbs/softroce/emulator"
 )
 
-// TestFewBuffers: many peers send at once to an NI that has fewer buffers than messages come:
-// a message that finds no buffer is sent again, and everything arrives on the first
+// TestFewBuffers: many peers send at once to an NI that has fewer buffers than messages arrive.
+// A message that finds no buffer is sent again, and everything arrives on the first
 // connections.
 func TestFewBuffers(t *testing.T) {
 	const peers, each = 12, 20

@@ -18,9 +18,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Where groups are unless the configuration says otherwise: addresses that are
-// organization-local (RFC 2365 section 6.2), and the Q_Key that RDMA-CM's groups have
-// (rocev2 §10).
+// The addresses of groups, unless the configuration has others, are organization-local (RFC
+// 2365 section 6.2). The Q_Key is the one of RDMA-CM's groups (rocev2 §10).
 var defaultBase = netip.AddrFrom4([4]byte{239, 76, 0, 0})
 
 const defaultQKey = 0x01234567

@@ -30,8 +30,8 @@ func bitsOf(t *testing.T, sent [][]byte) (list []uint64) {
 	return list
 }
 
-// TestCastQueue: only as many datagrams as the queue pair takes are posted at a time; the
-// others wait, in order but for those with priority, and each is finalized once.
+// TestCastQueue: only as many datagrams as the queue pair takes are posted at a time. The
+// others wait in order, except that those with priority go first. Each is finalized once.
 func TestCastQueue(t *testing.T) {
 	ni, dev, up := stubNI(t, Config{})
 	var want []uint64

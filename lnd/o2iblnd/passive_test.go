@@ -122,8 +122,8 @@ func TestFlushed(t *testing.T) {
 	}
 }
 
-// TestRequestInAnothersName: a request whose NID is not of the NI's net, or has another
-// address than the one that it came from, is refused, and makes no peer.
+// TestRequestInAnothersName: a request whose NID is not of the NI's net, or does not have the
+// address from which it came, is refused and creates no peer.
 func TestRequestInAnothersName(t *testing.T) {
 	at := loopbackAddrs(3)
 	ni := start(t, at[0], softroce.Open, Config{}, new(sink))

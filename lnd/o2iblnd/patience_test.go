@@ -8,8 +8,9 @@ import (
 	"ulnet/lnd/verbs/softroce"
 )
 
-// TestTimeoutOfLNet: LNet's time-out for drivers is in force from the start, and changes while the
-// NI runs, also for connections that are there, unless the tunable says how long.
+// TestTimeoutOfLNet: LNet's timeout for drivers applies from the start. It can change while the
+// NI runs, and then applies to existing connections too. If the tunable is set, that applies
+// instead.
 func TestTimeoutOfLNet(t *testing.T) {
 	for _, tt := range []struct{ given, before, after time.Duration }{
 		{0, 16 * time.Second, 7 * time.Second},

@@ -118,9 +118,9 @@ func (s *peerSet) send(now time.Duration, out *peerOut) {
 	}
 }
 
-// stale requests a connection once, so that the peer closes those of an earlier incarnation
-// of this NI. If the peer refuses (CONN_STALE) or does not answer, that is no failure: lnet
-// is told nothing, and a message that was sent meanwhile starts a new attempt.
+// stale requests a connection once, so that the peer closes those of an earlier incarnation of
+// this NI. If the peer refuses (CONN_STALE) or does not answer, that is no failure: lnet is not
+// told, and a message that was sent meanwhile starts a new attempt.
 func (s *peerSet) stale(out *peerOut) {
 	if !s.expecting() && s.accepting == 0 {
 		s.redial, s.connecting, out.connect = true, 1, 1

@@ -148,11 +148,11 @@ func (l *Loop) setOwn() {
 	l.back <- struct{}{}
 }
 
-// An idle loop delays all messages, so the loop is handed over only to repeated waiters:
-// the first minRefusals requests are refused, each of which came within MaxAbsence after
-// the one before. Each unused hand-over doubles that number, up to maxUnused times.
-// A hand-over has to be used provenUses times to make up for an unused one, since an idle
-// loop delays others for longer than several messages take.
+// An idle loop delays all messages, so the loop is handed over only to repeated waiters: the
+// first minRefusals requests are refused, and only requests that come within MaxAbsence after
+// the one before are counted. Each unused hand-over doubles that number, up to maxUnused times.
+// A hand-over has to be used provenUses times to make up for an unused one, since an idle loop
+// delays others for longer than several messages take.
 const (
 	minRefusals = 16
 	maxUnused   = 7

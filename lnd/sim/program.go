@@ -17,8 +17,8 @@ func (n NodeID) String() string { return strconv.Itoa(int(n) + 1) }
 // Program is what runs on a node: a machine whose messages are of type M.
 // Protocols adapt their engine to it with a few lines.
 //
-// now is the node's own clock: it begins at 0 with the simulation, goes on
-// while the node is down, and runs as fast as the node's skew says.
+// now is the node's own clock. It begins at 0 with the simulation and goes on while the node is
+// down. The node's skew sets its speed.
 type Program[M any] = machine.Machine[Input[M], Output[M]]
 
 // Kind says what an input is.
@@ -68,9 +68,9 @@ type Send[M any] struct {
 	Msg      M      // content of the message
 	Size     int    // size on the wire in bytes, for bandwidth and counters
 	Priority bool   // passes what is queued, but for earlier priority messages
-	// Copy says that this is the multicast before it in Output.Sends, for another
-	// receiver: it leaves together with that and takes nothing more of the
-	// sender's own link. From there on each copy is delayed and lost on its own.
+	// Copy says that this message is another copy of the multicast before it in Output.Sends,
+	// for another receiver. It leaves together with that one and takes no more of the sender's
+	// own link. From there on each copy is delayed and lost on its own.
 	Copy bool
 }
 

@@ -28,10 +28,10 @@ func describe(s *Step) string {
 		s.Node, s.At, s.Incarnation, input, s.Sends, s.Events, s.Wake, s.Digest)
 }
 
-// Verify finds programs that are not deterministic: drive runs two networks of
-// equal configuration and seed, step by step in turn, and the first step in
-// which they differ is a [*DivergenceError]. Otherwise Verify returns the error
-// of drive. Programs of the one should share nothing with those of the other.
+// Verify finds programs that are not deterministic. drive runs two networks of equal
+// configuration and seed, step by step in turn. The first step in which they differ is a
+// [*DivergenceError]; if there is none, Verify returns the error of drive. The programs of the
+// two networks should share nothing.
 func Verify(a, b Control, drive func(Control) error) error {
 	var errs [2]error
 	first, stopFirst := iter.Pull(steps(a, drive, &errs[0]))

@@ -67,9 +67,9 @@ func TestChecksumVectors(t *testing.T) {
 	})
 }
 
-// TestChecksumMismatch (payload: csum mismatch; ksock header: NOOP bad csum, SK-10):
-// the message ends with EIO, wherever the error is and whatever becomes of the
-// payload, no cookie is acknowledged, and the connections are closed.
+// TestChecksumMismatch (payload: csum mismatch; ksock header: NOOP bad csum, SK-10): the
+// message ends with EIO, wherever the error is and whether the payload was wanted or not. No
+// cookie is acknowledged, and the connections are closed.
 func TestChecksumMismatch(t *testing.T) {
 	spec.Covers(t, "SK-10")
 	const size = 70000

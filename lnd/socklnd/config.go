@@ -96,9 +96,9 @@ type Config struct {
 	// where answers come soon, and costs CPU time where they do not. Local policy.
 	BusyPoll time.Duration
 
-	// ControlTOS replaces TOS on CONTROL connections, and for what leaves on BULK_IN, as
-	// priority messages do: 0xa0, the class CS5 of RFC 4594, unless TOS is set; negative: TOS.
-	// Advice to the network; local policy.
+	// ControlTOS replaces TOS on CONTROL connections, and for everything that leaves on
+	// BULK_IN, such as priority messages. The default is 0xa0, the class CS5 of RFC 4594,
+	// unless TOS is set; negative: the same as TOS. It is advice to the network; local policy.
 	ControlTOS int
 	// ControlPriority is the SO_PRIORITY of these connections: 6, the highest that needs
 	// no CAP_NET_ADMIN; negative: none. Local policy.

@@ -7,9 +7,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestOwnDatagrams: an NI does not receive its own datagrams to a group that it has joined,
-// and does not count them as missed; other NIs of the host receive them, and it receives
-// theirs.
+// TestOwnDatagrams: an NI does not receive its own datagrams to a group that it has joined, and
+// does not count them as missed. Other NIs of the host receive them, and it receives the
+// datagrams of those NIs.
 func TestOwnDatagrams(t *testing.T) {
 	a, b := newEcho(8), newEcho(8)
 	port := freeUDPPort(t)

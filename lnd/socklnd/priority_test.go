@@ -34,9 +34,9 @@ func wantFirst(t *testing.T, p *probe, payload []byte) {
 	}
 }
 
-// TestPriorityOvertakesBulk: eight bulk connections, each with a queue of
-// 1 MiB messages that the peer does not read; a priority message, small or large, is
-// there at once, and none of them before.
+// TestPriorityOvertakesBulk: there are eight bulk connections, each with a queue of 1 MiB
+// messages that the peer does not read. A priority message, small or large, arrives at once,
+// before any of these.
 func TestPriorityOvertakesBulk(t *testing.T) {
 	const streams, depth = 8, 4
 	for name, size := range map[string]int{"8 bytes": 8, "1 MiB": 1 << 20} {

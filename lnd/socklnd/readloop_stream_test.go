@@ -115,9 +115,9 @@ func cutPair(t *testing.T, c contract, step int) (a, b *host) {
 	return startOn(t, d, "127.0.0.1"), startOn(t, d, "127.0.0.2")
 }
 
-// TestReadLoopStream: a follower and the connection's own goroutine take turns in every
-// version, and every message comes once, whole and in order, however the stream is cut,
-// held ones too.
+// TestReadLoopStream: in every version, a follower and the connection's own goroutine take
+// turns. Every message, held ones included, arrives once, whole and in order, wherever the
+// stream is cut into reads.
 func TestReadLoopStream(t *testing.T) {
 	const messages = 300
 	sizes := []int{0, 8, 200, 5, 0, 390, 900, 8, 8}

@@ -143,8 +143,8 @@ func TestFiveThousandPeers(t *testing.T) {
 	})
 }
 
-// TestConnectsAndResets: connections that end at every stage of the opening, as fast as they
-// can be made, leave nothing behind, not even until the next scan.
+// TestConnectsAndResets: connections end at every stage of the opening, as fast as they can be
+// made. Nothing of them is left, not even until the next scan.
 func TestConnectsAndResets(t *testing.T) {
 	cuts := []int{0, 7, 16, 50, 72, 72, 72 + 60} // bytes after which to reset: in request, HELLO and ping
 	bubble(t, func(t *testing.T) {

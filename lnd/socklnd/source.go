@@ -17,9 +17,9 @@ const (
 	// one rail and with several, both sides of a connection have the address of the NID in
 	// their HELLO.
 	SourceAddressCheck SourceAddress = "check"
-	// SourceAddressOff believes every NID of the NI's net, as kernels do. Networks need it
-	// where addresses are translated (NAT), or kernel nodes have several addresses on one
-	// interface, of which they dial from the one that is closest to the peer.
+	// SourceAddressOff believes every NID of the NI's net, as kernels do. Two kinds of networks
+	// need it: those where addresses are translated (NAT), and those where kernel nodes have
+	// several addresses on one interface and dial from the one that is closest to the peer.
 	SourceAddressOff SourceAddress = "off"
 )
 

@@ -31,8 +31,8 @@ func openingOf(t *testing.T, v ksock.Version, src, dst nid.NID) string {
 	return fmt.Sprintf("%x", b)
 }
 
-// checkRefused dials as src and checks that nothing but the end of the connection comes
-// back, that it is counted, and that no peer is left.
+// checkRefused dials as src. It checks that the only answer is the end of the connection, that
+// this is counted, and that no peer is left.
 func checkRefused(t *testing.T, n *memNet, h *host, from, opening string, why Reason) {
 	t.Helper()
 	before := h.ni.counts[why].Load()

@@ -25,10 +25,10 @@ type stream interface {
 	// write writes the beginning of b, as much as is taken at once, perhaps
 	// nothing.
 	write(b []byte) (int, error)
-	// awaitHangUp waits until the other end sends no more, even if bytes are
-	// left to be read, or has reset the connection. It returns false when the
-	// connection is closed on this side or its read deadline passes, and at
-	// once where there is no way to find out.
+	// awaitHangUp waits until the other end sends no more, even if bytes are left to be read,
+	// or has reset the connection. It returns false when the connection is closed on this side,
+	// or its read deadline passes. On systems where it cannot find out, it returns false at
+	// once.
 	awaitHangUp() bool
 	// interruptible reports whether a read deadline of the net.Conn ends
 	// readIdle, with os.ErrDeadlineExceeded.

@@ -23,9 +23,9 @@ type MR interface {
 	// Frags appends the addresses of the region for peers: one fragment for all pieces, or
 	// one for each piece if the device cannot join them.
 	Frags(to []Frag) []Frag
-	// Deregister ends the access to the memory. It waits for a packet that is being written
-	// to it, but for no other; work requests that name the region must be done. A second call
-	// does nothing.
+	// Deregister ends the access to the memory. It waits until a packet that is just being
+	// written to the memory is complete, but for no other packet. Work requests that name the
+	// region must be done. A second call does nothing.
 	Deregister()
 }
 

@@ -120,7 +120,7 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// TestKill: one binary contains all mutants but the one that changes a constant, and each of
+// TestKill: one binary contains all mutants except the one that changes a constant. Each of
 // them takes effect when it is chosen, and only then.
 func TestKill(t *testing.T) {
 	inShapes(t, shapesPatches)

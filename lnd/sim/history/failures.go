@@ -7,10 +7,10 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// ExactFailureSet: with each Completion a node reports as Unreached exactly
-// those members that were not told of the Delivery before. A member that was
-// told and whose incarnation then ended, or that was paused or separated from the
-// sender meanwhile, may be reported or not. The sender itself counts as reached.
+// ExactFailureSet checks each Completion: a node must report as Unreached exactly those members
+// that had no Delivery before. For two kinds of members both is allowed: a member that had the
+// Delivery and whose incarnation then ended, and one that was paused or separated from the
+// sender meanwhile. The sender itself counts as reached.
 func ExactFailureSet(l *Log, members sim.NodeSet) []Violation {
 	f := findings{rule: "ExactFailureSet", log: l}
 	t := groundTruthOf(l)

@@ -27,8 +27,8 @@ type Protocol struct {
 	LeastNodes int
 	// CheckEvery is how often conditions are evaluated; 0 means 10 ms.
 	CheckEvery time.Duration
-	// BytesPerNode is the memory per node that the protocol itself needs, and that messages
-	// need beyond one small message at a time, so that too large a run is refused before it
+	// BytesPerNode returns the memory per node for the protocol itself, and for all messages
+	// beyond one small message at a time. With it, a run that is too large is refused before it
 	// begins.
 	BytesPerNode func(level Level, nodes int, options Values) int64
 	// New makes the network for one run.

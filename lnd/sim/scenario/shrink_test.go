@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestShrinkFindsThePlantedBug: random faults find a machine that, when it is paused, loses
-// the messages that it got before, and are shrunk to the faults that are needed for that.
+// TestShrinkFindsThePlantedBug: a machine loses the messages in its queue when it is paused.
+// Random faults find that, and are shrunk to the faults that are needed for it.
 func TestShrinkFindsThePlantedBug(t *testing.T) {
 	f := parseFile(t, "planted.sim")
 	o := scenario.Options{}

@@ -20,11 +20,10 @@ const DontFragment uint16 = 0x4000
 // header, which RoCE does not have.
 const linkHeader = 0xDEBB20E3
 
-// ICRC returns the invariant CRC of a packet from what is on the wire: the IP
-// header, the UDP header, and the packet from its BTH to its padding. Fields
-// that routers change count as ones: traffic class, hop limit, IPv6's flow
-// label, IPv4's and UDP's checksums, and the fifth byte of the BTH (annex A17
-// §17.3.3). It is there for captures; senders and receivers use a Path.
+// ICRC returns the invariant CRC of a packet from its bytes on the wire: the IP header, the UDP
+// header, and the packet from its BTH to its padding. Fields that routers change count as ones:
+// traffic class, hop limit, IPv6's flow label, IPv4's and UDP's checksums, and the fifth byte
+// of the BTH (annex A17 §17.3.3). It is there for captures; senders and receivers use a Path.
 //
 // The error is ErrShort, also for an IPv4 header with options.
 func ICRC(ip, udp, b []byte) (uint32, error) {

@@ -16,8 +16,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// TestOnFakeRandom: many connections at once, which send, write and end at any moment and
-// from either side: every work request completes once, in order, and nothing is left.
+// TestOnFakeRandom: many connections at once send, write and end at any moment and from either
+// side. Every work request completes once, in order, and no connection or memory is left.
 func TestOnFakeRandom(t *testing.T) {
 	s := fake(t)
 	rounds := 40

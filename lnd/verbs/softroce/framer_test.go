@@ -41,9 +41,9 @@ func cut(t *testing.T, f *framer, b *burst, payload []byte) []byte {
 	return payload
 }
 
-// TestFramer frames a WRITE and a SEND of a connection: the bytes come out again,
-// the first packet of the WRITE by itself because it is longer, the others in as
-// few bursts as can be.
+// TestFramer frames a WRITE and a SEND of a connection. The same bytes come out again. The
+// first packet of the WRITE leaves by itself because it is longer, and the others leave in as
+// few bursts as possible.
 func TestFramer(t *testing.T) {
 	bulk := bytes.Repeat([]byte("0123456789abcdefg"), 4000)[:65*testMTU+1]
 	for _, test := range []struct {

@@ -17,11 +17,11 @@ const multicastHops = 64
 // longestCast is the size of the buffer for a packet to a group, in bytes. No packet is as long.
 const longestCast = 8 << 10
 
-// openGroup opens a socket that receives what is sent to a group by way of the
-// interface of local, whose port is the group's as well. The socket does not receive
-// datagrams for groups that only other sockets of this host have joined. Package net cannot
-// open it: it binds a socket for a group to all addresses, where the device's own packets
-// would arrive, too.
+// openGroup opens a socket that receives datagrams to a group by way of the interface of local;
+// the group has the same port as local. The socket does not receive datagrams for groups that
+// only other sockets of this host have joined. Package net cannot open such a socket: it binds
+// a socket for a group to all addresses, and then the device's own packets would arrive there
+// too.
 func openGroup(local netip.AddrPort, group netip.Addr, rcvbuf int) (*socket, error) {
 	by, err := interfaceOf(local.Addr())
 	if err != nil {

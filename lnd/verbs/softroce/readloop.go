@@ -75,9 +75,9 @@ func (h *hub) recall() {
 	}
 }
 
-// urgent reports whether no goroutine reads the port and the answer to wrs has to be read
-// soon: because they are transfers, because much is in flight, or because the follower is
-// late. c.mu is held, and the packets that could leave have been charged to the allowance.
+// urgent reports whether no goroutine reads the port although the answer to wrs has to be read
+// soon. That is so if they are transfers, if much is in flight, or if the follower is late.
+// c.mu is held, and the packets that could leave have been charged to the allowance.
 func (c *conn) urgent(wrs []verbs.SendWR) bool {
 	l, ok := c.hub.loop.(*readloop.Loop)
 	switch {

@@ -215,8 +215,9 @@ func TestReadLoopOthers(t *testing.T) {
 	d.want(result, true)
 }
 
-// TestDelayedACK: while the read loop is idle the ACK of a message is sent behind the next
-// packets that are posted, when a goroutine reads again, or when the connection ends.
+// TestDelayedACK: while the read loop is idle, the ACK of a message is delayed. It is sent
+// behind the next packets that are posted, when a goroutine reads again, or when the connection
+// ends.
 func TestDelayedACK(t *testing.T) {
 	for name, tt := range map[string]struct {
 		do   func(d *readLoopPair)

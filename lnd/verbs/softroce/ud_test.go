@@ -288,8 +288,9 @@ func TestTooManyGroups(t *testing.T) {
 	n.join(one)
 }
 
-// TestDatagramOverrun: a datagram that finds the system's receive buffer full is lost, and
-// counted as soon as the next one arrives; as many as the limits promise are received.
+// TestDatagramOverrun: a datagram that finds the system's receive buffer full is lost, and is
+// counted as soon as the next one arrives. As many datagrams as the limits promise are
+// received.
 func TestDatagramOverrun(t *testing.T) {
 	const size = 1000
 	sender, member := openUD(t, Open, loopbackAddr(), testQKey), openUD(t, Open, loopbackAddr(), testQKey)

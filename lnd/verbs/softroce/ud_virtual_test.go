@@ -87,8 +87,8 @@ func numbered(n uint64) verbs.Datagram {
 }
 
 // TestDatagramsOverBadWire: over a wire that loses, repeats, reorders and damages datagrams,
-// members receive the others whole, and the damaged ones are counted; two runs with a seed
-// have the same result.
+// members receive the undamaged ones whole. The damaged ones are counted. Two runs with one
+// seed have the same result.
 func TestDatagramsOverBadWire(t *testing.T) {
 	const many = 3000
 	run := func(seed uint64) (digests [2]uint64) {

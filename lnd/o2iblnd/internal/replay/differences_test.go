@@ -28,9 +28,8 @@ var (
 // of the recorded one.
 type Difference struct {
 	What, Reason string
-	// Adapt changes the recorded packet into what this node has to say, reports
-	// whether that was another thing, and checks what the difference itself has to
-	// fulfil.
+	// Adapt changes the recorded packet into the one that this node must send. It reports
+	// whether the two differ, and checks that the difference itself is permitted.
 	Adapt func(d *Differences, want, node *Packet) (differs bool, err error)
 }
 

@@ -38,9 +38,9 @@ func TestRejectsAsKernel(t *testing.T) {
 	})
 }
 
-// TestStrangersDREQ: a DREQ for a connection that we do not have is answered, as Linux
-// does, so that the kernel need not repeat it: frame 1 of the rejects. The improvised
-// peer did not.
+// TestStrangersDREQ: a DREQ for a connection that we do not have is answered, as in Linux, so
+// that the kernel need not repeat it. Such a DREQ is frame 1 of the rejects. The improvised
+// peer of that recording did not answer it.
 func TestStrangersDREQ(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		whole := load(t, rejects)

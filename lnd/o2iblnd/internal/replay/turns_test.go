@@ -57,8 +57,8 @@ func inTurns(spoil func(turn int, p *replay.Packet)) func(*replay.Packet) bool {
 	}
 }
 
-// TestTurns: WRITEs in turns of 64 KiB are as good as one of 1 MiB, if each packet is
-// where it was and turns end where they say.
+// TestTurns: WRITEs in turns of 64 KiB count as equal to one of 1 MiB, if each packet is at its
+// position and turns end where they must.
 func TestTurns(t *testing.T) {
 	s := load(t, bulk)
 	third := netip.MustParseAddr("10.88.0.3")
@@ -123,8 +123,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestOutOfOrder: packets that are missing, come too early, twice with other bytes, or
-// are too many are found; those that come twice as they were are counted.
+// TestOutOfOrder: packets that are missing, come too early, come twice with different bytes, or
+// are too many are reported. Packets that come twice with the same bytes are only counted.
 func TestOutOfOrder(t *testing.T) {
 	s := load(t, bulk)
 	third := netip.MustParseAddr("10.88.0.3")
