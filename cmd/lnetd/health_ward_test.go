@@ -80,7 +80,7 @@ func wardTimes() []string {
 
 func newWard(t *testing.T, on network) *ward {
 	t.Helper()
-	return newWardOf(t, on, on.pick(5, 3), on.pick(20, 6))
+	return newWardOf(t, on, on.pick(5, 3), on.pick(effort.Of(12, 12, 20), 6))
 }
 
 func newWardOf(t *testing.T, on network, nServers, nClients int) *ward {
@@ -146,11 +146,9 @@ func (w *ward) ask(d *lnetdtest.Daemon, v any, args ...string) {
 func (w *ward) until(what string, holds func() bool, state func() string) {
 	w.t.Helper()
 	began, deadline := time.Now(), time.After(agreedWithin)
-	tick := time.NewTicker(askInterval)
-	defer tick.Stop()
-	for !holds() {
+	for interval := askInterval; !holds(); interval = min(interval*3/2, longAskInterval) {
 		select {
-		case <-tick.C:
+		case <-time.After(interval):
 		case <-deadline:
 			w.t.Fatalf("not %s within %v: %s", what, agreedWithin, state())
 		}
