@@ -9,14 +9,11 @@ import (
 // incarnation is a node's latest incarnation, for conditions and checks: a bare machine, or
 // an agent on a whole stack.
 type incarnation interface {
-	size() int // number of members in the node's view
-	hash() uint64
-	tables() uint64 // digest of the versions of all attribute tables
+	status() engine.Status
 	has(i int) (wire.Version, bool)
 	attributes(i int) []wire.Attribute
 	census() []engine.CensusEntry
 	delegation() engine.DelegationStatus
-	stats() engine.Stats
 }
 
 // member is what machines and stacks on a node have in common. Members of its zone are
@@ -30,10 +27,6 @@ type member struct {
 	missed map[sim.NodeID]uint64
 }
 
-func (p *program) size() int      { return p.m.Len() }
-func (p *program) hash() uint64   { return p.m.Hash() }
-func (p *program) tables() uint64 { return p.m.Status().Tables }
-
 func (p *program) has(i int) (wire.Version, bool) { return p.m.Has(p.group.refs[i]) }
 
 func (p *program) attributes(i int) []wire.Attribute {
@@ -41,9 +34,9 @@ func (p *program) attributes(i int) []wire.Attribute {
 	return list
 }
 
+func (p *program) status() engine.Status               { return p.m.Status() }
 func (p *program) census() []engine.CensusEntry        { return p.m.Census() }
 func (p *program) delegation() engine.DelegationStatus { return p.m.Delegation() }
-func (p *program) stats() engine.Stats                 { return p.m.Stats() }
 
 // about returns the number of the member that an event is about, -1 if it is not about a
 // member.

@@ -40,11 +40,11 @@ func (m Measured) Heal(ctx context.Context, first int) (h Healing, err error) {
 	}
 	n.Heal()
 	begin, contact := n.Now(), never
-	n.cfg.Spy = func(from, to sim.NodeID, _ *wire.Message, _ int) {
-		if (int(from) < first) != (int(to) < first) && contact == never {
-			contact = n.Now() + RTT/2
+	n.Observe(func(s sim.Step) {
+		if s.Kind == sim.Message && (int(s.From) < first) != (int(s.Node) < first) && contact == never {
+			contact = s.At
 		}
-	}
+	})
 	last := begin
 	n.cfg.Tell = func(at time.Duration, _ sim.NodeID, e *engine.Event) {
 		if e.Kind == engine.Joined || e.Kind == engine.Left {

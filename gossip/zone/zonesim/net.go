@@ -43,8 +43,6 @@ type Config struct {
 	Check bool
 	// Tell is called for all events of nodes.
 	Tell func(at time.Duration, node sim.NodeID, e *engine.Event)
-	// Spy is called for all messages of zones that machines send.
-	Spy func(from, to sim.NodeID, m *wire.Message, size int)
 }
 
 // Net is a network of zones. Its methods record what is done to it as the ground truth, with

@@ -175,9 +175,6 @@ func (p *program) send(out *sim.Output[message]) {
 		}
 		node, size := g.first+sim.NodeID(to), wire.Size(g.table, &s.Message)
 		n.count(&s.Message, size)
-		if n.cfg.Spy != nil {
-			n.cfg.Spy(p.id, node, &s.Message, size)
-		}
 		out.Sends = append(out.Sends, sim.Send[message]{
 			To: node, Msg: message{zone: s.Message, sent: n.Now()}, Size: size, Priority: s.Priority,
 		})

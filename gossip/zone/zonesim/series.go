@@ -22,7 +22,7 @@ var series = []scenario.Quantity{
 func (n *Net) Sample() []float64 {
 	least, most, some := 0, 0, false
 	for id := range n.taking(sim.NodeRange(sim.NodeID(n.cfg.Supervisors), sim.NodeID(n.cfg.Nodes-1))) {
-		count := n.incarnations[id].size()
+		count := n.incarnations[id].status().Members
 		if !some || count < least {
 			least = count
 		}
@@ -51,7 +51,9 @@ func (n *Net) leastCensus() int {
 }
 
 // Counters returns the sum of the counters of all nodes' latest incarnations.
-func (n *Net) Counters() engine.Stats { return kit.Sum(n.incarnations, incarnation.stats) }
+func (n *Net) Counters() engine.Stats {
+	return kit.Sum(n.incarnations, func(i incarnation) engine.Stats { return i.status().Stats })
+}
 
 // Measures implements [scenario.Instance].
 func (n *Net) Measures() []scenario.Measure {

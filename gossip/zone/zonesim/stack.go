@@ -94,23 +94,20 @@ func (k *stack) examine() {
 	k.heard.compare(s.State, s.Members)
 }
 
-// status returns the status of the agent. It asks the agent at most once at each instant.
-func (k *stack) status() *zone.Status {
+// present returns the status of the agent. It asks the agent at most once at each instant.
+func (k *stack) present() *zone.Status {
 	if now := k.net.Now(); now != k.taken {
 		k.latest, k.taken, k.view = k.agent.Status(), now, nil
 	}
 	return &k.latest
 }
 
-func (k *stack) size() int                           { return k.status().Members }
-func (k *stack) hash() uint64                        { return k.status().Hash }
-func (k *stack) tables() uint64                      { return k.status().Tables }
+func (k *stack) status() engine.Status               { return k.present().Status }
 func (k *stack) census() []engine.CensusEntry        { return k.agent.Census() }
-func (k *stack) delegation() engine.DelegationStatus { return k.status().Delegation }
-func (k *stack) stats() engine.Stats                 { return k.status().Stats }
+func (k *stack) delegation() engine.DelegationStatus { return k.present().Delegation }
 
 func (k *stack) has(i int) (wire.Version, bool) {
-	if k.status(); k.view == nil {
+	if k.present(); k.view == nil {
 		k.view = make(map[int]wire.Version)
 		for _, m := range k.agent.Members() {
 			if id, ok := k.net.nodeOf(m.ID); ok {

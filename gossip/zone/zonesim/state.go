@@ -54,8 +54,8 @@ func (n *Net) unequal(g *group, set sim.NodeSet, right bool) string {
 			if ok, why := n.right(g, id); right && !ok {
 				return why
 			}
-		} else if a, b := n.incarnations[first], n.incarnations[id]; a.size() != b.size() || a.hash() != b.hash() {
-			return fmt.Sprintf("node %v has %d members, node %v has %d", first, a.size(), id, b.size())
+		} else if a, b := n.incarnations[first].status(), n.incarnations[id].status(); a.Members != b.Members || a.Hash != b.Hash {
+			return fmt.Sprintf("node %v has %d members, node %v has %d", first, a.Members, id, b.Members)
 		}
 	}
 	return ""
@@ -64,9 +64,10 @@ func (n *Net) unequal(g *group, set sim.NodeSet, right bool) string {
 // right reports whether the view of a node contains exactly the running nodes of its zone.
 func (n *Net) right(g *group, id sim.NodeID) (bool, string) {
 	m := n.incarnations[id]
+	size := m.status().Members
 	if g.base > 0 {
-		s := n.incarnations[id].(*program).stub
-		return m.size() == s.count, fmt.Sprintf("delegate %v has %d members of %d", id, m.size(), s.count)
+		s := m.(*program).stub
+		return size == s.count, fmt.Sprintf("delegate %v has %d members of %d", id, size, s.count)
 	}
 	members := 0
 	for other := range g.nodes.All(n.cfg.Nodes) {
@@ -78,7 +79,7 @@ func (n *Net) right(g *group, id sim.NodeID) (bool, string) {
 			return false, fmt.Sprintf("node %v does not have node %v", id, other)
 		}
 	}
-	return m.size() == members, fmt.Sprintf("node %v has %d members, %d run", id, m.size(), members)
+	return size == members, fmt.Sprintf("node %v has %d members, %d run", id, size, members)
 }
 
 // knows reports, for each node of the set by that takes part, whether it has as members the
@@ -101,7 +102,7 @@ func (n *Net) knows(by, about sim.NodeSet, want bool) (bool, string) {
 // Members reports whether each node of a set that takes part has exactly want members.
 func (n *Net) Members(want int, by sim.NodeSet) (bool, string) {
 	for id := range n.taking(by) {
-		if size := n.incarnations[id].size(); size != want {
+		if size := n.incarnations[id].status().Members; size != want {
 			return false, fmt.Sprintf("node %v has %d members", id, size)
 		}
 	}
@@ -138,7 +139,7 @@ func (n *Net) Tables(set sim.NodeSet) (bool, string) {
 		for id := range n.taking(g.nodes, set) {
 			if first < 0 {
 				first = id
-			} else if n.incarnations[first].tables() != n.incarnations[id].tables() {
+			} else if n.incarnations[first].status().Tables != n.incarnations[id].status().Tables {
 				return false, fmt.Sprintf("nodes %v and %v have different attributes", first, id)
 			}
 		}

@@ -4,21 +4,21 @@ import "time"
 
 // Delays sums up how long it took until something was noticed, again and again.
 type Delays struct {
-	Count    uint64        // number of delays
 	Earliest time.Duration // shortest delay; 0 if there was none
 	Latest   time.Duration // longest delay
+	count    uint64
 	total    time.Duration
 }
 
 // Add adds a delay.
 func (d *Delays) Add(delay time.Duration) {
-	if d.Count == 0 || delay < d.Earliest {
+	if d.count == 0 || delay < d.Earliest {
 		d.Earliest = delay
 	}
-	d.Count++
+	d.count++
 	d.Latest = max(d.Latest, delay)
 	d.total += delay
 }
 
 // Mean is the average delay; 0 if there was none.
-func (d *Delays) Mean() time.Duration { return d.total / time.Duration(max(d.Count, 1)) }
+func (d *Delays) Mean() time.Duration { return d.total / time.Duration(max(d.count, 1)) }
