@@ -151,7 +151,7 @@ func measureZoneHealing(b *measurement) {
 			if apart = min(apart, h.Apart); apart < max(s[0], s[1]) {
 				b.check(fmt.Errorf("%d of %d and %d nodes have removed others when the partition ends", apart, s[0], s[1]))
 			}
-			bound := 3 * time.Duration(h.Diameter+2) * zonesim.Measured{}.Tau()
+			bound := 3 * time.Duration(h.Diameter+2) * zonesim.Tau
 			if r := h.Took.Seconds() / bound.Seconds(); r >= worst {
 				worst, basis = r, fmt.Sprintf("%v of %v, %d seeds; %s", h.Took, bound, seeds, zoneBasis)
 			}
@@ -175,7 +175,7 @@ func measureZoneAttributes(b *measurement) {
 	for _, s := range list {
 		worst = zonesim.Spread{Mean: max(worst.Mean, s.Mean), Last: max(worst.Last, s.Last), Received: max(worst.Received, s.Received)}
 	}
-	tau := zonesim.Measured{}.Tau()
+	tau := zonesim.Tau
 	basis := fmt.Sprintf("the worst of %d seeds, %d writes each in a zone of %d, rounds of %v; %s", len(list), writes, nodes, tau, zoneBasis)
 	b.add(
 		line{what: "from the write of an attribute to a replica, on average", ratio: worst.Mean.Seconds() / tau.Seconds(), unit: "rounds", limit: 3, basis: basis},

@@ -11,8 +11,10 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// RTT is the round-trip time of measurements.
-const RTT = time.Millisecond
+const (
+	RTT = time.Millisecond       // round-trip time of measurements
+	Tau = 200 * time.Millisecond // τ, the aggregation interval, by default
+)
 
 // Measured has the parameters that measurements share: of one zone or, with supervisors, of
 // several.
@@ -23,8 +25,6 @@ type Measured struct {
 	Stub        int         // members of each base zone, only one of which is a node; 0: all members are nodes
 	Seed        uint64      // seed of the run
 	Zone        zone.Config // configuration of all nodes
-	Rate        int64       // rate of each node's own link, in bits per second; 0: not limited
-	CPU         sim.CPU     // time that a step costs
 	Poll        func()      // is called now and then during a run
 }
 
@@ -33,7 +33,7 @@ const patience = 2 * time.Minute
 
 func (m Measured) net() (*Net, error) {
 	return New(Config{
-		Network: scenario.Network{Nodes: m.Nodes, Seed: m.Seed, AccessRate: m.Rate, CPU: m.CPU, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: RTT / 2}}}}, Supervisors: m.Supervisors, Zones: m.Zones, Stub: m.Stub, Zone: m.Zone,
+		Network: scenario.Network{Nodes: m.Nodes, Seed: m.Seed, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: RTT / 2}}}}, Supervisors: m.Supervisors, Zones: m.Zones, Stub: m.Stub, Zone: m.Zone,
 	})
 }
 
@@ -75,12 +75,4 @@ func (m Measured) until(ctx context.Context, n *Net, step time.Duration, so func
 		return ctx.Err()
 	}
 	return fmt.Errorf("zonesim: after %v: %s", patience, why)
-}
-
-// Tau returns τ, the aggregation interval.
-func (m Measured) Tau() time.Duration {
-	if t := m.Zone.Aggregation; t != 0 {
-		return t
-	}
-	return 200 * time.Millisecond
 }
