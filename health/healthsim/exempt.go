@@ -81,8 +81,8 @@ func (t *groundTruth) inTrouble(id sim.NodeID) bool {
 // ending is called before something that may end the trouble of clients. It records that the
 // trouble has lasted until now.
 func (t *groundTruth) ending() {
-	for k := range t.net.cfg.clients {
-		if id := t.net.firstClient() + sim.NodeID(k); t.inTrouble(id) {
+	for id := range t.net.each(sim.AllNodes) {
+		if t.inTrouble(id) {
 			t.nodes[id].trouble = t.now()
 		}
 	}

@@ -44,18 +44,13 @@ func (o *oracle) init(n *network) {
 	for i := range o.pairs {
 		o.pairs[i] = make([]pair, n.cfg.servers)
 		for k := range o.pairs[i] {
-			known := o.atFirst(sim.NodeID(i)) && o.atFirst(sim.NodeID(k))
+			known := o.net.cfg.AtFirst(sim.NodeID(i)) && o.net.cfg.AtFirst(sim.NodeID(k))
 			o.pairs[i][k] = pair{alive: known, soon: known}
 		}
 	}
 }
 
 func (o *oracle) on() bool { return o.net.cfg.gossip == 0 }
-
-// atFirst reports whether a node starts at time 0.
-func (o *oracle) atFirst(id sim.NodeID) bool {
-	return o.net.cfg.StartAt == nil || o.net.cfg.StartAt(id) <= 0
-}
 
 // changed schedules a look after something was done to nodes or links.
 func (o *oracle) changed() {

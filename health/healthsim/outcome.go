@@ -49,7 +49,7 @@ type ledger struct {
 type entry struct {
 	spoke       time.Duration // time at which the client last sent a message
 	incarnation uint64        // the highest one that was evicted from all servers
-	first, last time.Duration // when the first and the last server evicted that
+	first       time.Duration // when the first server evicted that
 	evicted     int           // how often the client was told of that eviction
 	timed       bool          // the reason of that eviction was the client's silence
 
@@ -176,10 +176,10 @@ func (l *ledger) gone(c *entry, e *health.Event) {
 	if e.Incarnation < c.incarnation {
 		return
 	}
-	if c.last = now; c.timed && e.Cause == health.TimedOut {
-		l.skew = max(l.skew, c.last-c.first)
+	if c.timed && e.Cause == health.TimedOut {
+		l.skew = max(l.skew, now-c.first)
 		if !l.net.cfg.stacks { // only machines record the time spoke
-			l.latest = max(l.latest, c.last-c.spoke)
+			l.latest = max(l.latest, now-c.spoke)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package healthsim
 
 import (
-	"slices"
 	"time"
 
 	"ulnet/health"
@@ -66,8 +65,8 @@ func (n *network) Measures() []scenario.Measure {
 		{Name: "evicted last after its last word", Unit: "ms", Value: ms(v.latest)},
 		{Name: "between first and last server", Unit: "ms", Value: ms(v.skew)},
 		{Name: "clients of dead masters that found another", Value: float64(len(v.rehomed))},
-		{Name: "until 95 % of these had", Unit: "ms", Value: ms(share(v.rehomed, 0.95))},
-		{Name: "until the last had", Unit: "ms", Value: ms(share(v.rehomed, 1))},
+		{Name: "until 95 % of these had", Unit: "ms", Value: ms(kit.Quantile(v.rehomed, 0.95))},
+		{Name: "until the last had", Unit: "ms", Value: ms(kit.Quantile(v.rehomed, 1))},
 		{Name: "orphans made", Value: float64(servers.Orphaned)},
 		{Name: "evicted: timed out", Value: float64(servers.Ended[health.TimedOut])},
 		{Name: "evicted: rebooted", Value: float64(servers.Ended[health.Rebooted])},
@@ -80,12 +79,4 @@ func (n *network) Measures() []scenario.Measure {
 		{Name: "messages of clients", Value: float64(clients.Sent)},
 		{Name: "messages that make no sense", Value: float64(malformed)},
 	}
-}
-
-// share returns the quantile p of some times.
-func share(took []time.Duration, p float64) time.Duration {
-	if len(took) == 0 {
-		return 0
-	}
-	return slices.Sorted(slices.Values(took))[min(int(p*float64(len(took))), len(took)-1)]
 }

@@ -138,9 +138,9 @@ func (s *server) start() {
 		s.chat(engine.Input{})
 		return
 	}
-	o := &s.net.oracle
+	on := &s.net.cfg.Network
 	for k := range s.net.ids {
-		if id := sim.NodeID(k); id != s.id && s.incarnation.Number == 0 && o.atFirst(s.id) && o.atFirst(id) {
+		if id := sim.NodeID(k); id != s.id && s.incarnation.Number == 0 && on.AtFirst(s.id) && on.AtFirst(id) {
 			s.judge(id, true, 0)
 		}
 	}

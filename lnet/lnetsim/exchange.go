@@ -8,6 +8,7 @@ import (
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 // ExchangeStats is the result of an [Exchange].
@@ -61,7 +62,7 @@ func Exchange(nodes, messages int, seed uint64) (ExchangeStats, error) {
 	s.Wall, s.Virtual = time.Since(began), n.Now()
 	c := n.counters()
 	s.Messages, s.Events, s.Digest = c.Messages, n.Control.Stats().Events, n.Digest()
-	s.P50, s.P99 = n.latency(0.5), n.latency(0.99)
+	s.P50, s.P99 = kit.Quantile(n.took, 0.5), kit.Quantile(n.took, 0.99)
 	if c.Answered != want || c.Delivered != want || c.Failed+c.Twice+c.Phantoms > 0 {
 		return s, fmt.Errorf("lnetsim: of %d operations %d were answered, %d failed, %d delivered, %d twice",
 			want, c.Answered, c.Failed, c.Delivered, c.Twice)

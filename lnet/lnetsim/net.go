@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 
 	"ulnet/lnd"
@@ -198,15 +197,6 @@ func (n *network) counters() counters {
 		}
 	}
 	return s
-}
-
-// latency is the quantile q of the durations of answered operations; 0 if there are none.
-func (n *network) latency(q float64) time.Duration {
-	if len(n.took) == 0 {
-		return 0
-	}
-	slices.Sort(n.took)
-	return n.took[min(int(q*float64(len(n.took))), len(n.took)-1)]
 }
 
 // lacking describes what a node lacks of its credits; "" if they are all there.

@@ -12,6 +12,7 @@ import (
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/simlnd"
 )
 
@@ -72,7 +73,7 @@ func TestThousandPing(t *testing.T) {
 	if s.Begun < 4_500 || s.Answered != s.Begun || s.Failed > 0 || s.Drops > 0 {
 		t.Errorf("%+v", s)
 	}
-	if p50 := n.latency(0.5); p50 < 1600*time.Microsecond || p50 > 2400*time.Microsecond {
+	if p50 := kit.Quantile(n.took, 0.5); p50 < 1600*time.Microsecond || p50 > 2400*time.Microsecond {
 		t.Errorf("a ping takes %v on links of 1 ms", p50)
 	}
 }
@@ -267,21 +268,4 @@ func begin(n *network, from, to sim.NodeID, of kind, count int, urgent bool) {
 			n.members[from].begin(of, to, urgent)
 		}
 	})
-}
-
-// TestLatency checks that percentiles are taken by nearest rank.
-func TestLatency(t *testing.T) {
-	var n network
-	if got := n.latency(1); got != 0 {
-		t.Errorf("of nothing: %v", got)
-	}
-	for i := range 10_000 {
-		n.took = append(n.took, time.Duration(10_000-i)*time.Microsecond)
-	}
-	for _, q := range []float64{0, 0.1, 0.5, 0.9, 0.99, 1} {
-		want := min(time.Duration(q*10_000)+1, 10_000) * time.Microsecond
-		if got := n.latency(q); got != want {
-			t.Errorf("quantile %v is %v, want %v", q, got, want)
-		}
-	}
 }

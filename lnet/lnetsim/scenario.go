@@ -152,7 +152,7 @@ func (n *network) Measures() []scenario.Measure {
 		name string
 		q    float64
 	}{{"latency p50", 0.5}, {"latency p90", 0.9}, {"latency p99", 0.99}, {"latency worst", 1}} {
-		list = append(list, scenario.Measure{Name: p.name, Unit: "ms", Value: n.latency(p.q).Seconds() * 1e3})
+		list = append(list, scenario.Measure{Name: p.name, Unit: "ms", Value: kit.Quantile(n.took, p.q).Seconds() * 1e3})
 	}
 	return list
 }

@@ -30,7 +30,7 @@ func (o *oracle) init(n *Net) {
 	o.net, o.nodes, o.deaths = n, make([]vital, n.cfg.Nodes), make([]uint64, n.cfg.Nodes)
 	o.pcg.Seed(n.cfg.Seed, 0x0AC1E)
 	for id := range o.nodes {
-		o.nodes[id].alive = o.atFirst(sim.NodeID(id))
+		o.nodes[id].alive = o.net.cfg.AtFirst(sim.NodeID(id))
 	}
 }
 
@@ -43,18 +43,13 @@ func (o *oracle) started(incarnation sim.Incarnation) {
 		return
 	}
 	for id := range o.nodes {
-		if subject, v := sim.NodeID(id), o.nodes[id]; v != (vital{alive: o.atFirst(subject)}) && subject != incarnation.Node {
+		if subject, v := sim.NodeID(id), o.nodes[id]; v != (vital{alive: o.net.cfg.AtFirst(subject)}) && subject != incarnation.Node {
 			o.net.At(o.net.Now(), func() { o.tell(incarnation.Node, subject, v) })
 		}
 	}
 	if incarnation.Number > 0 || !o.nodes[incarnation.Node].alive {
 		o.spread(incarnation.Node, o.net.cfg.Discovery, vital{true, o.deaths[incarnation.Node]})
 	}
-}
-
-// atFirst reports whether a node starts with the run.
-func (o *oracle) atFirst(id sim.NodeID) bool {
-	return o.net.cfg.StartAt == nil || o.net.cfg.StartAt(id) <= 0
 }
 
 // ended announces that an incarnation has ended.

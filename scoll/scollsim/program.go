@@ -90,7 +90,7 @@ func (p *program) start() {
 		return // without the oracle nothing is to be reported, so large networks start fast
 	}
 	for id := range sim.NodeID(p.net.cfg.Nodes) {
-		if id != p.id && o.atFirst(id) {
+		if id != p.id && p.net.cfg.AtFirst(id) {
 			p.input(engine.Input{Kind: engine.Health, From: simlnd.NID(id), Alive: true})
 		}
 	}

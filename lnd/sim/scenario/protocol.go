@@ -133,6 +133,9 @@ type Network struct {
 	StartAt    func(sim.NodeID) time.Duration // first start of a node; nil: all at 0
 }
 
+// AtFirst reports whether a node starts with the run.
+func (n *Network) AtFirst(id sim.NodeID) bool { return n.StartAt == nil || n.StartAt(id) <= 0 }
+
 // Setup has what is needed to make an Instance.
 type Setup struct {
 	Network

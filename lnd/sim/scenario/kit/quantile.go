@@ -1,0 +1,15 @@
+package kit
+
+import (
+	"slices"
+	"time"
+)
+
+// Quantile sorts times, and returns their quantile q; 0 if there are none.
+func Quantile(times []time.Duration, q float64) time.Duration {
+	if len(times) == 0 {
+		return 0
+	}
+	slices.Sort(times)
+	return times[min(int(q*float64(len(times))), len(times)-1)]
+}
