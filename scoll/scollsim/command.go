@@ -1,7 +1,6 @@
 package scollsim
 
 import (
-	"cmp"
 	"encoding/binary"
 	"maps"
 	"slices"
@@ -26,6 +25,9 @@ const (
 	modeLive = "live"
 	modeLast = "last"
 )
+
+// modeFlags are the flags of requests by mode.
+var modeFlags = map[string]wire.Flags{modeLive: wire.FlagSubset, modeLast: wire.FlagLast}
 
 // behaviour says what the service of a node does.
 type behaviour struct {
@@ -60,7 +62,7 @@ type order struct {
 
 // readOrder reads the arguments "GROUP [MODE] [PROCESSING] [BULK] [PAYLOAD]".
 func readOrder(args scenario.Args) order {
-	return order{mode: cmp.Or(args.Word(1), modeAll), processing: args.Duration(2), bulk: args.Int(3), payload: args.Int(4)}
+	return order{mode: args.Word(1), processing: args.Duration(2), bulk: args.Int(3), payload: args.Int(4)}
 }
 
 // behave sets what the service of a node does from now on, also in later incarnations.
@@ -176,15 +178,4 @@ func (w *work) all() (b []byte) {
 		b = append(b, w.got[of]...)
 	}
 	return b
-}
-
-// flags returns the flags of the request.
-func (o *order) flags() (f wire.Flags) {
-	switch o.mode {
-	case modeLive:
-		f = wire.FlagSubset
-	case modeLast:
-		f = wire.FlagLast
-	}
-	return f
 }

@@ -179,7 +179,7 @@ func (p *program) abort() {
 func (p *program) send(g *namedGroup, b *Broadcast) scoll.Status {
 	n, o := p.net, &b.order
 	out := &engine.Outgoing{
-		Token: b, Group: g.id, Service: service, Flags: o.flags(),
+		Token: b, Group: g.id, Service: service, Flags: modeFlags[o.mode],
 		Payload: payloadOf(b.Number, o.payload), Bulk: uint64(o.bulk), Segment: n.cfg.Segment, Processing: o.processing, Carry: n.cfg.Carry,
 	}
 	if g.oob {
