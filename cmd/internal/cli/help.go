@@ -2,6 +2,7 @@ package cli
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -27,13 +28,13 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 			c.InitDefaultHelpFlag()
 			return c.Help()
 		},
-		ValidArgsFunction: func(_ *cobra.Command, words []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+		ValidArgsFunction: func(_ *cobra.Command, words []string, begin string) (names []string, _ cobra.ShellCompDirective) {
 			c, rest, err := root.Find(words)
 			if err != nil || len(rest) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
 			for _, sub := range c.Commands() {
-				if sub.IsAvailableCommand() {
+				if sub.IsAvailableCommand() && strings.HasPrefix(sub.Name(), begin) {
 					names = append(names, sub.Name())
 				}
 			}

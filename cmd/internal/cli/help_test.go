@@ -20,6 +20,7 @@ func TestHelp(t *testing.T) {
 		{"help noun verb", "verb in short", "", OK},
 		{"help nosuch", "", `tool has no command "nosuch"; it has`, Usage},
 		{"help noun nosuch", "", `tool noun has no command "nosuch"; it has verb`, Usage},
+		{"__completeNoDesc help no", "noun\n:4\n", "directive", OK},
 		{"help noun verb more", "", `tool noun verb has no commands, so none "more"`, Usage},
 	} {
 		root := &cobra.Command{Use: "tool"}
@@ -32,7 +33,7 @@ func TestHelp(t *testing.T) {
 		if code != c.code || !strings.Contains(out.String(), c.out) || !strings.Contains(errs.String(), c.errs) {
 			t.Errorf("%s: exit code %d, output %q, errors %q", c.words, code, &out, &errs)
 		}
-		if (out.Len() == 0) != (c.code != OK) || (errs.Len() == 0) != (c.code == OK) {
+		if (out.Len() == 0) != (c.code != OK) || (errs.Len() == 0) != (c.errs == "") {
 			t.Errorf("%s: output %q, errors %q", c.words, &out, &errs)
 		}
 	}
