@@ -31,7 +31,9 @@ func netSet(g *globals) *cobra.Command {
 		Long: `Sets the health of an interface, or of all, 0 to 1000: messages prefer what is
 healthier, and what is below 1000 is pinged until it is well again. --conns-per-peer
 holds for connections to peers that are made from now on; 0 leaves it to the speed
-of the link. --lnd-timeout is how long the driver of all networks of a type tries.`,
+of the link. --lnd-timeout is how long the driver of all networks of a type tries; where lnetd's
+configuration gives the driver a time-out of its own, such as sock_timeout, that wins, and the
+command fails.`,
 		Example: "  lnetctl net set --nid 10.0.0.2@tcp --health 0",
 		Args:    cli.Args(),
 		RunE:    func(c *cobra.Command, _ []string) error { return s.run(c, g) },
@@ -103,9 +105,11 @@ func (s *netSetting) run(c *cobra.Command, g *globals) error {
 		if err := checkConns("set", s.conns); err != nil {
 			return err
 		}
-		if err := node.OpTune.Call(c.Context(), g.client(), node.TuneRequest{NID: id, ConnsPerPeer: &s.conns}); err != nil {
-			return failing(err, "set", "net", "cannot configure LNet NI")
+		r := node.TuneRequest{NID: id, ConnsPerPeer: &s.conns}
+		if given("health") { // both change, or neither
+			r.Health = &s.health
 		}
+		return failing(node.OpTune.Call(c.Context(), g.client(), r), "set", "net", "cannot configure LNet NI")
 	}
 	if given("state") {
 		if err := s.setState(c, g, id); err != nil {

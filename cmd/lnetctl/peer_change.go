@@ -36,19 +36,20 @@ func peerAdd(g *globals) *cobra.Command {
 		Use:   "add {--prim_nid NID [--nid NIDS] | --ip2nets RANGE} [--non_mr]",
 		Short: "Configure a peer, or add NIDs to a configured one",
 		Long: `Says which NIDs are those of one node. What is configured wins over what is
-discovered, until 'peer del' removes it or lnetd ends. --lock_prim is taken, and means nothing
+discovered, until 'peer del' removes it or lnetd ends. All peers of a range are configured, or none. --lock_prim is taken, and means nothing
 more: the primary NID of a configured peer never changes.`,
 		Example: "  lnetctl peer add --prim_nid 10.0.0.2@tcp --nid 10.0.1.2@tcp1",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			list, err := p.peers("add")
-			for _, peer := range list {
-				r := node.AddPeerRequest{Primary: peer[0], NIDs: peer[1:], NonMR: p.nonMR}
-				if err := node.OpAddPeer.Call(c.Context(), g.client(), r); err != nil {
-					return failing(err, "add", "peer", "cannot add peer")
-				}
+			if err != nil || len(list) == 0 {
+				return err
 			}
-			return err
+			r := node.AddPeerRequest{Primary: list[0][0], NIDs: list[0][1:], NonMR: p.nonMR}
+			for _, peer := range list[1:] {
+				r.Peers = append(r.Peers, peer[0])
+			}
+			return failing(node.OpAddPeer.Call(c.Context(), g.client(), r), "add", "peer", "cannot add peer")
 		},
 	}
 	p.add(c)

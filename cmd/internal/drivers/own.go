@@ -37,3 +37,18 @@ func Own(d Driver, shown map[string]int) (own map[string]int, ignored []string, 
 	slices.Sort(ignored)
 	return own, ignored, nil
 }
+
+// OwnTimeout returns the time-out that the configuration gives a driver, in seconds, and its key. 0: it
+// follows LNet's.
+func OwnTimeout(d Driver) (key string, seconds int) {
+	for _, word := range strings.Fields(d.Shown()) {
+		if name, as, other := strings.Cut(word, "="); as == "timeout" || !other && name == "timeout" {
+			key = name
+		}
+	}
+	seconds, _ = lnd.InForce(d.Tunables())[key].(int)
+	if d.Section() != "" {
+		key = d.Section() + "." + key
+	}
+	return key, seconds
+}

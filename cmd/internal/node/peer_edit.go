@@ -15,6 +15,7 @@ type AddPeerRequest struct {
 	Primary nid.NID   `json:"primary"`          // identifies the peer
 	NIDs    []nid.NID `json:"nids,omitempty"`   // further NIDs of the peer
 	NonMR   bool      `json:"non_mr,omitempty"` // the peer is not multi-rail, and has no further NIDs
+	Peers   []nid.NID `json:"peers,omitempty"`  // further peers, of one NID each: all are configured, or none
 }
 
 // RemovePeerRequest removes a peer, or NIDs of it.
@@ -26,8 +27,24 @@ type RemovePeerRequest struct {
 // AddPeer configures a peer, which then wins over what is discovered. Errors carry the errno of
 // discovery.Agent.AddPeer.
 func (n *Node) AddPeer(r AddPeerRequest) error {
-	if err := n.base.Discovery().AddPeer(r.Primary, r.NIDs, !r.NonMR); err != nil {
-		return cli.Hint(fmt.Errorf("cannot add peer %v: %w", r.Primary, err), "'lnetctl peer show' lists the peers of the node")
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	for i, id := range append([]nid.NID{r.Primary}, r.Peers...) {
+		var nids []nid.NID
+		if i == 0 {
+			nids = r.NIDs
+		}
+		err := n.base.Discovery().AddPeer(id, nids, !r.NonMR)
+		if err == nil {
+			continue
+		}
+		err = fmt.Errorf("cannot add peer %v: %w", id, err)
+		if i > 0 { // the first one and those before are taken back
+			for _, added := range append([]nid.NID{r.Primary}, r.Peers[:i-1]...) {
+				err = errors.Join(err, n.base.Discovery().RemovePeer(added, nil))
+			}
+		}
+		return cli.Hint(err, "'lnetctl peer show' lists the peers of the node")
 	}
 	return nil
 }

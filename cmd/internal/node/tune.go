@@ -1,16 +1,19 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"syscall"
 	"time"
 
 	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/drivers"
 	"ulnet/lnd"
 	"ulnet/lnd/fault"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/path"
 )
 
 // TuneRequest changes tunables of NIs while they run.
@@ -21,26 +24,23 @@ type TuneRequest struct {
 	// ConnsPerPeer are the connections of each kind to a peer, for those made from now on; 0 leaves it
 	// to the speed of the link. Absent: as it is.
 	ConnsPerPeer *int `json:"conns_per_peer,omitempty"`
+	Health       *int `json:"health,omitempty"` // new health, 0 to 1000; absent: as it is
 }
 
 // Tune changes tunables of running NIs, of all that are named or of none.
 //
-//	EINVAL      the time-out is out of range
+//	EINVAL      the time-out or the health is out of range
 //	ENOENT      there is no such NI
-//	EOPNOTSUPP  no driver of them can change this while it runs
+//	EOPNOTSUPP  no driver of them can change this while it runs, or a driver has a time-out of its own
 func (n *Node) Tune(r TuneRequest) error {
-	if r.Timeout < 0 || r.Timeout > maxSetting*time.Second || r.Timeout == 0 && r.ConnsPerPeer == nil {
-		return cli.Errnof(syscall.EINVAL, "a time-out is 1 to %d seconds, not %v", maxSetting, r.Timeout)
-	}
 	n.changing.Lock()
 	defer n.changing.Unlock()
 	nis, err := n.tunedBy(r)
 	if err != nil {
 		return err
 	}
-	can := slices.ContainsFunc(nis, func(ni *lnet.NI) bool { _, can := fault.Unwrap(ni.Lower()).(lnd.ConnsSetter); return can })
-	if r.ConnsPerPeer != nil && len(nis) > 0 && !can {
-		return cli.Errnof(syscall.EOPNOTSUPP, "%v has no conns_per_peer", nis[0].NID())
+	if err := errors.Join(r.check(), n.checkConns(r, nis), n.checkTimeout(r, nis)); err != nil {
+		return err
 	}
 	for _, ni := range nis {
 		if r.Timeout > 0 {
@@ -48,6 +48,46 @@ func (n *Node) Tune(r TuneRequest) error {
 		}
 		if s, can := ni.Lower().(lnd.ConnsSetter); can && r.ConnsPerPeer != nil {
 			s.SetConnsPerPeer(*r.ConnsPerPeer)
+		}
+		if r.Health != nil {
+			err = errors.Join(err, n.lnet.SetNIHealth(ni.NID(), *r.Health))
+		}
+	}
+	return err
+}
+
+// check refuses values that are out of range.
+func (r *TuneRequest) check() error {
+	if r.Timeout < 0 || r.Timeout > maxSetting*time.Second || r.Timeout == 0 && r.ConnsPerPeer == nil && r.Health == nil {
+		return cli.Errnof(syscall.EINVAL, "a time-out is 1 to %d seconds, not %v", maxSetting, r.Timeout)
+	}
+	if r.Health != nil && (*r.Health < 0 || *r.Health > path.MaxHealth) {
+		return cli.Errnof(syscall.EINVAL, "health is 0 to %d, not %d", path.MaxHealth, *r.Health)
+	}
+	return nil
+}
+
+// checkConns refuses conns_per_peer where no driver has it.
+func (n *Node) checkConns(r TuneRequest, nis []*lnet.NI) error {
+	if r.ConnsPerPeer == nil || len(nis) == 0 {
+		return nil
+	}
+	if slices.ContainsFunc(nis, func(ni *lnet.NI) bool { _, can := fault.Unwrap(ni.Lower()).(lnd.ConnsSetter); return can }) {
+		return nil
+	}
+	return cli.Errnof(syscall.EOPNOTSUPP, "%v has no conns_per_peer", nis[0].NID())
+}
+
+// checkTimeout refuses a time-out for drivers that would not follow it, because the configuration gives
+// them one of their own.
+func (n *Node) checkTimeout(r TuneRequest, nis []*lnet.NI) error {
+	if r.Timeout == 0 {
+		return nil
+	}
+	for _, ni := range nis {
+		if key, own := drivers.OwnTimeout(n.cfg.Of(ni.Net().Type())); own > 0 {
+			return cli.Hint(cli.Errnof(syscall.EOPNOTSUPP, "the time-out of %v is %d seconds by %s in the configuration, which wins", ni.NID(), own, key),
+				"set %s to 0 there, and start lnetd again", key)
 		}
 	}
 	return nil
