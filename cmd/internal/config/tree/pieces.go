@@ -42,6 +42,12 @@ func (p *piece) parse() (*ast.File, error) {
 	return parser.Parse(tokens, 0)
 }
 
+// What pieces knows of the dashes of a list in place of their column.
+const (
+	noList        = -1 // there are none
+	unknownIndent = -2 // no line has come that can have one
+)
+
 // pieces splits a text. Its pieces are not much longer than size where lists have items no longer
 // than that.
 //
@@ -50,7 +56,7 @@ func (p *piece) parse() (*ast.File, error) {
 // farther to the right.
 func pieces(text []byte, size int) (list []piece) {
 	now := piece{headLine: 1, bodyLine: 1}
-	indent, begin := -1, 0 // column of the dashes; -1: there was none below the key
+	indent, begin := unknownIndent, 0
 	end := func(at int) {
 		now.body = text[begin:at]
 		if now.head != "" || len(now.body) > 0 {
@@ -68,12 +74,16 @@ func pieces(text []byte, size int) (list []piece) {
 		case isMarker(this):
 			end(at)
 			now = piece{headLine: line, bodyLine: line, document: now.document + 1}
-			indent = -1
+			indent = noList
 		case isKey(this):
 			end(at)
 			now = piece{head: string(this), headLine: line, bodyLine: line + 1, document: now.document}
-			indent, begin = -1, next
-		case indent < 0 && column >= 0 && opensList(now.head):
+			indent, begin = unknownIndent, next
+			if !opensList(now.head) {
+				indent = noList
+			}
+		case isBlank(this):
+		case indent == unknownIndent: // the first line below the key
 			indent = column
 		case indent >= 0 && column == indent && at-begin >= size:
 			end(at)
@@ -103,6 +113,12 @@ func (p *piece) checkEmpty() error {
 // isMarker reports whether a line begins or ends a document.
 func isMarker(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("---")) || bytes.HasPrefix(line, []byte("..."))
+}
+
+// isBlank reports whether a line has nothing but blanks, or a comment.
+func isBlank(line []byte) bool {
+	line = bytes.TrimLeft(line, " \t\r\n")
+	return len(line) == 0 || line[0] == '#'
 }
 
 // isKey reports whether a line begins at the left and with something else than a dash or a comment.

@@ -78,6 +78,7 @@ func FuzzPieces(f *testing.F) {
 		f.Add(recorded(f, name), 1)
 	}
 	f.Add([]byte("peer:\n- a: |\n   - b\n- c: 'x\n  - y'\n# d\n-\n"), 1)
+	f.Add([]byte("peer:\n 00: |\n  \n- 0: 000000\n-"), 22)
 	f.Add([]byte("routing: 00\n -\n0:"), 1)
 	f.Add([]byte("net:\n-     x\n      y\n- : p\nudsp:\n    -"), 1)
 	f.Add([]byte(" enable: 1\nbuffers:\n    tiny: 512\n"), 1)
