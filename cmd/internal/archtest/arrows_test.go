@@ -67,7 +67,7 @@ var Rules = []Rule{
 	{Package: "lnd/fault", May: "lnd lnd/link lnet/faultrule lnet/nid lnet/wire lnet/machine", Tests: "lnet lnd/socklnd lnet/discovery portals portals/node"},
 
 	// Protocols for the simulator: the only code besides cmd that uses it.
-	{Package: "lnd/sim/scenario/kit", May: "lnd/link lnd/sim lnd/sim/history lnd/sim/scenario lnd/simlnd lnet/machine/record", Tests: "lnet/machine"},
+	{Package: "lnd/sim/scenario/kit", May: "lnd/link lnd/sim lnd/sim/history lnd/sim/scenario lnd/simlnd lnet/machine/record lnet/nid", Tests: "lnet/machine"},
 	{Package: "lnd/sim/flood", May: simulatedMay},
 	{Package: "lnet/lnetsim", May: simulatedMay + "lnet/discovery lnet/route lnd/lo"},
 	{Package: "lnd/capture/...", May: "lnd lnd/capture/... lnet/nid lnet/wire lnet/machine lnd/socklnd/ksock lnd/o2iblnd/kib lnd/verbs/ibta"},
