@@ -63,7 +63,7 @@ func measureFalseEvictions(b *measurement) {
 	text := string(must(scenarioFiles.ReadFile("scenarios/false-evictions.sim")))
 	p := must(kit.RunPlans(b.ctx, healthsim.Protocol, scenario.Machines, 1, pick(b, 20, 10_000, 50_000), func(uint64) string { return text }))
 	wrong := p.Sum["false evictions"]
-	basis := fmt.Sprintf("%d runs of random faults, %.0f masters lost, %.0f evictions for a cause", p.Runs, p.Sum["masters lost"], p.Sum["evictions by all"]-wrong)
+	basis := fmt.Sprintf("%d runs of random faults that no client may be evicted for, %.0f masters lost, %.0f evictions for a cause", p.Runs, p.Sum["masters lost"], p.Sum["evictions by all"]-wrong)
 	if p.First != nil {
 		basis += fmt.Sprintf("; %.120v", p.First)
 	}
