@@ -34,7 +34,7 @@ type bareKey struct {
 	bits   uint64
 }
 
-// bareMessage is what the handler is told about a message.
+// bareMessage describes a message for the handler.
 type bareMessage struct {
 	kind   uint32
 	from   uint64

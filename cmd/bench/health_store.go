@@ -206,8 +206,8 @@ func (g *gate) answered(data []byte) {
 	<-g.slots
 }
 
-// measureDisk is what a commit of some hundred records cannot do without: to write
-// and synchronize 64 KiB, then a page. It returns the p99 in ms.
+// measureDisk measures the least work that a commit of some hundred records takes: to write and
+// synchronize 64 KiB, and then a page. It returns the p99 in ms.
 func measureDisk(folder string, times int) (p99 float64, err error) {
 	f, err := os.Create(filepath.Join(folder, "disk"))
 	if err != nil {

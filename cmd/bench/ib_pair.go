@@ -67,7 +67,7 @@ func (p *ibPeer) close() {
 	_ = p.dev.Close() // an error makes no difference: the process ends
 }
 
-// ibPair is the side of this process, connected to the other.
+// ibPair is this process's side of a pair of processes that are connected to each other.
 type ibPair struct {
 	floor *floorEnd
 	verbs *verbsClient

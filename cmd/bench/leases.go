@@ -24,7 +24,7 @@ type leaseTrial struct {
 	rival.Keeping
 }
 
-// leases is what was measured of one system.
+// leases are the measurements of one system.
 type leases struct {
 	system               string
 	serverCPU, clientCPU float64 // CPU time in per cent of a core

@@ -44,7 +44,7 @@ func (m *measurement) serve(kind string, params any, within func(func() error) e
 	return p
 }
 
-// add adds lines to what was measured.
+// add adds lines to the result.
 func (m *measurement) add(lines ...line) { m.lines = append(m.lines, lines...) }
 
 // check ends the measurement if there is an error, or its time is over.

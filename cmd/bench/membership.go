@@ -22,7 +22,7 @@ type membershipTrial struct {
 	pauses   int           // how often these nodes are stopped
 }
 
-// membership is what was measured of one system.
+// membership has the measurements of one system.
 type membership struct {
 	system  system
 	nodes   int

@@ -9,7 +9,8 @@ import (
 	suite "ulnet/lnd/lndtest/effort"
 )
 
-// peersForTest are the systems of peers: they are built for the long suite, where what they need can be fetched.
+// peersForTest returns the folder with the systems of peers. They are built only for the long
+// suite, where their modules can be fetched.
 func peersForTest(t *testing.T) string {
 	if !suite.Long() {
 		return ""

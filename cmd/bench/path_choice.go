@@ -25,8 +25,8 @@ func measureChoice(b *measurement) {
 	)
 }
 
-// choose4by4 benchmarks a choice, with what a message does to the state that later ones
-// choose by.
+// choose4by4 benchmarks a choice, including the changes that a message makes to the state by
+// which later choices are made.
 func choose4by4(b *testing.B) {
 	var locals []*path.Local
 	var remotes []*path.Remote

@@ -82,14 +82,14 @@ func newRailNode(setup railSetup) (*node, error) {
 	return n, routeNode(whole, setup)
 }
 
-// railOrder is what a node is to do with another one.
+// railOrder tells a node what traffic to exchange with another one.
 type railOrder struct {
 	Target nid.NID
 	Count  int           // number of messages
 	For    time.Duration // duration of a load
 }
 
-// initiator returns the node's side of what it does with a target.
+// initiator returns the initiator of the node's traffic with a target.
 func (r *railNode) initiator(target nid.NID) (*initiator, error) {
 	if i := r.to[target]; i != nil {
 		return i, nil

@@ -16,7 +16,8 @@ import (
 	"ulnet/cmd/bench/worker"
 )
 
-// layer is the CPU time that a package of this project took, with what it called of others.
+// layer is the CPU time that a package of this project took, including the functions of other
+// packages that it called.
 type layer struct {
 	user   int64 // nanoseconds of Go code
 	kernel int64 // nanoseconds of system calls

@@ -21,7 +21,7 @@ func castNet(cfg rmcastsim.Config) *rmcastsim.Net {
 	return n
 }
 
-// calm keeps timers of a group away from what is measured.
+// calm sets a group's timers so that they do not disturb a measurement.
 var calm = rmcast.GroupConfig{Guard: time.Second, ReportInterval: time.Hour}
 
 // measureCastSavings is the part of G-RM-1 in virtual time.

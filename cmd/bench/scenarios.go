@@ -13,12 +13,13 @@ import (
 	"ulnet/scoll/scollsim"
 )
 
-// What a scenario can say is one: words in capitals are replaced by what is measured.
+// A measurement that the language of scenarios can express is a scenario. Words in capitals are
+// replaced by the values of the measurement.
 //
-//go:embed scenarios
+// go:embed scenarios
 var scenarioFiles embed.FS
 
-// scenarioText returns the text of a scenario. Values are pairs of a word and what it stands for.
+// scenarioText returns the text of a scenario. Values are pairs of a word and its replacement.
 func scenarioText(name string, values ...any) (string, error) {
 	text, err := scenarioFiles.ReadFile("scenarios/" + name + ".sim")
 	words := make([]string, len(values))
@@ -28,7 +29,7 @@ func scenarioText(name string, values ...any) (string, error) {
 	return strings.NewReplacer(words...).Replace(string(text)), err
 }
 
-// simulate runs a scenario. Values are pairs of a word and what it stands for.
+// simulate runs a scenario. Values are pairs of a word and its replacement.
 func simulate(ctx context.Context, name string, seed uint64, values ...any) (*scenario.Result, error) {
 	return simulateAs(ctx, name, scenario.Options{Seed: &seed}, values...)
 }

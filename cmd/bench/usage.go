@@ -51,7 +51,8 @@ func allocationsOf(calls int, f func()) float64 {
 	return float64((ownMallocs() - before) / uint64(calls))
 }
 
-// simulated runs a simulation in this goroutine, and returns what this process used for it.
+// simulated runs a simulation in this goroutine, and returns the resources that this process
+// used for it.
 func (m *measurement) simulated(run func() error) usage {
 	runtime.GC()
 	before, _ := ownUsage(struct{}{})

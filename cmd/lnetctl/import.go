@@ -164,7 +164,7 @@ func applyFile(c *cobra.Command, g *globals, v tree.Verb, f *tree.File) error {
 // shownLines bounds the lines that doneBefore returns.
 const shownLines = 32
 
-// doneBefore returns lines about what was applied before an error.
+// doneBefore returns lines that say what was applied before an error occurred.
 func doneBefore(r tree.Result) []string {
 	if len(r.Done) == 0 {
 		return []string{"nothing was changed"}

@@ -102,7 +102,7 @@ func routeDel(g *globals) *cobra.Command {
 	return c
 }
 
-// routeDoc is a route with the keys of the kernel's tool; cause is ours.
+// routeDoc is a route with the keys of the kernel's tool. The key cause is ulnet's addition.
 type routeDoc struct {
 	Net     string  `json:"net"`
 	Gateway nid.NID `json:"gateway"`

@@ -106,8 +106,8 @@ func TestFaultOnSave(t *testing.T) {
 	}
 }
 
-// TestRemoved: a store notices that its file was removed while it was open when it opens the
-// file again.
+// TestRemoved: the file of a store is removed while the store is open. The store notices that
+// when it opens the file again.
 func TestRemoved(t *testing.T) {
 	s, _, _, log := spoiled(t, func(path string, _ int64) error { return errors.Join(os.Truncate(path, 0), os.Remove(path)) })
 	_ = wait(func(done func(error)) { s.Save(record(1, 2), done) }) // the failure makes the store open the file again

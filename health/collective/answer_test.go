@@ -18,7 +18,7 @@ var anAnswer = Answer{
 	Reply:  wire.Reply{Evicted: 3, Unknown: 4, Exceptions: []wire.Exception{{Index: 5, Code: health.Newer, Incarnation: 6}}},
 }
 
-// TestAnswer: the encoding of an answer, and that every shorter prefix is refused.
+// TestAnswer: an answer is encoded and parsed again, and every shorter prefix of it is refused.
 func TestAnswer(t *testing.T) {
 	golden := []byte{2, 0, 0, 0}
 	for _, id := range anAnswer.Absent {

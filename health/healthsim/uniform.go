@@ -32,9 +32,9 @@ func (n *network) uniform(most bool) (ok bool, why string) {
 	return kit.All(n.each(sim.AllNodes), func(id sim.NodeID) string { return cmp.Or(n.divided(id, most), n.lingers(id)) })
 }
 
-// divided describes a server that holds the incarnation of a live client of which another server
-// has a tombstone. A server that is evicting it does not count: it does not serve the client, and
-// waits for others.
+// divided describes a server that holds an incarnation of a live client although another server
+// has a tombstone of that incarnation. A server that is just evicting it does not count,
+// because it no longer serves the client and only waits for other servers.
 func (n *network) divided(id sim.NodeID, most bool) string {
 	if n.calm() <= n.agreeIn() {
 		return ""

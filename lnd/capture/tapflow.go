@@ -27,8 +27,8 @@ type tapFlow struct {
 	ended bool
 }
 
-// tapHalf is what one side of a connection has sent. After the handshake only bytes changes,
-// so that no lock is needed while nothing records the connection.
+// tapHalf is what one side of a connection has sent. After the handshake only the field bytes
+// changes, so no lock is needed while no capture records the connection.
 type tapHalf struct {
 	bytes atomic.Uint64
 	over  atomic.Bool // whether the handshake is over: state is not handshakeOpen

@@ -39,7 +39,8 @@ type groups struct {
 	memberships map[string]*scoll.Membership
 }
 
-// maxRegular bounds the members of regular groups, each of which has its own list of all.
+// maxRegular bounds the members of regular groups. Every member of such a group has a list of
+// all members in its memory.
 const maxRegular = 4096
 
 // add adds the group of the verb "create NAME KIND [NODES]", and replaces one of that name.

@@ -125,7 +125,7 @@ func unused(pkgs []*Package) []symbol {
 	return list
 }
 
-// mentions adds what a file uses of other packages.
+// mentions adds the names of other packages that a file uses.
 func (f *File) mentions(pkg string, names map[string]string, used map[string]bool) {
 	imported := map[string]string{}
 	for i, to := range f.Imports {

@@ -60,7 +60,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// TestRatesBound: what a round has is bounded, and the rest counted.
+// TestRatesBound: the size of a round is bounded, and values beyond the bound are only counted.
 func TestRatesBound(t *testing.T) {
 	text := `{"peers": [` + strings.TrimSuffix(strings.Repeat("1,", 20_100), ",") + `]}`
 	list, more, err := new(cli.Rates).Round([]byte(text), time.Unix(0, 0))

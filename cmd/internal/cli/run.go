@@ -132,7 +132,7 @@ func needVerb(c *cobra.Command, args []string) error {
 	return &VerbError{"", Usagef("%s needs a command: %s", c.CommandPath(), list)}
 }
 
-// VerbError is the error of a noun without a verb, or with one that it does not have.
+// VerbError is the error of a noun without a verb, or with a verb that the noun does not have.
 type VerbError struct {
 	Verb string // name of the verb; "": there is none
 	err  error

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Repeat calls look at once and then every interval, until it fails or ctx ends.
-// An interrupt is the ordinary end of a command that watches: after it the
-// error is nil, also where it made look fail.
+// Repeat calls look at once and then every interval, until it fails or ctx ends. An interrupt
+// is the ordinary end of a command that watches. After it Repeat returns nil, even if look
+// failed because of the interrupt.
 func Repeat(ctx context.Context, interval time.Duration, look func() error) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -55,8 +55,8 @@ func Redraw(terminal io.Writer, text []byte, first bool) error {
 	return err
 }
 
-// fitRows omits the lines that do not fit the rows of a terminal, of which the cursor needs
-// one. 0 rows omit nothing.
+// fitRows omits the lines that do not fit the rows of a terminal. The cursor needs one of the
+// rows. If rows is 0 it omits nothing.
 func fitRows(text []byte, rows int) []byte {
 	end := 0
 	for n := 1; n < rows && end < len(text); n++ {

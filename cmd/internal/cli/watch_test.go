@@ -53,7 +53,7 @@ func TestRedraw(t *testing.T) {
 	}
 }
 
-// newTerminal returns a terminal of this size, and what is written to it.
+// newTerminal returns a terminal of this size, and the output written to it.
 func newTerminal(t *testing.T, columns, rows uint16) (terminal, screen *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)

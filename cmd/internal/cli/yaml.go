@@ -121,7 +121,7 @@ func (p *yamlPrinter) list(list []any, indent int) {
 	}
 }
 
-// scalar returns the text of a string, number, boolean or nothing.
+// scalar returns the text of a string, a number, a boolean or nil.
 func scalar(v any) string {
 	switch v := v.(type) {
 	case bool:

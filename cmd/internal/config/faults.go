@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/fault"
 )
 
-// entryError is what is wrong with one entry of a list.
+// entryError is an error in one entry of a list.
 type entryError struct {
 	at  *token.Token
 	err error

@@ -63,7 +63,8 @@ func Parse(name string, text []byte) (Config, error) {
 	return c, err
 }
 
-// parse changes c by the text of a file, and returns what it said.
+// parse changes c by the text of a file. It returns the settings that the text contains, and
+// where.
 func (c *Config) parse(name string, text []byte) (sources []Source, err error) {
 	if len(text) > maxFileSize {
 		return nil, &Error{File: name, Err: fmt.Errorf("more than %d bytes", maxFileSize)}
@@ -112,7 +113,8 @@ func (c *Config) forgetNetworks(entries []*ast.MappingValueNode) {
 	}
 }
 
-// sourcesOf returns what the entries of a file say; of a section that there is one.
+// sourcesOf returns the settings that the entries of a file contain. A section as a whole
+// counts as one setting.
 func sourcesOf(name string, entries []*ast.MappingValueNode) (list []Source) {
 	for _, e := range entries {
 		key := e.Key.GetToken()

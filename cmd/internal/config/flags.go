@@ -23,13 +23,13 @@ type Flags struct {
 	Warnings []Warning // lines without effect; set by Config
 }
 
-// The files of Lustre that a daemon of root reads if it is told nothing else.
+// The files of Lustre that a daemon of root reads if no flag names others.
 const (
 	SystemModprobe = "/etc/modprobe.d"
 	SystemLNetConf = "/etc/lnet.conf"
 )
 
-// noFile is what the flags for files of Lustre have for none.
+// noFile is the value by which a flag for a file of Lustre says that none is read.
 const noFile = "none"
 
 // AddFlags defines the flags in set.

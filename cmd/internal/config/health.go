@@ -40,7 +40,8 @@ type Health struct {
 	Times      health.Timing // times: T_ping, T_evict and the others
 }
 
-// maxIDs bounds ids_per_nid: a server counts the clients of a NID for each one that connects.
+// maxIDs bounds ids_per_nid. For each client that connects, a server counts the clients of the
+// same NID, which takes longer the more there are.
 const maxIDs = 10_000
 
 func defaultHealth() Health {

@@ -68,7 +68,7 @@ type Action struct {
 	User    string        // user: user as which the action runs; empty: the user of lnetd
 }
 
-// MaxOutput bounds what is kept of an action's output, in bytes.
+// MaxOutput bounds the part of an action's output that is kept, in bytes.
 const MaxOutput = 64 << 10
 
 func defaultScoll() Scoll {

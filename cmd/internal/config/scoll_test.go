@@ -103,8 +103,8 @@ func TestAllowRoots(t *testing.T) {
 	}
 }
 
-// TestScollMachine: what the file says reaches the machine, and trees of the
-// service stand above those of all (SC-124).
+// TestScollMachine: the machine gets the settings of the file, and a tree that is set for one
+// service takes precedence over the tree for all (SC-124).
 func TestScollMachine(t *testing.T) {
 	spec.Covers(t, "SC-124")
 	s := config.Default().Scoll

@@ -139,7 +139,7 @@ func entriesOf(name string, section *ast.MappingValueNode) []*ast.MappingValueNo
 	if section == nil {
 		return nil
 	}
-	entries, _ := mapping(name, section.Value) // an error stands for another form
+	entries, _ := mapping(name, section.Value) // entries is empty if the value has another form
 	return entries
 }
 

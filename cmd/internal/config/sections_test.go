@@ -11,7 +11,7 @@ import (
 	"ulnet/cmd/internal/config/tree"
 )
 
-// treeOf is what a file says in the form of lnetctl's files, as text.
+// treeOf returns the contents of a file in the form of lnetctl's files, as text.
 func treeOf(t *testing.T, text string) string {
 	t.Helper()
 	c, err := config.Parse("f", []byte(text))
@@ -29,8 +29,8 @@ func treeOf(t *testing.T, text string) string {
 	return b.String()
 }
 
-// TestSections: what the flat keys say and what the sections of lnetctl's files say is the same tree, and
-// what is written of it is read again as lnetd's file.
+// TestSections: the flat keys and the sections of lnetctl's files give the same tree. The
+// output of that tree can be read again as lnetd's file.
 func TestSections(t *testing.T) {
 	flat := "networks: tcp(eth0,10.0.0.7),tcp1\nroutes: tcp2 3 10.0.0.[1-2]@tcp:1\nudsp:\n  - src: tcp1\n    priority: 4\n" +
 		"lnet_retry_count: 3\nlnet_peer_discovery_disabled: 1\nrouting: {enable: 1, tiny: 9}\nrouter_ping_timeout: 7\nlnet_numa_range: 5\n"

@@ -10,8 +10,8 @@ import (
 	"ulnet/lnd/socklnd"
 )
 
-// TestTunablesOfDrivers: what a driver lists is a key of the file and of the reference, with
-// the driver's default there, which is possible.
+// TestTunablesOfDrivers: each tunable that a driver lists is a key of the file and of the
+// reference. The reference has the driver's default, which is a valid value.
 func TestTunablesOfDrivers(t *testing.T) {
 	for _, test := range []struct {
 		indent string

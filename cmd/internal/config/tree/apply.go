@@ -25,13 +25,13 @@ type Target interface {
 	Discover(ctx context.Context, id nid.NID) error
 }
 
-// Verb is what is done with the items of a file.
+// Verb is the action to perform on the items of a file.
 type Verb int
 
 // The verbs of 'lnetctl import'.
 const (
 	Add  Verb = iota
-	Del       // removes what the file has
+	Del       // removes the items that the file names
 	Exec      // adds, pings and discovers
 	// AddMissing is Add for a node that starts: it does not change what the node already has,
 	// and warns about it.

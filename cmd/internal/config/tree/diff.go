@@ -25,8 +25,8 @@ const (
 	Fails Kind = "fail" // the item is there already, or the file is wrong
 )
 
-// Diff lists what differs between a file and a node, in the order of the file. What the node has and
-// the file has not is no difference, because import removes nothing.
+// Diff lists the differences between a file and a node, in the order of the file. An item that
+// only the node has is no difference, because import removes nothing.
 func Diff(now *Tree, f *File) (list []Change) {
 	d := differ{now: now}
 	for _, s := range f.Sections {

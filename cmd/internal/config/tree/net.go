@@ -85,7 +85,7 @@ type Priorities struct {
 	Routers []string `json:"preferred routers,omitempty"`    // ulnet's addition: routers that rules prefer
 }
 
-// Multicast is the multicast of an NI. It is ours.
+// Multicast is the multicast of an NI. Lustre's tool does not have it.
 type Multicast struct {
 	Groups []lnet.GroupSnapshot `json:"groups,omitempty"` // groups that the NI has joined
 	*drivers.Multicast

@@ -19,7 +19,7 @@ func inPieces(text []byte, size, largest int) (*File, error) {
 	return f, err
 }
 
-// said is what a file says, with the lines of items and errors.
+// said returns the contents of a file, with the lines of items and errors.
 func said(t *testing.T, f *File) string {
 	t.Helper()
 	var b strings.Builder

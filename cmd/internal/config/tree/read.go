@@ -21,8 +21,8 @@ const (
 	maxWarn  = 100      // largest number of warnings
 )
 
-// File is what a file says, in its order. Lustre's lnetctl applies the items of a section until one
-// fails, so Items are those before the errors.
+// File is the contents of a file, in its order. Lustre's lnetctl applies the items of a section
+// until one fails, so Items has only those before the errors.
 type File struct {
 	Sections []Section   // in the order of the file
 	Warnings []string    // warnings about what was read and ignored
@@ -66,7 +66,8 @@ func (e *SyntaxError) Error() string {
 // Unwrap returns EINVAL.
 func (e *SyntaxError) Unwrap() error { return syscall.EINVAL }
 
-// Read reads a file. An error is that of the file as a whole; the errors of sections are theirs.
+// Read reads a file. It returns an error only for the file as a whole; an error in a section is
+// returned with that section.
 func Read(text []byte) (*File, error) {
 	if err := checkLimits(text); err != nil {
 		return nil, err

@@ -80,7 +80,7 @@ func (r *Routing) UnmarshalJSON(text []byte) error {
 // stopping will be none.
 func (r *Routing) IsRouter() bool { return r.Enable != nil && (*r.Enable == 1 || *r.Enable == 3) }
 
-// backup returns whether the node is a router; nil if it is not.
+// backup returns the part that says that the node is a router, or nil if it is not one.
 func (r *Routing) backup() *Routing {
 	if !r.IsRouter() {
 		return nil

@@ -17,7 +17,8 @@ type NodeSetting struct {
 // maxSeconds is a day. Kernels let longer times wrap.
 const maxSeconds = 24 * 60 * 60
 
-// nodeSettings are all settings of a node, in the order of Lustre's tool, and then ours.
+// nodeSettings are all settings of a node: first those of Lustre's tool, in its order, and then
+// ulnet's own.
 var nodeSettings = []NodeSetting{
 	{Name: "numa_range", Key: "lnet_numa_range", Most: 1<<31 - 1},
 	{Name: "max_interfaces", Key: "lnet_interfaces_max", Least: 16, Most: 4096, Usual: 200},
@@ -36,7 +37,8 @@ var nodeSettings = []NodeSetting{
 	{Name: "router_ping_timeout", Key: "router_ping_timeout", Least: 1, Most: maxSeconds, Usual: 50, Ours: true},
 }
 
-// NodeSettings lists all settings of a node, in the order of Lustre's tool, and then ours.
+// NodeSettings lists all settings of a node: first those of Lustre's tool, in its order, and
+// then ulnet's own.
 func NodeSettings() []NodeSetting { return slices.Clone(nodeSettings) }
 
 // KernelsOwn returns the settings without those for which Lustre's tool has no key: at such a key

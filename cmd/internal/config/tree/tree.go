@@ -31,8 +31,8 @@ func Write(w io.Writer, doc any) error {
 	return writeJSON(w, text)
 }
 
-// DropOurs removes the keys of networks and peers that Lustre's tool does not have: what is removed
-// is state, which import does not take.
+// DropOurs removes the keys of networks and peers that Lustre's tool does not have. They hold
+// only state, which import does not read.
 func (t *Tree) DropOurs() {
 	for _, n := range t.Net {
 		for i, ni := range n.NIs {

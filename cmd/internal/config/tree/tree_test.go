@@ -59,7 +59,7 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// TestReadFull looks at what is read of a file that an administrator writes.
+// TestReadFull checks the result of reading a file that an administrator writes.
 func TestReadFull(t *testing.T) {
 	tree, err := Parse(recorded(t, "good.yaml"))
 	if err != nil {
@@ -90,7 +90,8 @@ func TestReadFull(t *testing.T) {
 	}
 }
 
-// TestReadErrors has the errors that were recorded from Lustre's lnetctl, and what stands in front of them.
+// TestReadErrors checks the errors that were recorded from Lustre's lnetctl, and the text in
+// front of them.
 func TestReadErrors(t *testing.T) {
 	const ni = "net:\n    - net type: tcp\n      local NI(s):\n        - interfaces:\n              0: eth0\n"
 	for _, c := range []struct {
@@ -186,7 +187,8 @@ func TestErrorLayouts(t *testing.T) {
 	}
 }
 
-// TestWritePlain: what is empty has no lines of its own, and libyaml's layout has its tag and quotes.
+// TestWritePlain: empty parts have no lines of their own. The layout of libyaml has libyaml's
+// tag and quotes.
 func TestWritePlain(t *testing.T) {
 	type failure struct {
 		Ping  *int           `json:"ping"`
@@ -204,7 +206,8 @@ func TestWritePlain(t *testing.T) {
 	}
 }
 
-// FuzzRead checks that what is read and written is read again as the same.
+// FuzzRead checks that a file that was read and written has the same contents when it is read
+// again.
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"export.yaml", "backup.yaml", "router.yaml", "routing.yaml", "udsp.yaml", "good.yaml"} {
 		f.Add(recorded(f, name))

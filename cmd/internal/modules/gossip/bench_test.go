@@ -8,8 +8,8 @@ import (
 	"ulnet/cmd/internal/modules/gossip"
 )
 
-// BenchmarkGossipFiles is what the state files of a thousand participants cost
-// once a second, without the writing.
+// BenchmarkGossipFiles measures the cost of making the state files of a thousand participants,
+// which happens once a second. It does not write them.
 func BenchmarkGossipFiles(b *testing.B) {
 	n := mustGossipNode(b)
 	slow := gossip.NewInitRequest(config.Default().Gossip)

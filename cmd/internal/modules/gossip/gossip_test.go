@@ -202,8 +202,8 @@ func TestGossipFromConfig(t *testing.T) {
 	}
 }
 
-// TestGossipFiles: GO-64, what the files hold is of one value of the clock, and
-// what outlives a stop stays.
+// TestGossipFiles: GO-64: all values in the files are of one value of the clock. The values
+// that outlive a stop stay in the files.
 func TestGossipFiles(t *testing.T) {
 	spec.Covers(t, "GO-64")
 	n := mustGossipNode(t)

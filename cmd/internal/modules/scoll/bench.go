@@ -50,8 +50,8 @@ const (
 	drift = 100e-6
 )
 
-// Bench measures (collectives design, Choose Spanning Tree). EREMOTEIO: a member does not
-// answer. Other errors are those of Broadcast.
+// Bench measures the parameters by which a spanning tree is chosen (collectives design, Choose
+// Spanning Tree). EREMOTEIO: a member does not answer. Other errors are those of Broadcast.
 func (m *Module) Bench(ctx context.Context, r BenchRequest) (BenchReply, error) {
 	if r.Count < 1 || r.Count > maxBench || r.Size < 0 || r.Size > 1<<20 {
 		return BenchReply{}, cli.Errnof(syscall.EINVAL, "want 1 to %d broadcasts of 0 to %d bytes", maxBench, 1<<20)

@@ -31,7 +31,7 @@ var allowed = []struct {
 	what, reason string
 	adapt        func(d *Differences, want, node *capture.Record) error
 }{
-	{ // this one is first, while the bytes are still those of the recording
+	{ // must be first, because it needs the bytes as they were recorded
 		"checksum of v2", "covers the fields below; it is good or bad as in the recording",
 		(*Differences).adaptChecksum,
 	},
