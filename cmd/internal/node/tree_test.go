@@ -241,6 +241,11 @@ func TestImportEnds(t *testing.T) {
 	if len(r.Done) != 1 || len(r.Errs) != 1 || r.Errs[0].Text != "interrupted: 1 of 2 items were applied" {
 		t.Errorf("done %v, errors %v", r.Done, r.Errs)
 	}
+	var shape bytes.Buffer
+	want := "---\nadd:\n-     import:\n      errno: -4\n      descr: ! \"interrupted: 1 of 2 items were applied\"\n...\n"
+	if err := r.Errs[0].Write(&shape); err != nil || shape.String() != want {
+		t.Errorf("printed as %q, want %q", &shape, want)
+	}
 	if s := n.Status(); s.Health.RetryCount != 3 || s.Routing.DropAsymmetric {
 		t.Errorf("retry count %d, drop %v", s.Health.RetryCount, s.Routing.DropAsymmetric)
 	}

@@ -54,45 +54,57 @@ const (
 // A piece ends in front of a line that begins an item of the list at the top, which is a dash as far
 // to the right as the first one. No value of an item goes on in such a line, as YAML wants its lines
 // farther to the right.
-func pieces(text []byte, size int) (list []piece) {
-	now := piece{headLine: 1, bodyLine: 1}
-	indent, begin := unknownIndent, 0
-	end := func(at int) {
-		now.body = text[begin:at]
-		if now.head != "" || len(now.body) > 0 {
-			list = append(list, now)
-		}
-		begin = at
+func pieces(text []byte, size int) []piece {
+	s := splitter{now: piece{headLine: 1, bodyLine: 1}, indent: noList}
+	at := 0
+	for line := range bytes.Lines(text) {
+		s.line++
+		s.take(line, at, text, size)
+		at += len(line)
 	}
-	for at, line := 0, 1; at < len(text); line++ {
-		next := len(text)
-		if n := bytes.IndexByte(text[at:], '\n'); n >= 0 {
-			next = at + n + 1
+	s.end(text, at)
+	return s.list
+}
+
+// splitter splits a text into pieces.
+type splitter struct {
+	list   []piece
+	now    piece // piece that has begun
+	begin  int   // offset of its body
+	line   int   // number of the line that comes, from 1
+	indent int   // column of the dashes of its list, noList or unknownIndent
+}
+
+// take takes a line at an offset of the text.
+func (s *splitter) take(line []byte, at int, text []byte, size int) {
+	switch column := dash(line); {
+	case isMarker(line):
+		s.end(text, at)
+		s.now = piece{headLine: s.line, bodyLine: s.line, document: s.now.document + 1}
+		s.indent = noList
+	case isKey(line):
+		s.end(text, at)
+		s.now = piece{head: string(line), headLine: s.line, bodyLine: s.line + 1, document: s.now.document}
+		s.begin, s.indent = at+len(line), noList
+		if opensList(s.now.head) {
+			s.indent = unknownIndent
 		}
-		this := text[at:next]
-		switch column := dash(this); {
-		case isMarker(this):
-			end(at)
-			now = piece{headLine: line, bodyLine: line, document: now.document + 1}
-			indent = noList
-		case isKey(this):
-			end(at)
-			now = piece{head: string(this), headLine: line, bodyLine: line + 1, document: now.document}
-			indent, begin = unknownIndent, next
-			if !opensList(now.head) {
-				indent = noList
-			}
-		case isBlank(this):
-		case indent == unknownIndent: // the first line below the key
-			indent = column
-		case indent >= 0 && column == indent && at-begin >= size:
-			end(at)
-			now.bodyLine, now.goesOn = line, true
-		}
-		at = next
+	case isBlank(line):
+	case s.indent == unknownIndent: // the first line below the key
+		s.indent = column
+	case s.indent >= 0 && column == s.indent && at-s.begin >= size:
+		s.end(text, at)
+		s.now.bodyLine, s.now.goesOn = s.line, true
 	}
-	end(len(text))
-	return list
+}
+
+// end ends the piece that has begun at an offset of the text.
+func (s *splitter) end(text []byte, at int) {
+	s.now.body = text[s.begin:at]
+	if s.now.head != "" || len(s.now.body) > 0 {
+		s.list = append(s.list, s.now)
+	}
+	s.begin = at
 }
 
 // checkEmpty refuses what stands in front of the first key, but for comments and the begin of a document.
