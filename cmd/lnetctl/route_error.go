@@ -46,7 +46,7 @@ var errLoRoute = errors.New("lo belongs to every node: want another net")
 
 const hintRoute = "'lnetctl route show' lists the routes, 'lnetctl net show' the networks of the node"
 
-// errnoAny is what the kernel's tool says of a network that it cannot parse.
+// errnoAny is the errno that the kernel's tool reports for a network that it cannot parse.
 const errnoAny = -6
 
 func badRouteNet(section string, err error) error {

@@ -327,7 +327,7 @@ func (p *pair) quiet() error {
 	return nil
 }
 
-// wantData checks that what arrived is what was sent.
+// wantData checks that the data that arrived is equal to the data that was sent.
 func (e *end) wantData(lengths ...int) {
 	e.p.t.Helper()
 	if len(e.got) != len(lengths) {

@@ -16,7 +16,8 @@ const MaxPeerPage = 4096
 type PeerPage struct {
 	Peers []lnet.PeerSnapshot `json:"peers"` // state of the peers' NIs, ordered by NID
 	Known []KnownPeer         `json:"known"` // what discovery knows of peers, ordered by primary NID
-	// Recovery are the NIs of peers that are pinged because they are not well, of all pages.
+	// Recovery has the NIs of peers that are pinged because they are not well. It has those of
+	// all pages, not only of this one.
 	Recovery []recovery.Status `json:"recovery,omitempty"`
 	Clock    time.Duration     `json:"clock"` // time of the answer, by the clock of the times in Recovery
 	// Next is the value of after for the next page; absent in the last page.
