@@ -35,7 +35,7 @@ type Loop struct {
 	clock      machine.Clock
 	maxAbsence time.Duration // longest time that a follower may be absent; fixed before use
 
-	back      chan struct{} // wakes the own goroutine when the loop is its own again
+	back      chan struct{} // wakes the own goroutine when the loop is its own again; made when the loop is first idle
 	requested atomic.Bool   // whether follower is set and the state is Own
 	idleSince atomic.Int64  // machine.Never unless the state is Idle; set with mu held
 
@@ -63,7 +63,6 @@ const MaxAbsence = 200 * time.Microsecond
 // ReadAt and MaxAbsence.
 func (l *Loop) Init(s Source, w *Watchdog, clock machine.Clock) {
 	l.source, l.watchdog, l.clock, l.maxAbsence = s, w, clock, MaxAbsence
-	l.back = make(chan struct{}, 1)
 	l.refuse = minRefusals
 	l.idleSince.Store(int64(machine.Never))
 }
@@ -198,6 +197,9 @@ func (l *Loop) unproven() bool {
 // changed what MayHandOver says: either setIdle sees the change, or Recall sees the idle
 // loop. The caller holds l.mu.
 func (l *Loop) setIdle(now time.Duration) {
+	if l.back == nil {
+		l.back = make(chan struct{}, 1)
+	}
 	l.state = Idle
 	l.idleSince.Store(int64(now))
 	if !l.source.MayHandOver() {

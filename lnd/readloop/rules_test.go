@@ -42,8 +42,8 @@ func (s *manualSource) idle(t *testing.T) *manualSource {
 	if !s.Loop.watchdog.add(&s.Loop) {
 		t.Skip("the system has no timer")
 	}
-	s.state, s.follower = Idle, &s.by
-	s.idleSince.Store(0)
+	s.follower = &s.by
+	s.setIdle(0)
 	return s
 }
 

@@ -11,13 +11,26 @@ import (
 // notices when the other end closes: it waits at the socket, and Recv interrupts that with a
 // read deadline in the past.
 type held struct {
-	resume chan struct{} // gets a value when Recv is called
-
 	mu       sync.Mutex
-	watching net.Conn // connection whose end the reader waits for; nil: none; guarded by mu
+	resume   chan struct{} // gets a value when Recv is called; see resumed; guarded by mu
+	watching net.Conn      // connection whose end the reader waits for; nil: none; guarded by mu
 }
 
-func (h *held) init() { h.resume = make(chan struct{}, 1) }
+// resumed returns resume, which a connection has from its first held message on. The caller
+// holds mu.
+func (h *held) resumed() chan struct{} {
+	if h.resume == nil {
+		h.resume = make(chan struct{}, 1)
+	}
+	return h.resume
+}
+
+// wait returns the channel that gets a value when Recv is called.
+func (h *held) wait() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.resumed()
+}
 
 // recv continues the message that lnet has held.
 func (r *reader) recv() { r.held.recv() }
@@ -28,7 +41,7 @@ func (h *held) recv() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	select {
-	case h.resume <- struct{}{}:
+	case h.resumed() <- struct{}{}:
 	default: // no message is held: the connection has ended
 		return
 	}
@@ -43,7 +56,7 @@ func (h *held) recv() {
 func (r *reader) hold() bool {
 	r.c.midway.Store(false)
 	select {
-	case <-r.held.resume:
+	case <-r.held.wait():
 		return true
 	default:
 	}
@@ -67,14 +80,14 @@ func (r *reader) awaitRecv() bool {
 		r.c.peer.fail(r.c, newError(PeerClosed, r.c.peer.id, nil))
 	}
 	select {
-	case <-r.held.resume:
+	case <-r.held.wait():
 		return true
 	case <-r.c.dead:
 	}
 	if r.c.peer.ni.up.Abandon(&r.d) {
 		return false
 	}
-	<-r.held.resume // Recv is about to come; reading the payload then fails
+	<-r.held.wait() // Recv is about to come; reading the payload then fails
 	return true
 }
 

@@ -122,20 +122,20 @@ func TestHoldOverTCP(t *testing.T) {
 // returned: otherwise Recv could interrupt the wait for the next message.
 func TestRecvIsOneStep(t *testing.T) {
 	var h held
-	h.init()
+	resume := h.wait()
 	h.mu.Lock()
 	done := make(chan struct{})
 	go func() { h.recv(); close(done) }()
 	for range 10_000 {
 		runtime.Gosched()
-		if len(h.resume) > 0 {
+		if len(resume) > 0 {
 			t.Error("resumed while Recv has the rest to do")
 			break
 		}
 	}
 	h.mu.Unlock()
 	<-done
-	if len(h.resume) != 1 {
+	if len(resume) != 1 {
 		t.Error("not resumed")
 	}
 }

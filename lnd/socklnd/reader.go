@@ -30,18 +30,20 @@ type reader struct {
 	buf    *readBuffer // receive buffer from a pool
 	r, w   int         // bytes[r:w] are received and not consumed yet
 	window int         // number of bytes to read ahead
-	begun  bool        // a part of the present message is consumed
-	sums   bool        // the present message has a checksum
-	sum    uint32      // checksum of the bytes of the message that are consumed
-	want   uint32      // checksum in the header of the present message
+
+	begun     bool   // a part of the present message is consumed
+	sums      bool   // the present message has a checksum
+	following bool   // a follower runs the read loop; see readloop.Loop
+	leftHeld  bool   // the follower has left a held message to the own goroutine
+	sum       uint32 // checksum of the bytes of the message that are consumed
+	want      uint32 // checksum in the header of the present message
+
 	held   held
 	readAt time.Duration // when the latest bytes came, on the NI's clock
 	d      lnd.Delivery
 	small  []byte // buffer of smallWindow bytes, made when one small message came
 
-	following  bool   // a follower runs the read loop; see readloop.Loop
 	ended      *Error // the end of the connection that the follower has met
-	leftHeld   bool   // the follower has left a held message to the own goroutine
 	leftCookie uint64 // cookie of the message that was left to the own goroutine
 }
 
@@ -61,7 +63,6 @@ var errShortSink = errors.New("socklnd: sink is shorter than its length")
 
 func (r *reader) init(c *conn) {
 	r.c = c
-	r.held.init()
 	r.d.Driver = c
 	if c.stream.interruptible() {
 		r.d.ReadLoop = &c.loop
@@ -93,6 +94,14 @@ func (r *reader) next() *Error {
 		}
 		if r.leftHeld {
 			return r.takeHeld()
+		}
+	}
+	if r.r == r.w {
+		// An idle connection waits here and not in message, whose frames would make the
+		// stack of each of them twice as large.
+		r.begun = false
+		if err := r.fillEmpty(); err != nil || r.r == r.w {
+			return err
 		}
 	}
 	return r.message()

@@ -1,0 +1,63 @@
+package socklnd
+
+import (
+	"context"
+	"runtime"
+	"testing"
+
+	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnet/nid"
+)
+
+// The memory of one end of an idle connection on amd64: its structs with those of package net,
+// and the stack of its reader. The bounds have a margin of a tenth.
+const (
+	idleHeap  = 2_600 // bytes
+	idleStack = 3_300 // bytes: 2048, and larger ones of some readers; one that waits a few frames deeper needs 4096
+)
+
+// TestIdleMemory: what a node pays for a connection that carries nothing does not grow
+// unnoticed.
+func TestIdleMemory(t *testing.T) {
+	if effort.Race {
+		t.Skip("the race detector has memory of its own; the normal run measures")
+	}
+	before := measureMemory()
+	a, b := newEcho(8), newEcho(8)
+	const each = 60
+	x, y := contract{cfg: Config{ConnsPerPeer: each}}.start(t, a, b)
+	defer func() {
+		_ = x.Shutdown(context.Background())
+		_ = y.Shutdown(context.Background())
+	}()
+	put := newPut(nid.ProcessID{NID: x.NID(), PID: nid.LustrePID}, nid.ProcessID{NID: y.NID(), PID: nid.LustrePID}, pattern(8))
+	x.Send(put)
+	<-b.arrived
+	<-a.left
+	const all = 2*each + 1 // of both bulk types, and CONTROL
+	for open(x.(*NI)) < all || open(y.(*NI)) < all {
+		runtime.Gosched()
+	}
+	after := measureMemory()
+	const ends = 2 * all
+	heap, stack := (int64(after.HeapAlloc)-int64(before.HeapAlloc))/ends, (int64(after.StackInuse)-int64(before.StackInuse))/ends
+	t.Logf("%d bytes of heap and %d of stacks an end of a connection", heap, stack)
+	if heap > idleHeap || stack > idleStack {
+		t.Errorf("an end of an idle connection takes %d bytes of heap and %d of stacks, want at most %d and %d", heap, stack, idleHeap, idleStack)
+	}
+}
+
+// open returns the number of an NI's connections.
+func open(ni *NI) (n int) {
+	for _, p := range ni.Snapshot().Peers {
+		n += len(p.Conns)
+	}
+	return n
+}
+
+func measureMemory() (s runtime.MemStats) {
+	runtime.GC() // twice, because the pools give memory back to the second collection
+	runtime.GC()
+	runtime.ReadMemStats(&s)
+	return s
+}
