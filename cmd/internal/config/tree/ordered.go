@@ -56,9 +56,9 @@ func (l LNDTunables) MarshalJSON() ([]byte, error) {
 		}
 		value := []byte(t.Value)
 		if !json.Valid(value) {
-			value = strconv.AppendQuote(nil, t.Value)
+			value = appendText(nil, t.Value)
 		}
-		b = fmt.Appendf(b, "%q:%s", t.Name, value)
+		b = append(append(appendText(b, t.Name), ':'), value...)
 	}
 	return append(b, '}'), nil
 }

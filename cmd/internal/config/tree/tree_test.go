@@ -206,6 +206,14 @@ func TestWritePlain(t *testing.T) {
 	}
 }
 
+// TestWriteTunables: names and values that a file may have are written, whatever they are.
+func TestWriteTunables(t *testing.T) {
+	doc := &Tree{Net: []Net{{Type: "tcp", NIs: []NI{{LND: LNDTunables{{"a\x01", "\x7f\x02"}, {"b", "7"}}}}}}}
+	if got := written(t, doc); !strings.Contains(got, "b: 7\n") {
+		t.Errorf("wrote %q", got)
+	}
+}
+
 // FuzzRead checks that a file that was read and written has the same contents when it is read
 // again.
 func FuzzRead(f *testing.F) {
