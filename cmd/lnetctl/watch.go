@@ -100,7 +100,7 @@ func (w *watch) look(c *cobra.Command, args []string) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// round is what is shown in one repetition.
+// round is the output of one repetition.
 type round struct {
 	at    time.Time
 	first bool

@@ -217,7 +217,8 @@ func (w *worker) awaitQuiet() {
 	}
 }
 
-// unsettled returns what a node has in flight, "" for nothing.
+// unsettled describes the first messages or credits that a node still has in flight; "" if it
+// has none.
 func unsettled(s node.Status, router lnet.RouterSnapshot, peers []lnet.PeerSnapshot) string {
 	if n := s.Stats.MsgsAlloc; n != 0 {
 		return fmt.Sprintf("%d messages are left", n)

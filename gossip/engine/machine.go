@@ -22,7 +22,7 @@ const (
 	Cancel      // discard the staged list
 )
 
-// Input is what a [Machine] steps on; the zero value is the timer.
+// Input is the input of a step of a [Machine]. The zero value means that the timer is due.
 type Input struct {
 	Kind Kind    // decides which fields are used
 	From nid.NID // sender of the message, with Ping or Reply
@@ -31,7 +31,7 @@ type Input struct {
 	Self int     // with List: index of this node in it
 }
 
-// Output has what a step of a [Machine] asks its caller to do.
+// Output has the actions that a step of a [Machine] asks its caller to carry out.
 type Output struct {
 	Sends  []Send  // in the order in which they are to be sent
 	Events []Event // in the order in which they happened

@@ -51,7 +51,7 @@ type Participant struct {
 	Aliveness uint64  `json:"aliveness"` // how often the participant has died
 }
 
-// Participant returns what is known of participant i.
+// Participant returns what this node knows of participant i.
 func (m *Machine) Participant(i int) Participant {
 	p := Participant{NID: m.list.NID(i), Age: unheard}
 	if i >= m.ages.n {

@@ -18,7 +18,7 @@ import (
 type Warning struct {
 	File string // path of the file
 	Line int    // line, counted from 1
-	Text string // what has no effect in that line
+	Text string // the part of that line that has no effect
 }
 
 func (w Warning) String() string { return fmt.Sprintf("%s:%d: %s", w.File, w.Line, w.Text) }

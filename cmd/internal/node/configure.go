@@ -61,7 +61,7 @@ func (n *Node) startConfigured() error {
 // niStart is an NI to start.
 type niStart struct {
 	on  networks.Interface // where it runs
-	own NISettings         // what it has for itself
+	own NISettings         // the settings of this NI alone
 }
 
 // startNets starts the NIs of networks: all of them, or none.

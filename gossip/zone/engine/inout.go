@@ -28,8 +28,8 @@ const (
 	QueryZone         // Key, Number: in the management zone: ask for the members of the base zone named Key; the event Listed is the answer
 )
 
-// Input is what a [Machine] steps on; the zero value is the timer. Data and Value
-// are valid during Step.
+// Input is the input of a step of a [Machine]. The zero value means that the timer is due. Data
+// and Value are valid during Step.
 type Input struct {
 	Kind    InputKind     // decides which fields are used
 	Node    wire.Ref      // number of the node in the machine's table
@@ -58,7 +58,7 @@ type Send struct {
 	short      uint64       // short form of the receiver's id
 }
 
-// Output has what a step of a [Machine] asks its caller to do, in order.
+// Output has the actions that a step of a [Machine] asks its caller to carry out, in order.
 type Output struct {
 	Sends  []Send     // messages within the zone
 	Events []Event    // in the order in which they happened

@@ -54,8 +54,8 @@ func (l *linked) open(d int) bool { return l.mask>>(3*d)&7 != 7 }
 
 func (l *linked) path() bool { return l.open(0) || l.open(1) || l.open(2) }
 
-// served returns what is wrong, or "". If there is a path, a delegate with a path must be
-// active, and every supervisor must have that delegate in its census, as current.
+// served returns a description of the first error, or "". If there is a path, a delegate with a
+// path must be active, and every supervisor must have that delegate in its census, as current.
 func (l *linked) served() string {
 	a := l.active(0)
 	if len(a) != 1 {

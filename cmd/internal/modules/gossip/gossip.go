@@ -65,8 +65,8 @@ func (r InitRequest) agent() gossip.Config {
 	}.Agent()
 }
 
-// Module is what a node has of gossip (GO-40 to GO-49): the
-// parameters from an init on, and an agent from start to stop.
+// Module is gossip at a node (GO-40 to GO-49): the parameters from an init on, and an agent
+// from start to stop.
 type Module struct {
 	node.Host
 	view      *view

@@ -28,7 +28,7 @@ const (
 	keptKeys   = 1 << 16
 )
 
-// Module is what a node has of a zone.
+// Module is the membership of a node in a zone.
 type Module struct {
 	node.Host
 	zone *zoner // the node's zone; nil: the configuration names none
