@@ -103,7 +103,8 @@ func (t *timer) start(d time.Duration) {
 		t.std = time.AfterFunc(d, t.f)
 		return
 	}
-	t.c.timers.Set(&t.due, t.c.Now()+d)
+	now := t.c.Now()
+	t.c.timers.Set(&t.due, now+min(max(d, 0), machine.Never-now))
 	t.c.set()
 }
 

@@ -1,6 +1,7 @@
 package timerfd
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -102,6 +103,27 @@ func TestClose(t *testing.T) {
 	await(t, later)
 	if !forgotten.Stop() {
 		t.Error("a timer that was pending cannot be stopped")
+	}
+}
+
+// TestExtremes: a timer of the longest duration stays pending, also in a closed clock; one of the
+// shortest runs at once. Neither keeps later timers from running.
+func TestExtremes(t *testing.T) {
+	c := NewClock()
+	defer c.Close()
+	first := c.AfterFunc(math.MaxInt64, func() { t.Error("runs before its 292 years are over") })
+	last := c.AfterFunc(math.MaxInt64, func() { t.Error("runs before its 292 years are over") })
+	for _, d := range []time.Duration{math.MinInt64, time.Millisecond} {
+		ran := make(chan struct{})
+		c.AfterFunc(d, func() { close(ran) })
+		await(t, ran)
+	}
+	if !first.Stop() {
+		t.Error("the timer of 292 years is not pending")
+	}
+	c.Close()
+	if !last.Stop() {
+		t.Error("the timer of 292 years is not pending in a closed clock")
 	}
 }
 
