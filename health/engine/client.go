@@ -230,7 +230,7 @@ func (c *Client) Step(now time.Duration, in ClientInput, out *ClientOutput) (wak
 	c.out = out
 	var missed time.Duration
 	if c.now, missed = c.pauses.enter(now); missed > 0 {
-		c.pinging.at = c.now // ping now if a ping is due
+		c.resumed()
 	}
 	c.apply(&in)
 	c.expire()

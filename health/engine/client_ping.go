@@ -19,10 +19,11 @@ type pinging struct {
 	via         uint64        // incarnation of the NI that sent the master's last message
 	asked       bool          // the transport was asked for other traffic since a ping became due
 	due         bool          // a ping is waiting for its answer
+	resumed     bool          // a pause has just ended: ping unless another message goes to the master in this step
 }
 
 func (g *pinging) sentNow(c *Client) {
-	g.sent = c.now
+	g.sent, g.resumed = c.now, false
 	g.schedule(c)
 }
 
@@ -62,6 +63,11 @@ func (g *pinging) schedule(c *Client) {
 	}
 }
 
+// resumed makes the client ping its master, or the one that it is leaving, in this step, because
+// a pause has just ended. The master's time has gone on meanwhile, so the last message may be
+// older there than T_ping, even though no ping is due in active time.
+func (c *Client) resumed() { c.pinging.resumed, c.keepAt = true, c.now }
+
 // ping pings the master if a ping is due. Before that, it asks the transport for other traffic:
 // a busy client does not ping.
 func (c *Client) ping() {
@@ -70,13 +76,13 @@ func (c *Client) ping() {
 	case c.now >= g.silentAt(c):
 		c.replaceMaster(wire.NotConnected, false) // the master is silent for too long (CH-16, CH-49)
 		c.campaign()
-	case c.now < g.at:
+	case c.now < g.at && !g.resumed:
 	case c.now >= g.doubtful(c):
 		if g.since == 0 {
 			g.since = c.now
 		}
 		c.pingNow()
-	case !g.asked && !g.due:
+	case !g.asked && !g.due && !g.resumed:
 		g.asked = true
 		g.at = c.now + c.cfg.Ping/50
 		c.out.Effects = append(c.out.Effects, ClientEffect{Kind: LookAt, PeerIncarnation: g.via, To: nid.ProcessID{NID: c.master, PID: c.cfg.PID}})
