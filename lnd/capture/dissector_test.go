@@ -186,7 +186,7 @@ func TestPortsAreReused(t *testing.T) {
 			play(taps(w, 1, true), list, capture.Initiator)
 		})[3:]
 		want := []string{
-			"1 ACCEPTOR", "1 HELLO", "1 HELLO", "1 kind 10 of 0 bytes: ports were used again",
+			"1 ACCEPTOR", "1 HELLO", "1 HELLO", "1 kind 10 of 0 bytes: " + capture.ErrReused.Error(),
 			"2 ACCEPTOR", "2 HELLO", "2 HELLO", "2 kind 10 of 0 bytes: " + capture.ErrOpenEnd.Error(),
 		}
 		if closed {
@@ -235,6 +235,8 @@ func TestCounts(t *testing.T) {
 		{"unknown link type", 999, whole, capture.Counts{Packets: 1, Malformed: 1}},
 		{"unknown small link type", 200, whole, capture.Counts{Packets: 1, Malformed: 1}},
 		{"raw", capture.LinkRaw, whole[14:], capture.Counts{Packets: 1}},
+		{"SLL", capture.LinkLinuxSLL, append(unhex("0000 0001 0006 000000000000 0000 0800"), whole[14:]...), capture.Counts{Packets: 1}},
+		{"SLL cut", capture.LinkLinuxSLL, unhex("0000 0001"), capture.Counts{Packets: 1, Malformed: 1}},
 		{"SLL2", capture.LinkLinuxSLL2, append(unhex("0800 0000 00000001 0001 00 06 0000000000000000"), whole[14:]...), capture.Counts{Packets: 1}},
 		{"SLL2 cut", capture.LinkLinuxSLL2, unhex("0800 0000"), capture.Counts{Packets: 1, Malformed: 1}},
 	}

@@ -52,7 +52,7 @@ func (d *Dissector) segment(src, dst netip.AddrPort, tcp *layers.TCP) {
 			return
 		}
 		if f != nil && f.reuses(src, tcp) {
-			d.end(f, errReused)
+			d.end(f, ErrReused)
 			f = nil
 		}
 	}

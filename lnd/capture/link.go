@@ -17,6 +17,7 @@ type LinkType uint16
 const (
 	LinkEthernet  LinkType = 1
 	LinkRaw       LinkType = 101 // IPv4 or IPv6
+	LinkLinuxSLL  LinkType = 113 // packets captured on the pseudo-interface "any"
 	LinkLinuxSLL2 LinkType = 276 // packets of "any" in the newer form of the header
 )
 

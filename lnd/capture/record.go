@@ -74,7 +74,7 @@ var (
 	ErrLost      = errors.New("bytes before it are lost")
 	ErrMidStream = errors.New("capture begins inside the connection")
 	ErrReset     = errors.New("connection was reset")
-	errReused    = errors.New("ports were used again")
+	ErrReused    = errors.New("ports were used again")
 	ErrOpenEnd   = errors.New("capture ends inside the connection")
 	ErrEvicted   = errors.New("too many open connections")
 )

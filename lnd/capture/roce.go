@@ -12,8 +12,8 @@ import (
 // errors of the packages that parse them.
 var (
 	ErrICRC     = errors.New("ICRC is wrong")
-	errNoAnswer = errors.New("answers nothing that the capture shows")
-	errSame     = errors.New("is the other direction of a connection that was found")
+	ErrNoAnswer = errors.New("answers nothing that the capture shows")
+	ErrSame     = errors.New("is the other direction of a connection that was found")
 )
 
 // RoCE has the further fields of a Record of RoCEv2. It belongs to the decoder like the

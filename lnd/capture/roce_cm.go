@@ -42,14 +42,14 @@ func (r *roce) cm(f *roceFrame) {
 	r.d.deliver(rec)
 	switch m.MAD.Attribute {
 	case ibta.AttrREJ:
-		r.end(c, errRejected)
+		r.end(c, ErrRejected)
 	case ibta.AttrDREP:
 		r.end(c, nil)
 	}
 }
 
-// errRejected says that a connection was refused.
-var errRejected = errors.New("connection was refused")
+// ErrRejected says that a connection was refused.
+var ErrRejected = errors.New("connection was refused")
 
 // parseCM parses a CM message.
 func parseCM(b []byte) (m CM, err error) {

@@ -73,7 +73,7 @@ func (r *roce) midStream(c *roceConn) {
 // If another connection had that queue pair before, name ends that one.
 func (r *roce) name(c *roceConn, side Side, end qpEnd) {
 	if old := r.byQP[end]; old != nil && old != c {
-		r.end(old, errReused)
+		r.end(old, ErrReused)
 		delete(r.byQP, end)
 	}
 	if c.qps[side] != (qpEnd{}) && c.qps[side] != end {
@@ -156,5 +156,5 @@ func (r *roce) join(c, half *roceConn) {
 	if !c.NIDs[Acceptor].IsValid() {
 		c.NIDs[Acceptor] = half.NIDs[Initiator]
 	}
-	r.forget(half, errSame)
+	r.forget(half, ErrSame)
 }

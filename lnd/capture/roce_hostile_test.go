@@ -158,11 +158,27 @@ func TestRoCEReused(t *testing.T) {
 	got = slices.DeleteFunc(got, func(s string) bool { return strings.Contains(s, "CM: not an RDMA-CM") })
 	want := []string{
 		"1/0 opened", "1/1 CM", "1/1 CM", `1/0 PUT "one"`, `1/1 PUT "two"`,
-		"2/0 opened", "1/0 closed: ports were used again", "2/1 CM", "2/1 CM", `2/0 PUT "three"`, `2/1 PUT "four"`,
+		"2/0 opened", "1/0 closed: " + capture.ErrReused.Error(), "2/1 CM", "2/1 CM", `2/0 PUT "three"`, `2/1 PUT "four"`,
 		"2/0 closed: capture ends inside the connection",
 	}
 	if text := strings.Join(got, "\n"); text != strings.Join(want, "\n") {
 		t.Errorf("%s", text)
+	}
+}
+
+// TestRoCERefused: the end of a connection that was refused says so.
+func TestRoCERefused(t *testing.T) {
+	w := newRoceWire(t)
+	req := ibta.REQ{LocalID: 7, QPN: w.ends[0].qp}
+	rej := ibta.REJ{LocalID: 107, RemoteID: 7, Reason: ibta.RejectConsumer}
+	for side, body := range [][]byte{
+		req.AppendTo(ibta.MAD{Attribute: ibta.AttrREQ}.AppendTo(nil)), rej.AppendTo(ibta.MAD{Attribute: ibta.AttrREJ}.AppendTo(nil)),
+	} {
+		w.packet(side, ibta.Packet{BTH: ibta.BTH{OpCode: ibta.UDSendOnly, DestQP: ibta.GSI}, Payload: body})
+	}
+	got, _ := tellRoCE(w.list)
+	if want := "1/0 closed: " + capture.ErrRejected.Error(); len(got) == 0 || got[len(got)-1] != want {
+		t.Errorf("%q, want at the end %q", got, want)
 	}
 }
 

@@ -74,7 +74,7 @@ func (c *roceConn) transfer(r *Record) {
 	if t := r.RoCE.Transfer; t != nil {
 		r.Header = t.Header
 	} else if r.Err == nil {
-		r.Err = errNoAnswer
+		r.Err = ErrNoAnswer
 	}
 }
 

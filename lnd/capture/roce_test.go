@@ -48,7 +48,7 @@ func TestRoCEPairs(t *testing.T) {
 		2/0 opened
 		2/0 mid-stream
 		2/0 PUT "two"
-		2/0 closed: is the other direction of a connection that was found
+		2/0 closed: `+capture.ErrSame.Error()+`
 		1/1 PUT "three"
 		1/0 closed: capture ends inside the connection`)
 }
@@ -178,8 +178,8 @@ func TestRoCETransfers(t *testing.T) {
 		1/0 PUT_DONE PUT of 2000, missing 0, 2 writes, "payload!"
 		1/0 GET
 		1/1 GET_DONE REPLY of 1500, missing 0, 2 writes, "payload!"
-		1/1 GET_DONE: answers nothing that the capture shows
-		1/1 PUT_NAK: answers nothing that the capture shows
+		1/1 GET_DONE: `+capture.ErrNoAnswer.Error()+`
+		1/1 PUT_NAK: `+capture.ErrNoAnswer.Error()+`
 		1/0 NOOP
 		1/0 closed: capture ends inside the connection`)
 }
