@@ -31,7 +31,8 @@ type ClientConfig struct {
 	// Keys, if there are any, sign connects: servers that have keys accept no others.
 	// Servers of versions before 2026-11-25 do not understand signed connects.
 	Keys keyring.Keys
-	// From is the process from which the client sends. Required with Keys.
+	// From is the process from which the client sends. Required with Keys, and for a client whose
+	// ID is derived from its process.
 	From nid.ProcessID
 	// MaxBackoff bounds the back-off between rounds in which all servers are tried. Default
 	// 2·Ping.

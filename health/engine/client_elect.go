@@ -221,8 +221,8 @@ func (c *Client) declined(p *peer, m *wire.Message) {
 		}
 		p.state = detached
 	case wire.Ahead:
-		c.stats.Declined[m.Code]++
 		if c.ahead() {
+			c.stats.Declined[m.Code]++
 			return
 		}
 		p.state = detached
@@ -233,6 +233,10 @@ func (c *Client) declined(p *peer, m *wire.Message) {
 		c.lose(p, m.Code)
 		e.untry(p.id)
 	default:
+		if m.Code == wire.Foreign && c.takesBack() {
+			c.stats.Declined[m.Code]++
+			return
+		}
 		if m.Kind == wire.Reject && p.state == perhaps && m.Code != wire.Busy {
 			p.state = detached
 		}

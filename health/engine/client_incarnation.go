@@ -97,3 +97,15 @@ func (c *Client) laterEpoch(m *wire.Message) {
 		c.epoch = m.Epoch
 	}
 }
+
+// takesBack handles the refusal of this client because another process is connected. If the id
+// is derived from this client's own process, servers let this client's next incarnation take the
+// id back without asking the other process. So they have refused it only because the other one
+// has the same number.
+func (c *Client) takesBack() (over bool) {
+	if c.isAttached() || c.cfg.ID != wire.ClientIDOf(c.cfg.From.String()) {
+		return false
+	}
+	c.nextIncarnation(c.incarnation, true)
+	return true
+}
