@@ -3,11 +3,13 @@ package node
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 )
 
 // AddPeerRequest configures a peer, or adds NIDs to a configured one.
@@ -29,24 +31,43 @@ type RemovePeerRequest struct {
 func (n *Node) AddPeer(r AddPeerRequest) error {
 	n.changing.Lock()
 	defer n.changing.Unlock()
+	var undo []func() error // takes back what was done, the last first
 	for i, id := range append([]nid.NID{r.Primary}, r.Peers...) {
 		var nids []nid.NID
 		if i == 0 {
 			nids = r.NIDs
 		}
-		err := n.base.Discovery().AddPeer(id, nids, !r.NonMR)
-		if err == nil {
-			continue
-		}
-		err = fmt.Errorf("cannot add peer %v: %w", id, err)
-		if i > 0 { // the first one and those before are taken back
-			for _, added := range append([]nid.NID{r.Primary}, r.Peers[:i-1]...) {
-				err = errors.Join(err, n.base.Discovery().RemovePeer(added, nil))
+		before := n.lnet.Peer(id)
+		if err := n.base.Discovery().AddPeer(id, nids, !r.NonMR); err != nil {
+			err = fmt.Errorf("cannot add peer %v: %w", id, err)
+			for _, back := range slices.Backward(undo) {
+				err = errors.Join(err, back())
 			}
+			return cli.Hint(err, "'lnetctl peer show' lists the peers of the node")
 		}
-		return cli.Hint(err, "'lnetctl peer show' lists the peers of the node")
+		undo = append(undo, func() error { return n.restorePeer(id, before) })
 	}
 	return nil
+}
+
+// restorePeer makes a peer that AddPeer has configured what it was before. One that was not configured
+// is forgotten, and discovered again by the next message to it.
+func (n *Node) restorePeer(id nid.NID, before lnet.Peer) error {
+	if !before.Flags.Has(lnet.PeerConfigured) {
+		return n.base.Discovery().RemovePeer(id, nil)
+	}
+	var added []nid.NID
+	for _, ni := range n.lnet.Peer(id).NIs {
+		if !slices.ContainsFunc(before.NIs, func(had wire.NIStatus) bool { return had.NID == ni.NID }) {
+			added = append(added, ni.NID)
+		}
+	}
+	if len(added) > 0 {
+		if err := n.base.Discovery().RemovePeer(id, added); err != nil {
+			return err
+		}
+	}
+	return n.base.Discovery().AddPeer(id, nil, before.Flags.Has(lnet.PeerMultiRail))
 }
 
 // RemovePeer removes a peer, which may have been discovered. ENOENT: there is none, or it has no
@@ -69,16 +90,23 @@ func (n *Node) RemovePeer(r RemovePeerRequest) error {
 
 // PeerStateRequest sets the state of a peer, for tests.
 type PeerStateRequest struct {
-	NID   nid.NID        `json:"nid"`   // any NID of the peer
-	State lnet.PeerFlags `json:"state"` // bits of the state
+	NID    nid.NID        `json:"nid"`              // any NID of the peer
+	State  lnet.PeerFlags `json:"state"`            // bits of the state
+	Health *int           `json:"health,omitempty"` // new health of the NI with the NID, 0 to 1000; absent: as it is
 }
 
-// SetPeerState sets the state of a peer by which messages go. Discovery keeps its own, and publishes that
-// when it has asked the peer again. ENOENT: there is no such peer.
+// SetPeerState sets the state of a peer by which messages go, and the health of an NI of it: both or
+// none. Discovery keeps its own state, and publishes that when it has asked the peer again. ENOENT:
+// there is no such peer.
 func (n *Node) SetPeerState(r PeerStateRequest) error {
 	p := n.lnet.Peer(r.NID)
 	if !p.Primary.IsValid() {
 		return cli.Hint(cli.Errnof(syscall.ENOENT, "discovery knows no peer %v", r.NID), "'lnetctl peer show' lists the peers of the node")
+	}
+	if r.Health != nil {
+		if err := n.SetNIHealth(HealthRequest{Peer: true, NID: r.NID, Value: *r.Health}); err != nil {
+			return err
+		}
 	}
 	p.Flags = r.State
 	n.lnet.SetPeer(p)

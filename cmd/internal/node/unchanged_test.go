@@ -43,8 +43,12 @@ func TestFailingChangesNothing(t *testing.T) {
 		{"peer add of several", n.AddPeer(node.AddPeerRequest{
 			Primary: id("127.0.3.1@tcp"), Peers: []nid.NID{id("127.0.3.2@tcp"), id("127.0.3.9@tcp1"), id("127.0.3.3@tcp")},
 		}), 0},
+		{"peer add of several, also of one that there is", n.AddPeer(node.AddPeerRequest{
+			Primary: id("127.0.3.9@tcp"), Peers: []nid.NID{id("127.0.3.8@tcp"), id("127.0.3.8@tcp"), id("127.0.3.9@tcp1")},
+		}), syscall.EEXIST},
 		{"peer add with NIDs", n.AddPeer(node.AddPeerRequest{Primary: id("127.0.3.1@tcp"), NIDs: []nid.NID{id("127.0.3.1@tcp1"), id("127.0.3.9@tcp1")}}), 0},
 		{"peer add of NIDs to one that there is", n.AddPeer(node.AddPeerRequest{Primary: id("127.0.3.9@tcp"), NIDs: []nid.NID{id("127.0.3.9@tcp2"), id("0@lo")}}), 0},
+		{"peer set", n.SetPeerState(node.PeerStateRequest{NID: id("127.0.3.9@tcp"), State: 1, Health: new(1001)}), syscall.EINVAL},
 		{"route add", n.AddRoutes(node.AddRoutesRequest{
 			Nets: []string{"tcp7", "tcp8", "tcp9"}, Gateways: []string{"127.0.2.8@tcp", "127.0.2.9@tcp"}, Hops: -1, Sensitivity: 1,
 		}), syscall.EEXIST},
@@ -60,6 +64,9 @@ func TestFailingChangesNothing(t *testing.T) {
 	}
 	if after := exported(t, n, (*tree.Tree).Saved); after != before {
 		t.Errorf("after the failures\n%s\nbefore\n%s", after, before)
+	}
+	if known := n.PeersOf(id("127.0.3.9@tcp")).Known; len(known) != 1 || known[0].Flags == 1 {
+		t.Errorf("the peer is %+v, and has the state that came with a wrong health", known)
 	}
 	if got := health(); got != 900 {
 		t.Errorf("health %d, want 900", got)
