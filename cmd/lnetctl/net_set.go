@@ -112,12 +112,7 @@ func (s *netSetting) run(c *cobra.Command, g *globals) error {
 		return failing(node.OpTune.Call(c.Context(), g.client(), r), "set", "net", "cannot configure LNet NI")
 	}
 	if given("state") {
-		if err := s.setState(c, g, id); err != nil {
-			return err
-		}
-	}
-	if !given("health") {
-		return nil
+		return s.setState(c, g, id)
 	}
 	r := node.HealthRequest{Peer: s.peer, NID: id, Value: s.health}
 	if err := node.OpHealth.Call(c.Context(), g.client(), r); err != nil {
@@ -126,13 +121,17 @@ func (s *netSetting) run(c *cobra.Command, g *globals) error {
 	return nil
 }
 
-// setState sets the bits of a peer's state.
+// setState sets the bits of a peer's state, and its health if that is given.
 func (s *netSetting) setState(c *cobra.Command, g *globals, id nid.NID) error {
 	bits, err := strconv.ParseUint(s.state, 0, 32)
 	if err != nil {
 		return badSetting(syscall.EINVAL, "", cli.Usagef("--state takes a number, such as 1 or 0x111, not %q", s.state))
 	}
-	err = node.OpPeerState.Call(c.Context(), g.client(), node.PeerStateRequest{NID: id, State: lnet.PeerFlags(bits)})
+	r := node.PeerStateRequest{NID: id, State: lnet.PeerFlags(bits)}
+	if c.Flags().Changed("health") { // both change, or neither
+		r.Health = &s.health
+	}
+	err = node.OpPeerState.Call(c.Context(), g.client(), r)
 	return failingPlainly(err, "net", "set", "cannot set the state: ")
 }
 
@@ -140,6 +139,11 @@ func (s *netSetting) setState(c *cobra.Command, g *globals, id nid.NID) error {
 func (s *netSetting) tuneNet(c *cobra.Command, g *globals) error {
 	if s.net == "" {
 		return badSetting(syscall.EINVAL, "Specified --lnd-timeout without --net option", cli.Usagef("name a network, such as tcp"))
+	}
+	for _, name := range []string{"nid", "health", "conns-per-peer"} {
+		if c.Flags().Changed(name) {
+			return badSetting(syscall.EINVAL, "", cli.Usagef("--lnd-timeout is of all interfaces on %s: set --%s by a command of its own", s.net, name))
+		}
 	}
 	net, err := nid.ParseNet(s.net)
 	if err != nil {
