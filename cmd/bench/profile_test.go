@@ -26,8 +26,8 @@ func TestPackageOf(t *testing.T) {
 	}
 }
 
-// TestProfile runs a measurement with --profile: the table names the layers that a message
-// passes, and both sides have used time.
+// TestProfile runs a short measurement with --profile: the table names a layer that messages
+// pass. A short run has too few samples for all of them.
 func TestProfile(t *testing.T) {
 	var out, errs strings.Builder
 	code := run(t.Context(), cli.Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Getenv: func(string) string { return "" }}, []string{"--goal", "G-LN-4", "--rounds", "2", "--out", "", "--profile"})
@@ -39,11 +39,7 @@ func TestProfile(t *testing.T) {
 		t.Fatalf("no table of PUTs:\n%s", out.String())
 	}
 	row := regexp.MustCompile(`(?m)^ *(\d+\.\d) +(\d+\.\d) +(\d+\.\d) +(\d+\.\d) +(portals|lnet|lnd/socklnd) *$`)
-	seen := map[string]bool{}
-	for _, m := range row.FindAllStringSubmatch(table, -1) {
-		seen[m[5]] = true
-	}
-	if len(seen) == 0 {
+	if !row.MatchString(table) {
 		t.Errorf("the table names none of portals, lnet and lnd/socklnd:\n%s", table)
 	}
 }
