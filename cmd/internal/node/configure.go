@@ -105,13 +105,22 @@ func (n *Node) unconfigure(ctx context.Context) error {
 	for _, r := range n.lnet.Routes() {
 		errs = append(errs, n.lnet.DeleteRoute(r.Net, r.Gateway))
 	}
-	for _, p := range n.Peers(nid.NID{}, MaxPeerPage).Known {
-		if err := n.base.Discovery().RemovePeer(p.Primary, nil); !errors.Is(err, syscall.ENOENT) {
-			errs = append(errs, err)
-		}
-	}
+	errs = append(errs, n.forgetPeers())
 	nis := slices.DeleteFunc(n.lnet.NIs(), func(ni *lnet.NI) bool { return ni.NID().IsLo() })
 	return errors.Join(append(errs, n.remove(ctx, nis))...)
+}
+
+// forgetPeers removes all peers.
+func (n *Node) forgetPeers() (err error) {
+	for page := (PeerPage{Next: new(nid.NID)}); page.Next != nil; {
+		page = n.Peers(*page.Next, MaxPeerPage)
+		for _, p := range page.Known {
+			if bad := n.base.Discovery().RemovePeer(p.Primary, nil); !errors.Is(bad, syscall.ENOENT) {
+				err = errors.Join(err, bad)
+			}
+		}
+	}
+	return err
 }
 
 // checkConfigured refuses what needs LNet while it is down.
