@@ -55,6 +55,7 @@ const (
 // to the right as the first one. No value of an item goes on in such a line, as YAML wants its lines
 // farther to the right.
 func pieces(text []byte, size int) []piece {
+	text = withLineFeeds(text)
 	s := splitter{now: piece{headLine: 1, bodyLine: 1}, indent: noList}
 	at := 0
 	for line := range bytes.Lines(text) {
@@ -64,6 +65,15 @@ func pieces(text []byte, size int) []piece {
 	}
 	s.end(text, at)
 	return s.list
+}
+
+// withLineFeeds ends all lines as bytes.Lines wants it: to YAML a carriage return is a line break too.
+func withLineFeeds(text []byte) []byte {
+	if bytes.IndexByte(text, '\r') < 0 {
+		return text
+	}
+	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+	return bytes.ReplaceAll(text, []byte("\r"), []byte("\n"))
 }
 
 // splitter splits a text into pieces.

@@ -1,7 +1,6 @@
 package tree
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -70,31 +69,32 @@ func TestPieces(t *testing.T) {
 }
 
 // lines are the numbers of lines in what said returns.
-var lines = regexp.MustCompile(`(line |"Line":)[0-9]+`)
+var lines = regexp.MustCompile(`(line |"Line":|&\{[^}]* )[0-9]+`)
 
-// FuzzPieces: a text that can be read in pieces says the same as a whole. Lines are not compared: the
-// parser gives a scalar of several lines at the end of a text another one than elsewhere. Nor are texts
-// with tags: the parser takes the item that follows a tag without a value for that value.
+// FuzzPieces: what a tool or a person writes (see grow) says the same in pieces as a whole, and no text
+// makes reading in pieces panic. Lines are not compared: the parser gives a scalar of several lines at the
+// end of a text another one than elsewhere. Arbitrary texts are not compared either: they find what the
+// parser of YAML makes of text that is none.
 func FuzzPieces(f *testing.F) {
 	for _, name := range []string{"backup.yaml", "routing.yaml", "udsp.yaml", "good.yaml"} {
 		f.Add(recorded(f, name), 1)
 	}
 	f.Add([]byte("peer:\n- a: |\n   - b\n- c: 'x\n  - y'\n# d\n-\n"), 1)
-	f.Add([]byte("peer:\n 00: |\n  \n- 0: 000000\n-"), 22)
-	f.Add([]byte("routing: 00\n -\n0:"), 1)
 	f.Add([]byte("net:\n-     x\n      y\n- : p\nudsp:\n    -"), 1)
-	f.Add([]byte(" enable: 1\nbuffers:\n    tiny: 512\n"), 1)
-	f.Fuzz(func(t *testing.T, text []byte, size int) {
+	f.Add([]byte("#\r0"), 51)
+	f.Fuzz(func(t *testing.T, choices []byte, size int) {
+		_, _ = inPieces(choices, size, wholeSize)
+		text := grow(choices)
 		parts, err := inPieces(text, size, wholeSize)
-		if err != nil || bytes.ContainsRune(text, '!') {
+		whole, wrong := Read(text)
+		if (err == nil) != (wrong == nil) {
+			t.Fatalf("in pieces of %d: %v, as a whole: %v\n%s", size, err, wrong, text)
+		}
+		if err != nil || len(text) > wholeSize {
 			return
 		}
-		whole, err := Read(text)
-		if err != nil {
-			t.Fatalf("only in pieces: %v", err)
-		}
 		if got, want := lines.ReplaceAllString(said(t, parts), ""), lines.ReplaceAllString(said(t, whole), ""); got != want {
-			t.Fatalf("in pieces of %d:\n%s\nas a whole:\n%s", size, got, want)
+			t.Fatalf("in pieces of %d:\n%s\nas a whole:\n%s\nof\n%s", size, got, want, text)
 		}
 	})
 }
