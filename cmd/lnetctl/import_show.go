@@ -48,7 +48,7 @@ func showFile(c *cobra.Command, g *globals, f *tree.File) error {
 	return importFailed(errs, nil)
 }
 
-// showSection adds what a section names to shown.
+// showSection adds the things that a section names to the map shown.
 func showSection(shown, t *tree.Tree, s tree.Section) {
 	switch s.Key {
 	case "global":

@@ -43,7 +43,7 @@ func fill(b []byte, key, at uint64) {
 	}
 }
 
-// mismatch compares b with the content from byte at on and returns the index
+// mismatch compares b with the content that begins at byte at. It returns the index
 // of the first byte that differs, or -1.
 func mismatch(b []byte, key, at uint64) int {
 	var want [4096]byte

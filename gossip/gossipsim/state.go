@@ -122,8 +122,8 @@ func (n *Net) detectedWithin(cycles int) (ok bool, why string) {
 	return true, ""
 }
 
-// Quorum reports whether each node of a set that takes part has a quorum, or
-// has none.
+// Quorum reports whether all nodes of a set that take part have a quorum; with want false, whether
+// none of them has one.
 func (n *Net) Quorum(set sim.NodeSet, want bool) (ok bool, why string) {
 	for id := range n.taking(set) {
 		if n.incarnations[id].quorum() != want {

@@ -13,8 +13,8 @@ import (
 type Config struct {
 	// Zone names the zone. Messages of others are refused. Required.
 	Zone string
-	// Self is this node, with a NID of it. Default the host's name with all NIDs of the node; then
-	// the host must have only one such node.
+	// Self is the name of this node with at least one of its NIDs. By default it is the name of
+	// the host with all NIDs of the node, which fits only one node of a host.
 	Self ID
 	// Bootstrap are the nodes that discovery asks first; none for the first node (MS-11). Self
 	// among them is ignored.

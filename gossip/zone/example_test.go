@@ -68,7 +68,7 @@ func Example() {
 
 	for _, m := range []member{n2, n1} {
 		_ = m.Agent.Close(context.Background())
-		_ = m.Node.Close(context.Background()) // n1: nothing waits to be sent
+		_ = m.Node.Close(context.Background()) // no deadline is needed: node n1 has nothing left to send
 	}
 	// Output:
 	// n2 joined

@@ -97,7 +97,7 @@ const (
 	Refused           = engine.Refused           // Keys: an attribute of this node is not written
 	FarAhead          = engine.FarAhead          // Version: of a node, too far ahead of the clock to be accepted; reported at most once a minute
 	Alarmed           = engine.Alarmed           // Zone, Suspect, Reporters: a member of a base zone is suspected
-	Contested         = engine.Contested         // Zone, Members: two active delegates of a base zone, of which the first counts
+	Contested         = engine.Contested         // Zone, Members: a base zone has two active delegates; the first of Members is taken for it
 	SupervisorLost    = engine.SupervisorLost    // Zone, Suspect, Trouble: this delegate gave up a supervisor; reported once until the supervisor answers
 	SupervisorFound   = engine.SupervisorFound   // Zone, Suspect: a supervisor that was given up answers again
 	ZoneRefused       = engine.ZoneRefused       // Zone, Size: this supervisor guards Size zones, and has no room for another; reported at most once a minute

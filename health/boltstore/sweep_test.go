@@ -242,8 +242,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// sweepFrom runs a sweeper until it ends or crashes, and returns the number of the damage to go
-// on with.
+// sweepFrom runs a sweeper until it ends or crashes, and returns the index of the damage with which
+// the next sweeper begins.
 func sweepFrom(t *testing.T, path string, all []damage, from int, long string, count map[string]int) (next int) {
 	t.Helper()
 	self, err := os.Executable()

@@ -103,7 +103,7 @@ func TestBalanceReturned(t *testing.T) {
 		t.Fatalf("%+v", d)
 	}
 	h.says(gone, 0, wire.OK)
-	if to, _, _ := h.suggested(h.s.cfg.Evict); to[gone] != 2 { // a quarter of the difference: four servers
+	if to, _, _ := h.suggested(h.s.cfg.Evict); to[gone] != 2 { // with four servers, a quarter of the difference in load
 		t.Errorf("suggested %v", to)
 	}
 	for clients, want := range map[uint32]int{7: 0, 6: 1, 5: 1, 4: 1, 1: 2, 0: 2} { // any order: the cases are independent

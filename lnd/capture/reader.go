@@ -105,7 +105,7 @@ func (r *Reader) Next() (Packet, error) {
 	return Packet{}, r.fault(err)
 }
 
-// fault says of an error where it is, and of what.
+// fault adds the place in the capture to an error.
 func (r *Reader) fault(err error) error {
 	if _, ok := errors.AsType[*sourceError](err); ok {
 		return fmt.Errorf("after byte %d: %w", r.offset, err)

@@ -108,8 +108,8 @@ func (p *peer) opened(pk *packet) {
 	p.push()
 }
 
-// belongs reports whether a packet is of this connection. One that names it
-// while it is being opened comes from the peer that has accepted it.
+// belongs reports whether a packet is of this connection. While the connection is being opened, a
+// packet that names it comes from the peer, which has accepted the connection.
 func (p *peer) belongs(pk *packet) bool {
 	switch {
 	case p.state == idle || pk.dst != p.mine:

@@ -104,7 +104,8 @@ func (p *peer) heard(pk *packet) {
 	}
 }
 
-// answer handles a packetAsk. What was sent before it has come, or is lost.
+// answer handles a packetAsk. All packets sent earlier than this one have arrived by now or are
+// lost.
 func (p *peer) answer(pk *packet) {
 	for i := range p.lanes {
 		if l := &p.lanes[i]; l.held == nil {

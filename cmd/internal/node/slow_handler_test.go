@@ -165,7 +165,7 @@ func (c *slowCluster) health() {
 	c.must(err)
 }
 
-// onlyServer is what the only server of a cluster knows of the others.
+// onlyServer is the view of a server that is alone in its cluster: there are no others.
 type onlyServer struct{ id nid.NID }
 
 func (s onlyServer) Alive(id nid.NID) (bool, uint64)            { return id == s.id, 0 }

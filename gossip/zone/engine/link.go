@@ -102,7 +102,7 @@ func (ls *links) next(m *Machine) time.Duration {
 	return at
 }
 
-// deadline returns when a link has failed or, with state retrying, when it is tried again.
+// deadline returns the time at which a link counts as failed or, in state retrying, is tried again.
 func (l *link) deadline(m *Machine) time.Duration {
 	switch {
 	case l.state == held && !l.probing:

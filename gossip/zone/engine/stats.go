@@ -30,7 +30,7 @@ type Stats struct {
 	RepeatedAsks    uint64 // requests for a table that the same message asks for already
 	NotWritten      uint64 // own attributes that were refused: see Machine.Fits
 	Gaps            uint64 // parts of tables whose previous part is missing
-	WaitingFull     uint64 // offers dropped because too many owners are unknown
+	WaitingFull     uint64 // offers dropped because the list of offers that wait for an unknown owner is full
 	ViewFull        uint64 // nodes for which the view has no room
 	StrayDispatches uint64 // messages of other zones that are not meant for this node
 	TooManyZones    uint64 // base zones or delegates for which there is no room

@@ -193,7 +193,8 @@ func (e *encoder) tableData(d *TableData) {
 	e.count[0]++
 }
 
-// lastBit of the number of entries says that the requested entries end here.
+// lastBit is the highest bit of the field with the number of entries. It is set in the message
+// with the last of the requested entries.
 const lastBit = 1 << 31
 
 func boolByte(b bool) byte {

@@ -15,7 +15,7 @@ type Healing struct {
 	Apart    int           // nodes that had removed others when the partition ended
 	Contact  time.Duration // time from the end of the partition until a message from the other side arrived
 	Rarest   time.Duration // longest interval at which a node asked nodes that it had removed
-	Took     time.Duration // time from the contact until all views were right
+	Took     time.Duration // time from the first message between the parts of a partition until all views were right
 	Diameter int           // diameter of the overlay once all views were right
 }
 

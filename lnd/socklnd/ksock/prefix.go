@@ -92,14 +92,14 @@ func parsePrefixV1(b []byte) (Prefix, error) {
 	return Prefix{Version: V1}, nil
 }
 
-// NextSize returns how many bytes a HELLO that begins with b has, as far as b shows it. At
-// first that is helloPrefixSize; then the size of the version; and then that size plus the
-// addresses. The HELLO is complete when len(b) has reached the result:
+// NextSize returns to how many bytes the caller has to read on, given the bytes b of a HELLO that
+// are there. The number grows: b without the version gives the size of the prefix, b with the
+// version the fixed size of that version, and b with the number of addresses the whole size. The
+// HELLO is complete when len(b) has reached the result:
 //
-//	for need := ksock.helloPrefixSize; len(b) < need; {
+//	need, err := ksock.NextSize(b)
+//	for ; err == nil && len(b) < need; need, err = ksock.NextSize(b) {
 //		b = append(b, read(need-len(b))...)
-//		need, err = ksock.NextSize(b)
-//		...
 //	}
 //
 // The errors are ErrMagic, ErrVersion and ErrAddresses; ErrMagic and

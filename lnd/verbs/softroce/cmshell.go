@@ -11,7 +11,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// cmShell is the shell of the connection manager of a device, and its QP 1.
+// cmShell runs the machine of a device's connection manager: it sends and receives at QP 1, and
+// keeps time.
 type cmShell struct {
 	hub   *hub
 	timer timed

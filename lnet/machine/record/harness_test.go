@@ -40,7 +40,7 @@ func (m *relay) Step(now time.Duration, in input, out *output) time.Duration {
 		m.fail(m.sum)
 	}
 	if m.sum%3 == 0 {
-		return machine.Never // returns before some steps have any output
+		return machine.Never // some steps end without output
 	}
 	at := len(out.bytes)
 	out.bytes = binary.LittleEndian.AppendUint64(append(out.bytes, m.salt), m.sum)

@@ -22,7 +22,7 @@ type Member struct {
 // Gone says when and why a node is a member no more.
 type Gone struct {
 	Time  time.Time      `json:"time"`         // time of the removal, by the wall clock
-	Cause zone.Cause     `json:"cause"`        // why the node left: said, dead or corrected
+	Cause zone.Cause     `json:"cause"`        // why the node left: its goodbye, a failure, or another node's correction
 	Code  int32          `json:"code"`         // exit code in the node's goodbye
 	By    []zone.Witness `json:"by,omitempty"` // some of the nodes that reported the failure
 }

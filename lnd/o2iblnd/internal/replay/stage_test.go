@@ -25,7 +25,8 @@ type Stage struct {
 	queue   []wire.Datagrams
 }
 
-// NewStage returns a stage on which host is played. It is like an Ethernet.
+// NewStage returns a stage on which the Player speaks for the recorded host. To the node it is an
+// interface on an Ethernet.
 func NewStage(s *Script, host netip.Addr) *Stage {
 	const mtu, buffer = 1500, 1 << 22
 	st := &Stage{attr: wire.Attr{MTU: mtu, Cut: true, ReceiveBuffer: buffer}}
