@@ -90,7 +90,7 @@ func (m *Machine) lost(l *link) {
 		m.excuse(l)
 	case l.state == connecting && l.mine&wire.Successor == 0 && !m.blind.muted:
 		m.cut(l.node)
-		m.topology.later(m) // not at once: if no node can be reached, this one is cut off and nobody has failed
+		m.topology.later(m) // not at once: if no node can be reached, this one is cut off and no other has failed
 	case !l.doubted && m.blind.note(m):
 		l.state, l.probing, l.local = held, false, false
 		m.topology.later(m) // another link may confirm that this node is not at fault
