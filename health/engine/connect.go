@@ -49,13 +49,14 @@ func (s *Server) refuse(q *asked) (r wire.Message, refused bool) {
 	if !s.quorum.have { // this server has no quorum (CH-21, CH-36)
 		return wire.Message{Code: wire.NoQuorum, Retry: s.cfg.Quorum}, true
 	}
+	i, known := s.find(m.Client)
 	switch incarnation, dead := s.tombstones.covers(m.Client, m.Incarnation); {
+	case known && s.conn(i).incarnation == m.Incarnation: // connected in spite of the tombstone of a later incarnation, see buryLater
 	case dead && s.overtaken(m):
 		return wire.Message{Code: wire.Busy, Retry: s.cfg.Broadcast}, true
 	case dead:
 		return wire.Message{Code: wire.Global, Incarnation: incarnation}, true
 	}
-	i, known := s.find(m.Client)
 	if (!known || s.conn(i).incarnation < m.Incarnation) && s.catchup.holds(s) {
 		return wire.Message{Code: wire.Busy, Retry: s.cfg.Try}, true
 	}

@@ -52,6 +52,10 @@ func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Re
 	switch {
 	case c.incarnation > e.Incarnation:
 		x.Code = wire.Newer
+	case c.incarnation < e.Incarnation && c.master != from && !s.takenBack(&e):
+		reply.Unknown++
+		s.buryLater(&e, from, c)
+		return
 	case c.master != from && !ofOrphan(&e, c) && !chosenAfter(&e, c), c.incarnation == e.Incarnation && e.Before(c.epoch), s.takenBack(&e): // or the client has chosen the evicting master again since
 		if x.Code = wire.OtherMaster; c.state == evicting {
 			c.previous = from
@@ -80,4 +84,15 @@ func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Re
 func chosenAfter(e *wire.Entry, c *conn) bool {
 	known := wire.Entry{Epoch: c.epoch & (1<<24 - 1)}
 	return wire.Cause(e.Mark) != wire.ByAdmin && e.Epoch != 0 && c.incarnation == e.Incarnation && known.Before(e.Epoch)
+}
+
+// buryLater adds the tombstone of an incarnation that its master has evicted and that is not
+// connected here. The earlier one that is stays until its own master evicts it.
+func (s *Server) buryLater(e *wire.Entry, from int32, c *conn) {
+	s.heardOf(e, from, func(bury bool) {
+		if bury {
+			s.forget(e.Client, e.Incarnation, true, nid.NID{})
+			s.save(0, c) // forget has removed the record of the earlier incarnation
+		}
+	})
 }

@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"testing"
+
+	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
+)
+
+// TestEvictionOfLaterIncarnation: CH-11, CH-A20: a master evicts an incarnation that is not
+// connected here, while an earlier one still is, under another master. The server adds a
+// tombstone, so that the evicted incarnation cannot connect here later than all others have
+// evicted it. The earlier one stays until its own master evicts it, also over a restart.
+func TestEvictionOfLaterIncarnation(t *testing.T) {
+	spec.Covers(t, "CH-11", "CH-A20")
+	for _, master := range []nid.NID{me, otherB} {
+		h := newHarness(t, nil)
+		h.connect(5, master, 3)
+		if r := h.evicted(otherA, 7); r.Unknown != 1 || r.Evicted != 0 || len(r.Exceptions) != 0 {
+			t.Errorf("reply %+v", r)
+		}
+		h.want("bury save answer")
+		if r := h.effects[1].Record; r.Incarnation != 5 {
+			t.Errorf("saved %+v", r)
+		}
+		for _, incarnation := range []uint64{6, 7} {
+			h.connect(incarnation, master, 1)
+			if r := h.last(wire.Reject); r.Code != wire.Global || r.Incarnation != 7 {
+				t.Errorf("incarnation %d: %+v", incarnation, r)
+			}
+		}
+		h.connect(5, master, 3)
+		h.want("accept")
+		h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5, Epoch: 3})
+		h.wantState("connected 5 " + master.String() + "/3")
+		if r := h.evicted(master, 5); master != me && r.Evicted != 1 {
+			t.Errorf("reply to the master %+v", r)
+		}
+		h.connect(8, otherA, 1)
+		if r, ok := h.s.Buried(testClient); !ok || r != 7 {
+			t.Errorf("the tombstone is of incarnation %d", r)
+		}
+	}
+}
+
+// TestLaterIncarnationInMinority: CH-33: a server that is cut off adds no tombstone for an
+// incarnation that is not connected here, nor for one whose eviction was withdrawn, and keeps
+// the record of the earlier one.
+func TestLaterIncarnationInMinority(t *testing.T) {
+	spec.Covers(t, "CH-33")
+	for _, cut := range []bool{true, false} {
+		h := newHarness(t, nil)
+		h.connect(5, otherB, 3)
+		if cut {
+			h.step(ServerInput{Kind: QuorumIs})
+		} else {
+			h.wanted(otherA, wire.Batch{Withdraw: true, Entries: entries(wire.Entry{Client: testClient, Incarnation: 7})})
+		}
+		h.evicted(otherA, 7)
+		h.want("answer")
+		if _, ok := h.s.Buried(testClient); ok {
+			t.Errorf("cut off: %v: there is a tombstone", cut)
+		}
+	}
+}
