@@ -33,7 +33,8 @@ healthier, and what is below 1000 is pinged until it is well again. --conns-per-
 holds for connections to peers that are made from now on; 0 leaves it to the speed
 of the link. --lnd-timeout is how long the driver of all networks of a type tries; where lnetd's
 configuration gives the driver a time-out of its own, such as sock_timeout, that wins, and the
-command fails.`,
+command fails. What --lnd-timeout sets ends with lnetd: sock_timeout or o2ib.timeout in the
+configuration keeps one.`,
 		Example: "  lnetctl net set --nid 10.0.0.2@tcp --health 0",
 		Args:    cli.Args(),
 		RunE:    func(c *cobra.Command, _ []string) error { return s.run(c, g) },
