@@ -19,14 +19,15 @@ func measureControlLoad(b *measurement) {
 	run := func(busy string, length time.Duration) *scenario.Result {
 		return must(kept(simulate(b.ctx, "idle-clients", 1, "NODES", servers+clients, "SERVERS", servers, "FIRST", servers+1, "ATTACHED", attached, "STATE", busy, "LENGTH", length)))
 	}
-	count := func(busy string) (pings, others float64) { // per interval
+	// count returns how many pings and messages of servers that are no questions there are per interval.
+	count := func(busy string) (pings, sent float64) {
 		const begin = 30 * time.Second
 		first, last := run(busy, begin), run(busy, begin+time.Duration(intervals)*interval)
-		pings = last.Measure("pings") - first.Measure("pings")
-		return pings / float64(intervals), (float64(last.Stats.Sent-first.Stats.Sent) - pings) / float64(intervals)
+		per := func(name string) float64 { return (last.Measure(name) - first.Measure(name)) / float64(intervals) }
+		return per("pings"), per("messages of servers") - per("of these questions to silent clients")
 	}
-	pings, others := count("off")
-	busyPings, _ := count("on")
+	pings, sent := count("off")
+	busyPings, digests := count("on") // there are no pongs
 	factor := float64(clients*servers) / pings
 	basis := fmt.Sprintf("%d clients, each connected to its master and %d more of %d servers; virtual time", clients, attached, servers)
 	b.add(
@@ -39,7 +40,8 @@ func measureControlLoad(b *measurement) {
 			basis: fmt.Sprintf("factor %.2f; %s", factor, basis),
 		},
 		line{what: "pings per interval of clients that exchange other messages with their masters", ratio: busyPings, unit: "pings", limit: 0, basis: basis},
-		line{what: "other messages of client health per interval, to one of each client", ratio: others / float64(clients), free: true, basis: "a pong for each ping, and digests of each server to each master; " + basis},
+		line{what: "pongs per interval, to one of each client", ratio: (sent - digests) / float64(clients), free: true, basis: basis},
+		line{what: "digests per interval, to one of each client", ratio: digests / float64(clients), free: true, basis: "of each server to each master; " + basis},
 	)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -78,7 +79,7 @@ func TestScenariosOfHealth(t *testing.T) {
 		t.Errorf("%+v, %v", lines, err)
 	}
 	lines, err = b.measure(ctx, measureControlLoad)
-	if err != nil || len(lines) != 4 || lines[0].ratio < 0.99 || !lines[0].met() || !lines[1].met() || lines[2].ratio != 0 || lines[3].ratio <= 1 {
+	if err != nil || len(lines) != 5 || lines[0].ratio < 0.99 || !lines[0].met() || !lines[1].met() || lines[2].ratio != 0 || math.Abs(lines[3].ratio-lines[0].ratio) > 0.01 || lines[4].ratio <= 0 || lines[4].ratio >= 1 {
 		t.Errorf("%+v, %v", lines, err)
 	}
 	lines, err = b.measure(ctx, measureFalseEvictions)

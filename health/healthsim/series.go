@@ -77,6 +77,8 @@ func (n *network) Measures() []scenario.Measure {
 		{Name: "of these again", Value: float64(servers.Rebroadcasts)},
 		{Name: "pings", Value: float64(clients.Pings)},
 		{Name: "messages of clients", Value: float64(clients.Sent)},
+		{Name: "messages of servers", Value: float64(servers.Sent)},
+		{Name: "of these questions to silent clients", Value: float64(servers.Asks)},
 		{Name: "messages that make no sense", Value: float64(malformed)},
 	}
 }
