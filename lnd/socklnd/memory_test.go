@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"testing"
+	"time"
 
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnet/nid"
@@ -35,8 +36,10 @@ func TestIdleMemory(t *testing.T) {
 	<-b.arrived
 	<-a.left
 	const all = 2*each + 1 // of both bulk types, and CONTROL
-	for open(x.(*NI)) < all || open(y.(*NI)) < all {
-		runtime.Gosched()
+	for deadline := time.Now().Add(20 * time.Second); open(x.(*NI)) < all || open(y.(*NI)) < all; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d and %d of %d connections are open", open(x.(*NI)), open(y.(*NI)), all)
+		}
 	}
 	after := measureMemory()
 	const ends = 2 * all

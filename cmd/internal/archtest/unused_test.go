@@ -19,9 +19,9 @@ type symbol struct {
 	kind      string // why the name may be exported without a user; empty: it may not
 }
 
-// maxUnused bounds the exported names of packages that programs may import and no other package
-// mentions, whatever the reason for which they are exported. Most are types that a program meets
-// as a result or in a field, and need not name.
+// maxUnused bounds the exported names that no other package mentions, in packages that programs
+// may import, whatever the reason for which they are exported. Most are types that a program
+// gets as a result or in a field, and need not name.
 const maxUnused = 100
 
 // TestUnusedSymbols fails on exported names outside cmd that no file of another package
