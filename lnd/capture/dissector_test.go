@@ -367,3 +367,19 @@ func FuzzDissector(f *testing.F) {
 		d.Close()
 	})
 }
+
+// TestErrorWords has the texts of the errors of records, which lnetdump prints.
+func TestErrorWords(t *testing.T) {
+	for err, want := range map[error]string{
+		capture.ErrCut: "record is cut short", capture.ErrLost: "bytes before it are lost",
+		capture.ErrMidStream: "capture begins inside the connection", capture.ErrOpenEnd: "capture ends inside the connection",
+		capture.ErrReset: "connection was reset", capture.ErrRejected: "connection was refused",
+		capture.ErrReused: "ports were used again", capture.ErrEvicted: "too many open connections",
+		capture.ErrICRC: "ICRC is wrong", capture.ErrNoAnswer: "answers nothing that the capture shows",
+		capture.ErrSame: "is the other direction of a connection that was found",
+	} {
+		if err.Error() != want {
+			t.Errorf("%q, want %q", err, want)
+		}
+	}
+}
