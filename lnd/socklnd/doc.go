@@ -81,9 +81,9 @@
 //
 // # Priority
 //
-// A priority message goes on the BULK_IN connection, whatever its size. Otherwise only acks
-// leave on that connection, and there the message overtakes everything that waits except
-// earlier priority messages. So neither bulk nor small messages are ahead of it, even if the
+// A priority message goes on the BULK_IN connection, whatever its size. All else that leaves
+// on that connection is acks and keepalives, and the message overtakes everything that waits
+// there except earlier priority messages. So neither bulk nor small messages are ahead of it, even if the
 // peer has stopped reading these because a handler of the peer is too slow (package portals,
 // Back-pressure). Without BULK_IN, as in the first moments and in version 2, it goes on
 // CONTROL, behind the bytes that are being written: 256 KiB and the message that exceeds them.

@@ -1,8 +1,8 @@
 // Package recovery decides about the health of NIs, of this node and of peers. [Judge] decides
 // which NI is to blame for a failed message, and whether the message is sent again. [Machine]
-// decides when to ping an NI that is not well. It is LNet's lnet_health_check (lib-msg.c) and
-// the recovery of its monitor thread (lib-move.c), as pure functions and a machine that lnet
-// and the agent of package discovery step.
+// decides when to ping an NI that is not well. The package corresponds to LNet's
+// lnet_health_check (lib-msg.c) and the recovery of its monitor thread (lib-move.c), as pure
+// functions and a machine that lnet and the agent of package discovery step.
 //
 // # Health
 //

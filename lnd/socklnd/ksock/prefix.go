@@ -92,9 +92,9 @@ func parsePrefixV1(b []byte) (Prefix, error) {
 	return Prefix{Version: V1}, nil
 }
 
-// NextSize returns to how many bytes the caller has to read on, given the bytes b of a HELLO that
-// are there. The number grows: b without the version gives the size of the prefix, b with the
-// version the fixed size of that version, and b with the number of addresses the whole size. The
+// NextSize returns how many bytes of a HELLO can be read before the next call, if its first bytes
+// are b. The result grows with b: without the version it is the size of the prefix, with the
+// version the fixed size of that version, and with the number of addresses the whole size. The
 // HELLO is complete when len(b) has reached the result:
 //
 //	need, err := ksock.NextSize(b)

@@ -38,9 +38,9 @@ func (m *Machine) vouchFor(p *peer, out *Output) {
 }
 
 // vouches reports whether a NID that p lists is taken for p's own without a probe because p is
-// a gateway. For that, no NI of this node may be on the NID's net, because then a probe would
-// go through a gateway and prove no more than the gateway's own list. Also, no other peer may
-// have the NID.
+// a gateway. That requires that this node has no NI on the NID's net, so that a probe would go
+// through a gateway and prove no more than the gateway's own list. Also, no other peer may have
+// the NID.
 func (m *Machine) vouches(p *peer, id nid.NID) bool {
 	if of := m.peers.of(id); of != nil && of != p {
 		return false
