@@ -13,7 +13,7 @@ import (
 // quarter of its places, or this many, are taken: it then forgets sooner.
 const (
 	crowd           = 4096
-	crowdedIdle     = 30 * time.Second // for peers that were connected once
+	crowdedIdle     = 30 * time.Second // how long a peer without a connection, that had one, stays without messages
 	crowdedInterval = 5 * time.Second
 	sweepBatch      = 512 // peers looked at under one lock of the table
 )

@@ -70,7 +70,7 @@ type peerNI struct {
 	met         bool                   // a process of the NID was connected once
 	unreached   bool                   // state is down because a connection could not be made
 	touched     time.Duration          // when p was made, or its last connection ended
-	behind      atomic.Pointer[peerNI] // the peer whose message this router has brought last
+	behind      atomic.Pointer[peerNI] // if this peer is a router: the sender of the latest message that came through it
 	vetting     vetting                // vetting of the peer as a router, because it brings messages of other nodes
 
 	account account // the peer's part of the NI's credits; guarded by ni.mu

@@ -13,7 +13,7 @@ type follower struct {
 	latest    lnd.ReadLoop // read loop of the connection that brought the last event
 	requested lnd.ReadLoop // read loop that was requested, and perhaps handed over
 	inside    bool         // a goroutine is running requested.Receive
-	waits     bool         // the goroutine inside has been told to wait in Receive
+	waits     bool         // Waiting has told Receive to block, so an event has to interrupt it
 
 	ctx       context.Context // context of the goroutine in requested.Receive
 	watched   <-chan struct{} // Done of the context whose end interrupts Receive; nil: none

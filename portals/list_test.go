@@ -23,7 +23,7 @@ func TestManyEntries(t *testing.T) {
 			table := New(lnet.New(lnet.Config{Incarnation: 7, Clock: machine.RealClock()}))
 			p := &table.portals[0]
 			r := rand.New(rand.NewPCG(3, 4))
-			lists := make(map[uint64][]MEHandle) // by value: entries in their order
+			lists := make(map[uint64][]MEHandle) // by match bits: the entries in the order of the list
 			const values, steps = 600, 6000
 			for step := range steps {
 				bits := r.Uint64N(values)

@@ -57,9 +57,10 @@ func (l logP) ours() time.Duration {
 	return must(n.Send(0, 2048)).Elapsed() + l.overhead // add the time to handle the last acknowledgement
 }
 
-// broadcast returns how long the payload takes down a binomial tree, plus a barrier after it,
-// until rank 0 has passed the barrier. free[r] is when rank r has sent everything that it has
-// to send, and first[r] whether its next message leaves at that instant, without more overhead.
+// broadcast returns the time from the start of a broadcast down a binomial tree until rank 0 has
+// passed the barrier behind it. The barrier is given for each rank r the time free[r] at which r has
+// sent all its copies of the payload, and in first[r] whether its next message leaves at that time,
+// without another send overhead.
 func (l logP) broadcast(barrier func(free []time.Duration, first []bool) time.Duration) time.Duration {
 	free, first := make([]time.Duration, l.nodes), make([]bool, l.nodes)
 	for rank := range l.nodes { // in the order of ranks, as parents have lower ranks

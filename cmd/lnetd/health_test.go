@@ -188,8 +188,8 @@ func (c *clinic) damage(living healthmod.ClientRole) {
 	}
 }
 
-// refuse restarts a server with a state directory that cannot be written: it accepts no clients and
-// reports why. The others keep theirs.
+// refuse restarts a server with a state directory that cannot be written: the server accepts no
+// clients and reports why. The other servers keep their clients.
 func (c *clinic) refuse(living healthmod.ClientRole) {
 	c.t.Helper()
 	c.daemons[0].Kill()

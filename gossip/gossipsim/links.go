@@ -161,8 +161,8 @@ func (w *paths) close() {
 }
 
 // leads reports whether news of a node can reach an observer in time: there is a path, and the
-// classes of both have enough links. Over few links news takes longer than among the same
-// number of nodes without faults.
+// classes of both have enough links. The second condition is needed because over few links news
+// takes longer than among the same number of nodes without faults.
 func (w *paths) leads(subject, observer sim.NodeID) bool {
 	if w.class == nil {
 		return true

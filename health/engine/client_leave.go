@@ -17,7 +17,7 @@ type farewell struct {
 	sequence    uint64
 	at          time.Duration // active time at which the message is repeated
 	wait        time.Duration // back-off: time between the latest two messages
-	until       time.Duration // active time at which the repetitions end
+	until       time.Duration // active time at which the client stops repeating the message
 }
 
 // leave disconnects from all servers. It repeats the message to each, with exponential

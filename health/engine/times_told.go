@@ -40,9 +40,9 @@ func (s *Server) tooSlow(m *wire.Message) bool {
 	return m.Retry > 0 && s.cfg.Evict < leastEvict(m.Retry, found, s.cfg.RTT)
 }
 
-// otherTimes returns the refusal of such a client. T_evict is in the field Epoch, because
-// clients wait for Retry. Only clients that have sent their times get it: older versions do not
-// know the code.
+// otherTimes returns the refusal of a client that is too slow for this server. It has T_evict twice:
+// in Epoch for the client to compare, and in Retry, which is how long the client waits before it
+// asks again. Only clients that have sent their times get it: older versions do not know the code.
 func (s *Server) otherTimes() wire.Message {
 	return wire.Message{Code: wire.OtherTimes, Epoch: uint32(s.cfg.evictTold() / time.Millisecond), Retry: s.cfg.Evict}
 }
@@ -52,9 +52,9 @@ func (c *Client) needs() time.Duration {
 	return leastEvict(c.cfg.Ping, c.cfg.Client+c.cfg.Elect, c.cfg.RTT)
 }
 
-// tooQuick handles the agreement of a server whose T_evict is too short for this client, as if
-// the server had refused. A server that knows the client's times refuses by itself, unless it
-// is configured with a shorter RTT.
+// tooQuick treats the agreement of a server whose T_evict is too short for this client as a refusal,
+// and reports whether it did. A server that knows the client's times refuses by itself, unless a
+// shorter RTT in its configuration makes its T_evict look long enough.
 func (c *Client) tooQuick(p *peer, m *wire.Message) bool {
 	candidate := c.phase == electing && p.id == c.election.candidate && m.Sequence == c.election.sequence
 	if m.Kind != wire.Accept && !candidate || m.Retry == 0 || m.Retry >= maxTold || m.Retry >= c.needs() {

@@ -29,8 +29,9 @@ type Rule struct {
 	Change link.Change // the change of a perfect link; it has no rate
 }
 
-// matches reports whether the rule applies to a message. Its destination is the one in the header
-// or, for a multicast datagram that has arrived, also the NID to: that of the receiver.
+// matches reports whether the rule applies to a message. The rule's destinations are compared with
+// the one in the header and, if the parameter to is valid, with that too: it is the NID of the
+// receiver of a multicast datagram.
 func (r *Rule) matches(h *wire.Header, to nid.NID) bool {
 	return r.Types.Has(h.Type) && r.Portals.Has(h) && r.From.Has(h.SrcNID) && (r.To.Has(h.DestNID) || to.IsValid() && r.To.Has(to))
 }

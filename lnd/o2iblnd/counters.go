@@ -89,7 +89,7 @@ const (
 	DatagramHeader  // a datagram whose LNet header does not have the size of o2ib's
 	DatagramLength  // a datagram whose payload is not as long as its header says
 	DatagramType    // a datagram that is not a PUT without ACK
-	DatagramOwn     // a datagram in the name of this NI
+	DatagramOwn     // a datagram that names this NI as its sender
 	DatagramNet     // a datagram for another net on the same address
 	DatagramSource  // a datagram whose source NID does not have the address that it came from
 	DatagramGroup   // a datagram not sent to the group that it names, or to a group not joined

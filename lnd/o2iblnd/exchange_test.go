@@ -291,7 +291,7 @@ func TestSetTimeout(t *testing.T) {
 	}
 }
 
-// TestNoReply: a GET_REQ that lnet does not answer is answered in error in time.
+// TestNoReply: a GET_REQ that lnet does not answer is answered with an error before the timeout.
 func TestNoReply(t *testing.T) {
 	p := newPair(t, func(c *exchangeConfig) { c.timeout *= 2 })
 	a, b := p.ends[0], p.ends[1]

@@ -94,7 +94,7 @@ func (s *peerSet) interpret(in peerIn) (why Reason, again bool) {
 		s.learn(&r)
 		return RejectedFrags, r.Complete && lower(&s.maxFrags, in.ask.maxFrags, r.Params.MaxFrags)
 	case kib.MsgQueueSize:
-		s.learn(&r) // like kernels, which put the stamp into their next request
+		s.learn(&r) // Linux kernels too learn the peer's incarnation from this rejection
 		return RejectedDepth, r.Complete && lower(&s.depth, in.ask.depth, r.Params.QueueDepth)
 	case kib.NoResources:
 		return RejectedLimit, false

@@ -87,8 +87,8 @@ func TestSmallMemory(t *testing.T) {
 	b.wantNext(large, true)
 }
 
-// TestShare: a next hop that takes nothing gets at most as many buffers as it leaves for
-// others.
+// TestShare: a next hop that accepts no messages holds at most as many buffers as it leaves for
+// others, half of them.
 func TestShare(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-12")

@@ -313,7 +313,7 @@ func TestForgedHold(t *testing.T) {
 	say(3, wire.Hold{ReplyBits: h.bits, Number: 1, Held: true}, false)
 	say(7, wire.Hold{ReplyBits: h.bits, Number: 1, Held: true}, false)
 	say(6, wire.Hold{ReplyBits: h.bits + 2, Number: 1, Held: true}, false)
-	say(6, wire.Hold{ReplyBits: h.bits, Number: 1, Held: true, Signed: true}, true) // signed according to its flags, but without a code
+	say(6, wire.Hold{ReplyBits: h.bits, Number: 1, Held: true, Signed: true}, true) // its flags say that it is signed, but it has no signature
 	say(6, wire.Hold{ReplyBits: h.bits, Number: 1, Held: true}, true)
 	b := (&wire.Hold{ReplyBits: h.bits, Number: 1, Held: true}).AppendTo(nil)
 	h.step(Input{Kind: Arrival, From: h.members.NID(6), Data: append(b, 0)})

@@ -184,8 +184,8 @@ func (m *Machine) loaded(r *request) {
 	m.gather(r)
 }
 
-// sever aborts a pipeline: it notifies parent and children at once, and lost does the rest when
-// no GET uses the memory any more.
+// sever aborts a pipeline: it notifies parent and children at once. The method lost does the rest
+// when no GET uses the memory any more.
 func (m *Machine) sever(r *request, s wire.Status) {
 	if r.bulk != wire.OK {
 		return

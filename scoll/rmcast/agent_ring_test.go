@@ -262,7 +262,7 @@ func (r *ring) traffic() (datagrams, acks uint64) {
 	return datagrams, acks
 }
 
-// TestAgentErrors: errors of calls that cannot succeed, also after the end.
+// TestAgentErrors: calls that cannot succeed return the right errors, also after the agent has ended.
 func TestAgentErrors(t *testing.T) {
 	r := newRing(t, 2)
 	a := r.ends[0].agent

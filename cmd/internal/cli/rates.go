@@ -85,7 +85,7 @@ func (f *flattener) scalar(path string, v any) {
 		one.Number, one.numeric = number, err == nil
 	}
 	if last := path[strings.LastIndex(path, " ")+1:]; !one.numeric && slices.Contains(names, last) {
-		return // it is in the path of what belongs to it
+		return // no counter, but the name of an object: it stands in the paths of the object's counters
 	}
 	if len(f.list) == maxReadings {
 		f.more++

@@ -66,8 +66,8 @@ type Operation[Req any, S Step[S]] struct {
 
 // A Step is a report of an operation. It crosses the socket as JSON, followed by its payload.
 type Step[S any] interface {
-	Attached() []byte        // returns the payload of the step
-	Attach(payload []byte) S // returns the step with the payload
+	Attached() []byte        // returns the payload that follows the JSON
+	Attach(payload []byte) S // returns the report with this payload
 }
 
 // Do returns the route that carries the operation out with do. Other kinds of operations have

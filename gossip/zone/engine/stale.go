@@ -12,9 +12,8 @@ import (
 // for a live zone.
 
 const (
-	// staleAfter is a time in units of τ: an active delegate may be silent for a timeout and this
-	// time before its zone's entry becomes stale. In this time another delegate of the zone takes
-	// over.
+	// staleAfter is a time in units of τ. A zone's entry becomes stale when its active delegate has
+	// been silent for a timeout plus this time, in which another delegate of the zone can take over.
 	staleAfter = 5
 	// lostAfter is how many timeouts without an active delegate make a zone lost. A delegate's
 	// search for a supervisor takes mostFailures timeouts; the other half of lostAfter is for a

@@ -219,8 +219,9 @@ func (m *Machine) evidence(s *suspect) (all, failures int, newest wire.Version) 
 }
 
 // counts reports whether reports by a node count. Reports by a node that suspects nearly all
-// others do not count, because it is probably at fault itself (MS-A1). But a node that suspects
-// nearly all others itself accepts reports of such nodes: they and it may be the few survivors.
+// others do not count, because it is probably at fault itself (MS-A1). But if this node
+// also suspects nearly all others, it accepts the reports of such nodes: it and they may be the few
+// survivors.
 func (m *Machine) counts(by wire.Ref) bool {
 	most := m.mostReports()
 	return m.suspicions.open[by] <= most || by != m.self && m.suspicions.open[m.self] > most

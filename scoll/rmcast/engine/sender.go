@@ -31,7 +31,7 @@ type sender struct {
 	least, most int    // bounds of limit
 	recover     uint64 // repairs of datagrams below this number have already reduced the limit
 	before      int    // limit before it was last halved
-	doubted     int    // repairs that caused the halving and have not been found needless
+	doubted     int    // repairs that caused the latest halving of limit, less those that were found needless
 	earned      int    // number of datagrams released since the limit last rose
 	burst       int    // datagrams of a long message that were sent since paceAt was set
 	paceAt      time.Duration

@@ -148,8 +148,8 @@ func isKey(line []byte) bool {
 	return len(line) > 0 && !bytes.ContainsAny(line[:1], " \t\r\n#") && dash(line) < 0
 }
 
-// opensList reports whether a list is below a key whose items are read one by one: nothing but a
-// comment stands behind such a key.
+// opensList reports whether head is a key with a list below it that is read item by item. Behind
+// such a key stands nothing, or a comment.
 func opensList(head string) bool {
 	name, value, _ := strings.Cut(head, ":")
 	value = strings.TrimSpace(value)
