@@ -27,7 +27,9 @@ func configSave(g *globals) *cobra.Command {
 		Short: "Write what runs, so that it survives a restart",
 		Long: `Writes the configuration of the running node to a file that lnetd imports when it starts:
 the one of its --lnet-conf or key lnet_conf, or /etc/lnet.conf. What changed at run time is
-in it, but no peer that was discovered, which is discovered again. It says every setting, also
+in it, but no peer that was discovered, which is discovered again, and no time-out of
+'net set --lnd-timeout'. Networks and routes that lnetd's flags or its own file name start again
+though they were removed: remove them there, too. The file says every setting, also
 those that only ulnet has; a file for kernels is 'lnetctl export --backup'. The file is replaced as
 a whole, or stays as it is.`,
 		Example: "  lnetctl config save\n  lnetctl config save /etc/lnet.conf",

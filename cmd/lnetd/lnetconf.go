@@ -13,8 +13,8 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// importLNetConf adds what a file in the YAML of lnetctl has to a node that starts. What the node
-// has already, by other files or flags, stays as it is. Without a path it does nothing.
+// importLNetConf adds what a file in the YAML of lnetctl has to a node that starts. NIs that other files
+// or flags have started get the tunables of the file. Without a path it does nothing.
 func importLNetConf(ctx context.Context, log *slog.Logger, n *node.Node, path string) error {
 	if path == "" {
 		return nil
@@ -23,18 +23,43 @@ func importLNetConf(ctx context.Context, log *slog.Logger, n *node.Node, path st
 	if err != nil {
 		return cli.Hint(err, "name another file with --lnet-conf, or none")
 	}
+	if err := removeRetuned(ctx, log, n, f, path); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
 	r := tree.Apply(ctx, n.Editor(), tree.AddMissing, f)
 	for _, w := range r.Warnings {
 		log.Warn(w, slog.String("file", path))
 	}
 	var errs []error
 	for _, e := range r.Errs {
-		errs = append(errs, fmt.Errorf("%s: %w", path, e))
+		if e.Cause != nil {
+			errs = append(errs, fmt.Errorf("%s: %w: %w", path, e, e.Cause))
+		} else {
+			errs = append(errs, fmt.Errorf("%s: %w", path, e))
+		}
 	}
 	if len(errs) > 0 {
 		return cli.Hint(errors.Join(errs...), "mend the file, or start with --lnet-conf none; 'lnetctl import --help' says what it can have")
 	}
 	log.Info("configuration imported", slog.String("file", path), slog.Int("items", len(r.Done)))
+	return nil
+}
+
+// removeRetuned stops the NIs that the file has with other tunables, because it counts last. They start
+// again as the file says when it is applied.
+func removeRetuned(ctx context.Context, log *slog.Logger, n *node.Node, f *tree.File, path string) error {
+	e := n.Editor()
+	now, err := e.Tree(ctx)
+	if err != nil {
+		return err
+	}
+	for _, net := range tree.Retuned(now, f) {
+		ni := net.NIs[0]
+		if err := e.RemoveNI(ctx, net.Type, &ni); err != nil {
+			return fmt.Errorf("%v: %w", ni.NID, err)
+		}
+		log.Info("started again with the tunables of the file", slog.Any("ni", ni.NID), slog.String("file", path))
+	}
 	return nil
 }
 

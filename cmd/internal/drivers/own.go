@@ -13,13 +13,13 @@ import (
 // the driver. It leaves out tunables that have a meaning only for kernels, and returns their
 // names. EINVAL: the driver has no such tunable.
 func Own(d Driver, shown map[string]int) (own map[string]int, ignored []string, err error) {
-	names := make(map[string]string)
+	names, listed := make(map[string]string), []string(nil)
 	for _, word := range strings.Fields(d.Shown()) {
 		name, as, other := strings.Cut(word, "=")
 		if !other {
 			as = name
 		}
-		names[as] = name
+		names[as], listed = name, append(listed, as)
 	}
 	has := d.Tunables()
 	own = make(map[string]int, len(shown))
@@ -27,7 +27,7 @@ func Own(d Driver, shown map[string]int) (own map[string]int, ignored []string, 
 		name, ok := names[as]
 		switch {
 		case !ok:
-			return nil, nil, cli.Errnof(syscall.EINVAL, "%s has no tunable %q for an interface: it has %s", d.Name(), as, d.Shown())
+			return nil, nil, cli.Errnof(syscall.EINVAL, "%s has no tunable %q for an interface: it has %s", d.Name(), as, strings.Join(listed, ", "))
 		case !slices.ContainsFunc(has, func(t lnd.Tunable) bool { return t.Name == name }):
 			ignored = append(ignored, as)
 		default:

@@ -33,8 +33,8 @@ const (
 	Add  Verb = iota
 	Del       // removes the items that the file names
 	Exec      // adds, pings and discovers
-	// AddMissing is Add for a node that starts: it does not change what the node already has,
-	// and warns about it.
+	// AddMissing is Add for a node that starts: it does not change what the node already has, and
+	// warns about it, but for NIs. Retuned lists those that must be removed before.
 	AddMissing
 )
 
@@ -88,7 +88,9 @@ func (r *Result) section(ctx context.Context, to Target, v Verb, s Section) (fai
 		}
 		errs := applyItem(ctx, to, v, s.Key, i)
 		if v == AddMissing && len(errs) > 0 && (errs[0].Errno == syscall.EEXIST || errs[0].Errno == syscall.EALREADY) {
-			r.warn(i, "is there already: %v", errs[0].Cause)
+			if i.Net == nil {
+				r.warn(i, "is there already: %v", errs[0].Cause)
+			}
 			continue
 		}
 		if len(errs) > 0 {

@@ -40,6 +40,25 @@ func Diff(now *Tree, f *File) (list []Change) {
 	return d.list
 }
 
+// Retuned lists the NIs of a node that a file has with other tunables, each in a network of its own.
+func Retuned(now *Tree, f *File) (list []Net) {
+	for _, s := range f.Sections {
+		for _, i := range s.Items {
+			if i.Net == nil {
+				continue
+			}
+			for _, ni := range i.Net.NIs {
+				d := differ{now: now}
+				d.ni(i.Line, i.Net.Type, ni)
+				if len(d.list) > 0 && d.list[0].Kind == Fails {
+					list = append(list, Net{Type: i.Net.Type, NIs: []NI{*now.ni(i.Net.Type, ni)}})
+				}
+			}
+		}
+	}
+	return list
+}
+
 type differ struct {
 	now  *Tree
 	list []Change
