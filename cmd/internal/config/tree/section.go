@@ -2,6 +2,8 @@ package tree
 
 import (
 	"encoding/json"
+	"errors"
+	"reflect"
 	"strings"
 	"syscall"
 
@@ -62,10 +64,20 @@ func each(read func(*File, ast.Node) (*Item, *Error)) func(*File, *Section, ast.
 
 // decode reads a value into one of the types of the tree. What does not fit there is malformed.
 func decode(n ast.Node, to any) *Error {
-	if err := json.Unmarshal(appendJSON(nil, n), to); err != nil {
+	err := json.Unmarshal(appendJSON(nil, n), to)
+	if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && expected[bad.Type.Kind()] != "" {
+		return inFile(lineOf(n), syscall.EINVAL, "Malformed input. Expect %s for '%s' found %s", expected[bad.Type.Kind()], bad.Field, bad.Value)
+	}
+	if err != nil {
 		return inFile(lineOf(n), syscall.EINVAL, "Malformed input. %v", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
+}
+
+// expected says what a value of a kind is, to who writes a file.
+var expected = map[reflect.Kind]string{
+	reflect.Bool: "true or false", reflect.String: "a text", reflect.Slice: "a list", reflect.Struct: "keys with values",
+	reflect.Int: "a whole number", reflect.Int64: "a whole number", reflect.Uint32: "a whole number", reflect.Uint64: "a whole number",
 }
 
 // route reads a route.
