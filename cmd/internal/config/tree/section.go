@@ -74,7 +74,7 @@ func decode(n ast.Node, to any) *Error {
 	return nil
 }
 
-// expected says what a value of a kind is, to who writes a file.
+// expected names what a value of a kind of field must be, in words for administrators.
 var expected = map[reflect.Kind]string{
 	reflect.Bool: "true or false", reflect.String: "a text", reflect.Slice: "a list", reflect.Struct: "keys with values",
 	reflect.Int: "a whole number", reflect.Int64: "a whole number", reflect.Uint32: "a whole number", reflect.Uint64: "a whole number",
