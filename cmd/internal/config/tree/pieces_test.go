@@ -122,7 +122,7 @@ func TestPiecesRefused(t *testing.T) {
 // TestManyWarnings: a file does not make more lines of warnings than a person reads.
 func TestManyWarnings(t *testing.T) {
 	f, err := Read([]byte("peer:\n" + strings.Repeat("- a: 1\n", maxWarn+7)))
-	if err != nil || len(f.Warnings) != maxWarn+1 || f.Warnings[maxWarn] != "and 7 more" {
+	if err != nil || len(f.Warnings) != maxWarn+2 || f.Warnings[maxWarn+1] != "and 7 more" {
 		t.Errorf("%d warnings, the last %q, %v", len(f.Warnings), f.Warnings[len(f.Warnings)-1], err)
 	}
 }

@@ -160,6 +160,9 @@ func (f *File) warn(line int, text string) {
 
 // tellIgnored makes warnings of what was ignored.
 func (f *File) tellIgnored() {
+	if k := f.unknown; k != nil { // Lustre's tool is silent about it
+		f.Warnings = append(f.Warnings, inFile(k.line, syscall.EINVAL, "unknown key %q is ignored", k.name).Error())
+	}
 	for _, e := range f.ignored {
 		f.Warnings = append(f.Warnings, e.Error())
 	}

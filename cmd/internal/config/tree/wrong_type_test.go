@@ -20,3 +20,17 @@ func TestWrongTypes(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownKeyWarns: import ignores a key without a meaning, as Lustre's tool does, and warns of it.
+func TestUnknownKeyWarns(t *testing.T) {
+	const ni = "net:\n- net type: tcp\n  local NI(s):\n  - interfaces:\n      0: d0\n    tunables:\n      peer_credits: 3\n"
+	for text, want := range map[string]string{ni: "", ni + "      peer_creditz: 3\n": `line 8: unknown key "peer_creditz" is ignored`} {
+		f, err := Read([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(f.Warnings, "\n"); got != want {
+			t.Errorf("warnings %q, want %q", got, want)
+		}
+	}
+}
