@@ -125,7 +125,9 @@ func TestHealthNID(t *testing.T) {
 			}
 		})
 	}
-	n, err := start(config.Config{Networks: "lo"})
+	cfg := config.Default()
+	cfg.Networks = "lo"
+	n, err := start(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
