@@ -78,8 +78,9 @@ type peerNI struct {
 	neighbour *router.Neighbour // its account as sender and next hop of forwarded messages; nil: there were none; guarded by forwarder.mu
 }
 
-// send queues m, and hands it to the driver if there is credit. It returns false if the peer
-// was evicted meanwhile: discovery would not find a message that waits here.
+// send queues m, and hands it to the driver if there is credit. It returns false if p was
+// removed from the table of peers meanwhile: discovery would not find a message that waits in
+// p.
 func (p *peerNI) send(m *Message) bool {
 	p.mu.Lock()
 	if p.evicted.Load() {

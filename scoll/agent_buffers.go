@@ -15,7 +15,7 @@ type buffers struct {
 	exposed     []*post
 	linked      int  // posts that the network may still use
 	withdrawing bool // the machine waits until linked is 0
-	over        bool // the request has ended: its posts can be reused
+	over        bool // the request has ended: the elements of posts can be reused
 	few         [8]*post
 }
 

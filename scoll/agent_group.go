@@ -51,8 +51,8 @@ type GroupConfig struct {
 	// Now tells all members of the group before Done is called. Otherwise the first broadcast
 	// carries the list of members, which must fit the message beside the payload.
 	Now bool
-	// Done is called once, without Now before CreateGroup returns. The group can be used if the
-	// error is nil. Required.
+	// Done is called once with the result of CreateGroup. If its error is nil, the group can be
+	// used. If Now is false, the call comes before CreateGroup returns. Required.
 	Done func(*Group, error)
 }
 

@@ -55,8 +55,8 @@ type Config struct {
 
 	View View // health of nodes, from discovery; nil: all nodes count as alive
 	// Wall is the wall clock against which incarnations are checked: members refuse an
-	// incarnation that is more than a day above their own wall clock. If Wall is nil, the time
-	// since this node's own incarnation takes its place.
+	// incarnation that is more than a day above their own wall clock. If Wall is nil, the agent
+	// estimates the wall clock: its own incarnation plus the time since its start.
 	Wall  func() time.Time
 	Log   *slog.Logger  // nil: nothing is logged
 	Clock machine.Clock // nil: the clock of the node

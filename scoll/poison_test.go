@@ -149,8 +149,8 @@ func (w *spoiled) take(p *scoll.Reply) {
 	}
 }
 
-// half frees bulk data and replies when PostReply was called and this node's own work has
-// ended.
+// half is called twice for each request: by PostReply, and when this node has done its own
+// work. The second call frees the bulk data and sends the reply.
 func (w *spoiled) half(r *scoll.Request, id int, ran bool) {
 	w.mu.Lock()
 	if w.halves++; w.halves < 2 || r.Root() {

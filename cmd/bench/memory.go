@@ -16,8 +16,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// G-LN-6 has idlePeers peers with three typed connections each. The peers are sockets of this
-// process; the node runs in a process of its own.
+// For goal G-LN-6, memory of an idle connection, a node has idlePeers peers with three typed
+// connections each. The node runs in a process of its own; the peers are sockets of this
+// process.
 const (
 	idlePeers   = 5000 // fewer if the limit of descriptors requires it, or at a glance
 	typedConns  = 3

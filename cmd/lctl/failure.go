@@ -11,8 +11,8 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// failure is an error as Lustre's tool shows it: its text alone. A hint follows. The exit code is
-// always 1.
+// failure is an error in the form of Lustre's lctl: the text alone, without a prefix, and exit
+// code 1. A hint for the user follows the text.
 type failure struct {
 	text string
 	hint string // what the user can do next; "": no hint

@@ -20,7 +20,8 @@ import (
 const (
 	cutRoomNodes = 12
 	cutRoomLeft  = 4 // the number of daemons on the smaller switch
-	// cutLength is a length of cuts that led to hundreds of removals in zones of 64.
+	// cutLength is how long the cable is cut. Cuts of this length once led to hundreds of
+	// removals in zones of 64 nodes.
 	cutLength = 2600 * time.Millisecond
 	// cutCalm is longer than a timeout and the grace period: all consequences of a cut have been
 	// reported by then.

@@ -40,7 +40,8 @@ func (r *shown) message() *shown {
 	return nil
 }
 
-// protocols are the dissectors of payloads for the messages of one source.
+// protocols are the dissectors of the payloads of one capture, or of one other source of
+// packets.
 type protocols struct {
 	collectives *collectives
 	zones       capture.Portals

@@ -113,7 +113,8 @@ func (l *ledger) count(r record) {
 	}
 }
 
-// add records an event of an operation whose message may arrive most times.
+// add records an event of an operation. The message of that operation may arrive as many times
+// as the parameter most says.
 func (e *entry) add(r record, most uint8) error {
 	comes := r.Kind == arrived || r.Kind == served
 	if comes && r.Errno != 0 {

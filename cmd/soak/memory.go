@@ -14,7 +14,7 @@ import (
 const (
 	portalSlots   = 30 // one MD for each sender and incarnation; the sender chooses the offset
 	portalBuffers = 31 // portal of MDs for one message each, on a lazy portal
-	portalRing    = 32 // MDs for many small messages at rising offsets, lazy
+	portalRing    = 32 // a lazy portal, whose MDs take many small messages at rising offsets
 	portalSource  = 33 // portal of the memory that GETs read
 )
 

@@ -69,7 +69,7 @@ func (h *health) leaves(id nid.NID, died uint64) {
 	h.left[id] = died
 }
 
-// joins restores the number of deaths that leaves kept for a participant.
+// joins restores the number of deaths that was stored when the participant left the list.
 func (h *health) joins(id nid.NID, i int) {
 	if died := h.left[id]; died > 0 {
 		h.died[i] = died

@@ -24,7 +24,7 @@ const goldenBytes = "0100" + // version
 	"0807060504030201" + // clock
 	"fa000000" + // interval, ms
 	"d1000000000000000000000000000000000000d2" + // digest
-	"51000000000000000000000000000000000000" + "52" // staged
+	"51000000000000000000000000000000000000" + "52" // field staged
 
 // TestHeader: the bytes of a header are those of GO-A14, GO-57 and GO-58.
 func TestHeader(t *testing.T) {

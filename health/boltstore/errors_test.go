@@ -108,7 +108,8 @@ func TestNewerVersion(t *testing.T) {
 	}
 }
 
-// TestRefused: a record that is not valid is refused at once, and so is each once the store is closed.
+// TestRefused: the store refuses an invalid record at once. After Close it refuses every
+// record.
 func TestRefused(t *testing.T) {
 	s := open(t, boltstore.Config{Path: filepath.Join(t.TempDir(), "clients.db")})
 	if err := save(s, health.Record{Name: "without a client"}); !errors.Is(err, boltstore.ErrRecord) {

@@ -17,7 +17,7 @@ type pinging struct {
 	since       time.Duration // time of the first ping that the master has not answered since, while its node sends messages; 0: none
 	incarnation uint64        // incarnation of the master's server
 	via         uint64        // incarnation of the NI that sent the master's last message
-	asked       bool          // the transport was asked for other traffic since a ping became due
+	asked       bool          // a ping is due, and the machine has asked the transport whether other messages of the two nodes make it unnecessary
 	due         bool          // a ping is waiting for its answer
 	resumed     bool          // a pause has just ended: ping unless another message goes to the master in this step
 }

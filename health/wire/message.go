@@ -39,7 +39,7 @@ const (
 	Chosen                          // answer: Code, Server, Epoch (with OtherTimes T_evict in ms), ServerIncarnation, Token; Retry: T_evict, with OK
 	Disconnect                      // client → server: Code (OK: it leaves all servers, which Reject with NotConnected answers; NotConnected: it leaves this one)
 	Notice                          // server → client: Code, Server (the master; with Draining the server to choose, or the master; with Stale as in Reject, or none), Epoch, ServerIncarnation
-	Digest                          // server → master: Entries that it holds under it, ServerIncarnation, Epoch (number of clients whose master it is), Code (OK: it takes more)
+	Digest                          // server → master: Entries (clients for which the sender has recorded the receiver as master), ServerIncarnation, Epoch (number of clients whose master the sender is), Code (OK: the sender takes more clients)
 	DigestReply                     // answer: Entries that the master does not know, or was asked to confirm; the rest as in Digest
 	Ask                             // server → client: Epoch: is the client there? Its node sends messages; with Code Stale: a later incarnation on node Server connects
 	Here                            // answer to Ask; has Code (OK or NotConnected), Epoch

@@ -81,7 +81,7 @@ func TestDuplicateHasItsOwnMemory(t *testing.T) {
 		}
 		b.empty()
 
-		// Delayed: the driver gets both when they are due.
+		// With a delay, the driver gets both the original and the copy when the delay is over.
 		b.slow = false
 		b.rule("latency 5ms")
 		b.send(8)

@@ -86,8 +86,9 @@ func (c *conn) deliver(r *rx) {
 	}
 }
 
-// maxKept is how many held messages have their credit returned while their payload is kept
-// here; further messages wait at the peer (local policy).
+// maxKept bounds the held messages whose payload is copied, so that their credits can be
+// returned early. Further held messages keep their credits, which makes the peer wait. The
+// bound is a choice of ulnet.
 const maxKept = 64
 
 // hold keeps a message until Recv. It returns false if that has come already. A payload is

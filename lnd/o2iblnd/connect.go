@@ -90,7 +90,8 @@ func (p *peer) attemptFailed(e *Error) {
 	p.unlock()
 }
 
-// request decides about a request for this NI that is valid by itself.
+// request accepts or rejects a connection request to this NI. The request itself is
+// well-formed; the decision depends on the state of the NI.
 func (ni *NI) request(r verbs.Request, m *kib.Msg) {
 	if !ni.enter() {
 		ni.reject(r, kib.Early)

@@ -17,7 +17,7 @@ type Snapshot struct {
 	State     State // which goroutine runs the loop
 	Requested bool  // a follower has requested the loop, with no answer yet
 	Blocked   bool  // the follower is in Source.Await
-	Unused    int   // hand-overs that were not used, less those that were used long enough
+	Unused    int   // number of unused hand-overs, less one for each hand-over that was used provenUses times
 }
 
 // Snapshot returns the loop's present state.

@@ -60,7 +60,7 @@ type Network[M any] struct {
 
 	nodes   []node[M]
 	clocks  []clock // clock of each node; nil until one drifts
-	slow    []int64 // extra CPU cost of a step; nil until one is slow
+	slow    []int64 // extra CPU time of each step, by node; nil until a node is made slow
 	watched map[NodeID][]watcher
 
 	flights  flights[M]

@@ -69,7 +69,7 @@ func (e *ReplayError) Error() string {
 // Unwrap returns the error in Diff.
 func (e *ReplayError) Unwrap() error { return e.Diff }
 
-// replayer is the programs of a recording, as a machine.
+// replayer is a machine that plays the recorded programs of all nodes.
 type replayer[M any] struct {
 	make  func(Incarnation, Program[M]) Program[M]
 	hash  func(*M) uint64

@@ -32,7 +32,7 @@ func (p *peer) unlock() {
 	p.ni.tasks.Add(1) // p is not shut down: Shutdown waits until all reports are made
 	defer p.ni.tasks.Done()
 	p.events.Tell(&p.mu, p.tell)
-	p.ni.forget(p) // forget keeps p while a goroutine makes its reports
+	p.ni.forget(p) // an earlier call had no effect if a goroutine was making the reports of p
 }
 
 func (p *peer) tell(e *event) {

@@ -18,8 +18,9 @@ import (
 // peers treat each of its NIDs as a node of its own and push nothing.
 const Features = wire.FeatureNIStatus | wire.FeatureRoutingDisabled
 
-// PeerFeatures are the feature bits of a node with an [Agent]. It does not
-// route; without DISCOVERY its discovery is turned off.
+// PeerFeatures are the feature bits of a node with an [Agent]. They say that the node does not
+// route, and that its discovery is on; a node without FeatureDiscovery has turned its discovery
+// off.
 const PeerFeatures = Features | wire.FeatureMultiRail | wire.FeatureDiscovery
 
 // Target answers pings (ln_ping_target). It follows the node's NIs: each

@@ -99,7 +99,7 @@ type Remote struct {
 
 // Preference is what selection rules say of a remote NI beyond its priority.
 type Preference struct {
-	Locals  NIDs // local NIs, one of which should be used with it
+	Locals  NIDs // if not empty: prefer one of these local NIs to reach the remote NI
 	Routers NIDs // gateways, one of which should be used towards it
 }
 

@@ -106,7 +106,7 @@ func (m *meeting) wait(ctx context.Context, name string, brings []byte) ([]byte,
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.points[name] == p { // a leader may still wait for this node, which is no longer at the point
+	if m.points[name] == p { // this node gives up; the point is removed although a leader may still wait for this node there
 		delete(m.points, name)
 	}
 	return nil, ctx.Err()

@@ -185,9 +185,9 @@ func (m *Machine) mapped(r *request, in *Input) {
 	}
 }
 
-// isListed reports whether the lists of so many requests of a peer are being fetched from it
-// that it has reached its limit. Without this limit, a peer that never answers the GETs could
-// occupy the node with requests that no service has seen yet.
+// isListed reports whether a peer has reached its limit of requests whose list of members is
+// being fetched from it. Without this limit, a peer that never answers the GETs could occupy
+// the node with requests that no service has seen yet.
 func (m *Machine) isListed(from nid.NID) bool {
 	count := 0
 	if m.lists > 0 {

@@ -175,7 +175,7 @@ func (p *program) abort() {
 	}
 }
 
-// send sends a request over a group that a node has made, or knows as its member.
+// send sends a request over a group that this node created, or of which it is a member.
 func (p *program) send(g *namedGroup, b *Broadcast) scoll.Status {
 	n, o := p.net, &b.order
 	out := &engine.Outgoing{

@@ -30,7 +30,8 @@ type task struct {
 	at      int64 // time at which the request arrived
 	bad     error // why the request cannot be parsed; nil: it can
 	mayAct  bool
-	// distrust is the setting that allows any process to have the root's NID; "": there is none.
+	// distrust is the name of the setting because of which the root's NID proves nothing: any
+	// process can have it. It is empty if there is no such setting.
 	distrust string
 }
 

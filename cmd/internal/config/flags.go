@@ -76,7 +76,7 @@ func (f *Flags) Config(system bool) (Config, error) {
 	}
 	said := func(s Source) bool { return s.Key == "networks" || s.Key == "ip2nets" || s.Key == "net" }
 	if c.LNetConf != "" && !slices.ContainsFunc(f.Sources, said) {
-		c.Networks = "lo" // the networks are those of the LNetConf file
+		c.Networks = "lo" // no option names a network: the networks come from the LNetConf file, and 0@lo is always there
 	}
 	return c, f.check(&c)
 }

@@ -14,8 +14,9 @@ import (
 	"ulnet/lnet/route"
 )
 
-// Sections are what the sections of lnetctl's files say that lnetd's file has: for these networks,
-// peers and routes it has no other keys with all that can be said.
+// Sections are those parts of lnetd's configuration file that have the format of lnetctl's
+// files. They are read as such because the other keys of lnetd cannot say everything about a
+// network, a peer or a route.
 type Sections struct {
 	Net   []tree.Net    // net: networks and their NIs
 	Peer  []tree.Peer   // peer: configured peers

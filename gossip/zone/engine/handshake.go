@@ -180,8 +180,8 @@ func (m *Machine) redirected(l *link) {
 	}
 }
 
-// dropped handles the message of a peer that has no link with this node, or does not want it
-// any more.
+// dropped handles the message by which a peer says that it has no link with this node, or does
+// not want that link any more.
 func (m *Machine) dropped() {
 	l := m.links.get(m.in.From)
 	switch {

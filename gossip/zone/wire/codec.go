@@ -31,7 +31,7 @@ type Codec struct {
 	Ring     *keyring.Ring // keys that sign and verify; nil: messages are not signed
 	Self     Ref           // number of this node in Names
 	MaxBytes int           // limit of a message; lists that exceed it are sent in parts
-	observes bool          // it is an observer's, which parses messages to any node of any zone, and checks no code
+	observes bool          // the codec of an observer such as lnetdump: it parses messages to any node of any zone, and verifies no authentication code
 }
 
 // appendHeader appends the beginning of every message, little-endian:

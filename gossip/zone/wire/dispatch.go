@@ -125,7 +125,8 @@ func (c *Codec) AppendDispatch(b []byte, d *Dispatch, to ID) []byte {
 // IsDispatch reports whether a message is one of the hierarchy.
 func IsDispatch(b []byte) bool { return len(b) >= 4 && string(b[:4]) == dispatchMagic }
 
-// ParseDispatch parses a dispatch to this node and checks its code.
+// ParseDispatch parses a message of the hierarchy that is addressed to this node, and verifies
+// its authentication code.
 func (c *Codec) ParseDispatch(b []byte) (*Dispatch, error) {
 	ok := len(b) < 8 || b[flagsAt]&byte(Signed) == 0
 	if c.Ring.On() {

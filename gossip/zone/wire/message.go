@@ -128,7 +128,7 @@ type Message struct {
 	Reason       Reason  // reason of a refusal or of a LinkDrop
 	From         Ref     // number of the sender in the table of names
 	About        Ref     // the node that the message is about, if it is about another one
-	Version      Version // version of the sender
+	Version      Version // Version of the sender: incarnation and minor number
 	AboutVersion Version // version of About
 	Hash         uint64  // hash of the members' ids and incarnations
 	Tables       uint64  // hash of the versions of attribute tables

@@ -20,7 +20,8 @@ type encoder struct {
 	b     []byte
 	begin int // offset of the message that is being built
 	count [4]uint32
-	// silences: the suspicions that follow in this message are of silence.
+	// silences is true when the mark of Lists.Silences has been written to the message that is
+	// being built: all suspicions after it are about nodes that were only silent.
 	silences bool
 	emit     func(begin, end int) // called for each finished message, with its part of b
 }

@@ -89,7 +89,8 @@ func (g *group) at(r wire.Ref) int {
 // has reports whether a node is of the group.
 func (g *group) has(id sim.NodeID) bool { return id >= g.first && int(id-g.first) < g.count }
 
-// ref returns the Ref of a node of the group in its table, 0 for other nodes.
+// ref returns the key (Ref) of a node of this group in the group's table, and 0 for a node of
+// another group.
 func (g *group) ref(id sim.NodeID) wire.Ref {
 	if !g.has(id) || g.base > 0 {
 		return 0

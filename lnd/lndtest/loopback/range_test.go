@@ -5,7 +5,7 @@ import "testing"
 func TestOutside(t *testing.T) {
 	for _, tt := range []struct {
 		kernels   portRange
-		low, high int // bounds of the ports that may be given
+		low, high int // lowest and highest port that the function may return
 		not, till int // bounds of ports that may not be given; 0: none
 	}{
 		{portRange{32_768, 60_999}, 10_000, 65_535, 32_768, 60_999},

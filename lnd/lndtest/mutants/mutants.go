@@ -1,17 +1,17 @@
 // Package mutants takes single rules out of a package and checks that its tests fail without
-// them (mutation testing; spec §C.5).
+// them (mutation testing).
 //
-// A mutant is a file testdata/mutants/NAME.patch. Its first line says what it breaks. A further
-// line may begin with "tests: ". It names, as a regular expression for go test -run, the tests
-// that must fail without the rule, so that the others need not run. A line that begins with
-// "hangs: " says why tests may never end without the rule. Then come changes: each has "---
-// file" and lines with "-", "+" or " " in front, as diff -u has them. The replaced text must be
-// in the file exactly once. The compiler reads the changed text in place of the file, which
-// stays as it is.
+// A mutant is a file testdata/mutants/NAME.patch. Its first line says what rule it breaks. Two
+// kinds of lines may follow. A line that begins with "tests: " has a regular expression for go
+// test -run: the tests that must fail without the rule, so that the others need not run. A line
+// that begins with "hangs: " says why tests may never end without the rule. Then come the
+// changes: each has "--- file" and lines with "-", "+" or " " in front, as diff -u has them.
+// The replaced text must be in the file exactly once. The compiler reads the changed text in
+// place of the file, which stays as it is.
 //
-// All mutants of a package are compiled into one test binary, which a variable of the
-// environment tells at start which of them acts. A mutant that changes more than
-// bodies of functions (a constant, a type) has a binary of its own.
+// All mutants of a package are compiled into one test binary. At start a variable of the
+// environment tells the binary which mutant acts. A mutant that changes more than bodies of
+// functions (a constant, a type) has a binary of its own.
 package mutants
 
 import (

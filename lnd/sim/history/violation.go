@@ -40,7 +40,8 @@ type findings struct {
 
 func (f *findings) full() bool { return len(f.list) >= maxViolations }
 
-// add adds a violation that records show; -1 stands for none.
+// add adds a violation. records are the indexes of the records that prove it; an index of -1 is
+// ignored.
 func (f *findings) add(records []int32, format string, args ...any) {
 	if f.full() {
 		return

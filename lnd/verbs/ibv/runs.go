@@ -18,7 +18,8 @@ const (
 
 var errAccess = errors.New("no memory, or rights that do not go together")
 
-// run is memory without a gap, perhaps of several pieces, and how the device names it.
+// run is a piece of memory without gaps, with the address and the key by which the device knows
+// it. Several pieces of the caller that follow each other in memory make one run.
 type run struct {
 	start  unsafe.Pointer
 	length uintptr

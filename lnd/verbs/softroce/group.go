@@ -57,7 +57,7 @@ type GroupStats struct {
 	Malformed uint64 // packets that could not be parsed
 	BadPKey   uint64 // packets of another partition
 	Strays    uint64 // packets not addressed to the queue pair number of groups
-	Missed    uint64 // packets that found the system's receive buffer full, as the latest received packet tells
+	Missed    uint64 // packets lost because the system's receive buffer was full; as the latest received packet says
 }
 
 // group is a multicast group, which has a port of its own.

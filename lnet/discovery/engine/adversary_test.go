@@ -206,10 +206,10 @@ func (w *world) settle() {
 	}
 }
 
-// TestAdversary: nodes that are not honest claim anything, in any order, from any of their
-// connections and with any sequence number. No NID of an honest node ever counts as another
-// node's, and no NID of another node as an honest one's. When the honest nodes stop changing,
-// they are discovered within a second, and are soon known by all NIDs that can be pinged.
+// TestAdversary: dishonest nodes claim anything, in any order, from any of their connections
+// and with any sequence number. No NID of an honest node is ever attributed to another node,
+// and no NID of another node to an honest one. When the honest nodes stop changing, they are
+// discovered within a second, and are soon known by all NIDs that can be pinged.
 func TestAdversary(t *testing.T) {
 	effort.OneGoroutine(t)
 	for seed := range uint64(100) {

@@ -43,10 +43,10 @@ func (m *Machine) denied(from nid.NID, o *wire.Order) {
 	}
 }
 
-// returns reports whether this member may go back to the manager whose list it has. It has
-// promised another manager, which collected reports, to refuse managers with lower epochs. A
-// new manager publishes a list soon after that, or never; so the promise lapses after HealAfter
-// without a list.
+// returns reports whether this member may obey the manager of its present roster again. It had
+// promised another manager, which collected reports, to refuse managers with lower epochs. That
+// manager should have published a roster soon; because it published none within HealAfter, the
+// promise lapses.
 func (m *Machine) returns(o *wire.Order) bool {
 	latest := m.group.latest()
 	if latest == nil || latest.version.Epoch != o.Epoch || o.Epoch == m.epoch || m.now-m.orderAt < m.cfg.HealAfter {

@@ -77,7 +77,7 @@ func (c *collective) isWatched(g *namedGroup) bool {
 	})
 }
 
-// without leaves out members, but never this node.
+// without removes the members for which out returns true from the target, but never this node.
 func (b *target) without(out func(nid.NID) bool) error {
 	var rest []nid.NID
 	for _, id := range b.group.nids {

@@ -46,7 +46,8 @@ func membersFile(a *zone.Agent) statefiles.File {
 	})
 }
 
-// goneFile has those that were members, the first to go first.
+// goneFile makes the state file of the former members. The member that was gone first is on the
+// first line.
 func goneFile(a *zone.Agent) statefiles.File {
 	return statefiles.Lines("gone", func(line func(...any)) {
 		for _, g := range a.History() {

@@ -54,7 +54,8 @@ func TestStrangersDREQ(t *testing.T) {
 	})
 }
 
-// improvisedPort lets the claimed port be any unprivileged one.
+// improvisedPort lets the replay pass with another source port than the recorded 2000: any port
+// above 1023 will do.
 var improvisedPort = replay.Difference{
 	What: "unprivileged port", Reason: "which one does not matter; the improvised peer took 2000",
 	Adapt: func(_ *replay.Differences, want, node *replay.Packet) (bool, error) {
@@ -79,9 +80,9 @@ func TestUnprivilegedPort(t *testing.T) {
 	})
 }
 
-// TestRejectAsImprovised: the kernel asks for a queue that is too deep, is refused, and
-// asks again (frames 23 to 31). Ours are never shorter than 8, and so the recorded
-// depths are made twice as deep.
+// TestRejectAsImprovised: the kernel asks for a queue that is too deep, is refused, and asks
+// again (frames 23 to 31). The test doubles the recorded queue depths, because ulnet's queues
+// cannot be as short as the recorded ones: their least depth is 8.
 func TestRejectAsImprovised(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := load(t, rejects).Cut(23, 31).Edit(func(p *replay.Packet) {
