@@ -27,7 +27,7 @@ type Agent struct {
 	pid    nid.PID // the PID of every participant's agent
 	clock  machine.Clock
 	runner *machine.Runner[engine.Input, engine.Output]
-	m      *engine.Machine // stepped by runner
+	m      *engine.Machine // the machine, which runner steps
 
 	inbox    portals.Inbox
 	outbox   portals.Outbox[struct{}]

@@ -52,7 +52,7 @@ type besieged struct {
 	ni    *countingNI
 	s     station
 	ping  []byte
-	late  atomic.Int64 // calls of functions that a closed agent had been given
+	late  atomic.Int64 // number of calls, after Close, of functions that were given to the agent
 }
 
 func newBesieged(t *testing.T, n int) *besieged {

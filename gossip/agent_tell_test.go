@@ -50,7 +50,7 @@ func TestAgentLog(t *testing.T) {
 			died++
 		}
 	}
-	if alive != n-1 || died != n-1 || errors != 2 { // the error events: other parameters, and no quorum
+	if alive != n-1 || died != n-1 || errors != 2 { // two of the events are errors: other parameters, and a lost quorum
 		t.Errorf("%d lives, %d deaths and %d errors in\n%s", alive, died, errors, &s.log)
 	}
 	if h := s.agent.History(); len(h) != strings.Count(s.log.String(), "\n") {
@@ -100,7 +100,7 @@ func TestWatchCoalesces(t *testing.T) {
 type told struct {
 	latest    map[nid.NID]uint64
 	calls     int
-	last      int // number of participants known to have died for the last time
+	last      int // number of participants whose last death was reported
 	want      int
 	backwards bool
 	all       chan struct{} // closed when all participants are known to the watcher

@@ -21,7 +21,7 @@ type cluster struct {
 	log    []change
 }
 
-// change is a call of a watcher at a node.
+// change records one call of a watcher's function at a node.
 type change struct {
 	at       time.Duration
 	node     sim.NodeID

@@ -25,8 +25,8 @@ type Config struct {
 	// A participant is dead when it was last heard of more than DeadFactor·⌈log2 N⌉ + DeadSlack
 	// + Fudge cycles ago, and more than DeadFloor cycles ago. Defaults 2, 4 and 16.
 	DeadFactor, DeadSlack, DeadFloor int
-	// Fudge is how many cycles beyond the necessary two an entry must be fresher than the peer's
-	// before a reply includes it. Default ⌊log2 N / 4⌋, at most ⌊log2 N / 2⌋.
+	// Fudge makes replies shorter: a reply includes an age only if it is lower than the age in
+	// the peer's ping by at least 2 + Fudge cycles. Default ⌊log2 N / 4⌋, at most ⌊log2 N / 2⌋.
 	Fudge int
 	// Obsolete is by how much the Lamport clock of a message may be behind this node's before the
 	// message is dropped. Default 4·⌈log2 N⌉, at least 40.

@@ -7,7 +7,7 @@ import (
 )
 
 // TestConfigReachesMachine: the agent passes on each field that both configurations share. The
-// machine's has no other fields, except one for simulations.
+// machine's configuration has no other fields, except one for simulations.
 func TestConfigReachesMachine(t *testing.T) {
 	portalstest.ConfigReaches(t, Config.Engine, map[string]any{"Keys": keysOf(t, "key")}, "Columns")
 }

@@ -22,7 +22,7 @@ type server struct {
 	*gossip.Agent
 }
 
-// take starts a node and takes part. ColdStart: all start together.
+// take starts a node with an agent. It sets ColdStart, because all servers start together.
 func take(cfg node.Config) (s server, err error) {
 	if s.Node, err = node.Start(cfg); err != nil {
 		return s, err

@@ -7,8 +7,8 @@ import (
 	"ulnet/gossip/engine"
 )
 
-// TestKinds has the words by which handlers and JSON name events and health. A kind that the
-// machine has must have a name in this package, too.
+// TestKinds: handlers and JSON have these words for events and health. Each kind of event that
+// the machine has also has a name in this package.
 func TestKinds(t *testing.T) {
 	kinds := map[string]gossip.EventKind{
 		"died": gossip.Died, "alive": gossip.CameAlive, "quorum": gossip.QuorumWon, "no-quorum": gossip.QuorumLost,

@@ -27,7 +27,7 @@ func (a *Agent) Counts() (alive, known int) {
 	return alive, known
 }
 
-// Quorum reports whether more participants are alive than the quorum asks for.
+// Quorum reports whether enough participants are alive for a quorum, see Config.Quorum.
 func (a *Agent) Quorum() (quorum bool) {
 	a.runner.Inspect(func() { quorum = a.m.Quorum() })
 	return quorum

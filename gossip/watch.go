@@ -44,7 +44,8 @@ type watcher struct {
 	stopped bool
 }
 
-// add begins to watch, and first reports the state that known passes to tell.
+// add begins to watch. It calls known, which passes the present state of each participant to a
+// function; that function queues the state for f.
 func (w *watchers) add(f watchFunc, known func(tell func(nid.NID, state))) (stop func()) {
 	u := &watcher{f: f, w: w, latest: make(map[nid.NID]state)}
 	w.mu.Lock()

@@ -10,10 +10,11 @@ type agreement struct {
 	verified  bool  // a participant sent the same parameters as this node
 	bad       noted // participants that sent other parameters than this node
 	strangers noted // nodes outside the list that sent other parameters
-	// unsigned has the participants that a NotSigned event reported; true: their latest
-	// message was not signed with our keys either.
+	// unsigned has the participants about which a NotSigned event was reported. The value is
+	// true while the participant's latest message, too, was not signed with one of this node's
+	// keys.
 	unsigned    map[nid.NID]bool
-	ride        uint64  // messages of this node carry parameters until this own cycle
+	ride        uint64  // until its own cycle of this number, this node puts its parameters into all messages
 	toOthers    answers // counts answers to participants that had other parameters
 	toStrangers answers
 	clockTold   uint64 // own cycle before which no other ClockRefused event is sent

@@ -26,8 +26,8 @@ type Config struct {
 	// A participant is dead when it was last heard of more than DeadFactor·⌈log2 N⌉ + DeadSlack
 	// + Fudge cycles ago, and more than DeadFloor cycles ago. Defaults 2, 4 and 16.
 	DeadFactor, DeadSlack, DeadFloor int
-	// Fudge is how many cycles beyond the necessary two an entry must be fresher than the peer's
-	// before a reply includes it. Default ⌊log2 N / 4⌋, at most ⌊log2 N / 2⌋.
+	// Fudge makes replies shorter: a reply includes an age only if it is lower than the age in
+	// the peer's ping by at least 2 + Fudge cycles. Default ⌊log2 N / 4⌋, at most ⌊log2 N / 2⌋.
 	Fudge int
 	// Obsolete is by how much the Lamport clock of a message may be behind this node's before the
 	// message is dropped. Default 4·⌈log2 N⌉, at least 40.
@@ -102,8 +102,10 @@ func (c Config) Limits(n int) (Limits, error) {
 		// limits, the first ones would hear from the last ones that it is alive, and then
 		// report another death.
 		l.Again = max(l.Dead-up/2-2, (l.Dead+1)/2)
-		// News takes log2 N cycles to reach all participants. A live participant is rarely
-		// older than this, and there is time left to hear of it; one that is not alive is older.
+		// News takes log2 N cycles to reach all participants, and so Overdue lies that far
+		// below the limit of death. The age of a live participant rarely gets above Overdue,
+		// and if it does there is still time to hear of the participant. The age of a dead one
+		// gets above it.
 		l.Overdue = min(max(l.Dead-up-2, (l.Dead+1)/2), l.Again)
 	}
 	if l.Dead >= oldest || l.Dead < 1 {

@@ -11,12 +11,12 @@ type EventKind uint8
 
 // The kinds of events, with the fields of [Event] that they use.
 const (
-	Died         EventKind = iota // NID, Aliveness: was alive and is not any more
+	Died         EventKind = iota // sets NID and Aliveness: the participant was alive and is not any more
 	CameAlive                     // sets NID and Aliveness
 	QuorumWon                     // sets Alive
 	QuorumLost                    // sets Alive
 	Disagreed                     // sets NID: a participant whose parameters are not ours; reported once for each
-	Stopped                       // NID: this node has stopped, because its parameters differ from that node's and from the others'
+	Stopped                       // sets NID, a participant with other parameters: this node has stopped, because its own are the wrong ones
 	Left                          // this node has stopped, because the new list is without it
 	SpeaksUp                      // the silence after the start has ended
 	Paused                        // sets Cycles: the number of cycles that were missed

@@ -5,7 +5,7 @@ const (
 	// maxClock is the lowest clock that is neither accepted nor kept. At the shortest interval
 	// and the fastest pace, a clock needs 4000 years to reach it by itself.
 	maxClock = 1 << 40
-	maxJump  = 1 << 20 // ahead of a node that is in sync with the only other one
+	maxJump  = 1 << 20 // bounds how far ahead the clock of the only other participant may be, once this node is in sync with it
 )
 
 // clockRate is about how many units the clock advances in a cycle, and fastest is an upper

@@ -41,8 +41,8 @@ func (m *Machine) needsSecond(first int) bool {
 	return m.cycle-m.merged > 2 || first < m.ages.n && int(m.ages.bytes[first]) > m.limits.Overdue
 }
 
-// among draws a participant whose age is at most limit, except this node and other; -1 if there
-// is none.
+// among draws a participant whose age is at most limit. It never draws this node, nor the
+// participant given as other. It returns -1 if there is none to draw.
 func (m *Machine) among(limit byte, other int) int {
 	except, count := [...]int{min(m.self, other), max(m.self, other)}, m.ages.notAbove(limit)
 	old := func(i int) bool { return i >= m.ages.n || m.ages.bytes[i] > limit }

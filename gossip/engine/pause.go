@@ -30,12 +30,12 @@ func (m *Machine) catchUp(now time.Duration, out *Output) {
 	if m.cfg.Strict {
 		return
 	}
-	m.missed(uint64(missed), 2, out) // the overdue cycle follows at once and does not count
+	m.missed(uint64(missed), 2, out) // the cycle that is due now follows at once, and does not count as missed
 }
 
-// missed adds the missed cycles to the ages and the clock, and merges no message until
-// quiet more own cycles have begun. Pauses between which no message was merged count as
-// one.
+// missed adds the missed cycles to the ages and the clock. It makes the node merge no message
+// until as many more of its own cycles have begun as the parameter quiet says. Pauses between
+// which no message was merged count as one.
 func (m *Machine) missed(cycles, quiet uint64, out *Output) {
 	m.stats.Missed += cycles
 	m.ages.ageBy(cycles)
@@ -52,8 +52,8 @@ func (m *Machine) missed(cycles, quiet uint64, out *Output) {
 	m.tell(out, Event{Kind: Paused, Cycles: cycles})
 }
 
-// standBack merges no message until quiet more own cycles have begun, and suppresses
-// health events a little longer.
+// standBack makes the node merge no message until as many more of its own cycles have begun as
+// the parameter quiet says. Health events are suppressed a little longer.
 func (m *Machine) standBack(quiet uint64) {
 	m.clock.lost(m.cycle)
 	p := &m.pause
@@ -74,7 +74,7 @@ func (p *pause) forget(m *Machine) {
 	p.resync, p.cycles, p.accepted = true, 0, 0
 }
 
-// patience is for how many own cycles health events are suppressed at most.
+// patience returns the greatest number of own cycles for which health events are suppressed.
 func (m *Machine) patience() uint64 { return uint64(m.limits.Dead + m.limits.Stealth) }
 
 // holds reports whether health events are suppressed.
@@ -88,8 +88,8 @@ func (p *pause) wakes(m *Machine) bool {
 // Unsure reports whether health events are suppressed because of a pause.
 func (m *Machine) Unsure() bool { return m.pause.holds(m.cycle) }
 
-// tick begins a cycle. Resync ends when enough messages were merged, or after patience for
-// a node that no other node reaches.
+// tick begins a cycle. Resync ends when enough messages were merged. If no other node reaches
+// this one, it ends after as many cycles as patience returns.
 func (p *pause) tick(m *Machine, out *Output) {
 	if p.quiet && m.cycle >= p.until {
 		p.quiet = false

@@ -9,7 +9,7 @@ import (
 type incoming struct {
 	wire.Header
 	from    nid.NID
-	index   int // index of from in our list, -1 if it is not in it
+	index   int // index of the sender (from) in our list; -1 if our list does not have the sender
 	ping    bool
 	body    []byte
 	entries wire.Entries // the entries of a reply, not parsed yet

@@ -10,7 +10,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// newListOf returns the list of the participants from to to of testNIDs.
+// newListOf returns the list of some participants of testNIDs: those whose indexes are at least
+// from and below to.
 func newListOf(t testing.TB, from, to int) *List {
 	t.Helper()
 	l, err := NewList(testNIDs(to)[from:])

@@ -33,8 +33,8 @@ func (m *Machine) leap() uint64 {
 	return uint64(m.limits.Obsolete)
 }
 
-// tolerance is how far apart the clocks of peers that agree with each other may be,
-// heard at different times of the last cycles.
+// tolerance is how far apart two peers' clocks may be and still count as the same clock. It
+// allows for the cycles that passed between the messages of the two peers.
 func (m *Machine) tolerance() uint64 { return uint64(m.limits.Obsolete + fastest*m.limits.Dead) }
 
 // clockFits checks the clock of a message. It takes over a clock that is in step; otherwise it

@@ -17,7 +17,7 @@ func (s *RollState) UnmarshalText(text []byte) error { return unmarshal(s, rollS
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (r *Refusal) UnmarshalText(text []byte) error { return unmarshal(r, refusals[:], text) }
 
-// unmarshal finds a word among those that a number stands for.
+// unmarshal sets a value to the number that a word stands for.
 func unmarshal[T ~uint8](to *T, words []string, text []byte) error {
 	i := slices.Index(words, string(text))
 	if i < 0 {

@@ -7,7 +7,7 @@ import (
 	"ulnet/gossip/engine"
 )
 
-// TestWords has the words by which JSON has values, which can be read again.
+// TestWords: JSON has words for these values, and the words can be parsed again.
 func TestWords(t *testing.T) {
 	check := func(word string, from encoding.TextMarshaler, to encoding.TextUnmarshaler, same func() bool) {
 		t.Helper()

@@ -21,7 +21,8 @@ func (p *plan) length() time.Duration {
 	return time.Duration(s * float64(time.Second)).Truncate(time.Millisecond)
 }
 
-// some draws count nodes with consecutive numbers.
+// some draws nodes with consecutive numbers, as many as count says. It returns the first and
+// the last of them.
 func (p *plan) some(count int) (first, last int) {
 	first = 1 + p.IntN(p.nodes-count+1)
 	return first, first + count - 1

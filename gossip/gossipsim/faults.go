@@ -33,7 +33,7 @@ const never = time.Duration(-1)
 type nodeState struct {
 	fine  time.Duration // time since when the node has run and sent messages; never: it does not now
 	spoke time.Duration // value that fine would have without the present pause
-	ended time.Duration // when the node's latest incarnation that has ended did so
+	ended time.Duration // when an incarnation of the node last ended
 	down  bool
 	// silent is set while the silence after the node's start lasts; loud is when that silence
 	// ended.
@@ -108,8 +108,9 @@ func (t *faults) excused(observer, subject sim.NodeID) bool {
 	return t.links.apart(subject, observer, now-t.grace)
 }
 
-// few reports whether an observer may not have noticed yet that so many nodes failed that less
-// than four of ten are left for it. False deaths in that time are counted separately.
+// few reports whether so many nodes have just failed that less than four of ten are left whose
+// news reaches an observer. The observer may not have noticed that yet. False deaths in that
+// time are counted separately.
 func (t *faults) few(observer sim.NodeID) bool {
 	return t.clock()-t.links.worse < t.grace && 10*t.links.fewest(observer, t.clock()-t.grace) < 4*len(t.nodes)
 }

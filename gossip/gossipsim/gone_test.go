@@ -38,8 +38,8 @@ func TestManyDead(t *testing.T) {
 	}
 }
 
-// manyDead crashes some nodes once their messages carry no parameters any more or, if none
-// shall die, parts the nodes into three.
+// manyDead waits until messages carry no parameters any more. Then it crashes as many nodes as
+// dead says or, if dead is 0, partitions the nodes into three parts.
 func manyDead(t *testing.T, dead, nodes, loss int, seed uint64, lasting time.Duration) {
 	t.Helper()
 	limits, err := engine.Config{Interval: gossipsim.Interval}.Limits(nodes)

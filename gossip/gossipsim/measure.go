@@ -12,8 +12,8 @@ import (
 // Interval is the gossip interval of measurements.
 const Interval = 200 * time.Millisecond
 
-// Flat is a network like that of a machine room: 1 ms, evenly spread by a
-// fifth, with a probability of loss.
+// Flat is a network like that of a machine room. Its latency is 1 ms, give or take a fifth, and
+// it loses messages with the given probability.
 func Flat(loss float64) *sim.Flat {
 	return &sim.Flat{Link: link.Quality{
 		Latency: link.Dist{Base: time.Millisecond, Spread: 200 * time.Microsecond, Shape: link.Uniform}, Loss: loss,

@@ -20,7 +20,8 @@ type Config struct {
 
 	// Gossip is the configuration of all nodes. Each incarnation has a Seed of its own.
 	Gossip gossip.Config
-	// Columns, if not 0, tracks the first participants only; not at Stacks.
+	// Columns, if not 0, is the number of participants that bare machines track: the first ones
+	// of the list. Stacks track all.
 	Columns int
 	// ColdStart says which incarnations send at once, without the silence after a start. If it
 	// is nil, these are the first incarnation of each node, provided that Gossip.ColdStart is
@@ -32,9 +33,10 @@ type Config struct {
 	Stacks bool
 	// Log, if not nil, keeps the history of the run.
 	Log *history.Log
-	// Tell is called for all events of machines; not at Stacks.
+	// Tell is called for all events of bare machines. Stacks do not call it.
 	Tell func(at time.Duration, node sim.NodeID, e *engine.Event)
-	// Bare leaves contents out of the digest and checks no events, for speed.
+	// Bare makes a run faster: the digest of the run leaves out the contents of messages, and
+	// no events are checked.
 	Bare bool
 	// Record, if not nil, gets a recording of the machines.
 	Record io.Writer

@@ -11,8 +11,8 @@ import (
 
 // Outcome is what nodes have reported so far, compared with the ground truth.
 type Outcome struct {
-	Joins         uint64 // number of events that a node has joined
-	Deaths        uint64 // number of events that a node has died, correct or not
+	Joins         uint64 // number of events by which a node reported another one as alive
+	Deaths        uint64 // number of events by which a node reported another one as dead, correctly or not
 	FalseDeaths   uint64 // deaths reported of nodes that were fine, see faults
 	FewDeaths     uint64 // the same, but just after more than six of ten nodes failed at once
 	Resurrections uint64 // returns reported of nodes that had been down for longer than a detection takes

@@ -14,7 +14,7 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// letter has the value of "set strict" for both modes.
+// letter has, for strict mode off and on, the value of the scenario option "set strict".
 var letter = map[bool]string{false: "off", true: "on"}
 
 // Some nodes alternate between pauses of 8 s and runs of 0.1 s, while the last node dies.
@@ -147,8 +147,8 @@ always no-false-death
 	}
 }
 
-// TestManyWake (GO-A8): half of the nodes are paused and resume together. The nodes that they
-// hear first know no ages either; that makes them consider no node dead.
+// TestManyWake (GO-A8): half of the nodes are paused and resume together. At first they hear
+// mostly each other, and learn no ages of the rest. Nevertheless they consider no node dead.
 func TestManyWake(t *testing.T) {
 	spec.Covers(t, "GO-A8")
 	for seed := range uint64(60) {

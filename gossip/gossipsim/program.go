@@ -20,9 +20,10 @@ type program struct {
 	incarnation sim.Incarnation
 }
 
-// The kinds of events of nodes. The package history has Join and Death, of a Subject whose
-// Value is the participant's aliveness, and Leave, for a participant that left the list and for
-// this node when it stopped. The machine's other kinds are above history.Own, such as these.
+// The kinds of events of nodes. Three of them are those of package history: Join and Death,
+// whose Subject is a participant and whose Value is its aliveness, and Leave, for a participant
+// that left the list and for this node when it stopped. The machine's other kinds, such as
+// those below, have numbers above history.Own.
 const (
 	stopped  = history.Own + history.Kind(engine.Stopped)  // the node has stopped taking part in gossip
 	left     = history.Own + history.Kind(engine.Left)     // takes no part any more, because it is not in the new list
@@ -154,13 +155,14 @@ func (p *program) misconfigure(what string) {
 	if err != nil {
 		return
 	}
-	p.incarnation.Number = 0 // makes the node speak at once, if starting nodes do
+	p.incarnation.Number = 0 // the first incarnation of a node sends at once if ColdStart is set
 	if err = p.begin(list, cfg); err != nil {
 		p.net.Failed(err)
 	}
 }
 
-// misconfigured returns the parameters of a node with a list, one of which others do not have.
+// misconfigured returns a configuration and a list for a node. One parameter in them differs
+// from that of the other nodes.
 func (n *Net) misconfigured(what string, list *engine.List) (gossip.Config, *engine.List, error) {
 	cfg := n.cfg.Gossip
 	if what == "interval" {

@@ -14,15 +14,15 @@ import (
 type Propagation struct {
 	Known  []int // for each newcomer: cycles from its first ping until all others knew it, ascending
 	Synced []int // for each newcomer: cycles from its first ping until its clock was close to all others, ascending
-	Flaps  int   // number of events that a newcomer had died
+	Flaps  int   // number of events by which a node reported a newcomer as dead
 }
 
 // quietBefore is how long the cluster of a [Propagation] runs before newcomers
 // speak.
 const quietBefore = 15
 
-// Propagate makes the first nodes, as many as newcomers, join a cluster of all others after
-// their silence. Until the others have started, the newcomers are silent.
+// Propagate measures how newcomers join a cluster. The first nodes are the newcomers, as many
+// as the parameter says. They are silent until all other nodes have started.
 func (c Measured) Propagate(newcomers int) (*Propagation, error) {
 	cfg := c.config()
 	p := &Propagation{}

@@ -47,8 +47,8 @@ func (n *Net) bytesPerCycle() float64 {
 	return float64(n.Stats().SentBytes) / float64(cycles)
 }
 
-// historyGrace returns the grace of history.NoFalse. That counts from the beginning of an
-// incarnation, so it must include the silence after the start.
+// historyGrace returns the grace period for history.NoFalse. NoFalse counts from the beginning
+// of an incarnation, and so the period includes the silence after the start.
 func (n *Net) historyGrace() time.Duration { return n.grace() + n.Cycles(n.limits.Stealth+2) }
 
 // Measures implements [scenario.Instance].

@@ -101,9 +101,9 @@ func (n *Net) Think(observers, subjects sim.NodeSet, alive bool) (ok bool, why s
 	return true, ""
 }
 
-// detectedWithin reports whether every node that has been down for more than cycles cycles is
-// considered dead by all observers. It counts only observers that no fault separates from other
-// nodes, and that have taken part all the time.
+// detectedWithin reports whether every node that has been down for longer than the given number
+// of gossip cycles is considered dead by all observers. It counts only observers that no fault
+// separates from other nodes, and that have taken part all the time.
 func (n *Net) detectedWithin(cycles int) (ok bool, why string) {
 	limit, now, t := n.Cycles(cycles), n.Now(), &n.faults
 	for id := range t.nodes {

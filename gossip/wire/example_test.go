@@ -6,8 +6,8 @@ import (
 	"ulnet/gossip/wire"
 )
 
-// A program that looks on reads a message, here a reply about eight participants that has the
-// ages of two.
+// An observer, which takes no part in gossip, parses a message: here a reply about eight
+// participants that has the ages of two.
 func ExampleParseMessage() {
 	header := wire.Header{Flags: wire.FlagPairs, N: 8, Clock: 100}
 	data := header.AppendTo(nil)

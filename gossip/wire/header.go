@@ -30,7 +30,7 @@ const (
 	FlagStaged                   // the digest of the staged list follows
 	FlagBitmap                   // in a reply: a bitmap and one age per set bit
 	FlagPairs                    // in a reply: pairs of an index and an age
-	FlagSigned                   // a code made with the cluster's key ends the message
+	FlagSigned                   // the message ends with an authentication code made with the cluster's key
 	knownFlags = FlagParams | FlagStaged | FlagBitmap | FlagPairs | FlagSigned
 )
 

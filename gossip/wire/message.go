@@ -44,7 +44,7 @@ func ParseMessage(bits uint64, data []byte) (m Message, err error) {
 	}
 	var body []byte
 	if Signed(data) && len(data) >= HeaderSize+keyring.CodeSize {
-		data = data[:len(data)-keyring.CodeSize] // skip the code: an observer has no key to verify it
+		data = data[:len(data)-keyring.CodeSize] // cut off the authentication code: an observer has no key to verify it
 	}
 	if m.Header, body, err = ParseHeader(data); err != nil {
 		return m, err

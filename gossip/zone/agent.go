@@ -30,7 +30,7 @@ type Agent struct {
 	self    ID
 	clock   machine.Clock
 	pid     nid.PID         // the PID of the agents of all nodes
-	m       *engine.Machine // stepped by stepper, which runner steps
+	m       *engine.Machine // the machine; stepper steps it, and runner steps stepper
 	stepper *engine.Addressed
 	runner  *machine.Runner[engine.AddressedInput, engine.AddressedOutput]
 	log     *slog.Logger
@@ -244,7 +244,7 @@ func (a *Agent) apply(out *engine.AddressedOutput) {
 	a.inbox.Refill()
 }
 
-// watch begins or ends to look at the connection with a node (MS-A30).
+// watch begins or ends watching the connection with a node (MS-A30).
 func (a *Agent) watch(c *engine.Connection) {
 	if stop := a.watched[c.To.ID]; stop != nil {
 		stop()

@@ -11,7 +11,7 @@ import (
 
 // Config configures an [Agent]. The zero value of a field means its default.
 type Config struct {
-	// Zone names the zone. Messages of others are refused. Required.
+	// Zone names the zone. Messages of other zones are refused. Required.
 	Zone string
 	// Self is the name of this node with at least one of its NIDs. By default it is the name of
 	// the host with all NIDs of the node, which fits only one node of a host.
@@ -19,8 +19,9 @@ type Config struct {
 	// Bootstrap are the nodes that discovery asks first; none for the first node (MS-11). Self
 	// among them is ignored.
 	Bootstrap []ID
-	// Management are some members of the management zone: this is a base zone, and its delegates
-	// register there (MS-95). Without any the zone stands alone.
+	// Management are some members of the management zone. If there are any, this zone is a base
+	// zone, whose delegates register with the management zone (MS-95). Otherwise this zone
+	// stands alone.
 	Management []ID
 	// Delegates is how many delegates a base zone has. Default 3.
 	Delegates int
@@ -65,8 +66,9 @@ type Config struct {
 	// Seed seeds all random choices, combined with Self.
 	Seed uint64
 	// Wall is the time of the wall clock now, in the unit of incarnations. Default the node's
-	// incarnation, which is the wall clock in nanoseconds. Versions whose incarnation is further
-	// ahead than Ahead are refused, because their owners could not refute them (MS-A2).
+	// incarnation, which is the wall clock in nanoseconds. Versions whose incarnation exceeds
+	// the wall clock by more than Ahead are refused, because their owners could not refute them
+	// (MS-A2).
 	Wall uint64
 	// Ahead is how far incarnations may be ahead of the clock. Default 2^44: with
 	// incarnations in nanoseconds clocks may differ by some hours.

@@ -10,7 +10,7 @@ import (
 )
 
 // TestConfigReachesMachine: the agent passes on each field that both configurations share. The
-// machine's has no other fields, except those for simulations.
+// machine's configuration has no other fields, except those for simulations.
 func TestConfigReachesMachine(t *testing.T) {
 	keys, err := keyring.NewKeys([]byte("a key that is long enough"))
 	if err != nil {

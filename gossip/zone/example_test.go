@@ -11,7 +11,8 @@ import (
 	"ulnet/portals/node"
 )
 
-// rack is where a node of the zone asks first: nodes that are likely to run.
+// rack has the bootstrap nodes. A node that joins asks them first, so they should be nodes that
+// are likely to run.
 var rack = []zone.ID{zone.MustParseID("n1=127.0.85.1@tcp")}
 
 // member is a node that takes part in a zone.
@@ -35,8 +36,8 @@ func join(cfg node.Config, self string) (m member, err error) {
 	return m, m.Join(0)
 }
 
-// Two nodes of a zone, here in one process: the first sees the other come, what that says of
-// itself, and that it leaves.
+// Two nodes of a zone, here in one process. The first is told that the other one joins, which
+// attribute it writes, and that it leaves.
 func Example() {
 	port, err := loopback.FreePort(netip.IPv4Unspecified()) // one TCP port for all nodes; without AcceptPort it is 988
 	if err != nil {

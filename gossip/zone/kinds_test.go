@@ -7,8 +7,8 @@ import (
 	"ulnet/gossip/zone/engine"
 )
 
-// TestKinds has the words by which handlers and JSON name events and causes. A kind that the
-// machine has must have a name in this package, too.
+// TestKinds: handlers and JSON have these words for events and causes. Each kind of event that
+// the machine has also has a name in this package.
 func TestKinds(t *testing.T) {
 	kinds := map[string]zone.EventKind{
 		"joined": zone.Joined, "left": zone.Left, "attributes": zone.AttributesChanged, "suspected": zone.Suspected,

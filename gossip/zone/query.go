@@ -13,7 +13,7 @@ import (
 const (
 	queryTimeout = 5 * time.Second
 	maxQueries   = 64
-	maxListed    = 1 << 20 // members of a zone, as Config.MaxMembers: more are not accepted as an answer
+	maxListed    = 1 << 20 // bound of the members in an answer, and the highest Config.MaxMembers; a longer answer is not accepted
 )
 
 // queries are the pending queries for members of base zones.

@@ -53,7 +53,7 @@ func (a *Agent) sent(s sending, err error) {
 	var call *portals.OpError
 	local := errors.As(err, &call) || portals.LocalFault(err)
 	switch {
-	case s.to.Across && local: // a local failure of such a message does not count
+	case s.to.Across && local: // a local failure of a message to another zone does not count
 	case s.to.Across:
 		a.runner.Do(engine.AddressedInput{Input: engine.Input{Kind: engine.DispatchFailed}, About: s.to.ID, Sent: s.step})
 	default:

@@ -75,7 +75,7 @@ type CensusState = engine.CensusState
 const (
 	Current = engine.Current // a supervisor hears the active delegate
 	Stale   = engine.Stale   // no supervisor hears the delegate, but another delegate or supervisor may still take over
-	Lost    = engine.Lost    // no supervisor is expected to hear it again: the zone is dead, or cut off from all supervisors
+	Lost    = engine.Lost    // no supervisor is expected to hear the delegate again: the zone is dead, or cut off from all supervisors
 )
 
 // Event is an event of a zone. Joined and Left alternate for each node and incarnation;
@@ -88,19 +88,19 @@ type EventKind = engine.EventKind
 // The kinds of events, with the fields of [Event] that they use besides ID.
 const (
 	Joined            = engine.Joined            // sets Version: the node is in the view now
-	Left              = engine.Left              // Version, Cause, Code: the node is no longer in the view
+	Left              = engine.Left              // sets Version, Cause, Code: the node is no longer in the view
 	AttributesChanged = engine.AttributesChanged // sets Keys, Attributes: attributes of the node have changed
 	Suspected         = engine.Suspected         // sets Version: this node has filed a suspicion
-	Doubted           = engine.Doubted           // Version: enough nodes report that the node is silent; it is removed soon unless it refutes that
+	Doubted           = engine.Doubted           // sets Version: enough nodes report that the node is silent; it is removed soon unless it refutes that
 	Refuted           = engine.Refuted           // sets Version: this node's new version, which refutes a suspicion
 	Clash             = engine.Clash             // another node claims this node's id, or has the same name
-	Refused           = engine.Refused           // Keys: an attribute of this node is not written
-	FarAhead          = engine.FarAhead          // Version: of a node, too far ahead of the clock to be accepted; reported at most once a minute
-	Alarmed           = engine.Alarmed           // Zone, Suspect, Reporters: a member of a base zone is suspected
-	Contested         = engine.Contested         // Zone, Members: a base zone has two active delegates; the first of Members is taken for it
-	SupervisorLost    = engine.SupervisorLost    // Zone, Suspect, Trouble: this delegate gave up a supervisor; reported once until the supervisor answers
-	SupervisorFound   = engine.SupervisorFound   // Zone, Suspect: a supervisor that was given up answers again
-	ZoneRefused       = engine.ZoneRefused       // Zone, Size: this supervisor guards Size zones, and has no room for another; reported at most once a minute
+	Refused           = engine.Refused           // sets Keys: an attribute of this node is not written
+	FarAhead          = engine.FarAhead          // sets Version: that version of the node is refused, because it is too far ahead of the clock; reported at most once a minute
+	Alarmed           = engine.Alarmed           // sets Zone, Suspect, Reporters: a member of a base zone is suspected
+	Contested         = engine.Contested         // sets Zone, Members: a base zone has two active delegates, and the first of Members takes precedence
+	SupervisorLost    = engine.SupervisorLost    // sets Zone, Suspect, Trouble: this delegate gave up a supervisor; reported once until the supervisor answers
+	SupervisorFound   = engine.SupervisorFound   // sets Zone, Suspect: a supervisor that was given up answers again
+	ZoneRefused       = engine.ZoneRefused       // sets Zone, Size: this supervisor guards Size zones, and has no room for another; reported at most once a minute
 )
 
 // Cause is why a node left the view.

@@ -12,7 +12,7 @@ import (
 // node by the time the input is processed.
 type AddressedInput struct {
 	Input
-	About wire.ID // the node of Down, Failed and Remove; a Ref could mean another node by then
+	About wire.ID // with Down, Failed and Remove: the id of the node, because a Ref could stand for another node by then
 	Sent  uint64  // Step of the output that contained the failed message; 0: the input is not about a message
 }
 
@@ -161,7 +161,7 @@ func (s *Addressed) target(p wire.Ref) Target {
 
 func (s *Addressed) abroad(id wire.ID) Target { return Target{ID: id, NID: s.reach(id), Across: true} }
 
-// reach returns the first NID of a node that is on a network of this one.
+// reach returns the first NID of another node that is on a network of this node.
 func (s *Addressed) reach(id wire.ID) nid.NID {
 	endpoints := id.Endpoints()
 	for _, e := range endpoints {

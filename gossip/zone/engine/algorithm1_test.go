@@ -63,8 +63,8 @@ func TestAlive(t *testing.T) {
 	})
 }
 
-// TestAliveOfOthers: a newer version clears suspicions; versions of this node itself that
-// others report.
+// TestAliveOfOthers: a newer version of a node clears the suspicions about it. This node
+// refutes a version of itself that it did not announce.
 func TestAliveOfOthers(t *testing.T) {
 	spec.Covers(t, "MS-7", "MS-43")
 	t.Run("MS-43 suspicions of older versions go", func(t *testing.T) {
@@ -162,7 +162,8 @@ func TestLeave(t *testing.T) {
 	})
 }
 
-// acquainted makes a machine with a view of n nodes, which has sent Δ.
+// acquainted makes a machine with a view of n nodes that has no changes left to send (Δ is
+// empty).
 func acquainted(t *testing.T, n int, cfg Config) *solo {
 	t.Helper()
 	s := newSolo(t, n, cfg)

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// offer and give deliver a neighbour's digest and data.
+// offer delivers a neighbour's digest of a table; give delivers a neighbour's data of a table.
 func (s *solo) offer(i int, owner int, inc, u uint64) {
 	s.t.Helper()
 	s.hear(i, v(7, 1), wire.Message{Kind: wire.AttributeDigest, Lists: &wire.Lists{Tables: []wire.TableVersion{{Owner: s.ref[owner], Inc: inc, U: u}}}})
@@ -20,7 +20,7 @@ func (s *solo) give(i int, d wire.TableData) {
 	s.hear(i, v(7, 1), wire.Message{Kind: wire.AttributeData, Lists: &wire.Lists{Data: []wire.TableData{d}}})
 }
 
-// withNeighbours makes a machine with four neighbours, and a member, 5, that is not a
+// withNeighbours makes a machine with four neighbours, and with member 5, which is no
 // neighbour.
 func withNeighbours(t *testing.T) *solo {
 	t.Helper()

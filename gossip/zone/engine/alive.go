@@ -81,7 +81,7 @@ func (m *Machine) enter(p wire.Ref, e entry, v wire.Version) {
 // joins reports a node that is new in the view (NOTIFY-JOIN).
 func (m *Machine) joins(p wire.Ref, v wire.Version) {
 	m.tell(Event{Kind: Joined, Node: p, Version: v})
-	if twin := m.cfg.Table.ids[p].twin; twin != 0 && m.view.has(twin) { // the same name with other endpoints
+	if twin := m.cfg.Table.ids[p].twin; twin != 0 && m.view.has(twin) { // a member has the same name, but other endpoints
 		m.stats.Clashes++
 		m.tell(Event{Kind: Clash, Node: p, Version: v})
 	}

@@ -33,8 +33,8 @@ func TestForgedReports(t *testing.T) {
 	}
 }
 
-// TestRefusedForEver: a peer removes this node at each of its versions, or has no room for it.
-// This node asks that peer only rarely, and does not suspect it (MS-A12).
+// TestRefusedForEver: a peer removes this node again whenever this node has a new version, or
+// has no room for it. This node asks that peer only rarely, and does not suspect it (MS-A12).
 func TestRefusedForEver(t *testing.T) {
 	spec.Covers(t, "MS-A12")
 	for _, answer := range []wire.Message{

@@ -38,7 +38,7 @@ type CensusState uint8
 const (
 	Current CensusState = iota // a supervisor hears the active delegate
 	Stale                      // no supervisor hears the delegate, but another delegate or supervisor may still take over
-	Lost                       // no supervisor has heard it for so long that the zone must be dead, or cut off from all supervisors
+	Lost                       // no supervisor has heard the delegate for so long that the zone must be dead, or cut off from all supervisors
 	censusStates
 )
 

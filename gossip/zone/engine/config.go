@@ -10,7 +10,7 @@ import (
 
 // Config configures a [Machine]. The zero value of a field means its default.
 type Config struct {
-	// Zone names the zone. Messages of others are refused. Required.
+	// Zone names the zone. Messages of other zones are refused. Required.
 	Zone string
 	// Self is this node. Required.
 	Self wire.ID
@@ -18,8 +18,8 @@ type Config struct {
 	// Self among them is ignored.
 	Bootstrap []wire.ID
 	// Wall is the wall clock when the machine is first stepped, in the unit of incarnations.
-	// Versions whose incarnation is further ahead than Ahead are refused, because their owners
-	// could not refute them (MS-A2).
+	// Versions whose incarnation exceeds the wall clock by more than Ahead are refused, because
+	// their owners could not refute them (MS-A2).
 	Wall uint64
 	// Ahead is how far incarnations may be ahead of the clock. Default 2^44: with
 	// incarnations in nanoseconds clocks may differ by some hours.
@@ -32,8 +32,9 @@ type Config struct {
 	// Keys, if there are any, are those of the cluster: messages carry a code that only
 	// those with a key can make, and others are refused (MS-A33).
 	Keys keyring.Keys
-	// Management are some members of the management zone: this is a base zone, and its
-	// delegates register there (MS-95). Without any the zone stands alone.
+	// Management are some members of the management zone. If there are any, this zone is a base
+	// zone, whose delegates register with the management zone (MS-95). Otherwise this zone
+	// stands alone.
 	Management []wire.ID
 	// Delegates is how many delegates a base zone has. Default 3.
 	Delegates int

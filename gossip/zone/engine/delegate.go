@@ -43,7 +43,7 @@ type delegation struct {
 // maxActivation is above all activations. Attributes with more are not understood.
 const maxActivation = 1 << 62
 
-// claim is the delegateKey of another member.
+// claim is the value of the attribute delegateKey of another member.
 type claim struct {
 	node       wire.Ref
 	activation uint64
@@ -138,7 +138,7 @@ func (d *delegation) elect(m *Machine) {
 		d.own = 0
 		d.publish(m)
 	case !d.serving && m.now < d.quiet:
-		return // still stale: a member that comes first, or is active, may yet join
+		return // stale stays set: a member that comes first, or is active, may yet join
 	case activation == 0 && rank == 0, d.succeeds(m, active):
 		d.activate()
 		d.whole, d.untold = true, true

@@ -11,7 +11,7 @@ import (
 // delta is the update database Δ: the changes that neighbours do not have yet (membership
 // design, Membership Updates).
 type delta struct {
-	nodes      bitmap // Δ.A; their versions are those at the time of sending
+	nodes      bitmap // the nodes of Δ.A; each is sent with the version that it has at the time of sending
 	count      int    // number of nodes in the bitmap
 	leaves     []wire.Departure
 	suspicions []wire.Suspicion
@@ -32,9 +32,9 @@ func (d *delta) alive(m *Machine, p wire.Ref) {
 	}
 }
 
-// urgentParts is the number of parts of a round. Nodes forward reports of silence, and
-// refutations, after one part. Within the grace period a report therefore reaches the suspect
-// and the refutation comes back, over a diameter of 12 links in each direction.
+// urgentParts is the number of parts into which a round is divided. Nodes forward reports of
+// silence, and refutations, after one part. Within the grace period a report therefore reaches
+// the suspect and the refutation comes back, over a diameter of 12 links in each direction.
 const urgentParts = 8
 
 func (d *delta) urgent(m *Machine) { d.at = min(d.at, m.now+m.cfg.Aggregation/urgentParts) }

@@ -78,12 +78,13 @@ func (m *Machine) discover() {
 	case p != 0 && len(d.asked) < maxQuestions:
 		m.ask(p, 0)
 	case p == 0 && len(d.asked) == 0:
-		d.at = machine.Never // until arm is called
+		d.at = machine.Never // no request is sent before arm is called
 	}
 }
 
-// target draws one of (B \ View) ∪ H, without those that said goodbye (MS-16, MS-A8);
-// 0 if there is none.
+// target draws a node to ask: a bootstrap node that is not in the view, or a node of the
+// history that did not say goodbye ((B \ View) ∪ H, MS-16, MS-A8). It returns 0 if there is
+// none.
 func (m *Machine) target() wire.Ref {
 	var missing []wire.Ref
 	for _, p := range m.bootstrap {
@@ -133,7 +134,7 @@ func (d *discovery) failed(p wire.Ref) {
 func (m *Machine) asked() {
 	p, healing := m.in.From, m.in.Flags&wire.Healing
 	if healing != 0 {
-		m.bump() // so that the sender adds this node again (MS-19)
+		m.bump() // raise this node's version, so that the sender adds this node again (MS-19)
 	}
 	m.processAlive(p, m.in.Version)
 	if !m.view.has(p) {

@@ -6,7 +6,7 @@ import "ulnet/gossip/zone/wire"
 type DispatchSend struct {
 	To         wire.ID        // id of the node that receives the message
 	Priority   bool           // sent before other messages (MS-A32)
-	Dispatch   *wire.Dispatch // the message, without Config.Wire
+	Dispatch   *wire.Dispatch // the message as a struct; only without Config.Wire
 	Begin, End int            // with Config.Wire: the message is Output.Buf[Begin:End]
 	Size       int            // length of the message in bytes
 }

@@ -12,21 +12,21 @@ type EventKind uint8
 
 // The kinds of events, with the fields of [Event] that they use besides Node and ID.
 const (
-	Joined            EventKind = iota // Version: the node is in the view now (NOTIFY-JOIN, MS-9)
-	Left                               // Version, Cause, Code: the node is no longer in the view (NOTIFY-LEAVE)
-	AttributesChanged                  // Keys, Attributes: attributes of the node have changed (MS-85, MS-A23)
+	Joined            EventKind = iota // sets Version: the node is in the view now (NOTIFY-JOIN, MS-9)
+	Left                               // sets Version, Cause, Code: the node is no longer in the view (NOTIFY-LEAVE)
+	AttributesChanged                  // sets Keys, Attributes: attributes of the node have changed (MS-85, MS-A23)
 	Suspected                          // sets Version: this node has filed a suspicion
 	Refuted                            // sets Version, the node's new one (MS-A2): see Output.Incarnation
 	Clash                              // another node claims this node's id, or has the same name
-	Refused                            // Keys: an attribute of this node is not written: see Machine.Fits
-	Alarmed                            // Zone, Suspect, Reporters: a member of a base zone is suspected (MS-101)
-	Contested                          // Zone, Members: a base zone has two active delegates, and the first of them takes precedence. Either two zones have this name, and one must be renamed, or a zone is partitioned.
-	FarAhead                           // Version: of a node, too far ahead of the clock to be accepted (MS-A2); reported at most once a minute
+	Refused                            // sets Keys: an attribute of this node is not written: see Machine.Fits
+	Alarmed                            // sets Zone, Suspect, Reporters: a member of a base zone is suspected (MS-101)
+	Contested                          // sets Zone, Members: a base zone has two active delegates, and the first of them takes precedence. Either two zones have this name, and one must be renamed, or a zone is partitioned.
+	FarAhead                           // sets Version: that version of the node is refused, because it is too far ahead of the clock (MS-A2); reported at most once a minute
 	Listed                             // sets Zone, Number, Size, Members, Unknown, More: answers QueryZone
-	SupervisorLost                     // Zone, Suspect, Trouble: this delegate gave up a supervisor; reported once until the supervisor answers (MS-100)
-	SupervisorFound                    // Zone, Suspect: a supervisor that was given up answers again
-	ZoneRefused                        // Zone, Size: this supervisor guards Size zones, and has no room for another; reported at most once a minute
-	Doubted                            // Version: enough nodes report that the node is silent; it is removed soon unless it refutes that
+	SupervisorLost                     // sets Zone, Suspect, Trouble: this delegate gave up a supervisor; reported once until the supervisor answers (MS-100)
+	SupervisorFound                    // sets Zone, Suspect: a supervisor that was given up answers again
+	ZoneRefused                        // sets Zone, Size: this supervisor guards Size zones, and has no room for another; reported at most once a minute
+	Doubted                            // sets Version: enough nodes report that the node is silent; it is removed soon unless it refutes that
 	eventKinds
 )
 
@@ -107,7 +107,7 @@ type Event struct {
 	Keys       []string         `json:"keys,omitempty"`       // attribute keys that were written or deleted, in order
 	Attributes []wire.Attribute `json:"attributes,omitempty"` // all attributes of the node, in the order in which they were written
 
-	// Zone is a base zone; events of the management zone have it.
+	// Zone is the name of a base zone, in events of the management zone.
 	Zone      string       `json:"zone,omitempty"`
 	Suspect   wire.Named   `json:"suspect,omitzero"`    // the member, delegate or supervisor that the event is about
 	Trouble   Trouble      `json:"trouble,omitzero"`    // reason of a SupervisorLost event

@@ -52,7 +52,7 @@ func (m *Machine) failed(p wire.Ref, local bool) {
 	case l.state == up && !l.probing:
 		m.probe(l, m.cfg.Timeout)
 	case l.state == up, l.state == connecting, l.state == held && l.probing:
-		if l.state != held { // a held link counts only the failure for which it is held
+		if l.state != held { // if the link is held, only the failure for which it is held decides whether it counts as quiet
 			l.quiet = l.since(m) >= maxPrompt*m.cfg.Heartbeat
 		}
 		m.lost(l)

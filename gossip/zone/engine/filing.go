@@ -6,8 +6,8 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// filings records when this node suspected others. It suspects a node that refutes each
-// suspicion at longer and longer intervals (MS-A2). Otherwise a link that works in one
+// filings records when this node suspected others. If a node refutes each suspicion, this node
+// suspects it at longer and longer intervals (MS-A2). Otherwise a link that works in one
 // direction only would cause a suspicion in the whole zone every few seconds.
 type filings map[wire.Ref]filing
 
@@ -17,7 +17,8 @@ type filing struct {
 	backoff time.Duration
 }
 
-// early reports whether a suspicion of the same incarnation was filed too shortly before.
+// early reports whether a suspicion of the same incarnation was filed so recently that another
+// one must wait.
 func (f filings) early(now time.Duration, p wire.Ref, inc uint64) bool {
 	last, ok := f[p]
 	return ok && last.inc == inc && now < last.until

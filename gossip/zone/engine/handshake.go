@@ -32,7 +32,7 @@ func (m *Machine) establish(l *link, v wire.Version) {
 func (m *Machine) requested() {
 	p, l := m.in.From, m.links.get(m.in.From)
 	switch e := m.view.at(p); {
-	case e.state == unknown: // the view is full, or its version is too far ahead
+	case e.state == unknown: // the sender could not be added: the view is full, or the sender's version is too far ahead
 		m.answer(wire.Message{Kind: wire.LinkRefuse, Reason: wire.Busy})
 		return
 	case e.state == inHistory:
@@ -59,8 +59,10 @@ func (m *Machine) refuseStranger(p wire.Ref) {
 	}
 }
 
-// crowded refuses a link if too many other nodes have drawn this one (MS-A12). For a peer that
-// considers this node its successor it makes room, or refuses it.
+// crowded refuses a link, and returns true, if this node has too many (MS-A12). It bounds the
+// peers that drew this node at random, and the peers that consider it their successor. Of the
+// latter it refuses the farthest on the ring: the one that asks, or one that has a link
+// already.
 func (m *Machine) crowded(roles wire.Roles) bool {
 	var drawn, before int
 	for i := range m.links.list {

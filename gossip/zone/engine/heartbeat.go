@@ -32,11 +32,11 @@ func (m *Machine) heartbeat() {
 			l.said = m.ver
 			m.send(l.node, wire.Message{Kind: wire.LinkRequest, Roles: l.mine})
 			if l.mine&wire.Successor != 0 && l.silent(m) {
-				m.topology.later(m) // postpone the next choice: this node must monitor others as well
+				m.topology.later(m) // a successor is silent: choose neighbours again, to monitor others as well
 			}
 		}
 	}
-	if m.delta.at > m.now+m.cfg.Heartbeat { // no update is about to be sent instead
+	if m.delta.at > m.now+m.cfg.Heartbeat { // no changes wait to be sent, so the view is at rest
 		m.view.share()
 	}
 	m.attributes.compact(m)
@@ -74,14 +74,14 @@ func (m *Machine) beaten(l *link) {
 // agreement compares what both ends of a link know, by hashes (MS-A9).
 type agreement struct {
 	mine, theirs uint64
-	since        time.Duration // when this pair of hashes was first compared; they differ
+	since        time.Duration // when this pair of different hashes was first seen
 	count        int           // number of comparisons of this pair since then
 	next         time.Duration // time before which no exchange of views or tables starts
 	backoff      time.Duration
 }
 
-// differ reports whether the ends have to exchange everything: they differ, and have done so
-// in the same way for 2τ. If the exchange does not help, it is repeated with back-off.
+// differ reports whether the ends have to exchange everything: their hashes differ, and both
+// have stayed the same for 2τ. If the exchange does not help, it is repeated with back-off.
 func (a *agreement) differ(m *Machine, mine, theirs uint64, peer wire.Ref) bool {
 	switch {
 	case mine == theirs:

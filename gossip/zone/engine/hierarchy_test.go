@@ -44,8 +44,8 @@ func newSystem(t *testing.T, seed uint64, zones, size, supervisors int) *system 
 	return s
 }
 
-// right reports whether every supervisor has a census with the size, and an active
-// delegate that is up, of every zone (MS-98).
+// right reports whether every supervisor's census has the right size of every zone, and an
+// active delegate that is up (MS-98).
 func (s *system) right() bool {
 	for _, n := range s.supervisors {
 		if !n.up {
@@ -60,7 +60,7 @@ func (s *system) right() bool {
 			for _, o := range s.zones[z] {
 				if o.up {
 					alive++
-					if o.m.delegate.serving { // the first three, and an active one that is no longer among them
+					if o.m.delegate.serving { // the delegates are the first three in the order, and an active one that is no longer among them
 						delegates++
 					}
 				}

@@ -7,7 +7,7 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// history has what the view does not have of former members: when they left, in order
+// history has what the view does not say of former members: when they left, in order
 // (membership design, Bootstrap & History).
 type history struct {
 	list      []departed // the oldest first; entries of nodes that came back, or left again, are outdated
@@ -18,7 +18,7 @@ type history struct {
 
 type departed struct {
 	ref    wire.Ref
-	number uint64 // the farewell of the same number is the one of this departure
+	number uint64 // the same number as that of the farewell that belongs to this departure
 	at     time.Duration
 }
 
@@ -111,7 +111,7 @@ func (m *Machine) diameter() int {
 	return hops
 }
 
-// stranger remembers that a node has left of which nothing was known (MS-52).
+// stranger remembers the goodbye of a node of which nothing was known (MS-52).
 func (m *Machine) stranger(r wire.Ref, v wire.Version, code int32) {
 	h := &m.history
 	m.bury(r, v, farewell{cause: Said, code: code})

@@ -13,19 +13,19 @@ type InputKind uint8
 // The kinds of inputs, with the fields of [Input] that they use.
 const (
 	Timer     InputKind = iota
-	Join                // Inc: begin an incarnation with this number, higher than any before
-	Leave               // say goodbye, with Code
+	Join                // uses Inc: begin an incarnation with this number, higher than any before
+	Leave               // uses Code: say goodbye with this exit code
 	Arrived             // uses Data, Peer, At: a message arrived as bytes
 	Delivered           // uses Message, At: a message of a machine with the same table
 	Down                // uses Node: the transport lost the connection to a node in Output.Watch
 	Failed              // uses Node, Local: a send to the node failed
 	Set                 // uses Key, Value: write an attribute
 	Delete              // uses Key: delete an attribute
-	Remove              // Node: say goodbye in the name of a member, at an administrator's request
+	Remove              // uses Node: say goodbye in the name of that member, at an administrator's request
 
-	DispatchDelivered // Dispatch: a message of another zone, handed over as it is
+	DispatchDelivered // uses Dispatch: a message of another zone arrived as a struct
 	DispatchFailed    // uses To: a dispatch to a node failed, or the connection to the node was lost
-	QueryZone         // Key, Number: in the management zone: ask for the members of the base zone named Key; the event Listed is the answer
+	QueryZone         // uses Key, Number: in the management zone, ask for the members of the base zone named Key; the event Listed is the answer
 )
 
 // Input is the input of a step of a [Machine]. The zero value means that the timer is due. Data
@@ -53,7 +53,7 @@ type Send struct {
 	To         wire.Ref     // the receiver; 0: only its NID is known
 	NID        nid.NID      // the receiver if To is 0
 	Priority   bool         // sent without acknowledgement, before other messages (MS-A32)
-	Message    wire.Message // the message, without Config.Wire
+	Message    wire.Message // the message as a struct; only without Config.Wire
 	Begin, End int          // with Config.Wire: the message is Output.Buf[Begin:End]
 	short      uint64       // short form of the receiver's id
 }

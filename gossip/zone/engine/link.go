@@ -53,7 +53,7 @@ type link struct {
 	last    time.Duration // when the last message arrived on the link
 	due     time.Duration // connecting: the instant when the attempt fails; retrying: the instant when the next attempt begins
 	backoff time.Duration // time to the next attempt to connect
-	version wire.Version  // newest version of the peer that arrived on it
+	version wire.Version  // newest version of the peer that arrived on the link
 	said    wire.Version  // this node's version when it last asked for the link
 	replied time.Duration // when this node last answered with its whole view
 	repair  agreement     // progress of comparing the views with the peer

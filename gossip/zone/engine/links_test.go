@@ -29,7 +29,7 @@ const (
 type linked struct {
 	*system
 	delegates []*node
-	mask      int // which links are cut: bit 3·delegate + supervisor of each
+	mask      int // bit 3·delegate + supervisor is set if the link between the two is cut
 }
 
 func newLinked(t *testing.T, seed uint64, size, mask int) *linked {
@@ -73,7 +73,8 @@ func (l *linked) served() string {
 	return ""
 }
 
-// state returns the state of the zone in all censuses, "" if they differ, or it is missing.
+// state returns the state of the zone in all censuses, and an empty text if the censuses differ
+// or one does not have the zone.
 func (l *linked) state() (text string) {
 	for i, n := range l.supervisors {
 		c := n.m.Census()
@@ -88,8 +89,8 @@ func (l *linked) state() (text string) {
 	return text
 }
 
-// judge cuts the links, and returns the first problem from the instant after on, and after the
-// links are mended.
+// judge cuts the links for the given time, mends them, and returns the first problem that it
+// sees in that time or after the links are mended.
 func (l *linked) judge(after time.Duration) string {
 	begin := l.now
 	for l.now-begin < after {

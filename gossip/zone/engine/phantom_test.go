@@ -65,7 +65,7 @@ func phantom(w *world) wire.ID {
 	return id
 }
 
-// members returns how many nodes have a node in their views.
+// members returns the number of nodes that have the node with an id in their views.
 func (w *world) members(id wire.ID) (count int) {
 	for _, n := range w.nodes {
 		if _, is := n.m.Has(n.m.Table().Lookup(id)); is {

@@ -24,7 +24,7 @@ func (d *delegation) register(m *Machine) {
 	}
 	d.joined, d.left, d.whole, d.untold = nil, nil, false, false
 	d.due, d.changes = m.now+m.cfg.Heartbeat, m.now+m.cfg.Aggregation
-	m.dispatch(d.chosen, r, d.own > 0 && r.Flags&wire.Whole == 0) // a message with a whole zone has no priority, which would delay alarms
+	m.dispatch(d.chosen, r, d.own > 0 && r.Flags&wire.Whole == 0) // a registration with all members of the zone has no priority, because it would delay alarms
 }
 
 // unregister ends the registration with the supervisor. A delegate that moves to another

@@ -37,7 +37,7 @@ func (g *guarded) contest(m *Machine, d *wire.Dispatch) bool {
 	return true
 }
 
-// contested reports to the user that a zone has two active delegates. counts is the one that
+// contested reports to the user that a zone has two active delegates. The one given as counts
 // takes precedence.
 func (m *Machine) contested(zone string, counts, other wire.Named) {
 	m.tell(Event{Kind: Contested, Zone: zone, Members: []wire.Named{counts, other}})

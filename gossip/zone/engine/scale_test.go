@@ -27,7 +27,7 @@ func TestLarge(t *testing.T) {
 	w := newWorld(t, 1, n, Config{}).share()
 	w.strict = false
 	w.boot()
-	if took := w.until(10*time.Second, w.agree); took > 1200*time.Millisecond { // the bound of G-MS-1
+	if took := w.until(10*time.Second, w.agree); took > 1200*time.Millisecond { // the bound of goal G-MS-1, the time to start a zone
 		t.Errorf("boot took %v", took)
 	}
 	peak := heapBytes() - before
@@ -45,7 +45,7 @@ func TestLarge(t *testing.T) {
 	for _, k := range victims {
 		mean, last := w.killFirst(k)
 		t.Logf("%d of %d leave: mean %v, last %v", k, n, mean, last)
-		if mean > 600*time.Millisecond || last > detection+5*tau+10*time.Millisecond { // the bounds of G-MS-2
+		if mean > 600*time.Millisecond || last > detection+5*tau+10*time.Millisecond { // the bounds of goal G-MS-2, the time to detect deaths
 			t.Errorf("%d of %d leave: mean %v, last %v", k, n, mean, last)
 		}
 		for _, x := range w.nodes[:k] {

@@ -25,7 +25,7 @@ type search struct {
 	heard    time.Duration // when the chosen supervisor last answered, or was chosen
 	answered bool          // the chosen supervisor has answered
 	probing  bool          // a message to the chosen supervisor failed; the next failure counts
-	pause    time.Duration // no message is sent before, because all supervisors failed recently
+	pause    time.Duration // time before which no message is sent, because all supervisors failed recently
 
 	candidate wire.ID       // a supervisor that comes before the chosen one and was asked
 	deadline  time.Duration // time by which the candidate must have answered
@@ -134,8 +134,8 @@ func (d *search) trouble(n *wire.Named) *trouble {
 	return nil
 }
 
-// best returns the first supervisor of the list that was not given up within the last age. If
-// there is none it returns the invalid id.
+// best returns the first supervisor of the list that was not given up recently: within the time
+// given as age. If there is none it returns the invalid id.
 func (d *search) best(m *Machine, age time.Duration) wire.ID {
 	for i := range d.supervisors {
 		if t := d.trouble(&d.supervisors[i]); t == nil || t.last <= m.now-age {

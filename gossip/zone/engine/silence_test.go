@@ -196,7 +196,7 @@ func TestAccusedAnswers(t *testing.T) {
 	if sent := accuse(s, 2, 3, v(7, 1)); len(sent) != 0 {
 		t.Errorf("another node is accused: sends %+v", sent)
 	}
-	s.silence(0, 2, 3) // as in an update, from a neighbour that reports nothing itself
+	s.silence(0, 2, 3) // these reports come as in an update, from a neighbour that did not file them
 	if n := s.count(wire.Notice); n != 0 {
 		t.Errorf("%d answers to an update", n)
 	}
@@ -223,7 +223,7 @@ func TestUrgentRefutation(t *testing.T) {
 	s.pass(time.Second)
 	s.suspicion(3, 0, v(10, 1)) // this node itself is suspected
 	updates(s, true)
-	s.alive(5, v(7, 2)) // no node suspects this node here
+	s.alive(5, v(7, 2)) // this node knows of no suspicion on node 5
 	updates(s, false)
 	s.silence(4, 3)
 	updates(s, true)

@@ -31,8 +31,8 @@ type mark struct {
 	cut  bool // the member reaches no supervisor
 }
 
-// succeeds reports whether this delegate replaces an active one that reaches no supervisor. It
-// replaces it if it is the first in rank of the registered delegates. The former active one
+// succeeds reports whether this delegate replaces the active one, which reaches no supervisor.
+// It does so if it is the first in rank of the registered delegates. The former active delegate
 // sees the higher activation and resigns. If no delegate is registered, the active one stays
 // active in its own zone.
 func (d *delegation) succeeds(m *Machine, active wire.Ref) bool {

@@ -219,9 +219,9 @@ func (s *supervision) query(m *Machine, d *wire.Dispatch) {
 	m.dispatch(d.From, answer, false)
 }
 
-// alarmed passes a suspicion in a base zone on to the monitors of this one. It accepts alarms
-// of only two kinds of senders: the zone's delegates that are registered here, and supervisors
-// that pass on alarms of their own delegates.
+// alarmed passes a suspicion in a base zone on to the monitors of the management zone. It
+// accepts alarms of only two kinds of senders: the zone's delegates that are registered here,
+// and supervisors that pass on alarms of their own delegates.
 func (m *Machine) alarmed(d *wire.Dispatch) {
 	g := m.supervisor.zones[d.Zone]
 	delegate := g != nil && g.has(d.From)

@@ -78,7 +78,7 @@ func (s *suspicions) refuted(p wire.Ref, v wire.Version) {
 	s.keep(p, func(r report) bool { return !r.version.Less(v) })
 }
 
-// keep drops the reports about a node for which keep returns false.
+// keep drops some reports about a node: those for which the function given to it returns false.
 func (s *suspicions) keep(p wire.Ref, keep func(report) bool) {
 	i, ok := s.index[p]
 	if !ok {
@@ -196,8 +196,8 @@ func (m *Machine) guilty(s *suspect, enough int) (wire.Version, bool) {
 }
 
 // evidence returns how many reports about a suspect count, how many of these are of failures,
-// and the newest version that they name. This node's own report counts besides a report by
-// another node, however many nodes it suspects.
+// and the newest version that they name. If another node's report counts, this node's own
+// report counts too, however many nodes this node suspects.
 func (m *Machine) evidence(s *suspect) (all, failures int, newest wire.Version) {
 	own, ownFailure := 0, 0
 	for _, r := range s.reports {
@@ -219,9 +219,9 @@ func (m *Machine) evidence(s *suspect) (all, failures int, newest wire.Version) 
 }
 
 // counts reports whether reports by a node count. Reports by a node that suspects nearly all
-// others do not count, because it is probably at fault itself (MS-A1). But if this node
-// also suspects nearly all others, it accepts the reports of such nodes: it and they may be the few
-// survivors.
+// others do not count, because it is probably at fault itself (MS-A1). But if this node also
+// suspects nearly all others, it accepts the reports of such nodes: this node and those may be
+// the few survivors.
 func (m *Machine) counts(by wire.Ref) bool {
 	most := m.mostReports()
 	return m.suspicions.open[by] <= most || by != m.self && m.suspicions.open[m.self] > most

@@ -22,7 +22,8 @@ func (w *world) graph() [][]int {
 	return g
 }
 
-// reach returns how many nodes one reaches without some others, and over how many hops.
+// reach returns how many nodes can be reached from one node, and over how many hops, if no path
+// goes through the nodes given as without.
 func reach(g [][]int, from int, without map[int]bool) (n, hops int) {
 	seen, ring := map[int]bool{from: true}, []int{from}
 	for ; len(ring) > 0; hops++ {

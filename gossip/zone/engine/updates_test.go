@@ -112,7 +112,7 @@ func TestNotices(t *testing.T) {
 		}
 		victim.kill()
 		w.run(5 * time.Second)
-		if detected == 0 || detected > 3*2*w.latency { // G-MS-3: three round trips; MS-60: long before τ
+		if detected == 0 || detected > 3*2*w.latency { // the monitor knows after three round trips at most (G-MS-3), long before τ (MS-60)
 			t.Errorf("Θ=%d: the monitor knows after %v", theta, detected)
 		}
 		if notices > degree || notices < theta { // bounds of the number of notices (MS-62)
@@ -129,7 +129,7 @@ func TestNotices(t *testing.T) {
 			s.hear(by, v(7, 1), wire.Message{Kind: wire.Notice, Lists: &wire.Lists{Suspicions: []wire.Suspicion{{Reporter: s.ref[by], Suspect: s.ref[2], Version: v(7, 1)}}}})
 		}
 		s.is(2, inHistory, v(7, 1))
-		s.delta(8, 0, 2) // the others get these suspicions as from any node
+		s.delta(8, 0, 2) // the next update passes these suspicions on, as it does those from any other node
 	})
 }
 

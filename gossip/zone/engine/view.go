@@ -153,7 +153,7 @@ func (v *view) pageAt(i int) *page {
 	return nil
 }
 
-// Each calls f for all members, or with gone for all nodes in the history.
+// Each calls f for all members or, if gone is true, for all nodes in the history instead.
 func (s *snapshot) Each(gone bool, f func(wire.Ref, wire.Version)) {
 	st := inView
 	if gone {

@@ -12,12 +12,12 @@ type Names interface {
 	Short(Ref) uint64                   // the short form of a node's id, 0 for Ref 0
 	Find(short uint64) Ref              // number of the node; 0: the node is not known
 	Add(ID) (Ref, error)                // makes a node known and returns its number
-	AddShort(short uint64) (Ref, error) // makes a node known of which only the short form is known
+	AddShort(short uint64) (Ref, error) // makes a node known, of whose id only the short form is known
 }
 
 // View is a view of a zone's members, with the history, at an instant.
 type View interface {
-	// Each calls f for all members, or with gone for all nodes in the history.
+	// Each calls f for all members or, if gone is true, for all nodes in the history instead.
 	Each(gone bool, f func(Ref, Version))
 	// Size returns the number of members, the size of their ids in the canonical form, and the
 	// number of nodes in the history.
@@ -60,21 +60,21 @@ type Codec struct {
 //	attribute-data           u32 count; {u64 owner, u64 inc, u64 from, u64 to,
 //	                         u32 entries, entries}
 //
-// and, if it is signed, 12 bytes of HMAC-SHA-256 over the receiver's short form and all before.
-// The parts:
+// A signed message ends with 12 bytes of HMAC-SHA-256, over the receiver's short form and all
+// bytes of the message before. The parts:
 //
 //	id         u16 length, canonical form: name, 0, endpoints in order
 //	version    u64 inc, u32 minor
 //	leave      u64 short form, version, i32 exit code
 //	alive      id, version
-//	suspicion  u64 reporter, u64 suspect, version; with reporter 0 it says that
-//	           those behind it are of silence, which nodes that do not know
-//	           that ignore: they take these for those of a failure
+//	suspicion  u64 reporter, u64 suspect, version; reporter 0 is a mark: all
+//	           suspicions after it are of silence. Older nodes ignore the mark,
+//	           and take the suspicions for those of failures
 //	removed    u64 short form, version
 //	entry      u64 version, u8 key's length, u8 1: deleted, u32 value's length,
 //	           key, value
 //
-// The highest bit of the entries' count says that what was asked for ends here.
+// The highest bit of the entries' count says that these are the last of the requested entries.
 func (c *Codec) appendHeader(b []byte, m *Message) []byte {
 	flags := m.Flags &^ Signed
 	if c.Ring.On() {
@@ -100,8 +100,8 @@ func (c *Codec) appendID(b []byte, r Ref) []byte {
 	return id.AppendCanonical(b)
 }
 
-// Append appends a message without lists to the node whose id has a short form, signed
-// if there is a key.
+// Append encodes a message without lists and appends it to b. to is the short form of the
+// receiver's id. If there is a key, the message is signed.
 func (c *Codec) Append(b []byte, m *Message, to uint64) []byte {
 	begin := len(b)
 	return c.sign(c.appendFixed(b, m), begin, to)
@@ -134,7 +134,8 @@ func (c *Codec) appendFixed(b []byte, m *Message) []byte {
 	return b
 }
 
-// sign ends the message that begins at an offset of b, if there is a key.
+// sign appends the authentication code to the message that begins at an offset of b, if there
+// is a key.
 func (c *Codec) sign(b []byte, begin int, to uint64) []byte {
 	return c.Ring.Append(b, begin, boundTo(to))
 }
@@ -143,7 +144,8 @@ func (c *Codec) sign(b []byte, begin int, to uint64) []byte {
 // receiver. The sender's is part of the message.
 func boundTo(short uint64) keyring.Binding { return keyring.Binding{}.Number(short) }
 
-// signed checks the code of a message to this node and cuts it off.
+// signed verifies the authentication code at the end of a message to this node, and cuts it
+// off.
 func (c *Codec) signed(b []byte) ([]byte, bool) {
 	return c.Ring.Verify(b, boundTo(c.Names.Short(c.Self)))
 }

@@ -216,8 +216,8 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestCodeOnWire: MS-A33: the code is the beginning of an HMAC-SHA-256, with the key itself,
-// over the receiver's short form and the message.
+// TestCodeOnWire: MS-A33: the authentication code is the beginning of an HMAC-SHA-256, with the
+// key itself, over the receiver's short form and the message.
 func TestCodeOnWire(t *testing.T) {
 	spec.Covers(t, "MS-A33")
 	_, from := ends(t, "secret")

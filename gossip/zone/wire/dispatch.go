@@ -9,11 +9,11 @@ type DispatchKind uint8
 // besides Kind, Flags, From, Version and Zone.
 const (
 	Register   DispatchKind = 1 + iota // delegate → supervisor: Activation, Registration, Size, Hash, Known; Joined, Left: changes of the zone, or with Whole all its members
-	Registered                         // answer: Registration; Activation: the highest known, if its delegate is not registered any more; Want: send all members; Joined: all supervisors, unless their hash is Known; Known; Taken: About; NoRoom: not registered
-	Unregister                         // delegate → supervisor: the sender is no delegate any more, or has another supervisor: Registration
+	Registered                         // supervisor → delegate, the answer to Register: Registration; Activation (the highest number known, if the delegate that had it is not registered any more); Joined (all supervisors, unless the delegate's Known is their hash); Known; About with the flag Taken
+	Unregister                         // delegate → supervisor: Registration; the sender is no delegate any more, or has another supervisor
 	Alarm                              // delegate → supervisor → monitors: About, AboutVersion, Reporters: a member is suspected (MS-101, MS-A32)
-	Query                              // member of the management zone → supervisor: Number: asks for the members of the zone (MS-99)
-	Answer                             // answer: Number, Size, Joined; Unknown: the zone is not guarded here
+	Query                              // member of the management zone → supervisor: Number; asks for the members of the zone (MS-99)
+	Answer                             // supervisor → that member, the answer to Query: Number, Size, Joined; with the flag Unknown the supervisor does not guard the zone
 	// DispatchKinds is one more than the highest kind.
 	DispatchKinds
 )
@@ -36,8 +36,8 @@ const (
 	Unknown                             // in Answer: no supervisor here guards the zone
 	Continued                           // another message continues the list Joined
 	Continues                           // this message continues the list of another one
-	Taken                               // Registered: another active delegate of a zone with this name, About, takes precedence
-	NoRoom                              // Registered: the supervisor has no room for the zone, or for one more delegate of it
+	Taken                               // in Registered: another active delegate of a zone with this name takes precedence; About is that delegate
+	NoRoom                              // in Registered: the supervisor has no room for the zone, or for one more delegate of it
 	dispatchFlagsEnd
 )
 
@@ -68,8 +68,8 @@ type Named struct {
 //	      joined        u32 count; id, version
 //	      left          the same
 //
-// A signed one ends with a code, as a [Message] does. Ids and versions have the same form as in
-// a Message.
+// A signed Dispatch ends with an authentication code, as a [Message] does. Ids and versions have
+// the same form as in a Message.
 type Dispatch struct {
 	Kind         DispatchKind  // decides which fields are used
 	Flags        DispatchFlags // see DispatchFlags
@@ -107,13 +107,14 @@ func (c *Codec) DispatchSize(d *Dispatch) int {
 	return n
 }
 
-// DispatchRoom returns how many nodes fit a dispatch of maxBytes bytes, even if all their names
+// DispatchRoom returns how many nodes fit a Dispatch of maxBytes bytes, even if all their names
 // are of the maximum length.
 func DispatchRoom(maxBytes int) int {
 	return max(1, (maxBytes-dispatchFixed-codeSize-2*maxID-MaxZone)/(memberOverhead+maxID))
 }
 
-// AppendDispatch appends a dispatch to a node, signed if there is a key.
+// AppendDispatch encodes a message of the hierarchy to a node, and appends it to b. If there is
+// a key, the message is signed.
 func (c *Codec) AppendDispatch(b []byte, d *Dispatch, to ID) []byte {
 	if c.Ring.On() {
 		d.Flags |= DispatchFlags(Signed)
@@ -139,7 +140,8 @@ func (c *Codec) ParseDispatch(b []byte) (*Dispatch, error) {
 	return parseDispatch(b)
 }
 
-// ParseDispatch parses a dispatch for an observer, which checks no code.
+// ParseDispatch parses a message of the hierarchy for an observer. It verifies no
+// authentication code.
 func ParseDispatch(b []byte) (d *Dispatch, signed bool, err error) {
 	if signed = len(b) >= 8+codeSize && b[flagsAt]&byte(Signed) != 0; signed {
 		b = b[:len(b)-codeSize]
@@ -176,7 +178,7 @@ func (d *Dispatch) appendTo(b []byte) []byte {
 	return b
 }
 
-// parseDispatch parses a message without a code.
+// parseDispatch parses a message from which the authentication code was cut off.
 func parseDispatch(b []byte) (*Dispatch, error) {
 	switch {
 	case len(b) < 8:

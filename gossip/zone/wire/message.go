@@ -8,15 +8,15 @@ type Kind uint8
 const (
 	Heartbeat        Kind = 1 + iota // to neighbours: Hash, Tables; Echo asks for a heartbeat in return
 	LinkRequest                      // asks the receiver to be a neighbour: Roles; has the sender's id in full
-	LinkAccept                       // answer: Roles: for which the sender itself wants the link
-	LinkRefuse                       // answer: Reason; Removed: About is the receiver, with the version that was removed; Redirect: ask About
+	LinkAccept                       // answer to LinkRequest: Roles, for which the sender itself wants the link
+	LinkRefuse                       // answer to LinkRequest: Reason; with Removed, About is the receiver, and AboutVersion the version that was removed; with Redirect, About is a node to ask instead
 	LinkDrop                         // has the Reason NoLink or Unwanted
-	Base                             // the whole view and all suspicions, to a new neighbour; Repair: with the history; Ask: send yours
+	Base                             // the whole view and all suspicions, to a new neighbour; with the flag Repair also the history; the flag Ask asks for the receiver's view
 	Update                           // has the changes since the last update
 	DiscoveryRequest                 // asks for the members; has the sender's id in full
-	DiscoveryReply                   // the whole view; Third: an answer to a reply
+	DiscoveryReply                   // the whole view; the flag Third marks an answer to a DiscoveryReply
 	AttributeDigest                  // has Lists.Tables: versions of attribute tables
-	AttributeRequest                 // Lists.Tables: what the sender has; Push: the receiver answers only if it has more
+	AttributeRequest                 // Lists.Tables: what the sender has; with the flag Push the receiver answers only if it has more
 	AttributeData                    // has Lists.Data
 	Notice                           // has Lists.Suspicions: sent at once to monitors (MS-60)
 	// Kinds is one more than the highest kind.
@@ -58,16 +58,16 @@ type Flags uint16
 
 // The flags.
 const (
-	Signed  Flags = 1 << iota // a code made with the cluster's key ends the message
+	Signed  Flags = 1 << iota // the message ends with an authentication code made with the cluster's key
 	Echo                      // in Heartbeat: the receiver answers at once
 	Healing                   // discovery: the target was in the history, it is not a bootstrap node (¬boot, MS-17)
 	Third                     // in DiscoveryReply: it answers a reply, not a request
 	Repair                    // in Base: the history is part of it (MS-A9)
 	Ask                       // in Base: the receiver answers with its own view
-	Push                      // AttributeRequest: answer only if you have newer entries (MS-A20)
+	Push                      // in AttributeRequest: the receiver answers only if it has newer entries (MS-A20)
 	More                      // another message continues this one
 	Later                     // this message continues another one
-	Brief                     // in discovery: the target alone, without its view
+	Brief                     // in discovery: the message is about the target alone, and brings no view
 	flagsEnd
 )
 
@@ -104,7 +104,7 @@ type Reason uint8
 const (
 	noReason Reason = iota
 	Removed         // the receiver was removed from the view: it may refute that and come back
-	Redirect        // too many nodes have drawn this one: ask another one
+	Redirect        // too many nodes have drawn the sender: About is another node to ask
 	Busy            // the sender has too many neighbours
 	NoLink          // the sender has no such link
 	Unwanted        // the sender does not want the link; it stays if the peer does
@@ -140,7 +140,7 @@ type Lists struct {
 	Leaves     []Departure    // goodbyes; the receiver processes them first (MS-57)
 	Alive      []Member       // members with their versions
 	Suspicions []Suspicion    // reports of failures
-	Silences   []Suspicion    // reports of nodes that were only silent: these have a grace period to refute that
+	Silences   []Suspicion    // reports that a node was only silent; the node has a grace period to refute them
 	Removed    []Member       // the history, with Repair
 	View       View           // replaces Alive, and with Repair also Removed; nil in a message parsed from bytes
 	Tables     []TableVersion // versions of attribute tables
@@ -180,7 +180,7 @@ type TableData struct {
 	Owner    Ref         // the node whose attributes they are
 	Inc      uint64      // the owner's incarnation
 	From, To uint64      // first and last version of the table that Entries cover
-	Last     bool        // no further message has requested entries
+	Last     bool        // no later message has more of the requested entries
 	Entries  []Attribute // in ascending order of their versions
 }
 

@@ -45,7 +45,7 @@ func (c *Codec) Parse(b []byte, m *Message, l *Lists) error {
 	return p.err
 }
 
-// verify checks the code of a message and cuts it off.
+// verify verifies the authentication code at the end of a message, and cuts it off.
 func (c *Codec) verify(b []byte, flags Flags) ([]byte, error) {
 	if c.observes && flags&Signed != 0 {
 		return b[:max(len(b)-codeSize, HeaderSize)], nil

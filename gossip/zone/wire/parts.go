@@ -2,10 +2,10 @@ package wire
 
 import "encoding/binary"
 
-// AppendParts appends a message with lists to the node whose id has the short form to, as
-// several messages of at most MaxBytes if necessary. It calls part with the beginning and end
-// of each such message in the slice that it returns. Receivers process each message as soon as
-// it arrives, without waiting for the rest.
+// AppendParts encodes a message with lists and appends it to b: as several messages if it has
+// more than MaxBytes. to is the short form of the receiver's id. AppendParts calls part with
+// the beginning and end of each such message in the slice that it returns. Receivers process
+// each message as soon as it arrives, without waiting for the rest.
 func (c *Codec) AppendParts(b []byte, m *Message, to uint64, part func(begin, end int)) []byte {
 	e := encoder{Codec: c, m: m, to: to, b: b, emit: part}
 	e.encode()

@@ -19,7 +19,7 @@ func TestCheckerSees(t *testing.T) {
 		before func(n *Net)
 		kind   engine.EventKind
 		fine   bool // the run had no false removal
-		turn   bool // the plan alternates joins and leaves
+		turn   bool // joins and leaves alternate
 	}{
 		{"a healthy node is removed", func(*Net) {}, engine.Left, false, true},
 		{"by one that is slow", func(n *Net) { n.SetSlow(observer, time.Second) }, engine.Left, false, true},

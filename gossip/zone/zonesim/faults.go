@@ -17,7 +17,7 @@ type faults struct {
 	mended []mended
 }
 
-// mended has partitions and cuts that have ended, and are an excuse until an instant.
+// mended are partitions and cuts that have ended. They stay an excuse until an instant.
 type mended struct {
 	sim.Cuts
 	until time.Duration
@@ -29,9 +29,9 @@ type nodeState struct {
 	was     time.Duration // value that fine would have without the present pause
 	pausing time.Duration // beginning of the latest pause
 	resumed time.Duration // end of the latest pause that has ended
-	ended   time.Duration // end of the node's latest incarnation that has ended
-	slowing time.Duration // beginning of the latest time in which it was slow
-	slowed  time.Duration // end of the time of slowness; never: the node is still slow, or was never slow
+	ended   time.Duration // when an incarnation of the node last ended
+	slowing time.Duration // beginning of the latest period in which the node was slow
+	slowed  time.Duration // end of that period; never: the node is still slow, or was never slow
 	slow    bool
 	left    bool // the node has said goodbye
 	monitor bool // the node has declared itself a monitor
@@ -99,9 +99,9 @@ func (t *faults) mend() {
 // lately reports whether a fault that ended at an instant is still an excuse.
 func (t *faults) lately(at, now time.Duration) bool { return at != never && now-at < t.grace }
 
-// heard returns how old the news may be that an observer is just processing, as an instant. A
-// node that is slow, or was paused, has messages in a queue, and reports the state at the time
-// when the oldest of them arrived.
+// heard returns the instant from which on the news may be that an observer is processing now. A
+// node that is slow, or was paused, has messages in a queue, and its events show the state at
+// the time when the oldest of them arrived.
 func (t *faults) heard(observer sim.NodeID) time.Duration {
 	f, now := &t.nodes[observer], t.clock()
 	from := now

@@ -37,8 +37,7 @@ func (p *program) forge(verb, rest string) {
 	p.lies = append(p.lies, &l)
 }
 
-// say adds the statement of a verb about a node, in its latest incarnation, to the lists of a
-// message.
+// say adds to the lists of a message what a verb says about a node in its latest incarnation.
 func (p *program) say(l *wire.Lists, verb string, r wire.Ref, inc uint64) {
 	now, _ := p.m.Has(r)
 	old := wire.Version{Inc: max(inc, 2) - 1, Minor: 3}
@@ -76,7 +75,7 @@ func (p *program) tellLies() {
 	}
 }
 
-// forges reports whether only bare machines have a command.
+// forges reports whether a command exists for bare machines only.
 func forges(verb string) bool {
 	for i := range forgeries {
 		if forgeries[i].Name == verb {

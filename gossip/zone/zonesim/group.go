@@ -27,8 +27,8 @@ type group struct {
 	best int // index of the active delegate, the only member with a machine
 }
 
-// newGroup makes a zone. In one with a stub, whose NIDs count from base, only the active
-// delegate is a node.
+// newGroup makes a zone. If base is not 0 the zone has a stub: only its active delegate is a
+// node, and the NIDs of the members count from base.
 func newGroup(name string, first sim.NodeID, members, base int) (*group, error) {
 	g := &group{name: name, first: first, count: members, base: base}
 	if base > 0 {

@@ -44,7 +44,7 @@ func (p *member) about(e *engine.Event) int {
 	if !p.net.cfg.Stacks {
 		return p.group.at(e.Node)
 	}
-	id, ok := p.net.nodeOf(e.ID) // ids, because an agent has a table of its own
+	id, ok := p.net.nodeOf(e.ID) // nodes are compared by id, because an agent has a table of its own
 	if !ok || !p.group.has(id) {
 		return -1
 	}

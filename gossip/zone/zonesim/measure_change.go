@@ -12,7 +12,7 @@ import (
 // Spread says how fast an attribute reaches all nodes.
 type Spread struct {
 	Mean, Last time.Duration // time from the write until a node has the attribute: on average, and for the last node
-	Received   float64       // entries that were received for each node that needs one
+	Received   float64       // number of entries received, divided by the number of nodes that need one
 }
 
 // Write makes some nodes write an attribute, one after the other (G-MS-7).

@@ -125,7 +125,7 @@ func TestFaultsOfZone(t *testing.T) {
 	for _, tt := range []struct {
 		what, faults string
 		length       time.Duration
-		least, most  float64 // removals of nodes with a fault, or on the other side
+		least, most  float64 // bounds of the number of removals of nodes that had a fault, or were on the other side of the partition
 	}{
 		{"a short partition", "at 10.61s partition 1-40\nat 13.61s heal\nexpect views-right", 33610 * time.Millisecond, 0, 0},
 		{"a long partition", "at 10.61s partition 1-40\nat 19.61s heal\nexpect views-right", 39610 * time.Millisecond, 2 * 40 * 88, math.Inf(1)},

@@ -65,7 +65,8 @@ type Net struct {
 	msg wire.Message
 
 	// severed has the pairs of a supervisor and a delegate whose link fell silent in both
-	// directions (MS-100); nil before that. It justifies no other failure of a node.
+	// directions (MS-100); nil before that. A silent link is no excuse for the removal of a
+	// node.
 	severed map[[2]sim.NodeID]bool
 }
 
@@ -169,7 +170,8 @@ func (n *Net) group(id sim.NodeID) *group {
 // bases returns the base zones.
 func (n *Net) bases() []*group { return n.groups[min(n.cfg.Supervisors, 1):] }
 
-// draw returns count members of a group, without one node.
+// draw returns as many random members of a group as count says, but never the node given as
+// but.
 func draw(r *rand.Rand, g *group, but sim.NodeID, count int) (list []wire.ID) {
 	others := g.count
 	if g.has(but) {

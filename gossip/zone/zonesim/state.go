@@ -82,8 +82,8 @@ func (n *Net) right(g *group, id sim.NodeID) (bool, string) {
 	return size == members, fmt.Sprintf("node %v has %d members, %d run", id, size, members)
 }
 
-// knows reports, for each node of the set by that takes part, whether it has as members the
-// nodes in about that belong to its zone; with want false, whether it has none of them.
+// knows reports whether each node of the set by that takes part knows those nodes of about that
+// belong to its zone as members. If want is false, it reports whether each knows none of them.
 func (n *Net) knows(by, about sim.NodeSet, want bool) (bool, string) {
 	for id := range n.taking(by) {
 		g := n.group(id)
