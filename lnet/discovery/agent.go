@@ -55,12 +55,12 @@ type Agent struct {
 	machine   *engine.Machine // machine of discovery; guarded by mu, like all fields below
 	inbox     []engine.Input
 	batch     []engine.Input // the inputs that are being stepped; its memory is used again for the next inbox
-	stepping  bool           // a goroutine is running input
+	stepping  bool           // a goroutine is running the method input
 	out       engine.Output
 	timer     machine.Timer
 	exchanges map[uint64]portals.MDHandle
 	asked     map[nid.NID][]func(error) // called when the discovery of their NID ends; they do not block
-	edits     map[uint64]chan error     // channels for the answers about configured peers, by key, each with room
+	edits     map[uint64]chan error     // channels for the answers about configured peers, by key; each channel has room for its answer
 	lastEdit  uint64                    // last key that was used in edits
 	closed    bool
 }
@@ -224,7 +224,7 @@ func (a *Agent) Close(context.Context) error {
 	for _, md := range a.exchanges { // any order: the list is sorted below
 		open = append(open, md)
 	}
-	slices.Sort(open) // their events come in the same order in every run
+	slices.Sort(open) // sorted, so that their events come in the same order in every run
 	clear(a.exchanges)
 	asked := a.asked
 	a.asked = make(map[nid.NID][]func(error))
@@ -247,10 +247,10 @@ func (a *Agent) Close(context.Context) error {
 // keptInputs bounds the memory of the inbox that is kept for its next use, in inputs.
 const keptInputs = 1024
 
-// input steps the machine on in and on the inputs that result from it. Only one goroutine does
-// so at a time. The inbox holds the end of each exchange under way, the pushes that were taken,
-// a Discover for each peer NI with waiting messages, and a Forget for each node that lnet has
-// just forgotten. The tables of peers bound all of these.
+// input steps the machine with the input in, and with the inputs that result from it. Only one
+// goroutine does so at a time. The inbox holds the end of each exchange under way, the pushes
+// that were taken, a Discover for each peer NI with waiting messages, and a Forget for each
+// node that lnet has just forgotten. The tables of peers bound all of these.
 func (a *Agent) input(in engine.Input) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -272,8 +272,8 @@ func (a *Agent) input(in engine.Input) {
 	}
 }
 
-// step steps the machine on one input and carries out its output. It is entered with a.mu
-// held, releases it while it does the latter, and returns with it held.
+// step steps the machine on one input and carries out its output. The caller holds a.mu, which
+// step releases while it carries out the output.
 func (a *Agent) step(in engine.Input) {
 	a.out.Reset()
 	a.setTimer(a.machine.Step(a.node.Clock().Now(), in, &a.out))

@@ -31,7 +31,7 @@ type pipe struct {
 	closed  bool     // no packet is taken any more; guarded by mu
 	done    chan struct{}
 
-	released chan struct{} // a value lets the goroutine that holds a push go on
+	released chan struct{} // each value ends the wait of the goroutine that holds a push
 }
 
 func newPipe(id string) *pipe {
@@ -61,7 +61,7 @@ func (p *pipe) Send(m *lnd.Message) {
 	p.up.Finalize(m, nil)
 }
 
-// Recv lets the goroutine that holds a push go on.
+// Recv ends the wait of the goroutine that holds a push.
 func (p *pipe) Recv(*lnd.Delivery) { p.released <- struct{}{} }
 
 func (p *pipe) Shutdown(context.Context) error {

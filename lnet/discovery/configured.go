@@ -7,12 +7,12 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// AddPeer configures a peer with these NIDs, or adds them to one that is configured. It wins over
-// what was or will be discovered: other peers lose the NIDs, and infos of the peer change the
-// statuses of its NIDs only. A peer that is not multi-rail has its primary NID alone. Errors wrap
+// AddPeer configures a peer with these NIDs, or adds them to one that is configured. This
+// configuration takes precedence over discovery, earlier or later: other peers lose the NIDs, and
+// infos of the peer change only the statuses of its NIDs. A peer that is not multi-rail has its primary NID alone. Errors wrap
 // an errno, and then nothing has changed:
 //
-//	EINVAL     a NID is none of a peer, or too many for one that is not multi-rail
+//	EINVAL     a NID cannot belong to a peer, or a peer that is not multi-rail gets several
 //	EEXIST     a NID belongs to another configured peer
 //	ENOSPC     there are too many NIDs
 //	ESHUTDOWN  discovery was closed

@@ -73,8 +73,8 @@ func came(e *portals.Event, in engine.Input) engine.Input {
 	return in
 }
 
-// bind makes the MD of an exchange, for the message and its answer. It reports failures to
-// the machine and passes all other events to event.
+// bind makes the MD of an exchange, for the message and its answer. It reports failures to the
+// machine. It calls event for all other events.
 func (a *Agent) bind(exchange uint64, buffer []byte, event func(*portals.Event)) (portals.MDHandle, error) {
 	md, err := a.table.MDBind(portals.MD{
 		Segments: []lnd.Segment{buffer}, Threshold: 2, Options: portals.Truncate | portals.TrackResponse,

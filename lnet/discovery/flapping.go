@@ -6,9 +6,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// mayPublish reports whether to publish now: something has changed, and not only links whose
-// rate of publications is used up. In the latter case a timer publishes the state of the
-// links later.
+// mayPublish reports whether to publish now. It returns false if nothing has changed, or
+// nothing but links whose rate of publications is used up. In the second case a timer publishes
+// the state of the links later.
 func (t *Target) mayPublish() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -26,7 +26,7 @@ type pushTarget struct {
 	maxSize int           // bytes of the largest push to take; guarded by mu, like all below
 	size    int           // bytes of the largest push so far
 	posted  []*pushBuffer // buffers that wait for a push or receive one
-	taken   []*pushBuffer // have been read, for pushes that have not been handled
+	taken   []*pushBuffer // buffers of pushes that have been read, but not handled yet
 	closed  bool
 }
 
@@ -99,8 +99,8 @@ func (b *pushBuffer) event(e *portals.Event) {
 	t.push(in)
 }
 
-// again posts a buffer again after a push has been handled, in which that push needed size
-// bytes. If that is more than buffers have, all of them grow.
+// again posts a buffer again after a push of size bytes has been handled. If buffers are
+// smaller than that push, all of them grow.
 func (t *pushTarget) again(size int) {
 	t.mu.Lock()
 	free := []*pushBuffer{t.taken[0]}

@@ -42,9 +42,9 @@ func newRecoverer(table *portals.Table) *recoverer {
 	return r
 }
 
-// input steps the machine on in and whatever arises from it. One goroutine at a time does
-// so. The inbox holds what changed meanwhile, which is bounded by what other
-// goroutines send and receive at the moment.
+// input steps the machine with the input in, and with the inputs that result from it. One
+// goroutine at a time does so. The inbox holds what changed meanwhile, which is bounded by what
+// other goroutines send and receive at the moment.
 func (r *recoverer) input(in recovery.Input) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,8 +61,7 @@ func (r *recoverer) input(in recovery.Input) {
 	r.inbox, r.stepping = nil, false
 }
 
-// step steps the machine once. It is entered with r.mu held, releases it while it calls lnet,
-// and returns with it held.
+// step steps the machine once. The caller holds r.mu, which step releases while it calls lnet.
 func (r *recoverer) step(in recovery.Input) {
 	r.mu.Unlock()
 	in = r.complete(in)

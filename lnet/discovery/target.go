@@ -23,9 +23,9 @@ const Features = wire.FeatureNIStatus | wire.FeatureRoutingDisabled
 // off.
 const PeerFeatures = Features | wire.FeatureMultiRail | wire.FeatureDiscovery
 
-// Target answers pings (ln_ping_target). It follows the node's NIs: each
-// change of their list, and of the link of one, is published under the next sequence
-// number. Changes of links have a rate, see statusBurst.
+// Target answers pings (ln_ping_target). It follows the node's NIs: each change of their list,
+// and of the link of one, is published under the next sequence number. The rate of publications
+// because of links is limited, see statusBurst.
 type Target struct {
 	table     *portals.Table
 	published func(wire.PingInfo) // called after each change; may be nil
@@ -34,7 +34,7 @@ type Target struct {
 	features wire.Features
 	info     wire.PingInfo // the ping info with which entry answers
 	spent    time.Duration // when the rate of changes of links allows a full burst again
-	later    bool          // a timer is to publish a change of a link
+	later    bool          // a timer is set that will publish a change of a link
 	entry    portals.MEHandle
 	retired  []portals.MEHandle // earlier match entries, the oldest first
 }

@@ -61,8 +61,8 @@ func (l layout) interfaces(id sim.NodeID) (list []Interface) {
 	return list
 }
 
-// name returns the NID by which one node speaks to another: of its first rail, on a net that
-// they share if they do.
+// name returns the NID to which one node sends its messages for another. It is the NID of the
+// other's first rail, on a net that the two share if they share one.
 func (l layout) name(from, to sim.NodeID) nid.NID {
 	net := l.home(to)
 	if l.isRouter(to) {

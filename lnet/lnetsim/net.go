@@ -30,16 +30,16 @@ type config struct {
 	Rate float64
 	// Operations, if not 0, makes each node do that many operations as fast as it can.
 	Operations  int
-	Outstanding int // operations in flight per node; 8. A tick skips its operation when the limit is reached
+	Outstanding int // limit of the operations in flight per node; default 8. A tick skips its operation when the limit is reached
 	Partners    int // number of following nodes that each node sends to; all by default
 	Size        int // payload bytes; 0: 64; negative: no payload
-	// Timeout is LNet's transaction timeout; 10 s. An operation that was sent fails after at
-	// most one and a half times that.
+	// Timeout is LNet's transaction timeout; default 10 s. An operation that was sent fails
+	// after at most one and a half times that.
 	Timeout   time.Duration
 	Discovery bool         // whether nodes have a discovery agent
 	Tunables  lnd.Tunables // tunables of the nodes' NIs
 	Nets      int          // number of nets that the nodes are spread over; 0: 1
-	Rails     int          // NIs of each node on each of its nets; 1
+	Rails     int          // NIs of each node on each of its nets; default 1
 	Routers   int          // number of routers: the first nodes, which are on every net
 	// Check is how often gateways are checked, see StackConfig.CheckInterval.
 	Check time.Duration
@@ -164,7 +164,7 @@ func (n *network) unprobed(o *operation, err error) {
 	}
 }
 
-// each yields the latest incarnation of each node, if all is set also of nodes that are down.
+// each yields the latest incarnation of each node that is up or, if all is true, of every node.
 func (n *network) each(all bool) iter.Seq[*member] {
 	return func(yield func(*member) bool) {
 		for id, m := range n.members {

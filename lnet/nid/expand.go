@@ -13,8 +13,8 @@ import (
 // network, or every NID.
 var errUnbounded = errors.New("names a whole network: list its NIDs, or ranges of them")
 
-// Expand returns the NIDs of the set in the order of its text, those that the text names
-// twice also twice. There may be at most limit of them.
+// Expand returns the NIDs of the set in the order of its text. A NID that the text names twice
+// is in the result twice. There may be at most limit of them.
 func (s Set) Expand(limit int) ([]NID, error) {
 	if s.ranges == nil {
 		return nil, errUnbounded

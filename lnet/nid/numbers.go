@@ -24,7 +24,7 @@ func (n numbers) has(v uint32) bool {
 	return false
 }
 
-// parseNumbers parses a list of numbers that are at most most.
+// parseNumbers parses a list of numbers, none of which may be above the limit most.
 func parseNumbers(s string, most uint32) (numbers, error) {
 	if s == "*" {
 		return numbers{{0, most, 1}}, nil

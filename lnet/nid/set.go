@@ -16,8 +16,8 @@ const allWord = "all"
 // value has all of them.
 type Set struct{ ranges []setRange }
 
-// setRange is one entry of a NID list (struct nidrange): a network, and which of its
-// addresses are in the set. The first of the fields below that is set says so.
+// setRange is one entry of a NID list (struct nidrange): a network, and which of its addresses
+// are in the set. Of the fields below, the first one that is set says which.
 type setRange struct {
 	net    Net
 	any    bool         // the range has every NID

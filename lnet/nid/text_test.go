@@ -108,7 +108,7 @@ func TestParseErrors(t *testing.T) {
 		{"1:2/9@<17:0>", errAddress},
 		{"1:2/x@<17:0>", errAddress},
 		{"1/3@<17:0>", errAddress},
-		{"1:200/6@<17:0>", errAddress}, // the third byte of a word of which it has two
+		{"1:200/6@<17:0>", errAddress}, // the second word has three bytes, the text says that the address ends after two of them
 		{"g@<255:0>", errAddress},
 		{"@tcp", errAddress},
 		{"@gni", errAddress},
@@ -152,7 +152,7 @@ func TestParseErrors(t *testing.T) {
 func TestUnknownText(t *testing.T) {
 	tests := []struct {
 		name string
-		wire []byte // beginning of the extended form, which zeros complete
+		wire []byte // beginning of the extended form; zeros follow
 		want string
 	}{
 		{"zero", nil, "0@<0:0>"},

@@ -162,8 +162,9 @@ func (t *Table) overRails(q *Query, peer *Peer) (Choice, error) {
 	return c, err
 }
 
-// asWell reports whether l reaches the NID to as well as it reaches r. A ping should go to
-// exactly the NID that it is for, to tell whether that NID is well.
+// asWell reports whether a ping can go to exactly the NID that it is for, which tells whether
+// that NID is well. That is so if that NID, to, is as healthy as the best one, r, and the local
+// NI that reaches to is as healthy as l.
 func (t *Table) asWell(to *Remote, l *Local, r *Remote) bool {
 	n := t.net(keyOf(to.NID))
 	return n != nil && to.harm.Load() <= r.harm.Load() && bestLocal(n).harm.Load() <= l.harm.Load()

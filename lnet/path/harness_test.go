@@ -67,7 +67,8 @@ func (w *world) query(kind Kind, source, dest string) *Query {
 	return q
 }
 
-// want chooses the path of a message and compares the choice, which counts as the at-th.
+// want chooses the path of a message, compares the choice, and uses it with the sequence number
+// at.
 func (w *world) want(q *Query, at uint64, local, hop, dest string) {
 	w.t.Helper()
 	c, err := Choose(w.table, q)

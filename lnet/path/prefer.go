@@ -3,7 +3,7 @@ package path
 // score is what NIs, or nets, are compared by: the most significant field comes first, and
 // less is better. It has few words so that it stays in registers.
 type score struct {
-	first   uint64 // of an NI: harm, priority, and a bit without preference; of a net: harm
+	first   uint64 // of an NI: harm, priority, and a bit that is set without preference; of a net: harm
 	second  uint64 // of an NI: lack of credits; of a net: priority
 	lastUse uint64
 }
@@ -26,7 +26,7 @@ func lack(credits int64) uint64 { return uint64(-credits) ^ 1<<63 }
 const (
 	preferredBits = 1
 	priorityBits  = preferredBits + 32
-	harmBits      = 11 // bits for the harm of a net; ours are below theirs
+	harmBits      = 11 // number of bits for the harm of a net; the harm of our net is in the bits below the peer's
 )
 
 func (c *condition) first() uint64 {
@@ -108,8 +108,8 @@ func (n nets) score() score {
 	return s
 }
 
-// bestNets chooses the net on which this node sends to another one. The field there of the
-// result is nil if the nodes have no net in common.
+// bestNets chooses the net on which this node sends to another one. If the nodes have no net in
+// common, the field there of the result is nil.
 func (t *Table) bestNets(p *Peer) (best nets) {
 	var most score
 	known := false
@@ -133,7 +133,7 @@ func (t *Table) bestNets(p *Peer) (best nets) {
 	return best
 }
 
-// bestBeyond chooses a net of another node that routes lead to, or nil.
+// bestBeyond chooses a net of another node to which routes lead; nil if there is none.
 func (t *Table) bestBeyond(p *Peer) (best *Net[*Remote]) {
 	var most score
 	for _, there := range p.Nets {

@@ -104,7 +104,8 @@ func TestPreferNet(t *testing.T) {
 	}, first, counts)
 }
 
-// TestPreferLocalNet: the priority of our net decides where that of the peer's does not.
+// TestPreferLocalNet: if the peer's nets have the same priority, the priority of this node's
+// nets decides.
 func TestPreferLocalNet(t *testing.T) {
 	w := newWorld(t, here0, here1)
 	w.peer(true, peer0, peer1)

@@ -6,7 +6,8 @@ import (
 	"ulnet/lnet/path"
 )
 
-// TestReasons has the words by which `lnetctl path` and JSON say why a candidate was not chosen.
+// TestReasons: `lnetctl path` and JSON have these words for the reasons why a candidate was not
+// chosen.
 func TestReasons(t *testing.T) {
 	for r, want := range map[path.Reason]string{
 		path.Chosen: "chosen", path.Fixed: "the message must not use it", path.Remembered: "the peer knows another NI",

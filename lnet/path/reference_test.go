@@ -39,7 +39,8 @@ func down(is bool) int64 {
 	return 0
 }
 
-// local: not down, higher health, lower priority value, more credits, least recently used.
+// local chooses an NI of this node, in this order: not down, higher health, lower priority
+// value, more credits, least recently used.
 func (f reference) local(net nid.NID) *Local {
 	var list []*Local
 	for _, n := range f.t.Nets {
@@ -54,8 +55,8 @@ func (f reference) local(net nid.NID) *Local {
 	})
 }
 
-// remote: not down, higher health, lower priority value, preferred, fewer messages, least
-// recently used.
+// remote chooses an NI of another node, in this order: not down, higher health, lower priority
+// value, preferred, fewer messages, least recently used.
 func (f reference) remote(list []*Remote, by *Local) *Remote {
 	return sorted(list, func(r *Remote) []int64 {
 		preferred := int64(1)
@@ -124,8 +125,8 @@ func (f reference) hop(g *Gateway, from *Local) (*Local, *Remote) {
 	return l, f.remote(n.NIs, l)
 }
 
-// route: preferred router, lower priority, fewer hops, fewer bytes, more credits, least
-// recently used.
+// route chooses a route, in this order: preferred router, lower priority, fewer hops, fewer
+// bytes, more credits, least recently used.
 func (f reference) route(to *Remote, dest nid.NID, from *Local) (l *Local, hop nid.NID) {
 	var list []*Gateway
 	for _, g := range f.t.gateways {

@@ -94,13 +94,13 @@ type Remote struct {
 	prefers atomic.Pointer[Preference]
 	source  atomic.Pointer[Local] // the NI by which messages go to a node that is not multi-rail
 	busy    atomic.Int64          // messages that hold a credit or wait for one
-	queued  atomic.Int64          // bytes of the messages in busy
+	queued  atomic.Int64          // bytes of the messages that busy counts
 }
 
 // Preference is what selection rules say of a remote NI beyond its priority.
 type Preference struct {
 	Locals  NIDs // if not empty: prefer one of these local NIs to reach the remote NI
-	Routers NIDs // gateways, one of which should be used towards it
+	Routers NIDs // if not empty: prefer one of these gateways to reach the remote NI
 }
 
 // NIDs is a union of sets, which has no NID if there is no set.
@@ -209,7 +209,7 @@ func (p *Peer) net(k key) *Net[*Remote] {
 // Gateway is a route: a node by which a net can be reached.
 type Gateway struct {
 	Net      nid.Net // net to which the gateway leads
-	Router   nid.NID // the gateway as it is configured; its node may have other NIDs
+	Router   nid.NID // NID of the gateway in the configuration; its node may have other NIDs
 	NI       *Remote // state of the NI with NID Router, which lnet fills in
 	Hops     int     // 1 to 255; 0: undefined, which counts as 1
 	Priority uint32  // priority of the route; the lowest value is best
@@ -245,7 +245,7 @@ func NewTable(nis []*Local, routes []*Gateway) *Table {
 	return t
 }
 
-// net returns a net of this node, or nil if it is not on it.
+// net returns a net of this node, or nil if this node is not on the net.
 func (t *Table) net(k key) *Net[*Local] {
 	for _, n := range t.Nets {
 		if n.key == k {

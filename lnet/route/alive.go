@@ -39,8 +39,8 @@ func (ni *NI) alive(s *Settings) bool {
 // Gateway is what is known of a gateway.
 type Gateway struct {
 	Alive     bool // its last check succeeded, or a message from behind it came since
-	Checked   bool // its last check succeeded, or a message from behind the gateway has come since
-	Discovery bool // discovery is on, here and there, so that the rest is up to date
+	Checked   bool // a check of the gateway has ended, or a ping info of it or a message from behind it has come
+	Discovery bool // discovery is on, at this node and at the gateway, so that the fields below are up to date
 	Routes    bool // the gateway's ping info says that it forwards
 	NIs       []NI // NIs in the gateway's last ping info, or those of which this node knows
 }

@@ -14,7 +14,8 @@ const (
 	far  = "10.89.0.7@tcp1"
 )
 
-// gateway returns a gateway that has answered its check, changed by change.
+// gateway returns a gateway that has answered its check. The functions given as change modify
+// it.
 func gateway(change ...func(*route.Gateway)) route.Gateway {
 	g := route.Gateway{
 		Alive: true, Checked: true, Discovery: true, Routes: true,

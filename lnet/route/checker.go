@@ -33,8 +33,8 @@ type CheckKind uint8
 // The kinds of inputs, with the fields of [CheckInput] that they use.
 const (
 	CheckTimer CheckKind = iota // the wake time has come
-	Watch                       // Targets has all gateways from now on, and Config is new
-	Answered                    // the check Exchange has ended with Err
+	Watch                       // uses Targets, Config: all gateways from now on, and the configuration
+	Answered                    // uses Exchange, Err: the check of that ID has ended with that error
 )
 
 // CheckInput is one input of a [Checker]. The zero value says that its timer is due.
@@ -62,9 +62,9 @@ type Change struct {
 	Err     error   // why the gateway is not alive
 }
 
-// Check wants a gateway pinged and pushed to. An Answered input follows, unless the gateway
-// is not a target any more. After the time-out a late success still counts; a late failure
-// changes nothing.
+// Check asks for a ping of a gateway, and for a push to it. An Answered input follows, unless
+// the gateway is not a target any more. After the time-out a late success still counts; a late
+// failure changes nothing.
 type Check struct {
 	Exchange uint64  // ID of the check, which Answered has, too
 	Gateway  nid.NID // NID of the gateway, as in Target
@@ -115,7 +115,8 @@ func (c *Checker) Step(now time.Duration, in CheckInput, out *CheckOutput) (wake
 	return c.agenda.Next()
 }
 
-// watch makes these the gateways to check. Known gateways keep the times of their checks.
+// watch takes over the list of gateways to check. Known gateways keep the times of their
+// checks.
 func (c *Checker) watch(now time.Duration, in CheckInput) {
 	faster := in.Config.Interval < c.config.Interval || c.config.Interval <= 0
 	c.config = in.Config

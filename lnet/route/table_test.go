@@ -17,7 +17,7 @@ var own = []nid.NID{nid.MustParse("0@lo"), nid.MustParse("10.88.0.5@tcp"), nid.M
 
 func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
-// to returns a route with the defaults of the tunable, changed by change.
+// to returns a route with the defaults of the tunable. The functions given as change modify it.
 func to(net, gateway string, change ...func(*route.Route)) route.Route {
 	r := route.Route{Hops: route.UndefinedHops, Sensitivity: 1}
 	if net != "" {

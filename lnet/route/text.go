@@ -71,7 +71,7 @@ func (p *parser) entry(words []networks.Word) {
 	}
 }
 
-// add appends a route by one gateway to each of the nets.
+// add appends routes that all go by one gateway: one to each of the nets.
 func (p *parser) add(w networks.Word, nets []nid.Net, by Route) {
 	if len(p.found)+len(nets) > MaxRoutes {
 		p.fail(w.Offset, "more than %d routes", MaxRoutes)

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnet/route"
 )
 
-// texts returns routes in the order of their texts.
+// texts returns the texts of routes, sorted.
 func texts(list []route.Route) string {
 	var all []string
 	for _, r := range list {

@@ -18,7 +18,7 @@ const (
 type Ledger struct {
 	rooms    [bufferClasses]room
 	rings    [bufferClasses]ring
-	settled  list         // tickets that no longer wait, for Next
+	settled  list         // tickets that no longer wait; Next will return them
 	busy     []*Neighbour // next hops to which messages are under way, in any order
 	memory   int
 	stalls   uint64 // number of times that a next hop has stalled
@@ -41,7 +41,7 @@ func (r *room) credits() int { return r.buffers - r.used - r.waiting }
 // Ticket is a message that is to be forwarded, for as long as it waits for a buffer or has one.
 // The zero value is ready for Ask, and may be used again after it has ended.
 type Ticket struct {
-	Owner any // value of the caller
+	Owner any // a value for the caller, which the ledger does not use
 
 	from, to   *Neighbour
 	class      bufferClass
@@ -76,7 +76,7 @@ type outlet struct {
 	held    [bufferClasses]int // by class: buffers with messages for this next hop
 	taken   int                // bytes of the large buffers in held
 	out     list               // messages on their way to this next hop
-	movedAt time.Duration      // when the latest message left for it, or the first of out came
+	movedAt time.Duration      // when a message last left for this next hop; before the first one has left: when the first of out was added
 	stalled bool
 	index   int // index in Ledger.busy, unless out is empty
 }
@@ -109,7 +109,8 @@ func (n *Neighbour) Idle() bool {
 	return n.used == 0 && n.extra == 0 && n.waiting.n == 0 && n.held == [bufferClasses]int{}
 }
 
-// Ask asks for a credit of from and a buffer for a message to the next hop to.
+// Ask asks for a router credit of from, the sender of a message, and for a buffer. The message
+// is for the next hop to.
 func (l *Ledger) Ask(t *Ticket, from, to *Neighbour, payload int) Outcome {
 	t.from, t.to, t.class, t.memory = from, to, classOf(payload), memoryOf(payload)
 	t.granted, t.extra = false, false
@@ -256,7 +257,7 @@ func (l *Ledger) End(t *Ticket, now time.Duration) {
 	}
 	t.granted, t.from, t.to = false, nil, nil
 	l.tickets--
-	l.scan(class, l.scanning) // scan first: it is not the turn of the neighbour from
+	l.scan(class, l.scanning) // before advance, because it is not the turn of the neighbour from
 	l.advance(from)
 }
 

@@ -105,7 +105,7 @@ type Silence struct {
 	known bool          // whether begun is set
 	down  bool
 	asked bool          // pings were sent since the net was last heard
-	at    time.Duration // when they were
+	at    time.Duration // time at which these pings were sent
 }
 
 // Begin begins to watch: the net is up until it has been silent.
@@ -145,8 +145,9 @@ func (s *Silence) Step(now, timeout, heard time.Duration, ok bool) (changed, ask
 	return changed, ask, limit
 }
 
-// limit returns when the net is down, if nothing is heard. Nodes that were asked too late, because
-// the time-out was longer then, get the time that they have otherwise.
+// limit returns the time at which the net counts as down, if nothing is heard. If a longer
+// time-out was in force when the nodes were asked, the present limit may have passed by then.
+// The nodes nevertheless get half of the present time-out to answer.
 func (s *Silence) limit(last, timeout time.Duration) time.Duration {
 	if s.asked && !s.down && s.at >= last+timeout {
 		return s.at + timeout/2

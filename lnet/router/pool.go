@@ -13,7 +13,7 @@ const sizes = 9
 // use.
 type Pool struct {
 	mu    sync.Mutex
-	limit int          // most bytes of buffers; guarded by mu, like all fields below
+	limit int          // limit of the bytes of all buffers; guarded by mu, like all fields below
 	total int          // bytes of all buffers, in use or free
 	free  [sizes]shelf // free buffers, by size
 }

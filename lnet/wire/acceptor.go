@@ -25,9 +25,9 @@ const (
 	AcceptorV2Size     = 28
 )
 
-// Errors of acceptor requests and, ErrMagic, of ping info. A kernel acceptor
-// answers ErrVersion and ErrGenericMagic with AcceptorRefusal before it closes
-// the connection, and closes it silently on every other error.
+// Errors of acceptor requests; ErrMagic is an error of ping info, too. A kernel acceptor
+// answers ErrVersion and ErrGenericMagic with AcceptorRefusal before it closes the connection,
+// and closes it silently on every other error.
 var (
 	ErrMagic        = errors.New("wrong magic")
 	ErrGenericMagic = fmt.Errorf("%w: LNet's in place of the acceptor's", ErrMagic)

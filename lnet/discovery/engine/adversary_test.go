@@ -72,8 +72,8 @@ func (w *world) some() *host { return w.hosts[w.r.IntN(len(w.hosts))] }
 
 func (w *world) someOf(ids []nid.NID) nid.NID { return ids[w.r.IntN(len(ids))] }
 
-// tell fills in the ping info of h in a message from one of its NIDs. It is correct if h is
-// honest.
+// tell fills in the ping info of h in a message from one of its NIDs. The info is correct if h
+// is honest.
 func (w *world) tell(h *host, from nid.NID, in Input) Input {
 	in.Local, in.Remote, in.Known, in.Incarnation = us, from, true, h.incarnations[from]
 	if h.honest {

@@ -13,7 +13,7 @@ import (
 // Edited is the answer to a Configure or Deconfigure.
 type Edited struct {
 	Edit uint64 // ID that the input had
-	Err  error  // nil: it was done. It wraps an errno, and then nothing has changed
+	Err  error  // nil: the change was made; otherwise it wraps an errno, and nothing has changed
 }
 
 // configure adds NIDs to the peer that an administrator names, or creates it
@@ -111,8 +111,8 @@ func (m *Machine) roomFor(ids []nid.NID, out *Output) bool {
 	return true
 }
 
-// replace makes a peer of these rails. Peers that had some of the NIDs lose them; the first one of
-// the list passes on its state if that is the same peer.
+// replace makes a peer of these rails. Peers that had some of the NIDs lose them. If the first
+// NID is the primary NID of a peer, that peer stays, with its state, and gets the new rails.
 func (m *Machine) replace(rails []rail, flags lnet.PeerFlags, out *Output) {
 	p := m.peers.of(rails[0].NID)
 	same := p != nil && p.primary == rails[0].NID

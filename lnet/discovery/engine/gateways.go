@@ -26,8 +26,8 @@ func (m *Machine) claimsGateway(p *peer) bool {
 	return slices.ContainsFunc(m.gateways, func(id nid.NID) bool { return p.rail(id) != nil })
 }
 
-// vouchFor makes those claims of a peer its own for which it vouches, because a probe may have
-// confirmed that it is a gateway.
+// vouchFor makes claims of a peer its own NIDs, if the peer is a gateway that vouches for them.
+// A probe may just have confirmed the NID by which the peer is a gateway.
 func (m *Machine) vouchFor(p *peer, out *Output) {
 	for i := range p.rails {
 		if r := &p.rails[i]; r.state == claim && m.vouches(p, r.NID) && m.room(p, out) {

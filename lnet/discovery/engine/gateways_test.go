@@ -18,7 +18,7 @@ func TestGatewaysWord(t *testing.T) {
 	for name, test := range map[string]struct {
 		gateways []nid.NID
 		features wire.Features
-		own      map[nid.NID]bool // NIDs that the gateway lists of itself
+		own      map[nid.NID]bool // by NID: whether it becomes the gateway's own
 	}{
 		"a gateway":                     {[]nid.NID{them}, full, map[nid.NID]bool{far: true, near: false, other: false}},
 		"a gateway without discovery":   {[]nid.NID{them}, plain, map[nid.NID]bool{far: true, near: false, other: false}},
@@ -28,7 +28,7 @@ func TestGatewaysWord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, Limits{})
 			b.step(Input{Kind: RoutesAre, Gateways: test.gateways})
-			b.step(Input{Kind: Discover, NID: other}) // makes other a NID of another peer
+			b.step(Input{Kind: Discover, NID: other}) // the NID other now belongs to another peer
 			b.step(Input{Kind: Refresh, NID: them, Force: true})
 			b.step(b.reply(info(test.features, 2, them, far, near, other)))
 			p := b.m.peers.of(them)

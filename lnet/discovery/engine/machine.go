@@ -13,14 +13,14 @@ import (
 
 // Limits are the limits of a [Machine]. Zero means default.
 type Limits struct {
-	Timeout       time.Duration // lnet_transaction_timeout, default 150 s: of a ping or push
-	MaxInterfaces int           // lnet_interfaces_max, default 200: NIs of a peer, with 0@lo
-	MaxNIDs       int           // most NIDs of all peers together; 0: 262144. Idle peers make room
-	MaxInFlight   int           // pings and pushes at a time; 1024. Further peers wait; those for which messages wait come first
-	MaxProbes     int           // most probes in progress, default 256; further ones wait
+	Timeout       time.Duration // time limit of a ping or push; default 150 s (lnet_transaction_timeout)
+	MaxInterfaces int           // limit of a peer's NIs, 0@lo included; default 200 (lnet_interfaces_max)
+	MaxNIDs       int           // limit of the NIDs of all peers together; default 262144. Idle peers are removed to make room
+	MaxInFlight   int           // limit of the pings and pushes in progress; default 1024. Further peers wait; those for which messages wait come first
+	MaxProbes     int           // limit of the probes in progress; default 256. Further ones wait
 	// MaxClaims bounds the claimed NIDs of all peers together that wait for a probe or were
-	// probed without an answer: 65536, not counting the first 8 of each peer. Further ones
-	// are forgotten.
+	// probed without an answer. Default 65536, not counting the first 8 of each peer. Further
+	// ones are forgotten.
 	MaxClaims int
 }
 
@@ -52,18 +52,18 @@ type Kind uint8
 // The kinds of inputs, with the fields of [Input] that they use.
 const (
 	Timer       Kind = iota // the wake time has come
-	SelfIs                  // Self has changed: what this node tells about itself
-	Discover                // NID: a message waits for the peer to be up to date
-	Refresh                 // NID, Force: a call asks for the state of the peer
-	Replied                 // Exchange, Local, Remote, User, Incarnation, Info, Need, Err: the REPLY to a ping
-	Acked                   // Exchange, Local, Remote, Sequence: the ACK of a push
-	Failed                  // Exchange, Err: a ping or push was not sent or not answered
-	Forget                  // NID: lnet has forgotten the peer, which was idle for long
-	RoutesAre               // Gateways and Beyond have changed: this node's routes
-	Configure               // NID, NIDs, Plain, Edit: an administrator adds a peer, or NIDs to it
-	Deconfigure             // NID, NIDs, Edit: an administrator removes a peer, or NIDs of it
-	LimitIs                 // Interfaces: how many NIs a peer may have changed
-	Pushed                  // Local, Remote, User, Incarnation, Known, Info, Need, Err: a push arrived
+	SelfIs                  // uses Self: what this node tells about itself has changed
+	Discover                // uses NID: a message waits for the peer to be up to date
+	Refresh                 // uses NID, Force: a call asks for the state of the peer
+	Replied                 // uses Exchange, Local, Remote, User, Incarnation, Info, Need, Err: the REPLY to a ping
+	Acked                   // uses Exchange, Local, Remote, Sequence: the ACK of a push
+	Failed                  // uses Exchange, Err: a ping or push was not sent or not answered
+	Forget                  // uses NID: lnet has forgotten the peer, which was idle for long
+	RoutesAre               // uses Gateways, Beyond: this node's routes have changed
+	Configure               // uses NID, NIDs, Plain, Edit: an administrator adds a peer, or NIDs to it
+	Deconfigure             // uses NID, NIDs, Edit: an administrator removes a peer, or NIDs of it
+	LimitIs                 // uses Interfaces: the limit of a peer's NIs has changed
+	Pushed                  // uses Local, Remote, User, Incarnation, Known, Info, Need, Err: a push arrived
 )
 
 // Input is one input of a [Machine]. The zero value says that its timer is due.
@@ -86,7 +86,7 @@ type Input struct {
 	Beyond      []nid.Net     // nets to which there are routes; the machine keeps it
 	NIDs        []nid.NID     // NIDs of a configured peer besides NID, its primary one
 	Plain       bool          // the configured peer is not multi-rail
-	Edit        uint64        // ID that Edited will have
+	Edit        uint64        // ID that the answer to this input, an Edited, will have
 	Interfaces  int           // new value of Limits.MaxInterfaces
 	Err         error         // why the ping or push failed; with Replied and Pushed: why the info is invalid
 }
@@ -202,7 +202,7 @@ func NewMachine(limits Limits) *Machine {
 // Limits.MaxInterfaces NIs, 0@lo included.
 func (m *Machine) MaxInfoSize() int { return InfoSize(m.limits.MaxInterfaces) }
 
-// InfoSize returns the bytes of the largest ping info of so many NIs.
+// InfoSize returns the bytes of the largest ping info of the given number of NIs.
 func InfoSize(interfaces int) int { return wire.PingInfoSize(1) + 24*(interfaces-1) }
 
 // Stats returns the counters so far.

@@ -26,7 +26,7 @@ func (m *Machine) merge(now time.Duration, p *peer, out *Output) {
 			p.setStatuses(list) // each of its NIDs is a peer of its own
 			return
 		}
-		list = m.vouched(p, list) // routes depend on the state of its far NIs
+		list = m.vouched(p, list) // a gateway: routes depend on the states of its far NIs, so these stay on the list
 	}
 	list = m.usable(list)
 	if len(list) == 0 {
@@ -141,8 +141,8 @@ func (m *Machine) disclaim(p *peer, out *Output) {
 	m.relist(p)
 }
 
-// absorb moves those NIDs of part to p that p lists, because the node at one of them has
-// confirmed the claim. part keeps the others, if there are any.
+// absorb moves NIDs from the peer called part to p: those that p lists, because the node at one
+// of them has confirmed the claim. part keeps its other NIDs, if it has any.
 func (m *Machine) absorb(p, part *peer, out *Output) {
 	m.disclaim(part, out)
 	p.acked, p.room, p.spent = max(p.acked, part.acked), max(p.room, part.room), max(p.spent, part.spent)

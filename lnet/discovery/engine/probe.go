@@ -35,7 +35,7 @@ type probe struct {
 	deadline time.Duration
 	peer     *peer
 	nid      nid.NID
-	asked    uint32 // latest of the peer that has nid, when the probe was sent
+	asked    uint32 // the value of latest, when the probe was sent, for the peer that has nid
 }
 
 // reaches reports whether one of our NIs reaches a NID, or a route does.

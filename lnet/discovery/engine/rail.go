@@ -75,7 +75,7 @@ func (m *Machine) isNews(now time.Duration, p *peer, in Input, asked uint32, out
 	case in.Incarnation != r.incarnation:
 		switch {
 		case r.incarnation == 0:
-		case p.flags.Has(lnet.PeerConfigured): // its NIDs stay together, so none knows the new incarnation yet
+		case p.flags.Has(lnet.PeerConfigured): // an administrator has said that these NIDs belong together, so they stay one peer; none of them knows the new incarnation yet
 			for i := range p.rails {
 				p.rails[i].incarnation = 0
 			}
@@ -137,9 +137,9 @@ func (p *peer) newest() (sequence uint32) {
 	return sequence
 }
 
-// separate leaves p one NID, and makes its other NIDs another peer. It forgets the NIDs beyond
-// a gateway: only the gateway said that they are its own, and messages to a peer with these
-// NIDs could go through the gateway itself, see mayProbe.
+// separate takes all NIDs but one from p, and makes another peer of them. It forgets the NIDs
+// beyond a gateway: only the gateway said that they are its own, and messages to a peer with
+// these NIDs could go through the gateway itself, see mayProbe.
 func (m *Machine) separate(now time.Duration, p *peer, id nid.NID, out *Output) {
 	m.disclaim(p, out)
 	var rest []rail

@@ -12,8 +12,8 @@ import (
 
 // hearsay is the unconfirmed part of a peer's infos. Most peers have none.
 type hearsay struct {
-	claimed  []wire.NIStatus         // replaced, never changed in place: lnet.Peers share it
-	toProbe  machine.Deadline[*peer] // set: when the next claim is to be probed
+	claimed  []wire.NIStatus         // replaced, never changed in place, because values of lnet.Peer share it
+	toProbe  machine.Deadline[*peer] // time of the next probe of a claim; not set: there is none to probe
 	patience machine.Deadline[*peer] // time until which discovery waits for probes, if set
 	probing  int                     // number of probes in progress
 	overflow int                     // this peer's part of Machine.claims
@@ -48,7 +48,7 @@ func (p *peer) unburden() {
 type peer struct {
 	primary  nid.NID         // lp_primary_nid: primary NID, the first of the rails
 	rails    []rail          // the NIDs that the peer's last info lists, in that order
-	nis      []wire.NIStatus // the NIDs in rails that are the peer's own; replaced, never changed in place: lnet.Peers share it
+	nis      []wire.NIStatus // the NIDs in rails that are the peer's own; replaced, never changed in place, because values of lnet.Peer share it
 	*hearsay                 // NIDs that the peer claims
 	features wire.Features
 	flags    lnet.PeerFlags
@@ -93,7 +93,7 @@ func (p *peer) idle() bool {
 type table struct {
 	byNID     map[nid.NID]*peer
 	forgotten int  // peers forgotten since byNID was made; see shrink
-	ring      peer // head: newer leads to the oldest peer, older to the newest
+	ring      peer // head of the ring: its field newer points to the oldest peer, its field older to the newest
 }
 
 func (t *table) init() {
@@ -159,12 +159,13 @@ func newPeer(rails ...rail) *peer {
 // evictTries bounds how many peers evict looks at.
 const evictTries = 64
 
-// room makes room for a NID; an idle peer that is not keep may have to go.
+// room makes room for a NID, by removing an idle peer if need be. It never removes the peer
+// given as keep.
 func (m *Machine) room(keep *peer, out *Output) bool {
 	return len(m.peers.byNID) < m.limits.MaxNIDs || m.evict(func(p *peer) bool { return p == keep }, out)
 }
 
-// evict forgets an idle peer that is not to be kept.
+// evict forgets an idle peer for which keep returns false.
 func (m *Machine) evict(keep func(*peer) bool, out *Output) bool {
 	p := m.peers.ring.newer
 	for range evictTries {
