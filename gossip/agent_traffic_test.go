@@ -312,7 +312,7 @@ func TestProgramsOfParticipants(t *testing.T) {
 	}
 }
 
-// keysOf returns keys whose bytes begin with words.
+// keysOf returns a key for each word. The bytes of the key begin with the word.
 func keysOf(t testing.TB, words ...string) keyring.Keys {
 	t.Helper()
 	var keys [][]byte

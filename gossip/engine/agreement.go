@@ -124,8 +124,8 @@ func (m *Machine) disagree(msg *incoming, out *Output) {
 	m.tellParams(msg, &a.toOthers, out)
 }
 
-// tellParams answers a ping that carries parameters with our own parameters, without clock and
-// ages. If the sender's parameters are the wrong ones, it learns that from the answer.
+// tellParams answers a ping that carries parameters. The answer has this node's parameters,
+// without clock and ages. A sender whose parameters are wrong learns that from the answer.
 func (m *Machine) tellParams(msg *incoming, a *answers, out *Output) {
 	if a.cycle != m.cycle {
 		*a = answers{cycle: m.cycle}

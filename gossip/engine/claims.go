@@ -70,8 +70,8 @@ type vote struct {
 	highest       uint64 // highest Lamport clock among the participants that agree
 }
 
-// vote counts the peers that claimed the same clock within the last cycles, and those that
-// claimed another one.
+// vote counts the peers whose claims of the last cycles agree with the given clock, and those
+// whose claims do not. within is the number of these cycles.
 func (c claims) vote(clock, cycle uint64, within int, tolerance uint64) vote {
 	v := vote{first: cycle}
 	for i := range c {

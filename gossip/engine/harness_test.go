@@ -85,7 +85,7 @@ func (h *harness) header() wire.Header {
 	return wire.Header{N: uint32(h.list.Len()), Clock: h.m.Clock()}
 }
 
-// ping delivers a ping of participant from with the given ages.
+// ping delivers a ping with the given ages. from is the index of its sender.
 func (h *harness) ping(from int, header wire.Header, ages ...byte) {
 	h.t.Helper()
 	h.step(Input{Kind: Ping, From: h.list.NID(from), Data: append(header.AppendTo(nil), ages...)})

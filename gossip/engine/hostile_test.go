@@ -108,8 +108,8 @@ func TestForgedPings(t *testing.T) {
 }
 
 // TestManyForgedPings: forged pings that name one participant as the sender have no effect.
-// Those that name two have an effect only while they continue. A timeout after the last one all
-// nodes are in step again, whether one node or all received the pings (GO-66).
+// Those that name two have an effect only while they continue. All nodes are in step again when
+// a timeout has passed since the last one, whether one node or all received the pings (GO-66).
 func TestManyForgedPings(t *testing.T) {
 	spec.Covers(t, "GO-66")
 	const n, start = 8, 1_000_000

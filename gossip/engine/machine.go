@@ -85,7 +85,7 @@ type Machine struct {
 
 var _ machine.Machine[Input, Output] = (*Machine)(nil)
 
-// New returns a machine for the participant self of a list. Its first Step
+// New returns the machine of one participant of a list, whose index is self. Its first Step
 // begins the protocol.
 func New(cfg Config, list *List, self int) (*Machine, error) {
 	limits, err := cfg.Limits(list.Len())

@@ -138,8 +138,9 @@ func (s *stealth) tick(m *Machine, out *Output) bool {
 	return s.silent
 }
 
-// sees ends the silence if the age of this node in a ping shows that the sender has considered it
-// dead for long. The age unheard does not show that: a node that has just started sends it, too.
+// sees ends the silence if the age of this node in a ping shows that the sender has long
+// considered this node dead. The age unheard does not show that, because a node that has just
+// started sends that age, too.
 func (s *stealth) sees(m *Machine, age byte, out *Output) {
 	if s.silent && int(age) >= m.limits.VeryOld && age <= oldest {
 		s.end(m, m.cycle, out)

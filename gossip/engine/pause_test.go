@@ -169,8 +169,8 @@ func TestStealth(t *testing.T) {
 }
 
 // TestStealthEndsEarly: a new node ends its silence when a ping shows that the sender has long
-// considered it dead. A ping of a sender that knows no ages at all does not end it (GO-72,
-// GO-A18).
+// considered the node dead. A ping of a sender that knows no ages at all does not end the
+// silence (GO-72, GO-A18).
 func TestStealthEndsEarly(t *testing.T) {
 	spec.Covers(t, "GO-72", "GO-A18")
 	for _, c := range []struct {
@@ -307,8 +307,9 @@ func TestResyncEnds(t *testing.T) {
 	}
 }
 
-// TestNoFlapping: a node that detects a death before others do does not take their older news
-// for a return, but notices a real one (GO-73, GO-76). With Strict it takes both for a return.
+// TestNoFlapping: a node that detects a death before the others does not mistake their older
+// news for a return of the dead node. It notices a real return (GO-73, GO-76). With Strict it
+// takes the older news for a return, too.
 func TestNoFlapping(t *testing.T) {
 	spec.Covers(t, "GO-73", "GO-76")
 	for _, strict := range []bool{false, true} {
@@ -370,8 +371,8 @@ func TestPauseAccusesNoNode(t *testing.T) {
 	}
 }
 
-// TestWakesWithOthers (GO-A8): messages of nodes that have just been paused as well have no
-// ages of others. A node that merges only such messages considers no participant dead until the
+// TestWakesWithOthers (GO-A8): other nodes that have just been paused know no ages but their
+// own. A node that merges messages of such nodes alone considers no participant dead until the
 // time of a detection has passed.
 func TestWakesWithOthers(t *testing.T) {
 	spec.Covers(t, "GO-A8")

@@ -54,9 +54,9 @@ func TestLeaveAndJoin(t *testing.T) {
 	}
 }
 
-// TestStartedWithNextList: a node that starts with the new list while the others have only
-// staged it, including those that leave, waits for them. A node with a list that no other node
-// has staged stops, in both modes (GO-A5, GO-A21).
+// TestStartedWithNextList: a node starts with the new list while the others, including those
+// that leave, have only staged that list. The node waits for the others. A node with a list
+// that no other node has staged stops, in both modes (GO-A5, GO-A21).
 func TestStartedWithNextList(t *testing.T) {
 	spec.Covers(t, "GO-A5", "GO-A21")
 	old, next := newListOf(t, 0, 8), newListOf(t, 2, 10)

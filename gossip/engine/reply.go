@@ -21,7 +21,7 @@ func (m *Machine) headerFor(b []byte, list *List, params bool, flags wire.Flags)
 	return h.AppendTo(b)
 }
 
-// send appends a reply whose data is in out.Buf from an offset.
+// send appends a reply. Its data begins at the offset from in out.Buf.
 func (m *Machine) send(msg *incoming, from int, out *Output) {
 	m.queue(msg.from, true, from, out)
 	m.stats.RepliesSent++
@@ -81,7 +81,7 @@ func (m *Machine) reply(msg *incoming, out *Output) {
 }
 
 // appendBitmap appends a bitmap of the fresher entries, followed by their ages. It takes only
-// the first count of these entries, for which a message has room.
+// the first ones, as many as count says, because a message has no room for more.
 func appendBitmap(b []byte, size, count int, mine ageVector, peer []byte, gap int) []byte {
 	start := len(b)
 	for range size {

@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// newListOf returns the list of some participants of testNIDs: those whose indexes are at least
-// from and below to.
+// newListOf returns the list of some participants of testNIDs: the first one has the index
+// from, and the last one the index before to.
 func newListOf(t testing.TB, from, to int) *List {
 	t.Helper()
 	l, err := NewList(testNIDs(to)[from:])

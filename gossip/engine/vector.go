@@ -43,7 +43,7 @@ func youngest(a, b uint64) uint64 {
 	differ := a ^ b
 	low := (b | highs) - a&^highs           // per lane: compares the lower seven bits
 	take := ^(low ^ differ&(low^b)) & highs // per lane: a > b
-	old := (b&^highs + 2*ones) & b          // set in lanes where b is oldest, or unheard, which is not taken
+	old := (b&^highs + 2*ones) & b          // lanes where b is oldest, to which no cycle is added, or unheard, which is never taken
 	return (a ^ differ&spread(take)) + take&^old>>7
 }
 
@@ -140,9 +140,10 @@ func olderByte(a byte) byte {
 	return a
 }
 
-// alive sets in set the bit of each entry that is alive, and returns their number. An entry is
-// alive if its age is at most limit, or at most again if it was not alive before. Both limits
-// are below oldest, so an unheard entry is not alive.
+// alive finds the entries that are alive: it sets their bits in the bitmap set, and returns
+// their number. An entry that was alive before, by the bitmap was, is alive if its age is at
+// most limit; any other entry, if its age is at most again. Both limits are below oldest, so an
+// unheard entry is not alive.
 func (v ageVector) alive(limit, again byte, was, set []byte) int {
 	count := 0
 	l, a := uint64(limit)*ones, uint64(again)*ones

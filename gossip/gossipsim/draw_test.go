@@ -50,7 +50,7 @@ func draw(seed uint64) string {
 	return fmt.Sprintf("protocol gossip\nnodes %d\nrun %v\nlink latency 1ms±500µs loss %d%%\n", p.nodes, p.at+40*time.Second, loss) + p.String()
 }
 
-// sever writes faults of links that end before the time end.
+// sever writes faults of links, and returns the time at which they end.
 func (p *plan) sever(lasts time.Duration) (end time.Duration) {
 	end = p.at + lasts
 	a, b := p.some(1 + p.IntN(p.nodes-1))
@@ -70,7 +70,7 @@ func (p *plan) sever(lasts time.Duration) (end time.Duration) {
 	return end
 }
 
-// die kills or pauses some nodes until the time end.
+// die kills or pauses some nodes, and returns the time at which they run again.
 func (p *plan) die(lasts time.Duration) (end time.Duration) {
 	a, b := p.some(1 + p.IntN(p.nodes/2))
 	end = p.at + lasts

@@ -75,8 +75,8 @@ func rate(reports []scenario.Progress, from, to time.Duration) float64 {
 	return float64(last.Stats.SentBytes-first.Stats.SentBytes) / (last.Virtual - first.Virtual).Seconds()
 }
 
-// TestNoSecondPartner: if no node is dead, each cycle has one ping. At most one cycle in fifty
-// has a second one, because its first partner seems dead.
+// TestNoSecondPartner: if no node is dead, a cycle has one ping. At most one cycle in fifty has
+// a second ping, because the first partner seems to be dead.
 func TestNoSecondPartner(t *testing.T) {
 	sweeps(t)
 	for _, nodes := range []int{8, 64, 256} {

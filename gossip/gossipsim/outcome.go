@@ -19,7 +19,7 @@ type Outcome struct {
 	Flaps         uint64 // returns reported before that time; some nodes detect a death later than others, which causes these
 	FirstFalse    string // text of the first false death or resurrection
 
-	Detected kit.Delays // from the end of a node to each report that it died
+	Detected kit.Delays // time from the end of a node to each report that it died
 }
 
 // Outcome returns what nodes have reported so far, compared with the ground truth.

@@ -89,7 +89,8 @@ func newInstance(s *scenario.Setup) (scenario.Instance, error) {
 	return n, nil
 }
 
-// dyingAt is when the nodes of the option dying crash: by then the nodes know each other.
+// dyingAt is when the nodes that the option "dying" names crash: by then the nodes know each
+// other.
 const dyingAt = 20 * time.Second
 
 // configOf returns the configuration that a scenario describes.

@@ -77,8 +77,8 @@ func (n *Net) viewsEqual(set sim.NodeSet) (ok bool, why string) {
 	return first >= 0, "no node takes part"
 }
 
-// AliveExactly reports whether each node of a set that takes part considers exactly want nodes
-// alive.
+// AliveExactly reports whether each node of a set that takes part considers as many nodes alive
+// as want says, and no more.
 func (n *Net) AliveExactly(want int, set sim.NodeSet) (ok bool, why string) {
 	for id, v := range n.views(set) {
 		if got := v.count(); got != want {

@@ -11,7 +11,7 @@ type Message struct {
 	Reply bool // the message is a reply; otherwise a ping
 	Header
 	// Entries are the ages that the message carries. A ping has the ages of all participants, a
-	// reply only those of which its sender has newer ones.
+	// reply only those that are newer than the ages in the ping.
 	Entries []Entry
 }
 

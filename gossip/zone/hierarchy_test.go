@@ -28,7 +28,8 @@ func hierarchy(t *testing.T, zones int) *cluster {
 	})
 }
 
-// census reports whether all supervisors except one know these sizes of zones.
+// census returns a function that reports whether all supervisors except one know these sizes of
+// zones.
 func (c *cluster) census(but int, sizes ...int) func() bool {
 	return func() bool {
 		for i := range 3 {

@@ -15,8 +15,9 @@ import (
 
 var large = flag.Bool("large", false, "test 2048 agents, not 256")
 
-// manyMessage is many times the size of a view of some thousand members. Buffers have this
-// size: a zone in one process needs so many that larger ones would take too much memory.
+// manyMessage is the size of buffers, and many times the size of a view of some thousand
+// members. A zone in one process needs so many buffers that larger ones would take too much
+// memory.
 const manyMessage = 64 << 10
 
 // TestAgentsMany: MS-4, MS-104, MS-105: many whole stacks boot at once as one zone. They notice

@@ -123,8 +123,8 @@ func TestDiscoveryAnswers(t *testing.T) {
 	}
 	s.delta(2, 0, 0) // the target spreads its new version
 
-	// The requester asks at once the nodes that it has in its history but that are alive on the
-	// other side, at most 8 at a time.
+	// The requester has nodes in its history that are alive on the other side. It asks them at
+	// once, at most 8 at a time.
 	for i := 4; i < 9; i++ {
 		s.alive(i, v(7, 1))
 		s.removed(i, v(7, 5))

@@ -59,7 +59,7 @@ func name(names []string, i int) string {
 	return names[i]
 }
 
-// unmarshalName finds the value that has a name.
+// unmarshalName finds the value with the name in text.
 func unmarshalName(names []string, what string, text []byte, v *uint8) error {
 	i := slices.Index(names, string(text))
 	if i < 0 {

@@ -27,7 +27,7 @@ func codecs(t testing.TB, keys ...string) (to, from *Machine) {
 	return ends[0], ends[1]
 }
 
-// keysOf returns keys whose bytes begin with words.
+// keysOf returns a key for each word. The bytes of the key begin with the word.
 func keysOf(t testing.TB, words ...string) keyring.Keys {
 	t.Helper()
 	if len(words) == 0 {

@@ -157,7 +157,7 @@ func (r *replica) merge(d *wire.TableData, now int64) (keys []string, ok bool) {
 // whole reports whether data has all entries of a table.
 func whole(d *wire.TableData) bool { return d.From == 0 && d.Last }
 
-// keepNamed removes the entries that data does not name, and returns those of their keys that
+// keepNamed removes the entries whose keys d does not have. It returns those of these keys that
 // were not deleted before, the newest first.
 func (r *replica) keepNamed(d *wire.TableData) (keys []string) {
 	r.name(d, true)
@@ -174,8 +174,8 @@ func (r *replica) keepNamed(d *wire.TableData) (keys []string) {
 	return keys
 }
 
-// name marks the entries that data names, or removes the marks, and reports whether data names
-// an entry twice.
+// name marks the entries of the table that d has, too, or removes the marks. It reports whether
+// d has an entry twice.
 func (r *replica) name(d *wire.TableData, named bool) (twice bool) {
 	for i := range d.Entries {
 		if j := r.find(d.Entries[i].Key); j >= 0 {

@@ -16,9 +16,9 @@ type rival struct {
 	told         bool
 }
 
-// contest handles a registration of an active delegate when another active delegate takes
-// precedence. It removes the registering one, and reports whether to tell it that the name of
-// its zone is taken.
+// contest handles a registration of an active delegate while another active delegate of the
+// zone takes precedence. It removes the delegate that registers, and reports whether to tell
+// that delegate that the name of its zone is taken.
 func (g *guarded) contest(m *Machine, d *wire.Dispatch) bool {
 	r := &g.rival
 	if r.ID != d.From || m.now-r.heard > m.cfg.Timeout {

@@ -61,8 +61,8 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// killFirst kills the first k nodes and returns after what time the others knew: on average,
-// and the last one.
+// killFirst kills the first k nodes. It returns the time until another node knew of the deaths,
+// on average, and the time until the last one knew.
 func (w *world) killFirst(k int) (mean, last time.Duration) {
 	w.t.Helper()
 	begin, sum, pairs := w.now, time.Duration(0), 0

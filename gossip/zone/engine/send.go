@@ -35,7 +35,7 @@ func (m *Machine) encode(begin int) {
 	for i, n := 0, len(sends); i < n; i++ {
 		s := &m.out.Sends[begin+i]
 		if s.Message.Kind.HasLists() {
-			msg := s.Message // declared here, so that only these messages are allocated
+			msg := s.Message // declared in this branch, so that only messages with lists are allocated on the heap
 			m.encodeLists(begin+i, &msg)
 			continue
 		}

@@ -95,8 +95,9 @@ func TestGrace(t *testing.T) {
 	})
 }
 
-// TestSummons: a node that reports another one as silent, or learns that it was removed
-// elsewhere, notifies that node until it refutes this, or the time for that is over (G-MS-10).
+// TestSummons: a node reports another node as silent, or learns that the other node was removed
+// elsewhere. It notifies the other node until that refutes the news, or until the time for a
+// refutation is over (G-MS-10).
 func TestSummons(t *testing.T) {
 	spec.Covers(t, "G-MS-10")
 	summonsTo := func(s *solo, sent []Send, i int) (n int) {

@@ -8,9 +8,9 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// summonses are the nodes that this node notifies directly that they are suspected, or were
-// removed elsewhere, so that they can refute it in time. Updates may take the whole grace
-// period to reach the suspect, and do not reach it during a partition.
+// summonses are nodes that are suspected, or were removed elsewhere. This node notifies them of
+// that directly, so that they can refute it in time. Updates may take the whole grace period to
+// reach a suspect, and do not reach it during a partition.
 type summonses struct {
 	list   []summons
 	marked [2]bitmap     // the nodes in list: those that are suspected, and those to be removed
@@ -35,8 +35,8 @@ const (
 	maxSummons = 256
 )
 
-// summon begins to notify a node that one of its versions is suspected or, with remove, that it
-// was removed.
+// summon begins to notify a node: that one of its versions is suspected or, if remove is true,
+// that the node was removed.
 func (m *Machine) summon(p wire.Ref, v wire.Version, remove bool) {
 	if ss := &m.summonses; ss.marked[index(remove)].set(p) {
 		ss.list = append(ss.list, summons{node: p, version: v, next: m.now, remove: remove})

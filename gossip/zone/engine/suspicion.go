@@ -238,8 +238,8 @@ const (
 	minReports       = 1024
 )
 
-// enough returns Θ_eff: the number of reports that remove a suspect. Members that are suspected
-// themselves are not expected to report (MS-A1).
+// enough returns Θ_eff: the number of reports that are needed to remove a suspect. Members that
+// are suspected themselves are not expected to report (MS-A1).
 func (m *Machine) enough(s *suspect, suspected int) int {
 	if m.credible(s) {
 		suspected-- // the suspect is not one of the other members

@@ -38,7 +38,7 @@ func ends(t testing.TB, keys ...string) (to, from *Codec) {
 	return end(0), end(1)
 }
 
-// keysOf returns keys whose bytes begin with words.
+// keysOf returns a key for each word. The bytes of the key begin with the word.
 func keysOf(t testing.TB, words ...string) keyring.Keys {
 	t.Helper()
 	if len(words) == 0 {

@@ -56,7 +56,8 @@ func (g *group) delegate() (first int) {
 	return first
 }
 
-// fill makes the ids of the members, with the NIDs of the nodes from a number on.
+// fill makes the ids of the members. Their NIDs are those of the nodes whose numbers begin at
+// from.
 func (g *group) fill(from, members int) error {
 	g.table = engine.NewTable(members + 64)
 	for i := range members {

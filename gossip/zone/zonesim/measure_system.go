@@ -52,8 +52,8 @@ func (s *System) lose(base int) (size int, err error) {
 	return s.n.size(g), nil
 }
 
-// Leave kills a member of a base zone, and returns when the supervisors knew: on average, and
-// the last one (G-MS-4).
+// Leave kills a member of a base zone. It returns the time until a supervisor knew of the
+// death, on average, and the time until the last one knew (G-MS-4).
 func (s *System) Leave(ctx context.Context, base int) (mean, last time.Duration, err error) {
 	n, g := s.n, s.n.bases()[base]
 	guard, _, _ := n.guard(base)

@@ -20,8 +20,8 @@ type Outcome struct {
 	Unheard string // the first event that contradicts earlier ones
 	Broken  string // the first violated invariant of a machine
 
-	Detected kit.Delays // from the end of a node to each removal of it
-	Alerted  kit.Delays // from the end of a node until a monitor was notified: that enough nodes miss it, or that it was removed
+	Detected kit.Delays // time from the end of a node to each removal of the node
+	Alerted  kit.Delays // time from the end of a node until a monitor was notified that enough nodes miss the node, or that it was removed
 }
 
 // Outcome returns what nodes have reported so far, compared with the ground truth.

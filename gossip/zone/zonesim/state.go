@@ -82,8 +82,9 @@ func (n *Net) right(g *group, id sim.NodeID) (bool, string) {
 	return size == members, fmt.Sprintf("node %v has %d members, %d run", id, size, members)
 }
 
-// knows reports whether each node of the set by that takes part knows those nodes of about that
-// belong to its zone as members. If want is false, it reports whether each knows none of them.
+// knows looks at each node of the first set that takes part, and at those nodes of the second
+// set that are in the same zone. It reports whether the latter are members in the view of the
+// former; if want is false, whether none of them is.
 func (n *Net) knows(by, about sim.NodeSet, want bool) (bool, string) {
 	for id := range n.taking(by) {
 		g := n.group(id)
@@ -99,7 +100,8 @@ func (n *Net) knows(by, about sim.NodeSet, want bool) (bool, string) {
 	return true, ""
 }
 
-// Members reports whether each node of a set that takes part has exactly want members.
+// Members reports whether each node of a set that takes part has as many members as want says,
+// and no more.
 func (n *Net) Members(want int, by sim.NodeSet) (bool, string) {
 	for id := range n.taking(by) {
 		if size := n.incarnations[id].status().Members; size != want {
