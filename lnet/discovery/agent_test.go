@@ -106,8 +106,9 @@ func TestToggle(t *testing.T) {
 	w.want("on again, B and the stranger", "10.0.0.1@tcp GET 0 272", "10.0.0.1@tcp GET 0 272")
 }
 
-// TestMultiRail: a node is known by the first of its NIDs that can be pinged, and by each
-// other NID once that has been pinged; changes of the node's NIs change its NIDs.
+// TestMultiRail: a node is known by those of its NIDs that can be pinged: by the first one, and
+// by each other NID once that NID has been pinged. When the NIs of the node change, the NIDs by
+// which it is known change, too.
 func TestMultiRail(t *testing.T) {
 	w := newCable(t)
 	a := w.node(discovery.Config{}, nidA, "10.1.0.1@tcp1")

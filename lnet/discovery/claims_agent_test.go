@@ -199,7 +199,7 @@ func TestOldPush(t *testing.T) {
 	}
 }
 
-// putFrom puts length bytes to portal 5 of a node, from one of n's NIs.
+// putFrom sends a PUT of length bytes to portal 5 of a node, from one of n's NIs.
 func (n *node) putFrom(from, to string, length int) {
 	n.t.Helper()
 	md, err := n.table.MDBind(portals.MD{Segments: []lnd.Segment{make([]byte, length)}, Threshold: 1}, portals.Unlink)

@@ -72,8 +72,8 @@ func (g *gateways) changed() {
 	g.step(route.CheckInput{Kind: route.Watch, Targets: targets})
 }
 
-// step steps the checker and does what it wants done. The functions that it calls may step it
-// again.
+// step steps the checker and carries out its output. The functions that it calls may step the
+// checker again.
 func (g *gateways) step(in route.CheckInput) {
 	var out route.CheckOutput
 	clock := g.node.Clock()

@@ -220,7 +220,7 @@ func (n *node) add(id string) *lnet.NI {
 	return ni
 }
 
-// put puts length bytes to portal 5 of a node.
+// put sends a PUT of length bytes to portal 5 of a node.
 func (n *node) put(to string, length int) portals.MDHandle {
 	n.t.Helper()
 	md, err := n.table.MDBind(portals.MD{

@@ -261,7 +261,7 @@ func fault(n *network, kind int, id sim.NodeID) {
 	}
 }
 
-// begin makes a node start count operations.
+// begin makes a node start operations of one kind, as many as count says.
 func begin(n *network, from, to sim.NodeID, of kind, count int, urgent bool) {
 	n.Fabric.Do(from, func(*simlnd.Host) {
 		for range count {

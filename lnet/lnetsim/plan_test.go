@@ -79,7 +79,7 @@ func (p *plan) settings() {
 // span is a time during which a node does not run.
 type span struct{ from, to time.Duration }
 
-// span draws the time from begin to end of a fault.
+// span draws when a fault begins and when it ends.
 func (p *plan) span() span {
 	from := p.Between(time.Second, p.until-2*time.Second)
 	return span{from, p.Between(from+time.Millisecond, p.until)}
@@ -114,7 +114,7 @@ func (p *plan) ofRail(node int, begins, ends string) {
 	})
 }
 
-// awake returns the first instant, not before one, at which a node runs.
+// awake returns the first instant, at the given one or later, at which a node runs.
 func (p *plan) awake(node int, at time.Duration) time.Duration {
 	for _, s := range p.asleep[node] {
 		if at >= s.from && at <= s.to {

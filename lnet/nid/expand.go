@@ -48,8 +48,8 @@ func (r *setRange) expand(ids []NID, limit int) ([]NID, error) {
 	return expandParts(r.net, r.parts, 0, ids), nil
 }
 
-// expandParts appends the NIDs whose address begins with the parts in chosen, followed by
-// each combination of the numbers in parts.
+// expandParts appends one NID of net for each combination of the numbers in parts. The
+// combination is the end of the NID's address; chosen has the octets before it.
 func expandParts(net Net, parts []numbers, chosen uint32, ids []NID) []NID {
 	if len(parts) == 0 {
 		return append(ids, FromNumber(net, chosen))
@@ -72,7 +72,7 @@ func expandPrefix(net Net, p netip.Prefix, ids []NID, limit int) ([]NID, error) 
 	return ids, nil
 }
 
-// count returns how many numbers n has, or most if it has more.
+// count returns how many numbers n has, but no more than the limit most.
 func (n numbers) count(most int) int {
 	count := 0
 	for _, s := range n {
@@ -115,7 +115,8 @@ func ExpandText(s string, limit int) ([]string, error) {
 	return texts, nil
 }
 
-// multiply returns each of the texts followed by text and each number of n.
+// multiply returns a text for each combination of one of the given texts and a number of n,
+// with text between the two.
 func multiply(texts []string, text string, n numbers) []string {
 	var longer []string
 	for _, t := range texts {

@@ -48,7 +48,7 @@ func (w *world) remote(text string) *Remote {
 	return w.remotes[text]
 }
 
-// route adds a route by router to net.
+// route adds a route to a net, by a router.
 func (w *world) route(net, router string) *Gateway {
 	g := &Gateway{Net: nid.MustParseNet(net), Router: nid.MustParse(router), NI: w.remote(router)}
 	var locals []*Local

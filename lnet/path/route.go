@@ -55,8 +55,8 @@ func (q *Query) routers() NIDs {
 	return nil
 }
 
-// hopTo chooses the NI of a gateway that is the next hop, and the local NI by which messages
-// reach it. If l is not nil, it is that local NI.
+// hopTo chooses the next hop, one of a gateway's NIs, and the local NI by which messages reach
+// that hop. If l is not nil, the local NI is l.
 func (t *Table) hopTo(g *Gateway, l *Local) (Choice, bool) {
 	c := Choice{Local: l, Gateway: g, hop: g.NI}
 	if p := g.NI.Peer(); p != nil && p.MultiRail {

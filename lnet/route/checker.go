@@ -24,7 +24,7 @@ type CheckerConfig struct {
 // Target is a gateway that has to be checked.
 type Target struct {
 	Gateway nid.NID   // the NID by which the gateway is known
-	NIDs    []nid.NID // the NIDs at which to ask it: one on each net that it shares with this node
+	NIDs    []nid.NID // the NIDs at which to ask the gateway: one on each net that it shares with this node
 }
 
 // CheckKind says what a CheckInput is.

@@ -109,8 +109,8 @@ func (n *Neighbour) Idle() bool {
 	return n.used == 0 && n.extra == 0 && n.waiting.n == 0 && n.held == [bufferClasses]int{}
 }
 
-// Ask asks for a router credit of from, the sender of a message, and for a buffer. The message
-// is for the next hop to.
+// Ask asks for what a message needs: a router credit of its sender (from), and a buffer. Its
+// next hop is the neighbour given as to.
 func (l *Ledger) Ask(t *Ticket, from, to *Neighbour, payload int) Outcome {
 	t.from, t.to, t.class, t.memory = from, to, classOf(payload), memoryOf(payload)
 	t.granted, t.extra = false, false

@@ -61,7 +61,8 @@ func (h *Header) SetHello(c HelloCmd) {
 	h.setBody(Hello, len(b))
 }
 
-// setBody ends a Set: used bytes of Body are written, the rest must be zero.
+// setBody completes SetAck and the like: it sets the type, and clears Body after the used bytes
+// that the caller has written.
 func (h *Header) setBody(t MsgType, used int) {
 	h.Type = t
 	clear(h.Body[used:])

@@ -78,9 +78,9 @@ func TestForcedAt(t *testing.T) {
 	}
 }
 
-// TestGatewayRestarts: when a gateway has started again, what it said of its NIDs beyond it
-// does not count any more. Nothing is sent to these NIDs: such a message could go through the
-// gateway itself, where a message to its own NID on another net is an error that ends the
+// TestGatewayRestarts: when a gateway has started again, what it said of its NIDs on nets
+// beyond it no longer counts. Nothing is sent to these NIDs: such a message could go through
+// the gateway itself, where a message to its own NID on another net is an error that ends the
 // connection.
 func TestGatewayRestarts(t *testing.T) {
 	spec.Covers(t, "RT-20")

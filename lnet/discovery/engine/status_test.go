@@ -52,8 +52,8 @@ func TestPushAvoidsDeadRails(t *testing.T) {
 	b.want(change(5), sent, "push 10.0.0.2@tcp")
 }
 
-// TestOldInfoOverAnotherRail: an info is older than another one of the same node, and arrives
-// after it from another NID of the node. It changes nothing.
+// TestOldInfoOverAnotherRail: an old info of a node arrives from one of its NIDs after a newer
+// info has arrived from another one. The old info changes nothing.
 func TestOldInfoOverAnotherRail(t *testing.T) {
 	spec.Covers(t, "PD-20", "NS-2")
 	b := newBench(t, Limits{})
@@ -80,8 +80,9 @@ func TestOldInfoOverAnotherRail(t *testing.T) {
 	}
 }
 
-// TestRecordedLinkDown: the infos that a kernel node sent in tcp-mr-link-down when one of its
-// two NIs lost its carrier and when it got it back: the kernel still says DOWN then.
+// TestRecordedLinkDown uses the infos of a kernel node from the recording tcp-mr-link-down. The
+// node sent one when one of its two NIs lost its carrier, and another one when the carrier was
+// back. The kernel still says DOWN in the latter.
 func TestRecordedLinkDown(t *testing.T) {
 	spec.Covers(t, "NS-1")
 	first, second := nid.MustParse("10.88.0.3@tcp"), nid.MustParse("10.88.0.103@tcp")
