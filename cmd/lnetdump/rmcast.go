@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -17,19 +18,37 @@ var rmcastPortals = capture.Portals{
 	rmcastwire.ManagerPortal: {Protocol: "rmcast", Read: readMcastOrder},
 }
 
+// mcastFrame is what all messages of reliable multicast have.
+type mcastFrame struct {
+	version int  // version of the protocol
+	signed  bool // a code ends the message
+}
+
+// readMcastFrame returns a message without its code, in the present version of the protocol if
+// the message is of an older one, whose messages have the same layout.
+func readMcastFrame(portal int, payload []byte) ([]byte, mcastFrame) {
+	payload, signed := rmcastwire.Unsigned(portal, payload)
+	f := mcastFrame{rmcastwire.VersionOf(payload), signed}
+	if f.version > 0 && f.version < rmcastwire.ProtocolVersion {
+		payload = bytes.Clone(payload)
+		rmcastwire.SetVersion(payload, rmcastwire.ProtocolVersion)
+	}
+	return payload, f
+}
+
 // mcastDatagram is a fragment of a message, or a heartbeat.
 type mcastDatagram struct {
 	rmcastwire.Datagram
-	signed bool
+	mcastFrame
 }
 
 func readMcastDatagram(_ wire.PutCmd, payload []byte) (capture.Understood, error) {
-	payload, signed := rmcastwire.Unsigned(rmcastwire.DataPortal, payload)
+	payload, frame := readMcastFrame(rmcastwire.DataPortal, payload)
 	d, _, err := rmcastwire.ParseDatagram(payload)
 	if err != nil && !d.Version.IsValid() {
 		return nil, err // the message has no valid header
 	}
-	return &mcastDatagram{d, signed}, err
+	return &mcastDatagram{d, frame}, err
 }
 
 func (d *mcastDatagram) kind() string {
@@ -78,7 +97,7 @@ func (d *mcastDatagram) Summary() string {
 // Details implements capture.Understood.
 func (d *mcastDatagram) Details() []string {
 	return []string{
-		fmt.Sprintf("%s, version %d, group %d, flags %s, list %v", d.kind(), rmcastwire.ProtocolVersion, d.Group, d.flags(), d.Version),
+		fmt.Sprintf("%s, version %d, group %d, flags %s, list %v", d.kind(), d.version, d.Group, d.flags(), d.Version),
 		fmt.Sprintf("origin #%d, seq %d, fragment %d of %d with %d bytes, message of %d bytes", d.Origin, d.Seq, d.Index, d.Count, d.Size, d.Length),
 		fmt.Sprintf("stable below %d, first of this list %d", d.Stable, d.First),
 	}
@@ -87,19 +106,19 @@ func (d *mcastDatagram) Details() []string {
 // mcastControl is a control message between members, such as acknowledgements and requests for
 // repairs.
 type mcastControl struct {
-	signed  bool
+	mcastFrame
 	group   rmcast.GroupID
 	known   rmcast.Version
 	entries []rmcastwire.Entry
 }
 
 func readMcastControl(_ wire.PutCmd, payload []byte) (capture.Understood, error) {
-	payload, signed := rmcastwire.Unsigned(rmcastwire.ControlPortal, payload)
+	payload, frame := readMcastFrame(rmcastwire.ControlPortal, payload)
 	group, known, rest, err := rmcastwire.ParseControl(payload)
 	if err != nil {
 		return nil, err
 	}
-	m := &mcastControl{signed: signed, group: group, known: known}
+	m := &mcastControl{mcastFrame: frame, group: group, known: known}
 	for len(rest) > 0 {
 		var e rmcastwire.Entry
 		var bad error
@@ -150,7 +169,7 @@ func (m *mcastControl) Summary() string {
 
 // Details implements capture.Understood.
 func (m *mcastControl) Details() []string {
-	lines := []string{fmt.Sprintf("control, version %d, group %d, knows list %v, %d entries", rmcastwire.ProtocolVersion, m.group, m.known, len(m.entries))}
+	lines := []string{fmt.Sprintf("control, version %d, group %d, knows list %v, %d entries", m.version, m.group, m.known, len(m.entries))}
 	if m.signed {
 		lines[0] += ", signed"
 	}

@@ -11,16 +11,16 @@ import (
 // mcastOrder is a message between a member and the manager.
 type mcastOrder struct {
 	rmcastwire.Order
-	signed bool
+	mcastFrame
 }
 
 func readMcastOrder(_ wire.PutCmd, payload []byte) (capture.Understood, error) {
-	payload, signed := rmcastwire.Unsigned(rmcastwire.ManagerPortal, payload)
+	payload, frame := readMcastFrame(rmcastwire.ManagerPortal, payload)
 	o, err := rmcastwire.ParseOrder(payload)
 	if err != nil && o.Kind == 0 {
 		return nil, err // the header is not valid
 	}
-	return &mcastOrder{o, signed}, err
+	return &mcastOrder{o, frame}, err
 }
 
 func (o *mcastOrder) flags() string {
@@ -71,7 +71,7 @@ func (o *mcastOrder) Summary() string {
 // Details implements capture.Understood.
 func (o *mcastOrder) Details() []string {
 	lines := []string{
-		fmt.Sprintf("%s, version %d, group %d, flags %s, epoch %d", o.Kind, rmcastwire.ProtocolVersion, o.Group, o.flags(), o.Epoch),
+		fmt.Sprintf("%s, version %d, group %d, flags %s, epoch %d", o.Kind, o.version, o.Group, o.flags(), o.Epoch),
 		fmt.Sprintf("list %v, usable %v, oldest %v, life %d, you #%d, next #%d", o.Version, o.Usable, o.Oldest, o.Incarnation, o.You, o.Next),
 		fmt.Sprintf("MTU %d, capacity %d, window %d", o.MTU, o.Capacity, o.Window),
 		fmt.Sprintf("members below #%d had the list before, %d of them count, %d of those that failed were silent", o.Voters, o.Of, o.Silent),

@@ -23,6 +23,7 @@ var (
 	ErrQuorum     = engine.ErrQuorum
 	ErrLimits     = engine.ErrLimits
 	ErrStranger   = engine.ErrStranger
+	ErrVersion    = engine.ErrVersion // a manager has another version of the protocol
 )
 
 // Types of arguments and results.

@@ -19,6 +19,7 @@ var (
 	ErrQuorum   = wrong(wire.RefusedQuorum.String())
 	ErrLimits   = wrong(wire.RefusedLimits.String())
 	ErrStranger = wrong(wire.RefusedStranger.String())
+	ErrVersion  = wrong(wire.RefusedVersion.String())
 )
 
 // refusal returns the error for a reason.
@@ -32,6 +33,8 @@ func refusal(r wire.Refusal) error {
 		return ErrQuorum
 	case wire.RefusedLimits:
 		return ErrLimits
+	case wire.RefusedVersion:
+		return ErrVersion
 	}
 	return wrong(r.String())
 }

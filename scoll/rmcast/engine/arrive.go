@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"time"
 
 	"ulnet/lnet/nid"
@@ -11,6 +12,9 @@ import (
 func (m *Machine) arrive(from nid.NID, b []byte, cast bool) {
 	d, fragment, err := wire.ParseDatagram(b)
 	switch {
+	case errors.Is(err, wire.ErrVersion):
+		m.otherVersion(from)
+		return
 	case err != nil:
 		m.stats.Malformed++
 		return

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+
 	"ulnet/lnet/nid"
 	"ulnet/scoll/rmcast/wire"
 )
@@ -9,6 +11,9 @@ import (
 func (m *Machine) control(from nid.NID, b []byte) {
 	group, known, entries, err := wire.ParseControl(b)
 	switch {
+	case errors.Is(err, wire.ErrVersion):
+		m.otherVersion(from)
+		return
 	case err != nil:
 		m.stats.Malformed++
 		return

@@ -37,8 +37,13 @@ func (m *Machine) denied(from nid.NID, o *wire.Order) {
 		return
 	}
 	m.stats.Denied++
+	m.deniedFor(from, wire.Refusal(o.You))
+}
+
+// deniedFor keeps the reason why this node cannot be a member, and tells the user of a new one.
+func (m *Machine) deniedFor(from nid.NID, why wire.Refusal) {
 	before := m.refusal
-	if m.refusal = refusal(wire.Refusal(o.You)); before == nil || before.Error() != m.refusal.Error() {
+	if m.refusal = refusal(why); before == nil || before.Error() != m.refusal.Error() {
 		m.emit(Effect{Kind: Denied, To: from, Why: m.refusal})
 	}
 }

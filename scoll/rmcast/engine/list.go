@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"slices"
 
 	"ulnet/lnet/nid"
@@ -17,6 +18,9 @@ func (m *Machine) instructed(from nid.NID, b []byte) {
 	}
 	o, err := wire.ParseOrder(b)
 	switch {
+	case errors.Is(err, wire.ErrVersion):
+		m.otherManager(from, b)
+		return
 	case err != nil:
 		m.stats.Malformed++
 		return

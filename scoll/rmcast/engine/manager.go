@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"errors"
 	"iter"
 	"slices"
 	"time"
@@ -131,6 +132,8 @@ func (g *Manager) arrive(from nid.NID, b []byte) {
 	}
 	o, err := wire.ParseOrder(b)
 	switch {
+	case errors.Is(err, wire.ErrVersion):
+		g.otherVersion(from, b)
 	case err != nil || o.Group != g.cfg.Group:
 		g.stats.Malformed++
 	case o.Kind > wire.OrderKnown:

@@ -79,6 +79,7 @@ type ManagerStats struct {
 	Resent                  uint64 // number of lists sent again without an acknowledgement
 	Collections             uint64 // searches of a new manager for members and lists
 	Malformed               uint64 // messages that could not be parsed
+	OtherVersion            uint64 // messages of another version of the protocol (RM-A23)
 	Full                    uint64 // requests to join that found no room
 	Stranger                uint64 // messages of nodes that may not be members
 	Ahead                   uint64 // messages with epochs or incarnations far above the wall clock

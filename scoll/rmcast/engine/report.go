@@ -126,6 +126,9 @@ func (m *Machine) report() {
 	}
 	m.unanswered++
 	m.sendReport(to, m.epoch)
+	if m.state == joining && m.unanswered > rotateAfter && m.refusal == nil {
+		m.inquire(to)
+	}
 }
 
 // sendReport sends a report. epoch is the highest epoch that this node has heard of.

@@ -20,6 +20,7 @@ type Stats struct {
 	// The counters below count dropped messages, by reason.
 	Malformed    uint64 // messages that could not be parsed
 	OtherGroup   uint64 // messages of another group
+	OtherVersion uint64 // messages of another version of the protocol (RM-A23)
 	Stranger     uint64 // messages from, or about, a node that is not on the list of their version
 	Forged       uint64 // a datagram sent in the name of another member
 	NotMember    uint64 // messages of a version without this node (RM-A10)

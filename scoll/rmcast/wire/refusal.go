@@ -12,6 +12,7 @@ const (
 	RefusedStranger                    // the sender is not among the nodes that may be members
 	RefusedQuorum                      // the manager hears too few members
 	RefusedLimits                      // the sender's multicast datagrams are shorter than the group requires
+	RefusedVersion                     // the sender has another protocol version
 )
 
 // String returns the meaning of a reason for the node whose message is refused.
@@ -25,6 +26,8 @@ func (r Refusal) String() string {
 		return "the group has no manager that hears most members of its latest list: reconnect them, or have those that are gone for good expelled (Agent.Expel, 'scollctl mcast expel')"
 	case RefusedLimits:
 		return "the datagrams of this node are shorter than LeastFragment (least_fragment) of the group: use a network with a larger MTU, or lower it on the managers"
+	case RefusedVersion:
+		return "the node runs another version of reliable multicast: install the same version of ulnet on all nodes of the group, and restart lnetd there"
 	}
 	return fmt.Sprintf("refused for reason %d", uint32(r))
 }

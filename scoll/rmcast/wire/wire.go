@@ -5,8 +5,10 @@ import (
 	"errors"
 )
 
-// ProtocolVersion is the version of the protocol.
-const ProtocolVersion = 1
+// ProtocolVersion is the version of the protocol. Nodes drop messages of other versions. Orders
+// of version 1 have the layout of this one, so that nodes of both versions can tell each other
+// so: see [VersionOf].
+const ProtocolVersion = 2
 
 // The portals of reliable multicast: multicast datagrams and repairs, control messages between
 // members, and orders between members and managers.
@@ -20,7 +22,7 @@ const (
 var (
 	ErrShort   = errors.New("rmcast: message shorter than its header says")
 	ErrMagic   = errors.New("rmcast: no message of reliable multicast")
-	errVersion = errors.New("rmcast: another protocol version")
+	ErrVersion = errors.New("rmcast: another protocol version")
 	ErrHeader  = errors.New("rmcast: contradictory header")
 )
 
@@ -41,7 +43,7 @@ func begin(b []byte, magic uint32, size int) (length int, err error) {
 	case le.Uint32(b) != magic:
 		return 0, ErrMagic
 	case le.Uint16(b[4:]) != ProtocolVersion:
-		return 0, errVersion
+		return 0, ErrVersion
 	case len(b) < size:
 		return 0, ErrShort
 	}
@@ -62,6 +64,19 @@ func appendVersion(b []byte, v Version) []byte {
 func parseVersion(b []byte) Version {
 	return Version{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])}
 }
+
+// VersionOf returns the protocol version of a message; 0 if the message is too short.
+func VersionOf(b []byte) int {
+	if len(b) < 8 {
+		return 0
+	}
+	return int(binary.LittleEndian.Uint16(b[4:]))
+}
+
+// SetVersion replaces the protocol version of a whole message. It is for messages that tell a
+// node of an older version that it is refused, and for tools that read old captures: all
+// messages of version 1 have the layout of version 2.
+func SetVersion(b []byte, version int) { binary.LittleEndian.PutUint16(b[4:], uint16(version)) }
 
 // GroupOf returns the group of a message. The group is at the same offset in all messages; the
 // result is 0 if the message is too short.

@@ -48,7 +48,7 @@ func unspaced(t *testing.T, text string) []byte {
 // TestWireDatagram: the bytes of a datagram, field by field.
 func TestWireDatagram(t *testing.T) {
 	want := unspaced(t, `52 4D 43 44 | magic
-		01 00 48 00             | version, size
+		02 00 48 00             | version, size
 		07 00 00 00 04 00 00 00 | group, flags
 		88 77 66 55 44 33 22 11 | epoch
 		02 00 00 00 00 00 00 00 | counter
@@ -72,7 +72,7 @@ func TestWireDatagram(t *testing.T) {
 // TestWireControl: the bytes of a control message with one entry.
 func TestWireControl(t *testing.T) {
 	want := unspaced(t, `52 4D 43 43 | magic
-		01 00 01 00             | version, entries
+		02 00 01 00             | version, entries
 		07 00 00 00 00 00 00 00 | group, reserved
 		03 00 00 00 00 00 00 00 04 00 00 00 00 00 00 00 | known
 		02 02 02 00 03 00 00 00 | kind, flags, repairs, origin
@@ -102,7 +102,7 @@ func TestWireOrder(t *testing.T) {
 		t.Fatal(len(b))
 	}
 	want := unspaced(t, `52 4D 43 4D | magic
-		01 00 04 08             | version, kind, flags
+		02 00 04 08             | version, kind, flags
 		07 00 00 00 02 00 00 00 | group, you
 		03 00 00 00 00 00 00 00 | epoch
 		03 00 00 00 00 00 00 00 04 00 00 00 00 00 00 00 | version
@@ -134,7 +134,7 @@ func prefixes(t *testing.T, b []byte, parse func([]byte) error) {
 	for _, tt := range []struct {
 		at   int
 		want error
-	}{{0, ErrMagic}, {4, errVersion}} {
+	}{{0, ErrMagic}, {4, ErrVersion}} {
 		bad := bytes.Clone(b)
 		bad[tt.at] ^= 0xFF
 		if err := parse(bad); !errors.Is(err, tt.want) {

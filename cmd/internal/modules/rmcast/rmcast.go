@@ -291,6 +291,8 @@ func explain(err error) error {
 		return wrap(syscall.EMSGSIZE, "'lnetctl net show -v' has the MTU; multicast: 0 in the section of the group has none")
 	case errors.Is(err, rmcast.ErrStranger):
 		return wrap(syscall.EACCES, "'scollctl mcast status' on a manager counts strangers")
+	case errors.Is(err, rmcast.ErrVersion):
+		return wrap(syscall.EPROTONOSUPPORT, "'lnetd --version' here and on the managers")
 	case errors.Is(err, rmcast.ErrAhead):
 		return wrap(syscall.EOVERFLOW, "'date' on this node and on the managers")
 	case errors.Is(err, rmcast.ErrTaken):

@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"slices"
+
+	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
+)
+
+// Messages of another protocol version are dropped (RM-A23). A manager tells a node of an older
+// version so, in that version. A manager of an older version does not answer messages of this
+// one, so a node that no manager answers asks once more in the oldest version: any answer shows
+// the reason.
+
+// oldestProtocol is the oldest version of the protocol that nodes may have.
+const oldestProtocol = 1
+
+// otherVersion drops a message of a member that has another protocol version, and tells the user
+// at a limited rate.
+func (m *Machine) otherVersion(from nid.NID) {
+	m.stats.OtherVersion++
+	if m.admitted.has(from) {
+		m.complaints.refused(m.now, m.out, from, wire.RefusedVersion)
+	}
+}
+
+// otherManager drops an order of a manager that has another protocol version. It is the reason
+// why this node does not become a member, as long as no other manager answers.
+func (m *Machine) otherManager(from nid.NID, b []byte) {
+	o, older := parseOlder(b)
+	switch {
+	case older && (o.Group != m.cfg.Group || o.Kind <= wire.OrderKnown || o.Kind == wire.OrderRefused || o.Flags&wire.OrderReplica != 0):
+		return // the message is for a manager, or its sender has answered an inquiry
+	case !slices.Contains(m.cfg.Managers, from) || m.state != joining:
+		m.otherVersion(from)
+		return
+	}
+	m.stats.OtherVersion++
+	m.deniedFor(from, wire.RefusedVersion)
+}
+
+// inquire asks a manager, in the oldest version of the protocol, for the state of a member that
+// does not exist. Managers of that version answer; those of this version recognize the question
+// by the version in it, and ignore it.
+func (m *Machine) inquire(to nid.NID) {
+	o := wire.Order{Kind: wire.OrderReport, Group: m.cfg.Group, You: wire.ProtocolVersion, Incarnation: m.self.Incarnation}
+	m.out.olderOrder(to, &o, oldestProtocol)
+}
+
+// parseOlder parses an order of an older protocol version. It reports false for a newer version,
+// whose layout is unknown, and for a malformed message.
+func parseOlder(b []byte) (o wire.Order, ok bool) {
+	if v := wire.VersionOf(b); v < oldestProtocol || v >= wire.ProtocolVersion {
+		return o, false
+	}
+	b = slices.Clone(b[:min(len(b), wire.OrderSize)])
+	wire.SetVersion(b, wire.ProtocolVersion)
+	o, _ = wire.ParseOrder(b) // of an order with lists, only the fields before them
+	return o, o.Kind != 0
+}
+
+// otherVersion drops a message of another protocol version, and tells its sender if that can
+// understand it. The user is told at a limited rate.
+func (g *Manager) otherVersion(from nid.NID, b []byte) {
+	o, older := parseOlder(b)
+	switch {
+	case !g.admitted.has(from):
+		g.stats.Stranger++
+		return
+	case older && (o.Group != g.cfg.Group || o.Kind == wire.OrderRefused || o.Kind > wire.OrderKnown && o.Flags&wire.OrderReplica == 0):
+		return // the message is for the member on this node
+	case older && o.Kind == wire.OrderReport && o.You == wire.ProtocolVersion:
+		return // the sender has this version, see inquire
+	}
+	g.stats.OtherVersion++
+	g.complaints.refused(g.now, g.out, from, wire.RefusedVersion)
+	if older && o.Kind <= wire.OrderKnown {
+		r := g.state(wire.OrderRefused)
+		r.Incarnation, r.You = o.Incarnation, uint32(wire.RefusedVersion)
+		g.out.olderOrder(from, &r, wire.VersionOf(b))
+	}
+}
+
+// olderOrder appends the effect that sends an order in an older protocol version.
+func (o *Output) olderOrder(to nid.NID, m *wire.Order, version int) {
+	o.order(to, m)
+	wire.SetVersion(o.Buf[o.Effects[len(o.Effects)-1].Head.Begin:], version)
+}
