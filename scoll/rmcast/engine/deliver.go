@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
 	"ulnet/scoll/rmcast/wire"
 )
 
@@ -97,11 +98,30 @@ func (s *stream) flushAcks() {
 	case s.m.patient && s.ackAt > s.m.now && s.upCount < max(1, len(s.slots)/8):
 		s.ackAt = min(s.ackAt, s.m.now+s.m.cfg.AckDelay)
 		s.wantAt(s.ackAt)
+		if !slices.Contains(s.m.delayed, s) {
+			s.m.delayed = append(s.m.delayed, s)
+		}
 		return
 	}
-	s.tellAcks()
 	s.m.stats.Acks++
-	s.up, s.upCount, s.ackAt = s.up[:0], 0, machine.Never
+	s.tellAcks()
+}
+
+// joinAcks adds delayed acknowledgements to the control messages that this step sends to the
+// same parents anyway, so that they need no PUT of their own (RM-A24).
+func (m *Machine) joinAcks() {
+	m.delayed = slices.DeleteFunc(m.delayed, func(s *stream) bool {
+		if len(s.up) > 0 && m.tells(s.roster.peers[s.parent].id.NID) {
+			m.stats.JoinedAcks++
+			s.tellAcks()
+		}
+		return len(s.up) == 0
+	})
+}
+
+// tells reports whether this step sends a control message to a node.
+func (m *Machine) tells(to nid.NID) bool {
+	return slices.ContainsFunc(m.batches, func(b batch) bool { return b.to == to })
 }
 
 // tellAcks sends new acknowledgements to the parent. As TCP's SACK blocks do, it repeats
@@ -121,6 +141,7 @@ func (s *stream) tellAcks() {
 			s.m.tell(s.roster, s.parent, e)
 		}
 	}
+	s.up, s.upCount, s.ackAt = s.up[:0], 0, machine.Never
 }
 
 // join adds a span to an ordered list, and merges it with the spans that it overlaps or adjoins.

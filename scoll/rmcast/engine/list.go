@@ -151,6 +151,7 @@ func (m *Machine) drop(s *stream) {
 	s.origin.stream = nil
 	m.streams = slices.DeleteFunc(m.streams, func(t *stream) bool { return t == s })
 	m.touched = slices.DeleteFunc(m.touched, func(t *stream) bool { return t == s })
+	m.delayed = slices.DeleteFunc(m.delayed, func(t *stream) bool { return t == s })
 }
 
 // stated takes over from an order which versions may be used, and which are obsolete (RM-A7).

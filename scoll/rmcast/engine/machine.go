@@ -37,6 +37,7 @@ type Machine struct {
 	wake    time.Duration
 	patient bool // this step may delay acknowledgements
 	touched []*stream
+	delayed []*stream // streams that delay acknowledgements, see flushAcks
 	batches []batch
 }
 
@@ -146,6 +147,7 @@ func (m *Machine) flush() {
 		s.flushAcks()
 	}
 	m.touched = m.touched[:0]
+	m.joinAcks()
 	var known wire.Version
 	if r := m.group.latest(); r != nil {
 		known = r.version

@@ -51,7 +51,7 @@ func (m *Machine) join() {
 // forgetAll drops all state except the epoch.
 func (m *Machine) forgetAll() {
 	m.group = membership{byID: make(map[wire.ID]*peer)}
-	m.streams, m.sender, m.usable, m.held, m.heldN, m.kept = nil, sender{}, wire.Version{}, nil, 0, 0
+	m.streams, m.delayed, m.sender, m.usable, m.held, m.heldN, m.kept = nil, nil, sender{}, wire.Version{}, nil, 0, 0
 }
 
 // leave starts to leave the group: the manager is told once nothing of this node is in flight.

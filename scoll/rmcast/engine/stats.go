@@ -8,6 +8,7 @@ type Stats struct {
 	Datagrams  uint64 // datagrams of this node, without repetitions
 	Heartbeats uint64 // datagrams without payload
 	Acks       uint64 // control messages with acknowledgements
+	JoinedAcks uint64 // delayed acknowledgements that went with a control message that was sent anyway
 	Repairs    uint64 // datagrams with payload that were sent again
 	Fetches    uint64 // requests of this node for missing payload
 	Polls      uint64 // polls sent to children that did not acknowledge
