@@ -66,7 +66,7 @@ func (d *mcastDatagram) flags() string {
 	for _, f := range []struct {
 		flag rmcastwire.DatagramFlags
 		name string
-	}{{rmcastwire.FlagRepair, "repair"}, {rmcastwire.FlagTree, "tree"}, {rmcastwire.FlagBatch, "batch"}} {
+	}{{rmcastwire.FlagRepair, "repair"}, {rmcastwire.FlagTree, "tree"}, {rmcastwire.FlagBatch, "batch"}, {rmcastwire.FlagPacked, "packed"}} {
 		if d.Flags&f.flag != 0 {
 			list = append(list, f.name)
 		}
@@ -88,17 +88,27 @@ func mcastFlags(list []string, signed bool) string {
 // Summary implements capture.Understood.
 func (d *mcastDatagram) Summary() string {
 	s := fmt.Sprintf("rmcast %s, group %d, origin #%d seq %d", d.kind(), d.Group, d.Origin, d.Seq)
-	if d.Count > 1 {
+	switch {
+	case d.packed():
+		s += fmt.Sprintf(" to %d", d.Seq+uint64(d.Count)-1)
+	case d.Count > 1:
 		s += fmt.Sprintf(", fragment %d of %d", d.Index+1, d.Count)
 	}
 	return s + fmt.Sprintf(", stable below %d", d.Stable)
 }
 
+// packed reports whether the datagram contains several whole messages.
+func (d *mcastDatagram) packed() bool { return d.Flags&rmcastwire.FlagPacked != 0 }
+
 // Details implements capture.Understood.
 func (d *mcastDatagram) Details() []string {
+	what := fmt.Sprintf("fragment %d of %d with %d bytes, message of %d bytes", d.Index, d.Count, d.Size, d.Length)
+	if d.packed() {
+		what = fmt.Sprintf("%d messages in %d bytes", d.Count, d.Size)
+	}
 	return []string{
 		fmt.Sprintf("%s, version %d, group %d, flags %s, list %v", d.kind(), d.version, d.Group, d.flags(), d.Version),
-		fmt.Sprintf("origin #%d, seq %d, fragment %d of %d with %d bytes, message of %d bytes", d.Origin, d.Seq, d.Index, d.Count, d.Size, d.Length),
+		fmt.Sprintf("origin #%d, seq %d, %s", d.Origin, d.Seq, what),
 		fmt.Sprintf("stable below %d, first of this list %d", d.Stable, d.First),
 	}
 }

@@ -20,7 +20,10 @@ func (d *mcastDatagram) MarshalJSON() ([]byte, error) {
 	o := mcastObject(d.kind(), d.Group, d.flags(), d.signed, d.Version)
 	o.some("origin", d.Origin)
 	o.put("seq", d.Seq)
-	if d.Count > 0 {
+	switch {
+	case d.packed():
+		o.put("messages", d.Count)
+	case d.Count > 0:
 		o.put("fragment", d.Index)
 		o.put("fragments", d.Count)
 		o.put("length", d.Length) // length of the whole message

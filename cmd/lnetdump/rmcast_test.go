@@ -138,6 +138,23 @@ func TestRmcastSigned(t *testing.T) {
 	}
 }
 
+// TestRmcastPacked: a datagram with several messages is shown as such.
+func TestRmcastPacked(t *testing.T) {
+	d := rmcastwire.Datagram{
+		Group: 7, Flags: rmcastwire.FlagPacked, Version: rmcast.Version{Epoch: 1, Counter: 2}, Origin: 1, Length: 7, Seq: 5, Count: 2, Size: 7, First: 1, Stable: 5,
+	}
+	is, err := rmcastPortals[rmcastwire.DataPortal].Read(wire.PutCmd{}, rmcastwire.AppendMessage(rmcastwire.AppendMessage(d.AppendTo(nil), []byte("one")), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(is)
+	details := strings.Join(is.Details(), "\n")
+	if err != nil || !strings.Contains(is.Summary(), "seq 5 to 6") || !strings.Contains(details, "flags packed") || !strings.Contains(details, "2 messages in 7 bytes") ||
+		!strings.Contains(string(text), `"messages":2`) {
+		t.Errorf("%s\n%s\n%s, %v", is.Summary(), details, text, err)
+	}
+}
+
 // TestRmcastHostile: a payload that is not a message is shown as bytes. A message whose fields
 // contradict each other is shown with its fields. Nothing panics.
 func TestRmcastHostile(t *testing.T) {

@@ -69,7 +69,7 @@ func onlyGroup(s *rmcast.Status, args []string) error {
 
 // shownStats are the counters that status shows if they are not 0.
 var shownStats = []string{
-	"sent", "released", "delivered", "datagrams", "repairs", "repaired", "needless", "acks", "fetches", "takeovers", "discarded", "stranger", "forged", "malformed",
+	"sent", "released", "delivered", "datagrams", "packed", "repairs", "repaired", "needless", "acks", "fetches", "takeovers", "discarded", "stranger", "forged", "malformed",
 	"inconsistent", "other_group", "other_version", "window", "unknown", "ahead", "denied", "healed", "returned", "unproven", "no_memory",
 }
 

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"ulnet/scoll/rmcast/wire"
 )
 
@@ -14,45 +16,47 @@ func (s *stream) needed(sender int, e *wire.Entry) {
 		s.notice(e.First + uint64(e.Count))
 	}
 	k := s.child(sender)
-	for seq := max(e.First, s.stable); seq < e.First+uint64(e.Count) && s.inWindow(seq); seq++ {
-		sl := s.slot(seq)
-		if k == nil {
-			if sl.have {
-				s.repairOther(sender, seq, sl)
-			}
-			continue
-		}
+	for run := range runs(span{max(e.First, s.stable), min(e.First+uint64(e.Count), s.end())}, func(seq uint64) bool { return s.resends(k, seq) }) {
+		s.repair(sender, run)
+	}
+}
+
+// resends reports whether a datagram is to be sent again, to a child or, if k is nil, to another
+// member: at most once in half a round trip, however often and by however many it is requested.
+func (s *stream) resends(k *child, seq uint64) bool {
+	sl, at := s.slot(seq), time.Duration(0)
+	if k != nil {
 		ks := k.slot(seq)
 		ks.polledAt = 0 // the child waited for the grace period before it asked
-		switch {
-		case !sl.have:
-			ks.wants = true
-		case ks.sentAt != 0 && s.m.now-ks.sentAt < s.m.rtt.estimate(&s.m.cfg)/2:
-			s.m.stats.Repeated++
-		default:
-			ks.pending = false
-			s.repairChild(k, seq)
-		}
+		ks.wants = !sl.have
+		at = ks.sentAt
+	} else {
+		at = sl.repairedAt
 	}
-}
-
-// repairOther resends a datagram to a member that is not a child, at most once in half a round
-// trip, however many members ask.
-func (s *stream) repairOther(sender int, seq uint64, sl *slot) {
-	if sl.repairedAt != 0 && s.m.now-sl.repairedAt < s.m.rtt.estimate(&s.m.cfg)/2 {
+	switch {
+	case !sl.have:
+		return false
+	case at != 0 && s.m.now-at < s.m.rtt.estimate(&s.m.cfg)/2:
 		s.m.stats.Repeated++
-		return
+		return false
+	case k == nil:
+		sl.repairedAt = s.m.now
+	default:
+		k.slot(seq).pending = false
+		s.resending(k, seq)
 	}
-	sl.repairedAt = s.m.now
-	s.repair(sender, seq)
+	return true
 }
 
-// granted sends a datagram that has just arrived to the children that asked for it.
-func (s *stream) granted(seq uint64) {
+// granted sends datagrams that have just arrived to the children that asked for them.
+func (s *stream) granted(run span) {
 	for _, k := range s.children {
-		if ks := k.slot(seq); ks.wants {
-			ks.wants = false
-			s.repairChild(k, seq)
+		for run := range runs(run, func(seq uint64) bool { return k.slot(seq).wants }) {
+			for seq := run.first; seq < run.end; seq++ {
+				k.slot(seq).wants = false
+				s.resending(k, seq)
+			}
+			s.repair(k.rank, run)
 		}
 	}
 }

@@ -104,19 +104,83 @@ func (m *Machine) datagram(s *stream, r *roster, d *wire.Datagram, fragment []by
 	if s.lost {
 		return
 	}
-	if !s.consistent(d) && (cast || !s.yields(d)) {
+	n := 0
+	if d.Flags&wire.FlagPacked != 0 {
+		n = s.unpack(d, fragment, sender, cast)
+	} else if had := s.keep(d, fragment, cast); had == added {
+		n = 1
+		s.took(d, span{d.Seq, d.Seq + 1})
+	} else if had == repeated && d.Flags&wire.FlagRepair != 0 {
+		s.answer(sender, &wire.Entry{First: d.Seq - uint64(d.Index), Count: uint32(d.Count)})
+	}
+	switch {
+	case n == 0:
+	case d.Flags&wire.FlagRepair != 0:
+		s.repaired(sender)
+	default:
+		s.repairs = 0
+	}
+}
+
+// unpack handles a datagram with several messages, and returns how many of them were new here
+// (RM-A25). A parent that resends messages which are here has not received their
+// acknowledgement.
+func (s *stream) unpack(d *wire.Datagram, payload []byte, sender int, cast bool) (n int) {
+	if int(d.Size) > s.roster.fragment {
+		s.m.stats.Inconsistent++
+		return 0
+	}
+	one, run, again := *d, span{d.Seq, d.Seq}, false
+	one.Flags, one.Count = d.Flags&^wire.FlagPacked, 1
+	for range d.Count {
+		var message []byte
+		message, payload, _ = wire.ParseMessage(payload) // ParseDatagram has checked all lengths
+		one.Length, one.Size = uint32(len(message)), uint32(len(message))
+		had := s.keep(&one, message, cast)
+		again = again || had == repeated
+		if one.Seq++; had == added {
+			n++
+			run.end = one.Seq
+			continue
+		}
+		s.took(d, run)
+		run = span{one.Seq, one.Seq}
+	}
+	s.took(d, run)
+	if again && d.Flags&wire.FlagRepair != 0 {
+		s.answer(sender, &wire.Entry{First: d.Seq, Count: uint32(d.Count)})
+	}
+	return n
+}
+
+// kept is what became of a fragment that arrived.
+type kept uint8
+
+const (
+	dropped  kept = iota
+	repeated      // the fragment was here already
+	added
+)
+
+// keep stores a fragment, unless it is here already or contradicts what is here.
+func (s *stream) keep(d *wire.Datagram, fragment []byte, cast bool) kept {
+	m := s.m
+	switch {
+	case !s.consistent(d) && (cast || !s.yields(d)):
 		m.stats.Inconsistent++
-		return
-	}
-	if d.Seq < s.stable || s.inWindow(d.Seq) && s.slot(d.Seq).have {
-		s.duplicate(d, sender)
-		return
-	}
-	if !s.inWindow(d.Seq) {
+		return dropped
+	case d.Seq < s.stable || s.inWindow(d.Seq) && s.slot(d.Seq).have:
+		s.duplicate(d)
+		return repeated
+	case !s.inWindow(d.Seq):
 		m.stats.Window++
-		return
+		return dropped
+	case !s.fits():
+		m.stats.NoMemory++
+		return dropped
 	}
-	s.take(d, fragment, sender, cast)
+	s.take(d, fragment, cast)
+	return added
 }
 
 // heard notes that the origin is alive.
@@ -150,55 +214,53 @@ func (s *stream) consistent(d *wire.Datagram) bool {
 	return ok
 }
 
-// duplicate handles a datagram that this node has already (RM-A16). A parent that resends it
-// has not received the acknowledgement.
-func (s *stream) duplicate(d *wire.Datagram, sender int) {
+// duplicate handles a fragment that this node has already (RM-A16).
+func (s *stream) duplicate(d *wire.Datagram) {
 	s.m.stats.Duplicates++
-	switch {
-	case d.Flags&wire.FlagRepair != 0:
-		s.answer(sender, &wire.Entry{First: d.Seq - uint64(d.Index), Count: uint32(d.Count)})
-	case s.inWindow(d.Seq):
-		sl := s.slot(d.Seq)
-		s.overtaken(sl)
-		if sl.again {
-			sl.again = false
-			s.needless(d.Seq-uint64(d.Index), d.Seq)
-		}
+	if d.Flags&wire.FlagRepair != 0 || !s.inWindow(d.Seq) {
+		return
+	}
+	sl := s.slot(d.Seq)
+	s.overtaken(sl)
+	if sl.again {
+		sl.again = false
+		s.needless(d.Seq-uint64(d.Index), d.Seq)
 	}
 }
 
-// take stores a datagram, delivers messages that are complete, and forwards the datagram to
-// children if there is no multicast.
-func (s *stream) take(d *wire.Datagram, fragment []byte, sender int, cast bool) {
-	m := s.m
-	if !s.fits() {
-		m.stats.NoMemory++
-		return
-	}
-	first := d.Seq - uint64(d.Index)
-	sl, f := s.slot(d.Seq), s.slot(first)
+// take stores a fragment.
+func (s *stream) take(d *wire.Datagram, fragment []byte, cast bool) {
+	sl, f := s.slot(d.Seq), s.slot(d.Seq-uint64(d.Index))
 	sl.have, sl.cast, sl.index, sl.size, sl.askAt = true, cast, d.Index, d.Size, 0
 	f.count, f.length = d.Count, d.Length
 	f.here++
 	s.store(sl, fragment)
 	if d.Flags&wire.FlagRepair != 0 {
-		m.stats.Repaired++
+		s.m.stats.Repaired++
 		f.repaired, sl.again, sl.repairs = true, true, sl.repairs+1
-		s.repaired(sender)
 	} else {
-		s.repairs = 0
 		s.overtaken(sl)
 	}
-	s.notice(d.Seq + 1)
+}
+
+// took passes new fragments on to children that asked for them or, if there is no multicast, to
+// all children, and delivers the messages that are complete.
+func (s *stream) took(d *wire.Datagram, run span) {
+	if run.end == run.first {
+		return
+	}
+	s.notice(run.end)
 	if d.Flags&wire.FlagTree != 0 && s.roster.tree {
 		for _, k := range s.children {
-			s.forward(k, d.Seq, d.Flags&^wire.FlagRepair)
+			s.forward(k, run, d.Flags&^(wire.FlagRepair|wire.FlagPacked))
 		}
 	}
-	s.granted(d.Seq)
-	m.patient = d.Flags&(wire.FlagBatch|wire.FlagRepair) == wire.FlagBatch
-	if f.here == f.count {
-		s.deliverWhole(first)
+	s.granted(run)
+	s.m.patient = d.Flags&(wire.FlagBatch|wire.FlagRepair) == wire.FlagBatch
+	for seq := run.first; seq < run.end; seq++ {
+		if first, ok := s.whole(seq); ok {
+			s.deliverWhole(first)
+		}
 	}
 }
 
@@ -248,7 +310,7 @@ func (s *stream) beat(d *wire.Datagram, sender int) {
 	s.notice(d.Seq)
 	if d.Flags&wire.FlagTree != 0 && s.roster.tree && sender == s.parent {
 		for _, k := range s.children {
-			s.m.sendDatagram(s, k.rank, d, nil)
+			s.m.emit(Effect{Kind: DoRepair, To: s.roster.peers[k.rank].id.NID, Head: s.m.encoded(d)})
 		}
 	}
 }

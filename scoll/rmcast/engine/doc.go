@@ -1,7 +1,7 @@
 // Package engine implements the state machines of reliable multicast, after Mansoor and Meehan,
 // "Reliable Multicast Protocol Using Infiniband Remote Direct Memory Access", which the
-// comments call the design. Rows RM-1 to RM-36 of docs/spec/multicast.md number its
-// requirements, RM-A1 to RM-A22 the decisions that this project took beyond it. Programs use
+// comments call the design. Rows RM-1 to RM-43 of docs/spec/multicast.md number its
+// requirements, RM-A1 to RM-A25 the decisions that this project took beyond it. Programs use
 // package scoll/rmcast, whose agent steps these machines; simulators and research on the
 // protocol step them directly.
 //
@@ -44,6 +44,13 @@
 // had from a repair reports the repair as needless, up the tree. An origin that has halved its
 // limit of datagrams in flight only for needless repairs restores it (Eifel response, RFC
 // 4015).
+//
+// # Several messages in one
+//
+// A datagram costs the same whatever its length. Messages that wait for room in the window, or
+// for their turn, and then leave together share datagrams; so do those that are resent together.
+// No message waits for others to come. All that a member says to another one in a step is one
+// control message, and acknowledgements that are delayed go with it.
 //
 // # Versions
 //

@@ -21,6 +21,10 @@ func FuzzMachine(f *testing.F) {
 		Departed: []wire.ID{{NID: hostNID(2), Incarnation: 13}},
 	}
 	f.Add([]byte{0, 72}, append(d.AppendTo(nil), "data"...))
+	packed := d
+	packed.Flags, packed.Index, packed.Count, packed.Length, packed.Size = wire.FlagPacked|wire.FlagRepair, 0, 2, 8, 8
+	packed.Origin, packed.Seq, packed.Stable = 1, 1, 1
+	f.Add([]byte{0, 72}, wire.AppendMessage(wire.AppendMessage(packed.AppendTo(nil), []byte("data")), nil))
 	f.Add([]byte{1, 80}, wire.AppendControl(nil, 7, wire.Version{Epoch: 3, Counter: 4}, []wire.Entry{e}))
 	f.Add([]byte{2}, o.AppendTo(nil))
 	f.Fuzz(func(t *testing.T, how, b []byte) {

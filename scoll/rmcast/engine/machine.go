@@ -191,23 +191,6 @@ func (m *Machine) expel(r *roster, rank int) {
 	m.tell(r, rank, wire.Entry{Kind: wire.Expelled, Version: r.version, Origin: r.number(rank)})
 }
 
-// sendDatagram sends a datagram to one member.
-func (m *Machine) sendDatagram(s *stream, rank int, d *wire.Datagram, fragment []byte) {
-	m.emit(Effect{Kind: DoRepair, To: s.roster.peers[rank].id.NID, Head: m.encoded(d), Data: m.copied(fragment)})
-}
-
-func (m *Machine) multicast(d *wire.Datagram, fragment []byte) {
-	m.emit(Effect{Kind: DoMulticast, Head: m.encoded(d), Data: m.copied(fragment)})
-}
-
-// copied copies a fragment to the output. Before the effect is applied, further steps may reuse
-// the fragment's own buffer.
-func (m *Machine) copied(fragment []byte) []byte {
-	begin := len(m.out.Buf)
-	m.out.Buf = append(m.out.Buf, fragment...)
-	return m.out.Buf[begin:len(m.out.Buf):len(m.out.Buf)]
-}
-
 func (m *Machine) encoded(d *wire.Datagram) Range {
 	begin := len(m.out.Buf)
 	m.out.Buf = d.AppendTo(m.out.Buf)

@@ -103,8 +103,8 @@ func (s *stream) poll(rank int, what span, flags wire.EntryFlags) {
 	}
 }
 
-// repairChild resends a datagram to a child.
-func (s *stream) repairChild(k *child, seq uint64) {
+// resending records that a datagram is resent to a child.
+func (s *stream) resending(k *child, seq uint64) {
 	k.slot(seq).sentAt = s.m.now
 	if first := seq - uint64(s.slot(seq).index); s.slot(first).delivered {
 		ks := k.slot(first)
@@ -112,37 +112,17 @@ func (s *stream) repairChild(k *child, seq uint64) {
 		k.due = min(k.due, ks.dueAt)
 		s.wantAt(k.due)
 	}
-	s.repair(k.rank, seq)
 }
 
-// repair resends a datagram to one member, over its connection.
-func (s *stream) repair(rank int, seq uint64) {
-	s.m.stats.Repairs++
-	s.send(rank, seq, wire.FlagRepair)
+// repair resends datagrams to one member, over its connection.
+func (s *stream) repair(rank int, run span) {
+	s.m.stats.Repairs += uint64(s.send(rank, run, wire.FlagRepair))
 }
 
-// forward sends a datagram down the tree, if there is no multicast.
-func (s *stream) forward(k *child, seq uint64, flags wire.DatagramFlags) {
-	if !k.slot(seq).acked {
-		s.send(k.rank, seq, flags)
-	}
-}
-
-func (s *stream) send(rank int, seq uint64, flags wire.DatagramFlags) {
-	d := s.header(seq, flags)
-	s.m.sendDatagram(s, rank, &d, s.slot(seq).data)
-}
-
-// header returns the header of a datagram that this node has.
-func (s *stream) header(seq uint64, flags wire.DatagramFlags) wire.Datagram {
-	sl := s.slot(seq)
-	f := s.slot(seq - uint64(sl.index))
-	if s.roster.tree {
-		flags |= wire.FlagTree
-	}
-	return wire.Datagram{
-		Group: s.m.cfg.Group, Flags: flags, Version: s.roster.version, Origin: s.number(), Length: f.length,
-		Seq: seq, Index: sl.index, Count: f.count, Size: sl.size, Stable: s.stable, First: s.first,
+// forward sends datagrams down the tree, if there is no multicast.
+func (s *stream) forward(k *child, what span, flags wire.DatagramFlags) {
+	for run := range runs(what, func(seq uint64) bool { return !k.slot(seq).acked }) {
+		s.send(k.rank, run, flags)
 	}
 }
 

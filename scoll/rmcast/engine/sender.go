@@ -89,37 +89,44 @@ func (m *Machine) pump() {
 		return
 	}
 	for p.sent < s.head && m.mayDatagram(s) {
-		seq := p.sent
-		sl := s.slot(seq)
-		first := seq - uint64(sl.index)
+		what := span{p.sent, p.sent + 1}
 		var flags wire.DatagramFlags
-		if first > s.stable {
+		if what.first-uint64(s.slot(what.first).index) > s.stable {
 			flags = wire.FlagBatch
 		}
 		p.sent++
-		m.datagramOut(s, seq, flags)
-		if f := s.slot(first); int(sl.index) == int(f.count)-1 {
-			s.deliver(first)
-			s.advance()
+		for end := s.together(what.first, s.head); p.sent < end && m.mayDatagram(s); what.end = p.sent {
+			p.sent++
+		}
+		m.datagramOut(s, what, flags)
+		for seq := what.first; seq < what.end; seq++ {
+			index := s.slot(seq).index
+			if first := seq - uint64(index); index == s.slot(first).count-1 {
+				s.deliver(first)
+				s.advance()
+			}
 		}
 	}
 }
 
-// datagramOut sends a datagram to all members for the first time.
-func (m *Machine) datagramOut(s *stream, seq uint64, flags wire.DatagramFlags) {
+// datagramOut sends datagrams that go together to all members for the first time.
+func (m *Machine) datagramOut(s *stream, what span, flags wire.DatagramFlags) {
 	m.stats.Datagrams++
+	if n := what.end - what.first; n > 1 {
+		m.stats.Packed += n
+	}
 	m.beatLater()
 	m.sender.tails = 0
 	m.tailLater(s)
 	if s.roster.tree {
 		for _, k := range s.children {
-			s.forward(k, seq, flags)
+			s.forward(k, what, flags)
 		}
 		return
 	}
 	if len(s.roster.peers) > 1 {
-		d := s.header(seq, flags)
-		m.multicast(&d, s.slot(seq).data)
+		d, data := s.datagramOf(what, flags)
+		m.emit(Effect{Kind: DoMulticast, Head: m.encoded(&d), Data: data})
 	}
 }
 
@@ -275,11 +282,11 @@ func (m *Machine) beat() {
 	d := wire.Datagram{Group: m.cfg.Group, Version: s.roster.version, Origin: s.number(), Seq: p.sent, Stable: s.stable, First: s.first}
 	m.stats.Heartbeats++
 	if !s.roster.tree {
-		m.multicast(&d, nil)
+		m.emit(Effect{Kind: DoMulticast, Head: m.encoded(&d)})
 		return
 	}
 	d.Flags = wire.FlagTree
 	for _, k := range s.children {
-		m.sendDatagram(s, k.rank, &d, nil)
+		m.emit(Effect{Kind: DoRepair, To: s.roster.peers[k.rank].id.NID, Head: m.encoded(&d)})
 	}
 }

@@ -6,6 +6,7 @@ type Stats struct {
 	Released   uint64 // number of this node's messages that all members have
 	Delivered  uint64 // messages delivered to the user, own ones included
 	Datagrams  uint64 // datagrams of this node, without repetitions
+	Packed     uint64 // number of this node's messages that shared a datagram with others when they were first sent
 	Heartbeats uint64 // datagrams without payload
 	Acks       uint64 // control messages with acknowledgements
 	JoinedAcks uint64 // delayed acknowledgements that went with a control message that was sent anyway

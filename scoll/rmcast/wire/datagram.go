@@ -17,7 +17,8 @@ const (
 	FlagTree                                     // receivers forward the datagram to their children, because there is no multicast
 	FlagBatch                                    // other messages are in flight: acknowledgements may be delayed and merged (RM-A19)
 	FlagSigned                                   // a code ends the datagram; see [Unsigned]
-	knownDatagramFlags = FlagRepair | FlagTree | FlagBatch
+	FlagPacked                                   // the payload is several whole messages, see [AppendMessage] (RM-A25)
+	knownDatagramFlags = FlagRepair | FlagTree | FlagBatch | FlagPacked
 )
 
 // Datagram is the header of a fragment of a message or, with Count 0, of a heartbeat, which
@@ -39,7 +40,12 @@ const (
 //	64  8  first     the first seq of this version
 //	72     fragment
 //
-// A message of Count fragments takes Count consecutive sequence numbers (RM-A15).
+// A message of Count fragments takes Count consecutive sequence numbers (RM-A15). With FlagPacked
+// the datagram has Count messages of one fragment each, at least 2, from Seq on; Length and Size
+// are the bytes that follow the header:
+//
+//	0  2  length    of the first message
+//	2     message; the next one follows without padding
 type Datagram struct {
 	Group   GroupID       // number of the group
 	Flags   DatagramFlags // what kind of datagram it is
@@ -92,15 +98,53 @@ func ParseDatagram(b []byte) (d Datagram, fragment []byte, err error) {
 	if size != HeaderSize || uint64(d.Size) != uint64(len(b)-HeaderSize) {
 		return d, nil, ErrShort
 	}
-	return d, b[HeaderSize:], d.check()
+	if err = d.check(); err == nil && d.Flags&FlagPacked != 0 {
+		err = d.checkPacked(b[HeaderSize:])
+	}
+	return d, b[HeaderSize:], err
+}
+
+// LengthSize is the size of the length that precedes each message in a packed datagram.
+const LengthSize = 2
+
+// AppendMessage appends a message of less than 64 KiB to the payload of a packed datagram.
+func AppendMessage(b, message []byte) []byte {
+	return append(binary.LittleEndian.AppendUint16(b, uint16(len(message))), message...)
+}
+
+// ParseMessage parses the first message in the payload of a packed datagram. The result is part
+// of b.
+func ParseMessage(b []byte) (message, rest []byte, err error) {
+	if len(b) < LengthSize {
+		return nil, nil, ErrShort
+	}
+	n := int(binary.LittleEndian.Uint16(b))
+	if b = b[LengthSize:]; len(b) < n {
+		return nil, nil, ErrShort
+	}
+	return b[:n:n], b[n:], nil
+}
+
+// checkPacked returns an error unless the payload is exactly Count messages.
+func (d *Datagram) checkPacked(payload []byte) (err error) {
+	for range d.Count {
+		if _, payload, err = ParseMessage(payload); err != nil {
+			return ErrHeader
+		}
+	}
+	if len(payload) > 0 {
+		return ErrHeader
+	}
+	return nil
 }
 
 // check returns an error for a header that contradicts itself.
 func (d *Datagram) check() error {
-	beat := d.Count == 0
+	beat, packed := d.Count == 0, d.Flags&FlagPacked != 0
 	switch {
 	case d.Flags&^knownDatagramFlags != 0, !d.Version.IsValid(), d.Seq > MaxSeq,
 		d.First > d.Stable, d.Stable > d.Seq && d.Flags&FlagRepair == 0,
+		packed && (d.Count < 2 || d.Index != 0 || d.Length != d.Size || d.Seq+uint64(d.Count) > MaxSeq),
 		beat && (d.Size != 0 || d.Length != 0 || d.Index != 0),
 		!beat && (d.Index >= d.Count || d.Size > d.Length || uint64(d.Index) > d.Seq || d.Seq-uint64(d.Index) < d.First):
 		return ErrHeader

@@ -69,6 +69,58 @@ func TestWireDatagram(t *testing.T) {
 	prefixes(t, got, func(b []byte) error { _, _, err := ParseDatagram(b); return err })
 }
 
+// samplePacked is a datagram with three messages, the second of which is empty.
+func samplePacked() []byte {
+	d := sampleDatagram
+	d.Flags, d.Index, d.Count, d.Length, d.Size = FlagPacked, 0, 3, 13, 13
+	b := d.AppendTo(nil)
+	for _, message := range []string{"first", "", "3d"} {
+		b = AppendMessage(b, []byte(message))
+	}
+	return b
+}
+
+// TestWirePacked: the bytes of a datagram with several messages. A payload that is not exactly so
+// many messages is refused as a whole.
+func TestWirePacked(t *testing.T) {
+	b := samplePacked()
+	if diff := cmp.Diff(unspaced(t, `05 00 66 69 72 73 74 | length, message
+		00 00                 | length
+		02 00 33 64           | length, message`), b[HeaderSize:]); diff != "" {
+		t.Fatal(diff)
+	}
+	d, payload, err := ParseDatagram(b)
+	if err != nil || d.Flags != FlagPacked || d.Count != 3 {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	for _, want := range []string{"first", "", "3d"} {
+		var message []byte
+		if message, payload, err = ParseMessage(payload); err != nil || string(message) != want {
+			t.Errorf("%q, want %q, %v", message, want, err)
+		}
+	}
+	prefixes(t, b, func(b []byte) error { _, _, err := ParseDatagram(b); return err })
+	for name, change := range map[string]func(d *Datagram, b []byte){
+		"one message":            func(d *Datagram, _ []byte) { d.Count = 1 },
+		"no message":             func(d *Datagram, _ []byte) { d.Count = 0 },
+		"fewer messages":         func(d *Datagram, _ []byte) { d.Count = 2 },
+		"more messages":          func(d *Datagram, _ []byte) { d.Count = 4 },
+		"a fragment":             func(d *Datagram, _ []byte) { d.Index = 1 },
+		"another length":         func(d *Datagram, _ []byte) { d.Length++ },
+		"a message too long":     func(_ *Datagram, b []byte) { b[9] = 3 },
+		"an absurdly long one":   func(_ *Datagram, b []byte) { b[1] = 255 },
+		"an absurd last number":  func(d *Datagram, _ []byte) { d.Seq = MaxSeq - 2 },
+		"an absurd first number": func(d *Datagram, _ []byte) { d.Seq = 1<<64 - 2 },
+	} {
+		d, payload, _ := ParseDatagram(b)
+		payload = bytes.Clone(payload)
+		change(&d, payload)
+		if _, _, err := ParseDatagram(append(d.AppendTo(nil), payload...)); !errors.Is(err, ErrHeader) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestWireControl: the bytes of a control message with one entry.
 func TestWireControl(t *testing.T) {
 	want := unspaced(t, `52 4D 43 43 | magic
@@ -194,6 +246,7 @@ func TestWireContradictions(t *testing.T) {
 // FuzzWire: every message that parses has the same form when it is appended again.
 func FuzzWire(f *testing.F) {
 	f.Add(append(sampleDatagram.AppendTo(nil), "data"...))
+	f.Add(samplePacked())
 	f.Add(AppendControl(nil, 7, Version{3, 4}, []Entry{sampleEntry, sampleEntry}))
 	o := sampleOrder()
 	f.Add(o.AppendTo(nil))
