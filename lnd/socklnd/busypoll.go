@@ -6,8 +6,9 @@ import (
 )
 
 // polling lets one reader of a driver at a time busy-poll instead of blocking
-// (Config.BusyPoll). It polls the sockets of all readers, and stops when another one has
-// data: then the scheduler finds that reader ready and runs it in the same thread.
+// (Config.BusyPoll). It reads its own socket again and again, polls those of all readers, and
+// stops when another one has data: then the scheduler finds that reader ready and runs it in
+// the same thread.
 type polling struct {
 	limit   time.Duration
 	taken   atomic.Bool

@@ -32,38 +32,54 @@ func (n *pollSet) add(fd uintptr) {
 	}
 }
 
-// look polls all sockets with one call. own says that the caller's socket has data, other
-// that another one has.
-func (n *pollSet) look(fd uintptr) (own, other bool) {
+// look reports, with one call, whether another socket than the caller's has data.
+func (n *pollSet) look(fd uintptr) (other bool) {
 	if n.file == nil {
-		return true, false // the caller will find the error when it reads
+		return false
 	}
 	count, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, n.fd, uintptr(unsafe.Pointer(&n.events[0])), uintptr(len(n.events)), 0, 0, 0)
-	if errno != 0 {
-		return true, false
+	for i := range n.events[:max(int(count), 0)] {
+		other = other || errno == 0 && n.events[i].Fd != int32(fd)
 	}
-	for _, e := range n.events[:count] {
-		if e.Fd == int32(fd) {
-			own = true
-		} else {
-			other = true
-		}
-	}
-	return own, other
+	return other
 }
 
-// spin polls until try has read something, another socket has data, or the limit is over. It
-// calls try when the caller's socket has data. The caller has called begin.
+// spin polls until try has read something, another socket has data, or the limit is over. The
+// caller has called begin.
 func (p *polling) spin(fd uintptr, try func(fd uintptr) bool) bool {
 	for began := time.Now(); time.Since(began) < p.limit; {
 		_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) // this system call cannot fail
-		own, other := p.pollSet.look(fd)
-		if own && try(fd) {
+		if try(fd) {
 			return true
 		}
-		if other {
+		if p.pollSet.look(fd) {
 			return false
 		}
 	}
 	return false
+}
+
+// mutedBytes is how much data a muted socket takes without waking the poller: more than a
+// small message. It is so small that the kernel need not enlarge the receive buffer for it.
+const mutedBytes = 32 << 10
+
+// mute makes the arrival of data wake no thread (SO_RCVLOWAT). Sockets are in the poller of the
+// Go runtime for good, and an idle thread of the process sleeps there: each message would wake
+// that thread, although the reader polls. The socket stays muted while the reader handles the
+// message, until it has to wait.
+func (s *rawStream) mute(fd uintptr) {
+	if !s.muted {
+		s.muted = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, mutedBytes) == nil
+	}
+}
+
+// unmute undoes mute, and reports whether there was anything to undo. Data that is there
+// already wakes the poller now, but before Linux 4.18 it does not: the caller has to read again.
+func (s *rawStream) unmute(fd uintptr) bool {
+	if !s.muted {
+		return false
+	}
+	s.muted = false
+	_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVLOWAT, 1) // fails only if the socket is closed
+	return true
 }

@@ -20,8 +20,10 @@ const maxIovecs = 1024
 // functions for the poller are bound once, so that nothing is allocated for a
 // read or write.
 type rawStream struct {
-	rc   syscall.RawConn
-	poll *polling
+	rc    syscall.RawConn
+	poll  *polling
+	muted bool // arriving data wakes no thread, see mute
+	polls bool // the latest polling has found data of this socket
 
 	// The arguments and results of the read in progress.
 	readFn  func(fd uintptr) bool
@@ -117,14 +119,22 @@ func (s *rawStream) tryRead(fd uintptr) bool {
 }
 
 // pollRead is like tryRead, but if nothing is there it tries again for a short time before it
-// lets the poller wait.
+// lets the poller wait. A reader whose polling was successful mutes its socket for the next one.
 func (s *rawStream) pollRead(fd uintptr) bool {
-	there := s.tryRead(fd)
-	if there || s.rlimit == 0 || !s.poll.begin() {
-		return there
+	if s.tryRead(fd) {
+		return true
 	}
-	defer s.poll.end()
-	return s.poll.spin(fd, s.tryFn)
+	if s.rlimit != 0 && s.poll.begin() {
+		if s.polls {
+			s.mute(fd)
+		}
+		s.polls = s.poll.spin(fd, s.tryFn)
+		s.poll.end()
+		if s.polls {
+			return true
+		}
+	}
+	return s.unmute(fd) && s.tryRead(fd)
 }
 
 func (s *rawStream) write(b []byte) (int, error) {
