@@ -24,15 +24,31 @@ Spanning Tree). Clocks are compared by four timestamps per hop, in the same
 messages; what that may be wrong by is printed.
 
 The recommended tree follows from half of the shortest round trip and from the time
-between two sends of this node: 'scollctl tree compare' shows the arithmetic.`,
+between two sends of this node: 'scollctl tree compare' shows the arithmetic.
+
+With --trace members also say when they did what, and the output shows where the time
+to the answer went, for the broadcasts at the 50th, 90th and 99th percentile and the
+longest. Each line follows the child that answered last, from the root to a leaf and
+back, and names the step that took longest:
+
+  sends     a member took the request and sent it to its children
+  wake-ups  a message was on the way, and its receiver was woken for it
+  work      a member merged the last answer with the others, and sent its own
+  GC        garbage collections stopped a member
+
+All other time of these members is waiting for the child that follows. Readings of
+clocks of other hosts are as exact as the error that is printed; it moves time from
+one step to the next, and the sum is exact. Members of earlier versions refuse --trace.`,
 		Example: `  scollctl bench --count 1000
-  scollctl bench --tree 'k-nomial 4' --size 2048 --json`,
+  scollctl bench --tree 'k-nomial 4' --size 2048 --json
+  scollctl bench --count 1000 --trace`,
 		Args: cli.Args(),
 	}
 	a := addAudience(c, 5*time.Second)
 	r := scoll.BenchRequest{}
 	c.Flags().IntVar(&r.Count, "count", 100, "`NUMBER` of broadcasts")
 	c.Flags().IntVar(&r.Size, "size", 0, "`BYTES` of text in each, up to what fits a message")
+	c.Flags().BoolVar(&r.Trace, "trace", false, "show where the time to the answer went, and the step that was latest")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := a.check(); err != nil {
 			return err
@@ -67,6 +83,7 @@ type benchDoc struct {
 	Overhead    float64     `json:"overhead_us"`
 	Recommended string      `json:"recommended"`
 	Histogram   []bucket    `json:"histogram"` // histogram of last_us
+	Traces      []traceDoc  `json:"traces,omitempty"`
 }
 
 // percentiles are the percentiles of a measure.
@@ -86,11 +103,15 @@ type bucket struct {
 func micro(ns int64) float64 { return float64(ns) / 1000 }
 
 func newBenchDoc(r *scoll.BenchReply) benchDoc {
-	return benchDoc{
+	d := benchDoc{
 		Group: r.Group, Tree: r.Tree, Members: r.Members, Count: len(r.Last),
 		Last: percentilesOf(r.Last), Bound: micro(r.Bound), Answered: percentilesOf(r.Answered),
 		Latency: micro(r.Hop), Overhead: micro(r.Send), Recommended: r.Recommended, Histogram: histogramOf(r.Last),
 	}
+	for i := range r.Traces {
+		d.Traces = append(d.Traces, newTraceDoc(&r.Traces[i]))
+	}
+	return d
 }
 
 // percentilesOf returns percentiles by nearest rank.
@@ -145,6 +166,7 @@ func (d *benchDoc) print(w io.Writer) error {
 	for _, h := range d.Histogram {
 		fmt.Fprintf(&b, "  from %8s  %6d  %s\n", us(h.From), h.Count, strings.Repeat("#", (h.Count*width+most-1)/most))
 	}
+	printTraces(&b, d.Traces)
 	if d.Recommended != "" {
 		fmt.Fprintf(&b, "\nrecommended: %s, for %s on the way and %s between two sends\n", d.Recommended, us(d.Latency), us(d.Overhead))
 	}

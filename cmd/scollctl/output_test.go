@@ -89,6 +89,42 @@ func TestBenchDoc(t *testing.T) {
 	}
 }
 
+// TestTraceDoc: SC-125: the times of the kinds of steps add up, and the longest step is named
+// with its reason.
+func TestTraceDoc(t *testing.T) {
+	a, b := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")
+	trace := scoll.BenchTrace{Percentile: 99, Answered: 100_000, Collected: 1, Steps: []scoll.BenchStep{
+		{NID: a, Kind: scoll.StepSend, NS: 10_000},
+		{NID: b, Kind: scoll.StepWake, From: a, NS: 40_000},
+		{NID: b, Kind: scoll.StepWork, NS: 5_000},
+		{NID: b, Kind: scoll.StepGC, NS: 15_000},
+		{NID: a, Kind: scoll.StepWake, From: b, Answer: true, NS: 20_000},
+		{NID: a, Kind: scoll.StepWork, NS: 10_000},
+	}}
+	longest := trace
+	longest.Percentile = 100
+	d := newBenchDoc(&scoll.BenchReply{Traces: []scoll.BenchTrace{trace, longest}})
+	var text strings.Builder
+	printTraces(&text, d.Traces)
+	want := `
+where the time to the answer went, and the step that was latest:
+     TOTAL  SENDS  WAKE-UPS  WORK  GC    LATEST
+p99  100µs  10µs   60µs      15µs  15µs  40µs: 10.0.0.2@tcp woke up for the request of 10.0.0.1@tcp
+max  100µs  10µs   60µs      15µs  15µs  40µs: 10.0.0.2@tcp woke up for the request of 10.0.0.1@tcp
+
+the critical path of the longest:
+        10µs  +10µs       10.0.0.1@tcp sent to its children
+        50µs  +40µs       10.0.0.2@tcp woke up for the request of 10.0.0.1@tcp
+        55µs  +5µs        10.0.0.2@tcp merged and sent its answer
+        70µs  +15µs       10.0.0.2@tcp was stopped by a garbage collection
+        90µs  +20µs       10.0.0.1@tcp woke up for the answer of 10.0.0.2@tcp, its child
+       100µs  +10µs       10.0.0.1@tcp merged and sent its answer
+`
+	if diff := cmp.Diff(want, text.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestWatched: a broadcast is reported when it begins and when it ends, once each.
 func TestWatched(t *testing.T) {
 	w := watcher{seen: map[uint64]bool{}}

@@ -60,6 +60,8 @@ func longest(v Verb, output int) uint32 {
 		return answerSize + 32
 	case Clock:
 		return answerSize + clockSize
+	case Tracing:
+		return answerSize + traceSize
 	case Run:
 		return uint32(answerSize + runSize + output)
 	case Clients:

@@ -180,7 +180,7 @@ func (s *Service) prepareCall(r *scoll.Request, c *call) error {
 	if err != nil {
 		return err
 	}
-	g.t1 = s.now()
+	s.forwards(g)
 	c.mu.Lock()
 	c.g = g
 	c.mu.Unlock()
@@ -209,10 +209,7 @@ func (s *Service) complete(r *scoll.Request, c *call) {
 		return
 	}
 	c.own.then(func(answer []byte) {
-		if c.request.Verb == Clock {
-			answer = stamped(answer, s.now())
-		}
-		s.finish(self, c, answer)
+		s.finish(self, c, s.stamped(c.gathered(), answer))
 	})
 }
 

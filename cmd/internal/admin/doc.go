@@ -9,8 +9,9 @@
 //	text     a digest of the text and the bulk data that it received
 //	run      what an action of its configuration did: exit code and output
 //	clients  a page of its clients, if it is a server of client health
+//	trace    when it did what for the request
 //
-// Servers answer all verbs except the last two to any node, and clients only to other servers
+// Servers answer all verbs except run and clients to any node, and clients only to other servers
 // of client health. Bulk data and actions are for roots that Config.MayAct allows; see [Config]
 // for other limits. LNet has no authentication: a request is only as trustworthy as the NIDs of
 // its root and of the nodes between the root and this one.
@@ -21,7 +22,7 @@
 //
 //	 0  2  version    1
 //	 2  1  verb       1 ping, 2 version, 3 config, 4 clock, 5 text, 6 run,
-//	               7 clients; a member that does not know a verb answers EINVAL
+//	               7 clients, 8 trace; a member that does not know a verb answers EINVAL
 //	 3  1  reserved
 //	 4 16  id         the same in all attempts of a broadcast to live members
 //	20  4  answer     longest answer of a member, in bytes
@@ -52,7 +53,14 @@
 //	          3  reserved
 //	             output
 //
+//	trace    32  as clock
+//	          8  forwarded: when the request was sent to all children
+//	          8  last: when the last child's answer came; 0: there is none
+//	         20  NID of that child, in LNet's extended form
+//	          8  ns for which garbage collections stopped the member
+//	          4  garbage collections that ended meanwhile
+//
 // With the status ENOTSUP the data is scoll.Versions: the version was unknown. A member's own
-// piece is the last one of its last message. A node that gets clock pieces from a child adds
+// piece is the last one of its last message. A node that gets clock or trace pieces from a child adds
 // the offset that it has measured of that child, by four timestamps, to each.
 package admin

@@ -19,7 +19,8 @@ const (
 // gathering collects the answers to a request at one node.
 type gathering struct {
 	request Request
-	t1      int64 // when this node forwarded the request, by its clock
+	t1      int64       // when this node forwarded the request, by its clock
+	before  collections // with Tracing: garbage collections before that
 
 	mu       sync.Mutex
 	children []fromChild // answers of the children, followed by those of members below them; guarded by mu
@@ -128,7 +129,7 @@ func (g *gathering) packChild(p *packer, c *fromChild) bool {
 	if slices.ContainsFunc(c.messages, g.isBad) {
 		return false
 	}
-	if g.request.Version == Version && g.request.Verb == Clock {
+	if g.request.isTimed() {
 		c.adjust(g.t1)
 	}
 	for _, m := range c.messages {
@@ -163,7 +164,7 @@ func (c *fromChild) adjust(t1 int64) {
 			if err != nil || a.Status != scoll.OK {
 				continue
 			}
-			r, err := ParseReading(a.Data)
+			r, err := timed(a.Data)
 			if err != nil {
 				continue
 			}
@@ -183,7 +184,7 @@ func (c *fromChild) own() (r Reading, known bool) {
 	for id, data := range scoll.Pieces(c.messages[len(c.messages)-1]) {
 		a, err := ParseAnswer(data)
 		if err == nil && id == c.id && a.Status == scoll.OK {
-			r, err = ParseReading(a.Data)
+			r, err = timed(a.Data)
 			known = err == nil
 		}
 	}

@@ -26,9 +26,10 @@ const (
 	Text
 	Run
 	Clients
+	Tracing
 )
 
-var verbs = [...]string{Ping: "ping", VersionOf: "version", ConfigOf: "config", Clock: "clock", Text: "text", Run: "run", Clients: "clients"}
+var verbs = [...]string{Ping: "ping", VersionOf: "version", ConfigOf: "config", Clock: "clock", Text: "text", Run: "run", Clients: "clients", Tracing: "trace"}
 
 // String returns the verb's name.
 func (v Verb) String() string {
@@ -38,10 +39,15 @@ func (v Verb) String() string {
 	return fmt.Sprintf("verb %d", uint8(v))
 }
 
-func (v Verb) isKnown() bool { return Ping <= v && v <= Clients }
+func (v Verb) isKnown() bool { return Ping <= v && v <= Tracing }
 
-// ParseVerb is the inverse of String, for the verbs that commands have: all except Clients,
-// whose answers only lnetd reads.
+// isTimed reports whether the answers begin with a reading of the member's clock.
+func (q *Request) isTimed() bool {
+	return q.Version == Version && (q.Verb == Clock || q.Verb == Tracing)
+}
+
+// ParseVerb is the inverse of String, for the verbs that commands have: all except Clients and
+// Tracing, whose answers only lnetd reads.
 func ParseVerb(s string) (Verb, error) {
 	for v := Ping; v <= Run; v++ {
 		if verbs[v] == s {

@@ -68,6 +68,8 @@ type Service struct {
 	memo    memo
 	files   folder
 	stats   counters
+
+	collector collector
 }
 
 // New returns a service. Close ends its actions.
@@ -152,9 +154,17 @@ func (s *Service) preRequest(r *scoll.Request) error {
 		s.give(memory, strange)
 		return err
 	}
-	g.t1 = s.now()
+	s.forwards(g)
 	r.Data = &received{gathering: g, at: at, own: s.ownOf(r, q.ID, strange), bad: bad, memory: memory, strange: strange}
 	return nil
+}
+
+// forwards records the state of this node before it forwards a request.
+func (s *Service) forwards(g *gathering) {
+	if g.request.Verb == Tracing {
+		g.before = s.collector.read()
+	}
+	g.t1 = s.now()
 }
 
 // take reserves memory for a request of another node, and reports whether there is enough.
@@ -312,10 +322,7 @@ func (s *Service) postReply(r *scoll.Request) {
 // error of ReplyPart or Reply means that it is too late: the module of collectives has answered
 // in place of this service.
 func (s *Service) reply(r *scoll.Request, p *received, answer []byte) {
-	if p.bad == nil && p.request.Verb == Clock {
-		answer = stamped(answer, s.now())
-	}
-	messages, bad := p.pack(r.NID(), answer)
+	messages, bad := p.pack(r.NID(), s.stamped(p.gathering, answer))
 	s.stats.badPieces.Add(uint64(bad))
 	for _, m := range messages[:len(messages)-1] {
 		if r.ReplyPart(m) != nil {
@@ -323,21 +330,6 @@ func (s *Service) reply(r *scoll.Request, p *received, answer []byte) {
 		}
 	}
 	_ = r.Reply(messages[len(messages)-1]) // an error shows at the parent, see the function's comment
-}
-
-// stamped returns the answer to the verb Clock with the instant at which it is sent.
-func stamped(answer []byte, now int64) []byte {
-	a, err := ParseAnswer(answer)
-	if err != nil {
-		return answer
-	}
-	c, err := ParseReading(a.Data)
-	if err != nil {
-		return answer
-	}
-	c.Sent = now
-	a.Data = c.AppendTo(nil)
-	return a.AppendTo(nil)
 }
 
 // replyOut releases the memory of a request.

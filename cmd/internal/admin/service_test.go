@@ -86,6 +86,42 @@ func TestClock(t *testing.T) {
 	}
 }
 
+// TestTrace: members say when they did what. Beginning at the root, the children that answered
+// last lead to a leaf, and their instants are in the order in which things happened.
+func TestTrace(t *testing.T) {
+	s := newServers(t, 22, nil)
+	for i, k := range s.nodes {
+		k.skew = time.Duration(i*i-100) * time.Millisecond
+	}
+	o := s.send(7, s.group(7), Order{Verb: Tracing})
+	traces := map[nid.NID]Trace{}
+	for i, p := range answersByNode(s, o) {
+		tr, err := ParseTrace(p.Data)
+		if err != nil || tr.Received > tr.Forwarded || tr.Forwarded > tr.Sent || tr.Paused < 0 {
+			t.Errorf("node %d: %+v, %v", i, tr, err)
+		}
+		if i != 7 && (tr.Bound <= 0 || tr.Bound > 5*2*latency) {
+			t.Errorf("node %d: offset %v ± %v", i, tr.Offset, tr.Bound)
+		}
+		traces[p.NID] = tr
+	}
+	at := traces[nidOf(7)]
+	if elapsed := time.Duration(at.Sent - at.Received); elapsed != o.Elapsed && o.Elapsed > 0 && elapsed < 2*latency {
+		t.Errorf("the root took %v", elapsed)
+	}
+	levels := 0
+	for ; at.Last != 0; levels++ {
+		below, known := traces[at.Child]
+		if arrived := time.Duration(at.Last-at.Forwarded) - 2*latency; !known || arrived < 0 {
+			t.Fatalf("%v is no child, or its answer came %v after its time", at.Child, arrived)
+		}
+		at = below
+	}
+	if levels < 2 || levels > 5 {
+		t.Errorf("%d levels in a binomial tree of 22", levels)
+	}
+}
+
 // TestMayAct: a member runs actions and takes bulk data only if it allows both the root and the
 // parent to order them; it answers other requests of any node.
 func TestMayAct(t *testing.T) {

@@ -64,6 +64,9 @@ func (t *task) run() Answer {
 		return t.fit(t.s.cfg.Digest[:])
 	case Clock:
 		return t.fit(Reading{Received: t.at, Sent: t.at}.AppendTo(nil))
+	case Tracing:
+		trace := Trace{Reading: Reading{Received: t.at, Sent: t.at}, Forwarded: t.s.now()}
+		return t.fit(trace.AppendTo(nil))
 	case Text:
 		return t.fit(Sum(t.request.Text, t.bulk))
 	case Run:

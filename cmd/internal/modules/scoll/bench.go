@@ -22,6 +22,7 @@ type BenchRequest struct {
 	Tree      string `json:"tree,omitempty"` // tree of the broadcasts; "": the group's
 	Live      bool   `json:"live"`           // leave out dead members
 	TimeoutMS int64  `json:"timeout_ms"`     // time limit of a member in ms; 0: 5 s
+	Trace     bool   `json:"trace"`          // say where the time of some broadcasts went
 }
 
 // BenchReply is the result of a measurement, with a value for each broadcast.
@@ -42,6 +43,9 @@ type BenchReply struct {
 	// Recommended is the tree with the shortest time to the last member; "" for a group
 	// without other members.
 	Recommended string `json:"recommended,omitempty"`
+	// Traces say where the time to the answer went, at some percentiles of it. Only with
+	// BenchRequest.Trace.
+	Traces []BenchTrace `json:"traces,omitempty"`
 }
 
 const (
@@ -61,6 +65,9 @@ func (m *Module) Bench(ctx context.Context, r BenchRequest) (BenchReply, error) 
 	}, nil)
 	if err != nil {
 		return BenchReply{}, err
+	}
+	if r.Trace {
+		order.Verb = admin.Tracing
 	}
 	b := measurement{target: t, order: order, clocks: map[nid.NID][]clockAt{}}
 	if err := b.run(ctx, r.Count); err != nil {
@@ -117,6 +124,9 @@ func (m *measurement) allAnswered(o *admin.Outcome) error {
 	if len(reply.Unreached) > 0 {
 		err = cli.Errnof(syscall.EREMOTEIO, "%v: %s", reply.Unreached[0].NID, reply.Unreached[0].Error)
 	}
+	if m.order.Verb == admin.Tracing {
+		return cli.Hint(err, "members of earlier versions refuse --trace: try without; 'scollctl ping' says who answers")
+	}
 	return cli.Hint(err, "'scollctl ping' says who does; with gossip, --live leaves out who is dead")
 }
 
@@ -124,10 +134,19 @@ func (m *measurement) allAnswered(o *admin.Outcome) error {
 func (m *measurement) take(round int, o *admin.Outcome) {
 	m.rounds = append(m.rounds, o)
 	for _, p := range o.Answers {
-		if c, err := admin.ParseReading(p.Data); err == nil && p.NID != m.target.c.self {
+		if c, err := m.reading(p.Data); err == nil && p.NID != m.target.c.self {
 			m.clocks[p.NID] = append(m.clocks[p.NID], clockAt{round, c})
 		}
 	}
+}
+
+// reading parses the reading of a member's clock, which may be part of a trace.
+func (m *measurement) reading(data []byte) (admin.Reading, error) {
+	if m.order.Verb != admin.Tracing {
+		return admin.ParseReading(data)
+	}
+	t, err := admin.ParseTrace(data)
+	return t.Reading, err
 }
 
 // best returns the most exact reading of a member's clock for a round: of that round, or of
@@ -161,6 +180,9 @@ func (m *measurement) reply() BenchReply {
 			r.Hop = min(r.Hop, int64(best.Bound))
 		}
 		r.Last, r.Answered = append(r.Last, last), append(r.Answered, int64(o.Elapsed))
+	}
+	if m.order.Verb == admin.Tracing {
+		r.Traces = m.traces()
 	}
 	if r.Hop == int64(admin.Unbounded) {
 		r.Hop = 0
