@@ -2,6 +2,7 @@ package o2iblnd
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ulnet/lnd/o2iblnd/kib"
@@ -45,19 +46,22 @@ type conn struct {
 	x         *exchange  // the exchange of messages; nil while opening
 	now       time.Duration
 	wakeAt    time.Duration
-	out       *exchangeOut // output of the steps since the last unlock; nil: none
-	posting   bool         // a goroutine posts work requests
-	ending    int          // number of goroutines that finalize messages of this connection
-	waiting   []verbs.Buffer
-	flushed   []uint32 // work requests that did not leave, while it is not known why
-	handling  bool     // a goroutine hands arrivals to lnet
-	rxs       int      // number of messages that lnet has, or that are on their way there and back
-	spare     *rx      // receive structure for the next message
+	out       *exchangeOut       // output of the steps since the last unlock; nil: none
+	posting   bool               // a goroutine posts work requests
+	ending    int                // number of goroutines that finalize messages of this connection
+	waiting   []verbs.Completion // messages that arrived and are not handled
+	flushed   []uint32           // work requests that did not leave, while it is not known why
+	handling  bool               // a goroutine hands arrivals to lnet
+	rxs       int                // number of messages that lnet has, or that are on their way there and back
+	spare     *rx                // receive structures for the next messages, linked by next
+	spares    int                // number of these
 	held      []*rx
 	ended     bool // the device sends no more events of this connection
 	told      bool // the peer knows that the connection is over
 	abandoned bool // nothing uses the held deliveries any more
 	closed    bool // vc is closed
+
+	consumed atomic.Int32 // messages that lnet has consumed since the last step: their credits are not owed yet
 }
 
 var outs = sync.Pool{New: func() any { return new(exchangeOut) }}
@@ -75,13 +79,23 @@ func (ni *NI) newConn(p *peer, dialled bool) *conn {
 	return c
 }
 
+// tick reads the clock for the steps that follow; the caller holds mu.
+func (c *conn) tick() { c.now = c.ni.clock.Now() }
+
 // step gives in to the exchange; the caller holds mu.
 func (c *conn) step(in exchangeIn) {
+	c.tick()
+	c.stepAt(c.now, in)
+}
+
+// stepAt gives in to the exchange at a time that was read before; the caller holds mu. What this
+// step sends returns the credits of the messages that were consumed before.
+func (c *conn) stepAt(now time.Duration, in exchangeIn) {
 	if c.out == nil {
 		c.out = outs.Get().(*exchangeOut)
 	}
-	c.now = c.ni.clock.Now()
-	c.wakeAt = c.x.Step(c.now, in, c.out)
+	in.consumed = int(c.consumed.Swap(0))
+	c.wakeAt = c.x.Step(now, in, c.out)
 	if c.x.failed != nil && c.state == connOpen {
 		c.state = connClosing
 	}
@@ -170,9 +184,7 @@ func (c *conn) dropWaiting() {
 	list := c.waiting
 	c.waiting = nil
 	c.unlock()
-	for _, b := range list {
-		c.ni.pool.Return(b)
-	}
+	c.ni.giveBack(list)
 }
 
 // fail ends the connection because of cause. Only the first failure counts.
@@ -214,6 +226,9 @@ func (c *conn) scan(now time.Duration) {
 	c.mu.Lock()
 	if c.state == connOpen && now >= c.wakeAt {
 		c.step(exchangeIn{kind: exchangeTimer})
+	}
+	if c.spares > 1 { // more are for batches; if no batch comes they are not needed
+		c.spare.next, c.spares = nil, 1
 	}
 	c.unlock()
 }

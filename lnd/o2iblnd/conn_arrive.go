@@ -9,50 +9,99 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// receive receives a message. Messages that arrive before the connection is established, or
-// while another goroutine handles one, wait.
-func (c *conn) receive(b verbs.Buffer) {
+// receive receives messages that the device brought together. Messages that arrive before the
+// connection is established, or while another goroutine handles some, wait.
+func (c *conn) receive(list []verbs.Completion) {
 	c.mu.Lock()
 	switch {
 	case c.state >= connClosing:
 		c.mu.Unlock()
-		c.ni.pool.Return(b)
+		c.ni.giveBack(list)
 	case c.state == connOpening || c.handling:
-		if len(c.waiting) > 2*maxPeerCredits+maxNoops {
+		if len(c.waiting)+len(list) > 2*maxPeerCredits+maxNoops+1 {
 			c.mu.Unlock()
-			c.ni.pool.Return(b)
+			c.ni.giveBack(list)
 			c.fail(newError(CreditsOverdrawn, lustre(c.peer.id), nil))
 			return
 		}
-		c.waiting = append(c.waiting, b)
+		c.waiting = append(c.waiting, list...)
 		c.mu.Unlock()
 	default:
 		c.handling = true
-		c.handle(b)
+		c.handle(list)
 		c.handleWaiting()
+	}
+}
+
+// giveBack returns the buffers of messages that are not handled.
+func (ni *NI) giveBack(list []verbs.Completion) {
+	for i := range list {
+		ni.pool.Return(list[i].Buffer)
 	}
 }
 
 // handleWaiting handles the messages that wait, and unlocks. c.handling is set.
 func (c *conn) handleWaiting() {
 	for len(c.waiting) > 0 && c.state == connOpen {
-		b := c.waiting[0]
-		c.waiting = c.waiting[1:]
-		c.handle(b)
+		list := c.waiting
+		c.waiting = nil
+		c.handle(list)
 	}
 	c.handling = false
 	if c.state == connOpen {
-		c.waiting = nil
 		c.unlock()
 		return
 	}
 	c.dropWaiting()
 }
 
-// handle steps the exchange with a message and carries out its effects. c.mu is held before
-// and after, but not meanwhile.
-func (c *conn) handle(b verbs.Buffer) {
-	c.step(exchangeIn{kind: exchangeArrived, bytes: b.Bytes})
+// mostHandled bounds the messages for which an exchange is stepped before lnet gets the first of
+// them (local policy).
+const mostHandled = 16
+
+// handle handles messages, mostHandled at a time. c.mu is held before and after, but not
+// meanwhile.
+func (c *conn) handle(list []verbs.Completion) {
+	for len(list) > 0 {
+		n := min(len(list), mostHandled)
+		c.handleBatch(list[:n])
+		list = list[n:]
+	}
+}
+
+// handleBatch steps the exchange with up to mostHandled messages, gives them to lnet, and returns
+// the credits of all that lnet has consumed: so it takes the lock twice, and reads the clock once.
+// Messages behind one that breaks the protocol are dropped; those before it go to lnet.
+func (c *conn) handleBatch(list []verbs.Completion) {
+	var (
+		rxs    [mostHandled]*rx
+		unused [mostHandled]verbs.Buffer // buffers of messages that are not for lnet
+		n, m   int
+	)
+	c.tick()
+	for i := range list {
+		if r := c.arrived(list[i].Buffer); r != nil {
+			rxs[n], n = r, n+1
+		} else {
+			unused[m], m = list[i].Buffer, m+1
+		}
+	}
+	c.unlock()
+	for _, b := range unused[:m] {
+		c.ni.pool.Return(b)
+	}
+	n = c.deliverAll(rxs[:n])
+	c.mu.Lock()
+	c.endBatch(rxs[:n])
+}
+
+// arrived steps the exchange with a message, and returns the rx of one that is for lnet. c.mu is
+// held.
+func (c *conn) arrived(b verbs.Buffer) *rx {
+	if c.state != connOpen {
+		return nil
+	}
+	c.stepAt(c.now, exchangeIn{kind: exchangeArrived, bytes: b.Bytes})
 	var r *rx
 	switch c.out.arrival {
 	case arrivalGet:
@@ -60,18 +109,47 @@ func (c *conn) handle(b verbs.Buffer) {
 		r = c.newRx(&c.out.Message, c.out.Tx.slot, b)
 	case arrivalDeliver:
 		r = c.newRx(&c.out.Message, 0, b)
+	default:
+		return nil
 	}
-	c.unlock()
-	if r == nil {
-		c.ni.pool.Return(b)
-	} else {
-		c.deliver(r)
-	}
-	c.mu.Lock()
+	r.batched = r.kind != kib.PutReq // a PUT_REQ ends later, when its data has come
+	return r
 }
 
-// deliver gives lnet the header of a message that arrived.
-func (c *conn) deliver(r *rx) {
+// deliverAll delivers messages. It moves those that end with the batch to the front of the list,
+// and returns how many they are; the others may have ended already. If lnet refuses a message it
+// gets none of those behind it.
+func (c *conn) deliverAll(list []*rx) (batched int) {
+	refused := false
+	for _, r := range list {
+		own := r.batched
+		if refused {
+			r.end(false)
+		} else {
+			own, refused = c.deliver(r)
+		}
+		if own {
+			list[batched] = r
+			batched++
+		}
+	}
+	return batched
+}
+
+// endBatch ends the messages of a batch. c.mu is held.
+func (c *conn) endBatch(list []*rx) {
+	for _, r := range list {
+		c.keep(r)
+	}
+	if c.state == connOpen && c.consumed.Load() > 0 {
+		c.stepAt(c.now, exchangeIn{kind: exchangeConsumed})
+	}
+}
+
+// deliver gives lnet the header of a message that arrived. It reports whether the message has
+// ended with its batch (rx.batched), and whether lnet refused it, and with it the peer.
+func (c *conn) deliver(r *rx) (batched, refused bool) {
+	batched = r.batched // r may be of another message once it has ended, unless it is batched
 	if r.kind != kib.Immediate {
 		r.giveBack()
 	}
@@ -80,9 +158,12 @@ func (c *conn) deliver(r *rx) {
 	case err != nil:
 		c.peer.fail(newError(Refused, lustre(c.peer.id), err))
 		r.end(false)
+		return batched, true
 	case answer == lnd.Hold && c.hold(r):
+		return false, false
 	default:
 		c.take(r)
+		return batched, false
 	}
 }
 
@@ -104,10 +185,11 @@ func (c *conn) hold(r *rx) bool {
 		c.mu.Unlock()
 		return false
 	}
-	r.held = true
+	r.held, r.batched = true, false
 	c.held = append(c.held, r)
 	if r.kind == kib.Immediate && c.state == connOpen && len(c.held) <= maxKept {
 		r.credited = true
+		c.consumed.Add(1)
 		c.step(exchangeIn{kind: exchangeConsumed})
 	}
 	var over *Error

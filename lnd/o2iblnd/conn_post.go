@@ -81,56 +81,89 @@ func (c *conn) notPosted(out *exchangeOut, failed *Error) {
 	c.step(exchangeIn{kind: exchangeClose, err: failed})
 }
 
-// completed takes the completions of a batch (the upcall of the NI's queue).
+// completed takes the completions of a batch (the upcall of the NI's queue). Each connection gets
+// completions of one kind that follow each other together.
 func (ni *NI) completed(batch []verbs.Completion) {
-	for i := range batch {
-		done := &batch[i]
-		c := ni.conns.at(uint32(done.ID >> 32))
+	for len(batch) > 0 {
+		n := 1
+		for n < len(batch) && alike(&batch[0], &batch[n]) {
+			n++
+		}
+		list := batch[:n]
+		batch = batch[n:]
+		c := ni.conns.at(uint32(list[0].ID >> 32))
 		switch {
-		case done.Op != verbs.Receive:
+		case list[0].Op != verbs.Receive:
 			if c != nil {
-				c.completed(uint32(done.ID), done.Status)
+				c.completed(list)
 			}
-		case c != nil && done.Status == verbs.Success:
-			c.receive(done.Buffer)
+		case c != nil && list[0].Status == verbs.Success:
+			c.receive(list)
 		default:
-			if done.Buffer.Bytes != nil {
-				ni.pool.Return(done.Buffer)
-			}
-			if c != nil && done.Status != verbs.Flushed {
-				c.fail(newError(TransportFailed, lustre(c.peer.id), done.Status))
-			}
+			ni.notReceived(c, list)
 		}
 	}
 }
 
-// completed handles the completion of a work request.
-func (c *conn) completed(id uint32, status verbs.Status) {
-	var failed *Error
-	if status != verbs.Success {
-		failed = newError(TransportFailed, lustre(c.peer.id), status)
+// alike reports whether two completions are of one connection, and both of work requests, of
+// messages, or of receives that failed.
+func alike(a, b *verbs.Completion) bool {
+	if a.ID>>32 != b.ID>>32 || (a.Op == verbs.Receive) != (b.Op == verbs.Receive) {
+		return false
 	}
+	return a.Op != verbs.Receive || (a.Status == verbs.Success) == (b.Status == verbs.Success)
+}
+
+// notReceived handles receives that failed, or are of no connection: then c is nil.
+func (ni *NI) notReceived(c *conn, list []verbs.Completion) {
+	for i := range list {
+		done := &list[i]
+		if done.Buffer.Bytes != nil {
+			ni.pool.Return(done.Buffer)
+		}
+		if c != nil && done.Status != verbs.Flushed {
+			c.fail(newError(TransportFailed, lustre(c.peer.id), done.Status))
+		}
+	}
+}
+
+// completed handles the completions of work requests, under one lock.
+func (c *conn) completed(list []verbs.Completion) {
 	c.mu.Lock()
 	if c.x == nil {
 		c.mu.Unlock()
 		return
 	}
-	if status == verbs.Flushed && c.state == connOpen {
-		c.flushed = append(c.flushed, id)
-		c.mu.Unlock()
-		c.vc.Disconnect() // its last event, with the reason, follows
-		return
+	before := len(c.flushed)
+	c.tick()
+	for i := range list {
+		c.sent(uint32(list[i].ID), list[i].Status)
 	}
-	if failed != nil && c.x.failed != nil {
+	flushed := len(c.flushed) > before
+	c.unlock()
+	if flushed {
+		c.vc.Disconnect() // its last event, with the reason, follows
+	}
+}
+
+// sent steps the exchange with the completion of a work request. c.mu is held.
+func (c *conn) sent(id uint32, status verbs.Status) {
+	var failed *Error
+	switch {
+	case status == verbs.Success:
+	case status == verbs.Flushed && c.state == connOpen:
+		c.flushed = append(c.flushed, id)
+		return
+	case c.x.failed != nil:
 		failed = c.x.failed // the first failure is the one that is reported
-	} else if failed != nil {
+	default:
+		failed = newError(TransportFailed, lustre(c.peer.id), status)
 		failed.bulk = isBulk(id)
 	}
-	c.step(exchangeIn{kind: exchangeSent, id: id, err: failed})
+	c.stepAt(c.now, exchangeIn{kind: exchangeSent, id: id, err: failed})
 	if failed != nil {
-		c.step(exchangeIn{kind: exchangeClose, err: failed})
+		c.stepAt(c.now, exchangeIn{kind: exchangeClose, err: failed})
 	}
-	c.unlock()
 }
 
 // endFlushed handles the work requests that were flushed before the cause was known. c.mu is

@@ -1,6 +1,7 @@
 package o2iblnd
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"testing"
@@ -72,9 +73,14 @@ type metered struct {
 	refill    int // messages that are still to be sent in Finalize
 	delivered int
 	finalized int
+	refuse    int // the message after so many deliveries is refused; 0: none is
+	errs      []error
 }
 
 func (e *metered) Parse(d *lnd.Delivery) (lnd.Answer, error) {
+	if e.refuse > 0 && e.delivered == e.refuse {
+		return 0, errors.New("refused")
+	}
 	d.Sink = lnd.Payload{Segments: e.sink, Length: int(d.Header.PayloadLength)}
 	return lnd.Accept, nil
 }
@@ -91,7 +97,7 @@ func (e *metered) Delivered(_ *lnd.Delivery, err error) {
 
 func (e *metered) Finalize(m *lnd.Message, err error) {
 	if err != nil {
-		panic(err)
+		e.errs = append(e.errs, err)
 	}
 	e.finalized++
 	e.free = append(e.free, m)
@@ -175,15 +181,18 @@ func (r *costRun) run(t testing.TB) costs {
 	m.runUntil(t, func() bool {
 		return ends[0].finalized+ends[1].finalized == r.count && ends[0].delivered+ends[1].delivered == r.count
 	})
+	if len(ends[0].errs)+len(ends[1].errs) > 0 {
+		t.Fatalf("%v %v", ends[0].errs, ends[1].errs)
+	}
 	return m.costs
 }
 
 var costRuns = []costRun{
-	{"ping-pong", 8, 8, 1000, 1, true, costs{1001, 1001, 2000, 1000, 7028}},
-	{"eight callers", 8, 8, 1000, 7, true, costs{152, 145, 1146, 145, 5300}},
-	{"burst of 8 credits", 8, 8, 1000, 8, false, costs{507, 500, 1750, 500, 6028}},
-	{"burst of 255 credits", 8, 255, 4000, 255, false, costs{224, 178, 4164, 133, 17488}},
-	{"stream of MiBs", lnd.MaxPayload, 8, 32, 8, false, costs{431, 318, 8486, 190, 991}},
+	{"ping-pong", 8, 8, 1000, 1, true, costs{1001, 1001, 2000, 1000, 6028}},
+	{"eight callers", 8, 8, 1000, 7, true, costs{152, 145, 1146, 145, 1888}},
+	{"burst of 8 credits", 8, 8, 1000, 8, false, costs{293, 286, 1429, 286, 3300}},
+	{"burst of 255 credits", 8, 255, 4000, 255, false, costs{222, 179, 4160, 131, 6037}},
+	{"stream of MiBs", lnd.MaxPayload, 8, 32, 8, false, costs{431, 318, 8486, 190, 848}},
 }
 
 // TestCosts bounds what messages cost both sides together. The network and the time are virtual,

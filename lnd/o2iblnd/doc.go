@@ -65,7 +65,8 @@
 //
 // A message that needs a receive buffer of the peer, an IMMEDIATE or a REQ, costs a credit. The
 // peer gives credits back with the messages that it sends. When it owes half of them
-// (peer_credits_hiw) and has no message to send, it sends a NOOP. Answers cost no credit,
+// (peer_credits_hiw) and has no message to send, it sends a NOOP; of messages that arrive
+// together, it counts all before it decides. Answers cost no credit,
 // because REQs wait while too many answers may come: see exchange. A peer that sends more than
 // it has credits for, or gives back more than it got, is closed.
 //

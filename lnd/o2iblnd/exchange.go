@@ -107,6 +107,7 @@ func (x *exchange) Step(now time.Duration, in exchangeIn, out *exchangeOut) time
 		out.refused = true
 		return x.wake()
 	}
+	x.owed += in.consumed
 	switch in.kind {
 	case exchangeTimer:
 		x.expire(now, out)
@@ -115,7 +116,6 @@ func (x *exchange) Step(now time.Duration, in exchangeIn, out *exchangeOut) time
 	case exchangeArrived:
 		x.arrived(now, in.bytes, out)
 	case exchangeConsumed:
-		x.owed++
 	case exchangeSink:
 		x.acceptPut(now, in.tx)
 	case exchangeNak:

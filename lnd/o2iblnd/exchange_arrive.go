@@ -218,7 +218,7 @@ func (x *exchange) acceptPut(now time.Duration, t *tx) {
 }
 
 // refusePut answers a PUT_REQ whose payload is not transferred. The credit of the PUT_REQ is
-// owed from the input exchangeConsumed on.
+// owed when an input says that it is consumed.
 func (x *exchange) refusePut(now time.Duration, t *tx) {
 	t.kind, t.phase = kib.PutNak, phaseQueued
 	x.begin(t)

@@ -245,7 +245,7 @@ func (e *end) arrive(b []byte) {
 		e.step(exchangeIn{kind: exchangeAwaitReply, tx: t})
 	case m.Type == kib.Immediate:
 		e.got = append(e.got, received{m.LNet, append([]byte(nil), m.Payload...), nil})
-		e.step(exchangeIn{kind: exchangeConsumed})
+		e.step(exchangeIn{kind: exchangeConsumed, consumed: 1})
 	default:
 		r := &rx{}
 		r.Header, r.cookie = m.LNet, m.Cookie
@@ -272,7 +272,7 @@ func (e *end) resume() bool {
 		t.rx = nil
 		e.got = append(e.got, received{r.Header, nil, nil})
 		e.step(exchangeIn{kind: exchangeNak, tx: t})
-		e.step(exchangeIn{kind: exchangeConsumed})
+		e.step(exchangeIn{kind: exchangeConsumed, consumed: 1})
 		return true
 	}
 	e.provide(t, n, 1+n%5)

@@ -14,7 +14,7 @@ const (
 	exchangeTimer      exchangeInKind = iota // the time given as wake has come
 	exchangeSend                             // tx is to be sent: IMMEDIATE, PUT_REQ or GET_REQ
 	exchangeArrived                          // bytes arrived; the output has an arrival
-	exchangeConsumed                         // lnet has consumed a message of arrivalDeliver; not for accepted PUT_REQs and for GET_REQs
+	exchangeConsumed                         // nothing happened but what the field consumed says
 	exchangeSink                             // tx has the memory for the PUT_REQ of its cookie
 	exchangeNak                              // refuse the PUT_REQ of tx's cookie with this status
 	exchangeAwaitReply                       // lnet has been given the GET_REQ of tx and will reply
@@ -33,6 +33,10 @@ type exchangeIn struct {
 	err   *Error
 
 	timeout time.Duration
+
+	// consumed is how many messages of arrivalDeliver lnet has consumed since the last input,
+	// whatever the kind of this one; accepted PUT_REQs and GET_REQs do not count.
+	consumed int
 }
 
 // arrival says what to do with bytes that arrived.

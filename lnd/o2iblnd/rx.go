@@ -25,6 +25,9 @@ type rx struct {
 	recv     bool // Recv was called before Parse returned
 	leaving  bool // lnet is being asked to give the message up
 	credited bool // the message's credit has been given back to the peer
+
+	batched bool // the goroutine that handles the batch ends the message with the others (conn.endBatch)
+	next    *rx  // next of the connection's spares
 }
 
 var rxs = sync.Pool{New: func() any { return new(rx) }}
@@ -34,14 +37,17 @@ var rxs = sync.Pool{New: func() any { return new(rx) }}
 // data about this peer.
 func (c *conn) newRx(m *kib.Msg, slot uint32, b verbs.Buffer) *rx {
 	r := c.spare
-	if c.spare = nil; r == nil {
+	if r != nil {
+		c.spare, r.next = r.next, nil
+		c.spares--
+	} else {
 		r = rxs.Get().(*rx)
 	}
 	r.Header, r.From, r.Incarnation, r.ReceivedAt = m.LNet, lustre(c.peer.id), c.peerStamp, c.now
 	r.Sink, r.Dropped, r.Driver, r.ReadLoop = lnd.Payload{}, false, r, c.ni.loop
 	r.conn, r.kind, r.cookie, r.slot = c, m.Type, m.Cookie, slot
 	r.payload, r.buffer, r.lost = m.Payload, b, nil
-	r.held, r.recv, r.leaving, r.credited = false, false, false, false
+	r.held, r.recv, r.leaving, r.credited, r.batched = false, false, false, false, false
 	c.rxs++
 	return r
 }
@@ -55,7 +61,8 @@ func (r *rx) giveBack() {
 	}
 }
 
-// end ends r, whose Delivered has returned or never comes.
+// end ends r, whose Delivered has returned or never comes. One that is batched is in use until
+// the end of its batch.
 func (r *rx) end(consumed bool) {
 	c := r.conn
 	r.giveBack()
@@ -63,18 +70,28 @@ func (r *rx) end(consumed bool) {
 	if cap(r.kept) > kib.MaxMsgSize {
 		r.kept = nil
 	}
+	if consumed && !r.credited {
+		c.consumed.Add(1)
+	}
+	if r.batched {
+		return
+	}
 	c.mu.Lock()
-	c.rxs--
-	if consumed && !r.credited && c.state == connOpen {
+	if c.state == connOpen && c.consumed.Load() > 0 {
 		c.step(exchangeIn{kind: exchangeConsumed})
 	}
-	again := c.spare == nil && c.state == connOpen
-	if again {
-		c.spare = r
-	}
+	c.keep(r)
 	c.unlock()
-	if !again {
-		r.Cache = nil
-		rxs.Put(r)
+}
+
+// keep keeps r, which has ended, for a later message of its connection. c.mu is held.
+func (c *conn) keep(r *rx) {
+	c.rxs--
+	if c.spares < mostHandled && c.state == connOpen {
+		r.next, c.spare = c.spare, r
+		c.spares++
+		return
 	}
+	r.Cache = nil
+	rxs.Put(r)
 }

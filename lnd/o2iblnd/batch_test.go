@@ -1,0 +1,106 @@
+package o2iblnd
+
+import (
+	"errors"
+	"testing"
+
+	"ulnet/lnd/o2iblnd/kib"
+	"ulnet/lnd/verbs"
+	lnetwire "ulnet/lnet/wire"
+)
+
+// arrivals returns the completions of IMMEDIATEs that the peer of c sends. Those with an index in
+// broken have a wrong magic.
+func arrivals(t *testing.T, c *conn, n int, broken ...int) (list []verbs.Completion) {
+	t.Helper()
+	cfg := c.x.cfg
+	for i := range n {
+		m := kib.Msg{Header: kib.Header{
+			Version: cfg.version, Type: kib.Immediate, SrcNID: cfg.peer, SrcStamp: cfg.peerStamp, DstNID: cfg.local, DstStamp: cfg.stamp,
+		}}
+		m.LNet.SetPut(lnetwire.PutCmd{AckMD: lnetwire.NoHandle()})
+		b, err := m.AppendBinary(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range broken {
+			if k == i {
+				b[0]++
+			}
+		}
+		list = append(list, verbs.Completion{ID: uint64(c.id) << 32, Op: verbs.Receive, Buffer: verbs.Buffer{Bytes: b}})
+	}
+	return list
+}
+
+// TestBrokenInBatch: of a batch of messages, one of which breaks the protocol or is refused by
+// lnet, those before it are delivered and those behind it are dropped. All buffers go back, and
+// the connection ends for that reason.
+func TestBrokenInBatch(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		broken []int
+		refuse int
+		want   int
+		reason Reason
+	}{
+		{"broken", []int{3, 5}, 0, 3, BadMessage},
+		{"the first one broken", []int{0}, 0, 0, BadMessage},
+		{"refused", nil, 2, 2, Refused},
+		{"refused before a broken one", []int{4}, 2, 2, BadMessage},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, ends := newMetered(t, 8, 8)
+			e, pool := ends[1], new(countingPool)
+			e.refuse, e.ni.pool = tt.refuse, pool
+			e.ni.completed(arrivals(t, e.ni.conns.all()[0], 7, tt.broken...))
+			if e.delivered != tt.want || pool.returned != 7 {
+				t.Errorf("%d messages delivered, %d buffers returned", e.delivered, pool.returned)
+			}
+			if s := e.ni.Snapshot(); s.Counters[tt.reason] != 1 {
+				t.Errorf("%v", s.Counters)
+			}
+		})
+	}
+}
+
+// unposted is a connection of a device that never completes what is posted.
+type unposted struct{ verbs.Conn }
+
+func (unposted) PostSend([]verbs.SendWR) error { return nil }
+
+// TestErrorInBatch: of a batch of completions that has an error in it, each message ends with
+// what happened to it: those before the error have left, and the others have not.
+func TestErrorInBatch(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		status []verbs.Status
+		left   int
+	}{
+		{"second", []verbs.Status{verbs.Success, verbs.RemoteAccess, verbs.Flushed, verbs.Flushed, verbs.Flushed}, 1},
+		{"all flushed", []verbs.Status{verbs.Flushed, verbs.Flushed, verbs.Flushed, verbs.Flushed, verbs.Flushed}, 0},
+		{"flushed behind successes", []verbs.Status{verbs.Success, verbs.Success, verbs.Success, verbs.Flushed, verbs.Flushed}, 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m, ends := newMetered(t, 8, 8)
+			e := ends[0]
+			c := e.ni.conns.all()[0]
+			c.vc = unposted{c.vc}
+			var list []verbs.Completion
+			for i, s := range tt.status {
+				e.send()
+				list = append(list, verbs.Completion{ID: uint64(c.id)<<32 | uint64(i), Op: verbs.Send, Status: s})
+			}
+			e.ni.completed(list)
+			m.runUntil(t, func() bool { return e.finalized == len(list) })
+			if left := len(list) - len(e.errs); left != tt.left {
+				t.Errorf("%d messages of %d have left, want %d: %v", left, len(list), tt.left, e.errs)
+			}
+			for _, err := range e.errs {
+				if f := new(Error); !errors.As(err, &f) || f.Reason != TransportFailed && f.Reason != PeerClosed {
+					t.Errorf("%v", err)
+				}
+			}
+		})
+	}
+}
