@@ -9,6 +9,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnd/readloop"
 	"ulnet/lnd/verbs"
+	"ulnet/lnd/verbs/softroce/wire"
 )
 
 // The read loop of a device's socket can be handed over to a goroutine that waits for a
@@ -96,16 +97,25 @@ func (p *udpPort) readLoopFor(h *hub) lnd.ReadLoop {
 	return &p.loop
 }
 
-// between hands the read loop over if a follower wants it. The port's own goroutine calls
-// it after each batch of packets.
-func (p *udpPort) between() {
-	if p.hub == nil {
-		return
+// passOn passes on what arrived. It returns false if a follower wants the read loop. The port's own
+// goroutine calls it.
+func (p *udpPort) passOn(list []wire.Datagrams) (more bool) {
+	p.receive(list)
+	switch {
+	case p.hub == nil:
+	case p.loop.Requested():
+		return false
+	default:
+		p.hub.flushACKs()
 	}
-	if p.loop.Requested() {
-		p.hub.flushOtherACKs()
-		p.loop.HandOver(p.closing)
-	}
+	return true
+}
+
+// handOver hands the read loop over to the follower that wants it. The port's own goroutine calls
+// it between two batches of packets.
+func (p *udpPort) handOver() {
+	p.hub.flushOtherACKs()
+	p.loop.HandOver(p.closing)
 	p.hub.flushACKs()
 }
 

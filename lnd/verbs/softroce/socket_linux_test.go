@@ -118,3 +118,31 @@ func TestSocket(t *testing.T) {
 		})
 	}
 }
+
+// TestOneCallPerArrival: a datagram that arrives alone costs one system call to receive, and not
+// another one that finds nothing more.
+func TestOneCallPerArrival(t *testing.T) {
+	const n = 200
+	x := openSocketPair(t, [2]string{"127.0.0.2", "127.0.0.3"})
+	x.frame(1)
+	next, sent := make(chan struct{}, 1), make(chan struct{})
+	go func() {
+		defer close(sent)
+		for range next {
+			x.send(&x.framer.bursts[0])
+		}
+	}()
+	got := 0
+	next <- struct{}{}
+	err := x.to.serve(func(list []wire.Datagrams) bool {
+		if got += len(list); got < n {
+			next <- struct{}{}
+		}
+		return got < n
+	})
+	close(next)
+	<-sent
+	if calls := x.to.receiver.calls; err != nil || got != n || calls > n+n/10 {
+		t.Errorf("%d calls for %d datagrams, %v", calls, got, err)
+	}
+}

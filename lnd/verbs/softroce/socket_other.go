@@ -49,6 +49,15 @@ func (s *socket) receive() ([]wire.Datagrams, error) {
 	return []wire.Datagrams{{From: from, Size: n, Bytes: s.buffer[:n]}}, err
 }
 
+// serve gives take the datagrams that arrive, until it returns false.
+func (s *socket) serve(take func([]wire.Datagrams) (more bool)) error {
+	for {
+		if list, err := s.receive(); err != nil || !take(list) {
+			return err
+		}
+	}
+}
+
 // cuts reports whether bursts of several datagrams may be sent.
 func (*socket) cuts() bool { return false }
 

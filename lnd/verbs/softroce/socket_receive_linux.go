@@ -21,12 +21,15 @@ const (
 
 // receiver is the memory of a call that receives datagrams.
 type receiver struct {
-	fn    func(fd uintptr) bool // the function that reads, bound once
+	fn    func(fd uintptr) bool // the method try, bound once
+	loop  func(fd uintptr) bool // the method serve, bound once
+	take  func([]wire.Datagrams) (more bool)
 	msgs  [mostMessages]unix.Mmsghdr
 	slots [mostMessages]receiverSlot
 	list  [mostMessages]wire.Datagrams
 	n     int
 	errno unix.Errno
+	calls int // system calls so far
 
 	counts bool          // the system reports in missed how many datagrams found no room
 	missed atomic.Uint32 // number of drops that the last received datagram reported
@@ -42,7 +45,7 @@ type receiverSlot struct {
 // newReceiver has room for so many bytes of each message.
 func newReceiver(size int) *receiver {
 	x := new(receiver)
-	x.fn = x.try
+	x.fn, x.loop = x.try, x.serve
 	memory := make([]byte, mostMessages*size) // the system allocates pages only when they are used
 	for i := range x.slots {
 		slot, h := &x.slots[i], &x.msgs[i].Hdr
@@ -57,24 +60,74 @@ func newReceiver(size int) *receiver {
 
 // receive blocks until datagrams arrive, which are valid until the next call.
 func (s *socket) receive() ([]wire.Datagrams, error) {
+	x := s.ready()
+	if err := s.await(x.fn); err != nil {
+		return nil, err
+	}
+	return x.arrived(), nil
+}
+
+// serve gives take what arrives, each time in a list that is valid during the call, until take
+// returns false.
+//
+// It is one Read of the poller for all of them: package net forgets at the beginning of a Read
+// that something has arrived, and so has to ask the kernel first. In between, serve waits without
+// asking again if the kernel had less than was asked for.
+func (s *socket) serve(take func([]wire.Datagrams) (more bool)) error {
+	s.ready().take = take
+	return s.await(s.receiver.loop)
+}
+
+// ready returns the receiver, ready for a system call.
+func (s *socket) ready() *receiver {
 	if s.receiver == nil {
 		s.receiver = newReceiver(mostReceived)
 	}
-	x := s.receiver
+	s.receiver.reset()
+	return s.receiver
+}
+
+// await makes the poller call fn until that returns true.
+func (s *socket) await(fn func(fd uintptr) bool) error {
+	if err := s.rawConn().Read(fn); errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	} else if err != nil {
+		return net.ErrClosed
+	}
+	if errno := s.receiver.errno; errno != 0 {
+		return os.NewSyscallError("recvmmsg", errno)
+	}
+	return nil
+}
+
+// reset prepares the next system call.
+func (x *receiver) reset() {
 	for i := range x.msgs {
 		h := &x.msgs[i].Hdr
 		h.Namelen = uint32(unsafe.Sizeof(x.slots[i].name))
 		h.SetControllen(len(x.slots[i].control))
 	}
 	x.n, x.errno = 0, 0
-	if err := s.rawConn().Read(x.fn); errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil, err
-	} else if err != nil {
-		return nil, net.ErrClosed
+}
+
+// serve is called by the poller, see socket.serve.
+func (x *receiver) serve(fd uintptr) (done bool) {
+	for x.try(fd) {
+		if x.errno != 0 {
+			return true
+		}
+		drained := x.n < mostMessages
+		more := x.take(x.arrived())
+		x.reset()
+		if !more || drained {
+			return !more
+		}
 	}
-	if x.errno != 0 {
-		return nil, os.NewSyscallError("recvmmsg", x.errno)
-	}
+	return false
+}
+
+// arrived returns the datagrams that the last system call has brought.
+func (x *receiver) arrived() []wire.Datagrams {
 	raceReceive()
 	list := x.list[:0]
 	for i := range x.n {
@@ -88,7 +141,7 @@ func (s *socket) receive() ([]wire.Datagrams, error) {
 			list = append(list, wire.Datagrams{From: slot.sender(), Size: size, Bytes: slot.bytes[:n]})
 		}
 	}
-	return list, nil
+	return list
 }
 
 // sender returns the address of the sender of a datagram, without a zone.
@@ -113,6 +166,7 @@ func segmentSize(oob []byte, whole int) int {
 // try reads what is there; false tells the poller to wait and call again.
 func (x *receiver) try(fd uintptr) bool {
 	for {
+		x.calls++
 		n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&x.msgs[0])), mostMessages, unix.MSG_DONTWAIT, 0, 0)
 		if errno == unix.EINTR {
 			continue

@@ -44,14 +44,12 @@ type udpPort struct {
 
 // read passes on arriving datagrams until the port is closed.
 func (p *udpPort) read() {
-	for {
-		list, err := p.socket.receive()
-		switch {
+	for passOn := p.passOn; ; {
+		switch err := p.socket.serve(passOn); {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err == nil:
-			p.receive(list)
-			p.between()
+			p.handOver()
 		}
 	}
 }
