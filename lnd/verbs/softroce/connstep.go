@@ -134,17 +134,24 @@ func (c *conn) addACK(box *outbox) {
 	}
 }
 
-// sendACK sends the delayed ACK. While upcalls are being made handOut does that.
+// sendACK sends the delayed ACK.
 func (c *conn) sendACK() {
+	box := c.hub.boxes.take()
+	c.frameACK(box)
+	c.hub.transmit(box)
+	c.hub.boxes.put(box)
+}
+
+// frameACK moves the delayed ACK, if there is one, to the datagrams of a box that the caller
+// sends. While upcalls are being made handOut does that. Until the caller has sent the ACK, a
+// later one may overtake it, which the peer ignores.
+func (c *conn) frameACK(to *outbox) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.ackDelayed || c.handing {
-		return
+	if c.ackDelayed && !c.handing {
+		c.ackDelayed = false
+		c.add(to, &c.ack, &to.out)
 	}
-	box := c.hub.boxes.take()
-	c.addACK(box)
-	c.emit(box)
-	c.hub.boxes.put(box)
 }
 
 // emit makes datagrams of the packets of a step and sends them.

@@ -51,13 +51,19 @@ func (h *hub) quiet() bool {
 // something. The goroutine that reads the port calls both.
 func (h *hub) delayACK(c *conn) { h.delayed = append(h.delayed, c) }
 
-// flushACKs sends all delayed ACKs.
+// flushACKs sends all delayed ACKs, with one system call.
 func (h *hub) flushACKs() {
+	if len(h.delayed) == 0 {
+		return
+	}
+	box := h.boxes.take()
 	for _, c := range h.delayed {
-		c.sendACK()
+		c.frameACK(box)
 	}
 	clear(h.delayed)
 	h.delayed = h.delayed[:0]
+	h.transmit(box)
+	h.boxes.put(box)
 }
 
 // flushOtherACKs sends the delayed ACKs before a follower may stay away with the read loop.
