@@ -188,11 +188,11 @@ func (r *costRun) run(t testing.TB) costs {
 }
 
 var costRuns = []costRun{
-	{"ping-pong", 8, 8, 1000, 1, true, costs{1001, 1001, 2000, 1000, 6028}},
-	{"eight callers", 8, 8, 1000, 7, true, costs{152, 145, 1146, 145, 1888}},
-	{"burst of 8 credits", 8, 8, 1000, 8, false, costs{293, 286, 1429, 286, 3300}},
-	{"burst of 255 credits", 8, 255, 4000, 255, false, costs{222, 179, 4160, 131, 6037}},
-	{"stream of MiBs", lnd.MaxPayload, 8, 32, 8, false, costs{431, 318, 8486, 190, 848}},
+	{"ping-pong", 8, 8, 1000, 1, true, costs{1001, 1001, 2000, 1000, 5029}},
+	{"eight callers", 8, 8, 1000, 7, true, costs{152, 145, 1146, 145, 1594}},
+	{"burst of 8 credits", 8, 8, 1000, 8, false, costs{293, 286, 1429, 286, 2164}},
+	{"burst of 255 credits", 8, 255, 4000, 255, false, costs{222, 179, 4160, 131, 5044}},
+	{"stream of MiBs", lnd.MaxPayload, 8, 32, 8, false, costs{431, 318, 8486, 190, 710}},
 }
 
 // TestCosts bounds what messages cost both sides together. The network and the time are virtual,

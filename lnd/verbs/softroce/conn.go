@@ -42,6 +42,7 @@ type conn struct {
 	ended      bool
 	closed     bool
 	last       verbs.Event
+	now        time.Duration // time of the last step
 	wake       time.Duration
 	slack      time.Duration // how much later than due the timer may run
 	timerAt    time.Duration

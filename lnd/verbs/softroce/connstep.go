@@ -15,7 +15,10 @@ func (c *conn) step(in rcInput, box *outbox) {
 	if len(in.Post) > 0 {
 		before += len(in.Post)
 	}
-	c.wake = c.rc.Step(c.hub.clock.Now(), in, &box.out)
+	if !in.Later { // it sends nothing, so the time of the last step will do
+		c.now = c.hub.clock.Now()
+	}
+	c.wake = c.rc.Step(c.now, in, &box.out)
 	if box.out.Err != nil {
 		before -= len(in.Post)
 	}

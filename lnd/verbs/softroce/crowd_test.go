@@ -77,3 +77,34 @@ func TestCrowdIsAcknowledgedTogether(t *testing.T) {
 		t.Errorf("%d ACKs with %d calls, want %d with 3", net.acks, net.calls, 3*crowd)
 	}
 }
+
+// TestBurstLeavesInFewCalls: of 32 messages that a program posts one after the other, the first 16
+// leave at once, and the others together.
+func TestBurstLeavesInFewCalls(t *testing.T) {
+	const rounds = 10
+	v := newVirtual(t, 1, emulator.Faults{})
+	net := &counted{Network: v.net, addr: netip.MustParseAddr("10.0.0.1")}
+	v.open = NewOpener(Options{Network: net})
+	ends, _ := v.pair(nil, nil)
+	arrived := 0
+	burst := func() {
+		for range 32 {
+			if err := ends[0].conn.PostSend([]verbs.SendWR{{Op: verbs.Send, Pieces: []verbs.SGE{{Bytes: []byte("hello")}}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := ends[1].left
+		v.clock.Run(v.clock.Now() + time.Millisecond)
+		arrived += before - ends[1].left
+	}
+	for range 2 * firstWindow { // until the window is large enough
+		burst()
+	}
+	net.calls, arrived = 0, 0
+	for range rounds {
+		burst()
+	}
+	if net.calls != rounds*(gatherBehind+1) || arrived != rounds*32 {
+		t.Errorf("%d calls for %d bursts, of which %d messages of 32 each have arrived", net.calls, rounds, arrived)
+	}
+}

@@ -50,6 +50,9 @@
 // window that is acknowledged, and is halved for a loss. The last packet of a message
 // asks for an acknowledgement, and of a long one four of each window.
 //
+// Messages of one packet that are posted while 16 others are in flight wait for the next ACK, or
+// until they are 16, and leave in one burst. Fewer than that never wait.
+//
 // A SEND that finds no receive buffer is dropped without an answer, and its sender
 // retransmits it. An RNR NAK would cost the sender one of the few tries after which the
 // connection ends.

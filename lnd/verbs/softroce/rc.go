@@ -133,7 +133,7 @@ func (c *rc) Step(now time.Duration, in rcInput, out *rcOutput) time.Duration {
 		c.acknowledge(out) // send the NAK that gives the reason
 		return machine.Never
 	}
-	if !in.Later {
+	if !in.Later && !(len(in.Post) > 0 && c.gathers()) {
 		c.expire(now, out)
 		c.transmit(now, out)
 	}

@@ -16,8 +16,9 @@ const (
 	maxAckEvery    = 64 // and at most so many; in between, a quarter of the window
 	firstProbe     = 20 * time.Millisecond
 	minProbe       = 500 * time.Microsecond
-	probeTrips     = 3 // round trips of silence before a probe
-	unlimitedRetry = 7 // the retry count that means for ever (IBTA)
+	probeTrips     = 3        // round trips of silence before a probe
+	maxGatherTrip  = minProbe // shortest round trip for which no packet waits for others
+	unlimitedRetry = 7        // the retry count that means for ever (IBTA)
 )
 
 // requester is the sending half of a connection: it sends packets and tracks which of
@@ -215,6 +216,12 @@ func (c *rc) transmit(now time.Duration, out *rcOutput) {
 			r.timing, r.timed, r.timedAt = true, p.PSN, now
 		}
 	}
+}
+
+// gathers reports whether packets that were posted wait for the next ACK, see sendQueue. They do
+// not if it takes long to come.
+func (c *rc) gathers() bool {
+	return c.req.srtt > 0 && c.req.srtt < maxGatherTrip && c.sends.gathers()
 }
 
 // wantACK decides whether the packet before next requests an ACK. The last packet of a

@@ -252,3 +252,80 @@ func TestNakAfterTimeout(t *testing.T) {
 		}
 	}
 }
+
+// TestGather: the first 16 messages of one packet leave at once, and those behind them in bursts:
+// with the next ACK, or when they are 16. Others do not wait, nor do small ones behind others.
+func TestGather(t *testing.T) {
+	small := send(0, make([]byte, testMTU))
+	long := send(0, make([]byte, testMTU+1))
+	for _, tt := range []struct {
+		name  string
+		first verbs.SendWR
+		next  verbs.SendWR
+		waits bool
+	}{
+		{"small behind small", small, small, true},
+		{"long behind small", small, long, false},
+		{"small behind long", long, small, false},
+		{"a WRITE", small, verbs.SendWR{Op: verbs.Write}, false},
+		{"small behind WRITEs", verbs.SendWR{Op: verbs.Write}, small, false},
+	} {
+		l := newLone(t, nil)
+		l.rc.req.window, l.rc.req.srtt = 64, 20*time.Microsecond
+		for i := range gatherBehind {
+			if sent, _ := l.step(rcInput{Post: []verbs.SendWR{tt.first}}); len(sent) == 0 {
+				t.Errorf("%s: message %d waits", tt.name, i)
+			}
+		}
+		if sent, _ := l.step(rcInput{Post: []verbs.SendWR{tt.next}}); len(sent) == 0 != tt.waits {
+			t.Errorf("%s: sent %v", tt.name, sent)
+		}
+	}
+}
+
+// TestGathered: what makes the messages leave that wait for each other.
+func TestGathered(t *testing.T) {
+	var all []int
+	for i := range 2 * gatherBehind {
+		all = append(all, i)
+	}
+	waiting := func(n int) *lone {
+		l := newLone(t, nil)
+		l.rc.req.window, l.rc.req.srtt = 64, 20*time.Microsecond
+		for i := range gatherBehind + n {
+			if sent, _ := l.step(rcInput{Post: []verbs.SendWR{send(uint64(i), nil)}}); i >= gatherBehind && len(sent) > 0 {
+				t.Fatalf("message %d: %v", i, sent)
+			}
+		}
+		return l
+	}
+	l := waiting(mostGathered - 1)
+	sent, _ := l.step(rcInput{Post: []verbs.SendWR{send(0, nil)}})
+	l.want("enough", sent, all[gatherBehind:])
+
+	l = waiting(3)
+	l.want("an ACK", l.answered(ibta.AckUnlimited, 0), all[gatherBehind:gatherBehind+3])
+	l.want("all acknowledged", l.answered(ibta.AckUnlimited, gatherBehind+2), nil)
+	sent, _ = l.step(rcInput{Post: []verbs.SendWR{send(0, nil)}})
+	l.want("alone again", sent, []int{gatherBehind + 3})
+
+	l = waiting(3)
+	l.rc.req.srtt = maxGatherTrip
+	sent, _ = l.step(rcInput{Post: []verbs.SendWR{send(0, nil)}})
+	l.want("a peer that is far away", sent, all[gatherBehind:gatherBehind+4])
+
+	l = waiting(3)
+	l.now += l.rc.req.probeAfter()
+	sent, _ = l.step(rcInput{})
+	l.want("a peer that does not answer", sent, append([]int{0}, all[gatherBehind:gatherBehind+3]...))
+
+	l = waiting(3)
+	l.want("a NAK", l.answered(ibta.NakSequence, 2), all[2:gatherBehind+3])
+
+	l = waiting(3)
+	l.out.Reset()
+	l.rc.Step(l.now, rcInput{Fail: verbs.Flushed}, &l.out)
+	if n := len(l.out.Completions); n != gatherBehind+3 {
+		t.Errorf("%d completions of a connection that ended", n)
+	}
+}

@@ -152,6 +152,29 @@ func (q *sendQueue) take(psn ibta.PSN, out *rcOutput) *ibta.Packet {
 	return &out.Packets[len(out.Packets)-1].Packet
 }
 
+// Bounds of small messages that wait for each other; local policy. A burst of mostGathered packets
+// fits one system call at any MTU.
+const (
+	gatherBehind = 16
+	mostGathered = 16
+)
+
+// gathers reports whether the packets that have not left may wait for more: they are SENDs of one
+// packet each, fewer than mostGathered, and the gatherBehind work requests before them are such
+// SENDs, too, and not acknowledged. Each of those asks for an ACK, and the next one to come makes
+// the waiting packets leave (Nagle's algorithm, RFC 896, but not for the first messages).
+func (q *sendQueue) gathers() bool {
+	if q.at > 0 || q.cursor < gatherBehind || q.count-q.cursor >= mostGathered {
+		return false
+	}
+	for i := q.cursor - gatherBehind; i < q.count; i++ {
+		if w := q.work(i); w.op != verbs.Send || w.packets > 1 {
+			return false
+		}
+	}
+	return true
+}
+
 // opcode returns the opcode of a packet of a work request.
 func opcode(op verbs.Op, first, last bool) ibta.OpCode {
 	codes := [2][4]ibta.OpCode{
