@@ -64,6 +64,40 @@ func TestBrokenInBatch(t *testing.T) {
 	}
 }
 
+// TestEndedInBatch: a connection that ends while lnet has a message of a batch delivers those that
+// have arrived, returns all buffers, and is gone when they have ended.
+func TestEndedInBatch(t *testing.T) {
+	for name, end := range map[string]func(e *metered, c *conn){
+		"lnet closes the peer":   func(e *metered, _ *conn) { e.ni.ClosePeer(e.free[0].Target.NID, errors.New("dead")) },
+		"the device disconnects": func(_ *metered, c *conn) { c.vc.Disconnect() },
+		"the device has no memory": func(_ *metered, c *conn) {
+			c.completed([]verbs.Completion{{ID: uint64(noopID), Status: verbs.General}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, ends := newMetered(t, 8, 8)
+			e := ends[1]
+			c := e.ni.conns.all()[0]
+			pool := &countingPool{}
+			e.ni.pool = pool
+			if name == "the device has no memory" {
+				c.x.sends++
+				c.x.noops++ // the NOOP that fails
+			}
+			e.then = func() { end(e, c) }
+			e.ni.completed(arrivals(t, c, 7))
+			if e.delivered != 7 || pool.returned != 7 {
+				t.Errorf("%d messages delivered, %d buffers returned", e.delivered, pool.returned)
+			}
+			m.runUntil(t, func() bool { return e.ni.conns.len() == 0 })
+			e.ni.completed(arrivals(t, c, 7)) // late ones, whose connection is gone
+			if e.delivered != 7 || pool.returned != 14 {
+				t.Errorf("%d messages delivered, %d buffers returned", e.delivered, pool.returned)
+			}
+		})
+	}
+}
+
 // unposted is a connection of a device that never completes what is posted.
 type unposted struct{ verbs.Conn }
 
