@@ -22,14 +22,14 @@ func TestCapturedIdentities(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, file := range files {
-			told := make(map[nid.NID]wire.PingInfo) // the latest, by the NID that it came from
+			told := make(map[nid.NID]wire.PingInfo) // the latest ping info, by the NID that sent it
 			decodeFile(t, file, func(r *capture.Record) {
 				if r.Kind != capture.Message || r.Missing > 0 || r.Header.Type != wire.Put && r.Header.Type != wire.Reply {
 					return
 				}
 				info, _, err := wire.ParsePingInfo(r.Payload)
 				if err != nil {
-					return // the NID is of another kind, for which this test says nothing
+					return // this test says nothing of NIDs of other kinds
 				}
 				from := r.Header.SrcNID
 				if last := told[from]; info.Sequence < last.Sequence {

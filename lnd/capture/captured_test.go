@@ -65,9 +65,9 @@ func compareCapture(t *testing.T, file string, want object) {
 		}
 	})
 	s.packets, s.ours = packets, ours
-	delete(want, "lst") // LST is a user of LNet, which this package does not dissect
+	delete(want, "lst") // this package does not dissect LST, a protocol above LNet
 	got := s.json()
-	if want["note"] != nil { // this entry of the list is in the short form
+	if want["note"] != nil { // for this capture, expected.json has only some of the counts
 		delete(want, "note")
 		delete(want, "hello_version")
 		got = common(got, want)

@@ -17,7 +17,7 @@ import (
 func readDatagramPrefix(b []byte) (any, []byte, gopacket.LayerType, error) {
 	var d ksock.Datagram
 	err := ksock.ParseDatagram(b, &d)
-	if errors.Is(err, ksock.ErrDatagramMagic) { // it may have the prefix of o2iblnd, which is as long and never has a large header
+	if errors.Is(err, ksock.ErrDatagramMagic) { // perhaps the prefix of o2iblnd, which is as long, and never precedes the large LNet header
 		err = kib.ParseDatagram(b, new(kib.Datagram))
 	}
 	if err != nil && !errors.Is(err, ksock.ErrDatagramLength) && !errors.Is(err, kib.ErrDatagramLength) {
@@ -65,7 +65,7 @@ func (r *Record) parseDatagram(b []byte, keep int) {
 	r.Payload = g.Payload[:min(len(g.Payload), int(g.Header.PayloadLength))]
 	r.Missing = g.Header.PayloadLength - uint32(len(r.Payload))
 	r.Payload = r.Payload[:min(len(r.Payload), keep)]
-	r.Raw = b[:len(b)-len(g.Payload)+len(r.Payload)] // without bytes that may follow the payload
+	r.Raw = b[:len(b)-len(g.Payload)+len(r.Payload)] // Raw ends with the payload, whatever follows it
 }
 
 // appendDatagram encodes a datagram as it was decoded.

@@ -35,7 +35,7 @@ type Options struct {
 // Counts are the packets that a Dissector has seen, by what became of them.
 type Counts struct {
 	Packets   uint64 // all packets of the capture
-	Other     uint64 // packets that are neither TCP of our ports nor RoCE
+	Other     uint64 // packets that are neither TCP of the ports in Options nor RoCE
 	Fragments uint64 // IP fragments; they are not put together
 	Truncated uint64 // packets that were captured in part
 	Malformed uint64 // packets with unreadable headers or of unknown link types
@@ -180,9 +180,9 @@ func (d *Dissector) flushOld() {
 	d.endFinished()
 }
 
-// flush counts bytes as lost for which packets captured before the instant t are waiting. The
-// assembler goes through its connections in no particular order; the Records are sorted by
-// connection.
+// flush gives up missing bytes: it counts them as lost if packets captured before the instant t
+// wait for them. The assembler goes through its connections in no particular order; the Records
+// are sorted by connection.
 func (d *Dissector) flush(t time.Time) {
 	d.flushed, d.holding = d.at.Time, true
 	d.guard(nil, func() { d.assembler.FlushWithOptions(reassembly.FlushOptions{T: t}) })

@@ -105,7 +105,7 @@ func TestReordered(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	data := shuffled[5 : len(shuffled)-3]
 	rng.Shuffle(len(data), func(i, j int) { data[i], data[j] = data[j], data[i] })
-	for i := range shuffled { // shuffle within the time that packets may be late
+	for i := range shuffled { // all times lie close together, so that no packet is too late
 		shuffled[i].Time = packets[0].Time.Add(time.Duration(i) * time.Millisecond)
 	}
 	var twice []capture.Packet
@@ -182,7 +182,7 @@ func TestPortsAreReused(t *testing.T) {
 			})
 		}
 		second := recordWrites(t, func(w *capture.Writer) {
-			w.Flow(netip.MustParseAddrPort("1.1.1.1:1"), netip.MustParseAddrPort("1.1.1.2:2"), true) // this connection uses up the first sequence number
+			w.Flow(netip.MustParseAddrPort("1.1.1.1:1"), netip.MustParseAddrPort("1.1.1.2:2"), true) // takes the first sequence number
 			play(taps(w, 1, true), list, capture.Initiator)
 		})[3:]
 		want := []string{

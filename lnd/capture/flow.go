@@ -39,7 +39,7 @@ type flow struct {
 	closed [2]bool   // by side: FIN or RST has been processed
 	seen   time.Time // when the last packet was taken
 	lossy  bool      // a packet of this flow has come out of order
-	ending bool      // the Dissector passes packets of its own, so that the assembler releases the flow
+	ending bool      // the Dissector passes packets that it has made itself, so that the assembler releases the flow
 	broken bool
 }
 
@@ -127,8 +127,8 @@ func (f *flow) repeats(src netip.AddrPort, tcp *layers.TCP) bool {
 	return f.syn[side] && f.isn[side] == tcp.Seq
 }
 
-// reuses reports whether a SYN that is no retransmission begins another
-// connection. An answer to the SYN of f does not.
+// reuses reports whether a SYN that is no retransmission begins another connection. A SYN that
+// answers the SYN of f begins none.
 func (f *flow) reuses(src netip.AddrPort, tcp *layers.TCP) bool {
 	side := f.sideOf(src)
 	answers := tcp.ACK && side == Acceptor && !f.syn[side] &&

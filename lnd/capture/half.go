@@ -31,7 +31,7 @@ type half struct {
 	side  Side
 	phase phase
 
-	start uint64 // offset of the first byte of the record in progress: of junk, or else of buf
+	start uint64 // stream offset of the first byte of junk or, if junk is empty, of buf
 	next  uint64 // offset in the stream of the next byte to come
 	buf   []byte // the record in progress: headers and kept payload
 	need  int    // collect until buf has so many bytes, then step

@@ -61,8 +61,9 @@ func layerType(number int, name string, read layerReader) gopacket.LayerType {
 	return gopacket.RegisterLayerType(number, gopacket.LayerTypeMetadata{Name: name, Decoder: gopacket.DecodeFunc(decode)})
 }
 
-// Layer returns the type of the first layer in Raw, for gopacket.NewPacket; of
-// records that are not on the wire the zero type. What RoCE carries has no layers.
+// Layer returns the type of the first layer in Raw, for gopacket.NewPacket. It is the zero type
+// for records that are not on the wire, and a payload for records of RoCE, whose contents have
+// no layers.
 func (r *Record) Layer() gopacket.LayerType {
 	if r.RoCE != nil {
 		return gopacket.LayerTypePayload

@@ -39,8 +39,8 @@ func (d *Decoder) sniff(h *half, b []byte) (rest []byte) {
 	return d.scan(h, b, true)
 }
 
-// opening reads what comes first: a request from the initiator, and from the
-// acceptor either the refusal of one or at once its HELLO.
+// opening reads what comes first: a request from the initiator, and from the acceptor either a
+// refusal of the request or its HELLO.
 func (d *Decoder) opening(h *half) {
 	size, err := wire.AcceptorRequestSize(h.buf)
 	switch {

@@ -92,8 +92,8 @@ func rewrite(t testing.TB, file string) (packets []capture.Packet, captured []by
 	return packets, out.Bytes()
 }
 
-// TestPacketsAgain captures the packets of kernel nodes again: every byte is the same but for
-// the UDP checksum, which kernels leave out, and so are the records.
+// TestPacketsAgain captures the packets of kernel nodes again: every byte is the same except the
+// UDP checksum, which kernels leave out, and the records are the same.
 func TestPacketsAgain(t *testing.T) {
 	for _, dir := range captureDirs {
 		files, _ := filepath.Glob(filepath.Join(dir.path, "o2ib-*.pcap"))

@@ -23,9 +23,9 @@ const (
 // Other returns the other side.
 func (s Side) Other() Side { return 1 - s }
 
-// Conn is one connection of a capture, of TCP or of RoCE. The initiator of one of RoCE
-// is the side that sent the CM message REQ or, where that is missing, the first packet.
-// Two connections that use the same ports one after the other are two Conns.
+// Conn is one connection of a capture, of TCP or of RoCE. The initiator of a RoCE connection is
+// the side that sent the CM message REQ or, if the capture lacks that, the first packet. Two
+// connections that use the same ports one after the other are two Conns.
 type Conn struct {
 	ID         int               // number of the connection, counted from 1 in order of appearance
 	Ends       [2]netip.AddrPort // IP address and port of each side, by Side
@@ -116,8 +116,8 @@ type Record struct {
 
 	RoCE *RoCE // further fields of RoCE; nil over TCP
 
-	// Datagram says that a Message is a multicast datagram. Its Conn is no
-	// connection, without an ID: Ends[Acceptor] is the group's address.
+	// Datagram says that a Message is a multicast datagram. Its Conn stands for no connection and
+	// has no ID; Ends[Acceptor] is the group's address.
 	Datagram bool
 }
 

@@ -36,7 +36,7 @@ type recorder struct {
 // recorded is a connection as one recorder shows it.
 type recorded struct {
 	seq    [2]uint32 // by side: TCP sequence number of the next byte
-	synced [2]bool   // nothing was left out, or a message was found since
+	synced [2]bool   // by side: no bytes were left out, or a message has begun since
 
 	concealed [2]concealer // by side: removes payload if headersOnly is set
 }
@@ -104,7 +104,7 @@ func (r *recorder) bytes(f *tapFlow, c *recorded, side Side, b []byte, at time.T
 	}
 }
 
-// close records the end of a connection, as if this side had begun it.
+// close records the end of a connection, as if this node had closed it first.
 func (r *recorder) close(f *tapFlow, at time.Time) {
 	c := r.flows[f]
 	if c == nil {

@@ -98,7 +98,7 @@ type Transfer struct {
 	Bytes   uint64      // bytes that the RDMA WRITEs moved so far
 	Payload []byte      // beginning of the data that the RDMA WRITEs moved, as far as the decoder keeps it
 
-	cookie    uint64 // the cookie by which its DONE will name it
+	cookie    uint64 // cookie that the DONE of this transfer will have
 	requested uint64 // cookie in the request
 	key       uint32
 	frags     []kib.Frag

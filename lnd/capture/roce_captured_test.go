@@ -56,7 +56,7 @@ func compareRoCE(t *testing.T, file string, want object) {
 			t.Errorf("frame %d: kind %d, %v", r.Frame, r.Kind, r.Err)
 		}
 	})
-	delete(want, "lst") // LST is a user of LNet, which this package does not dissect
+	delete(want, "lst") // this package does not dissect LST, a protocol above LNet
 	if diff := cmp.Diff(want, s.json(frames, ours)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

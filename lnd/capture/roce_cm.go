@@ -28,7 +28,7 @@ func (r *roce) cm(f *roceFrame) {
 	case ibta.AttrREQ:
 		var user []byte
 		if rec.RoCE.CM.IP, user, rec.Err = ibta.ParseIPCM(m.REQ.Private); rec.Err != nil {
-			user = m.REQ.Private[ibta.IPCMSize:] // o2iblnd's part is at its usual offset even so
+			user = m.REQ.Private[ibta.IPCMSize:] // o2iblnd's message is in its usual place all the same
 		}
 		rec.private(user)
 	case ibta.AttrREP:

@@ -49,5 +49,5 @@ func (r *Record) parseKibDatagram(b []byte, keep int) {
 	r.Payload = g.Payload[:min(len(g.Payload), int(g.Header.PayloadLength))]
 	r.Missing = g.Header.PayloadLength - uint32(len(r.Payload))
 	r.Payload = r.Payload[:min(len(r.Payload), keep)]
-	r.Raw = b[:len(b)-len(g.Payload)+len(r.Payload)] // without bytes that may follow the payload
+	r.Raw = b[:len(b)-len(g.Payload)+len(r.Payload)] // Raw ends with the payload, whatever follows it
 }

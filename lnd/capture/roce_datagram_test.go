@@ -102,7 +102,7 @@ func TestRoceDatagram(t *testing.T) {
 	if list, _ := dissectFrame(frame, frame.Data, capture.Options{KeepPayload: 2}); len(list) != 2 || string(list[1].Payload) != "he" || list[1].Missing != 0 {
 		t.Errorf("kept in part: %+v", list)
 	}
-	for n := range frame.Data { // cut off while it was captured
+	for n := range frame.Data { // the capture has only the first n bytes of the frame
 		list, _ := dissectFrame(frame, frame.Data[:n], capture.Options{})
 		for _, r := range list {
 			if r.Kind == capture.Message && (r.Missing == 0 && n < len(frame.Data)-4-3 || r.Missing > 5) {

@@ -111,7 +111,7 @@ func (w *roceWire) segments(side int, b []byte, mtu int, ops [4]ibta.OpCode, ret
 	}
 }
 
-// answer answers the packet with this PSN by an ACK or a NAK.
+// answer sends an ACK or a NAK for the packet with this PSN.
 func (w *roceWire) answer(side int, psn ibta.PSN, s ibta.Syndrome) {
 	w.t.Helper()
 	w.packet(side, ibta.Packet{BTH: ibta.BTH{OpCode: ibta.Acknowledge, PSN: psn}, AETH: ibta.AETH{Syndrome: s}})

@@ -166,7 +166,7 @@ func TestRoCEReused(t *testing.T) {
 	}
 }
 
-// TestRoCERefused: the end of a connection that was refused says so.
+// TestRoCERefused: the record of the end of a refused connection says that it was refused.
 func TestRoCERefused(t *testing.T) {
 	w := newRoceWire(t)
 	req := ibta.REQ{LocalID: 7, QPN: w.ends[0].qp}

@@ -119,15 +119,15 @@ func (h *half) plausibleNoop(b []byte) bool {
 		k.Cookies[0]>>48 == 0 && k.Cookies[1]>>48 == 0 && k.Cookies[1] != 0
 }
 
-// plausibleBare tells whether b begins with the bare LNet header of v1. It has
-// no magic, so only the process ids of kernels are believed.
+// plausibleBare tells whether b begins with the bare LNet header of v1. The header has no magic,
+// so b is taken for one only if its PIDs are those of kernels.
 func plausibleBare(b []byte) (v ksock.Version, more bool) {
 	const pids = 16 // offset of the pid fields in the header
 	switch {
 	case len(b) >= pids+8 && binary.LittleEndian.Uint64(b[pids:]) != uint64(nid.LustrePID)<<32|uint64(nid.LustrePID):
 		return 0, false
 	case len(b) < wire.HeaderSize:
-		return 0, len(b) < 8 || b[7] == 0 // the top byte of a NID is zero
+		return 0, len(b) < 8 || b[7] == 0 // byte 7 is the top byte of a NID, which is zero
 	}
 	if hdr, _, _ := wire.ParseHeader(b); plausible(&hdr) {
 		return ksock.V1, false

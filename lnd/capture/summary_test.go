@@ -213,7 +213,7 @@ func (s *summary) addChecksum(c capture.ChecksumState) {
 	}
 }
 
-// json returns the summary as what encoding/json makes of expected.json.
+// json returns the summary in the form in which encoding/json decodes expected.json.
 func (s *summary) json() object {
 	outcomes, byVersion, byType := map[string]int{}, map[string]int{}, map[string]int{}
 	list, undecoded := []any{}, uint64(0)

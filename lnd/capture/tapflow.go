@@ -18,7 +18,7 @@ type tapFlow struct {
 	w     *Writer
 	id    uint64
 	key   tuple
-	ends  [2]netip.AddrPort // as they appear in captures
+	ends  [2]netip.AddrPort // addresses of both ends, as captures show them
 	local Side
 
 	halves [2]tapHalf
@@ -50,10 +50,10 @@ const (
 
 var _ lnd.Flow = (*tapFlow)(nil)
 
-// Sent records bytes from here (lnd.Flow).
+// Sent records bytes that this end has sent (lnd.Flow).
 func (f *tapFlow) Sent(b []byte) { f.data(f.local, b) }
 
-// Received records bytes from the other side (lnd.Flow).
+// Received records bytes that the other end has sent (lnd.Flow).
 func (f *tapFlow) Received(b []byte) { f.data(f.local.Other(), b) }
 
 // Close records the end of the connection (lnd.Flow).
@@ -83,7 +83,7 @@ func (f *tapFlow) data(side Side, b []byte) {
 	h := &f.halves[side]
 	over := h.over.Load()
 	if over {
-		// The bytes are counted before sinks is read, and attach does the reverse, so that at
+		// Count the bytes before reading sinks. attach raises sinks before it reads the count. So at
 		// least one of the two sees what the other has done.
 		h.bytes.Add(uint64(len(b)))
 		if f.w.sinks.Load() == 0 {

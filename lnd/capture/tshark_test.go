@@ -12,7 +12,7 @@ import (
 // TestTshark compares all messages of v2 and v3 with what tshark finds; it
 // cannot read v1 and v4. A capture that lies in two folders is compared once.
 func TestTshark(t *testing.T) {
-	compared := map[string]bool{} // contents of captures
+	compared := map[string]bool{} // captures that were compared, by their contents
 	for _, dir := range captureDirs {
 		if testing.Short() && dir.name != "testdata" {
 			continue // tshark takes seconds for this capture

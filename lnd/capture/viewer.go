@@ -8,8 +8,8 @@ import (
 // maxPending bounds the bytes that wait for one viewer.
 const maxPending = 8 << 20
 
-// viewer is a recorder that writes into memory, from where a goroutine of its
-// own takes it. The Writer's mutex guards it.
+// viewer is a recorder that writes into memory, from where another goroutine takes the bytes.
+// The Writer's mutex guards it.
 type viewer struct {
 	*recorder
 	pending bytes.Buffer

@@ -64,9 +64,8 @@ func NewWriter(file io.Writer, now func() time.Time) (*Writer, error) {
 	return w, nil
 }
 
-// Flow begins the capture of a connection (lnd.Tap). It returns nil for the
-// second end of a connection whose first end is captured already, because both
-// ends are here.
+// Flow begins the capture of a connection (lnd.Tap). If both ends of a connection are in this
+// process, it returns nil for the second one, because the first one is captured already.
 func (w *Writer) Flow(local, remote netip.AddrPort, dialled bool) lnd.Flow {
 	f := &tapFlow{w: w, key: tupleOf(local, remote), local: Acceptor}
 	f.ends = [2]netip.AddrPort{remote, local}

@@ -70,7 +70,7 @@ func taps(w *capture.Writer, n int, dialled bool) []lnd.Flow {
 	return flows
 }
 
-// play feeds runs to a side's view of the connections.
+// play passes runs of bytes to the flows of a driver that is the side local.
 func play(flows []lnd.Flow, list []run, local capture.Side) {
 	for _, r := range list {
 		if r.from == local {
@@ -161,7 +161,7 @@ func TestWriterKeepsEverything(t *testing.T) {
 						got = append(got, r)
 					}
 				}
-				slices.SortFunc(want, inOrder) // the Decoder reports bytes without meaning only when they end
+				slices.SortFunc(want, inOrder) // the Decoder reports a run of bytes without meaning only when it ends
 				slices.SortFunc(got, inOrder)
 				if diff := cmp.Diff(want, got, cmp.Comparer(compareErrors)); diff != "" || closed != n {
 					t.Errorf("%d of %d connections closed (-want +got):\n%s", closed, n, diff)

@@ -45,8 +45,9 @@ func (u *upward) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	return ni.up.Parse(d)
 }
 
-// catch returns the arrival of a message to which a fault applies, or nil. Rules applied to
-// messages of this node when they were sent, so that on arrival only LNet's rules do.
+// catch returns the arrival of a message to which a fault applies, or nil. The plan's own rules
+// have applied to messages of this node when they were sent: on arrival only LNet's rules apply
+// to these.
 func (ni *netIf) catch(d *lnd.Delivery) *arrival {
 	p := ni.plan
 	p.mu.Lock()
@@ -130,8 +131,8 @@ func (u *upward) Delivered(d *lnd.Delivery, err error) {
 	}
 }
 
-// wait keeps an arrival whose payload has come, or forgets it if that failed:
-// lnet has not heard of it yet.
+// wait keeps an arrival whose payload has been read. If the reading has failed, wait forgets the
+// arrival, of which lnet has not heard yet.
 func (a *arrival) wait(err error) {
 	p := a.ni.plan
 	p.mu.Lock()
@@ -162,7 +163,7 @@ func (a *arrival) arrive() {
 	case answer == lnd.Accept:
 		a.complete()
 	}
-	// On Hold it may already have been completed by another goroutine's Recv.
+	// If lnet answers Hold, another goroutine's Recv may have completed the arrival already.
 }
 
 // complete copies the payload to where lnet wants it, and ends the arrival.

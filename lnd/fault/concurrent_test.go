@@ -63,7 +63,7 @@ func TestChangesUnderLoad(t *testing.T) {
 	}
 }
 
-// changesOf are changes of a plan that leave it as it was.
+// changesOf returns functions that each change a plan and then undo the change.
 func changesOf(t *testing.T, p *Plan) []func() {
 	return []func(){
 		func() {

@@ -63,8 +63,8 @@ func planOf(t testing.TB, rules []string) *Plan {
 	return p
 }
 
-// promptClock is the real clock, but for very short times, which take the
-// runtime's timers a millisecond.
+// promptClock is the real clock, except that very short times pass on time: the runtime's timers
+// take a millisecond for them.
 type promptClock struct{ machine.Clock }
 
 type promptTimer struct{ done atomic.Bool }

@@ -160,7 +160,8 @@ func (ni *netIf) SetConnsPerPeer(n int) {
 	}
 }
 
-// Withdraw passes lnet's wish on, if the driver fulfils it, for lnet's own messages.
+// Withdraw passes lnet's request to the driver, if the driver can withdraw messages. It concerns
+// no copies that this package made.
 func (ni *netIf) Withdraw(want func(*lnd.Message) bool) {
 	if w, ok := ni.lower.(lnd.Withdrawer); ok {
 		w.Withdraw(func(m *lnd.Message) bool {

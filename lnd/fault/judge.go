@@ -17,8 +17,8 @@ type Counts struct {
 	Cut        uint64 `json:"cut"`        // messages stopped by "cut"
 }
 
-// judge decides what happens to a message that goes to a NID, or no NID for one that
-// goes to a group. The caller holds mu.
+// judge decides what happens to a message. The parameter to is the NID that receives it, or no
+// NID if that is a group. The caller holds mu.
 func (p *Plan) judge(h *wire.Header, to nid.NID) link.Outcome {
 	if to.IsValid() && p.partition.separates(h.SrcNID, to) {
 		p.cut++

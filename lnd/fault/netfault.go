@@ -87,20 +87,20 @@ func (i *item) cancel() {
 	}
 	i.a.free()
 	if i.ni.rules != nil {
-		_ = i.ni.rules.DropByRule(&i.a.d) // an error says that the NI ends and does not count it
+		_ = i.ni.rules.DropByRule(&i.a.d) // an error means that the NI ends, so that nothing counts the drop
 	}
 }
 
-// ruleDropper is an NI of lnet that counts what a drop rule discards, in place of
-// lnd.Upcalls.Parse.
+// ruleDropper is an NI of lnet whose method replaces lnd.Upcalls.Parse for a message that a drop
+// rule discards: lnet counts the message.
 type ruleDropper interface {
 	DropByRule(*lnd.Delivery) error
 }
 
-// ruleLeaving asks LNet's rules about a message that leaves. It adds the time that the
-// message has to wait to f, and returns the delay rule and the error that the message has to
-// end with. As in the kernel, messages by lo do not fail, and neither do datagrams, which
-// have no peer whose health could fall. The caller holds plan.mu.
+// ruleLeaving asks LNet's rules about a message that leaves. It adds to f the time that the
+// message has to wait, and returns the delay rule and the error that the message has to end
+// with. As in the kernel, messages by lo do not fail, and neither do datagrams, which have no
+// peer whose health could fall. The caller holds plan.mu.
 func (ni *netIf) ruleLeaving(m *lnd.Message, f *link.Outcome, now time.Duration) (rule faultrule.ID, failure error) {
 	if f.Lost {
 		return 0, nil
@@ -114,7 +114,7 @@ func (ni *netIf) ruleLeaving(m *lnd.Message, f *link.Outcome, now time.Duration)
 	if class == lnd.FailureNone {
 		return rule, nil
 	}
-	f.Copies = 1 // nothing of a message that fails is on the wire
+	f.Copies = 1 // a message that fails does not reach the wire, and neither does a copy
 	return rule, failureOf(class)
 }
 

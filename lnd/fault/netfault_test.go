@@ -17,7 +17,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// lnetRule adds a rule of LNet about all messages of the bench, changed by change.
+// lnetRule adds a rule of LNet that matches all messages of the bench; the function change can
+// edit the rule first.
 func (b *bench) lnetRule(k faultrule.Kind, change func(*faultrule.Attr)) {
 	b.t.Helper()
 	a := faultrule.Attr{Source: nid.Any(), Dest: nid.Any(), Rate: 1}
@@ -264,7 +265,8 @@ func TestResetRules(t *testing.T) {
 	}
 }
 
-// above is an lnet above the wrapper that accepts the messages that lnet.NI counts.
+// above takes the part of an lnet above the wrapper: it accepts the messages that the real
+// lnet.NI passes on after counting them.
 type above struct {
 	lnet.Upper
 	arrived int
@@ -275,8 +277,8 @@ func (u *above) Arrive(*lnet.NI, *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
 	return lnd.Accept, lnet.NotDropped
 }
 
-// TestDropsAreCounted: lnet counts what a rule drops under a reason of its own, with the
-// NI and with the peer, also for lo.
+// TestDropsAreCounted: lnet counts a message that a rule drops under a separate reason, at the
+// NI and at the peer, also for lo.
 func TestDropsAreCounted(t *testing.T) {
 	spec.Covers(t, "FR-12")
 	clock := machine.RealClock()

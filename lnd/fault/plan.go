@@ -169,7 +169,7 @@ func (p *Plan) goOn() {
 	p.settle()
 }
 
-// stopResuming forgets the end of a pause. The caller holds mu.
+// stopResuming cancels the timed end of a pause. The caller holds mu.
 func (p *Plan) stopResuming() {
 	if p.resume != nil {
 		p.resume.Stop()

@@ -72,8 +72,8 @@ func (s Statement) String() string {
 	return pauseWord
 }
 
-// Once is the first word of a statement that replaces an earlier one of its kind; empty
-// for rules, which add up.
+// Once returns the first word of a statement that replaces an earlier one with the same word. It
+// returns "" for rules, which add up.
 func (s Statement) Once() string {
 	switch {
 	case s.rule != nil:

@@ -12,12 +12,12 @@ type Field uint8
 
 // The fields; a set of them is the sum.
 const (
-	FieldLatency   Field = 1 << iota // latency DIST
-	FieldLoss                        // loss P
-	FieldDuplicate                   // duplicate P
-	FieldReorder                     // reorder P
-	FieldHold                        // hold DIST
-	FieldRate                        // rate R
+	FieldLatency   Field = 1 << iota // in texts: latency DIST
+	FieldLoss                        // in texts: loss P
+	FieldDuplicate                   // in texts: duplicate P
+	FieldReorder                     // in texts: reorder P
+	FieldHold                        // in texts: hold DIST
+	FieldRate                        // in texts: rate R
 )
 
 // words has the keyword of each field, in the order in which a text lists the fields.

@@ -40,7 +40,7 @@ func (d Dist) Draw(r *rand.Rand) time.Duration {
 	return max(v, 0)
 }
 
-// Mean is the mean of the draws, where none is cut off at 0.
+// Mean is the mean of the draws, if none is cut off at 0.
 func (d Dist) Mean() time.Duration {
 	if d.Shape == Exponential {
 		return d.Base + d.Spread
@@ -48,8 +48,8 @@ func (d Dist) Mean() time.Duration {
 	return d.Base
 }
 
-// Max is a duration that few draws exceed: none of a bounded shape, one in
-// ten million of the others.
+// Max is a duration that few draws exceed: none if the shape has bounds, else one in ten
+// million.
 func (d Dist) Max() time.Duration {
 	switch d.Shape {
 	case Uniform:

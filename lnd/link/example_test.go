@@ -7,7 +7,8 @@ import (
 	"ulnet/lnd/link"
 )
 
-// A change is written as in scenarios and by 'lnetctl fault', and leaves what it does not name.
+// A change is written as in scenarios and by 'lnetctl fault', and does not affect fields that it
+// does not name.
 func ExampleParseChange() {
 	q := link.Quality{Loss: 0.01}
 	change, err := link.ParseChange([]string{"latency", "1ms±500µs", "rate", "10Gbit"})

@@ -1,4 +1,4 @@
 package link
 
-// MaxDuration lets tests that see this package as programs do draw from all durations.
+// MaxDuration gives external tests of this package the bound of durations.
 const MaxDuration = maxDuration

@@ -2,7 +2,8 @@
 // takes, and how often it is lost, doubled or overtaken. The simulator draws
 // from it for its links, and package fault for real ones.
 //
-// Values only: no clock, no network, and the random numbers are the caller's.
+// The package has values only: no clock, no network, and no source of random numbers, which the
+// caller passes.
 package link
 
 import (
@@ -17,8 +18,8 @@ type Quality struct {
 	Duplicate float64 // probability that a message arrives twice
 	Reorder   float64 // probability that a message is held back for Hold
 	Hold      Dist    // how long Reorder holds a message; zero means DefaultHold
-	// Rate is the bandwidth in bits per second; 0 is unlimited. It is not part
-	// of a message's Outcome, for it depends on the messages before.
+	// Rate is the bandwidth in bits per second; 0 is unlimited. It has no effect on a message's
+	// Outcome, because the delay that it causes depends on earlier messages.
 	Rate int64
 }
 

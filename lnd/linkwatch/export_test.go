@@ -1,6 +1,7 @@
 package linkwatch
 
-// Again makes the watcher begin a round of dumps, whose end calls changed.
+// Again makes the watcher begin a round of dumps. At the end of the round the watcher calls the
+// function changed.
 func (w *Watcher) Again() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -24,23 +24,23 @@ const (
 	addrSize      = 8
 	attributeSize = 4
 
-	typeError   = 2  // NLMSG_ERROR
-	typeDone    = 3  // NLMSG_DONE
-	typeNewLink = 16 // RTM_NEWLINK
-	typeDelLink = 17 // RTM_DELLINK
-	typeGetLink = 18 // RTM_GETLINK
-	typeNewAddr = 20 // RTM_NEWADDR
-	typeDelAddr = 21 // RTM_DELADDR
-	typeGetAddr = 22 // RTM_GETADDR
+	typeError   = 2  // NLMSG_ERROR in linux/netlink.h
+	typeDone    = 3  // NLMSG_DONE in linux/netlink.h
+	typeNewLink = 16 // RTM_NEWLINK in linux/rtnetlink.h
+	typeDelLink = 17 // RTM_DELLINK in linux/rtnetlink.h
+	typeGetLink = 18 // RTM_GETLINK in linux/rtnetlink.h
+	typeNewAddr = 20 // RTM_NEWADDR in linux/rtnetlink.h
+	typeDelAddr = 21 // RTM_DELADDR in linux/rtnetlink.h
+	typeGetAddr = 22 // RTM_GETADDR in linux/rtnetlink.h
 
-	flagRequest     = 0x01   // NLM_F_REQUEST
+	flagRequest     = 0x01   // NLM_F_REQUEST in linux/netlink.h
 	flagInterrupted = 0x10   // NLM_F_DUMP_INTR: something changed during the dump
-	flagDump        = 0x300  // NLM_F_DUMP
-	attributeMask   = 0x3fff // NLA_TYPE_MASK
+	flagDump        = 0x300  // NLM_F_DUMP in linux/netlink.h
+	attributeMask   = 0x3fff // NLA_TYPE_MASK in linux/netlink.h
 
-	attrName    = 3 // IFLA_IFNAME
+	attrName    = 3 // IFLA_IFNAME in linux/if_link.h
 	attrAddress = 1 // IFA_ADDRESS: address of the other end on a point-to-point interface
-	attrLocal   = 2 // IFA_LOCAL
+	attrLocal   = 2 // IFA_LOCAL in linux/if_addr.h
 )
 
 // The flags of an interface (linux/if.h).
@@ -65,9 +65,9 @@ type message struct {
 	addr        netip.Addr
 }
 
-// parse calls each for every message in b about a link, an address or the end of a dump. It
-// ignores all other messages, among them those of bridges about their ports, which have the
-// same types as messages about links.
+// parse calls the function each with every message in b about a link, an address or the end of a
+// dump. It ignores all other messages, among them those of bridges about their ports, which have
+// the same types as messages about links.
 func parse(b []byte, each func(message)) error {
 	for len(b) >= headerSize {
 		size := binary.NativeEndian.Uint32(b)
@@ -165,13 +165,13 @@ func appendLink(b []byte, index, seq uint32) []byte {
 
 func appendRequest(b []byte, kind, flags uint16, seq, index uint32) []byte {
 	o := binary.NativeEndian
-	b = o.AppendUint32(b, headerSize+linkSize) // nlmsg_len
-	b = o.AppendUint16(b, kind)                // nlmsg_type
-	b = o.AppendUint16(b, flags)               // nlmsg_flags
-	b = o.AppendUint32(b, seq)                 // nlmsg_seq
-	b = o.AppendUint32(b, 0)                   // nlmsg_pid
-	b = o.AppendUint32(b, 0)                   // ifi_family, ifi_type
-	b = o.AppendUint32(b, index)               // ifi_index
-	b = o.AppendUint32(b, 0)                   // ifi_flags
-	return o.AppendUint32(b, 0)                // ifi_change
+	b = o.AppendUint32(b, headerSize+linkSize) // field nlmsg_len of struct nlmsghdr
+	b = o.AppendUint16(b, kind)                // field nlmsg_type of struct nlmsghdr
+	b = o.AppendUint16(b, flags)               // field nlmsg_flags of struct nlmsghdr
+	b = o.AppendUint32(b, seq)                 // field nlmsg_seq of struct nlmsghdr
+	b = o.AppendUint32(b, 0)                   // field nlmsg_pid of struct nlmsghdr
+	b = o.AppendUint32(b, 0)                   // fields ifi_family and ifi_type of struct ifinfomsg
+	b = o.AppendUint32(b, index)               // field ifi_index of struct ifinfomsg
+	b = o.AppendUint32(b, 0)                   // field ifi_flags of struct ifinfomsg
+	return o.AppendUint32(b, 0)                // field ifi_change of struct ifinfomsg
 }

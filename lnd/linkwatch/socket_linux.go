@@ -18,7 +18,7 @@ const (
 )
 
 // kernel is a socket of rtnetlink, connected to the kernel: no other process can send to it.
-// Ten times a second it is asked and answers, so neither allocates.
+// Requests and answers pass ten times a second, so they allocate no memory.
 type kernel struct {
 	file *os.File
 	raw  syscall.RawConn // the raw connection of file

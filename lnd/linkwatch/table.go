@@ -90,7 +90,7 @@ func (t *table) take(m message) (news bool) {
 	return false
 }
 
-// disown takes an address from an interface, and reports whether that had it.
+// disown takes an address from an interface, and reports whether the interface had it.
 func (t *table) disown(a netip.Addr, index uint32) bool {
 	before := len(t.addrs[a])
 	rest := slices.DeleteFunc(t.addrs[a], func(o owner) bool { return o.index == index })

@@ -14,8 +14,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// recorded is what the kernel said in a namespace with the interfaces lo, eth0 (10.7.0.1)
-// and eth1 (fd00::1): one read a line, after what was done. Little-endian.
+// recorded is what the kernel sent in a network namespace with the interfaces lo, eth0
+// (10.7.0.1) and eth1 (fd00::1). Each line says what was done, and has the bytes of one read
+// after that. Little-endian.
 //
 //go:embed testdata/recorded.txt
 var recorded string
@@ -73,7 +74,8 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// answer steps a tracker on a line of the recording, as the answer to its dump.
+// answer passes a line of the recording to a tracker, as the answer to the tracker's dump
+// request.
 func answer(t testing.TB, tr *tracker, what string) {
 	for _, r := range reads(t) {
 		if r.what == what {
@@ -88,7 +90,7 @@ func answer(t testing.TB, tr *tracker, what string) {
 	}
 }
 
-// round lets a tracker ask for everything, and answers.
+// round lets a tracker request all links and addresses, and answers the requests.
 func round(t testing.TB, tr *tracker, now time.Duration) {
 	t.Helper()
 	for _, c := range []struct {
@@ -117,7 +119,7 @@ func TestLost(t *testing.T) {
 	if err := tr.state(lostAddr); err != nil {
 		t.Fatal(err)
 	}
-	tr.lose() // the lost message says that the interface has gone
+	tr.lose() // the tracker misses the message that the interface has gone
 	round(t, tr, time.Second)
 	if err := tr.state(lostAddr); !errors.Is(err, ErrGone) {
 		t.Errorf("state %v, want %v", err, ErrGone)
@@ -252,8 +254,8 @@ func TestBridgePort(t *testing.T) {
 	}
 }
 
-// TestNoCarrierFlag: where no link has the flag of a carrier, not even lo, one that can be
-// used is up.
+// TestNoCarrierFlag: if no link, not even lo, has the flag that reports a carrier, a link that
+// can be used is up.
 func TestNoCarrierFlag(t *testing.T) {
 	spec.Covers(t, "NS-8")
 	tr := newTracker()

@@ -130,7 +130,7 @@ func TestWatcher(t *testing.T) {
 		var did sync.WaitGroup
 		began := time.Now()
 		did.Go(func() { w.await(addr4, c.want); ended = time.Now() })
-		c.do() // returns only when the kernel has noticed the change, which is later
+		c.do() // may return after the watcher's report: it waits until the kernel shows the change
 		did.Wait()
 		took := ended.Sub(began)
 		t.Logf("%s: after %v", c.name, took.Round(time.Millisecond))

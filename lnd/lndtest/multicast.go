@@ -138,8 +138,8 @@ func (f *casters) numbers(at int) (bits []uint64) {
 	return bits
 }
 
-// wantOnly waits until the last of these has arrived and checks that no other datagram has. A
-// datagram that must not arrive was sent earlier by the same NI.
+// wantOnly waits until the last of the wanted datagrams has arrived and checks that no other
+// datagram has. A datagram that must not arrive was sent earlier by the same NI.
 func (f *casters) wantOnly(at int, want ...uint64) {
 	f.t.Helper()
 	f.await("arrival", func() bool { return slices.Contains(f.numbers(at), want[len(want)-1]) })
@@ -148,8 +148,8 @@ func (f *casters) wantOnly(at int, want ...uint64) {
 	}
 }
 
-// wantAll waits until all these have arrived, in any order, and checks that no other datagram
-// has so far.
+// wantAll waits until all wanted datagrams have arrived, in any order, and checks that no other
+// datagram has so far.
 func (f *casters) wantAll(at int, want ...uint64) {
 	f.t.Helper()
 	f.await("arrivals", func() bool { return len(f.numbers(at)) >= len(want) })

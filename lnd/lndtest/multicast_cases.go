@@ -21,7 +21,7 @@ func testMembers(t *testing.T, f *casters) {
 	f.wantOnly(1, 1, 2)
 	f.join(4, 2)
 	f.cast(1, 4, []byte("to others"))
-	f.wantOnly(2, 3) // NI 1 has left the group, although it was first
+	f.wantOnly(2, 3) // NI 2 is in group 4 alone, so it gets datagram 3, but not 1 and 2
 	for i, sent := range []*lnd.Message{first, second} {
 		from := f.nis[2*i].NID()
 		got := f.ups[1].at(i)

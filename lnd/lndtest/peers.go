@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// testIncarnations: each message has the incarnation of the NI that it came from,
-// whatever connection brought it and whichever side opened that.
+// testIncarnations: each message has the incarnation of the NI that it came from, whatever
+// connection brought it and whichever side opened the connection.
 func testIncarnations(t *testing.T, f *fabric) {
 	const each = 3
 	for _, way := range []struct {
@@ -115,9 +115,10 @@ func testPeers(t *testing.T, f *fabric) {
 	}
 }
 
-// testClosePeer: connections that lnet has ended are reported down with the cause, at the other
-// end too, and messages make another one. Connections that were being made may come up meanwhile,
-// and end with a message when the other end notices.
+// testClosePeer: when lnet ends the connections to a peer, both ends report PeerDown, this end
+// with lnet's cause, and later messages open another connection. A connection that was being
+// made at that time may come up and break again, with the message on it: so the test repeats the
+// message.
 func testClosePeer(t *testing.T, f *fabric) {
 	closer, ok := f.a.(lnd.PeerCloser)
 	if !ok || !f.h.Unreachable.IsValid() {

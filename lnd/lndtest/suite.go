@@ -154,7 +154,7 @@ func testHold(t *testing.T, f *fabric) {
 	f.await("the next message", f.upB.count(2))
 }
 
-// testHoldGet: a GET can be held as well; here it is not answered in the end.
+// testHoldGet: a GET can be held as well; in this test lnet does not answer it in the end.
 func testHoldGet(t *testing.T, f *fabric) {
 	f.upB.set(func() {
 		f.upB.parse = func(d *lnd.Delivery) (lnd.Answer, error) {
@@ -288,9 +288,8 @@ func testProtocolError(t *testing.T, f *fabric) {
 	}
 }
 
-// testTimes checks that each message which arrives has the time at which the driver
-// received it, and that these times do not go back. A message that has left may have the
-// time at which it did.
+// testTimes checks that each message which arrives has the time at which the driver received it,
+// and that these times do not go back. A sent message may have the time at which it left.
 func testTimes(t *testing.T, f *fabric) {
 	const n = 20
 	var times []time.Duration

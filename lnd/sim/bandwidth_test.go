@@ -68,13 +68,14 @@ func TestBandwidthSharing(t *testing.T) {
 		to     func(k int) NodeID
 		last   time.Duration
 	}{
-		// Out at the same time, then in one after the other.
+		// The senders' links are used at the same time, the receiver's link by one message after the
+		// other.
 		{
 			"receiver", flat("latency 3ms"), tenMegabit,
 			func(int) NodeID { return 15 },
 			(3 + 1 + senders) * time.Millisecond,
 		},
-		// Up one after the other, down in a pipeline behind that.
+		// The uplink has one message after the other, and the downlink follows as in a pipeline.
 		{
 			"uplink", mustGroups(t, 20, 10, "loss 0", "latency 3ms", tenMegabit), 0,
 			func(k int) NodeID { return NodeID(10 + k) },
@@ -106,8 +107,8 @@ func TestBandwidthSharing(t *testing.T) {
 	}
 }
 
-// Four nodes with as much bandwidth each as their uplink: it is the
-// bottleneck, never idle once the first message is there.
+// Each of four nodes has as much bandwidth as the uplink that they share: the uplink is the
+// bottleneck, and it is never idle once it has the first message.
 func TestOversubscription(t *testing.T) {
 	const each = 50
 	b := newBench(t, Config[int]{
@@ -118,7 +119,8 @@ func TestOversubscription(t *testing.T) {
 		b.send(k, k+4, oneMS, make([]int, each)...)
 	}
 	b.run(time.Second)
-	// Out of the first sender, 200 over the uplink, the last one down and in.
+	// 1 ms on a sender's link, 4*each ms on the uplink, 1 ms each on the downlink and the
+	// receiver's link, and 7 ms of latency.
 	want := (1 + 4*each + 1 + 1 + 7) * time.Millisecond
 	if last := b.got[len(b.got)-1].at; last != want || len(b.got) != 4*each {
 		t.Errorf("%d messages, the last at %v, want %d at %v", len(b.got), last, 4*each, want)
@@ -148,7 +150,7 @@ func TestPriorityPasses(t *testing.T) {
 		at[a.in.Msg] = a.at
 		order = append(order, a.in.Msg)
 	}
-	// Out and in, each waits for earlier priority messages only.
+	// On both links a priority message waits for earlier priority messages only.
 	if at[10] != 2*time.Millisecond || at[11] != 3*time.Millisecond {
 		t.Errorf("priority messages came at %v and %v, want 2ms and 3ms", at[10], at[11])
 	}

@@ -39,14 +39,15 @@ func TestSkewLater(t *testing.T) {
 	b.poke(0)
 	b.At(time.Second, func() { b.SetSkew(0, 1_000_000) })
 	b.run(1100 * time.Millisecond)
-	b.SetSkew(0, -500_000) // from here, where the clock shows 1.2 s, at half speed
+	b.SetSkew(0, -500_000) // from now on, when it shows 1.2 s, the clock runs at half speed
 	b.run(time.Hour)
 	if len(b.got) != 1 || b.got[0].at != 2700*time.Millisecond || b.got[0].now != 2*time.Second {
 		t.Errorf("got %v, want the timer at 2.7s", b.got)
 	}
 }
 
-// A clock never runs backward, whatever is changed, and when is the inverse of at.
+// A clock never runs backward, whatever is changed, and the methods at and when are inverse to
+// each other.
 func TestClockRapid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, err := New(Config[int]{Nodes: 1, Boot: func(Incarnation, Program[int]) Program[int] { return nil }})

@@ -31,7 +31,7 @@ func (d *digest) text(s string) {
 // boot adds the begin of an incarnation to the digest.
 func (d *digest) boot(l Incarnation) { d.mix(l.Seed, uint64(l.Node), l.Number) }
 
-// digestStep takes in a step. hash may be nil.
+// digestStep adds a step to the digest. hash may be nil.
 func digestStep[M any](d *digest, id NodeID, now, wake time.Duration, in *Input[M], out *Output[M], hash func(*M) uint64) {
 	d.mix(uint64(now), uint64(id)<<8|uint64(in.Kind), uint64(wake))
 	if in.Kind > Start {

@@ -20,7 +20,7 @@ func (n *Network[M]) Heal() { n.cuts.Heal() }
 type rule struct {
 	from, to NodeSet
 	change   link.Change
-	quality  link.Quality // memory in which changed computes a quality
+	quality  link.Quality // memory for the result of the method changed
 }
 
 // SetLink changes the quality of the paths from one set of nodes to another. Later changes of
@@ -33,7 +33,7 @@ func (n *Network[M]) SetLink(from, to NodeSet, change link.Change) {
 // ResetLinks undoes every SetLink.
 func (n *Network[M]) ResetLinks() { n.rules = nil }
 
-// changed returns base as the rules change it.
+// changed returns the quality base after the changes by all rules.
 func (n *Network[M]) changed(from, to NodeID, base *link.Quality) *link.Quality {
 	for i := range n.rules {
 		if r := &n.rules[i]; r.from.Has(from) && r.to.Has(to) {

@@ -127,7 +127,7 @@ func TestIncarnations(t *testing.T) {
 	}
 }
 
-// reach is which of nodes 1 to 6 hear of which, as rows of a table.
+// reach returns a table that says which of the nodes 1 to 6 receives messages from which.
 func reach(t *testing.T, b *bench) string {
 	const nodes = 6
 	b.got = nil

@@ -7,7 +7,7 @@ type flight[M any] struct {
 	from  NodeID
 	to    NodeID
 	size  int32
-	next  int32 // behind it in the receiver's queue, or the next free flight
+	next  int32 // index of the flight behind this one in the receiver's queue, or of the next free flight
 	// incarnation is the sender's; of a Refused, Reset or Command it is the receiver's,
 	// which must be the same on arrival.
 	incarnation uint32

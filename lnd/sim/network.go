@@ -68,7 +68,7 @@ type Network[M any] struct {
 	flat     *link.Quality // quality of all paths; nil if the topology has to be asked
 	links    []occupancy   // state of the topology's shared links
 	access   []accessLink  // access link of each node; nil if all are unlimited
-	departed int64         // when the message sent last is through its sender's own link
+	departed int64         // when the message that was sent last has passed its sender's own link
 	rules    []rule
 	cuts     Cuts
 

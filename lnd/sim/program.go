@@ -67,7 +67,7 @@ type Send[M any] struct {
 	To       NodeID // node that receives the message
 	Msg      M      // content of the message
 	Size     int    // size on the wire in bytes, for bandwidth and counters
-	Priority bool   // passes what is queued, but for earlier priority messages
+	Priority bool   // passes all queued messages except earlier priority messages
 	// Copy says that this message is another copy of the multicast before it in Output.Sends,
 	// for another receiver. It leaves together with that one and takes no more of the sender's
 	// own link. From there on each copy is delayed and lost on its own.

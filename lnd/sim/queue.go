@@ -148,7 +148,7 @@ func (q *queue) put(e event) {
 	s.count++
 }
 
-// refill fills near, which is empty, unless no slot begins by until.
+// refill fills near, which must be empty, if a slot begins not later than until.
 func (q *queue) refill(until int64) bool {
 	if cap(q.near) == 0 {
 		q.compact()

@@ -74,7 +74,7 @@ type replayer[M any] struct {
 	make  func(Incarnation, Program[M]) Program[M]
 	hash  func(*M) uint64
 	index map[NodeID]int32
-	// By index: dense, for they are looked up in each step.
+	// These slices have the node's index as their index: each step looks values up here.
 	programs     []Program[M]
 	nodes        []NodeID
 	incarnations []Incarnation

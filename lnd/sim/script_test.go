@@ -29,10 +29,10 @@ type arrival struct {
 type bench struct {
 	*Network[int]
 	t    testing.TB
-	got  []arrival // all inputs but those of kind Start
+	got  []arrival // all inputs except those of kind Start
 	todo map[NodeID][]Send[int]
 	wake map[NodeID]time.Duration // what the nodes' steps return; Never by default
-	// also, if set, is called in each step, and may change the answer.
+	// The function also, if set, is called in each step, and may change the answer.
 	also func(id NodeID, now time.Duration, in Input[int], out *Output[int]) time.Duration
 }
 

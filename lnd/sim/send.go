@@ -64,8 +64,8 @@ func (n *Network[M]) count(f *link.Outcome) {
 	}
 }
 
-// onward sends flight i on at an instant: to the next shared link of its way,
-// of which there are hops, over the last stretch, or to its receiver.
+// onward sends flight i on at an instant: to the next shared link of its way (hops is the number
+// of these links), over the last stretch, or to its receiver.
 func (n *Network[M]) onward(i int32, f *flight[M], at int64, hops int8) {
 	kind := evHop
 	if f.hop >= hops {

@@ -12,7 +12,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// count is how many of some errors are of a kind.
+// count returns how many of the errors in a list are of this kind.
 func count(list []error, kind error) (n int) {
 	for _, err := range list {
 		if errors.Is(err, kind) {
@@ -97,7 +97,7 @@ func TestIncarnations(t *testing.T) {
 	n := newNet(t, 2, millisecond(), 0)
 	n.send(0, 1, 1, 1, 10)
 	n.run(time.Minute)
-	// On its way while the receiver dies and starts again.
+	// The message is on its way while the receiver dies and starts again.
 	n.send(0, 1, 2, 1, 10)
 	n.run(500 * time.Microsecond)
 	n.Kill(1)

@@ -27,8 +27,8 @@ type groupKey struct {
 // GroupNID implements lnd.Multicaster.
 func (n *ni) GroupNID(g lnd.Group) nid.NID { return nid.FromNumber(n.net, groupBase|uint32(g)) }
 
-// MulticastLimits implements lnd.Multicaster. What waits to be read is what
-// Config.Inbox bounds.
+// MulticastLimits implements lnd.Multicaster. Config.Inbox bounds the datagrams that wait to be
+// read.
 func (n *ni) MulticastLimits() lnd.MulticastLimits {
 	cfg := &n.host.fabric.cfg
 	if cfg.Datagram < 0 {

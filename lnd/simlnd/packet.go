@@ -18,7 +18,7 @@ const (
 	packetTaken                   // says how many bytes were taken, or accepts a connection
 	packetAsk                     // asks for a packetTaken
 	packetReset                   // ends a connection
-	packetCast                    // an LNet message to a group: of no connection
+	packetCast                    // carries an LNet message to a group, without a connection
 )
 
 // packet is what hosts send each other. It belongs to the network from Send

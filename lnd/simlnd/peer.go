@@ -79,7 +79,8 @@ func (p *peer) push() {
 	}
 }
 
-// established begins a connection, whose name at the peer is theirs.
+// established begins a connection. The packet pk has the number that the peer has given to the
+// connection.
 func (p *peer) established(pk *packet) {
 	p.state, p.theirs, p.pid = open, pk.src, pk.pid
 	p.interval, p.asked, p.progress = firstInterval, machine.Never, machine.Never

@@ -103,8 +103,8 @@ func (h *Host) refused(by sim.NodeID, pk *packet) {
 	h.fabric.pool.put(pk)
 }
 
-// died handles the news that the process on a host has died. It may come after
-// a connection to the next process there was opened, which is not meant.
+// died handles the news that the process on a host has died. It may come after a connection to
+// the next process there was opened, and does not concern that connection.
 func (h *Host) died(id sim.NodeID) {
 	h.mu.Lock()
 	nis := h.nis
@@ -122,7 +122,8 @@ func (h *Host) died(id sim.NodeID) {
 	}
 }
 
-// connected reports whether there is another connection to a host than that of a peer.
+// connected reports whether there is a connection to the host that belongs to another peer than
+// the excluded one.
 func (h *Host) connected(id sim.NodeID, but *peer) bool {
 	h.mu.Lock()
 	nis := h.nis

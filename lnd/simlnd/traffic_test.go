@@ -12,7 +12,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// TestAddresses: a NID and its host are each other's.
+// TestAddresses: the NID of a host leads back to that host.
 func TestAddresses(t *testing.T) {
 	for id, text := range map[sim.NodeID]string{0: "10.0.0.1@tcp", 255: "10.0.1.0@tcp", 999_999: "10.15.66.64@tcp", maxNodes - 1: "10.255.255.254@tcp"} {
 		if got := NID(id).String(); got != text {

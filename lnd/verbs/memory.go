@@ -79,7 +79,7 @@ type PoolStats struct {
 	Empty uint64 // packets that were dropped because no buffer was free
 }
 
-// Buffer is a received message, or for datagrams a packet. Token is the pool's.
+// Buffer is a received message, or for datagrams a packet. Token is for the use of the pool.
 type Buffer struct {
 	Bytes []byte // memory of the buffer, with the message
 	Token uint64 // number by which the provider knows the buffer

@@ -7,8 +7,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// OpenConfig is what a provider needs to open the device of an address. The zero
-// value of a field but Addr and Clock means its default.
+// OpenConfig is what a provider needs to open the device of an address. A zero field means the
+// default, except for Addr and Clock.
 type OpenConfig struct {
 	Addr  netip.Addr    // IP address of this node; the device's GID is made of it
 	Clock machine.Clock // clock of timers; required

@@ -89,7 +89,8 @@ func Decode(t testing.TB, file string, emit func(*capture.Record)) {
 	d.Close()
 }
 
-// The fields asked of tshark. Those of one packet come separated by commas.
+// fields are the fields that tshark prints. It separates the values of one field in a packet by
+// commas.
 var fields = []string{
 	"frame.number", "lnet.ksm_type", "lnet.ksm_zc_req_cookie", "lnet.ksm_zc_ack_cookie",
 	"lnet.msg_type", "lnet.payload_length", "lnet.nid.addr", "lnet.nid.type", "lnet.nid.net_interface", "lnet.ptl_index",
@@ -131,7 +132,8 @@ func tshark(t testing.TB) string {
 	return path
 }
 
-// packet holds the values of one packet: queues from which its messages take.
+// packet has, for each field, the values of all messages in one packet. Parsing a message takes
+// its values from the front.
 type packet [][]string
 
 // pop takes the next value of the field with the given index.

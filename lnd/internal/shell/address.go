@@ -16,10 +16,10 @@ type Chooser struct {
 	None error
 }
 
-// Choose returns the address that name stands for: an address as it is, that of an
-// interface, or with an empty name that of the first interface that is up and not the
-// loopback. Of an interface it is the first IPv4 address, else the first of IPv6, among
-// those that are not refused.
+// Choose returns the address that name stands for. An address stands for itself, the name of an
+// interface for an address of that interface, and an empty name for an address of the first
+// interface that is up and not the loopback. Of an interface's addresses that are not refused,
+// Choose takes the first IPv4 address or, if there is none, the first IPv6 address.
 func (c Chooser) Choose(name string) (netip.Addr, error) {
 	if addr, err := netip.ParseAddr(name); err == nil {
 		addr = addr.Unmap()
@@ -41,7 +41,8 @@ func (c Chooser) Choose(name string) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("%s: interface %s: %w", c.Driver, name, c.None)
 }
 
-// interfaces returns the interface of that name, or the candidates for none.
+// interfaces returns the interface of that name, or for an empty name all interfaces that may be
+// chosen.
 func interfaces(name string) ([]net.Interface, error) {
 	if name != "" {
 		i, err := net.InterfaceByName(name)
@@ -60,7 +61,7 @@ func interfaces(name string) ([]net.Interface, error) {
 	return usable, err
 }
 
-// pick returns the address of an interface that makes its NID, or none.
+// pick returns the address that makes the NID of an interface, or no address.
 func (c Chooser) pick(addrs []net.Addr) (best netip.Addr) {
 	for _, a := range addrs {
 		p, err := netip.ParsePrefix(a.String())

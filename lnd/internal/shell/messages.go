@@ -10,13 +10,14 @@ import (
 type Messages struct {
 	count   atomic.Int64
 	closing atomic.Bool
-	drained chan struct{} // gets a value when closing and count falls to 0
+	drained chan struct{} // gets a value when count falls to 0 after Close
 }
 
 // Init prepares m for use.
 func (m *Messages) Init() { m.drained = make(chan struct{}, 1) }
 
-// Begin counts a message, whose end is due from now on, and returns how many there are.
+// Begin counts a message, for which the caller has to call End later, and returns how many
+// messages have not ended.
 func (m *Messages) Begin() int64 { return m.count.Add(1) }
 
 // End counts one message as ended.

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-// TestMessagesEnd: all calls of Wait return when the last message ends, also if that was
+// TestMessagesEnd: all calls of Wait return when the last message ends, also if that message was
 // begun during these calls.
 func TestMessagesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -27,7 +27,7 @@ func TestMessagesEnd(t *testing.T) {
 			waiting.Go(func() { done <- m.Wait(t.Context()) })
 		}
 		m.End()
-		m.Begin() // after Close, Begin refuses the message, which ends then
+		m.Begin() // a message that begins after Close: its owner refuses it, which ends it
 		m.End()
 		synctest.Wait()
 		if len(done) != 0 {

@@ -8,8 +8,8 @@ import (
 )
 
 // Bounds of the memory of warnings, and of the log: packets with forged addresses make any
-// number of peers. While a memory is full, one new warning in a while is logged, without
-// being remembered; the memory is emptied when it is an hour old.
+// number of peers. While a memory is full, one new warning each ten seconds is logged and not
+// remembered. A memory is emptied an hour after it was made.
 const (
 	maxWarnings  = 4096
 	warningsLast = time.Hour

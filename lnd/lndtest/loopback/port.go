@@ -48,7 +48,8 @@ func try(port uint16, addrs []netip.Addr) error {
 // portRange is the first and the last port that the kernel chooses from.
 type portRange struct{ first, last int }
 
-// kernelsOwn returns this range: the one that Linux reports, or the one that IANA recommends.
+// kernelsOwn returns the range of ports from which the kernel chooses: the one that Linux
+// reports, or the one that IANA recommends.
 func kernelsOwn() portRange {
 	var r portRange
 	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")

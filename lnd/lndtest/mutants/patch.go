@@ -16,7 +16,7 @@ type patch struct {
 	name  string
 	tests string            // regular expression given to -test.run
 	hangs bool              // a run that never ends counts as killed
-	dir   string            // folder of the package that it changes, relative to the working directory
+	dir   string            // folder of the package that the patch changes, relative to the working directory
 	files map[string]string // changed text of each file, by its path relative to the working directory
 }
 

@@ -142,7 +142,7 @@ func (s *schema) addFunc(number int, key, mutated string, fn *ast.FuncDecl) {
 	}
 }
 
-// names lists the names in a list of parameters, made up where there is none.
+// names lists the names of parameters, with a made-up name for each that has none.
 func names(list *ast.FieldList, madeUp string) (all []string) {
 	for _, field := range list.List {
 		for range max(1, len(field.Names)) {

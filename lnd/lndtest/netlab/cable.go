@@ -102,8 +102,8 @@ func (c *Cable) at(h *Host) *end {
 	return nil
 }
 
-// await waits until both ends have noticed the state of the cable: packets
-// before that would be lost, or would still pass.
+// await waits until both ends have noticed the state of the cable: before that, packets would be
+// lost on a cable that is plugged in, and would pass one that is pulled.
 func (c *Cable) await() {
 	ctx, cancel := context.WithTimeout(context.Background(), carrierTimeout)
 	defer cancel()

@@ -101,8 +101,8 @@ func (l *Lab) Host(name string) *Host {
 // address of one family, not a name.
 func (h *Host) Do(f func() error) error { return within(h.ns, f) }
 
-// Start starts cmd inside the host. It is killed and waited for when the test
-// ends, if it still runs then.
+// Start starts cmd inside the host. If the program still runs when the test ends, it is killed,
+// and its end is awaited.
 func (h *Host) Start(cmd *exec.Cmd) *Process {
 	h.t.Helper()
 	h.must("start "+cmd.Path, cmd.Start)
@@ -165,9 +165,9 @@ func within(ns *os.File, f func() error) error {
 	})
 }
 
-// onThread runs f in a goroutine whose thread ends with it, so that the
-// namespace that f enters is never seen by other goroutines. A goroutine on
-// the process's first thread leaves it parked, also unseen.
+// onThread runs f in a goroutine whose thread ends with it, so that the namespace that f enters
+// is never seen by other goroutines. The process's first thread cannot end: it is parked, and
+// runs no other goroutine either.
 func onThread(f func() error) error {
 	done := make(chan error, 1)
 	go func() {

@@ -196,8 +196,8 @@ func TestLoss(t *testing.T) {
 		}
 		defer (*end.conn).Close()
 	}
-	// In rounds that fit into a socket's buffer. The last datagram of each is
-	// not at risk.
+	// The datagrams are sent in rounds that fit into a socket's buffer. The last datagram of each
+	// round is not at risk.
 	const rounds, each = 20, 100
 	lost := rounds * each
 	for range rounds {

@@ -6,7 +6,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// attributes keeps what a test is told of itself.
+// attributes is a test that keeps the attributes that it is given (testing.T.Attr).
 type attributes struct {
 	testing.TB
 	got map[string]string

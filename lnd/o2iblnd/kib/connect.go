@@ -16,15 +16,15 @@ type ConnParams struct {
 }
 
 func (p *ConnParams) parse(b []byte, o byteOrder) {
-	p.QueueDepth = o.Uint16(b)     // ibcp_queue_depth
-	p.MaxFrags = o.Uint16(b[2:])   // ibcp_max_frags
-	p.MaxMsgSize = o.Uint32(b[4:]) // ibcp_max_msg_size
+	p.QueueDepth = o.Uint16(b)     // field ibcp_queue_depth of struct kib_connparams
+	p.MaxFrags = o.Uint16(b[2:])   // field ibcp_max_frags of struct kib_connparams
+	p.MaxMsgSize = o.Uint32(b[4:]) // field ibcp_max_msg_size of struct kib_connparams
 }
 
 func (p *ConnParams) appendTo(b []byte, o byteOrder) []byte {
-	b = o.AppendUint16(b, p.QueueDepth)    // ibcp_queue_depth
-	b = o.AppendUint16(b, p.MaxFrags)      // ibcp_max_frags
-	return o.AppendUint32(b, p.MaxMsgSize) // ibcp_max_msg_size
+	b = o.AppendUint16(b, p.QueueDepth)    // field ibcp_queue_depth of struct kib_connparams
+	b = o.AppendUint16(b, p.MaxFrags)      // field ibcp_max_frags of struct kib_connparams
+	return o.AppendUint32(b, p.MaxMsgSize) // field ibcp_max_msg_size of struct kib_connparams
 }
 
 // Why is the reason in a reject of a connection.
@@ -97,10 +97,10 @@ func ParseReject(b []byte) (r Reject, err error) {
 		return r, err
 	}
 	o := byteOrder(r.BigEndian)
-	r.Why = Why(b[6]) // ibr_why
+	r.Why = Why(b[6]) // field ibr_why of struct kib_rej
 	if r.Complete = len(b) >= RejectSize && r.Version > V1; r.Complete {
-		r.Stamp = o.Uint64(b[8:]) // ibr_incarnation
-		r.Params.parse(b[16:], o) // ibr_cp
+		r.Stamp = o.Uint64(b[8:]) // field ibr_incarnation of struct kib_rej
+		r.Params.parse(b[16:], o) // field ibr_cp of struct kib_rej
 	}
 	return r, nil
 }
@@ -108,9 +108,9 @@ func ParseReject(b []byte) (r Reject, err error) {
 // AppendTo appends all 24 bytes, whether r is Complete or not.
 func (r *Reject) AppendTo(b []byte) []byte {
 	o := byteOrder(r.BigEndian)
-	b = o.AppendUint32(b, Magic)             // ibr_magic
-	b = o.AppendUint16(b, uint16(r.Version)) // ibr_version
-	b = append(b, byte(r.Why), 0)            // ibr_why, ibr_padding
-	b = o.AppendUint64(b, r.Stamp)           // ibr_incarnation
-	return r.Params.appendTo(b, o)           // ibr_cp
+	b = o.AppendUint32(b, Magic)             // field ibr_magic of struct kib_rej
+	b = o.AppendUint16(b, uint16(r.Version)) // field ibr_version of struct kib_rej
+	b = append(b, byte(r.Why), 0)            // fields ibr_why and ibr_padding of struct kib_rej
+	b = o.AppendUint64(b, r.Stamp)           // field ibr_incarnation of struct kib_rej
+	return r.Params.appendTo(b, o)           // field ibr_cp of struct kib_rej
 }

@@ -77,14 +77,14 @@ func (d *Desc) parse(b []byte, o byteOrder) error {
 
 // appendTo appends the descriptor in the byte order of its message.
 func (d *Desc) appendTo(b []byte, o byteOrder) []byte {
-	b = o.AppendUint32(b, d.Key)           // rd_key
-	b = o.AppendUint32(b, uint32(d.Len())) // rd_nfrags
+	b = o.AppendUint32(b, d.Key)           // field rd_key of struct kib_rdma_desc
+	b = o.AppendUint32(b, uint32(d.Len())) // field rd_nfrags of struct kib_rdma_desc
 	if o == d.big {
-		return append(b, d.wire...) // rd_frags
+		return append(b, d.wire...) // field rd_frags of struct kib_rdma_desc
 	}
 	for i := range d.Len() {
 		f := d.Frag(i)
-		b = o.AppendUint64(o.AppendUint32(b, f.Length), f.Address) // rf_nob, rf_addr
+		b = o.AppendUint64(o.AppendUint32(b, f.Length), f.Address) // fields rf_nob and rf_addr of struct kib_rdma_frag
 	}
 	return b
 }

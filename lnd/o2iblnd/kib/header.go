@@ -19,7 +19,7 @@ const (
 	prefixSize = 6  // magic and version, which have the same place in all versions
 	HeaderSize = 48 // size of the header of every message
 	MaxMsgSize = 4096
-	// ImmediateSize is an IMMEDIATE without its payload, of which there may be
+	// ImmediateSize is the size of an IMMEDIATE without its payload, of which there may be
 	// MaxImmediate bytes.
 	ImmediateSize = HeaderSize + wire.HeaderSize
 	MaxImmediate  = MaxMsgSize - ImmediateSize
@@ -116,7 +116,7 @@ type Header struct {
 	BigEndian bool    // the sender is a big-endian host
 	Version   Version // version of the protocol: 0x11 or 0x12
 	Type      MsgType // type of the message, which says what follows the header
-	Credits   uint8   // credits given back: receives for the addressee's messages that were posted again
+	Credits   uint8   // credits given back: buffers that the sender posted again for the receiver's messages
 	Nob       uint32  // length of the message as its sender counts it
 	Checksum  uint32  // checksum of the message; 0: the sender computed none
 	SrcNID    nid.NID // NID of the sender
@@ -160,14 +160,14 @@ func ParseHeader(b []byte) (h Header, err error) {
 		return h, ErrShort
 	}
 	o := byteOrder(h.BigEndian)
-	h.Type = MsgType(b[6])                 // ibm_type
-	h.Credits = b[7]                       // ibm_credits
-	h.Nob = o.Uint32(b[8:])                // ibm_nob
-	h.Checksum = o.Uint32(b[12:])          // ibm_cksum
-	h.SrcNID = nid.From4(o.Uint64(b[16:])) // ibm_srcnid
-	h.SrcStamp = o.Uint64(b[24:])          // ibm_srcstamp
-	h.DstNID = nid.From4(o.Uint64(b[32:])) // ibm_dstnid
-	h.DstStamp = o.Uint64(b[40:])          // ibm_dststamp
+	h.Type = MsgType(b[6])                 // field ibm_type of struct kib_msg
+	h.Credits = b[7]                       // field ibm_credits of struct kib_msg
+	h.Nob = o.Uint32(b[8:])                // field ibm_nob of struct kib_msg
+	h.Checksum = o.Uint32(b[12:])          // field ibm_cksum of struct kib_msg
+	h.SrcNID = nid.From4(o.Uint64(b[16:])) // field ibm_srcnid of struct kib_msg
+	h.SrcStamp = o.Uint64(b[24:])          // field ibm_srcstamp of struct kib_msg
+	h.DstNID = nid.From4(o.Uint64(b[32:])) // field ibm_dstnid of struct kib_msg
+	h.DstStamp = o.Uint64(b[40:])          // field ibm_dststamp of struct kib_msg
 	switch {
 	case uint64(h.Nob) > uint64(len(b)):
 		return h, errNob
@@ -188,15 +188,15 @@ func (h *Header) appendTo(b []byte) ([]byte, error) {
 		return b, ErrLargeNID
 	}
 	o := byteOrder(h.BigEndian)
-	b = o.AppendUint32(b, Magic)              // ibm_magic
-	b = o.AppendUint16(b, uint16(h.Version))  // ibm_version
-	b = append(b, byte(h.Type), h.Credits)    // ibm_type, ibm_credits
-	b = o.AppendUint32(b, h.Nob)              // ibm_nob
-	b = o.AppendUint32(b, h.Checksum)         // ibm_cksum
-	b = o.AppendUint64(b, src)                // ibm_srcnid
-	b = o.AppendUint64(b, h.SrcStamp)         // ibm_srcstamp
-	b = o.AppendUint64(b, dst)                // ibm_dstnid
-	return o.AppendUint64(b, h.DstStamp), nil // ibm_dststamp
+	b = o.AppendUint32(b, Magic)              // field ibm_magic of struct kib_msg
+	b = o.AppendUint16(b, uint16(h.Version))  // field ibm_version of struct kib_msg
+	b = append(b, byte(h.Type), h.Credits)    // fields ibm_type and ibm_credits of struct kib_msg
+	b = o.AppendUint32(b, h.Nob)              // field ibm_nob of struct kib_msg
+	b = o.AppendUint32(b, h.Checksum)         // field ibm_cksum of struct kib_msg
+	b = o.AppendUint64(b, src)                // field ibm_srcnid of struct kib_msg
+	b = o.AppendUint64(b, h.SrcStamp)         // field ibm_srcstamp of struct kib_msg
+	b = o.AppendUint64(b, dst)                // field ibm_dstnid of struct kib_msg
+	return o.AppendUint64(b, h.DstStamp), nil // field ibm_dststamp of struct kib_msg
 }
 
 // CheckConn compares a message that arrived on an established connection with

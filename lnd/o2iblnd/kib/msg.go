@@ -37,17 +37,17 @@ func ParseMsg(b []byte) (m Msg, err error) {
 		return m, m.immediate(b)
 	case PutReq, GetReq:
 		m.LNet, body, _ = wire.ParseHeader(body)
-		m.Cookie = o.Uint64(body) // ibprm_cookie, ibgm_cookie
+		m.Cookie = o.Uint64(body) // ibprm_cookie of struct kib_putreq_msg and ibgm_cookie of struct kib_get_msg
 		if m.Type == GetReq {
-			err = m.Desc.parse(body[8:], o) // ibgm_rd
+			err = m.Desc.parse(body[8:], o) // field ibgm_rd of struct kib_get_msg
 		}
 	case PutAck:
-		m.Cookie = o.Uint64(body)        // ibpam_src_cookie
-		m.DstCookie = o.Uint64(body[8:]) // ibpam_dst_cookie
-		err = m.Desc.parse(body[16:], o) // ibpam_rd
+		m.Cookie = o.Uint64(body)        // field ibpam_src_cookie of struct kib_putack_msg
+		m.DstCookie = o.Uint64(body[8:]) // field ibpam_dst_cookie of struct kib_putack_msg
+		err = m.Desc.parse(body[16:], o) // field ibpam_rd of struct kib_putack_msg
 	case PutNak, PutDone, GetDone:
-		m.Cookie = o.Uint64(body)            // ibcm_cookie
-		m.Status = int32(o.Uint32(body[8:])) // ibcm_status
+		m.Cookie = o.Uint64(body)            // field ibcm_cookie of struct kib_completion_msg
+		m.Status = int32(o.Uint32(body[8:])) // field ibcm_status of struct kib_completion_msg
 	}
 	return m, err
 }
@@ -109,17 +109,17 @@ func (m *Msg) appendBody(b []byte) ([]byte, error) {
 	case Immediate:
 		b = append(b, m.Payload...)
 	case PutReq:
-		b = o.AppendUint64(b, m.Cookie) // ibprm_cookie
+		b = o.AppendUint64(b, m.Cookie) // field ibprm_cookie of struct kib_putreq_msg
 	case GetReq:
-		b = o.AppendUint64(b, m.Cookie) // ibgm_cookie
-		b = m.Desc.appendTo(b, o)       // ibgm_rd
+		b = o.AppendUint64(b, m.Cookie) // field ibgm_cookie of struct kib_get_msg
+		b = m.Desc.appendTo(b, o)       // field ibgm_rd of struct kib_get_msg
 	case PutAck:
-		b = o.AppendUint64(b, m.Cookie)    // ibpam_src_cookie
-		b = o.AppendUint64(b, m.DstCookie) // ibpam_dst_cookie
-		b = m.Desc.appendTo(b, o)          // ibpam_rd
+		b = o.AppendUint64(b, m.Cookie)    // field ibpam_src_cookie of struct kib_putack_msg
+		b = o.AppendUint64(b, m.DstCookie) // field ibpam_dst_cookie of struct kib_putack_msg
+		b = m.Desc.appendTo(b, o)          // field ibpam_rd of struct kib_putack_msg
 	case PutNak, PutDone, GetDone:
-		b = o.AppendUint64(b, m.Cookie)         // ibcm_cookie
-		b = o.AppendUint32(b, uint32(m.Status)) // ibcm_status
+		b = o.AppendUint64(b, m.Cookie)         // field ibcm_cookie of struct kib_completion_msg
+		b = o.AppendUint32(b, uint32(m.Status)) // field ibcm_status of struct kib_completion_msg
 	}
 	return b, nil
 }

@@ -1,9 +1,9 @@
 // Package flood is the simplest protocol to simulate: rumours that every node shall hear. It
 // tests the simulator and is the example of how a protocol is adapted to scenarios.
 //
-// A node that hears a rumour for the first time passes it on to some random nodes. With the
-// option again, every node also tells all that it knows to one random node, periodically; that
-// makes the protocol robust.
+// A node that hears a rumour for the first time passes it on to some random nodes. If the option
+// named again is set, every node also tells all that it knows to one random node, periodically;
+// that makes the protocol robust.
 package flood
 
 import (

@@ -20,10 +20,11 @@ func AtMostOnce(l *Log) []Violation {
 	return f.list
 }
 
-// ExactlyOnce: each message sent until an instant is delivered exactly once to each of the
-// receivers in to that ran in one incarnation from the sending to the end of the log and are
-// not paused then. A message without a Send counts from its first Delivery. The sender itself
-// need not get the message. A message of a sender that died may be delivered to no receiver.
+// ExactlyOnce: each message sent until an instant is delivered exactly once to each receiver.
+// Receivers are those nodes of a set that ran in one incarnation from the sending to the end of
+// the log, and are not paused then. A message without a Send counts from its first Delivery. The
+// sender itself need not get the message. A message of a sender that died may be delivered to no
+// receiver.
 func ExactlyOnce(l *Log, to sim.NodeSet, until time.Duration) []Violation {
 	f := findings{rule: "ExactlyOnce", log: l}
 	t := groundTruthOf(l)

@@ -228,5 +228,6 @@ func (t *groundTruth) connected(a, b sim.NodeID, from, to int64) bool {
 	return true
 }
 
-// before returns the instant d before at, but not before the beginning.
+// before returns the instant that is d earlier than at, but no instant before the beginning of
+// the run.
 func before(at int64, d time.Duration) int64 { return max(at-int64(d), 0) }

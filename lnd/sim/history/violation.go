@@ -67,7 +67,8 @@ func pick(l *Log, kinds ...Kind) []int32 {
 	return list
 }
 
-// order sorts records by what compare says, and equal ones as they are in the log.
+// order sorts records with the function compare, and keeps equal records in the order of the
+// log.
 func (l *Log) order(list []int32, compare func(a, b *entry) int) {
 	slices.SortFunc(list, func(a, b int32) int {
 		return cmp.Or(compare(l.entry(int(a)), l.entry(int(b))), cmp.Compare(a, b))

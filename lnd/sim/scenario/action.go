@@ -62,7 +62,7 @@ var actions = []struct {
 	{"do", "NODES VERB [ARGUMENT ...]", "a command of the protocol", nil},
 }
 
-// action takes an action, up to the end of the line.
+// action parses an action, up to the end of the line.
 func (c *cursor) action(p *Protocol) action {
 	verbs := make([]string, len(actions))
 	for i, a := range actions {
@@ -172,7 +172,7 @@ func (c *cursor) command(a *action, p *Protocol) {
 // timeWords are the words behind a condition's arguments.
 var timeWords = []string{"within", "by", "at", "from"}
 
-// args takes arguments, and says which nodes they name.
+// args parses arguments, and says which nodes they name.
 func (c *cursor) args(want []Arg) (args []string, named []set) {
 	for i := range want {
 		if want[i].Optional && (!c.more() || slices.Contains(timeWords, c.here().text)) {

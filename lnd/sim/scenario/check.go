@@ -15,7 +15,7 @@ type check struct {
 	// is, it is the end of the run.
 	within, by, at time.Duration
 	window         fault  // only from and to are used; to is 0 for the end of the run
-	after          *fault // the last fault before it: within counts from there
+	after          *fault // the last fault before the check; the time within counts from that fault
 
 	from, to time.Duration // times between which the check is evaluated, after parsing
 	column   int

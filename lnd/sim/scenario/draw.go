@@ -8,8 +8,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// streams keep the random numbers for different ends apart, and from those of
-// the network.
+// streams keep the random numbers for different purposes apart, and from those of the network.
 const (
 	streamSets   = 0x5e75 << 48
 	streamFaults = 0xfa17 << 48
@@ -63,7 +62,7 @@ type mistake struct {
 	text   string
 }
 
-// resolveStep draws the sets of a step and lets it happen to the world.
+// resolveStep draws the sets of a step and applies the step to the world.
 func (x *expansion) resolveStep(w *world, s *step, rng *rand.Rand) (ok bool, why *mistake) {
 	a := &s.action
 	if a.sets = slices.Clone(a.sets); a.sets != nil {

@@ -16,12 +16,12 @@ type Protocol struct {
 	Summary string   // one line that says what the protocol does
 	Options []Option // options that "set" can change
 	Verbs   []Verb   // verbs that may follow "do"
-	// Conditions are its own, besides those that every protocol has.
+	// Conditions are the protocol's own, besides those that every protocol has.
 	Conditions []Condition
 	// Series are the quantities that Instance.Sample reads. A condition may
 	// compare them with a number.
 	Series []Quantity
-	// Levels are those at which it runs, the default first.
+	// Levels are the levels at which the protocol runs, the default first.
 	Levels []Level
 	// LeastNodes is how many nodes there must be; 0 means 1.
 	LeastNodes int

@@ -58,7 +58,7 @@ func (r *Result) OK() bool {
 	return !slices.ContainsFunc(r.Expects, func(o Outcome) bool { return !o.OK })
 }
 
-// Measure is one of the measures by its name, which the protocol has.
+// Measure returns the value of the measure with this name, which the protocol must have.
 func (r *Result) Measure(name string) float64 {
 	for _, m := range r.Measures {
 		if m.Name == name {

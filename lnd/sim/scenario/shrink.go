@@ -55,7 +55,7 @@ type shrinker struct {
 
 	faults   []*fault // faults of the smallest file that fails so far
 	commands []*fault
-	check    int // index of the one that fails, -1 for a broken contract
+	check    int // index of the check that fails, -1 for a broken contract
 }
 
 func (s *shrinker) shrink() error {

@@ -29,8 +29,8 @@ func (t MsgType) String() string {
 // ksock_msg_hdr).
 type MsgHeader struct {
 	BigEndian bool    // byte order of the sender, learned from its HELLO
-	Type      MsgType // ksh_type
-	Checksum  uint32  // ksh_csum, 0 for none: see [Checksum]
+	Type      MsgType // field ksh_type of struct ksock_msg_hdr
+	Checksum  uint32  // field ksh_csum of struct ksock_msg_hdr, 0 for no checksum: see [Checksum]
 	// Cookies are ksh_zc_cookies. Cookies[0] of an LNET message asks for a
 	// zero-copy ack with that cookie; [MsgHeader.Acks] reads all the others.
 	Cookies [2]uint64
@@ -45,10 +45,10 @@ func NewNoop(cookie uint64) MsgHeader {
 // AppendBinary appends h. The error is always nil.
 func (h MsgHeader) AppendBinary(b []byte) ([]byte, error) {
 	o := byteOrder(h.BigEndian)
-	b = o.AppendUint32(b, uint32(h.Type)) // ksh_type
-	b = o.AppendUint32(b, h.Checksum)     // ksh_csum
-	b = o.AppendUint64(b, h.Cookies[0])   // ksh_zc_cookies[0]
-	b = o.AppendUint64(b, h.Cookies[1])   // ksh_zc_cookies[1]
+	b = o.AppendUint32(b, uint32(h.Type)) // field ksh_type of struct ksock_msg_hdr
+	b = o.AppendUint32(b, h.Checksum)     // field ksh_csum of struct ksock_msg_hdr
+	b = o.AppendUint64(b, h.Cookies[0])   // field ksh_zc_cookies[0] of struct ksock_msg_hdr
+	b = o.AppendUint64(b, h.Cookies[1])   // field ksh_zc_cookies[1] of struct ksock_msg_hdr
 	return b, nil
 }
 
@@ -60,10 +60,10 @@ func ParseMsgHeader(b []byte, bigEndian bool) (h MsgHeader, rest []byte, err err
 	}
 	o := byteOrder(bigEndian)
 	h.BigEndian = bigEndian
-	h.Type = MsgType(o.Uint32(b))   // ksh_type
-	h.Checksum = o.Uint32(b[4:])    // ksh_csum
-	h.Cookies[0] = o.Uint64(b[8:])  // ksh_zc_cookies[0]
-	h.Cookies[1] = o.Uint64(b[16:]) // ksh_zc_cookies[1]
+	h.Type = MsgType(o.Uint32(b))   // field ksh_type of struct ksock_msg_hdr
+	h.Checksum = o.Uint32(b[4:])    // field ksh_csum of struct ksock_msg_hdr
+	h.Cookies[0] = o.Uint64(b[8:])  // field ksh_zc_cookies[0] of struct ksock_msg_hdr
+	h.Cookies[1] = o.Uint64(b[16:]) // field ksh_zc_cookies[1] of struct ksock_msg_hdr
 	return h, b[MsgHeaderSize:], nil
 }
 

@@ -119,29 +119,29 @@ func (h *Hello) appendV3(b []byte) ([]byte, error) {
 		return b, err
 	}
 	o := byteOrder(h.BigEndian)
-	b = o.AppendUint32(b, Magic)              // kshm_magic
-	b = o.AppendUint32(b, uint32(h.Version))  // kshm_version
-	b = o.AppendUint64(b, src)                // kshm_src_nid
-	b = o.AppendUint64(b, dst)                // kshm_dst_nid
-	b = o.AppendUint32(b, uint32(h.SrcPID))   // kshm_src_pid
-	b = o.AppendUint32(b, uint32(h.DstPID))   // kshm_dst_pid
-	b = o.AppendUint64(b, h.SrcIncarnation)   // kshm_src_incarnation
-	b = o.AppendUint64(b, h.DstIncarnation)   // kshm_dst_incarnation
-	b = o.AppendUint32(b, uint32(h.ConnType)) // kshm_ctype
-	b = o.AppendUint32(b, h.AddressCount)     // kshm_nips
-	return h.appendAddresses(b), nil          // kshm_ips
+	b = o.AppendUint32(b, Magic)              // field kshm_magic of struct ksock_hello_msg_nid4
+	b = o.AppendUint32(b, uint32(h.Version))  // field kshm_version of struct ksock_hello_msg_nid4
+	b = o.AppendUint64(b, src)                // field kshm_src_nid of struct ksock_hello_msg_nid4
+	b = o.AppendUint64(b, dst)                // field kshm_dst_nid of struct ksock_hello_msg_nid4
+	b = o.AppendUint32(b, uint32(h.SrcPID))   // field kshm_src_pid of struct ksock_hello_msg_nid4
+	b = o.AppendUint32(b, uint32(h.DstPID))   // field kshm_dst_pid of struct ksock_hello_msg_nid4
+	b = o.AppendUint64(b, h.SrcIncarnation)   // field kshm_src_incarnation of struct ksock_hello_msg_nid4
+	b = o.AppendUint64(b, h.DstIncarnation)   // field kshm_dst_incarnation of struct ksock_hello_msg_nid4
+	b = o.AppendUint32(b, uint32(h.ConnType)) // field kshm_ctype of struct ksock_hello_msg_nid4
+	b = o.AppendUint32(b, h.AddressCount)     // field kshm_nips of struct ksock_hello_msg_nid4
+	return h.appendAddresses(b), nil          // field kshm_ips of struct ksock_hello_msg_nid4
 }
 
 func (h *Hello) parseV3(b []byte) {
 	o := byteOrder(h.BigEndian)
-	h.SrcNID = nid.From4(o.Uint64(b[8:]))          // kshm_src_nid
-	h.DstNID = nid.From4(o.Uint64(b[16:]))         // kshm_dst_nid
-	h.SrcPID = nid.PID(o.Uint32(b[24:]))           // kshm_src_pid
-	h.DstPID = nid.PID(o.Uint32(b[28:]))           // kshm_dst_pid
-	h.SrcIncarnation = o.Uint64(b[32:])            // kshm_src_incarnation
-	h.DstIncarnation = o.Uint64(b[40:])            // kshm_dst_incarnation
-	h.ConnType = ConnType(int32(o.Uint32(b[48:]))) // kshm_ctype
-	h.AddressCount = o.Uint32(b[52:])              // kshm_nips
+	h.SrcNID = nid.From4(o.Uint64(b[8:]))          // field kshm_src_nid of struct ksock_hello_msg_nid4
+	h.DstNID = nid.From4(o.Uint64(b[16:]))         // field kshm_dst_nid of struct ksock_hello_msg_nid4
+	h.SrcPID = nid.PID(o.Uint32(b[24:]))           // field kshm_src_pid of struct ksock_hello_msg_nid4
+	h.DstPID = nid.PID(o.Uint32(b[28:]))           // field kshm_dst_pid of struct ksock_hello_msg_nid4
+	h.SrcIncarnation = o.Uint64(b[32:])            // field kshm_src_incarnation of struct ksock_hello_msg_nid4
+	h.DstIncarnation = o.Uint64(b[40:])            // field kshm_dst_incarnation of struct ksock_hello_msg_nid4
+	h.ConnType = ConnType(int32(o.Uint32(b[48:]))) // field kshm_ctype of struct ksock_hello_msg_nid4
+	h.AddressCount = o.Uint32(b[52:])              // field kshm_nips of struct ksock_hello_msg_nid4
 }
 
 // value4 returns n in the 8 bytes of v1 to v3; an unset NID is zero.

@@ -20,30 +20,30 @@ func (h *Hello) appendV1(b []byte) ([]byte, error) {
 		return b, err
 	}
 	o := binary.LittleEndian
-	b = o.AppendUint32(b, MagicV1)            // hmv->magic
-	b = o.AppendUint16(b, 1)                  // hmv->version_major
-	b = o.AppendUint16(b, 0)                  // hmv->version_minor
-	b = o.AppendUint64(b, src)                // hdr->src_nid
-	b = o.AppendUint32(b, uint32(h.DstPID))   // hdr->dest_pid
-	b = o.AppendUint32(b, uint32(h.SrcPID))   // hdr->src_pid
-	b = o.AppendUint32(b, lnetHello)          // hdr->type
-	b = o.AppendUint32(b, 4*h.AddressCount)   // hdr->payload_length
-	b = o.AppendUint64(b, h.SrcIncarnation)   // hdr->msg.hello.incarnation
-	b = o.AppendUint32(b, uint32(h.ConnType)) // hdr->msg.hello.type
+	b = o.AppendUint32(b, MagicV1)            // field magic of struct lnet_magicversion
+	b = o.AppendUint16(b, 1)                  // field version_major of struct lnet_magicversion
+	b = o.AppendUint16(b, 0)                  // field version_minor of struct lnet_magicversion
+	b = o.AppendUint64(b, src)                // field src_nid of struct lnet_hdr
+	b = o.AppendUint32(b, uint32(h.DstPID))   // field dest_pid of struct lnet_hdr
+	b = o.AppendUint32(b, uint32(h.SrcPID))   // field src_pid of struct lnet_hdr
+	b = o.AppendUint32(b, lnetHello)          // field type of struct lnet_hdr
+	b = o.AppendUint32(b, 4*h.AddressCount)   // field payload_length of struct lnet_hdr
+	b = o.AppendUint64(b, h.SrcIncarnation)   // field msg.hello.incarnation of struct lnet_hdr
+	b = o.AppendUint32(b, uint32(h.ConnType)) // field msg.hello.type of struct lnet_hdr
 	b = append(b, make([]byte, helloV1Tail)...)
 	return h.appendAddresses(b), nil
 }
 
 func (h *Hello) parseV1(b []byte) error {
 	o := binary.LittleEndian
-	h.SrcNID = nid.From4(o.Uint64(b[8:])) // hdr->src_nid
-	h.DstPID = nid.PID(o.Uint32(b[16:]))  // hdr->dest_pid
-	h.SrcPID = nid.PID(o.Uint32(b[20:]))  // hdr->src_pid
-	if o.Uint32(b[24:]) != lnetHello {    // hdr->type
+	h.SrcNID = nid.From4(o.Uint64(b[8:])) // field src_nid of struct lnet_hdr
+	h.DstPID = nid.PID(o.Uint32(b[16:]))  // field dest_pid of struct lnet_hdr
+	h.SrcPID = nid.PID(o.Uint32(b[20:]))  // field src_pid of struct lnet_hdr
+	if o.Uint32(b[24:]) != lnetHello {    // field type of struct lnet_hdr
 		return ErrHelloType
 	}
-	h.AddressCount = o.Uint32(b[28:]) / 4          // hdr->payload_length
-	h.SrcIncarnation = o.Uint64(b[32:])            // hdr->msg.hello.incarnation
-	h.ConnType = ConnType(int32(o.Uint32(b[40:]))) // hdr->msg.hello.type
+	h.AddressCount = o.Uint32(b[28:]) / 4          // field payload_length of struct lnet_hdr
+	h.SrcIncarnation = o.Uint64(b[32:])            // field msg.hello.incarnation of struct lnet_hdr
+	h.ConnType = ConnType(int32(o.Uint32(b[40:]))) // field msg.hello.type of struct lnet_hdr
 	return nil
 }

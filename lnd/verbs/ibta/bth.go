@@ -16,7 +16,7 @@ const (
 type BTH struct {
 	OpCode    OpCode // says which headers follow
 	Solicited bool   // solicited event: the receiver may want to be woken
-	Migrated  bool   // M, which has no meaning without an alternate path; we send true
+	Migrated  bool   // bit MigReq (M), which has no meaning without an alternate path; we send true
 	Pad       uint8  // number of zero bytes behind the payload: 0 to 3
 	Version   uint8  // version of the header: 0; 4 bits
 	PKey      PKey   // key of the partition

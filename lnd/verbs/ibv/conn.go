@@ -97,7 +97,7 @@ func (c *conn) endLocked(ev verbs.Event) {
 }
 
 // failed ends the connection with a status (queuePair). The device has told the peer of the
-// failure, which may have hung up already: status is the cause only if none was reported
+// failure, and the peer may have hung up already: status is the cause only if none was reported
 // before.
 func (c *conn) failed(status verbs.Status) {
 	c.dev.cm.Lock()

@@ -24,8 +24,8 @@ import (
 // for this many.
 const mostPieces = 16
 
-// device is an address at an RDMA device (verbs.Device). Each Open has one of its own;
-// they share what libibverbs has open.
+// device is an address at an RDMA device (verbs.Device). Each call of Open returns another one;
+// all share what libibverbs has open.
 type device struct {
 	cfg   verbs.OpenConfig
 	log   *slog.Logger
@@ -42,8 +42,8 @@ type device struct {
 	queues  sync.WaitGroup // the goroutines of completion queues
 	pairs   sync.WaitGroup // the queue pairs that exist
 
-	// cm is held for every call of librdmacm, also while it takes an event: it
-	// changes queue pairs then, which must not go away meanwhile.
+	// cm is held for every call of librdmacm, also while it takes an event: the library changes
+	// queue pairs then, which must not go away meanwhile.
 	cm        sync.Mutex
 	conns     map[uint32]*conn
 	listeners map[uint32]*listener

@@ -19,7 +19,7 @@ type handle struct{ ah uintptr }
 // handles has the address handles of a queue pair. Every method is safe for
 // concurrent use.
 type handles struct {
-	// make makes one; for a node it may take long.
+	// make makes an address handle, which may take long for a node.
 	make func(to netip.Addr) (uintptr, error)
 	free func(ah uintptr)
 	// begin and done bracket the resolution of a node, so that the objects which make needs

@@ -35,7 +35,7 @@ type queue struct {
 
 	batch []verbs.Completion // completions whose upcall the goroutine is making
 
-	polling sync.Mutex         // guards the next two, and is held to poll
+	polling sync.Mutex         // guards list and pending; held while the device is polled
 	list    []C.struct_ibv_wc  // memory of C that ibv_poll_cq fills
 	pending []verbs.Completion // completions that wait for their upcall
 

@@ -14,8 +14,8 @@ import "ulnet/lnd/verbs"
 // the remaining completions and destroys it, and the goroutine of its work requests releases
 // everything. If a device does not flush, its queue pair is destroyed after flushTimeout.
 
-// shut begins the end; gone is called in the goroutine of the receives' queue, with the
-// device's lock held, when the queue pair is destroyed and its id is to be.
+// shut begins the end; gone is called in the goroutine of the receives' queue, with the device's
+// lock held, when the queue pair has been destroyed and its id has to be destroyed, too.
 func (q *queuePair) shut(gone func()) {
 	q.mu.Lock()
 	q.closed = true

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// input of a line: a frame, a new plan, both, or neither: the timer. The line
-// takes the frame's memory over.
+// input of a line: a frame, a new plan, or both. An empty input means that the timer has fired.
+// The line takes the frame's memory over.
 type input struct {
 	Frame []byte // frame to transmit; nil: none
 	Plan  *Plan  // new plan, in force from now on; nil: no change
@@ -50,7 +50,7 @@ type line struct {
 	queue    []queued      // frames on the line, in order of their field at
 	bytes    int           // bytes of all frames in queue
 	free     time.Duration // when the last frame has been sent at Plan.Rate
-	last     time.Duration // when the last frame leaves that was not held back
+	last     time.Duration // when the last frame that was not held back leaves
 	counters Counters
 }
 
@@ -62,8 +62,7 @@ type queued struct {
 
 var _ machine.Machine[input, output] = (*line)(nil)
 
-// newLine returns a line that passes everything. random is its own from now
-// on.
+// newLine returns a line that passes everything. The line owns random from now on.
 func newLine(random *rand.Rand) *line { return &line{random: random} }
 
 // Counters returns the counts of frames so far.
@@ -148,8 +147,8 @@ func (l *line) release(now time.Duration, out *output) {
 	l.queue = l.queue[n:]
 }
 
-// chance draws only where something can happen, so that a plan without
-// randomness takes nothing from the source.
+// chance draws only where something can happen, so that a plan without randomness takes no
+// random numbers.
 func (l *line) chance(probability float64) bool {
 	return probability > 0 && l.random.Float64() < probability
 }

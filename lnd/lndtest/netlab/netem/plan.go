@@ -23,8 +23,8 @@ type Plan struct {
 
 	Loss      float64 // probability that a frame is lost, 0 to 1
 	Duplicate float64 // probability that a copy follows a frame at once
-	Corrupt   float64 // see the package text; what is not IP is left alone
-	Reorder   float64 // held back by HoldBack, so that others overtake it
+	Corrupt   float64 // probability that an IP packet is corrupted, see the package text
+	Reorder   float64 // probability that a frame waits for HoldBack, so that others overtake it
 
 	HoldBack time.Duration // how long a reordered frame waits; 0: 5 ms
 	// Queue is how many bytes are on the line at most, those that are delayed

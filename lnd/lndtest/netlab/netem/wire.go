@@ -53,8 +53,8 @@ type shell struct {
 	closed bool
 }
 
-// New starts a wire that passes everything, until Close. The devices are its
-// own from now on. The same seed makes the same decisions.
+// New starts a wire that passes everything, until Close. The wire owns the devices from now on.
+// The same seed makes the same decisions.
 func New(a, b Device, seed uint64) *Wire {
 	w := &Wire{ends: [2]Device{a, b}, clock: machine.RealClock()}
 	for i := range w.lines {
@@ -105,8 +105,8 @@ func (l *shell) read(from Device) {
 		if errors.Is(err, os.ErrClosed) {
 			return
 		}
-		// Another error is that of an interface that goes down: the next
-		// Read waits until it is up again.
+		// Any other error means that the interface goes down: the next Read waits until it is up
+		// again.
 		l.step(input{Frame: append([]byte(nil), buffer[:n]...)})
 	}
 }

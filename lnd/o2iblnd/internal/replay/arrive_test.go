@@ -115,8 +115,8 @@ func (p *Player) arrivedRequest(q *Packet) error {
 	return nil
 }
 
-// again takes a request that came before. It may ask for an acknowledgement where
-// it did not.
+// again takes a request that came before. The repetition may ask for an acknowledgement even if
+// the first one did not.
 func (p *Player) again(f *flow, q *Packet) error {
 	const ackReq = 8
 	was := bytes.Clone(f.sent[q.PSN])
@@ -132,7 +132,7 @@ func (p *Player) again(f *flow, q *Packet) error {
 	return nil
 }
 
-// answer acknowledges, as the recorded node did if it did.
+// answer sends the recorded acknowledgement if its MSN is right, else one that the player makes.
 func (p *Player) answer(f *flow, psn ibta.PSN) {
 	f.acked = psn.Add(1)
 	recorded := p.acks[ackName{f.back, psn}]

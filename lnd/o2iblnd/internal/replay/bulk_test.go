@@ -15,8 +15,8 @@ import (
 	"ulnet/lnd/verbs/softroce"
 )
 
-// adopt takes a connection to the host into use inside which a recording begins;
-// stamp is the host's.
+// adopt makes the node use a connection to the host that was open when the recording began.
+// stamp is the incarnation stamp of the host.
 func (n *node) adopt(c replay.Conn, stamp uint64) {
 	n.t.Helper()
 	if !c.Adopted {
@@ -41,11 +41,11 @@ func (n *node) adopt(c replay.Conn, stamp uint64) {
 	}
 }
 
-// TestBulk replays a bulk write of 1 MiB and a bulk read of 64 KiB of two kernels,
-// which are GET_REQ and PUT_REQ, against our driver in both roles. Credits, cookies,
-// keys, addresses, PSNs and the place of each packet of an RDMA WRITE are those of
-// the kernel. What differs: AckReq and M, the turns of our WRITEs, when the
-// credit of a GET_REQ goes back, and the second cookie of a connection.
+// TestBulk replays a bulk write of 1 MiB and a bulk read of 64 KiB of two kernels, which are
+// GET_REQ and PUT_REQ, against our driver in both roles. Credits, cookies, keys, addresses, PSNs
+// and the place of each packet of an RDMA WRITE are those of the kernel. What differs: the BTH
+// bits AckReq and MigReq, the turns of our WRITEs, when the credit of a GET_REQ goes back, and
+// the second cookie of a connection.
 func TestBulk(t *testing.T) {
 	const (
 		m, ask = "migration bit", "AckReq inside a message"
@@ -89,7 +89,7 @@ func TestBulk(t *testing.T) {
 // Parse, as handlers do: then the answer may leave before the acknowledgement.
 func (n *node) eager(s *replay.Script) {
 	n.Player.LateCredits = true
-	var answers []int // places of the operations that answer the messages that arrive; 0 for none
+	var answers []int // by message that arrives: script index of the operation that answers it; 0 for none
 	for i := range s.Packets {
 		p := &s.Packets[i]
 		if p.Msg == nil || p.From.Addr() == n.addr {

@@ -7,8 +7,8 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// AddChecksums gives the messages of a host the checksums that it would send with
-// cksum=1, or with Unknown none. It is called before the play.
+// AddChecksums gives the messages of a host the checksums that it would send with cksum=1, or no
+// checksums if c is Unknown. It is called before the play.
 func (s *Script) AddChecksums(host netip.Addr, c kib.Counting) {
 	for i := range s.Packets {
 		p := &s.Packets[i]
@@ -38,8 +38,9 @@ func sumOf(m *kib.Msg, c kib.Counting) uint32 {
 	return kib.Checksum(b, c)
 }
 
-// Checksums is the difference of a node that has cksum=1, and answers a host that counts
-// in this way: its requests for a connection have no checksum, all else has the host's.
+// Checksums permits the checksums of a node that has cksum=1 and talks to a host that counts in
+// this way: no checksum in the node's connection requests, and in all other messages the one
+// that the host computes.
 func Checksums(c kib.Counting) Difference {
 	return Difference{
 		What: "checksum", Reason: "the recorded node had none",

@@ -7,9 +7,8 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// CM is a message of the connection manager. Of the messages the one counts that
-// MAD.Attribute names. Their private data is in Msg or Reject where o2iblnd
-// made it, and else in Private.
+// CM is a message of the connection manager. MAD.Attribute tells which message field counts.
+// Private data that o2iblnd made is in Msg or Reject, any other in Private.
 type CM struct {
 	MAD  ibta.MAD
 	REQ  ibta.REQ

@@ -7,10 +7,9 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// Conn is a recorded connection. What belongs to a side has the index of its
-// address in Ends.
+// Conn is a recorded connection. Arrays with one element for each side have the order of Ends.
 type Conn struct {
-	Ends [2]netip.Addr // addresses of a connection whose REQ is recorded, the asking side first
+	Ends [2]netip.Addr // addresses of the two sides; the sender of the REQ is first, if that is recorded
 	QPN  [2]ibta.QPN
 	PSN  [2]ibta.PSN // by side: PSN of its first request
 	MSN  [2]uint32   // messages that a side had completed as responder before
@@ -27,8 +26,8 @@ func (c *Conn) side(addr netip.Addr) int {
 	return 0
 }
 
-// Conns returns the connections that were granted, or were there before. Between
-// two nodes there is at most one of the latter in a recording.
+// Conns returns the connections that were granted, and the one that was open when the recording
+// began, if there is one.
 func (s *Script) Conns() []Conn {
 	var list []Conn
 	asked := map[ibta.CommID]*Packet{}
@@ -60,8 +59,8 @@ func granted(req, rep *Packet) Conn {
 	}
 }
 
-// adopted returns the connection whose beginning is not recorded, if there is
-// one: that of the queue pairs that belong to no other.
+// adopted returns the connection whose beginning is not recorded, if there is one: it has the
+// queue pairs that belong to no other connection.
 func (s *Script) adopted(known []Conn) []Conn {
 	ends := s.Hosts()
 	c := Conn{Ends: ends, Adopted: true}

@@ -33,9 +33,9 @@ type Difference struct {
 	Adapt func(d *Differences, want, node *Packet) (differs bool, err error)
 }
 
-// allowed are the differences that every node may have. Nothing else may differ,
-// but for Also. Outside of the packets the UDP source port may, which spreads
-// packets over routes and means nothing, and IPv4's identification.
+// allowed are the differences that every node may have. Nothing else in a packet may differ,
+// except what Also lists. Outside of the packets two fields may differ: the UDP source port,
+// which only spreads packets over routes, and IPv4's identification.
 var allowed = []Difference{
 	{
 		"migration bit", "means nothing without an alternate path; rxe sends 0, we send 1 (rocev2 §2)",
@@ -75,15 +75,16 @@ var allowed = []Difference{
 	},
 }
 
-// longestTurn is how much one RDMA WRITE may move where a kernel's moves more.
+// longestTurn is how many bytes one RDMA WRITE of the node may move in place of a longer one of
+// a kernel.
 const longestTurn = 512 << 10
 
 // Differences compares packets of a node with recorded ones.
 type Differences struct {
 	// Also are differences that this recording allows besides those in Allowed.
 	Also []Difference
-	// LateCredits lets answers leave from inside the upcall that brings their request,
-	// before its buffer is free: its credit goes with the next message.
+	// LateCredits lets answers leave from inside the upcall that brings their request, before the
+	// request's buffer is free: the credit for that buffer goes with the next message.
 	LateCredits bool
 	// Seen counts the packets in which something differed, by What.
 	Seen map[string]int
@@ -188,8 +189,8 @@ func adaptTurns(d *Differences, want, node *Packet) (bool, error) {
 	return differs, nil
 }
 
-// adaptCredits lets credits be given back at other times, within bounds: all are, and
-// none that is not owed.
+// adaptCredits lets the node give credits back at other times: all of them in the end, and never
+// one that it does not owe.
 func adaptCredits(d *Differences, want, node *Packet) (bool, error) {
 	if want.Msg == nil {
 		return false, nil
@@ -210,8 +211,8 @@ func adaptCredits(d *Differences, want, node *Packet) (bool, error) {
 	return differs, nil
 }
 
-// checkWrite compares where a WRITE packet goes, and that WRITEs end where they
-// say and where those of the recording end.
+// checkWrite checks where a WRITE packet goes, and that each WRITE ends where its length says
+// and where the recorded one ends.
 func (p *Player) checkWrite(f *flow, i int, q *Packet) error {
 	p.sameTarget = false
 	recorded := &p.Script.Packets[i]

@@ -14,8 +14,8 @@ var (
 	errWindow = errors.New("too many packets are not acknowledged")
 )
 
-// mostUnacknowledged is how many packets software RoCE of Linux has in flight at
-// most (rocev2 §14), and so what it was ever given.
+// mostUnacknowledged is how many packets software RoCE of Linux has in flight at most (rocev2
+// §14), so no kernel was ever given more.
 const mostUnacknowledged = 128
 
 // flow is the requests from one side of a connection to the other, and the
@@ -55,11 +55,11 @@ func (f *flow) send(p *Packet) {
 	}
 }
 
-// msn returns what an acknowledgement of a packet says.
+// msn returns the count of messages (MSN) in an acknowledgement of the packet with this PSN.
 func (f *flow) msn(psn ibta.PSN) uint32 { return (f.base + f.completed[psn]) & (1<<24 - 1) }
 
-// acknowledge takes an ACK. It must be one, name a packet that was sent, not go
-// back, and count the messages that the packets up to there complete.
+// acknowledge takes an ACK. The packet must be an ACK, name a packet that was sent, not go back,
+// and count the messages that the packets up to there complete.
 func (f *flow) acknowledge(p *ibta.Packet) error {
 	switch {
 	case p.AETH.Syndrome != ibta.AckUnlimited:

@@ -32,8 +32,8 @@ func line(whole *replay.Script, frames ...int) *replay.Script {
 	return s
 }
 
-// known plays a script of known behaviour against our node; the messages of the host
-// with these numbers have no taker.
+// known plays a script of known behaviour against our node; lnet drops the messages of the host
+// with these numbers.
 func known(t *testing.T, whole, s *replay.Script, host netip.Addr, want []replay.Delivery, dropped ...int) {
 	t.Helper()
 	n := newNode(t, s, host, nil)
@@ -83,7 +83,7 @@ func TestNoTaker(t *testing.T) {
 	}
 }
 
-// mirror makes a CM message of a recorded one that goes the other way, of the
+// mirror turns a recorded CM message around: the result goes the other way, and belongs to the
 // connection of frames 1 and 2 of the active ping.
 func mirror(whole *replay.Script, frame int) *replay.Script {
 	req, rep := whole.Packets[0].CM.REQ, whole.Packets[1].CM.REP
@@ -130,7 +130,7 @@ func TestRestartedPeer(t *testing.T) {
 	good := other.Cut(14, 20).Edit(func(p *replay.Packet) {
 		switch {
 		case p.CM == nil:
-			if p.DestQP == 0x15 { // the kernel's queue pair: it has made others meanwhile
+			if p.DestQP == 0x15 { // number of the kernel's queue pair, which has made others meanwhile
 				p.DestQP = qpn
 			}
 		case p.CM.MAD.Attribute == ibta.AttrREQ:
@@ -149,7 +149,7 @@ func TestRestartedPeer(t *testing.T) {
 		n := newNode(t, s, improvised, nil)
 		for at, op := range n.ops {
 			if op.Kind == replay.Disconnect {
-				delete(n.ops, at) // the node does that by itself
+				delete(n.ops, at) // the driver ends the connection by itself
 			}
 		}
 		n.play()

@@ -78,8 +78,8 @@ func (n *node) start(s *replay.Script, network wire.Network, adjust func(*o2ibln
 	return err
 }
 
-// begin does what makes the node send the packet at a place, if that is not a packet
-// of the host.
+// begin starts what makes the node send the packet at this index of the script. It does nothing
+// for a packet of the host.
 func (n *node) begin(at int) {
 	op, is := n.ops[at]
 	switch {

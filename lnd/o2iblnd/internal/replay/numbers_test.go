@@ -92,7 +92,8 @@ func (n *Numbers) message(m *kib.Msg, own bool) {
 	}
 }
 
-// next takes the first of a list; for 0 and behind the end there are others.
+// next takes the first value of a list. In place of 0, and when the list is used up, it returns
+// values that are not recorded.
 func next[T ibta.PSN | ibta.RKey | uint64](n *Numbers, list *[]T) T {
 	var first T
 	if len(*list) > 0 {
@@ -109,7 +110,7 @@ func next[T ibta.PSN | ibta.RKey | uint64](n *Numbers, list *[]T) T {
 // GUID returns the GUID of the adapter (softroce.Numbers).
 func (n *Numbers) GUID() ibta.GUID { return n.Adapter }
 
-// CommID returns what makes that of the first connection the recorded one.
+// CommID returns the value with which the first connection gets the recorded comm id.
 func (n *Numbers) CommID() ibta.CommID { return append(n.CommIDs, 1)[0] - n.refused }
 
 // QPN returns the queue pair number of the first connection.

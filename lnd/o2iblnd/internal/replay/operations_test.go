@@ -35,8 +35,8 @@ type Delivery struct {
 	ByGet bool
 }
 
-// Operations returns what a node does of itself, in order. A message that waits for
-// a connection begins with its first REQ.
+// Operations returns what a node does of itself, in order. A message that waits for a connection
+// begins with the first REQ of the connection.
 func (s *Script) Operations(node netip.Addr) (ops []Op) {
 	moved := s.transfers()
 	answers := map[int]int{} // first packet of an answer by RDMA → its GET_REQ

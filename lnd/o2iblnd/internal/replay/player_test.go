@@ -201,13 +201,13 @@ func (p *Player) Pause() time.Duration {
 	return max(0, p.since+rest-p.Elapsed())
 }
 
-// resting reports whether nothing but the pause is waited for.
+// resting reports whether the player waits only for the end of a recorded pause.
 func (p *Player) resting() bool {
 	q := &p.Script.Packets[p.at]
 	return q.From.Addr() == p.Host || !p.done[p.at] && !q.IsAck()
 }
 
-// acknowledged reports whether the node has acknowledged what a recorded ACK does.
+// acknowledged reports whether the node has acknowledged what a recorded ACK acknowledges.
 func (p *Player) acknowledged(ack *Packet) bool {
 	f := p.flowOfAck(ack.DestQP, p.host)
 	return f != nil && f.acked.Sub(ack.PSN) > 0
@@ -232,8 +232,8 @@ func (p *Player) play(q *Packet) {
 	p.Send(d)
 }
 
-// Rest returns an error if something is left to be said: packets of the host that
-// the node has not acknowledged though they asked for it, or operations.
+// Rest returns an error if something is left to do: packets of the host that the node has not
+// acknowledged though they asked for it, or operations.
 func (p *Player) Rest() error {
 	if p.err != nil || !p.Done() {
 		return errors.Join(p.err, fmt.Errorf("waiting for %s", p.Waiting()))

@@ -141,7 +141,7 @@ func TestAgainAfterReject(t *testing.T) {
 		name    string
 		frame   int // frame number of the REQ; the REJ has the next one
 		credits int
-		asked   func(*replay.CM) // changes the REQ into one that ours can be
+		asked   func(*replay.CM) // changes the recorded REQ into one that our node can send
 		refused func(*replay.CM) // edits the REJ
 		again   func(*replay.CM) // edits the REQ that follows the REJ
 		stamp   uint64
@@ -193,7 +193,7 @@ func change(p *replay.Packet, asked, refused func(*replay.CM)) {
 // TestGiveUpAfterReject makes a kernel refuse our request for good: the message that
 // waited fails, and nothing more is asked for.
 func TestGiveUpAfterReject(t *testing.T) {
-	toUs := func(c *replay.CM) { // as it would have been if there were nothing wrong
+	toUs := func(c *replay.CM) { // turns a recorded REQ into a valid one
 		m, err := kib.ParseMsg(c.REQ.Private[ibta.IPCMSize:])
 		if err != nil {
 			m, _ = kib.ParseMsg(load(t, rejects).Packets[1].CM.REQ.Private[ibta.IPCMSize:])

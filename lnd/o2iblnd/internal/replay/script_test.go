@@ -192,8 +192,8 @@ func (s *Script) Other(host netip.Addr) netip.Addr {
 	return h[0]
 }
 
-// Edit returns the script with its packets changed by f, which may change their parts
-// but CM.Private.
+// Edit returns the script with its packets changed by f, which may change their parts except
+// CM.Private.
 func (s *Script) Edit(f func(p *Packet)) *Script {
 	n := &Script{Name: s.Name + ", edited"}
 	for i := range s.Packets {
@@ -210,7 +210,7 @@ func (s *Script) Edit(f func(p *Packet)) *Script {
 	return n
 }
 
-// Then returns the script of one after the other.
+// Then returns a script that consists of s and then next.
 func (s *Script) Then(next *Script) *Script {
 	n := &Script{Name: s.Name + "; " + next.Name}
 	n.Packets = append(append(n.Packets, s.Packets...), next.Packets...)

@@ -107,12 +107,12 @@ func (r *rawHost) play(p *replay.Player) error {
 	return p.Rest()
 }
 
-// hurry is how much faster than in the recording its pauses pass.
+// hurry is the factor by which pauses are shorter than in the recording.
 const hurry = 40
 
-// TestReplayOverSockets replays pings and bulk over UDP in network namespaces with the
-// recorded addresses. The host's packets are those of the kernel from the IP header
-// on, but for its checksum, which is the same.
+// TestReplayOverSockets replays pings and bulk over UDP in network namespaces with the recorded
+// addresses. The host's packets are those of the kernel from the IP header on. The system
+// computes the checksum of that header, with the same result.
 func TestReplayOverSockets(t *testing.T) {
 	for _, file := range []string{activePing, passivePing, bulk} {
 		s := load(t, file)

@@ -66,8 +66,8 @@ func TestTurns(t *testing.T) {
 	if err := p.Rest(); err != nil {
 		t.Fatal(err)
 	}
-	// 15 turns end and begin where one WRITE went on, and so does the first, which says
-	// that it has 64 KiB.
+	// At each of the 15 boundaries one turn ends and another begins where the recorded WRITE goes
+	// on. The first packet says that its WRITE has 64 KiB.
 	if n := p.Seen["opcode and RETH inside a transfer"]; n != 15+15+1 {
 		t.Errorf("%d packets of turns", n)
 	}

@@ -16,12 +16,12 @@ import (
 // recording, in order, and has memory for each.
 type upper struct {
 	t *testing.T
-	// hold has PUTs wait for Recv, as those to a lazy portal do.
+	// hold makes PUTs wait for Recv, as on a lazy portal.
 	hold bool
 	// parsed, if set, is called within Parse with the number of the message: a handler
 	// may send from there.
 	parsed func(message int)
-	// drop are the numbers of messages that have no taker.
+	// drop has the numbers of the messages that lnet drops.
 	drop map[int]bool
 
 	mu       sync.Mutex // guards all fields below
@@ -168,8 +168,8 @@ func (u *upper) message(op *replay.Op) *lnd.Message {
 	return m
 }
 
-// check reports what has not happened: every message arrived, and every one of the
-// node's left.
+// check returns an error unless every expected message has arrived, and every message of the
+// node has left.
 func (u *upper) check(sent []*lnd.Message) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -35,8 +35,8 @@ type Machines[M any] struct {
 	Codec sim.Codec[M]
 }
 
-// Start makes the network of bare machines. The recording is written to to, if that is not
-// nil.
+// Start makes the network of bare machines. It writes the recording to the given writer, if that
+// is not nil.
 func Start[M any](b *Base, on *scenario.Network, m Machines[M], to io.Writer) error {
 	cfg := scenario.Config[M](on)
 	cfg.Boot, cfg.OnEvent = m.Boot, m.OnEvent

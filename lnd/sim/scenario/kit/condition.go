@@ -7,7 +7,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// Condition is one that files can ask, with the answer of a network of type N.
+// Condition is a condition that scenario files can use, with the function that evaluates it for
+// a network of type N.
 type Condition[N any] struct {
 	scenario.Condition
 	Holds func(n N, args scenario.Args) (ok bool, why string) // evaluates the condition; why says what is missing
@@ -48,8 +49,8 @@ func Outcome(err error) (ok bool, why string) {
 	return true, ""
 }
 
-// All is the answer to a condition that holds if nothing is wrong with any of some things;
-// wrong says what is.
+// All is the answer to a condition about several things. The condition holds if wrong returns an
+// empty text for each of them.
 func All[T any](things iter.Seq[T], wrong func(T) string) (ok bool, why string) {
 	for t := range things {
 		if why = wrong(t); why != "" {
@@ -59,7 +60,7 @@ func All[T any](things iter.Seq[T], wrong func(T) string) (ok bool, why string) 
 	return true, ""
 }
 
-// Note keeps the first violation of a rule: first is set unless there was one before.
+// Note puts the violation of a rule into first, unless an earlier one is there.
 func Note(first *error, format string, args ...any) {
 	if *first == nil {
 		*first = fmt.Errorf(format, args...)

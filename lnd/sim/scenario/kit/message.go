@@ -14,7 +14,7 @@ type Message struct {
 	Data []byte // the bytes that the protocol would send
 }
 
-// Hash is a digest of a message; of none, 0.
+// Hash is a digest of a message; 0 for nil.
 func Hash(m **Message) uint64 {
 	if *m == nil {
 		return 0
@@ -22,7 +22,7 @@ func Hash(m **Message) uint64 {
 	return Digest(uint64((*m).Kind)+1, (*m).Data)
 }
 
-// Digest goes on with a digest over some bytes.
+// Digest continues the digest h over some bytes.
 func Digest(h uint64, b []byte) uint64 {
 	for ; len(b) >= 8; b = b[8:] {
 		h = Mix(h, binary.LittleEndian.Uint64(b))
@@ -33,14 +33,14 @@ func Digest(h uint64, b []byte) uint64 {
 	return h
 }
 
-// Mix goes on with a digest over a word.
+// Mix continues the digest h over a word.
 func Mix(h, w uint64) uint64 {
 	hi, lo := bits.Mul64(h^w, 0x9e3779b97f4a7c15)
 	return bits.RotateLeft64(hi^lo, 17) + h
 }
 
-// Codec is the form of messages in a recording: the kind, which is this one at most, and
-// the data.
+// Codec is the form of messages in a recording: the kind and the data. Its value is the largest
+// kind that there is.
 type Codec uint8
 
 var errMessage = errors.New("kit: no message of a recording")

@@ -64,7 +64,7 @@ type Plans struct {
 	Some map[string]int // sums by name; see Sum
 }
 
-// RunPlans runs the plans that draw returns for some seeds.
+// RunPlans runs the plans that the function draw returns for some seeds.
 func RunPlans(ctx context.Context, p *scenario.Protocol, level scenario.Level, from uint64, count int, draw func(seed uint64) string) (Plans, error) {
 	all := Plans{Sum: make(map[string]float64), Some: make(map[string]int)}
 	for seed := from; seed < from+uint64(count); seed++ {

@@ -21,7 +21,7 @@ func Sum[L comparable, S any](incarnations []L, counters func(L) S) (sum S) {
 	return sum
 }
 
-// counter is one in the sum, and the same one of an incarnation.
+// counter is a counter in the sum, and the same counter of one incarnation.
 type counter struct{ sum, one reflect.Value }
 
 // pair appends the counters of two values of one type, field by field.

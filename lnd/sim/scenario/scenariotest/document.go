@@ -23,8 +23,8 @@ func Example(t testing.TB, path, protocol string) string {
 	return example
 }
 
-// Tables compares the tables of a document behind the mark "<!-- NAME -->", NAME being
-// the protocol's, with what that understands. With update it writes them anew.
+// Tables compares the tables of a document behind the mark "<!-- NAME -->", NAME being the
+// protocol's, with what the protocol understands. With update it writes them anew.
 func Tables(t testing.TB, path string, p *scenario.Protocol, update bool) {
 	t.Helper()
 	text, mark := read(t, path), "<!-- "+p.Name+" -->\n"
