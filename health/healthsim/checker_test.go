@@ -76,7 +76,7 @@ var exemptions = []struct{ by, file, sentence string }{
 	{"rests", "client-health.md", "rests for 5 to 15 min if it is connected somewhere"},
 }
 
-// exemptParts are functions of exempt.go on which those of exemptions are built.
+// exemptParts are the functions of exempt.go that the functions in exemptions call.
 const exemptParts = "poorPath poorBetween judgeLinks ending heldUp hears"
 
 // TestExemptionsDocumented: each exemption of the checker is a sentence of the documentation, and

@@ -65,7 +65,7 @@ func (n *network) use(id sim.NodeID, c clientProgram, text string) {
 			c.become(other)
 		}
 	default:
-		if !f.quit || !n.cfg.stacks { // a machine keeps what it is told for the client that follows
+		if !f.quit || !n.cfg.stacks { // a bare machine remembers the verb for the next client of its node
 			n.connect(id, c, verb, args)
 		}
 	}

@@ -171,8 +171,9 @@ func (n *network) spreadIn() time.Duration { return n.timing.Broadcast + 3*n.tim
 // evictingIn is how long an evicting master waits for other servers.
 func (n *network) evictingIn() time.Duration { return n.spreadIn() + 10*n.timing.Tick }
 
-// endIn returns how long after its end a client is unknown to all servers, and how long after the
-// last fault. talks means that other programs of its node go on sending.
+// endIn returns the times after which all servers must have forgotten a client: after the
+// client's end, and after the last fault. talks means that other programs of the client's node
+// go on sending.
 func (n *network) endIn(talks bool) (after, afterFault time.Duration) {
 	t := &n.timing
 	after, afterFault = t.Evict, max(2*t.Evict, t.Evict+t.Orphan)+3*t.Tick

@@ -25,8 +25,9 @@ type Entry struct {
 	Epoch       uint32   // last 24 bits of the epoch; 0: any epoch
 }
 
-// Before reports whether an eviction is of an earlier choice of a master than the given epoch.
-// The 24 bits wrap around, so the two choices must be fewer than eight million apart.
+// Before reports whether an eviction is for an earlier choice of a master than the one in the
+// given epoch. The 24 bits wrap around, so the two choices must be fewer than eight million
+// apart.
 func (e *Entry) Before(epoch uint32) bool {
 	ahead := (epoch - e.Epoch) & (1<<24 - 1)
 	return e.Epoch != 0 && ahead > 0 && ahead < 1<<23

@@ -30,21 +30,21 @@ type Kind uint8
 // The kinds of messages, and which fields of [Message] they use besides Client,
 // Incarnation and Sequence.
 const (
-	Connect         Kind = 1 + iota // client → server: Epoch, Server (its master), Name, Token; Retry: its T_ping; ServerIncarnation: its T_client + T_elect in ms; Proof
-	Accept                          // answer: Epoch, Server (the previous master, or none), ServerIncarnation, Token, Code (OK or Orphaned); Retry: T_evict
-	Reject                          // answer: Code, Retry, Server (the master in question; with Stale the NID of the later incarnation), Epoch (with OtherTimes T_evict in ms), ServerIncarnation; Incarnation: the one that is known
+	Connect         Kind = 1 + iota // client to server; has Epoch, Server (the client's master), Name, Token and Proof; Retry is the client's T_ping, and ServerIncarnation its T_client + T_elect in ms
+	Accept                          // answer to Connect; has Epoch, Server (the previous master, or none), ServerIncarnation, Token, Code (OK or Orphaned), and Retry (the server's T_evict)
+	Reject                          // answer; has Code, Retry, Server (the master in question; with Stale the NID of the later incarnation), Epoch (with OtherTimes T_evict in ms), ServerIncarnation, and Incarnation (the one that is known)
 	Ping                            // client to master; has Epoch
 	Pong                            // answer to Ping; has Code, Server (the master), Epoch, ServerIncarnation
-	Choose                          // client → server: Epoch, Server (its new master), Token; Retry and ServerIncarnation as in Connect
-	Chosen                          // answer: Code, Server, Epoch (with OtherTimes T_evict in ms), ServerIncarnation, Token; Retry: T_evict, with OK
-	Disconnect                      // client → server: Code (OK: it leaves all servers, which Reject with NotConnected answers; NotConnected: it leaves this one)
-	Notice                          // server → client: Code, Server (the master; with Draining the server to choose, or the master; with Stale as in Reject, or none), Epoch, ServerIncarnation
-	Digest                          // server → master: Entries (clients for which the sender has recorded the receiver as master), ServerIncarnation, Epoch (number of clients whose master the sender is), Code (OK: the sender takes more clients)
-	DigestReply                     // answer: Entries that the master does not know, or was asked to confirm; the rest as in Digest
-	Ask                             // server → client: Epoch: is the client there? Its node sends messages; with Code Stale: a later incarnation on node Server connects
+	Choose                          // client to server; has Epoch, Server (the client's new master) and Token; Retry and ServerIncarnation are as in Connect
+	Chosen                          // answer to Choose; has Code, Server, Epoch (with OtherTimes T_evict in ms), ServerIncarnation, Token, and with OK Retry (T_evict)
+	Disconnect                      // client to server; has Code: with OK the client leaves all servers, which Reject with NotConnected answers; with NotConnected it leaves this one
+	Notice                          // server to client; has Code, Server (the master; with Draining the server to choose, or the master; with Stale as in Reject, or none), Epoch and ServerIncarnation
+	Digest                          // server to master; has Entries (clients for which the sender has recorded the receiver as master), ServerIncarnation, Epoch (number of clients whose master the sender is), and Code (OK: the sender takes more clients)
+	DigestReply                     // answer to Digest; has Entries that the master does not know, or was asked to confirm; the other fields are as in Digest
+	Ask                             // server to client; has Epoch, and asks whether the client is there, because its node sends messages; with Code Stale: a later incarnation on node Server connects
 	Here                            // answer to Ask; has Code (OK or NotConnected), Epoch
-	Tombstones                      // server → server: which clients has it evicted in the last Retry?
-	TombstonesReply                 // answer, perhaps several: Entries, Epoch (its number in the upper 16 bits, how many there are in the lower)
+	Tombstones                      // server to server; asks which clients the receiver has evicted in the last Retry
+	TombstonesReply                 // answer to Tombstones, perhaps one of several; has Entries and Epoch (the number of this answer in the upper 16 bits, how many there are in the lower)
 	kinds
 )
 
@@ -114,7 +114,7 @@ type Message struct {
 	Name              []byte        // name of the client, printable, up to MaxName bytes
 	Token             []byte        // a claim: empty, or TokenSize bytes
 	Entries           Entries       // entries of a digest, at most MaxEntries
-	Proof             []byte        // the code of a signed connect: empty or keyring.CodeSize bytes
+	Proof             []byte        // authentication code of a signed Connect: empty or keyring.CodeSize bytes
 }
 
 // AppendTo appends the message.
@@ -242,5 +242,5 @@ func ValidName(name []byte) bool {
 	return true
 }
 
-// proofFlag in the length of the token means that a code ends the message.
+// proofFlag in the length of the token means that an authentication code ends the message.
 const proofFlag = 1 << 15
