@@ -40,14 +40,14 @@ type serviceKind uint8
 const (
 	works   serviceKind = iota
 	mute                // the service never replies
-	slow                // takes a while to run a request, and replies after that
+	slow                // the service takes a while to run a request, and replies after that
 	rejects             // the service refuses in pre-request, with EPERM
 	fails               // the service fails to run a request, with EIO
 	stuck               // the service never returns from running a request
-	aborts              // aborts the request instead of running it, and does not reply
+	aborts              // the service aborts the request instead of running it, and does not reply
 	below               // the service replies for the members below, not for itself
-	parts               // replies with a part, and never with the last
-	large               // tries to reply with more than a message carries, and gives up
+	parts               // the service replies with a part, and never with the last part
+	large               // the service tries to reply with more than a message carries, and gives up
 )
 
 var serviceKinds = []string{"works", "mute", "slow", "rejects", "fails", "stuck", "aborts", "below", "parts", "large"}
@@ -130,8 +130,8 @@ type work struct {
 // entrySize is the size in bytes of a node's number in a reply of the service.
 const entrySize = 4
 
-// begins records that the service of a node begins to run a request, and returns how it
-// behaves.
+// begins is called when the service of a node begins to run a request. It records that, and
+// returns how the service behaves.
 func (n *Net) begins(w *work, node sim.Incarnation) behaviour {
 	n.ledger.ran(w.number, node)
 	s := n.services[node.Node]

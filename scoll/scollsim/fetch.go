@@ -10,7 +10,7 @@ import (
 
 // fetch fetches bulk data, or a list of members, for a bare machine: one GET after the other.
 type fetch struct {
-	engine.Effect // of kind DoFetch; Limit rises
+	engine.Effect // the effect of kind DoFetch; its Limit rises
 
 	there uint64 // bytes that have arrived
 	asked bool   // a GET is under way

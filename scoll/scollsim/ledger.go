@@ -41,7 +41,7 @@ type Broadcast struct {
 	// Missing are the members that the root reports as unreached.
 	Missing []Missing
 
-	order   order // what the scenario wants of it
+	order   order // what the scenario wants of the broadcast
 	excused bool  // the root was paused, slowed down or skewed
 	exact   bool  // isExact was called and returned nil
 	ran     []run // runs of the broadcast, by node

@@ -35,7 +35,7 @@ type message struct {
 // fields are the parts of a message that have a fixed size, as in a recording.
 type fields struct {
 	Kind        Kind
-	List        bool // Get and Data: the list of members is meant
+	List        bool // for Get and Data: the message is about the list of members, not about bulk data
 	Bits        uint64
 	Offset      uint64 // offset in the bulk data or the list
 	Length      uint64 // length of bulk data, which itself is not simulated

@@ -17,7 +17,7 @@ type oracle struct {
 	net    *Net
 	pcg    rand.PCG
 	deaths []uint64 // number of deaths of each node
-	nodes  []vital  // state of the nodes as an observer sees it that has all news
+	nodes  []vital  // state of the nodes as seen by an observer that has all news
 }
 
 // vital is the state of a node to discovery.

@@ -6,8 +6,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// A program that looks on reads a reply: an answer of three bytes, and one member below that
-// is missing.
+// A program that observes the network reads a reply: an answer of three bytes, and one member
+// below that is missing.
 func ExampleParseReplyHeader() {
 	data := (&wire.ReplyHeader{Sequence: 5, Flags: wire.ReplyLast, PayloadSize: 3, Trailer: 1}).AppendTo(nil)
 	data = append(data, "yes"...)

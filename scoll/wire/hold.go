@@ -23,7 +23,7 @@ type Hold struct {
 	ReplyBits uint64 // match bits that identify the request
 	Number    uint64 // number of this message about the request, from 1
 	Held      bool   // the request is held now
-	Signed    bool   // a code of package keyring follows the message
+	Signed    bool   // an authentication code of package keyring follows the message
 }
 
 // AppendTo appends the message, without the code.

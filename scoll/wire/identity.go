@@ -24,7 +24,7 @@ type Identity struct {
 	Nonce       uint64       // nonce of the question, which the answer repeats
 	Incarnation uint64       // incarnation of the node that answers; 0 in a question
 	Kind        IdentityKind // question or answer
-	Signed      bool         // a code of package keyring follows the message
+	Signed      bool         // an authentication code of package keyring follows the message
 }
 
 // AppendTo appends the message, without the code.

@@ -18,7 +18,7 @@ type Progress struct {
 	ReplyBits uint64 // match bits that identify the request
 	There     uint64 // number of bytes that the parent has
 	Status    Status // OK, or why no more bytes will come
-	Signed    bool   // a code of package keyring follows the message
+	Signed    bool   // an authentication code of package keyring follows the message
 }
 
 // AppendTo appends the message, without the code.

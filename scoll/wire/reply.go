@@ -13,8 +13,8 @@ type ReplyFlags uint32
 // The flags of replies.
 const (
 	ReplyLast       ReplyFlags = 1 << iota // this is the last part of the reply
-	ReplyCollective                        // an error of the sender's module, for its whole subtree
-	ReplySigned                            // a code of package keyring ends the message
+	ReplyCollective                        // an error of the sender's module, which stands for its whole subtree
+	ReplySigned                            // an authentication code of package keyring ends the message
 	knownReplyFlags = ReplyLast | ReplyCollective | ReplySigned
 )
 

@@ -60,7 +60,7 @@ const (
 	FlagOOB                      // the request goes to an out-of-band group
 	FlagList                     // the message contains the list of members
 	FlagSubset                   // the request goes to the live members only, see Live
-	FlagSigned                   // a code of package keyring ends the message
+	FlagSigned                   // an authentication code of package keyring ends the message
 	knownFlags = FlagLast | FlagModule | FlagOOB | FlagList | FlagSubset | FlagSigned
 )
 

@@ -25,7 +25,7 @@ var goldenRequest = RequestHeader{
 
 const goldenRequestBytes = "53434f4c" + "0100" + "c000" + // magic, version, size
 	"0807060504030201" + "1211000000000000" + "2221000000000000" + // reply bits, sequence, root incarnation
-	"31000000" + "19000000" + // service, flags - list rides
+	"31000000" + "19000000" + // service, flags: the list is in the message
 	"00020000" + "0a000001" + "000000000000000000000000" + // creator
 	"4100000000000000" + "4200000000000000" + "d10000000000000000000000000000d2" + // group
 	"0114" + "6261" + "04000000" + "09000000" + "03000000" + // tree, hold and carry, K, nodes, root

@@ -24,7 +24,7 @@ type word struct {
 	signed        bool
 }
 
-// wordSigned is the flag which says that a code follows.
+// wordSigned is the flag which says that an authentication code follows.
 const wordSigned = 1
 
 func (w word) append(b []byte, magic uint32) []byte {

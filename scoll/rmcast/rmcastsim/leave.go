@@ -10,8 +10,9 @@ import (
 	"ulnet/scoll/rmcast/engine"
 )
 
-// leaves records that a node starts to leave: it does not join after a restart, and it may be
-// counted as dead before it has finished leaving. now is by the node's own clock.
+// leaves is called when a node starts to leave its group: the node does not join after a
+// restart, and it may be counted as dead before it has finished leaving. now is by the node's
+// own clock.
 func (n *Net) leaves(id sim.NodeID, now time.Duration) {
 	n.nodes[id].wants, n.nodes[id].excused, n.nodes[id].leaveAt = false, true, now
 	n.ledger.left[n.id(id)] = true

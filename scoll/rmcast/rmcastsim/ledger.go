@@ -23,7 +23,7 @@ type Outcome uint8
 const (
 	Waiting    Outcome = iota // the message waits for room in the window
 	UnderWay                  // the message is in flight
-	Released                  // the origin was told that all live members have the message or, with ErrSplit, which may not
+	Released                  // the origin was told that all live members have the message or, with ErrSplit, which of them may lack it
 	Lost                      // the origin was told that it is unknown which members have the message
 	OriginGone                // the origin's incarnation ended before the message's release
 )
@@ -145,7 +145,7 @@ func (l *ledger) ordered(to rmcast.ID, m *Message) {
 	l.order[key] = max(l.order[key], m.Result.Seq)
 }
 
-// list records the members of a version's list.
+// list is called with the roster of a version, and records its members.
 func (l *ledger) list(v rmcast.Version, members []rmcast.Member) {
 	if v.IsValid() && l.versions[v] == nil {
 		l.versions[v] = members
@@ -222,7 +222,7 @@ func (l *ledger) originGone(id sim.NodeID) {
 	}
 }
 
-// lost records that a receiver lost a multicast datagram.
+// lost is called when a receiver loses a multicast datagram.
 func (l *ledger) lost(b []byte) {
 	if d, _, err := wire.ParseDatagram(b); err == nil && d.Count > 0 {
 		l.lostCopies++

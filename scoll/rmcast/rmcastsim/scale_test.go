@@ -130,7 +130,7 @@ func TestSingleSend(t *testing.T) {
 	}
 }
 
-// depth is the depth of the tree: the most ones in a rank.
+// depth is the depth of the tree: the largest number of one bits in a rank.
 func depth(nodes int) (most int) {
 	for rank := range nodes {
 		most = max(most, bits.OnesCount(uint(rank)))
