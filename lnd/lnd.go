@@ -13,6 +13,8 @@
 // its credit of the NI (Tunables.Credits), so that unreachable peers take no credits from
 // others. Tunables.PeerCredits bounds how many such messages each peer has.
 //
+// A driver may copy a small message instead and report the ends of many at once: see [Inliner].
+//
 // Up: the driver reads a header into a [Delivery] and calls [Upcalls.Parse].
 //
 //	Parse returns   driver

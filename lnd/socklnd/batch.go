@@ -12,30 +12,74 @@ import (
 // Bounds of one gathered write. Many messages in one write make small ones cheap; the byte
 // limit bounds how long a priority message waits behind bulk on the same connection.
 const (
-	maxBatchMessages = 64
+	maxBatchMessages = 256 // messages that are not inline
 	maxBatchNoops    = 64
 	maxBatchBytes    = 256 << 10
 	maxHeaderSize    = ksock.MsgHeaderSize + wire.LargeHeaderSize
+	batchMemory      = 32 << 10 // for headers, and for payloads of at most lnd.MaxInline bytes
 )
 
-// batch is what one gathered write sends: messages, then NOOPs. Headers are in its own
-// memory, payload is written from the sender's. Batches are pooled; an idle connection has
-// none.
+// batch is what one gathered write sends: inline messages, then others, then NOOPs. Headers and
+// small payloads are in its own memory, because for so few bytes a copy costs less than a piece
+// of a gathered write; larger payloads are written from the sender's. Batches are pooled; an
+// idle connection has none. Credits bound how many connections have one.
 type batch struct {
-	vec      vector
-	headers  [maxBatchMessages*maxHeaderSize + maxBatchNoops*ksock.MsgHeaderSize]byte
-	used     int // bytes of headers in use
-	messages []*lnd.Message
-	unfit    []*lnd.Message // messages that cannot be encoded
-	size     int64          // bytes of messages and unfit, as the queue counts them
+	vec         vector
+	bytes       [batchMemory]byte
+	used        int // number of bytes in use
+	inline      lnd.InlineList
+	inlineBytes int // bytes of the inline messages, the first ones of bytes
+	messages    []*lnd.Message
+	unfit       []*lnd.Message // messages that cannot be encoded
+	size        int64          // bytes of inline, messages and unfit, as the queue counts them
+	whole       int            // bytes of the batch when its write began
 }
 
-var batches = sync.Pool{New: func() any {
-	return &batch{messages: make([]*lnd.Message, 0, maxBatchMessages)}
-}}
+var batches = sync.Pool{New: func() any { return new(batch) }}
 
+func newBatch() *batch { return batches.Get().(*batch) }
+
+// hasRoom reports whether there is room for another message that is not inline.
 func (b *batch) hasRoom() bool {
-	return len(b.messages)+len(b.unfit) < maxBatchMessages && b.vec.total < maxBatchBytes
+	return len(b.messages)+len(b.unfit) < maxBatchMessages && b.vec.total < maxBatchBytes &&
+		b.used+maxHeaderSize+lnd.MaxInline <= batchMemory
+}
+
+// post encodes an inline message and returns its size in bytes. ok is false if there is no room
+// for it, or it cannot be encoded.
+func (b *batch) post(i *lnd.Inline, payload lnd.Payload, c *conn) (size int, ok bool) {
+	size = c.framing.wireSize(payload.Length)
+	if b.used+size > batchMemory-maxBatchNoops*ksock.MsgHeaderSize || payload.Length != i.Length() {
+		return 0, false
+	}
+	dst, err := c.framing.appendHeaders(b.bytes[b.used:b.used], &i.Header, 0)
+	if err != nil {
+		return 0, false
+	}
+	dst = payload.AppendTo(dst)
+	if c.framing.sums {
+		c.peer.ni.seal(dst)
+	}
+	b.used += size
+	b.size += int64(size)
+	b.inline.Push(i)
+	return size, true
+}
+
+// seal ends the inline messages of the batch.
+func (b *batch) seal() {
+	if b.inlineBytes = b.used; b.used > 0 {
+		b.vec.add(b.bytes[:b.used:b.used])
+	}
+}
+
+// failed returns err for a message that ends at an offset in the batch, or nil if the bytes up
+// to there have left.
+func (b *batch) failed(end int, err error) error {
+	if err != nil && end <= b.whole-b.vec.total {
+		return nil
+	}
+	return err
 }
 
 // addNoops encodes as many of the NOOPs as there is room for and returns their
@@ -43,7 +87,7 @@ func (b *batch) hasRoom() bool {
 func (b *batch) addNoops(noops ackQueue, c *conn) int {
 	noops = noops[:min(len(noops), maxBatchNoops)]
 	for _, cookies := range noops {
-		dst := b.headers[b.used:b.used]
+		dst := b.bytes[b.used:b.used]
 		dst, _ = ksock.MsgHeader{Type: ksock.Noop, Cookies: cookies}.AppendBinary(dst) // AppendBinary of this type never returns an error
 		if c.framing.sums {
 			c.peer.ni.seal(dst)
@@ -68,18 +112,21 @@ func unfitness(m *lnd.Message) error {
 // It puts m among the unfit if its NIDs do not fit or its payload is not as long
 // as its header says.
 func (b *batch) add(m *lnd.Message, c *conn, cookie uint64) bool {
-	b.size += c.framing.wireSize(m)
-	dst, err := c.framing.appendHeaders(b.headers[b.used:b.used], &m.Header, cookie)
+	b.size += int64(c.framing.wireSize(int(m.Header.PayloadLength)))
+	dst, err := c.framing.appendHeaders(b.bytes[b.used:b.used], &m.Header, cookie)
 	if err != nil || m.Payload.Length != int(m.Header.PayloadLength) {
 		b.unfit = append(b.unfit, m)
 		return false
 	}
 	b.messages = append(b.messages, m)
+	if m.Payload.Length <= lnd.MaxInline {
+		dst = m.Payload.AppendTo(dst)
+	}
 	b.addHeader(len(dst))
 	n := len(b.vec.pieces)
-	b.vec.pieces = m.Payload.Append(b.vec.pieces)
-	for _, p := range b.vec.pieces[n:] {
-		b.vec.total += len(p)
+	if m.Payload.Length > lnd.MaxInline {
+		b.vec.pieces = m.Payload.Append(b.vec.pieces)
+		b.vec.total += m.Payload.Length
 	}
 	if c.framing.sums {
 		c.peer.ni.seal(dst, b.vec.pieces[n:]...)
@@ -87,16 +134,16 @@ func (b *batch) add(m *lnd.Message, c *conn, cookie uint64) bool {
 	return true
 }
 
-// addHeader adds n encoded bytes to the batch: to the last piece, if that piece ends where
-// they begin.
+// addHeader adds n encoded bytes, a header perhaps with its payload, to the batch: to the last
+// piece, if that piece ends where they begin.
 func (b *batch) addHeader(n int) {
-	piece := b.headers[b.used : b.used+n : b.used+n]
+	piece := b.bytes[b.used : b.used+n : b.used+n]
 	b.used += n
 	if last := len(b.vec.pieces) - 1; last >= 0 && b.endsAt(last, b.used-n) {
 		b.vec.total += n
 		p := b.vec.pieces[last]
 		start := b.used - n - len(p)
-		b.vec.pieces[last] = b.headers[start:b.used:b.used]
+		b.vec.pieces[last] = b.bytes[start:b.used:b.used]
 		return
 	}
 	b.vec.add(piece)
@@ -105,7 +152,7 @@ func (b *batch) addHeader(n int) {
 // endsAt reports whether piece i is header memory that ends at offset end.
 func (b *batch) endsAt(i, end int) bool {
 	p := b.vec.pieces[i]
-	return end > 0 && &p[len(p)-1] == &b.headers[end-1]
+	return end > 0 && &p[len(p)-1] == &b.bytes[end-1]
 }
 
 // release empties b and gives it back to the pool.
@@ -114,6 +161,6 @@ func (b *batch) release() {
 	clear(b.messages)
 	clear(b.unfit)
 	b.messages, b.unfit = b.messages[:0], b.unfit[:0]
-	b.used, b.size = 0, 0
+	b.used, b.size, b.inline, b.inlineBytes, b.whole = 0, 0, lnd.InlineList{}, 0, 0
 	batches.Put(b)
 }

@@ -103,7 +103,13 @@ func (r *routes) forMessage(m *lnd.Message, minBulk int) *conn {
 	if m.Priority {
 		return leastBusy(r.urgent)
 	}
-	if r.overhead+int(m.Header.PayloadLength) < minBulk {
+	return r.forSize(int(m.Header.PayloadLength), minBulk)
+}
+
+// forSize chooses the connection for a message without priority by the length of its payload;
+// nil: none.
+func (r *routes) forSize(length, minBulk int) *conn {
+	if r.overhead+length < minBulk {
 		return leastBusy(r.small)
 	}
 	return leastBusy(r.large)

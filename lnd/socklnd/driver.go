@@ -67,6 +67,8 @@ func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 		peers: make(map[nid.ProcessID]*peer),
 		dying: make(chan struct{}),
 	}
+	ni.inline, _ = up.(lnd.InlineUpcalls)
+	ni.enough = cfg.Tunables.WithDefaults().PeerCredits
 	ni.messages.Init()
 	ni.dials.Init()
 	ni.spoilSum.Store(own.InjectChecksumError)

@@ -102,8 +102,9 @@ func TestNeverReadingPeer(t *testing.T) {
 	})
 }
 
-// ledger checks that every message is finalized once.
+// ledger checks that every message ends once, whether it was sent or posted.
 type ledger struct {
+	lnd.Upcalls
 	h    *host
 	open map[*lnd.Message]bool
 	ends int
@@ -124,8 +125,23 @@ func (l *ledger) send(to nid.ProcessID, payload []byte) {
 	l.h.mu.Lock()
 	l.open[m] = true
 	l.h.mu.Unlock()
-	l.h.ni.Send(m)
+	i := &lnd.Inline{Header: m.Header, To: to, Owner: m}
+	f, taken := l.h.ni.Post(i, m.Payload)
+	if !taken {
+		l.h.ni.Send(m)
+	}
+	if f != nil {
+		f.Flush()
+	}
 }
+
+func (l *ledger) Left(first *lnd.Inline, n int, _ time.Duration) {
+	for i := first; i != nil; i = i.Link {
+		l.finalized(i.Owner.(*lnd.Message), nil)
+	}
+}
+
+func (l *ledger) Lost(i *lnd.Inline, _ []byte, err error) { l.finalized(i.Owner.(*lnd.Message), err) }
 
 // TestFinalizedOnce: two nodes send to each other while connections break at
 // random, listeners vanish and nodes restart. Every message is finalized
@@ -139,8 +155,11 @@ func TestFinalizedOnce(t *testing.T) {
 			cfg := n.config(Config{MinReconnect: 10 * time.Millisecond, ConnsPerPeer: 1 + int(seed)%3})
 			a, b := start(t, "10.0.0.2", cfg), start(t, "10.0.0.3", cfg)
 			ledgers := []*ledger{{h: a, open: map[*lnd.Message]bool{}}, {h: b, open: map[*lnd.Message]bool{}}}
-			for _, l := range ledgers {
+			for i, l := range ledgers {
 				l.h.finalized = l.finalized
+				if seed%2 == uint64(i) {
+					l.h.ni.inline = l
+				}
 			}
 			sent := 0
 			for range 300 {

@@ -3,7 +3,6 @@ package socklnd
 import (
 	"encoding/binary"
 
-	"ulnet/lnd"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/wire"
 )
@@ -40,10 +39,8 @@ func (f *framing) overhead() int { return f.msgSize + f.lnetSize }
 // payloadLengthAt is the offset of payload_length in an LNet header.
 func (f *framing) payloadLengthAt() int { return f.lnetSize - 44 }
 
-// wireSize is the number of bytes that m takes.
-func (f *framing) wireSize(m *lnd.Message) int64 {
-	return int64(f.overhead() + int(m.Header.PayloadLength))
-}
+// wireSize is the number of bytes that a message with a payload of some length takes.
+func (f *framing) wireSize(length int) int { return f.overhead() + length }
 
 // appendHeaders appends the headers of a message that acknowledges a cookie, 0
 // for none. The error is wire.ErrLargeNID for a NID that does not fit.

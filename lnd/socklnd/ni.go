@@ -25,7 +25,9 @@ type NI struct {
 	incarnation uint64
 	clock       machine.Clock
 	up          lnd.Upcalls
-	tap         lnd.Tap // capture of connections; nil: no capture
+	inline      lnd.InlineUpcalls // up; nil if it takes no inline messages
+	enough      int               // enough inline messages for a write: all that a peer has credits for
+	tap         lnd.Tap           // capture of connections; nil: no capture
 	log         *slog.Logger
 	warned      shell.Warnings[Reason, nid.ProcessID]
 	counts      counters

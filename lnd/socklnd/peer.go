@@ -70,19 +70,21 @@ func (p *peer) send(m *lnd.Message) bool {
 		p.unlock()
 		return true
 	}
+	p.use(c)
+	flush := c.tx.push(m)
+	p.unlock()
+	if flush {
+		c.tx.Flush()
+	}
+	return true
+}
+
+// use notes that a message goes by c. The caller holds p.mu.
+func (p *peer) use(c *conn) {
 	if !p.ni.cfg.FirstIdle {
 		p.sequence++
 		c.usedAt = p.sequence
 	}
-	turn := c.tx.push(m)
-	p.unlock()
-	switch turn {
-	case turnSmall:
-		c.tx.sendSmall(m)
-	case turnFlush:
-		c.tx.flush()
-	}
-	return true
 }
 
 // connect asks for missing connections. If none is usable yet, m waits for

@@ -89,7 +89,7 @@ func (p *peer) scan(now time.Duration) {
 	c := p.pingable(now)
 	p.unlock()
 	if c != nil {
-		c.tx.flush()
+		c.tx.Flush()
 	}
 }
 

@@ -19,16 +19,17 @@ type writer struct {
 	c       *conn
 	drainFn func() // the method drain, bound once to avoid allocation
 
-	mu      sync.Mutex
-	queue   lnd.Queue // messages to write; guarded by mu
-	acks    ackQueue  // cookies to acknowledge; guarded by mu
-	writing bool      // a goroutine owns the sending side; guarded by mu
-	closed  error     // why nothing is sent any more; guarded by mu
-	alone   bool      // the reader has ended; guarded by mu
+	mu        sync.Mutex
+	posted    *batch    // inline messages, which leave before those of queue; nil: none; guarded by mu
+	queue     lnd.Queue // messages to write; guarded by mu
+	acks      ackQueue  // cookies to acknowledge; guarded by mu
+	writing   bool      // a goroutine owns the sending side; guarded by mu
+	scheduled bool      // this goroutine is a drain that has not begun; guarded by mu
+	closed    error     // why nothing is sent any more; guarded by mu
+	alone     bool      // the reader has ended; guarded by mu
 
-	batch *batch          // used only by the goroutine that writes, like small
-	small *[maxSmall]byte // memory for one whole small message; made on first use
-	burst burst           // burst of small messages; guarded by peer.mu
+	batch *batch // batch that is written in part; used only by the goroutine that writes
+	burst burst  // burst of small messages; guarded by peer.mu
 }
 
 func (w *writer) init(c *conn) {
@@ -36,36 +37,29 @@ func (w *writer) init(c *conn) {
 	w.drainFn = w.drain
 }
 
-// turn says what the goroutine that pushed a message has to do next.
-type turn uint8
-
-const (
-	turnNone  turn = iota // another goroutine writes the message
-	turnSmall             // the caller has to call sendSmall
-	turnFlush             // the caller has to call flush
-)
-
-// push takes m for sending. The caller holds peer.mu, and the connection is
-// attached, so it is not closed.
-func (w *writer) push(m *lnd.Message) turn {
-	w.c.queuedBytes.Add(w.c.framing.wireSize(m))
+// push takes m for sending. It returns true if the caller has to call Flush, because no other
+// goroutine writes the message. The caller holds peer.mu, and the connection is attached, so
+// it is not closed.
+func (w *writer) push(m *lnd.Message) (flush bool) {
+	w.c.queuedBytes.Add(int64(w.c.framing.wireSize(int(m.Header.PayloadLength))))
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.queue.Push(m)
+	return w.begin(m.Header.PayloadLength <= lnd.MaxInline)
+}
+
+// begin starts to write what waits, unless a goroutine does so already. It returns true if the
+// caller has to call Flush. The caller holds mu and peer.mu.
+func (w *writer) begin(small bool) (flush bool) {
 	if w.writing {
-		w.queue.Push(m)
-		return turnNone
+		return false
 	}
 	w.writing = true
-	small := w.fitsSmall(m)
-	if small && !w.burst.on(w.c.peer) {
-		return turnSmall
-	}
-	w.queue.Push(m)
-	if small {
+	if small && w.burst.on(w.c.peer) {
 		w.startDrain()
-		return turnNone
+		return false
 	}
-	return turnFlush
+	return true
 }
 
 // pushAll takes all of q for sending and leaves the writing to the drain.
@@ -73,7 +67,7 @@ func (w *writer) pushAll(q *lnd.Queue) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for m := q.Pop(); m != nil; m = q.Pop() {
-		w.c.queuedBytes.Add(w.c.framing.wireSize(m))
+		w.c.queuedBytes.Add(int64(w.c.framing.wireSize(int(m.Header.PayloadLength))))
 		w.queue.Push(m)
 	}
 	if !w.writing && w.queue.Len() > 0 {
@@ -92,9 +86,9 @@ func (w *writer) close(cause error) (left lnd.Queue) {
 	return left
 }
 
-// flush writes what is queued as far as the socket takes it at once. The
-// caller owns the sending side and holds no lock.
-func (w *writer) flush() {
+// Flush writes what waits as far as the socket takes it at once. The caller owns the sending
+// side and holds no lock.
+func (w *writer) Flush() {
 	b := w.take()
 	if b == nil {
 		return
@@ -102,12 +96,18 @@ func (w *writer) flush() {
 	var err error
 	if b.vec.total > 0 { // total is 0 if no message could be encoded
 		var n int
-		n, err = w.c.stream.writev(&b.vec, false)
+		if pieces := b.vec.left(); len(pieces) == 1 {
+			n, err = w.c.stream.write(pieces[0])
+		} else {
+			n, err = w.c.stream.writev(&b.vec, false)
+		}
 		w.wrote(b, n)
 	}
 	if err == nil && b.vec.total > 0 {
 		w.batch = b
+		w.mu.Lock()
 		w.startDrain()
+		w.mu.Unlock()
 		return
 	}
 	w.finish(b, err)
@@ -118,12 +118,17 @@ func (w *writer) flush() {
 // another goroutine goes on.
 func (w *writer) proceed() {
 	w.mu.Lock()
-	if w.queue.Len() == 0 && len(w.acks) == 0 {
+	if w.empty() {
 		w.rest()
 		return
 	}
 	w.startDrain() // before close lets the reader end, and with it the NI
 	w.mu.Unlock()
+}
+
+// empty reports whether nothing waits to be written. The caller holds mu.
+func (w *writer) empty() bool {
+	return w.posted == nil && w.queue.Len() == 0 && len(w.acks) == 0
 }
 
 // rest releases the sending side. The caller holds w.mu, which rest unlocks.
@@ -148,15 +153,24 @@ func (w *writer) readerEnded() {
 	}
 }
 
-// startDrain hands the sending side to a new goroutine.
+// startDrain hands the sending side to a new goroutine. The caller holds mu.
 func (w *writer) startDrain() {
+	w.scheduled = true
 	w.c.peer.ni.tasks.Add(1)
 	go w.drainFn()
 }
 
-// drain writes until nothing is left, many messages with one system call.
+// drain writes until nothing is left, many messages with one system call. It does nothing if a
+// sender has taken the sending side from it before it began.
 func (w *writer) drain() {
 	defer w.c.peer.ni.tasks.Done()
+	w.mu.Lock()
+	owner := w.scheduled
+	w.scheduled = false
+	w.mu.Unlock()
+	if !owner {
+		return
+	}
 	b := w.batch
 	w.batch = nil
 	for {
@@ -186,17 +200,22 @@ func (w *writer) take() *batch {
 	return b
 }
 
-// next returns the next messages as one batch, each with the ack of a cookie if one waits;
-// NOOPs for the remaining acks follow the messages. With nothing to send it gives the sending
-// side up and returns nil.
+// next returns the next messages as one batch: the inline ones, then those of the queue, each
+// with the ack of a cookie if one waits; NOOPs for the remaining acks follow the messages. With
+// nothing to send it gives the sending side up and returns nil.
 func (w *writer) next() *batch {
 	w.mu.Lock()
-	if w.queue.Len() == 0 && len(w.acks) == 0 {
+	if w.empty() {
 		w.rest()
 		return nil
 	}
 	defer w.mu.Unlock()
-	b := batches.Get().(*batch)
+	b := w.posted
+	if b == nil {
+		b = newBatch()
+	}
+	w.posted = nil
+	b.seal()
 	for w.queue.Len() > 0 && b.hasRoom() {
 		cookie := w.acks.carried()
 		if b.add(w.queue.Pop(), w.c, cookie) && cookie != 0 {
@@ -206,6 +225,7 @@ func (w *writer) next() *batch {
 	if len(w.acks) > 0 {
 		w.acks.remove(b.addNoops(w.acks, w.c))
 	}
+	b.whole = b.vec.total
 	return b
 }
 
@@ -218,19 +238,22 @@ func (w *writer) wrote(b *batch, n int) {
 	b.vec.advance(n)
 }
 
-// finish ends a batch that has left, or failed. It owns the sending side while
-// it finalizes, so a handler that sends on this connection only queues.
+// finish ends a batch that has left, or failed. A message whose bytes the socket took whole has
+// left, even if a later one has failed. finish owns the sending side while it finalizes, so a
+// handler that sends on this connection only queues.
 func (w *writer) finish(b *batch, err error) {
 	if err != nil {
 		err = w.fail(err)
 	}
 	ni := w.c.peer.ni
 	w.c.queuedBytes.Add(-b.size)
-	w.c.txMsgs.Add(uint64(len(b.messages)))
+	w.c.txMsgs.Add(uint64(len(b.messages) + b.inline.N))
 	now := ni.clock.Now() // read once: many small messages leave together
+	end := w.finishInline(b, now, err)
 	for _, m := range b.messages {
+		end += w.c.framing.wireSize(m.Payload.Length)
 		m.SentAt = now
-		ni.finalize(m, err)
+		ni.finalize(m, b.failed(end, err))
 	}
 	for _, m := range b.unfit {
 		ni.counts.count(BadHeader)

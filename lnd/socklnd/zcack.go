@@ -29,7 +29,7 @@ func (p *peer) ack(from *conn, cookie uint64) {
 	case why != ReasonNone:
 		p.ni.counts.count(why)
 	case flush:
-		to.tx.flush()
+		to.tx.Flush()
 	}
 }
 

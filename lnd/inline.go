@@ -1,0 +1,85 @@
+package lnd
+
+import (
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// MaxInline is the largest payload in bytes of an inline message.
+const MaxInline = 1 << 10
+
+// Inline is a small message of which the driver has copied header and payload (a send with
+// inline data, as RDMA calls it): the memory of the payload is free at once.
+type Inline struct {
+	Header wire.Header   // complete header
+	To     nid.ProcessID // next hop, whose connection is used
+	Owner  any           // lnet's: the structure that this Inline is part of
+	Link   *Inline       // next message of a list
+}
+
+// Length returns the number of payload bytes.
+func (i *Inline) Length() int { return int(i.Header.PayloadLength) }
+
+// Inliner is an NI that copies small messages into a buffer of the connection. Messages that
+// are posted while the connection is busy leave together with one write, and lnet is told of
+// all of them at once.
+type Inliner interface {
+	// Post copies a message with a payload of at most MaxInline bytes. It makes no upcall, so
+	// lnet may call it with a lock held. It returns false, and copies nothing, if the message
+	// would have to wait for a connection, or behind messages that were given to Send, or if
+	// the upcalls are no [InlineUpcalls]; then lnet calls Send.
+	//
+	// If f is not nil, the caller has to call f.Flush without locks, because no other
+	// goroutine writes the message.
+	Post(i *Inline, payload Payload) (f Flusher, taken bool)
+}
+
+// Flusher writes the messages that wait on a connection.
+type Flusher interface{ Flush() }
+
+// InlineUpcalls are upcalls that also take the ends of inline messages. Exactly one of them is
+// called for each message, in the order of Post.
+type InlineUpcalls interface {
+	Upcalls
+	// Left reports that the n messages of a list, all to one process, left at an instant on
+	// Config.Clock; 0: now.
+	Left(first *Inline, n int, at time.Duration)
+	// Lost reports that one message failed. payload is its copy, valid until Lost returns.
+	Lost(i *Inline, payload []byte, err error)
+}
+
+// InlineList is a list of inline messages in the order of their arrival. The zero value is
+// empty. Not safe for concurrent use.
+type InlineList struct {
+	First *Inline // the oldest message
+	last  *Inline
+	N     int // number of messages
+}
+
+// Push appends a message.
+func (l *InlineList) Push(i *Inline) {
+	i.Link = nil
+	if l.last == nil {
+		l.First = i
+	} else {
+		l.last.Link = i
+	}
+	l.last = i
+	l.N++
+}
+
+// Pop removes and returns the oldest message, nil if there is none.
+func (l *InlineList) Pop() *Inline {
+	i := l.First
+	if i == nil {
+		return nil
+	}
+	if l.First = i.Link; l.First == nil {
+		l.last = nil
+	}
+	i.Link = nil
+	l.N--
+	return i
+}

@@ -1,0 +1,153 @@
+package socklnd
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet/nid"
+)
+
+// inlineEnd is how inline messages ended: so many left together, or one failed.
+type inlineEnd struct {
+	left int
+	lost error
+}
+
+// inlines plays the part of lnet that posts messages.
+type inlines struct {
+	*host
+	ends []inlineEnd // guarded by host.mu
+}
+
+func (u *inlines) Left(first *lnd.Inline, n int, _ time.Duration) {
+	u.change(func() { u.ends = append(u.ends, inlineEnd{left: n}) })
+	count := 0
+	for i := first; i != nil; i = i.Link {
+		count++
+	}
+	if count != n {
+		u.t.Errorf("%d messages left, the list has %d", n, count)
+	}
+}
+
+func (u *inlines) Lost(_ *lnd.Inline, payload []byte, err error) {
+	u.change(func() { u.ends = append(u.ends, inlineEnd{lost: err}) })
+	if len(payload) == 0 {
+		u.t.Error("the payload of a failed message is gone")
+	}
+}
+
+// post posts a PUT, and overwrites its payload at once.
+func (u *inlines) post(to nid.ProcessID, payload []byte) bool {
+	m := newPut(u.id(), to, payload)
+	i := &lnd.Inline{Header: m.Header, To: to, Owner: m}
+	f, taken := u.ni.Post(i, m.Payload)
+	if taken {
+		clear(payload)
+	}
+	if f != nil {
+		f.Flush()
+	}
+	return taken
+}
+
+// expectPayload reads a message of the kernel's version and compares its payload.
+func (p *probe) expectPayload(want []byte) {
+	p.t.Helper()
+	f := newFraming(ksock.V3, false)
+	if got := p.read(f.wireSize(len(want))); !bytes.HasSuffix(got, want) {
+		p.t.Errorf("got %x, want payload %x", got, want)
+	}
+}
+
+func postingHost(t *testing.T) (*inlines, *kernel) {
+	h, k := established(t, Config{Keepalive: -1})
+	u := &inlines{host: h}
+	h.ni.up, h.ni.inline = u, u
+	return u, k
+}
+
+// TestPostBatch: while a write blocks, messages that are posted are copied, and leave with one
+// write; what was given to Send after them leaves after them.
+func TestPostBatch(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		u, k := postingHost(t)
+		for n := range 5 {
+			if !u.post(probeID, pattern(n+1)) {
+				t.Fatalf("message %d was not taken", n)
+			}
+			synctest.Wait()
+		}
+		u.put(probeID, pattern(6))
+		if u.post(probeID, pattern(7)) {
+			t.Error("a message overtakes one that waits")
+		}
+		for n := range 6 {
+			k.control.expectPayload(pattern(n + 1))
+		}
+		u.await("end", func() bool { return len(u.ends) == 2 && len(u.finished) == 1 })
+		if u.ends[0] != (inlineEnd{left: 1}) || u.ends[1] != (inlineEnd{left: 4}) {
+			t.Errorf("messages ended as %v", u.ends)
+		}
+		if n := u.ni.Snapshot().Peers[0].Conns[0].QueuedBytes; n != 0 {
+			t.Errorf("%d bytes still count as queued", n)
+		}
+	})
+}
+
+// TestPostCut: the connection ends while it takes a batch. The messages that it took whole have
+// left; each of the others fails.
+func TestPostCut(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		u, k := postingHost(t)
+		u.post(probeID, pattern(1))
+		synctest.Wait()
+		for range 4 {
+			u.post(probeID, pattern(8))
+		}
+		u.put(probeID, pattern(8))
+		k.control.expectPayload(pattern(1))
+		k.control.expectPayload(pattern(8))
+		k.control.expectPayload(pattern(8))
+		k.control.read(50)
+		k.control.Close()
+		u.await("end", func() bool { return len(u.ends) == 4 && len(u.finished) == 1 })
+		if u.ends[0] != (inlineEnd{left: 1}) || u.ends[1] != (inlineEnd{left: 2}) {
+			t.Errorf("messages ended as %v", u.ends)
+		}
+		for _, err := range []error{u.ends[2].lost, u.ends[3].lost, u.finished[0]} {
+			if e, ok := errors.AsType[*Error](err); !ok || e.Reason != PeerClosed && e.Reason != WriteFailed {
+				t.Errorf("a message ended with %v", err)
+			}
+		}
+	})
+}
+
+// TestPostRefused: a message that would have to wait is left to Send.
+func TestPostRefused(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		u, _ := postingHost(t)
+		stranger := nid.ProcessID{NID: nid.MustParse("10.0.0.77@tcp"), PID: nid.LustrePID}
+		if u.post(stranger, pattern(8)) {
+			t.Error("a message to a process without a connection was taken")
+		}
+		posted := 0
+		for u.post(probeID, pattern(lnd.MaxInline)) {
+			posted++
+			synctest.Wait()
+		}
+		if most := batchMemory/lnd.MaxInline + 1; posted < 2 || posted > most {
+			t.Errorf("%d messages were taken, want at most %d", posted, most)
+		}
+		m := newPut(u.id(), probeID, pattern(8))
+		m.Payload.Length = 7
+		if _, taken := u.ni.Post(&lnd.Inline{Header: m.Header, To: probeID}, m.Payload); taken {
+			t.Error("a payload that is not as long as its header says was taken")
+		}
+	})
+}

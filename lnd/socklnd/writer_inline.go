@@ -1,0 +1,125 @@
+package socklnd
+
+import (
+	"time"
+
+	"ulnet/lnd"
+)
+
+// Inline messages are encoded into the batch that is written next. The goroutine that posts one
+// writes it at once if the connection is idle. In a burst the drain writes them; but when
+// enough have gathered for a write before the drain has begun, the goroutine that posted the
+// last one takes the sending side over: it is running, and the drain may wait for a processor.
+
+// enoughBytes are enough inline messages for a write.
+const enoughBytes = 24 << 10
+
+var _ lnd.Inliner = (*NI)(nil)
+
+// Post implements lnd.Inliner.
+func (ni *NI) Post(i *lnd.Inline, payload lnd.Payload) (lnd.Flusher, bool) {
+	if ni.inline == nil {
+		return nil, false
+	}
+	p := ni.recent.Load()
+	if p == nil || p.id != i.To {
+		ni.mu.RLock()
+		p = ni.peers[i.To]
+		ni.mu.RUnlock()
+		if p == nil {
+			return nil, false
+		}
+		ni.recent.Store(p)
+	}
+	return p.post(i, payload)
+}
+
+// post posts a message on the connection that suits it. A peer that needs more connections is
+// left to send, which dials them.
+func (p *peer) post(i *lnd.Inline, payload lnd.Payload) (lnd.Flusher, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.removed || !p.set.complete() && !p.userFlagged() {
+		return nil, false
+	}
+	c := p.routes.forSize(payload.Length, p.ni.cfg.MinBulk)
+	if c == nil {
+		return nil, false
+	}
+	flush, taken := c.tx.post(i, payload)
+	if taken {
+		p.use(c)
+	}
+	if !flush {
+		return nil, taken
+	}
+	return &c.tx, true
+}
+
+// post encodes a message. flush is true if the caller has to call Flush. The caller holds
+// peer.mu, and the connection is attached, so it is not closed.
+func (w *writer) post(i *lnd.Inline, payload lnd.Payload) (flush, taken bool) {
+	ni := w.c.peer.ni
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.queue.Len() > 0 || ni.messages.Closing() {
+		return false, false
+	}
+	b := w.posted
+	if b == nil {
+		b = newBatch()
+	}
+	size, ok := b.post(i, payload, w.c)
+	if !ok {
+		if w.posted == nil {
+			b.release()
+		}
+		return false, false
+	}
+	w.posted = b
+	ni.messages.Begin()
+	w.c.queuedBytes.Add(int64(size))
+	if w.scheduled && w.batch == nil && (b.used >= enoughBytes || b.inline.N >= ni.enough) {
+		w.scheduled = false
+		return true, true
+	}
+	return w.begin(true), true
+}
+
+// finishInline ends the inline messages of a batch, which are its first ones. It returns how
+// many bytes they have.
+func (w *writer) finishInline(b *batch, now time.Duration, err error) (end int) {
+	if err == nil {
+		w.left(&b.inline, now)
+		return b.inlineBytes
+	}
+	var left lnd.InlineList
+	for i := b.inline.Pop(); i != nil; i = b.inline.Pop() {
+		begin := end
+		end += w.c.framing.wireSize(i.Length())
+		if b.failed(end, err) == nil {
+			left.Push(i)
+			continue
+		}
+		w.left(&left, now)
+		w.lost(i, b.bytes[begin:end], err)
+	}
+	w.left(&left, now)
+	return end
+}
+
+// left reports that the messages of a list have left, and empties it.
+func (w *writer) left(list *lnd.InlineList, now time.Duration) {
+	if n := list.N; n > 0 {
+		first := list.First
+		*list = lnd.InlineList{}
+		w.c.peer.ni.inline.Left(first, n, now)
+		w.c.peer.ni.messages.EndAll(n)
+	}
+}
+
+// lost reports that an inline message, of which b has the bytes, has failed.
+func (w *writer) lost(i *lnd.Inline, b []byte, err error) {
+	w.c.peer.ni.inline.Lost(i, b[w.c.framing.overhead():], err)
+	w.c.peer.ni.messages.EndAll(1)
+}
