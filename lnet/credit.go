@@ -123,8 +123,8 @@ func (c *niCredits) take(p *peerNI) {
 	}
 }
 
-// put takes a credit back from a peer, which is not stalled any more.
-func (c *niCredits) put(p *peerNI) {
+// put takes n credits back from a peer, which is not stalled any more.
+func (c *niCredits) put(p *peerNI, n int) {
 	a := &p.account
 	if a.stalled {
 		a.stalled = false
@@ -132,8 +132,8 @@ func (c *niCredits) put(p *peerNI) {
 		c.setSpare()
 	}
 	a.moved = true
-	a.held--
-	c.credits++
+	a.held -= n
+	c.credits += n
 	if a.held == 0 {
 		last := len(c.holders) - 1
 		moved := c.holders[last]
@@ -213,11 +213,33 @@ func (ni *NI) takeCredit(p *peerNI, want int, priority bool) bool {
 	return false
 }
 
-// returnCredit gives an NI credit of p back and lets waiting peers go on.
-func (ni *NI) returnCredit(p *peerNI) {
+// postCredit takes an NI credit for p if there is one. The caller holds p.mu.
+func (ni *NI) postCredit(p *peerNI) bool {
 	ni.mu.Lock()
-	ni.tx.put(p)
+	defer ni.mu.Unlock()
+	c := &ni.tx
+	if !c.affords(&p.account, normal) {
+		return false
+	}
+	c.take(p)
 	ni.tellCredits()
+	return true
+}
+
+// returnCredits gives n NI credits of p back and lets waiting peers go on.
+func (ni *NI) returnCredits(p *peerNI, n int) {
+	ni.mu.Lock()
+	ni.tx.put(p, n)
+	ni.tellCredits()
+	if ni.tx.anyWaits() {
+		ni.wakeWaiting()
+	}
+	ni.mu.Unlock()
+}
+
+// wakeSenders lets peers that wait for an NI credit go on, if there are credits.
+func (ni *NI) wakeSenders() {
+	ni.mu.Lock()
 	if ni.tx.anyWaits() {
 		ni.wakeWaiting()
 	}
@@ -280,5 +302,5 @@ func (ni *NI) Waits(lm *lnd.Message) {
 	m.peer.mu.Lock()
 	m.peer.dialled++
 	m.peer.mu.Unlock()
-	ni.returnCredit(m.peer)
+	ni.returnCredits(m.peer, 1)
 }

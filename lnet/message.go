@@ -55,8 +55,11 @@ type Message struct {
 // Send; it survives reuse.
 func (m *Message) Init() { m.Owner = m }
 
+// headerBytes is what a header counts for in the statistics of a peer's queue.
+const headerBytes = 72
+
 // wireBytes is what a message counts for in its peer's queue statistics.
-func (m *Message) wireBytes() int { return 72 + m.Payload.Length }
+func (m *Message) wireBytes() int { return headerBytes + m.Payload.Length }
 
 // reset clears m for its next use.
 func (m *Message) reset() {

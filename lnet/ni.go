@@ -21,6 +21,7 @@ type NI struct {
 	nid      nid.NID         // NID of the NI; fixed once it is registered
 	lower    lnd.NI          // the driver's NI; fixed once registered; nil if starting failed
 	caster   lnd.Multicaster // lower, if that has multicast, else nil; fixed like nid
+	poster   lnd.Inliner     // lower, if it copies small messages, else nil; fixed like nid
 	open     atomic.Bool     // the NI is registered, so upcalls need not wait
 	opened   chan struct{}
 	traffic  traffic
@@ -98,7 +99,7 @@ func (ni *NI) Finalize(lm *lnd.Message, err error) {
 		ni.node.finish(m, err)
 	}
 	if !waited {
-		ni.returnCredit(p)
+		ni.returnCredits(p, 1)
 	}
 	p.creditBack(size, waited)
 	if again {
@@ -140,8 +141,11 @@ func (n *Node) finish(m *Message, err error) {
 }
 
 // ended counts that a message which this node has sent to one of ni's peers was finalized.
-func (ni *NI) ended() {
-	if ni.pending.Add(-1) == 0 && ni.stopping.Load() {
+func (ni *NI) ended() { ni.endedAll(1) }
+
+// endedAll is ended for n messages.
+func (ni *NI) endedAll(n int) {
+	if ni.pending.Add(-int64(n)) == 0 && ni.stopping.Load() {
 		ni.signalDrained()
 	}
 }

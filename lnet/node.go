@@ -312,6 +312,9 @@ func (n *Node) register(ni *NI, lower lnd.NI) error {
 	if m, ok := lnd.AsMulticaster(lower); ok {
 		ni.caster = m
 	}
+	if _, ok := n.upper.(InlineUpper); ok {
+		ni.poster, _ = lower.(lnd.Inliner)
+	}
 	next := append(slices.Clip(slices.Clone(list)), ni)
 	n.nis.Store(&next)
 	n.look()

@@ -199,4 +199,6 @@ func (g *gauge) inc() {
 	}
 }
 
-func (g *gauge) dec() { g.now.Add(-1) }
+func (g *gauge) dec() { g.sub(1) }
+
+func (g *gauge) sub(n int) { g.now.Add(-int64(n)) }

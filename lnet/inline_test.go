@@ -1,0 +1,218 @@
+package lnet_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"syscall"
+	"testing"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// poster is a driver that takes small messages, and an upper layer that posts them.
+type poster struct {
+	*driver
+	*upper
+	posted []*lnd.Inline
+	flush  int
+	left   []uint64        // match bits of messages that have left
+	again  []*lnet.Message // made of messages that have failed
+}
+
+func (p *poster) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
+	_, err := p.driver.Startup(cfg, up)
+	return p, err
+}
+
+func (p *poster) Post(i *lnd.Inline, _ lnd.Payload) (lnd.Flusher, bool) {
+	p.posted = append(p.posted, i)
+	return p, true
+}
+
+func (p *poster) Flush() { p.flush++ }
+
+func (p *poster) Shutdown(ctx context.Context) error {
+	p.lose(syscall.ESHUTDOWN)
+	return p.driver.Shutdown(ctx)
+}
+
+// lose fails all that was posted.
+func (p *poster) lose(err error) {
+	for _, i := range slices.Clone(p.posted) {
+		p.posted = p.posted[1:]
+		p.driver.up.(lnd.InlineUpcalls).Lost(i, []byte{1, 2, 3, 4}, err)
+	}
+}
+
+// leave ends all that was posted.
+func (p *poster) leave() {
+	for n := range p.posted[1:] {
+		p.posted[n].Link = p.posted[n+1]
+	}
+	first, n := p.posted[0], len(p.posted)
+	p.posted = nil
+	p.driver.up.(lnd.InlineUpcalls).Left(first, n, 0)
+}
+
+func (p *poster) Left(first *lnet.Inline) {
+	for i := first; i != nil; i = i.Next() {
+		p.left = append(p.left, i.Header.Put().MatchBits)
+	}
+}
+
+func (p *poster) Lost(i *lnet.Inline, payload []byte) *lnet.Message {
+	m := put(i.Header.DestNID, i.Header.Put().MatchBits)
+	m.Header.PayloadLength = uint32(len(payload))
+	m.Payload = lnd.Payload{Segments: []lnd.Segment{slices.Clone(payload)}, Length: len(payload)}
+	p.again = append(p.again, m)
+	return m
+}
+
+// newPoster returns a node that has one NI and can post.
+func newPoster(t *testing.T, cfg lnet.Config, tunables lnd.Tunables) (*lnet.Node, *poster) {
+	t.Helper()
+	cfg.Incarnation, cfg.Clock = 7, machine.RealClock()
+	node := lnet.New(cfg)
+	p := &poster{driver: &driver{id: self}, upper: &upper{ended: make(map[uint64]error)}}
+	node.SetUpper(p)
+	if _, err := node.AddNI(p, lnd.Config{Net: tcp, Tunables: tunables}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = node.Shutdown(over())
+		if n := node.Stats().MsgsAlloc; n != 0 {
+			t.Errorf("%d messages never ended", n)
+		}
+	})
+	return node, p
+}
+
+// meet makes peerA one that needs no discovery, by a message.
+func (p *poster) meet(node *lnet.Node) {
+	node.Send(put(peerA, 0))
+	p.driver.finalize(nil)
+}
+
+func post(node *lnet.Node, to nid.NID, bits uint64) bool {
+	i := new(lnet.Inline)
+	i.Init()
+	i.Header = put(to, bits).Header
+	i.Header.PayloadLength = 4
+	return node.Post(i, lnd.Payload{Segments: []lnd.Segment{make([]byte, 4)}, Length: 4})
+}
+
+// TestPostCounts: inline messages take credits and are counted as others, and give all
+// of it back at once when they have left.
+func TestPostCounts(t *testing.T) {
+	node, p := newPoster(t, lnet.Config{}, lnd.Tunables{PeerCredits: 3})
+	p.meet(node)
+	for bits := range uint64(5) {
+		if taken := post(node, peerA, bits+1); taken != (bits < 3) {
+			t.Errorf("message %d taken: %t", bits+1, taken)
+		}
+	}
+	s := node.Stats()
+	if s.MsgsAlloc != 3 || p.flush != 3 {
+		t.Errorf("%d messages in flight, %d flushed", s.MsgsAlloc, p.flush)
+	}
+	if src := p.posted[0].Header; src.SrcNID != self || src.SrcPID != nid.LustrePID || p.posted[0].To.NID != peerA {
+		t.Errorf("header %+v to %v", src, p.posted[0].To)
+	}
+	node.Send(put(peerA, 9)) // waits for a credit
+	if post(node, peerA, 10) {
+		t.Error("a message overtakes one that waits for a credit")
+	}
+	p.leave()
+	s = node.Stats()
+	if s.MsgsAlloc != 1 || s.SendCount != 4 || s.SendLength != 12 || len(p.driver.inFlight()) != 1 {
+		t.Errorf("%+v, in flight %v", s, p.driver.inFlight())
+	}
+	if !slices.Equal(p.left, []uint64{1, 2, 3}) {
+		t.Errorf("messages %d left", p.left)
+	}
+	if !post(node, peerA, 11) {
+		t.Error("credits did not come back")
+	}
+	if at, ok := node.LastSent(nid.ProcessID{NID: peerA}); !ok || at == 0 {
+		t.Errorf("last sent %v, %t", at, ok)
+	}
+}
+
+// TestPostLost: an inline message that fails ends, or is sent again, as one that was given to
+// Send, whatever the class of the failure.
+func TestPostLost(t *testing.T) {
+	resent := 0
+	for class := range lnd.NumFailures {
+		failure := lnd.Failed(class, syscall.ETIMEDOUT)
+		node, p := newPoster(t, lnet.Config{}, lnd.Tunables{})
+		p.meet(node)
+		post(node, peerA, 1)
+		addSecond(t, node) // there is another path by the time the message fails
+		p.lose(failure)
+		reference, q := newPoster(t, lnet.Config{}, lnd.Tunables{})
+		q.meet(reference)
+		m := put(peerA, 1)
+		m.Header.PayloadLength, m.Payload = 4, lnd.Payload{Segments: []lnd.Segment{make([]byte, 4)}, Length: 4}
+		reference.Send(m)
+		addSecond(t, reference)
+		q.driver.finalize(failure)
+
+		err, ended := p.result(1)
+		want, other := q.result(1)
+		if ended != other || !errors.Is(err, want) {
+			t.Errorf("%v: ended %t with %v, but %t with %v when given to Send", class, ended, err, other, want)
+		}
+		if got, want := node.Stats(), reference.Stats(); got.FailureStats != want.FailureStats || got.Errors != want.Errors {
+			t.Errorf("%v: counted %+v, but %+v when given to Send", class, got, want)
+		}
+		if !ended {
+			resent++
+		}
+	}
+	if resent == 0 {
+		t.Error("no class of failures is sent again")
+	}
+}
+
+// TestPostLeavesToSend: what may have to wait, or has a choice of paths, is not posted.
+func TestPostLeavesToSend(t *testing.T) {
+	for name, prepare := range map[string]func(node *lnet.Node, p *poster){
+		"unknown peer":    func(*lnet.Node, *poster) {},
+		"peer with rails": func(node *lnet.Node, p *poster) { p.meet(node); setRails(node) },
+		"discovery": func(node *lnet.Node, p *poster) {
+			node.SetDiscoverer(func(nid.NID) {})
+			p.meet(node)
+		},
+		"two NIs": func(node *lnet.Node, p *poster) {
+			p.meet(node)
+			addSecond(t, node)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node, p := newPoster(t, lnet.Config{}, lnd.Tunables{})
+			prepare(node, p)
+			if post(node, peerA, 1) {
+				t.Error("the message was posted")
+			}
+		})
+	}
+}
+
+func addSecond(t *testing.T, node *lnet.Node) {
+	t.Helper()
+	if _, err := node.AddNI(&driver{id: second}, lnd.Config{Net: tcp}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func setRails(node *lnet.Node) {
+	node.SetPeer(lnet.Peer{
+		Primary: peerA, NIs: []wire.NIStatus{{NID: peerA, Status: wire.StatusUp}, {NID: peerB, Status: wire.StatusUp}},
+		Flags: lnet.PeerMultiRail | lnet.PeerDiscovered | lnet.PeerNIDsUpToDate,
+	})
+}
