@@ -32,7 +32,7 @@ func TestAnswersLeaveWhereAsked(t *testing.T) {
 		net.mustArrive(t, h)
 		if m := first.next(); m != nil {
 			t.Errorf("%v: the %v left by the first NI, from %v", h.Type, m.Header.Type, m.Header.SrcNID)
-			first.up.Finalize(m, nil)
+			first.finalize(m, nil)
 			continue
 		}
 		m := net.next()
@@ -42,7 +42,7 @@ func TestAnswersLeaveWhereAsked(t *testing.T) {
 		if m.Header.SrcNID != asked || m.Target != there || m.Header.DestNID != there.NID {
 			t.Errorf("%v: %v from %v to %v by %v", h.Type, m.Header.Type, m.Header.SrcNID, m.Header.DestNID, m.Target)
 		}
-		net.up.Finalize(m, nil)
+		net.finalize(m, nil)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestAnswersGoBack(t *testing.T) {
 			if m.Target != user || m.Header.DestNID != source.NID {
 				t.Errorf("%s: %v for %v goes to %v", name, m.Header.Type, m.Header.DestNID, m.Target)
 			}
-			net.up.Finalize(m, nil)
+			net.finalize(m, nil)
 		}
 	}
 }

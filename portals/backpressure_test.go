@@ -222,7 +222,7 @@ func TestBackPressureGet(t *testing.T) {
 		if m == nil || m.Header.Type != wire.Reply || m.Header.PayloadLength != 8 {
 			t.Fatalf("sent %+v", m)
 		}
-		s.net.up.Finalize(m, nil)
+		s.net.finalize(m, nil)
 		if last := s.events[len(s.events)-1]; last.Kind != portals.EventGet || last.Portal != 5 {
 			t.Errorf("%v", last)
 		}
@@ -279,7 +279,7 @@ func TestBackPressureOwn(t *testing.T) {
 			}
 		}
 		for m := net.next(); m != nil; m = net.next() {
-			net.up.Finalize(m, nil)
+			net.finalize(m, nil)
 		}
 		for range puts {
 			go func() { _ = net.arrive(ackHeader(handle(md), 0), nil) }()

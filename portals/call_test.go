@@ -47,7 +47,7 @@ func TestPart(t *testing.T) {
 			if got := bytesOf(put); got != c.want || int(put.Header.PayloadLength) != len(c.want) {
 				t.Errorf("sent %q as %d bytes, want %q", got, put.Header.PayloadLength, c.want)
 			}
-			net.up.Finalize(put, nil)
+			net.finalize(put, nil)
 			err = table.Get(portals.GetRequest{MD: md, Target: there, Offset: 77, LocalOffset: c.offset, Length: c.length})
 			if err != nil {
 				t.Fatal(err)
@@ -56,7 +56,7 @@ func TestPart(t *testing.T) {
 			if n := get.Header.Get().SinkLength; int(n) != len(c.want) {
 				t.Errorf("asked for %d bytes, want %d", n, len(c.want))
 			}
-			net.up.Finalize(get, nil)
+			net.finalize(get, nil)
 			net.mustArrive(t, replyHeader(uint32(len(c.want)), get.Header.Get().ReturnMD))
 			for i, b := range memory {
 				in := i >= c.offset && i < c.offset+len(c.want)
@@ -111,7 +111,7 @@ func TestBadPart(t *testing.T) {
 	if err := table.Put(portals.PutRequest{MD: md, Target: there}); err != nil {
 		t.Errorf("after all: %v", err)
 	}
-	net.up.Finalize(net.next(), nil)
+	net.finalize(net.next(), nil)
 }
 
 // TestOpPtr (PT-34): the events of an operation have its OpPtr, in whichever order answers
@@ -148,7 +148,7 @@ func TestOpPtr(t *testing.T) {
 		case i != 3:
 			answers = append(answers, ackHeader(m.Header.Put().AckMD, 8))
 		}
-		net.up.Finalize(m, nil)
+		net.finalize(m, nil)
 	}
 	for _, a := range slices.Backward(answers) {
 		net.mustArrive(t, a)
@@ -239,7 +239,7 @@ func TestTimeoutBlames(t *testing.T) {
 		}
 		m := net.next()
 		at := m.Target.NID
-		net.up.Finalize(m, nil)
+		net.finalize(m, nil)
 		return at
 	}
 	want := func(when string, at nid.NID, health int) {
@@ -318,7 +318,7 @@ func TestCallIsTracked(t *testing.T) {
 		}
 		m := net.next()
 		back := m.Header.Get().ReturnMD
-		net.up.Finalize(m, nil)
+		net.finalize(m, nil)
 		return back
 	}
 	net.mustArrive(t, replyHeader(8, get()))
@@ -349,7 +349,7 @@ func TestForgedCall(t *testing.T) {
 	}
 	m := net.next()
 	call := m.Header.Get().ReturnMD
-	net.up.Finalize(m, nil)
+	net.finalize(m, nil)
 	beyond, other, elder := call, call, call
 	beyond.Object |= 0xFFFF << 2
 	other.Interface++

@@ -14,14 +14,32 @@ func (t *Table) complete(o *operation, err error) {
 	if err != nil && o.event.Kind == EventSend {
 		t.unanswered(d, o)
 	}
-	if d.refs == 0 && !d.last && (d.zombie || d.auto && d.exhausted()) {
-		t.endCalls(d)
-		d.die()
-		d.last = true
-		o.event.Unlinked = true
-	}
+	o.event.Unlinked = t.isOver(d)
 	o.event.Err = d.eventError(err, o.event.Unlinked)
 	t.deliver(d, o)
+}
+
+// isOver ends the MD if nothing refers to it any more, and reports whether it did: the event that
+// is about to be delivered is the MD's last then. The caller holds d.mu.
+func (t *Table) isOver(d *md) bool {
+	if d.refs > 0 || d.last || !d.zombie && !(d.auto && d.exhausted()) {
+		return false
+	}
+	t.endCalls(d)
+	d.die()
+	d.last = true
+	return true
+}
+
+// announce gives an event to the handler and the queue of the MD. No other goroutine delivers
+// events of the MD meanwhile.
+func (d *md) announce(o *operation) {
+	if d.handler != nil {
+		d.handler(&o.event)
+	}
+	if d.eq != nil {
+		d.eq.push(&o.event, o.from)
+	}
 }
 
 // deliver hands o's event to the user. It is entered with d.mu held and
@@ -49,15 +67,9 @@ func (t *Table) deliver(d *md, o *operation) {
 // handle hands over the events of an MD until there is none. It is entered with
 // d.mu held and d.handling set, and returns with it released.
 func (t *Table) handle(d *md) {
-	handler, eq := d.handler, d.eq
 	for o := d.pending.pop(); o != nil; o = d.pending.pop() {
 		d.mu.Unlock()
-		if handler != nil {
-			handler(&o.event)
-		}
-		if eq != nil {
-			eq.push(&o.event, o.from)
-		}
+		d.announce(o)
 		t.afterEvent(o)
 		d.mu.Lock()
 	}

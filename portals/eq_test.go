@@ -218,7 +218,7 @@ func TestEQFreeAfterLastEvent(t *testing.T) {
 	if err := net.arrive(putHeader(0, wire.PutCmd{AckMD: handle(1), Portal: 1}), nil); err != nil {
 		t.Fatal(err)
 	}
-	net.up.Finalize(net.next(), nil)
+	net.finalize(net.next(), nil)
 	if acks != 1 {
 		t.Errorf("%d ACKs", acks)
 	}

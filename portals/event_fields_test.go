@@ -68,7 +68,7 @@ func (f *eventFixture) arrive(h wire.Header) {
 
 // sent makes a message leave and discards its SEND event.
 func (f *eventFixture) sent() {
-	f.net.up.Finalize(f.net.next(), nil)
+	f.net.finalize(f.net.next(), nil)
 	f.seen = nil
 }
 
@@ -115,7 +115,7 @@ func TestEventFieldsAtInitiator(t *testing.T) {
 	}{
 		"SEND of a PUT": {func(f *eventFixture) portals.MDHandle {
 			md := put(f, true)
-			f.net.up.Finalize(f.net.next(), nil)
+			f.net.finalize(f.net.next(), nil)
 			return md
 		}, portals.Event{
 			Kind: portals.EventSend, Target: there, Initiator: anyone, Source: anyone, Sender: nid.Any(), MsgType: wire.Put,
@@ -123,7 +123,7 @@ func TestEventFieldsAtInitiator(t *testing.T) {
 		}},
 		"SEND of a GET that fails": {func(f *eventFixture) portals.MDHandle {
 			md := get(f)
-			f.net.up.Finalize(f.net.next(), syscall.EHOSTUNREACH)
+			f.net.finalize(f.net.next(), syscall.EHOSTUNREACH)
 			return md
 		}, portals.Event{
 			Kind: portals.EventSend, Target: there, Initiator: anyone, Source: anyone, Sender: nid.Any(), MsgType: wire.Get,
@@ -182,7 +182,7 @@ func TestEventFieldsAtTarget(t *testing.T) {
 			if len(f.seen) > 0 {
 				f.t.Error("a GET event before the REPLY has left")
 			}
-			f.net.up.Finalize(f.net.next(), nil)
+			f.net.finalize(f.net.next(), nil)
 			return md
 		}, portals.Event{ // the event does not have the requested length
 			Kind: portals.EventGet, Target: here, Initiator: primary, Source: there, Sender: router, MsgType: wire.Get,
@@ -211,7 +211,7 @@ func TestAnswersAvoidPrimaryNID(t *testing.T) {
 		if m == nil || m.Header.Type != want || m.Header.DestNID != there.NID || m.Header.DestPID != there.PID {
 			t.Fatalf("sent %+v, want %v to %v", m, want, there)
 		}
-		f.net.up.Finalize(m, nil)
+		f.net.finalize(m, nil)
 	}
 }
 

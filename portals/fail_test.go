@@ -62,7 +62,7 @@ func TestFailedSource(t *testing.T) {
 	if err := h.Put(portals.PutRequest{MD: md, Ack: true, Target: there, Portal: 1}); err != nil {
 		t.Fatal(err)
 	}
-	net.up.Finalize(net.next(), nil)
+	net.finalize(net.next(), nil)
 	if err := h.Node().FailNID(there.NID, 2); err != nil {
 		t.Fatal(err)
 	}

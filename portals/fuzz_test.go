@@ -82,7 +82,7 @@ func FuzzArrive(f *testing.F) {
 			_ = net.arriveFrom(by, h, failure) // any refusal is correct
 			if i%2 == 1 {
 				if m := net.next(); m != nil {
-					net.up.Finalize(m, failure)
+					net.finalize(m, failure)
 				}
 			}
 		}
@@ -119,7 +119,7 @@ func newVictims(t *testing.T, table *portals.Table, net *network) *victims {
 		t.Fatal(err)
 	}
 	for range 2 {
-		net.up.Finalize(net.next(), nil)
+		net.finalize(net.next(), nil)
 	}
 	return v
 }
@@ -174,7 +174,7 @@ func (v *victims) check(t *testing.T) {
 		}
 	}
 	for m := v.net.next(); m != nil; m = v.net.next() {
-		v.net.up.Finalize(m, nil)
+		v.net.finalize(m, nil)
 	}
 	if err := v.table.ClearLazy(3); err != nil {
 		t.Error(err)

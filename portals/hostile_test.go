@@ -107,7 +107,7 @@ func getting(segments []lnd.Segment) func(*testing.T, *portals.Table, *network) 
 		if err := table.Get(portals.GetRequest{MD: md, Target: there}); err != nil {
 			t.Fatal(err)
 		}
-		net.up.Finalize(net.next(), nil)
+		net.finalize(net.next(), nil)
 		return md
 	}
 }
@@ -119,7 +119,7 @@ func putting(segments []lnd.Segment, ack bool) func(*testing.T, *portals.Table, 
 		if err := table.Put(portals.PutRequest{MD: md, Ack: ack, Target: there}); err != nil {
 			t.Fatal(err)
 		}
-		net.up.Finalize(net.next(), nil)
+		net.finalize(net.next(), nil)
 		return md
 	}
 }
@@ -158,7 +158,7 @@ func TestNoAnswerToFailedSend(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		net.up.Finalize(net.next(), syscall.EIO)
+		net.finalize(net.next(), syscall.EIO)
 	}
 	for _, h := range []wire.Header{replyHeader(8, handle(md)), ackHeader(handle(md), 8)} {
 		if err := net.arrive(h, nil); err != nil {
@@ -197,7 +197,7 @@ func TestHugeGet(t *testing.T) {
 			if m.Header.PayloadLength != wire.MaxPayload || m.Payload.Length != wire.MaxPayload {
 				t.Errorf("REPLY of %d bytes, payload %d", m.Header.PayloadLength, m.Payload.Length)
 			}
-			net.up.Finalize(m, nil)
+			net.finalize(m, nil)
 		})
 	}
 }
@@ -242,7 +242,7 @@ func TestTruncatedReply(t *testing.T) {
 	if err := net.arrive(replyHeader(12, handle(md)), nil); err != nil { // the REPLY arrives before the SEND event
 		t.Fatal(err)
 	}
-	net.up.Finalize(net.next(), nil)
+	net.finalize(net.next(), nil)
 	if diff := cmp.Diff([]string{"REPLY", "SEND!"}, kinds(events.events)); diff != "" {
 		t.Fatalf("events (-want +got):\n%s", diff)
 	}

@@ -72,62 +72,69 @@ func (t *Table) Get(r GetRequest) error {
 }
 
 func (t *Table) initiate(op string, typ wire.MsgType, r *PutRequest) error {
-	o, p, err := t.begin(typ, r, noLimit)
-	if err != nil {
+	var b begun
+	if err := t.begin(&b, typ, r, noLimit); err != nil {
 		return &OpError{Op: op, NID: r.Target.NID, Err: err}
 	}
-	t.sendEvent(o, r, p.length)
+	if b.mayPost(typ, r) && t.post(&b, r) {
+		return nil
+	}
+	o := t.sending(&b, typ, r)
 	o.Source, o.Recovery = r.Self, r.recovery
 	o.Priority = o.event.Options&Priority != 0
 	o.Header.DestNID, o.Header.DestPID = r.Target.NID, r.Target.PID
 	if typ == wire.Put {
-		t.putHeader(o, r, p)
+		t.putHeader(&o.Header, &b, r)
+		o.Payload = b.payload(o.event.Segments)
 	} else {
-		t.getHeader(o, r, p)
+		t.getHeader(o, &b, r)
 	}
 	t.node.Send(&o.Message)
 	return nil
 }
 
-// begin starts an operation on the MD that r names. The operation moves at most limit bytes;
-// begin returns which bytes of the MD these are.
-func (t *Table) begin(typ wire.MsgType, r *PutRequest, limit int) (o *operation, p part, err error) {
+// begun is a Put or Get that has begun: the MD has a reference more.
+type begun struct {
+	part
+	md       *md
+	asked    nid.ProcessID // process that answers the message
+	answerTo uint64        // handle in its answer, of the MD or of a call
+}
+
+// begin starts an operation on the MD that r names, which moves at most limit bytes.
+func (t *Table) begin(b *begun, typ wire.MsgType, r *PutRequest, limit int) (err error) {
 	asks := typ == wire.Get || r.Ack
 	switch {
 	case t.node.FailsPut(r.Target.NID):
-		return nil, p, syscall.EIO
+		return syscall.EIO
 	case r.Portal < 0 || r.Portal >= Portals, r.Timeout < 0, r.Timeout > 0 && !asks:
-		return nil, p, syscall.EINVAL
+		return syscall.EINVAL
 	}
 	d := t.lockMD(r.MD)
 	if d == nil {
-		return nil, p, syscall.ENOENT
+		return syscall.ENOENT
 	}
 	var c *call
-	if p, err = d.admit(r, limit); err == nil && asks && r.needsCall(typ, p, d) {
-		c, err = t.newCall(d, typ, r, p)
+	if b.part, err = d.admit(r, limit); err == nil && asks && r.needsCall(typ, b.part, d) {
+		c, err = t.newCall(d, typ, r, b.part)
 	}
 	if err != nil {
 		d.mu.Unlock()
-		return nil, p, err
+		return err
 	}
 	d.begin()
-	o = t.newOperation()
-	o.answerTo = uint64(r.MD)
+	b.md, b.answerTo = d, uint64(r.MD)
 	tracked := false
 	if asks {
-		o.asked = r.Target
-		t.node.Responder(&o.asked)
+		b.asked = r.Target
+		t.node.Responder(&b.asked)
 		if c == nil {
-			tracked = t.await(d, &o.asked, typ)
+			tracked = t.await(d, &b.asked, typ)
 		} else {
-			tracked = t.awaitCall(d, c, o, r.Timeout)
+			b.answerTo = c.handle.Load()
+			tracked = t.awaitCall(d, c, b.asked, r.Timeout)
 		}
 	}
-	o.md = d
-	o.event.MsgType = typ
-	o.Aborted = &d.aborted
-	d.describe(&o.event)
 	d.mu.Unlock()
 	if tracked {
 		t.startSweeping()
@@ -135,7 +142,7 @@ func (t *Table) begin(typ wire.MsgType, r *PutRequest, limit int) (o *operation,
 	if r.Timeout > 0 {
 		t.watchDeadlines()
 	}
-	return o, p, nil
+	return nil
 }
 
 // admit returns the part of an MD that an operation may move. The caller holds d.mu.
@@ -150,36 +157,41 @@ func (d *md) admit(r *PutRequest, limit int) (part, error) {
 	return p, err
 }
 
-// sendEvent fills in the SEND event, with the lengths and offsets that were asked for.
-func (t *Table) sendEvent(o *operation, r *PutRequest, length int) {
+// sending makes an operation with the SEND event of a message, which has the lengths and offsets
+// that were asked for.
+func (t *Table) sending(b *begun, typ wire.MsgType, r *PutRequest) *operation {
+	o := t.newOperation()
+	o.md, o.asked, o.answerTo, o.Aborted = b.md, b.asked, b.answerTo, &b.md.aborted
 	self := nid.ProcessID{NID: nid.Any(), PID: t.node.PID()}
 	e := &o.event
-	e.Kind = EventSend
+	e.Kind, e.MsgType = EventSend, typ
 	e.Target, e.Initiator, e.Source, e.Sender = r.Target, self, self, nid.Any()
 	e.Portal, e.MatchBits, e.HdrData, e.OpPtr = r.Portal, r.MatchBits, r.HdrData, r.OpPtr
-	e.RLength, e.MLength, e.Offset = uint32(length), uint32(length), r.Offset
+	e.RLength, e.MLength, e.Offset = uint32(b.length), uint32(b.length), r.Offset
+	b.md.describe(e)
+	return o
 }
 
-func (t *Table) putHeader(o *operation, r *PutRequest, p part) {
+// putHeader fills in what is special in the header of a PUT.
+func (t *Table) putHeader(h *wire.Header, b *begun, r *PutRequest) {
 	cmd := wire.PutCmd{
 		AckMD: wire.NoHandle(), MatchBits: r.MatchBits, HdrData: r.HdrData,
 		Portal: uint32(r.Portal), Offset: r.Offset,
 	}
 	if r.Ack {
-		cmd.AckMD = t.wireHandle(o.answerTo)
+		cmd.AckMD = t.wireHandle(b.answerTo)
 	}
-	o.Header.SetPut(cmd)
-	o.Header.PayloadLength = uint32(p.length)
-	o.Payload = p.payload(o.event.Segments)
+	h.SetPut(cmd)
+	h.PayloadLength = uint32(b.length)
 }
 
-func (t *Table) getHeader(o *operation, r *PutRequest, p part) {
+func (t *Table) getHeader(o *operation, b *begun, r *PutRequest) {
 	o.Header.SetGet(wire.GetCmd{
-		ReturnMD: t.wireHandle(o.answerTo), MatchBits: r.MatchBits,
-		Portal: uint32(r.Portal), SrcOffset: r.Offset, SinkLength: uint32(p.length),
+		ReturnMD: t.wireHandle(b.answerTo), MatchBits: r.MatchBits,
+		Portal: uint32(r.Portal), SrcOffset: r.Offset, SinkLength: uint32(b.length),
 	})
 	o.Header.PayloadLength = 0
-	o.Sink = p.payload(o.event.Segments)
+	o.Sink = b.payload(o.event.Segments)
 }
 
 // wireHandle returns the wire form of the handle that the answer is to name, of an MD or a

@@ -53,8 +53,8 @@ var steps = map[string]func(c *cycle){
 	"GET":          func(c *cycle) { c.comes(getHeader(wire.GetCmd{ReturnMD: handle(77), Portal: 1, SinkLength: 8})) },
 	"ends":         func(c *cycle) { c.net.receive(c.d, nil) },
 	"breaks off":   func(c *cycle) { c.net.receive(c.d, syscall.EIO) },
-	"sent":         func(c *cycle) { c.net.up.Finalize(c.net.next(), nil) },
-	"fails":        func(c *cycle) { c.net.up.Finalize(c.net.next(), syscall.EIO) },
+	"sent":         func(c *cycle) { c.net.finalize(c.net.next(), nil) },
+	"fails":        func(c *cycle) { c.net.finalize(c.net.next(), syscall.EIO) },
 	"unlink":       func(c *cycle) { c.note(c.MDUnlink(c.md)) },
 	"unlink ME":    func(c *cycle) { c.note(c.MEUnlink(c.me)) },
 	"time":         func(c *cycle) { c.clock.advance(20 * time.Second) },
@@ -245,7 +245,7 @@ func TestTargetOrders(t *testing.T) {
 			var sent []wire.MsgType
 			for m := run.net.next(); m != nil; m = run.net.next() {
 				sent = append(sent, m.Header.Type)
-				run.net.up.Finalize(m, nil)
+				run.net.finalize(m, nil)
 			}
 			if diff := cmp.Diff(c.sent, sent); diff != "" {
 				t.Errorf("sent (-want +got):\n%s", diff)

@@ -186,19 +186,19 @@ func TestLastSent(t *testing.T) {
 	l.clock.now = time.Second
 	m := put()
 	want(0, false)
-	l.net.up.Finalize(m, syscall.ECONNRESET)
+	l.net.finalize(m, syscall.ECONNRESET)
 	want(0, false)
 	m = put()
 	l.clock.now = 2 * time.Second
-	l.net.up.Finalize(m, nil)
+	l.net.finalize(m, nil)
 	want(2*time.Second, true)
 	l.clock.now = 5 * time.Second
 	m = put()
 	m.SentAt = 4 * time.Second
-	l.net.up.Finalize(m, nil)
+	l.net.finalize(m, nil)
 	want(4*time.Second, true)
 	m = put()
-	l.net.up.Finalize(m, nil) // a time that the message had before does not count
+	l.net.finalize(m, nil) // a time that the message had before does not count
 	want(5*time.Second, true)
 	if at, ok := l.LastSent(nid.ProcessID{NID: there.NID, PID: 7}); ok {
 		t.Errorf("sent to another process at %v", at)

@@ -108,6 +108,7 @@ func newModelRun(t *rapid.T) *modelRun {
 		model: newModel(credits, modelTimeout), net: new(modelNetwork), clock: &fakeClock{now: 1},
 		messages: make(map[*modelSend]*lnd.Message), deliveries: make(map[*modelArrival]*lnd.Delivery),
 	}
+	r.net.whole = func() bool { return rapid.Bool().Draw(t, "not inline") }
 	node := lnet.New(lnet.Config{Incarnation: incarnation, Clock: r.clock, TransactionTimeout: modelTimeout})
 	r.table = portals.New(node)
 	_, err := node.AddNI(r.net, lnd.Config{Net: here.NID.Net(), Tunables: lnd.Tunables{PeerCredits: credits}})

@@ -241,7 +241,7 @@ func (r *modelRun) finish(t *rapid.T) {
 
 // end ends a message that the network has.
 func (r *modelRun) end(s *modelSend, err error) {
-	r.net.up.Finalize(r.messages[s], err)
+	r.net.finalize(r.messages[s], err)
 	r.model.finish(s, err)
 }
 

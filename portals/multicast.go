@@ -46,14 +46,15 @@ func (t *Table) PutMulticast(r PutMulticastRequest) error {
 		Self: ni.NID(), MD: r.MD, Target: nid.ProcessID{NID: ni.GroupNID(r.Group), PID: nid.LustrePID},
 		Portal: r.Portal, MatchBits: r.MatchBits, Offset: r.Offset, HdrData: r.HdrData,
 	}
-	o, p, err := t.begin(wire.Put, &put, ni.MulticastLimits().MaxPayload)
-	if err != nil {
+	var b begun
+	if err := t.begin(&b, wire.Put, &put, ni.MulticastLimits().MaxPayload); err != nil {
 		return &OpError{Op: "PutMulticast", NID: put.Target.NID, Err: err}
 	}
-	t.sendEvent(o, &put, p.length)
+	o := t.sending(&b, wire.Put, &put)
 	o.Source, o.Group = put.Self, r.Group
 	o.Priority = o.event.Options&Priority != 0
-	t.putHeader(o, &put, p)
+	t.putHeader(&o.Header, &b, &put)
+	o.Payload = b.payload(o.event.Segments)
 	t.node.Send(&o.Message)
 	return nil
 }

@@ -87,8 +87,8 @@ func TestOutboxMessage(t *testing.T) {
 	if !one.Priority || two.Priority {
 		t.Errorf("priority %v and %v, want of the first alone", one.Priority, two.Priority)
 	}
-	o.net.up.Finalize(two, nil)
-	o.net.up.Finalize(one, syscall.EHOSTUNREACH)
+	o.net.finalize(two, nil)
+	o.net.finalize(one, syscall.EHOSTUNREACH)
 	o.want(t, "in the end", "second", "first: no route to host")
 	if again := o.New(); again != m || len(again.Data)+len(again.Payload)+len(again.Trailer) > 0 || again.Priority || again.Note != "" {
 		t.Errorf("the next message is %+v, want the first one emptied", again)
@@ -125,7 +125,7 @@ func TestOutboxBounds(t *testing.T) {
 					t.Errorf("%d bytes are on their way, want %d", o.InFlight(), want)
 				}
 				for m := o.net.next(); m != nil; m = o.net.next() {
-					o.net.up.Finalize(m, nil)
+					o.net.finalize(m, nil)
 				}
 				if o.take(); o.InFlight() != 0 {
 					t.Errorf("%d bytes are on their way when all have left", o.InFlight())
@@ -145,7 +145,7 @@ func TestOutboxSpare(t *testing.T) {
 	}
 	o.put(there, "large", keep, false)
 	for m := o.net.next(); m != nil; m = o.net.next() {
-		o.net.up.Finalize(m, nil)
+		o.net.finalize(m, nil)
 	}
 	if n := o.Spare(); n > keep || n < keep/2 {
 		t.Errorf("%d bytes are kept, want nearly %d", n, keep)
@@ -182,13 +182,13 @@ func TestOutboxAck(t *testing.T) {
 	}
 	acked, failed, forgotten := net.next(), net.next(), net.next()
 	ack := ackHeader(acked.Header.Put().AckMD, 10)
-	net.up.Finalize(acked, nil)
+	net.finalize(acked, nil)
 	o.want(t, "before the ACK")
 	net.mustArrive(t, ack)
 	o.want(t, "with the ACK", "acked")
-	net.up.Finalize(failed, syscall.EIO)
+	net.finalize(failed, syscall.EIO)
 	o.want(t, "after a failure", "failed: input/output error")
-	net.up.Finalize(forgotten, nil)
+	net.finalize(forgotten, nil)
 	clock.advance(20 * time.Second)
 	o.want(t, "in the end", "forgotten: connection timed out")
 	if n := o.InFlight(); n != 0 {

@@ -34,7 +34,7 @@ func (n *network) deliverAll(stop <-chan struct{}) {
 		d := &lnd.Delivery{Header: from(there, m.Header), From: there}
 		d.Header.DestNID, d.Header.DestPID = here.NID, here.PID
 		if _, err := n.up.Parse(d); err != nil {
-			n.up.Finalize(m, err)
+			n.finalize(m, err)
 			continue
 		}
 		n.memory.Lock()
@@ -42,9 +42,9 @@ func (n *network) deliverAll(stop <-chan struct{}) {
 		n.memory.Unlock()
 		if m.Header.Type != wire.Get {
 			n.up.Delivered(d, nil)
-			n.up.Finalize(m, nil)
+			n.finalize(m, nil)
 		} else {
-			n.up.Finalize(m, nil)
+			n.finalize(m, nil)
 			n.up.Delivered(d, nil)
 		}
 	}

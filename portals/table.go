@@ -14,7 +14,8 @@ type Table struct {
 	node       *lnet.Node
 	mds        slab[md]
 	calls      slab[call]
-	operations sync.Pool
+	operations sync.Pool // unused values of operation
+	posted     sync.Pool // unused values of posted
 	tracker    tracker
 	deadlines  deadlines
 	queues     queues
@@ -30,6 +31,12 @@ func New(node *lnet.Node) *Table {
 		o.Init()
 		o.Upper = o
 		return o
+	}
+	t.posted.New = func() any {
+		s := new(posted)
+		s.Init()
+		s.Upper = s
+		return s
 	}
 	t.tracker.round.Store(1)
 	node.SetUpper((*upper)(t))

@@ -76,8 +76,8 @@ func (d *md) settle() {
 
 // awaitCall is await for an operation with a call, which has a deadline of its own if
 // timeout is not 0. The caller holds d.mu.
-func (t *Table) awaitCall(d *md, c *call, o *operation, timeout time.Duration) (tracked bool) {
-	c.id, o.answerTo = o.asked, c.handle.Load()
+func (t *Table) awaitCall(d *md, c *call, asked nid.ProcessID, timeout time.Duration) (tracked bool) {
+	c.id = asked
 	if timeout > 0 {
 		t.deadlines.add(c, t.node.Clock().Now()+timeout)
 		return false

@@ -158,9 +158,9 @@ func (h *harness) timedStep(net *network, clock *fakeClock, md portals.MDHandle,
 	case 'g':
 		err = h.Get(portals.GetRequest{MD: md, Target: there})
 	case 's':
-		net.up.Finalize(net.next(), nil)
+		net.finalize(net.next(), nil)
 	case 'f':
-		net.up.Finalize(net.next(), syscall.EIO)
+		net.finalize(net.next(), syscall.EIO)
 	case 'a':
 		err = net.arrive(ackHeader(handle(md), 8), nil)
 	case 'r':
@@ -223,7 +223,7 @@ func TestSlowSweep(t *testing.T) {
 		if err := h.Get(portals.GetRequest{MD: md, Target: there}); err != nil {
 			t.Error(err)
 		}
-		net.up.Finalize(net.next(), nil)
+		net.finalize(net.next(), nil)
 	}
 	late := 0
 	first := h.bind(portals.MD{Threshold: inf, Handler: func(e *portals.Event) {

@@ -187,7 +187,7 @@ func TestAbortedWhileQueued(t *testing.T) {
 	if len(put.events)+len(get.events) != 0 {
 		t.Fatalf("events before the queue moved: %v %v", put.take(), get.take())
 	}
-	net.up.Finalize(net.next(), nil)
+	net.finalize(net.next(), nil)
 	for _, l := range []*log{&put, &get} {
 		if len(l.events) != 1 || !errors.Is(l.events[0].Err, syscall.ECANCELED) || !l.events[0].Unlinked {
 			t.Errorf("events %+v", l.events)

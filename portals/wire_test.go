@@ -30,10 +30,11 @@ const incarnation = 7
 type network struct {
 	id     nid.NID // NID of the NI; zero: here
 	up     lnd.Upcalls
-	fails  error  // error that Startup returns
-	onSend func() // called at each Send; nil: no call
-	onStop func() // called at Shutdown; nil: no call
-	later  bool   // Recv brings the payload in a goroutine of its own
+	fails  error       // error that Startup returns
+	onSend func()      // called at each Send; nil: no call
+	onStop func()      // called at Shutdown; nil: no call
+	later  bool        // Recv brings the payload in a goroutine of its own
+	whole  func() bool // whether the network leaves the next small message to Send; nil: it takes all
 
 	// memory is held while payload is copied: in TestStress operations put from and get into
 	// the same MD at once, and the race detector must not report that.
@@ -74,6 +75,46 @@ func (n *network) Send(m *lnd.Message) {
 	n.mu.Unlock()
 	if closed {
 		n.up.Finalize(m, syscall.ESHUTDOWN)
+	}
+}
+
+// Post takes small messages as [Send] takes others.
+func (n *network) Post(i *lnd.Inline, payload lnd.Payload) (lnd.Flusher, bool) {
+	if n.whole != nil && n.whole() {
+		return nil, false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return nil, false
+	}
+	n.memory.Lock()
+	b := payload.AppendTo(nil)
+	n.memory.Unlock()
+	n.sent = append(n.sent, &lnd.Message{
+		Header: i.Header, Target: i.To, Owner: i,
+		Payload: lnd.Payload{Segments: []lnd.Segment{b}, Length: len(b)},
+	})
+	return n, true
+}
+
+// Flush is called for each message that Post took.
+func (n *network) Flush() {
+	if n.onSend != nil {
+		n.onSend()
+	}
+}
+
+// finalize ends a message that was sent or posted.
+func (n *network) finalize(m *lnd.Message, err error) {
+	i, ok := m.Owner.(*lnd.Inline)
+	switch up := n.up.(lnd.InlineUpcalls); {
+	case !ok:
+		up.Finalize(m, err)
+	case err == nil:
+		up.Left(i, 1, m.SentAt)
+	default:
+		up.Lost(i, m.Payload.AppendTo(nil), err)
 	}
 }
 
@@ -119,7 +160,7 @@ func (n *network) Shutdown(context.Context) error {
 		n.onStop()
 	}
 	for m := n.next(); m != nil; m = n.next() {
-		n.up.Finalize(m, syscall.ESHUTDOWN)
+		n.finalize(m, syscall.ESHUTDOWN)
 	}
 	return nil
 }

@@ -1,0 +1,135 @@
+package portals
+
+import (
+	"slices"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// posted is a small PUT of which the driver has a copy: the part of an [operation] that its
+// SEND event needs. It is a fraction of one, because hundreds may be on their way.
+type posted struct {
+	lnet.Inline
+
+	md       *md
+	target   nid.ProcessID
+	asked    nid.ProcessID // as in operation
+	answerTo uint64        // as in operation
+	pinned   bool          // the source was named in the request
+	opPtr    any
+}
+
+var _ lnet.InlineUpper = (*upper)(nil)
+
+func (t *Table) freePosted(s *posted) {
+	s.md, s.opPtr = nil, nil
+	t.posted.Put(s)
+}
+
+// mayPost reports whether an operation may be given to lnet as an inline message.
+func (b *begun) mayPost(typ wire.MsgType, r *PutRequest) bool {
+	return typ == wire.Put && b.length <= lnd.MaxInline && r.Timeout == 0 && b.md.options&Priority == 0
+}
+
+// post gives an operation to lnet as an inline message, and reports whether lnet took it.
+func (t *Table) post(b *begun, r *PutRequest) bool {
+	s := t.posted.Get().(*posted)
+	s.md, s.target, s.asked, s.answerTo = b.md, r.Target, b.asked, b.answerTo
+	s.pinned, s.opPtr = r.Self.IsValid() && !r.Self.IsAny(), r.OpPtr
+	h := &s.Header
+	h.SrcNID, h.DestNID, h.DestPID = r.Self, r.Target.NID, r.Target.PID
+	t.putHeader(h, b, r)
+	if t.node.Post(&s.Inline, b.payload(b.md.segments)) {
+		return true
+	}
+	t.freePosted(s)
+	return false
+}
+
+// Left implements lnet.InlineUpper.
+func (u *upper) Left(first *lnet.Inline) {
+	for i := first; i != nil; {
+		i = u.table().left(i)
+	}
+}
+
+// left ends a run of messages from one MD, and returns the message after it. The goroutine that
+// delivers events of the MD meanwhile takes those of the run too; otherwise the caller delivers
+// them, one after another.
+func (t *Table) left(i *lnet.Inline) (after *lnet.Inline) {
+	s := i.Upper.(*posted)
+	d := s.md
+	d.mu.Lock()
+	if d.handling || d.options&MayBlock != 0 {
+		d.mu.Unlock()
+		after = i.Next()
+		t.complete(t.operationOf(s), nil)
+		return after
+	}
+	d.handling = true
+	d.mu.Unlock()
+	o := t.newOperation() // for its event
+	for n := 1; ; n++ {
+		s.describe(&o.event, t.node.PID())
+		after = i.Next()
+		more := after != nil && after.Upper.(*posted).md == d
+		if !more {
+			d.mu.Lock()
+			d.refs -= int32(n)
+			o.event.Unlinked = t.isOver(d)
+			o.event.Err = d.eventError(nil, o.event.Unlinked)
+			d.mu.Unlock()
+		}
+		d.announce(o)
+		t.freePosted(s)
+		if !more {
+			break
+		}
+		i = after
+		s = i.Upper.(*posted)
+	}
+	t.freeOperation(o)
+	d.mu.Lock()
+	t.handle(d)
+	return after
+}
+
+// Lost implements lnet.InlineUpper.
+func (u *upper) Lost(i *lnet.Inline, payload []byte) *lnet.Message {
+	s := i.Upper.(*posted)
+	h, pinned := s.Header, s.pinned
+	o := u.table().operationOf(s)
+	o.Header, o.Source = h, nid.NID{}
+	if pinned {
+		o.Source = h.SrcNID
+	}
+	o.Payload = lnd.Payload{Segments: []lnd.Segment{slices.Clone(payload)}, Length: len(payload)}
+	o.Aborted = &o.md.aborted
+	return &o.Message
+}
+
+// operationOf makes an operation of a message that was posted.
+func (t *Table) operationOf(s *posted) *operation {
+	o := t.newOperation()
+	o.md, o.asked, o.answerTo = s.md, s.asked, s.answerTo
+	s.describe(&o.event, t.node.PID())
+	t.freePosted(s)
+	return o
+}
+
+// describe fills in the SEND event of s, with the lengths and offsets that were asked for. The
+// operation on the MD has not ended, so the MD's description does not change.
+func (s *posted) describe(e *Event, pid nid.PID) {
+	self := nid.ProcessID{NID: nid.Any(), PID: pid}
+	length, put := s.Header.PayloadLength, s.Header.Put()
+	*e = Event{
+		Kind: EventSend, MsgType: wire.Put,
+		Target: s.target, Initiator: self, Source: self, Sender: nid.Any(),
+		Portal: int(put.Portal), MatchBits: put.MatchBits, HdrData: put.HdrData, OpPtr: s.opPtr,
+		RLength: length, MLength: length, Offset: put.Offset,
+	}
+	s.md.describe(e)
+}
