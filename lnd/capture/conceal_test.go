@@ -106,7 +106,8 @@ func chop(rng *rand.Rand, list []run) (pieces []run) {
 	return pieces
 }
 
-// TestHeadersOfNoLNet: a connection that does not carry LNet is all zeros.
+// TestHeadersOfNoLNet: to a viewer of headers, a connection that does not carry LNet is all
+// zeros.
 func TestHeadersOfNoLNet(t *testing.T) {
 	const secret = "GET /password HTTP/1.1"
 	list, _ := runs(t, "testdata/tcp-ping.pcap")

@@ -39,7 +39,7 @@ func patch(b []byte, off int, hex string) []byte {
 	return b
 }
 
-// story returns the records that a decoder emits, one a line.
+// story returns the records that a decoder emits, one per line.
 func story(feed func(d *capture.Decoder)) []string {
 	var lines []string
 	conn := &capture.Conn{ID: 1}

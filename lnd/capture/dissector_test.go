@@ -67,7 +67,7 @@ func bulk(t testing.TB) []capture.Packet {
 	})
 }
 
-// tell dissects packets and returns the records, one a line.
+// tell dissects packets and returns the records, one per line.
 func tell(packets []capture.Packet) []string {
 	var lines []string
 	d := capture.NewDissector(capture.Options{}, func(r *capture.Record) {

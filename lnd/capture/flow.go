@@ -245,7 +245,7 @@ func (f *flow) ReassembledSG(sg reassembly.ScatterGather, _ reassembly.Assembler
 	if n, _ := sg.Lengths(); n > 0 {
 		b = sg.Fetch(n)
 	}
-	f.d.decoding = true // not deferred: a panic leaves it set
+	f.d.decoding = true // stays true after a panic, because the reset below is not deferred
 	f.take(f.side(dir), lost, b, end)
 	f.d.decoding = false
 }

@@ -34,7 +34,7 @@ type half struct {
 	start uint64 // stream offset of the first byte of junk or, if junk is empty, of buf
 	next  uint64 // offset in the stream of the next byte to come
 	buf   []byte // the record in progress: headers and kept payload
-	need  int    // collect until buf has so many bytes, then step
+	need  int    // number of bytes that buf must have before step processes it
 
 	junk    []byte // the first bytes of a run of bytes without meaning
 	junkLen uint64

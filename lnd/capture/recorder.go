@@ -24,7 +24,7 @@ type recorder struct {
 
 	headersOnly bool // payload is replaced by zeros, see concealer
 
-	// room asks whether a packet may be written; nil always says yes.
+	// room reports whether a packet of this size may be written; nil: every packet may.
 	room    func(size int) bool
 	written func() // called after each packet that was written
 	packets uint64

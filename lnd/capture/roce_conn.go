@@ -69,8 +69,8 @@ func (r *roce) midStream(c *roceConn) {
 	r.note(c, Initiator, MidStream, 0, nil)
 }
 
-// name records the address and queue pair to which packets for one side of a connection are sent.
-// If another connection had that queue pair before, name ends that one.
+// name records the address and queue pair to which packets for one side of a connection are
+// sent. If another connection had that queue pair before, name ends the other connection.
 func (r *roce) name(c *roceConn, side Side, end qpEnd) {
 	if old := r.byQP[end]; old != nil && old != c {
 		r.end(old, ErrReused)

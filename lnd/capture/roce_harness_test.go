@@ -127,7 +127,7 @@ func immediate(payload string) kib.Msg {
 	return kib.Msg{Header: kib.Header{Type: kib.Immediate}, LNet: putHeader(len(payload)), Payload: []byte(payload)}
 }
 
-// tellRoCE dissects packets and returns the records, one a line, except those of packets
+// tellRoCE dissects packets and returns the records, one per line, except those of packets
 // without errors.
 func tellRoCE(packets []capture.Packet) (lines []string, counts capture.Counts) {
 	d := capture.NewDissector(capture.Options{}, func(r *capture.Record) {

@@ -27,7 +27,7 @@ type Writer struct {
 	done   chan struct{}
 	closed atomic.Bool
 
-	// mu guards what is below. It is taken after the mutex of a tapFlow.
+	// mu guards the fields below. It is taken after the mutex of a tapFlow.
 	mu        sync.Mutex
 	file      *recorder
 	recorders []*recorder // the recorder of the file and those of the viewers

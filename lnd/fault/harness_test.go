@@ -30,7 +30,7 @@ type bench struct {
 	ni    lnd.NI      // the wrapper that is tested
 	up    lnd.Upcalls // the wrapper as the driver below it sees it
 
-	mu    sync.Mutex // held while an event is recorded; the test reads after pass
+	mu    sync.Mutex // held while an event is recorded; the test reads events after calling pass
 	sent  []event    // messages that the driver got
 	ended []event    // messages that were finalized
 	got   []event    // messages that lnet got
@@ -196,7 +196,7 @@ func bitsOf(events []event) (list []uint64) {
 	return list
 }
 
-// bits is bitsOf for events that the clock's goroutines are about to add to.
+// bits is bitsOf for events to which goroutines of the clock may add.
 func (b *bench) bits(events *[]event) []uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -211,7 +211,7 @@ func (b *bench) empty() {
 	}
 }
 
-// pass lets time pass in the test's bubble, with all that happens in it.
+// pass lets time pass in the test's bubble (package synctest), with all that happens in it.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()

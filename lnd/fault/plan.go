@@ -33,7 +33,7 @@ type Config struct {
 	// and duplication, for all NIs together; zero means the default. The bytes
 	// are those of payload.
 	MaxHeld      int
-	MaxHeldBytes int // bound of payload bytes, as MaxHeld is of messages
+	MaxHeldBytes int // bound of the payload bytes that are kept; see MaxHeld
 }
 
 // Plan is the set of faults at one node. All methods are safe for concurrent use, and

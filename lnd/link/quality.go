@@ -35,8 +35,8 @@ type Outcome struct {
 	Delays [2]time.Duration // delay of each copy
 }
 
-// Draw draws the outcome of one message. How many random numbers it takes from r depends on
-// the quality and on their values.
+// Draw draws the outcome of one message. How many random numbers it takes from r depends on the
+// quality and on the values of these numbers.
 func (q *Quality) Draw(r *rand.Rand) Outcome {
 	var f Outcome
 	if q.Loss > 0 && r.Float64() < q.Loss {

@@ -47,7 +47,7 @@ type link struct {
 	round uint32
 }
 
-// owner names an interface that has an address, and its round.
+// owner names an interface that has an address, and the latest round that reported this.
 type owner struct{ index, round uint32 }
 
 // home is the interface that had an address last.

@@ -138,8 +138,8 @@ func (t *tracker) dump(now time.Duration, kind uint16, b []byte) []byte {
 	return appendDump(b, kind, t.seq)
 }
 
-// pollOrWait asks about the links in use, unless the kernel owes an answer: more questions
-// would only pile up in front of its news.
+// pollOrWait asks about the links in use, unless the kernel owes an answer: more questions would
+// only pile up in front of the kernel's messages about changes.
 func (t *tracker) pollOrWait(now time.Duration, b []byte) []byte {
 	t.pollAt = now + pollInterval
 	if t.awaited != 0 && now-t.polled < dumpTimeout {

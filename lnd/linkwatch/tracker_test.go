@@ -200,7 +200,7 @@ func TestPoll(t *testing.T) {
 
 // TestPollWaits: the kernel may answer late while other processes make or remove interfaces.
 // Until it answers it is not asked again, because the requests would queue up before its
-// news.
+// messages about changes.
 func TestPollWaits(t *testing.T) {
 	spec.Covers(t, "NS-8")
 	tr := newTracker()

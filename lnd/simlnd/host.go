@@ -23,7 +23,7 @@ type Host struct {
 
 	mu       sync.Mutex
 	quiet    sync.Cond // signalled when stepping becomes false
-	stepping bool      // a step or a Shutdown owns the connections; guarded by mu, and all below
+	stepping bool      // a step or a Shutdown owns the connections; guarded by mu, like all fields below
 	calling  bool      // a step runs a function of Do, or a command
 	marked   bool      // the fabric knows that there is something to do
 	timers   machine.Deadlines[func()]

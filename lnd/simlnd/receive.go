@@ -92,7 +92,7 @@ func (p *peer) wasReset() {
 	}
 }
 
-// refused handles a packet of ours that met no process.
+// refused handles a packet of this host that found no process at its receiver.
 func (h *Host) refused(by sim.NodeID, pk *packet) {
 	at := peerKey{by, pk.to}
 	if n := h.niOn(pk.net, pk.from); n != nil && pk.kind != packetCast && !h.fabric.severed(peerKey{h.incarnation.Node, pk.from}, at) {
@@ -154,7 +154,7 @@ type delivery struct {
 	peer    *peer
 	lane    *lane
 	packet  *packet
-	parsing bool // Parse has not returned; guarded by the host's lock, and all below
+	parsing bool // Parse has not returned; guarded by the host's lock, like all fields below
 	recv    bool // Recv has been called
 	broken  bool // the connection has ended
 }

@@ -109,7 +109,7 @@ type Event struct {
 type UDConfig struct {
 	ID           uint64 // ID in the completions of receives
 	PD           PD     // protection domain of the memory in work requests
-	Sends, Recvs CQ     // completion queue of datagrams that were sent; Recvs: of those received
+	Sends, Recvs CQ     // Sends: completion queue of datagrams that were sent; Recvs: of datagrams that were received
 	Pool         Pool   // pool of receive buffers, which queue pairs share
 	MaxSends     int    // most work requests that are not completed
 	QKey         uint32 // Q_Key that received datagrams must have

@@ -20,7 +20,7 @@ type Events[E any] struct {
 // Add notes an event. The caller holds the mutex.
 func (q *Events[E]) Add(e E) { q.waiting = append(q.waiting, e) }
 
-// Quiet reports that no event waits and no goroutine tells. The caller holds the mutex.
+// Quiet reports that no event waits and no goroutine is in Tell. The caller holds the mutex.
 func (q *Events[E]) Quiet() bool { return len(q.waiting) == 0 && !q.telling }
 
 // Begin reports whether the caller has to call Tell: an event waits and no other goroutine is

@@ -35,7 +35,7 @@ type Peer interface {
 // ready; any goroutine may call it.
 type Warnings[R Reason, P Peer] struct {
 	mu      sync.Mutex
-	refused warned[R, P] // guarded by mu; any host can get into it
+	refused warned[R, P] // guarded by mu; any host can add to it
 	failed  warned[R, P] // warnings about peers only; guarded by mu
 }
 

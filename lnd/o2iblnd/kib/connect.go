@@ -73,8 +73,7 @@ type Reject struct {
 	BigEndian bool    // the sender is a big-endian host
 	Version   Version // version of the rejected request if that was understood, else V2
 	Why       Why     // the reason of the reject
-	// Complete tells that what follows was there: rejects of version 1 end
-	// before it.
+	// Complete tells that the fields below were in the reject: rejects of version 1 end before it.
 	Complete bool
 	Stamp    uint64     // incarnation stamp of the sender
 	Params   ConnParams // parameters that the sender would accept

@@ -27,7 +27,7 @@ const (
 
 // The refusals of ParseDatagram, besides ErrShort and those of wire.
 var (
-	// ErrDatagramMagic means that this is no datagram of ours.
+	// ErrDatagramMagic means that the bytes are no multicast datagram in this format.
 	ErrDatagramMagic = errors.New("not a multicast datagram of o2iblnd")
 	// ErrDatagramVersion means one of a version that is not known.
 	ErrDatagramVersion = errors.New("unknown version of a multicast datagram")
@@ -66,10 +66,9 @@ func (d *Datagram) AppendBinary(b []byte) ([]byte, error) {
 	return append(head, d.Payload...), nil
 }
 
-// ParseDatagram parses all of b into d; d.Payload is a part of b. Nothing may
-// follow the payload, and nothing of it may be missing. d is of no use after an
-// error, but for one of ErrDatagramLength: the header is good then, and Payload is
-// what follows it.
+// ParseDatagram parses all of b into d; d.Payload is a part of b. Nothing may follow the
+// payload, and nothing of it may be missing. After an error d is of no use, except with
+// ErrDatagramLength: then the header is valid, and Payload is what follows it.
 func ParseDatagram(b []byte, d *Datagram) (err error) {
 	switch {
 	case len(b) < datagramPrefixSize:

@@ -41,7 +41,7 @@ func (l *Log) Control(c sim.Control) sim.Control {
 	return &sim.Acts{Control: c, Around: l.done}
 }
 
-// done appends act a to the log and performs it by do.
+// done appends act a to the log and performs it by calling do.
 func (l *Log) done(a *sim.Act, do func()) {
 	kind := Kill + Kind(a.Verb) // kinds and verbs have the same order
 	switch a.Verb {

@@ -11,7 +11,7 @@ func NoResurrection(l *Log) []Violation {
 	list := pickMembers(l)
 	l.order(list, bySubject)
 	for told := range l.groups(list, bySubject) {
-		var dead *span // the incarnation that had ended when the death was told
+		var dead *span // the incarnation that had ended when the death was reported
 		death := int32(-1)
 		for _, i := range told {
 			e := l.entry(int(i))

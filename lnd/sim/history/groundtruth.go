@@ -199,7 +199,8 @@ func (t *groundTruth) lived(id sim.NodeID, from, to int64) bool {
 	return s != nil && s.to > to
 }
 
-// ran reports whether a node was in one incarnation from one instant to another, and never paused.
+// ran reports whether a node was in one incarnation from one instant to another, and was never
+// paused in between.
 func (t *groundTruth) ran(id sim.NodeID, from, to int64) bool {
 	if !t.lived(id, from, to) {
 		return false

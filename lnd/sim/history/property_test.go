@@ -140,7 +140,7 @@ var mutations = map[string]func(r []Record) []Record{
 	"ExactlyOnce": func(r []Record) []Record {
 		i := last(r, Delivery)
 		if send := r[last(r, Send)]; r[i].Node == send.Node {
-			i-- // take the record before: there are three or more
+			i-- // the sender need not get its message: delete the Delivery before, which another node got
 		}
 		return slices.Delete(r, i, i+1)
 	},
@@ -173,7 +173,7 @@ func TestValidHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := logOf(validHistory(t))
 		for name, check := range checkers {
-			if name == "ExactlyOnce" { // this rule holds to the end, not for ten seconds
+			if name == "ExactlyOnce" { // check all messages, not only those that were sent within ten seconds
 				check = func(l *Log) []Violation { return ExactlyOnce(l, all, 1<<62) }
 			}
 			for _, v := range check(l) {

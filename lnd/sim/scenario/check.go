@@ -54,7 +54,7 @@ func (k *check) String() string {
 	return text
 }
 
-// check takes what follows the word of a check.
+// check parses the rest of a check, after its first word.
 func (c *cursor) check(word string, p *Protocol) *check {
 	k := &check{word: word, column: c.here().column}
 	k.claim = c.claim(p)

@@ -11,8 +11,8 @@ import (
 const (
 	maxSteps  = 100_000
 	maxVisits = 1 << 25 // most nodes that all steps together name
-	// stepVisits is the cost of a step beside the nodes that it names, where steps are
-	// evaluated repeatedly.
+	// stepVisits is the cost of a step itself, in visits of nodes, where all steps are evaluated
+	// repeatedly.
 	stepVisits = 32
 )
 

@@ -10,7 +10,7 @@ type ConnType int32
 // least one of each bulk type; Any is used by v2 nodes without typed
 // connections.
 const (
-	None    ConnType = -1 // in an answer: the dial is refused, to be repeated
+	None    ConnType = -1 // in an answer: the connection is refused, and the initiator has to dial again
 	Any     ConnType = 0
 	Control ConnType = 1
 	BulkIn  ConnType = 2

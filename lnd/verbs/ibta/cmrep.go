@@ -105,8 +105,8 @@ func (r *REJ) AppendTo(b []byte) []byte {
 	return appendPrivate(b, r.Private, REJPrivateSize)
 }
 
-// commIDs reads the ids with which all but a REQ begin: the sender's and the
-// receiver's.
+// commIDs reads the ids of the sender and of the receiver, with which all CM messages begin
+// except a REQ.
 func commIDs(b []byte) (local, remote CommID) {
 	return CommID(binary.BigEndian.Uint32(b)), CommID(binary.BigEndian.Uint32(b[4:]))
 }

@@ -17,8 +17,8 @@ import (
 // timer is a pending call of the device's clock.
 type timer interface{ Stop() bool }
 
-// conn is a connection (verbs.Conn). Its fields but for the atomic ones are guarded by
-// the lock of the device.
+// conn is a connection (verbs.Conn). All fields except the atomic ones are guarded by the lock
+// of the device.
 type conn struct {
 	dev    *device
 	id     *C.struct_rdma_cm_id // the identifier in rdma_cm; nil when destroyed

@@ -172,7 +172,7 @@ func (r *region) RKey() uint32 { return r.rkey }
 func (r *region) Frags(to []verbs.Frag) []verbs.Frag { return append(to, r.frag) }
 
 // Deregister takes the memory back (verbs.MR). When the device has ended the registration no
-// peer can write, and what was written is copied back to the pieces.
+// peer can write, and the bytes that peers have written are copied back to the pieces.
 func (r *region) Deregister() {
 	r.mu.Lock()
 	if r.runs == nil {

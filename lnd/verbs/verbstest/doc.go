@@ -274,7 +274,7 @@ func copied(id uint64, b []byte) verbs.SendWR {
 	return verbs.SendWR{ID: id, Op: verbs.Send, Signaled: true, Pieces: []verbs.SGE{{Bytes: b}}}
 }
 
-// arrives checks that the next message is want.
+// arrives checks that the next message is the wanted one.
 func (s *suite) arrives(i int, c verbs.Conn, want []byte) {
 	s.t.Helper()
 	got := take(s.t, s.nodes[i].received)

@@ -45,7 +45,7 @@ type shell struct {
 	to      Device
 	refused atomic.Uint64 // frames that the device refused to write
 
-	mu     sync.Mutex // guards what follows; held while frames are written, to keep their order
+	mu     sync.Mutex // guards the fields below; held while frames are written, to keep their order
 	core   *line
 	out    output
 	timer  machine.Timer

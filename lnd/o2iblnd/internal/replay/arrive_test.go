@@ -149,7 +149,7 @@ func (p *Player) answer(f *flow, psn ibta.PSN) {
 	p.Send(a.Datagram)
 }
 
-// some returns some packet of the host, for its addresses.
+// some returns any packet of the host: the caller needs its addresses.
 func (p *Player) some() *Packet {
 	for i := range p.Script.Packets {
 		if q := &p.Script.Packets[i]; q.From.Addr() == p.Host && q.CM == nil {
