@@ -142,7 +142,8 @@ func (n *network) live(a *sim.Act) {
 	}
 }
 
-// slowed records that a node's clock is wrong or its steps take long, or both are right again.
+// slowed is called when a node's clock becomes wrong or its steps become slow, or both become
+// right again.
 func (n *network) slowed(a *sim.Act) {
 	t := &n.groundTruth
 	t.ending()

@@ -132,7 +132,7 @@ func (l *ledger) judge(c *entry, server sim.NodeID, e *health.Event) {
 	}
 }
 
-// came records that a server has connected an incarnation, or knows another master of it.
+// came is called when a server has connected an incarnation, or knows another master of it.
 func (l *ledger) came(c *entry, server sim.NodeID, e *health.Event) {
 	n := l.net
 	if e.Incarnation > c.comes {
@@ -167,7 +167,7 @@ func (l *ledger) accuse(format string, args ...any) {
 	}
 }
 
-// gone records that a server has evicted an incarnation, as one of all servers.
+// gone is called when a server has evicted an incarnation, as one of all servers.
 func (l *ledger) gone(c *entry, e *health.Event) {
 	now := l.net.Now()
 	if e.Incarnation > c.incarnation {

@@ -97,10 +97,10 @@ var (
 //	52  4  retry        time in ms after which to try again, or another time in ms
 //	56 20  server       NID in the extended form, or zeros
 //	76  2  name         its length
-//	78  2  token        its length: 0 or 32; bit 15: a code ends the message
+//	78  2  token        its length: 0 or 32; bit 15: an authentication code ends the message
 //	80  4  entries      their number
 //	84     name, token, entries
-//	       code         12 bytes, see package keyring: of a signed connect
+//	       code         authentication code of a signed Connect, 12 bytes, see package keyring
 type Message struct {
 	Kind              Kind          // which of the other fields are used
 	Code              Code          // an answer, a state or a reason, depending on Kind
