@@ -131,8 +131,8 @@ func (n *Net) latest(group string) *Broadcast {
 	return nil
 }
 
-// sent records the members of a broadcast that was sent, and the sum of its timeouts, including
-// those of further attempts.
+// sent is called when a broadcast was sent. It records the members of the broadcast and the sum
+// of its timeouts, including those of further attempts.
 func (n *Net) sent(b *Broadcast, members []sim.NodeID) {
 	b.Members = members
 	topology, _ := n.cfg.Tree.OrDefault().Topology()

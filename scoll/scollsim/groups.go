@@ -23,7 +23,7 @@ type namedGroup struct {
 	failed  scoll.Status // status of the group's creation or destruction
 }
 
-// created records that a group was created, or destroyed.
+// created is called when a group was created, or destroyed.
 func (g *namedGroup) created(id scoll.GroupID, s scoll.Status) {
 	g.made, g.failed = s == scoll.OK && !g.ending, s
 	if !g.ending && id.Creator.IsValid() {

@@ -96,7 +96,7 @@ func (l *ledger) of(number uint32) *Broadcast {
 // notSent records that a broadcast could not be sent.
 func (b *Broadcast) notSent(s scoll.Status) { b.Outcome, b.Status = NotSent, s }
 
-// ran records that a node runs a broadcast.
+// ran is called when a node runs a broadcast.
 func (l *ledger) ran(number uint32, incarnation sim.Incarnation) {
 	b := l.of(number)
 	if b == nil {

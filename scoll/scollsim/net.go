@@ -34,7 +34,7 @@ type Config struct {
 	// Discovery, if not 0, is the longest time until all nodes learn of a death or return. The
 	// shortest time is half of it.
 	Discovery time.Duration
-	// Overhead is the time between two sends of a node; without effect with Stacks.
+	// Overhead is the time between two sends of a node; it has no effect if Stacks is set.
 	Overhead time.Duration
 	// Stacks runs agents above portals and LNet instead of bare machines.
 	Stacks bool

@@ -18,7 +18,7 @@ const MaxHold = time.Minute
 //	 8  8  reply bits  of the request
 //	16  8  number      of this message about the request, from 1: messages may overtake each other
 //	24  4  held        1: the request is held, 0: not any more
-//	28  4  flags       1: a code of package keyring follows, bound to sender and receiver
+//	28  4  flags       1: an authentication code (package keyring) follows, bound to sender and receiver
 type Hold struct {
 	ReplyBits uint64 // match bits that identify the request
 	Number    uint64 // number of this message about the request, from 1
@@ -26,7 +26,7 @@ type Hold struct {
 	Signed    bool   // an authentication code of package keyring follows the message
 }
 
-// AppendTo appends the message, without the code.
+// AppendTo appends the message, without the authentication code.
 func (w *Hold) AppendTo(b []byte) []byte {
 	held := uint32(0)
 	if w.Held {

@@ -19,7 +19,7 @@ const (
 //	 8  8  nonce        of the question; the answer repeats it
 //	16  8  incarnation  of the node that answers
 //	24  4  kind         1 question, 2 answer
-//	28  4  flags        1: a code of package keyring follows, bound to sender and receiver
+//	28  4  flags        1: an authentication code (package keyring) follows, bound to sender and receiver
 type Identity struct {
 	Nonce       uint64       // nonce of the question, which the answer repeats
 	Incarnation uint64       // incarnation of the node that answers; 0 in a question
@@ -27,7 +27,7 @@ type Identity struct {
 	Signed      bool         // an authentication code of package keyring follows the message
 }
 
-// AppendTo appends the message, without the code.
+// AppendTo appends the message, without the authentication code.
 func (i *Identity) AppendTo(b []byte) []byte {
 	return word{i.Nonce, i.Incarnation, uint32(i.Kind), i.Signed}.append(b, IdentityMagic)
 }

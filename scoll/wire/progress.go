@@ -13,7 +13,7 @@ const MinSegment = 4096
 //	 8  8  reply bits  of the request
 //	16  8  there       bytes from the beginning
 //	24  4  status      of the bulk data at the parent
-//	28  4  flags       1: a code of package keyring follows, bound to sender and receiver
+//	28  4  flags       1: an authentication code (package keyring) follows, bound to sender and receiver
 type Progress struct {
 	ReplyBits uint64 // match bits that identify the request
 	There     uint64 // number of bytes that the parent has
@@ -21,7 +21,7 @@ type Progress struct {
 	Signed    bool   // an authentication code of package keyring follows the message
 }
 
-// AppendTo appends the message, without the code.
+// AppendTo appends the message, without the authentication code.
 func (p *Progress) AppendTo(b []byte) []byte {
 	return word{p.ReplyBits, p.There, uint32(p.Status), p.Signed}.append(b, ProgressMagic)
 }

@@ -35,8 +35,8 @@ const (
 //	48  4  entities         on them
 //	52  4  carried          bytes of answers that are passed on, see Carried; then there is no
 //	                        payload
-//	56     payload or carried answers, trailer; with ReplySigned a code of package keyring (12), bound to
-//	       sender, receiver and match bits
+//	56     payload or carried answers, trailer; with ReplySigned an authentication code
+//	       of package keyring (12), bound to sender, receiver and match bits
 type ReplyHeader struct {
 	RootIncarnation uint64     // identifies the broadcast, with Sequence, group and root
 	Sequence        uint64     // sequence number of the broadcast
@@ -111,7 +111,8 @@ func (h *ReplyHeader) isConsistent() bool {
 	return h.Flags&ReplyLast != 0 && h.PayloadSize == 0 && h.Carried <= MaxCarry
 }
 
-// CodeSize returns the size of the code at the end of the reply, 0 if the reply is not signed.
+// CodeSize returns the size of the authentication code at the end of the reply, 0 if the reply
+// is not signed.
 func (h *ReplyHeader) CodeSize() int {
 	if h.Flags&ReplySigned == 0 {
 		return 0

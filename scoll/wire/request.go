@@ -101,12 +101,12 @@ type RMA struct {
 //	132 16  live             digest of the live members, with FlagSubset
 //	148 16  bulk data        bits, length
 //	164 16  list of members  bits, length, if it has to be fetched
-//	180  4  list size        if it rides on the message
+//	180  4  list size        if it is in the message
 //	184  4  payload size
 //	188  4  segment          of bulk data that is pipelined, or 0
 //	192     list of members, payload; with FlagSigned a digest of the bulk data, if
-//	        there are any (16 bytes), and a code of package keyring (12), bound to
-//	        sender and receiver
+//	        there are any (16 bytes), and an authentication code of package keyring (12),
+//	        bound to sender and receiver
 type RequestHeader struct {
 	ReplyBits       uint64        // match bits for the answer
 	Sequence        uint64        // sequence number of the broadcast, per group and root
@@ -168,9 +168,10 @@ func (h *RequestHeader) AppendTo(b []byte) []byte {
 }
 
 // ParseRequestHeader parses a header and returns the bytes that follow it: the list of members
-// and the payload, of the lengths in the header, and the digest and code of FlagSigned. It does
-// not verify the code. With ErrVersion, ErrBody and ErrHeader the first three fields are valid,
-// so that the message can be answered. With ErrShort and ErrMagic no field is valid.
+// and the payload, of the lengths in the header, and the digest and the authentication code of
+// FlagSigned. It does not verify that code. With ErrVersion, ErrBody and ErrHeader the first
+// three fields are valid, so that the message can be answered. With ErrShort and ErrMagic no
+// field is valid.
 func ParseRequestHeader(b []byte) (h RequestHeader, body []byte, err error) {
 	le := binary.LittleEndian
 	if len(b) < answerableSize {
@@ -234,7 +235,7 @@ func (h *RequestHeader) check(body int) error {
 	return nil
 }
 
-// ProofSize returns the size of the digest and code that FlagSigned adds.
+// ProofSize returns the size of the digest and the authentication code that FlagSigned adds.
 func (h *RequestHeader) ProofSize() int {
 	if h.Flags&FlagSigned == 0 {
 		return 0

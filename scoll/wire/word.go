@@ -17,7 +17,7 @@ const WordSize = 32
 //	 8  8  first
 //	16  8  second
 //	24  4  value
-//	28  4  flags   1: a code of package keyring follows, bound to sender and receiver
+//	28  4  flags   1: an authentication code (package keyring) follows, bound to sender and receiver
 type word struct {
 	first, second uint64
 	value         uint32

@@ -107,7 +107,7 @@ func (l *ledger) begin(origin sim.NodeID, args scenario.Args) (list []*Message) 
 	return list
 }
 
-// accepted records that a message is in flight.
+// accepted is called when a message is in flight.
 func (l *ledger) accepted(m *Message, seq uint64) {
 	m.Outcome, m.Sent, m.ID, m.Result.Seq = UnderWay, l.net.Now(), l.net.id(m.Origin), seq
 }
@@ -152,7 +152,7 @@ func (l *ledger) list(v rmcast.Version, members []rmcast.Member) {
 	}
 }
 
-// released records that the origin of a message was told that all live members have it, and
+// released is called when the origin of a message was told that all live members have it, and
 // checks that (RM-2). why is nil or ErrSplit.
 func (l *ledger) released(m *Message, r rmcast.Result, why error) {
 	m.Outcome, m.Done, m.Result, m.Why = Released, l.net.Now(), r, why
@@ -191,8 +191,8 @@ func (l *ledger) success(m *Message, id rmcast.ID) {
 	}
 }
 
-// healed records that a node is not a member any more. If times has risen, the node gave up its
-// membership itself.
+// healed is called when a node is not a member any more. If times has risen, the node gave up
+// its membership itself.
 func (l *ledger) healed(id sim.NodeID, times uint64) {
 	node := &l.net.nodes[id]
 	if times > node.healed {
@@ -201,8 +201,8 @@ func (l *ledger) healed(id sim.NodeID, times uint64) {
 	node.healed = times
 }
 
-// ended records that the origin of a message got an error, which means that it is unknown which
-// members have the message.
+// ended is called when the origin of a message got an error, which means that it is unknown
+// which members have the message.
 func (l *ledger) ended(m *Message, why error) {
 	if m.over() {
 		kit.Note(&l.problems.once, "at %v message %s ends again: %w", l.net.Now(), m.name(), why)

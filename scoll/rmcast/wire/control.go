@@ -68,7 +68,7 @@ type Entry struct {
 //	 4  2  version  of the protocol
 //	 6  2  entries  number of entries
 //	 8  4  group
-//	12  4  flags    1: a code ends the message, see [Unsigned]
+//	12  4  flags    1: an authentication code ends the message, see [Unsigned]
 //	16 16  known    newest version that the sender knows: epoch, counter
 //
 // The entries may depend on the known list: for instance, if that list made a member count as

@@ -16,7 +16,7 @@ const (
 	FlagRepair         DatagramFlags = 1 << iota // resent, to one member (RM-19, RM-20)
 	FlagTree                                     // receivers forward the datagram to their children, because there is no multicast
 	FlagBatch                                    // other messages are in flight: acknowledgements may be delayed and merged (RM-A19)
-	FlagSigned                                   // a code ends the datagram; see [Unsigned]
+	FlagSigned                                   // an authentication code ends the datagram; see [Unsigned]
 	FlagPacked                                   // the payload is several whole messages, see [AppendMessage] (RM-A25)
 	knownDatagramFlags = FlagRepair | FlagTree | FlagBatch | FlagPacked
 )

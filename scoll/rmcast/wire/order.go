@@ -41,7 +41,7 @@ const (
 	OrderAsking                            // Report: asks for a list that the sender lacks
 	OrderReplica                           // List, State: for managers on standby, too; Refused: for a manager
 	OrderTree                              // List: payload goes down the tree, because not all members have multicast
-	OrderSigned                            // a code ends the message; see [Unsigned]
+	OrderSigned                            // an authentication code ends the message; see [Unsigned]
 	OrderVote                              // in Known: the sender answers Canvass, and promises nothing
 	OrderDead                              // in Canvass: the manager of this epoch has died
 	KnownOrderFlags = OrderLeaving | OrderAsking | OrderReplica | OrderTree | OrderVote | OrderDead

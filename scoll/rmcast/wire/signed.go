@@ -18,8 +18,8 @@ func SignedFlag(portal int) (at int, bit byte) {
 	return 7, byte(OrderSigned)
 }
 
-// Unsigned returns a message to a portal without its flag and code, and whether it was signed.
-// The result is b itself, or a copy if the message was signed.
+// Unsigned returns a message to a portal without its flag and authentication code, and whether
+// it was signed. The result is b itself, or a copy if the message was signed.
 func Unsigned(portal int, b []byte) (message []byte, signed bool) {
 	at, bit := SignedFlag(portal)
 	if len(b) < at+1+keyring.CodeSize || b[at]&bit == 0 {
