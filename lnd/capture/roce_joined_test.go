@@ -85,8 +85,8 @@ func TestRoCEJoined(t *testing.T) {
 	}
 }
 
-// TestRoCEJoinedDamage: of joined packets the damaged one is dropped alone, and a frame
-// whose first packet is damaged is one packet.
+// TestRoCEJoinedDamage: if one of several joined packets is damaged, only that packet is
+// dropped, and a frame whose first packet is damaged is one packet.
 func TestRoCEJoinedDamage(t *testing.T) {
 	w := newRoceWire(t)
 	w.message(0, immediate("one"), 256)

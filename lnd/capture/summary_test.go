@@ -118,7 +118,8 @@ func (s *summary) addHello(c *connSummary, r *capture.Record) {
 	}
 }
 
-// malformed replaces the entry of a request or HELLO that was not understood by the reason.
+// malformed is called for a request or HELLO that was not understood: it replaces the entry by
+// the reason.
 func (c *connSummary) malformed(r *capture.Record) {
 	key, why := helloKey(r.From), ""
 	if r.Offset == 0 && r.From == capture.Initiator {

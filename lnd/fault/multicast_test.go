@@ -124,8 +124,8 @@ func TestMulticastRules(t *testing.T) {
 	}
 }
 
-// TestMulticastPartition: a group is in no side of a partition; the receiver of a datagram
-// is.
+// TestMulticastPartition: a group is on no side of a partition, but the receiver of a datagram
+// is on one.
 func TestMulticastPartition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newCasterBench(t)

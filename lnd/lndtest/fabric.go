@@ -51,7 +51,8 @@ func Poll(cond func() bool) bool {
 	return true
 }
 
-// shutdownLimit is the time after which a Shutdown hangs, if its context ended long before.
+// shutdownLimit is the time after which a Shutdown counts as hung, if its context ended long
+// before.
 const shutdownLimit = 30 * time.Second
 
 // fabric is a pair of NIs under test, connected with each other.

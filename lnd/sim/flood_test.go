@@ -105,8 +105,8 @@ func BenchmarkEvents(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/event")
 }
 
-// BenchmarkBareLoop does the least that the events need, on a binary heap: as many of them at
-// the same distances, with a message of 64 bytes copied twice.
+// BenchmarkBareLoop measures the least work that the events need: a binary heap with as many
+// events at the same distances, each with a message of 64 bytes that is copied twice.
 func BenchmarkBareLoop(b *testing.B) {
 	const nodes = 100_000
 	var (

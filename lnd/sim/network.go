@@ -85,7 +85,7 @@ type Network[M any] struct {
 	touched  int64 // a sum that is never read; see touch
 }
 
-// node is the simulator's state of one node, a cache line.
+// node is the simulator's state of one node, and fills a cache line.
 type node[M any] struct {
 	program     Program[M] // program of the last incarnation; nil before the first
 	wake        int64      // virtual time at which it wants a Timer, or never

@@ -55,7 +55,7 @@ type queue struct {
 
 const (
 	digitBits = 8
-	nearMin   = 32  // slots are taken together until there are so many
+	nearMin   = 32  // small slots are taken together until there are this many events
 	nearMax   = 128 // when near has this many events, the next one divides it
 	nearRoom  = 384 // capacity of near
 	sortMax   = 64  // slots with more events are divided, not sorted

@@ -51,7 +51,7 @@ type CPU struct {
 	PerKiB  time.Duration // CPU time per KiB of the message that arrived
 }
 
-// step steps a node's program with n.in and does what it wants done.
+// step steps a node's program with n.in and carries out the program's output.
 func (n *Network[M]) step(id NodeID, size int) {
 	nd := &n.nodes[id]
 	n.steps++

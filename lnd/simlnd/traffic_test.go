@@ -154,8 +154,8 @@ func TestOtherGoroutines(t *testing.T) {
 	}
 }
 
-// TestTimers: timers run in their order, at their instant of a drifting clock,
-// and not when they were stopped.
+// TestTimers: timers run in their order, at the right instant of a drifting clock, and not at
+// all after they were stopped.
 func TestTimers(t *testing.T) {
 	n := newNet(t, 1, link.Quality{}, 0)
 	var order []int

@@ -9,7 +9,7 @@ import (
 
 // Bounds of the memory of warnings, and of the log: packets with forged addresses make any
 // number of peers. While a memory is full, one new warning each ten seconds is logged and not
-// remembered. A memory is emptied an hour after it was made.
+// remembered. A full memory is emptied when it is an hour old.
 const (
 	maxWarnings  = 4096
 	warningsLast = time.Hour

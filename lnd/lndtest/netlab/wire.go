@@ -13,8 +13,7 @@ import (
 	"ulnet/lnd/lndtest/netlab/netem"
 )
 
-// tunDevice is where TAP devices come from, a character device with this
-// number.
+// tunDevice is the character device that makes TAP devices; its number follows.
 const (
 	tunDevice = "/dev/net/tun"
 	tunMajor  = 10

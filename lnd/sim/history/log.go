@@ -64,7 +64,7 @@ func (l *Log) All() iter.Seq[Record] {
 	}
 }
 
-// Append appends a record, which is not before the last.
+// Append appends a record, whose time must not be before that of the last record.
 func (l *Log) Append(r Record) {
 	if int64(r.At) < l.last {
 		panic(fmt.Sprintf("history: %q comes after a record of %v", r, time.Duration(l.last)))

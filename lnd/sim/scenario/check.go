@@ -11,8 +11,8 @@ import (
 type check struct {
 	word  string // "expect", "always" or "never"
 	claim claim
-	// The time at which an expect is checked: one of these three, or window is set; if none
-	// is, it is the end of the run.
+	// The time at which an expect is checked. At most one of these three and window is set; none:
+	// the end of the run.
 	within, by, at time.Duration
 	window         fault  // only from and to are used; to is 0 for the end of the run
 	after          *fault // the last fault before the check; the time within counts from that fault

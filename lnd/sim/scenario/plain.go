@@ -59,8 +59,8 @@ func (f *File) head() []line {
 	return head
 }
 
-// tail returns the checks and comments behind the head. A check that counts
-// from the statement before it gets the instants themselves.
+// tail returns the checks and comments behind the head. A check whose times count from the
+// statement before it gets absolute times instead.
 func (f *File) tail() []line {
 	var tail []line
 	begun := false

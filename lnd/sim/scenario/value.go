@@ -117,7 +117,7 @@ func (f form) unless(ok bool, text string) error {
 // maxTime is the longest time that a file may have.
 const maxTime = 10000 * time.Hour
 
-// parseTime parses a time of virtual time: not negative, and bounded.
+// parseTime parses a virtual time: not negative, and bounded.
 func parseTime(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 || d > maxTime {

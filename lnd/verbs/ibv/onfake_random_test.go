@@ -161,8 +161,7 @@ func (c *crowd) completed(batch []verbs.Completion) {
 	}
 }
 
-// event records the last event; half of the time it closes the connection that has ended at
-// once.
+// event records the last event; half of the time it closes the connection at once.
 func (g *guest) event(conn verbs.Conn, ev verbs.Event) {
 	if ev.Kind == verbs.Established {
 		return

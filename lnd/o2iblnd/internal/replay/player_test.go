@@ -152,7 +152,7 @@ func (p *Player) Waiting() string {
 	return p.Script.Packets[p.at].String()
 }
 
-// advance plays as far as the recording can go on, and reports whether it went.
+// advance plays as far as the recording can go on, and reports whether it went on at all.
 func (p *Player) advance() bool {
 	from := p.at
 	for ; p.err == nil && !p.Done(); p.pass() {

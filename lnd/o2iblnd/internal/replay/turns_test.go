@@ -30,8 +30,8 @@ func feed(s *replay.Script, host netip.Addr, f func(p *replay.Packet) bool) *rep
 // perTurn is the number of packets in 64 KiB.
 const perTurn = 64
 
-// inTurns returns a function that makes turns of 64 KiB of the recorded WRITEs; spoil
-// may change the first and last packet of each, of which it gets the number.
+// inTurns returns a function that makes turns of 64 KiB of the recorded WRITEs; spoil may change
+// the first and last packet of each turn, whose number is the argument turn.
 func inTurns(spoil func(turn int, p *replay.Packet)) func(*replay.Packet) bool {
 	var at ibta.RETH // address and rest of the WRITE for its next packet
 	n := 0

@@ -7,7 +7,8 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// TestAll: the answer of several things is that of the first with which something is wrong.
+// TestAll: the answer about several things is the answer about the first thing with which
+// something is wrong.
 func TestAll(t *testing.T) {
 	wrong := func(text string) string { return text }
 	if ok, why := kit.All(slices.Values([]string{"", ""}), wrong); !ok || why != "" {
