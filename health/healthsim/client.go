@@ -210,7 +210,7 @@ func (c *client) talk() {
 	}
 }
 
-func (c *client) quit() { c.talk() } // from now on steps passes no input to the machine
+func (c *client) quit() { c.talk() } // from now on the method steps passes no input to the machine
 
 func (c *client) become(as sim.NodeID) {
 	c.begin(clientID(as), sim.Incarnation{Seed: uint64(c.now), Now: c.now})

@@ -30,8 +30,9 @@ type outcome struct {
 	dropped      uint64 // how often a client lost a connection and went on
 	revived      uint64 // how often a server accepted an incarnation of which most servers had a tombstone, see untold
 	firstRevived string // describes the first incarnation that revived counts
-	// skew is the longest time between the first and the last server that evicted a silent
-	// client, latest the longest from its last message to the last server.
+	// skew is the longest time between the first and the last server that evicted a silent client.
+	// latest is the longest time from such a client's last message to its eviction by the last
+	// server.
 	skew, latest time.Duration
 	// rehomed has, for each client of a dead master, the time from the death until it had
 	// another master.
@@ -48,8 +49,8 @@ type ledger struct {
 // entry has what servers and the client have told of a client.
 type entry struct {
 	spoke       time.Duration // time at which the client last sent a message
-	incarnation uint64        // the highest one that was evicted from all servers
-	first       time.Duration // when the first server evicted that
+	incarnation uint64        // the highest incarnation that was evicted from all servers
+	first       time.Duration // when the first server evicted that incarnation
 	evicted     int           // how often the client was told of that eviction
 	timed       bool          // the reason of that eviction was the client's silence
 
@@ -59,8 +60,8 @@ type entry struct {
 	ending uint64        // the highest incarnation that servers have begun to evict, for any cause
 	ends   time.Duration // time at which they began to evict it
 	comes  uint64        // the latest incarnation that was connected or changed its master
-	came   time.Duration // time at which the incarnation comes was connected or changed
-	began  time.Duration // time at which the incarnation was first connected
+	came   time.Duration // time at which the incarnation in comes was connected, or changed its master
+	began  time.Duration // time at which the incarnation in comes was first connected
 	died   time.Duration // when the client's master died, while it has no other; 0: it has one
 }
 

@@ -65,7 +65,7 @@ func hash(p **message) uint64 {
 	return h
 }
 
-// port sends the messages of a node, one per overhead.
+// port sends the messages of a node: one in each interval of Config.Overhead.
 type port struct {
 	queue []sim.Send[*message]
 	free  time.Duration // when the next message may be sent

@@ -119,8 +119,8 @@ func (p *partitionPlan) sides(count int, of func(node int) int) string {
 	return "partition " + strings.Join(texts, " | ")
 }
 
-// restart makes a node die in the middle and come back, perhaps only at the end. It returns
-// the node, or 0.
+// restart makes a node die in the middle of an episode and come back, perhaps only at its end.
+// It returns the node, or 0.
 func (p *partitionPlan) restart(at, length time.Duration) int {
 	node := 1 + p.IntN(p.nodes)
 	if p.IntN(2) == 0 {

@@ -222,7 +222,7 @@ func (l *ledger) originGone(id sim.NodeID) {
 	}
 }
 
-// lost is called when a receiver loses a multicast datagram.
+// lost is called when a receiver loses a multicast datagram. It counts those with payload.
 func (l *ledger) lost(b []byte) {
 	if d, _, err := wire.ParseDatagram(b); err == nil && d.Count > 0 {
 		l.lostCopies++

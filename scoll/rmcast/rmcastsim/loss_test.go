@@ -54,7 +54,7 @@ func TestLoss(t *testing.T) {
 			t.Logf("%d nodes, loss %v: base %v, p99 %v, time-out %v; %d lost, %d sent again, %d asked for, longest %v",
 				nodes, loss, base, p99, timeout, n.LostCopies(), c.Repairs, c.Fetches, rmcastsim.Percentile(n.Times(), 100))
 			limit := base + 2*timeout
-			if nodes > 8 { // timeouts scale with levels: the 99th percentile is a parent and its leaf
+			if nodes > 8 { // timeouts grow with the levels: in the 99th percentile a parent and its leaf time out
 				limit += timeout
 			}
 			if p99 > limit {

@@ -134,7 +134,8 @@ func (n *Net) happens(a *sim.Act, do func()) {
 	do()
 }
 
-// began records that a node has started, as k, and the incarnation that it has as a member.
+// began records that a node has started with the program k, and the incarnation that it has as a
+// member.
 func (n *Net) began(k incarnation, begins sim.Incarnation, incarnation uint64) {
 	n.incarnations[begins.Node] = k
 	m := &n.nodes[begins.Node]
