@@ -1,6 +1,6 @@
 // Package rival defines workers with the same orders for ulnet and for other systems, so that one
-// script compares them. cmd/bench implements those of ulnet, cmd/bench/peers those of memberlist
-// and etcd.
+// script compares them. cmd/bench implements those of ulnet, cmd/bench/peers those of memberlist,
+// etcd and NATS.
 package rival
 
 import (
