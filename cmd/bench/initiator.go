@@ -56,7 +56,7 @@ func (i *initiator) open() (err error) {
 		return err
 	}
 	memory := []lnd.Segment{make([]byte, smallSize)}
-	if err := i.post(portalReply, bitsUrgent, portals.MD{Segments: memory, Options: portals.OpPut, Handler: i.replied}); err != nil {
+	if err := i.post(portalReply, portals.Match{Bits: bitsUrgent}, portals.MD{Segments: memory, Options: portals.OpPut, Handler: i.replied}); err != nil {
 		return err
 	}
 	return i.postSizes(portalReply, i.eq, i.replied, func(*portals.Event) { i.passed <- struct{}{} })

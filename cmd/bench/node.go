@@ -23,6 +23,11 @@ const (
 	portalSink   = 22
 	portalSource = 23
 
+	// A PUT to portalCall, with any match bits, is answered by a PUT to portalAnswer with the
+	// same ones.
+	portalCall   = 24
+	portalAnswer = 25
+
 	// The match bits say how both sides wait; the index in sizes is added.
 	bitsHandler = 0x100
 	bitsEQ      = 0x200
@@ -85,8 +90,8 @@ func (n *node) close() {
 }
 
 // post attaches a match entry with an MD at a portal, for the other node.
-func (n *node) post(portal int, bits uint64, md portals.MD) error {
-	me, err := n.table.MEAttach(portal, portals.Match{Bits: bits}, portals.Retain, portals.After)
+func (n *node) post(portal int, match portals.Match, md portals.MD) error {
+	me, err := n.table.MEAttach(portal, match, portals.Retain, portals.After)
 	if err != nil {
 		return err
 	}
@@ -126,6 +131,10 @@ func newResponder(addr netip.Addr, tunables lnd.Tunables) (*responder, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newResponderAt(addr, port, tunables)
+}
+
+func newResponderAt(addr netip.Addr, port uint16, tunables lnd.Tunables) (*responder, error) {
 	n, err := newNode(addr, port, tunables)
 	if err != nil {
 		return nil, err
@@ -148,14 +157,15 @@ func (r *responder) open() (err error) {
 	large := func() []lnd.Segment { return []lnd.Segment{make([]byte, bulk)} }
 	for _, p := range []struct {
 		portal int
-		bits   uint64
+		match  portals.Match
 		md     portals.MD
 	}{
-		{portalEcho, bitsUrgent, portals.MD{Segments: small(), Options: portals.OpPut, Handler: r.echo}},
-		{portalSink, 0, portals.MD{Segments: large(), Options: portals.OpPut}},
-		{portalSource, 0, portals.MD{Segments: large(), Options: portals.OpGet}},
+		{portalEcho, portals.Match{Bits: bitsUrgent}, portals.MD{Segments: small(), Options: portals.OpPut, Handler: r.echo}},
+		{portalSink, portals.Match{}, portals.MD{Segments: large(), Options: portals.OpPut}},
+		{portalSource, portals.Match{}, portals.MD{Segments: large(), Options: portals.OpGet}},
+		{portalCall, portals.Match{Ignore: ^uint64(0)}, portals.MD{Segments: small(), Options: portals.OpPut, Handler: r.called}},
 	} {
-		if err := r.post(p.portal, p.bits, p.md); err != nil {
+		if err := r.post(p.portal, p.match, p.md); err != nil {
 			return err
 		}
 	}
@@ -168,7 +178,7 @@ func (n *node) postSizes(portal int, eq *portals.EQ, handler, pass func(*portals
 	for i, size := range sizes {
 		for bits, md := range map[uint64]portals.MD{bitsHandler: {Handler: handler}, bitsEQ: {EQ: eq}, bitsChannel: {Handler: pass}} {
 			md.Segments, md.Options = []lnd.Segment{make([]byte, size.bytes)}, portals.OpPut
-			if err := n.post(portal, bits+uint64(i), md); err != nil {
+			if err := n.post(portal, portals.Match{Bits: bits + uint64(i)}, md); err != nil {
 				return err
 			}
 		}
@@ -205,6 +215,13 @@ func (r *responder) answer(to nid.ProcessID, bits uint64) {
 	}
 	_ = r.table.Put(portals.PutRequest{
 		Self: r.id.NID, MD: md, Target: to, Portal: portalReply, MatchBits: bits,
+	})
+}
+
+// called answers a PUT to portalCall.
+func (r *responder) called(e *portals.Event) {
+	_ = r.table.Put(portals.PutRequest{
+		Self: r.id.NID, MD: r.replies[0], Target: e.Initiator, Portal: portalAnswer, MatchBits: e.MatchBits,
 	})
 }
 

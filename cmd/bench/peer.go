@@ -80,7 +80,8 @@ type bench struct {
 	bare    *bareClient
 	node    *initiator
 	flood   *flood
-	ib      *ibPair // the pair of RDMA nodes; nil before the first call of pair
+	callers *callers // callers of node; nil before the first call of callersOfNode
+	ib      *ibPair  // the pair of RDMA nodes; nil before the first call of pair
 	peer    *worker.Process
 	ends    []func() // functions called at the end, the last one first
 }
@@ -115,7 +116,7 @@ func newBench(ctx context.Context, stderr io.Writer, rounds int) (b *bench, err 
 	if err != nil {
 		return b, err
 	}
-	b.flood, err = newFlood(many)
+	b.flood, err = newFlood(many.node, many.target)
 	return b, err
 }
 

@@ -23,34 +23,53 @@ func pin() error {
 	if os.Getenv(workerCores) != "" {
 		return nil
 	}
-	var allowed unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+	cores, err := ownCores()
+	if err != nil {
 		return err
-	}
-	var cores []string
-	for core := 0; len(cores) < allowed.Count(); core++ {
-		if allowed.IsSet(core) {
-			cores = append(cores, strconv.Itoa(core))
-		}
 	}
 	if len(cores) < 2 {
 		return fmt.Errorf("--pin needs two cores, and this process may use %d", len(cores))
 	}
 	runtime.LockOSThread()
-	if err := onCore(cores[0]); err != nil {
+	if err := bind(cores[:1]); err != nil {
 		return err
 	}
 	return syscall.Exec("/proc/self/exe", os.Args, append(os.Environ(), workerCores+"="+strings.Join(cores[1:], ",")))
 }
 
-// onCore binds the calling thread to a core.
-func onCore(core string) error {
-	n, err := strconv.Atoi(core)
-	if err != nil {
-		return fmt.Errorf("%s: %w", workerCores, err)
+// ownCores returns the cores that this process may use.
+func ownCores() (cores []string, err error) {
+	var allowed unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+		return nil, err
 	}
+	for core := 0; len(cores) < allowed.Count(); core++ {
+		if allowed.IsSet(core) {
+			cores = append(cores, strconv.Itoa(core))
+		}
+	}
+	return cores, nil
+}
+
+// allCores returns the cores that this process and its workers may use.
+func allCores() ([]string, error) {
+	cores, err := ownCores()
+	if list := os.Getenv(workerCores); list != "" {
+		cores = append(cores, strings.Split(list, ",")...)
+	}
+	return cores, err
+}
+
+// bind binds the calling thread to some cores.
+func bind(cores []string) error {
 	var set unix.CPUSet
-	set.Set(n)
+	for _, core := range cores {
+		n, err := strconv.Atoi(core)
+		if err != nil {
+			return fmt.Errorf("%s: %w", workerCores, err)
+		}
+		set.Set(n)
+	}
 	return unix.SchedSetaffinity(0, &set)
 }
 
@@ -62,6 +81,12 @@ func pinned(nth int) func(start func() error) error {
 		return nil
 	}
 	cores := strings.Split(list, ",")
+	return onCores(cores[nth%len(cores)])
+}
+
+// onCores returns the function that starts a process which may use these cores only. The Go
+// runtime of the process has as many threads as there are cores.
+func onCores(cores ...string) func(start func() error) error {
 	return func(start func() error) error {
 		runtime.LockOSThread() // the process inherits the affinity of the thread that starts it
 		defer runtime.UnlockOSThread()
@@ -69,9 +94,12 @@ func pinned(nth int) func(start func() error) error {
 		if err := unix.SchedGetaffinity(0, &own); err != nil {
 			return err
 		}
-		if err := onCore(cores[nth%len(cores)]); err != nil {
+		if err := bind(cores); err != nil {
 			return err
 		}
 		return firstError(start(), unix.SchedSetaffinity(0, &own))
 	}
 }
+
+// onOwnCore starts a process that may use the cores of this one, which does nothing meanwhile.
+func onOwnCore(start func() error) error { return start() }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnet/nid"
 	"ulnet/portals"
 )
 
@@ -24,7 +25,8 @@ var manyCredits = lnd.Tunables{PeerCredits: 256, Credits: 256}
 
 // flood sends small PUTs, with at most rateOpen without their SEND event.
 type flood struct {
-	*initiator
+	*node
+	target  nid.ProcessID
 	md      portals.MDHandle
 	all     bool         // each PUT of this run wants an ACK
 	ended   atomic.Int64 // number of SEND events of this run, and of ACKs if all want one
@@ -33,9 +35,9 @@ type flood struct {
 	acked   chan error // error of the run, or nil after the ACK of the last PUT if only that wants one
 }
 
-func newFlood(i *initiator) (*flood, error) {
-	f := &flood{initiator: i, room: make(chan struct{}, 1), acked: make(chan error, 1)}
-	md, err := i.bind(smallSize, f.event, nil)
+func newFlood(n *node, target nid.ProcessID) (*flood, error) {
+	f := &flood{node: n, target: target, room: make(chan struct{}, 1), acked: make(chan error, 1)}
+	md, err := n.bind(smallSize, f.event, nil)
 	f.md = md
 	return f, err
 }

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"ulnet/cmd/bench/rival"
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// manyCallers is the largest number of callers.
+const manyCallers = 64
+
+// callers are goroutines that each send a PUT to a responder and wait for the PUT that answers it,
+// one after another.
+type callers struct {
+	*node
+	list []caller
+}
+
+// caller has what one goroutine needs to send and to wait.
+type caller struct {
+	target nid.ProcessID
+	md     portals.MDHandle
+	bits   uint64        // index of the caller, to which a way to wait is added
+	eq     *portals.EQ   // queue of the answers that come with bitsEQ
+	passed chan struct{} // an answer with bitsChannel, which the handler has passed on
+}
+
+// newCallers prepares callers, which are distributed evenly over the targets.
+func newCallers(n *node, targets []nid.ProcessID) (*callers, error) {
+	c := &callers{node: n, list: make([]caller, manyCallers)}
+	for i := range c.list {
+		if err := c.list[i].open(n, uint64(i), targets[i%len(targets)]); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *caller) open(n *node, index uint64, target nid.ProcessID) (err error) {
+	c.target, c.bits, c.passed = target, index, make(chan struct{}, 1)
+	if c.md, err = n.bind(smallSize, nil, nil); err != nil {
+		return err
+	}
+	if c.eq, err = n.table.NewEQ(2); err != nil {
+		return err
+	}
+	pass := func(*portals.Event) { c.passed <- struct{}{} }
+	for how, md := range map[uint64]portals.MD{bitsEQ: {EQ: c.eq}, bitsChannel: {Handler: pass}} {
+		md.Segments, md.Options = []lnd.Segment{make([]byte, smallSize)}, portals.OpPut
+		if err := n.post(portalAnswer, portals.Match{Bits: how + index}, md); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run makes some callers exchange count PUTs, waiting by bitsEQ or bitsChannel.
+func (c *callers) run(ctx context.Context, how uint64, active, count int) (time.Duration, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return rival.Calls{Callers: active, Count: count}.Run(func(i int) error {
+		err := c.call(ctx, &c.list[i], how)
+		if err != nil {
+			cancel() // the other callers wait no longer
+		}
+		return err
+	})
+}
+
+// call sends a PUT and waits for the one that answers it.
+func (c *callers) call(ctx context.Context, by *caller, how uint64) error {
+	err := c.table.Put(portals.PutRequest{
+		Self: c.id.NID, MD: by.md, Target: by.target, Portal: portalCall, MatchBits: how + by.bits,
+	})
+	if err != nil {
+		return err
+	}
+	if how == bitsEQ {
+		e, err := by.eq.Wait(ctx)
+		return firstError(err, e.Err)
+	}
+	select {
+	case <-by.passed:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"ulnet/cmd/bench/worker"
+	"ulnet/lnd/lndtest/loopback"
+	"ulnet/lnet/nid"
+)
+
+// G-CO-3 compares setups of a node, the hub, with several peers, the spokes: each a process, and
+// all of a setup on the same cores.
+const (
+	corePuts    = 300_000
+	coreTrips   = 60_000
+	coreScaling = 1.8
+)
+
+var setups = []struct{ peers, cores int }{{1, 1}, {2, 2}, {4, 2}}
+
+// star is a hub and its spokes: the addresses of the nodes, the hub's first, and their port.
+type star struct {
+	Addrs []netip.Addr
+	Port  uint16
+}
+
+// spoke is the parameter of a spoke: its address, and the port of all nodes.
+type spoke struct {
+	Addr netip.Addr
+	Port uint16
+}
+
+// serveSpoke starts a node that answers the hub.
+func serveSpoke(w *worker.Worker, s spoke) (bool, error) {
+	r, err := newResponderAt(s.Addr, s.Port, manyCredits)
+	if err != nil {
+		return false, err
+	}
+	w.Defer(r.close)
+	return true, nil
+}
+
+// serveHub starts the node that sends to the spokes. The order "put" sends that many PUTs in all,
+// to all spokes at the same time, and "call" makes 64 callers exchange that many with them. Both
+// return how long that took.
+func serveHub(w *worker.Worker, s star) (bool, error) {
+	n, err := newNode(s.Addrs[0], s.Port, manyCredits)
+	if err != nil {
+		return false, err
+	}
+	w.Defer(n.close)
+	var targets []nid.ProcessID
+	var floods []*flood
+	for _, addr := range s.Addrs[1:] {
+		targets = append(targets, processAt(addr))
+		f, err := newFlood(n, processAt(addr))
+		if err != nil {
+			return false, err
+		}
+		floods = append(floods, f)
+	}
+	c, err := newCallers(n, targets)
+	worker.Order(w, "put", func(count int) (time.Duration, error) { return runFloods(w.Context(), floods, count) })
+	worker.Order(w, "call", func(count int) (time.Duration, error) {
+		return c.run(w.Context(), bitsChannel, manyCallers, count)
+	})
+	return true, err
+}
+
+// runFloods sends count PUTs, distributed evenly over the floods, which run at the same time.
+func runFloods(ctx context.Context, floods []*flood, count int) (time.Duration, error) {
+	var all sync.WaitGroup
+	errs := make([]error, len(floods))
+	began := time.Now()
+	for i, f := range floods {
+		all.Go(func() { _, errs[i] = f.run(ctx, count/len(floods), false) })
+	}
+	all.Wait()
+	return time.Since(began), firstError(errs...)
+}
+
+// coreKinds are the orders of a hub, with the number of messages per round.
+var coreKinds = []struct {
+	order, what string
+	count       int
+}{
+	{"put", "8 B PUTs a second, one way, many open", corePuts},
+	{"call", fmt.Sprintf("round trips a second of %d callers through a channel", manyCallers), coreTrips},
+}
+
+// measureCores measures goal G-CO-3: what a node carries with two and four peers on two cores,
+// beside one with one peer on one core.
+func measureCores(b *measurement) {
+	cores := must(allCores())
+	if len(cores) < 2 {
+		b.add(skipped(coreFigures(), fmt.Sprintf("%d core", len(cores)))...)
+		return
+	}
+	var all []*contender // by setup, and then by kind
+	for i, s := range setups {
+		hub := b.startStar(i, s.peers, cores[:s.cores])
+		for _, k := range coreKinds {
+			all = append(all, b.ordered(hub, k.order, b.some(k.count)))
+		}
+	}
+	b.alternate(b.rounds, all...)
+	for i, f := range coreFigures() {
+		b.add(all[len(coreKinds)+i].speed(all[i%len(coreKinds)], f.what, coreScaling, 1e6, "%.0f k/s"))
+	}
+}
+
+// coreFigures are the lines of G-CO-3, in the order of the contenders after the first setup.
+func coreFigures() (list []figure[struct{}]) {
+	for _, s := range setups[1:] {
+		for _, k := range coreKinds {
+			list = append(list, figure[struct{}]{what: fmt.Sprintf("%s, %d peers on two cores", k.what, s.peers)})
+		}
+	}
+	return list
+}
+
+// ordered returns the contender that gives a hub an order.
+func (b *measurement) ordered(hub *worker.Process, order string, count int) *contender {
+	return &contender{name: "one peer on one core", run: func(*contender) (latencies, error) {
+		took, err := worker.Ask[time.Duration](hub, order, count)
+		return latencies{float64(took) / float64(count)}, err
+	}}
+}
+
+// startStar starts the nth setup with some peers on some cores, and returns the hub.
+func (b *measurement) startStar(nth, peers int, cores []string) *worker.Process {
+	s := star{}
+	for i := range peers + 1 {
+		s.Addrs = append(s.Addrs, netip.AddrFrom4([4]byte{127, 0, byte(90 + nth), byte(i + 1)}))
+	}
+	s.Port = must(loopback.FreePort(s.Addrs...))
+	start := func(kind string, params any) *worker.Process {
+		p := must(b.start(b.ctx, worker.Config{Kind: kind, Params: params, Within: onCores(cores...)}))
+		b.ends = append(b.ends, func() { _ = p.Stop() }) // the exit status does not matter here
+		must(worker.Ready[bool](p))
+		return p
+	}
+	for _, addr := range s.Addrs[1:] {
+		start("spoke", spoke{addr, s.Port})
+	}
+	return start("hub", s)
+}
