@@ -1,6 +1,7 @@
 package lnet_test
 
 import (
+	"sync/atomic"
 	"testing"
 
 	"ulnet/lnd"
@@ -14,6 +15,31 @@ func BenchmarkSend(b *testing.B) {
 	for b.Loop() {
 		r.Send(m)
 	}
+}
+
+// BenchmarkSendInTurn is BenchmarkSend to four peers in turn.
+func BenchmarkSendInTurn(b *testing.B) {
+	r, _ := benchRig(b)
+	var messages [4]*lnet.Message
+	for i := range messages {
+		messages[i] = put(numbered(i), 1)
+	}
+	for i := 0; b.Loop(); i++ {
+		r.Send(messages[i%len(messages)])
+	}
+}
+
+// BenchmarkSendParallel is BenchmarkSend by as many goroutines as there are cores, each to a peer
+// of its own: with -cpu 1,2 it shows what peers share.
+func BenchmarkSendParallel(b *testing.B) {
+	r, _ := benchRig(b)
+	var senders atomic.Int32
+	b.RunParallel(func(pb *testing.PB) {
+		m := put(numbered(int(senders.Add(1))), 1)
+		for pb.Next() {
+			r.Send(m)
+		}
+	})
 }
 
 // silentUpper is an upper layer that keeps no message.

@@ -143,9 +143,9 @@ func (n *Node) sendStraight(m *Message) bool {
 	if ni == nil || ni.cfg.Net != dst.Net() || ni.nid.Is4() != dst.Is4() {
 		return false
 	}
-	p := ni.recent.Load()
+	p := ni.recent.find(dst)
 	var err error
-	if p == nil || p.nid != *dst {
+	if p == nil {
 		p, err = n.peers.get(*dst, ni)
 	}
 	if err != nil {

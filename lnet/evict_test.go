@@ -3,6 +3,7 @@ package lnet_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -61,6 +62,25 @@ func TestEvictedRecently(t *testing.T) {
 	arrive(3 * time.Second)
 	if at, ok := r.node.LastHeard(nid.ProcessID{NID: peerA}); !ok || at != 3*time.Second {
 		t.Errorf("last heard at %v, %v: noted with a peer that is in no table", at, ok)
+	}
+}
+
+// TestCollidingPeers: peers that share a slot of the NI's recent peers are told apart.
+func TestCollidingPeers(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	want := []nid.NID{numbered(1), numbered(1 + 16), numbered(1), numbered(2), numbered(1 + 16)}
+	for i, to := range want {
+		r.send(to, uint64(i))
+	}
+	var got []nid.NID
+	for _, m := range r.sent {
+		got = append(got, m.Target.NID)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("targets %v, want %v", got, want)
+	}
+	for range want {
+		r.finalize(nil)
 	}
 }
 

@@ -25,11 +25,11 @@ type NI struct {
 	open     atomic.Bool     // the NI is registered, so upcalls need not wait
 	opened   chan struct{}
 	traffic  traffic
-	contacts contacts               // for lo: contacts of this node's own processes
-	heard    instant                // when any peer was heard, while the node forwards messages
-	silence  router.Silence         // watch of the NI's net, if it is the first NI of the net; guarded by forwarder.mu
-	silent   atomic.Bool            // router.Silence has found that the net is down
-	recent   atomic.Pointer[peerNI] // the latest peer that was looked for; nil if the table has forgotten it
+	contacts contacts       // for lo: contacts of this node's own processes
+	heard    instant        // when any peer was heard, while the node forwards messages
+	silence  router.Silence // watch of the NI's net, if it is the first NI of the net; guarded by forwarder.mu
+	silent   atomic.Bool    // router.Silence has found that the net is down
+	recent   recentPeers    // peers that were looked for lately, none of which the table has forgotten
 	link     linkState
 	rail     path.Local    // the NI as package path sees it
 	failures failureCounts // failures of messages that the NI sent or received

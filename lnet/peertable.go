@@ -39,23 +39,23 @@ func (t *peerTable) init(limit int) {
 	t.remotes = make(map[nid.NID]*remote)
 }
 
-// find returns the peer with this NID beyond ni, or nil. It finds the peer that was looked
-// for last without a look at the table.
+// find returns the peer with this NID beyond ni, or nil. It finds peers that were looked for
+// lately without a look at the table.
 func (t *peerTable) find(id nid.NID, ni *NI) *peerNI {
-	if p := ni.recent.Load(); p != nil && p.nid == id {
+	if p := ni.recent.find(&id); p != nil {
 		return p
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	p := t.peers[peerKey{id, ni}]
 	if p != nil {
-		ni.recent.Store(p)
+		ni.recent.note(p)
 	}
 	return p
 }
 
-// lookUp returns the peer with this NID beyond ni, or nil, as find does. It does not make the peer
-// the one that find remembers, because further messages to it are unlikely.
+// lookUp returns the peer with this NID beyond ni, or nil, as find does. It does not remember the
+// peer, because further messages to it are unlikely.
 func (t *peerTable) lookUp(id nid.NID, ni *NI) *peerNI {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -69,7 +69,7 @@ func (t *peerTable) remove(key peerKey, p *peerNI) {
 	t.order[p.index], last.index = last, p.index
 	t.order[len(t.order)-1] = nil
 	t.order = t.order[:len(t.order)-1]
-	p.ni.recent.CompareAndSwap(p, nil)
+	p.ni.recent.forget(p)
 	p.remote.paths--
 	t.release(p.nid)
 	t.ager.removed = true

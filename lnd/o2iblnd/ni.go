@@ -51,11 +51,11 @@ type NI struct {
 
 	cast casting // state of multicast
 
-	recent   atomic.Pointer[peer] // the target of an earlier message; it may have been removed since
-	messages shell.Messages       // messages that are not finalized; closing: no new ones are taken
-	waiting  atomic.Int64         // messages that had to wait for a connection
-	dying    chan struct{}        // closed when all goroutines and connections have to end
-	tasks    sync.WaitGroup       // connections, timer functions, and goroutines that call lnet
+	recent   shell.Recent[peer] // targets of earlier messages
+	messages shell.Messages     // messages that are not finalized; closing: no new ones are taken
+	waiting  atomic.Int64       // messages that had to wait for a connection
+	dying    chan struct{}      // closed when all goroutines and connections have to end
+	tasks    sync.WaitGroup     // connections, timer functions, and goroutines that call lnet
 }
 
 var (

@@ -24,10 +24,11 @@ func (ni *NI) Send(m *lnd.Message) {
 		ni.giveUp(m, newError(why, m.Target, err))
 		return
 	}
-	p := ni.recent.Load()
+	recent := ni.recent.Slot(m.Target.NID.Hash())
+	p := recent.Load()
 	if p == nil || p.id != m.Target.NID || p.gone.Load() {
 		if p = ni.peer(m.Target.NID); p != nil {
-			ni.recent.Store(p)
+			recent.Store(p)
 		}
 	}
 	t, e := ni.prepare(p, m)

@@ -46,10 +46,10 @@ type NI struct {
 
 	cast casting // state of multicast
 
-	recent   atomic.Pointer[peer] // the target of an earlier message; it may have been removed since
-	messages shell.Messages       // messages that are not finalized; closing: no new ones are taken
-	dials    shell.Messages       // attempts to connect that are under way; closing: no more begin
-	dying    chan struct{}        // closed when all goroutines and connections have to end
+	recent   shell.Recent[peer] // targets of earlier messages
+	messages shell.Messages     // messages that are not finalized; closing: no new ones are taken
+	dials    shell.Messages     // attempts to connect that are under way; closing: no more begin
+	dying    chan struct{}      // closed when all goroutines and connections have to end
 	ctx      context.Context
 	cancel   context.CancelFunc // cancels ctx when dying is closed
 	tasks    sync.WaitGroup     // all goroutines and timer functions of the NI
@@ -71,7 +71,8 @@ func (ni *NI) Send(m *lnd.Message) {
 		ni.finalize(m, newError(ShuttingDown, m.Target, nil))
 		return
 	}
-	if p := ni.recent.Load(); p != nil && p.id == m.Target && p.send(m) {
+	recent := ni.recent.Slot(m.Target.NID.Hash())
+	if p := recent.Load(); p != nil && p.id == m.Target && p.send(m) {
 		return
 	}
 	for {
@@ -81,7 +82,7 @@ func (ni *NI) Send(m *lnd.Message) {
 			return
 		}
 		if p.send(m) {
-			ni.recent.Store(p)
+			recent.Store(p)
 			return
 		}
 	}

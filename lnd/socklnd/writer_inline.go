@@ -21,7 +21,8 @@ func (ni *NI) Post(i *lnd.Inline, payload lnd.Payload) (lnd.Flusher, bool) {
 	if ni.inline == nil {
 		return nil, false
 	}
-	p := ni.recent.Load()
+	recent := ni.recent.Slot(i.To.NID.Hash())
+	p := recent.Load()
 	if p == nil || p.id != i.To {
 		ni.mu.RLock()
 		p = ni.peers[i.To]
@@ -29,7 +30,7 @@ func (ni *NI) Post(i *lnd.Inline, payload lnd.Payload) (lnd.Flusher, bool) {
 		if p == nil {
 			return nil, false
 		}
-		ni.recent.Store(p)
+		recent.Store(p)
 	}
 	return p.post(i, payload)
 }

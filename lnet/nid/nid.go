@@ -122,6 +122,9 @@ func (n NID) Net() Net { return netFromValue(n.head) }
 // longer address, its first four bytes.
 func (n NID) Number() uint32 { return n.addr[0] }
 
+// Hash returns a hash of the address. Neighbouring addresses of one network have different low bits.
+func (n NID) Hash() uint32 { return n.addr[0] ^ n.addr[1] ^ n.addr[2] ^ n.addr[3] }
+
 // Addr returns the IP address of n, or the zero Addr if its address is not one
 // that FromAddr takes.
 func (n NID) Addr() netip.Addr {

@@ -1,6 +1,7 @@
 package nid
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
@@ -187,5 +188,19 @@ func TestAllocates(t *testing.T) {
 	})
 	if got != 0 {
 		t.Errorf("%v allocations", got)
+	}
+}
+
+// TestHash: neighbouring addresses have different low bits, short ones and long ones.
+func TestHash(t *testing.T) {
+	for _, prefix := range []string{"10.0.0.", "fd00::"} {
+		seen := map[uint32]string{}
+		for i := range 8 {
+			n := MustParse(fmt.Sprintf("%s%d@tcp", prefix, i))
+			if other, ok := seen[n.Hash()%8]; ok {
+				t.Errorf("%v and %v have the same low bits", n, other)
+			}
+			seen[n.Hash()%8] = n.String()
+		}
 	}
 }
