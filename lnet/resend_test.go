@@ -225,6 +225,11 @@ func (c unhurried) AfterFunc(d time.Duration, f func()) machine.Timer {
 	return c.Clock.AfterFunc(d, f)
 }
 
+// timerless is a clock that runs no timers.
+type timerless struct{ machine.Clock }
+
+func (timerless) AfterFunc(time.Duration, func()) machine.Timer { return never{} }
+
 type never struct{}
 
 func (never) Stop() bool { return true }
