@@ -24,8 +24,13 @@
 //	                lnet calls NI.Recv, which has set Sink; then as Accept.
 //	                Recv may come before Parse has returned. If the connection
 //	                ends meanwhile, the driver asks Abandon what to do
+//	Taken           skips the payload, which lnet has copied from Data, and does not
+//	                call Delivered
 //	an error        the peer broke the protocol: closes every connection of
 //	                that peer and reports it; does not call Delivered
+//
+// A driver that reads several messages at once saves most of the work of the later ones if it
+// says so, see [Batcher].
 //
 // # Threads and locks
 //
@@ -170,6 +175,7 @@ type Answer uint8
 const (
 	Accept Answer = iota // lnet has set the sink; the driver goes on
 	Hold                 // the driver waits until lnet calls NI.Recv
+	Taken                // lnet has the payload, which was in Delivery.Data: the message has ended
 )
 
 // Config is what every driver needs to start an NI. The zero value of a field
@@ -258,7 +264,7 @@ type Message struct {
 // Delivery is one arriving message. The driver owns it, fills Header, From,
 // Incarnation and ReceivedAt, and lnet has it from Parse until Delivered.
 type Delivery struct {
-	Header wire.Header   // header as received; lnet may change it
+	Header wire.Header   // header as received
 	From   nid.ProcessID // peer at the other end of the connection (previous hop)
 	Sink   Payload       // set by lnet: where the payload goes; Length may be 0
 	Group  Group         // the group that it was sent to, see Multicaster; 0: to this node
@@ -276,6 +282,13 @@ type Delivery struct {
 	// for datagrams, which no connection brings.
 	Incarnation uint64
 
+	// Data, More and Repeats are set by a driver whose Upcalls is a Batcher, for one call of Parse.
+	Data []byte // the whole payload, if the driver has it; not nil if it is empty
+	More bool   // the driver has the beginning of another message, and will call EndBatch
+	// Repeats says that From, Incarnation, ReceivedAt and all fields of Header but PayloadLength and
+	// Body are those of the message before. lnet clears it if it judges the message anew.
+	Repeats bool
+
 	// Primary is set by lnet: the primary NID of the peer that Header.SrcNID
 	// belongs to, SrcNID itself for a peer with one NID.
 	Primary nid.NID
@@ -288,6 +301,8 @@ type Delivery struct {
 	// neither. Cache survives from one message to the next of a Delivery.
 	Cache any
 	Owner any // lnet's own data of this delivery; see Cache
+	// Batch and Upper are lnet's and its upper layer's data of a batch. They are nil after EndBatch.
+	Batch, Upper any
 	// Driver is the driver's own, to find its connection again in Recv.
 	Driver any
 	// the loop that received it, or nil if that loop cannot be handed over

@@ -24,6 +24,9 @@ func (ni *NI) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 		ni.parseGroup(d)
 		return lnd.Accept, nil
 	}
+	if d.Repeats = d.Repeats && ni.repeats(d); d.Repeats {
+		return ni.arrive(d), nil
+	}
 	why, closes := ni.inspect(&d.Header)
 	if why == RoutingOff && ni.node.forward.on.Load() {
 		return ni.forward(d), nil
@@ -32,7 +35,23 @@ func (ni *NI) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 		ni.drop(d, why)
 		return lnd.Accept, fmt.Errorf("%w: %v from %v: %v", ErrProtocol, d.Header.Type, d.From, why)
 	}
-	if why == NotDropped && !ni.isLo() {
+	if why == NotDropped {
+		why = ni.checkSender(d)
+	}
+	d.Primary = ni.primaryOf(d)
+	if d.More || d.Batch != nil {
+		ni.judged(d, why == NotDropped)
+	}
+	if why != NotDropped {
+		ni.drop(d, why)
+		return lnd.Accept, nil
+	}
+	return ni.arrive(d), nil
+}
+
+// checkSender checks the sender of a message, and notes that it was heard.
+func (ni *NI) checkSender(d *lnd.Delivery) (why DropReason) {
+	if !ni.isLo() {
 		why = ni.meet(d)
 	}
 	if why == NotDropped {
@@ -44,15 +63,20 @@ func (ni *NI) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	if why == NotDropped {
 		ni.noteHeard(d)
 	}
-	d.Primary = ni.primaryOf(d)
-	answer := lnd.Accept
-	if why == NotDropped {
-		answer, why = ni.node.upper.Arrive(ni, d)
+	return why
+}
+
+// arrive asks the upper layer about a message that is for this node.
+func (ni *NI) arrive(d *lnd.Delivery) lnd.Answer {
+	if d.Data != nil && d.Batch == nil && wantsAnswer(&d.Header) { // as in Delivered
+		ni.pending.Add(1)
+		defer ni.ended()
 	}
+	answer, why := ni.node.upper.Arrive(ni, d)
 	if why != NotDropped {
 		ni.drop(d, why)
 	}
-	return answer, nil
+	return answer
 }
 
 // inspect checks type, lengths, destination, and that the source can be one. closes

@@ -280,4 +280,5 @@ func (*creditWorld) Arrive(*NI, *lnd.Delivery) (lnd.Answer, DropReason) { return
 func (*creditWorld) Delivered(*NI, *lnd.Delivery, error)                {}
 func (*creditWorld) Abandon(*NI, *lnd.Delivery) bool                    { return false }
 func (*creditWorld) Detach(*NI)                                         {}
+func (*creditWorld) EndBatch(*lnd.Delivery)                             {}
 func (w *creditWorld) Sent(*Message, error)                             { w.open-- }

@@ -192,6 +192,8 @@ func (u *upper) Abandon(_ *lnet.NI, d *lnd.Delivery) bool {
 	return u.held == d
 }
 
+func (*upper) EndBatch(*lnd.Delivery) {}
+
 func (u *upper) Detach(*lnet.NI) {
 	u.mu.Lock()
 	u.detached++

@@ -8,7 +8,8 @@ type Upper interface {
 	// Arrive decides about a message for this node whose header is in d. It
 	// sets d.Sink and d.Owner and returns Accept, or keeps d and returns
 	// Hold, or returns a drop reason, with which lnet discards the payload
-	// and forgets the message.
+	// and forgets the message. If d.Data is not nil it may copy the payload, call NI.Received,
+	// and return Taken: then Delivered is not called.
 	Arrive(ni *NI, d *lnd.Delivery) (lnd.Answer, DropReason)
 	// Delivered ends a message that was not dropped: its payload is in the
 	// sink, or err says why it never will be.
@@ -18,6 +19,8 @@ type Upper interface {
 	Abandon(ni *NI, d *lnd.Delivery) bool
 	// Sent reports the end of a message given to Node.Send.
 	Sent(m *Message, err error)
+	// EndBatch follows a batch in which d.Upper was set, see lnd.Batcher.
+	EndBatch(d *lnd.Delivery)
 	// Detach gives up every delivery that arrived by ni and is held; it
 	// answers each with NI.Discard before it returns.
 	Detach(ni *NI)

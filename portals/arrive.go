@@ -29,11 +29,16 @@ func (u *upper) Arrive(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReaso
 
 // arrival starts the operation and the event of a message that came in.
 func (t *Table) arrival(ni *lnet.NI, d *lnd.Delivery, kind EventKind) *operation {
-	h := &d.Header
 	o := t.newOperation()
 	o.ni, o.from = ni, d.ReadLoop
 	o.Asker = d.From
-	e := &o.event
+	o.event.arrived(ni, d, kind)
+	return o
+}
+
+// arrived fills in the fields of an event that describe a message that came in.
+func (e *Event) arrived(ni *lnet.NI, d *lnd.Delivery, kind EventKind) {
+	h := &d.Header
 	e.Kind = kind
 	e.Target = nid.ProcessID{NID: h.DestNID, PID: h.DestPID}
 	e.Source = nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID}
@@ -43,10 +48,14 @@ func (t *Table) arrival(ni *lnet.NI, d *lnd.Delivery, kind EventKind) *operation
 	e.MsgType = h.Type
 	e.RLength = h.PayloadLength
 	e.ReceivedAt = d.ReceivedAt
-	return o
 }
 
 func (t *Table) arrivePut(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
+	if d.Data != nil {
+		if in, ok := d.Upper.(*intake); ok && in.again(ni, d) {
+			return lnd.Taken, lnet.NotDropped
+		}
+	}
 	put := d.Header.Put()
 	return t.arriveRequest(ni, d, put.Portal, EventPut)
 }
@@ -64,6 +73,7 @@ func (t *Table) arriveRequest(ni *lnet.NI, d *lnd.Delivery, index uint32, kind E
 	r := requestOf(d)
 	p := &t.portals[index]
 	p.mu.Lock()
+	changes := p.changes.Load()
 	md, offset, mlength, out := t.match(p, &r)
 	if out == busy || out == noMatch && p.lazy && kind == EventPut {
 		answer, why := t.hold(p, ni, d, md)
@@ -76,6 +86,13 @@ func (t *Table) arriveRequest(ni *lnet.NI, d *lnd.Delivery, index uint32, kind E
 		return lnd.Accept, lnet.NoMatch
 	case tooLong:
 		return lnd.Accept, lnet.TooLong
+	}
+	if d.Data != nil && kind == EventPut && md.deliversNow() {
+		in := t.intakeFor(d)
+		in.take(ni, d, md, index, changes)
+		in.finish(ni, d, md, offset, mlength)
+		t.endIntake(d, in)
+		return lnd.Taken, lnet.NotDropped
 	}
 	o := t.arrival(ni, d, kind)
 	o.accept(d, md, offset, mlength)

@@ -48,6 +48,7 @@ func (t *Table) attach(p *portal, index int, ref meRef, conf MD, length int, unl
 	handle = d.handle
 	d.me, d.portal = ref, uint8(index)
 	e.md = d.slot + 1
+	p.changes.Add(1)
 	d.mu.Unlock()
 	if ready = t.tryHeld(p, e); ready.n > 0 {
 		d.crowd()
@@ -129,6 +130,7 @@ func (p *portal) detach(d *md) {
 	e := p.me(ref)
 	d.die()
 	d.me, e.md = 0, 0
+	p.changes.Add(1)
 	if e.unlink == Unlink {
 		p.freeME(ref)
 	}

@@ -1,6 +1,7 @@
 package portals
 
 import (
+	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
 
@@ -101,8 +102,13 @@ func (t *Table) afterEvent(o *operation) {
 		return
 	}
 	put := o.Header.Put()
-	o.Header.DestNID, o.Header.DestPID = o.event.Source.NID, o.event.Source.PID
-	o.Header.SetAck(wire.AckCmd{DstMD: put.AckMD, MatchBits: put.MatchBits, MLength: o.event.MLength})
+	t.acknowledge(o, &put, o.event.Source, o.event.MLength)
+}
+
+// acknowledge makes o the ACK of a PUT, and sends it.
+func (t *Table) acknowledge(o *operation, put *wire.PutCmd, to nid.ProcessID, mlength uint32) {
+	o.Header.DestNID, o.Header.DestPID = to.NID, to.PID
+	o.Header.SetAck(wire.AckCmd{DstMD: put.AckMD, MatchBits: put.MatchBits, MLength: mlength})
 	o.Header.PayloadLength = 0
 	o.Priority = false
 	o.md, o.ack = nil, false

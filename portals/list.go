@@ -35,6 +35,7 @@ func (p *portal) me(ref meRef) *me { return p.mes.at(uint32(ref) - 1) }
 
 // insert puts the ME ref on its ring.
 func (p *portal) insert(ref meRef, pos InsertPosition) {
+	p.changes.Add(1)
 	e := p.me(ref)
 	head := p.head(e)
 	if first := *head; first == 0 {
@@ -53,6 +54,7 @@ func (p *portal) insert(ref meRef, pos InsertPosition) {
 
 // insertAt puts an ME on its ring, before or after one that is on it.
 func (p *portal) insertAt(at, ref meRef, pos InsertPosition) {
+	p.changes.Add(1)
 	if pos == After {
 		p.linkBefore(p.me(at).next, ref)
 		return
@@ -65,6 +67,7 @@ func (p *portal) insertAt(at, ref meRef, pos InsertPosition) {
 
 // remove takes the ME ref off its ring.
 func (p *portal) remove(ref meRef) {
+	p.changes.Add(1)
 	e := p.me(ref)
 	head := p.head(e)
 	if e.next == ref {

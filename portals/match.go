@@ -103,7 +103,7 @@ func (t *Table) try(p *portal, e *me, r *request) (d *md, offset, mlength int, o
 		d.mu.Unlock()
 		return nil, 0, 0, mismatch
 	}
-	offset, mlength, fits := d.room(r)
+	offset, mlength, fits := d.room(r.length, r.offset)
 	if !fits {
 		d.mu.Unlock()
 		return nil, 0, 0, tooLong
@@ -120,19 +120,19 @@ func (t *Table) try(p *portal, e *me, r *request) (d *md, offset, mlength int, o
 	return d, offset, mlength, matched
 }
 
-// room returns at which offset of the MD r goes and how many bytes of it. A GET may ask for
-// more than a REPLY can carry.
-func (d *md) room(r *request) (offset, mlength int, fits bool) {
+// room returns at which offset of the MD a request of length bytes goes that asks for the offset
+// remote, and how many bytes of it. A GET may ask for more than a REPLY can carry.
+func (d *md) room(length, remote uint32) (offset, mlength int, fits bool) {
 	offset = d.offset
 	if d.options&ManageRemote != 0 {
-		offset = int(min(uint64(r.offset), uint64(d.length))) // beyond the end there is no room
+		offset = int(min(uint64(remote), uint64(d.length))) // beyond the end there is no room
 	}
 	free := min(d.length-offset, wire.MaxPayload)
 	if d.options&HasMaxSize != 0 {
 		free = min(free, d.maxSize)
 	}
-	if uint64(r.length) <= uint64(free) {
-		return offset, int(r.length), true
+	if uint64(length) <= uint64(free) {
+		return offset, int(length), true
 	}
 	return offset, free, d.options&Truncate != 0
 }

@@ -69,13 +69,19 @@ func (r *modelRun) arriveReply(t *rapid.T) {
 	r.arrival(t, h)
 }
 
-// arrival makes a message arrive whose payload follows later.
-func (r *modelRun) arrival(t *rapid.T, h wire.Header) {
+// newArrival adds a message that arrives to the model.
+func (r *modelRun) newArrival(h wire.Header) *modelArrival {
 	a := &modelArrival{name: r.arrivals, header: h, primary: h.SrcNID}
 	if h.SrcNID == beside.NID {
 		a.primary = there.NID
 	}
 	r.arrivals++
+	return a
+}
+
+// arrival makes a message arrive whose payload follows later.
+func (r *modelRun) arrival(t *rapid.T, h wire.Header) {
+	a := r.newArrival(h)
 	d := &lnd.Delivery{Header: h, From: nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID}}
 	r.deliveries[a] = d
 	answer, err := r.net.up.Parse(d)

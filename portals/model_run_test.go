@@ -43,6 +43,7 @@ func compareRun(t *rapid.T) {
 		"MEUnlink": r.meUnlink, "MDUnlink": r.mdUnlink, "SetLazy": r.setLazy, "ClearLazy": r.clearLazy,
 		"Put": r.put, "Get": r.get, "arrival of a PUT": r.arrivePut, "arrival of a GET": r.arriveGet,
 		"arrival of an ACK": r.arriveAck, "arrival of a REPLY": r.arriveReply,
+		"PUT of a batch": r.batchedPut, "batch ends": r.batchEnds,
 		"payload": r.deliver, "sent": r.finish, "connection lost": r.abandon, "time": r.advance,
 		"": r.compare,
 	})
@@ -90,6 +91,7 @@ type modelRun struct {
 	messages   map[*modelSend]*lnd.Message     // the table's message for each of onTheWay
 	coming     []*modelArrival                 // messages taken by an MD whose payload is to come
 	deliveries map[*modelArrival]*lnd.Delivery // the table's delivery for each arrival, held ones included
+	batch      *lnd.Delivery                   // the Delivery of a batch; nil: none is coming in
 	arrivals   int
 	sweeping   bool // the events of this step may come in any order
 }
@@ -122,6 +124,7 @@ func newModelRun(t *rapid.T) *modelRun {
 // settle ends all operations in progress and unlinks every MD: each must then have had its
 // last event.
 func (r *modelRun) settle(t *rapid.T) {
+	r.endBatch()
 	for len(r.onTheWay)+len(r.coming) > 0 {
 		for _, s := range r.onTheWay {
 			r.end(s, nil)

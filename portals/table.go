@@ -2,6 +2,7 @@ package portals
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"ulnet/lnet"
 )
@@ -16,6 +17,7 @@ type Table struct {
 	calls      slab[call]
 	operations sync.Pool // unused values of operation
 	posted     sync.Pool // unused values of posted
+	intakes    sync.Pool // unused values of intake
 	tracker    tracker
 	deadlines  deadlines
 	queues     queues
@@ -38,6 +40,7 @@ func New(node *lnet.Node) *Table {
 		s.Upper = s
 		return s
 	}
+	t.intakes.New = func() any { return &intake{table: t} }
 	t.tracker.round.Store(1)
 	node.SetUpper((*upper)(t))
 	return t
@@ -72,4 +75,5 @@ type portal struct {
 	exact    index         // rings of the MEs without ignore bits, by match bits
 	held     operationList // PUTs on a lazy portal that wait for an MD
 	inbox    *Inbox        // inbox that is open on the portal; nil: none
+	changes  atomic.Uint64 // number of times that an entry, or the MD of an entry, came or went
 }

@@ -73,6 +73,8 @@ type host struct {
 	broken   []error // errors given to Delivered
 	gone     int     // number of deliveries given up
 
+	upBatches upBatches
+
 	// parse, if set, answers Parse; by default every payload is taken.
 	parse func(h *host, d *lnd.Delivery) (lnd.Answer, error)
 	// taken, if set, makes Abandon answer that Recv is on its way.
@@ -229,13 +231,22 @@ func (h *host) wantCount(r Reason, want uint64) {
 	}
 }
 
-func (h *host) Parse(d *lnd.Delivery) (lnd.Answer, error) {
+// Parse answers as h.parse says. It takes the payload of every second message that comes with it.
+func (h *host) Parse(d *lnd.Delivery) (answer lnd.Answer, err error) {
+	takes := h.upBatches.parse(h.t, d)
 	if h.parse != nil {
-		return h.parse(h, d)
+		answer, err = h.parse(h, d)
+	} else {
+		takeAll(d)
 	}
-	takeAll(d)
-	return lnd.Accept, nil
+	if takes && err == nil && answer == lnd.Accept && d.Sink.CopyIn(d.Data) == len(d.Data) {
+		h.Delivered(d, nil)
+		answer = lnd.Taken
+	}
+	return answer, err
 }
+
+func (h *host) EndBatch(d *lnd.Delivery) { h.upBatches.end(h.t, d) }
 
 // takeAll gives d a sink for its whole payload.
 func takeAll(d *lnd.Delivery) {

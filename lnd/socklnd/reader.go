@@ -38,6 +38,11 @@ type reader struct {
 	sum       uint32 // checksum of the bytes of the message that are consumed
 	want      uint32 // checksum in the header of the present message
 
+	batcher lnd.Batcher // the layer above, if it receives in batches; nil: it does not
+	batched bool        // a message since the last EndBatch had More set
+	latest  int         // where the latest message begins in bytes, if the next one may repeat its header; else -1
+	msgs    uint64      // messages that are not counted in rxMsgs yet
+
 	held   held
 	readAt time.Duration // when the latest bytes came, on the NI's clock
 	d      lnd.Delivery
@@ -64,6 +69,8 @@ var errShortSink = errors.New("socklnd: sink is shorter than its length")
 func (r *reader) init(c *conn) {
 	r.c = c
 	r.d.Driver = c
+	r.latest = -1
+	r.batcher, _ = c.peer.ni.up.(lnd.Batcher)
 	if c.stream.interruptible() {
 		r.d.ReadLoop = &c.loop
 	}
@@ -79,6 +86,7 @@ func (r *reader) run() {
 	for err == nil {
 		err = r.next()
 	}
+	r.endBatch()
 	r.releaseBuffer()
 	r.c.peer.fail(r.c, err)
 	r.c.tx.readerEnded()
@@ -87,6 +95,7 @@ func (r *reader) run() {
 // next receives one message, perhaps after a follower has received some.
 func (r *reader) next() *Error {
 	if r.r == r.w && r.c.loop.Requested() {
+		r.endBatch()
 		r.releaseBuffer()
 		r.c.loop.HandOver(r.c.dead)
 		if r.ended != nil {
@@ -140,7 +149,7 @@ func (r *reader) fillSink(rest lnd.Payload, ahead bool) *Error {
 	if r.buf == nil {
 		r.use(getReadBuffer())
 	}
-	r.r, r.w = 0, 0
+	r.r, r.w, r.latest = 0, 0, -1
 	v := &r.buf.vec
 	v.reset()
 	v.pieces = rest.Append(v.pieces)
@@ -215,7 +224,7 @@ func (r *reader) fill() *Error {
 	if r.buf == nil {
 		r.use(getReadBuffer())
 	}
-	r.r, r.w = 0, copy(r.bytes, ahead)
+	r.r, r.w, r.latest = 0, copy(r.bytes, ahead), -1
 	v := &r.buf.vec
 	v.reset()
 	v.add(r.bytes[r.w:])
@@ -227,6 +236,7 @@ func (r *reader) fill() *Error {
 
 // fillEmpty gives the empty buffer back, waits, and takes a new one.
 func (r *reader) fillEmpty() *Error {
+	r.endBatch()
 	r.releaseBuffer()
 	r.c.midway.Store(r.begun)
 	buf, n, err := r.c.stream.readIdle(r.small, r.window)
@@ -256,6 +266,7 @@ func (r *reader) fillEmpty() *Error {
 
 // readv reads more of a message that has begun, and waits for it.
 func (r *reader) readv(v *vector) (int, *Error) {
+	r.endBatch()
 	r.c.midway.Store(true)
 	n, err := r.c.stream.readv(v)
 	if err != nil {
@@ -279,12 +290,12 @@ func (r *reader) releaseBuffer() {
 		r.buf.release()
 		r.buf = nil
 	}
-	r.bytes, r.r, r.w = nil, 0, 0
+	r.bytes, r.r, r.w, r.latest = nil, 0, 0, -1
 }
 
 // use makes buf the buffer, the small one if it is nil.
 func (r *reader) use(buf *readBuffer) {
-	r.buf, r.bytes, r.r, r.w = buf, r.small, 0, 0
+	r.buf, r.bytes, r.r, r.w, r.latest = buf, r.small, 0, 0, -1
 	if buf != nil {
 		r.bytes = buf.bytes[:]
 	}

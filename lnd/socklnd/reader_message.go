@@ -8,6 +8,10 @@ import (
 // message receives one message.
 func (r *reader) message() *Error {
 	r.begun, r.sums = false, false
+	if r.repeats() {
+		r.repeat()
+		return r.handUp(0)
+	}
 	h := ksock.MsgHeader{Type: ksock.LNet}
 	if r.c.framing.msgSize > 0 {
 		var err *Error
@@ -15,11 +19,15 @@ func (r *reader) message() *Error {
 			return err
 		}
 	}
-	r.c.rxMsgs.Add(1)
+	r.msgs++
 	if h.Type == ksock.Noop {
 		return nil
 	}
-	return r.lnetMessage(h.Request())
+	if err := r.lnetHeader(); err != nil {
+		return err
+	}
+	r.remember(h)
+	return r.handUp(h.Request())
 }
 
 // messageHeader receives the header before the LNet header, which is all there
@@ -56,16 +64,21 @@ func (r *reader) beginSum(h ksock.MsgHeader) {
 // has been read.
 func (r *reader) spoilt() bool { return r.sums && r.sum != r.want }
 
-// lnetMessage receives what follows the message header and acknowledges
-// cookie, if there is one.
-func (r *reader) lnetMessage(cookie uint64) *Error {
-	if err := r.lnetHeader(); err != nil {
-		return err
-	}
+// handUp gives a message whose header has been received to lnet, receives its payload, and
+// acknowledges cookie, if there is one.
+func (r *reader) handUp(cookie uint64) *Error {
 	d, ni := &r.d, r.c.peer.ni
+	r.offer(cookie)
 	answer, refused := ni.up.Parse(d)
-	if refused != nil {
+	d.Data = nil
+	switch {
+	case refused != nil:
 		return r.error(BadMessage, refused)
+	case answer == lnd.Taken:
+		r.r += int(d.Header.PayloadLength)
+		return nil
+	case answer == lnd.Hold:
+		r.endBatch()
 	}
 	if answer == lnd.Hold && r.following {
 		r.leftHeld, r.leftCookie = true, cookie
@@ -115,6 +128,7 @@ func (r *reader) lnetHeader() *Error {
 		return r.error(BadMessage, err)
 	}
 	r.consume(f.lnetSize)
+	d.Repeats = false
 	d.From, d.Incarnation, d.Sink, d.ReceivedAt = r.c.peer.id, r.c.incarnation, lnd.Payload{}, r.readAt
 	if r.c.peer.userFlagged() {
 		d.Header.SrcNID, d.Header.SrcPID = d.From.NID, d.From.PID

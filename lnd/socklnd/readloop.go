@@ -43,7 +43,7 @@ func isInterrupt(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded)
 // that has to be held is left to the own goroutine.
 func (r *reader) takeWhole() *Error {
 	r.following = true
-	defer func() { r.following = false }()
+	defer func() { r.following = false; r.endBatch() }()
 	for !r.leftHeld && r.whole() {
 		if err := r.message(); err != nil {
 			return err

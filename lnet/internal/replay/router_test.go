@@ -46,6 +46,7 @@ func (silentUpper) Delivered(*lnet.NI, *lnd.Delivery, error) {}
 func (silentUpper) Abandon(*lnet.NI, *lnd.Delivery) bool     { return false }
 func (silentUpper) Sent(*lnet.Message, error)                {}
 func (silentUpper) Detach(*lnet.NI)                          {}
+func (silentUpper) EndBatch(*lnd.Delivery)                   {}
 
 // TestForwardsAsKernels: our node takes the place of each recorded router. It sends each
 // message for the other net on there, with the same header and payload as the kernel.

@@ -1,0 +1,18 @@
+package lnd
+
+// Batcher is an Upcalls that receives in batches. lnet fulfils it. A driver may leave all of this
+// out: then it makes the calls of Upcalls for each message, and sets none of the fields below.
+//
+// A batch is the messages of one Delivery that came with one read. For these, the driver may
+//
+//   - set Delivery.More, while it has the beginning of another message. It calls EndBatch before it
+//     waits for anything: for bytes, or for Recv of a held message;
+//   - set Delivery.Data, if it has the whole payload. Parse may then copy the payload itself and
+//     answer Taken;
+//   - set Delivery.Repeats, so that lnet need not judge the same header fields again.
+type Batcher interface {
+	Upcalls
+	// EndBatch ends a batch, in which a message had More set. lnet does what it has put off,
+	// and keeps nothing of the Delivery. A message may be held at that time.
+	EndBatch(d *Delivery)
+}

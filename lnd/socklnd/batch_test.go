@@ -1,0 +1,180 @@
+package socklnd
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"ulnet/lnd"
+	"ulnet/lnet/wire"
+)
+
+// upBatches checks that a driver keeps the rules of lnd.Batcher.
+type upBatches struct {
+	mu     sync.Mutex
+	open   map[*lnd.Delivery]lnd.Delivery // the latest message of each batch; guarded by mu, like all below
+	parsed int                            // messages that came with their payload
+	repeat int                            // messages that repeated a header
+	ended  int
+}
+
+// parse notes a message. It returns true for every second message whose payload has come.
+func (b *upBatches) parse(t testing.TB, d *lnd.Delivery) (takes bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open == nil {
+		b.open = make(map[*lnd.Delivery]lnd.Delivery)
+	}
+	before, ok := b.open[d]
+	if d.Repeats {
+		b.repeat++
+		if now, then := constant(d), constant(&before); !ok || !before.More || now != then {
+			t.Errorf("a message repeats the header of the one before: %+v after %+v", now, then)
+		}
+	}
+	if d.More || ok {
+		b.open[d] = *d
+	}
+	if d.Data == nil {
+		return false
+	}
+	if len(d.Data) != int(d.Header.PayloadLength) {
+		t.Errorf("%d bytes of a payload of %d", len(d.Data), d.Header.PayloadLength)
+	}
+	b.parsed++
+	return b.parsed%2 == 0
+}
+
+// constant returns what a message that repeats a header has in common with the one before.
+func constant(d *lnd.Delivery) any {
+	h := d.Header
+	h.PayloadLength, h.Body = 0, wire.Header{}.Body
+	return struct {
+		header          wire.Header
+		from            any
+		incarnation, at any
+	}{h, d.From, d.Incarnation, d.ReceivedAt}
+}
+
+func (b *upBatches) end(t testing.TB, d *lnd.Delivery) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, ok := b.open[d]; !ok {
+		t.Errorf("the end of a batch that did not begin")
+	}
+	delete(b.open, d)
+	b.ended++
+}
+
+// waiting returns the number of upBatches that have not ended.
+func (b *upBatches) waiting() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.open)
+}
+
+// TestBatch: the messages that one read has brought are one batch, which ends before the reader waits:
+// for a message, for the rest of one, or for a held one. However they came, all arrive as they were sent.
+func TestBatch(t *testing.T) {
+	sizes := []int{0, 8, 8, 8, 4096, 4097, 8, 0}
+	var stream []byte
+	ends := []int{0} // where each message ends
+	for _, size := range sizes {
+		stream = append(stream, kernelPut(t, 0, pattern(size))...)
+		ends = append(ends, len(stream))
+	}
+	for name, cuts := range map[string][]int{
+		"whole":               {},
+		"in a header":         {ends[2] + 30},
+		"in a payload":        {ends[2] + 99},
+		"between the headers": {ends[2] + 24},
+		"in a large payload":  {ends[5] + 2000},
+		"between messages":    {ends[3]},
+		"a small first read":  {ends[1], ends[3] + 50},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				h, k := established(t, Config{Keepalive: -1})
+				begin := 0
+				for _, end := range append(slices.Clone(cuts), len(stream)) {
+					part := stream[begin:end]
+					begin = end
+					go func() { _, _ = k.control.Write(part) }()
+					synctest.Wait()
+					if n := h.upBatches.waiting(); n > 0 {
+						t.Errorf("the reader waits, and %d batches have not ended", n)
+					}
+				}
+				for i, a := range h.wantArrivals(len(sizes)) {
+					if string(a.payload) != string(pattern(sizes[i])) {
+						t.Errorf("message %d: %d bytes differ from what was sent", i, len(a.payload))
+					}
+				}
+				if name == "whole" && (h.upBatches.repeat != len(sizes)-1 || h.upBatches.ended == 0) {
+					t.Errorf("%d headers were repeated in %d batches", h.upBatches.repeat, h.upBatches.ended)
+				}
+				n := uint64(0)
+				for _, c := range h.ni.Snapshot().Peers[0].Conns {
+					n += c.RxMessages
+				}
+				if n != uint64(len(sizes)) {
+					t.Errorf("%d messages were counted", n)
+				}
+			})
+		})
+	}
+}
+
+// TestBatchHold: a message in the middle of a batch is held. The batch ends, and the rest is
+// another one.
+func TestBatchHold(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h, k := established(t, Config{Keepalive: -1})
+		held := make(chan *lnd.Delivery, 1)
+		parsed := 0
+		h.parse = func(h *host, d *lnd.Delivery) (lnd.Answer, error) {
+			if parsed++; parsed == 3 {
+				held <- d
+				return lnd.Hold, nil
+			}
+			return validate(h, d)
+		}
+		var stream []byte
+		for i := range 6 {
+			stream = append(stream, kernelPut(t, 0, fmt.Append(nil, i))...)
+		}
+		go func() { _, _ = k.control.Write(stream) }()
+		synctest.Wait()
+		if n := h.upBatches.waiting(); n > 0 {
+			t.Errorf("the reader waits, and %d batches have not ended", n)
+		}
+		d := <-held
+		takeAll(d)
+		h.ni.Recv(d)
+		for i, a := range h.wantArrivals(6) {
+			if string(a.payload) != fmt.Sprint(i) {
+				t.Errorf("message %d is %q", i, a.payload)
+			}
+		}
+	})
+}
+
+// TestBatchRefused: a peer breaks the protocol in the middle of a batch. The batch ends with its
+// connection.
+func TestBatchRefused(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h, k := established(t, Config{Keepalive: -1})
+		bad := kernelPut(t, 0, pattern(8))
+		bad[24+24] = 9 // no type of message
+		stream := slices.Concat(kernelPut(t, 0, pattern(8)), kernelPut(t, 0, pattern(8)), bad, kernelPut(t, 0, pattern(8)))
+		go func() { _, _ = k.control.Write(stream) }()
+		h.await("PeerDown", func() bool { return len(h.downs) == 1 })
+		synctest.Wait()
+		if n := h.upBatches.waiting(); n > 0 || h.upBatches.ended == 0 {
+			t.Errorf("%d batches have not ended, %d have", n, h.upBatches.ended)
+		}
+		h.wantArrivals(2)
+	})
+}

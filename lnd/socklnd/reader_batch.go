@@ -1,0 +1,88 @@
+package socklnd
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"ulnet/lnd/socklnd/ksock"
+)
+
+// What one read has brought is handed up as a batch (lnd.Batcher). Messages of a burst mostly differ
+// from the message before in nothing but the length of the payload and the command. So a header that
+// begins with the same bytes as the one before is not parsed again.
+
+// maxData bounds the payload that lnet copies while it handles the header: lnet holds a lock meanwhile.
+const maxData = 4 << 10
+
+// varying is the number of bytes at the end of an LNet header that a message does not repeat:
+// payload_length and the command.
+const varying = 44
+
+// repeats reports whether the header of the next message is there, and begins with the same bytes as
+// the one before.
+func (r *reader) repeats() bool {
+	n := r.c.framing.overhead()
+	if r.latest < 0 || r.w-r.r < n {
+		return false
+	}
+	n -= varying
+	return bytes.Equal(r.bytes[r.latest:r.latest+n], r.bytes[r.r:r.r+n])
+}
+
+// repeat receives a header that repeats the one before.
+func (r *reader) repeat() {
+	n := r.c.framing.overhead()
+	b := r.bytes[r.r+n-varying : r.r+n]
+	h := &r.d.Header
+	h.PayloadLength = binary.LittleEndian.Uint32(b)
+	copy(h.Body[:], b[4:])
+	r.latest = r.r
+	r.r += n
+	r.begun, r.d.Repeats = true, true
+	r.msgs++
+}
+
+// remember lets the next message repeat the header that was just received. Headers with a cookie or a
+// checksum are different each time.
+func (r *reader) remember(h ksock.MsgHeader) {
+	r.latest = -1
+	if h.Checksum == 0 && h.Cookies == [2]uint64{} {
+		r.latest = r.r - r.c.framing.overhead() // negative if the header came in pieces, which may be elsewhere
+	}
+}
+
+// offer tells lnet what has come along with the header. A payload with a checksum is compared with
+// that first, and one with a cookie is acknowledged before its event, so that both are received apart.
+func (r *reader) offer(cookie uint64) {
+	d, n := &r.d, int64(r.d.Header.PayloadLength)
+	there := int64(r.w - r.r)
+	if n >= there {
+		r.countMessages()
+	}
+	if r.batcher == nil {
+		return
+	}
+	if cookie == 0 && !r.sums && n <= min(there, maxData) {
+		d.Data = r.bytes[r.r : r.r+int(n) : r.r+int(n)]
+	}
+	d.More = n < there
+	r.batched = r.batched || d.More
+}
+
+// endBatch ends a batch, if there is one.
+func (r *reader) endBatch() {
+	r.countMessages()
+	r.latest = -1
+	if r.batched {
+		r.batched = false
+		r.batcher.EndBatch(&r.d)
+	}
+}
+
+// countMessages adds the messages of a batch to the connection's counter.
+func (r *reader) countMessages() {
+	if r.msgs > 0 {
+		r.c.rxMsgs.Add(r.msgs)
+		r.msgs = 0
+	}
+}

@@ -1,0 +1,107 @@
+package lnet
+
+import (
+	"sync"
+
+	"ulnet/lnd"
+	"ulnet/lnet/wire"
+)
+
+// batch is what lnet keeps while it receives a batch, see lnd.Batcher: what it has found out about
+// the sender, and counts that are not added to the counters yet. While there is one, the NI is not
+// removed, because answers may follow.
+type batch struct {
+	peer     *peerNI // the sender of the latest message, if it may repeat its header; else nil
+	nis      *[]*NI  // the NIs of this node when that was judged
+	known    *Peer   // what was known of the sender then
+	received [wire.Hello + 1]uint64
+	length   int // payload bytes of received
+}
+
+var batches = sync.Pool{New: func() any { return new(batch) }}
+
+// judged notes the result of checking a message of a batch, so that the next one need not be checked
+// if it repeats the header.
+func (ni *NI) judged(d *lnd.Delivery, accepted bool) {
+	b, ok := d.Batch.(*batch)
+	if !ok {
+		if ni.stopping.Load() {
+			return // a flood of batches must not keep the NI from being removed
+		}
+		b = batches.Get().(*batch)
+		d.Batch = b
+		ni.pending.Add(1)
+	}
+	ni.addCounts(b)
+	b.peer = nil
+	p, ok := d.Cache.(*peerNI)
+	if ok && accepted && d.Header.SrcNID == p.nid {
+		b.peer, b.nis, b.known = p, ni.node.nis.Load(), p.known.Load()
+	}
+}
+
+// repeats reports whether a message that repeats the header of the one before is certain to pass the
+// same checks.
+func (ni *NI) repeats(d *lnd.Delivery) bool {
+	b, ok := d.Batch.(*batch)
+	return ok && b.peer != nil && !b.peer.evicted.Load() && b.known == b.peer.known.Load() &&
+		b.nis == ni.node.nis.Load() && !ni.node.failing.armed.Load() && d.Header.Validate() == nil
+}
+
+// Received counts a message that the upper layer takes in Arrive. It calls Received before it
+// delivers the event.
+func (ni *NI) Received(d *lnd.Delivery) {
+	ni.heal()
+	p, _ := d.Cache.(*peerNI)
+	if p != nil {
+		p.heal()
+	}
+	b, ok := d.Batch.(*batch)
+	if ok && b.peer != nil {
+		b.received[d.Header.Type]++
+		b.length += d.Sink.Length
+		if !d.More {
+			ni.addCounts(b)
+		}
+		return
+	}
+	ni.traffic.countReceived(d.Header.Type, d.Sink.Length)
+	if p != nil {
+		p.traffic.countReceived(d.Header.Type, d.Sink.Length)
+	}
+}
+
+// addCounts adds the counts of a batch to the counters.
+func (ni *NI) addCounts(b *batch) {
+	if b.peer == nil {
+		return
+	}
+	for typ, n := range b.received {
+		if n > 0 {
+			ni.traffic.received[typ].Add(n)
+			b.peer.traffic.received[typ].Add(n)
+		}
+	}
+	if b.length > 0 {
+		ni.traffic.recvLength.Add(uint64(b.length))
+		b.peer.traffic.recvLength.Add(uint64(b.length))
+	}
+	clear(b.received[:])
+	b.length = 0
+}
+
+// EndBatch implements lnd.Batcher.
+func (ni *NI) EndBatch(d *lnd.Delivery) {
+	if d.Upper != nil {
+		ni.node.upper.EndBatch(d)
+	}
+	b, ok := d.Batch.(*batch)
+	if !ok {
+		return
+	}
+	ni.addCounts(b)
+	*b = batch{}
+	d.Batch = nil
+	batches.Put(b)
+	ni.ended()
+}

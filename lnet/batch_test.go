@@ -1,0 +1,99 @@
+package lnet_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnet"
+)
+
+// inBatch makes n messages of a batch arrive at d; after the third, act is called.
+func inBatch(t *testing.T, r *rig, d *lnd.Delivery, n int, act func()) {
+	t.Helper()
+	for i := range n {
+		d.Repeats, d.More, d.Data = i > 0, true, make([]byte, 10)
+		if _, err := r.ni.Parse(d); err != nil {
+			t.Fatal(err)
+		}
+		if !d.Dropped {
+			r.ni.Delivered(d, nil)
+		}
+		if i == 2 && act != nil {
+			act()
+		}
+	}
+}
+
+// TestBatchEvicted: the sender is evicted from the table of peers in the middle of a batch. Messages
+// after that belong to the new peer.
+func TestBatchEvicted(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 1})
+	d := arriving(nil)
+	inBatch(t, r, d, 4, func() {
+		r.send(peerB, 1)
+		r.finalize(nil)
+		r.node.SetPeer(upToDate(peer1, peerA))
+	})
+	r.ni.EndBatch(d)
+	if d.Primary != peer1 || d.Batch != nil {
+		t.Errorf("primary NID %v, want %v", d.Primary, peer1)
+	}
+}
+
+// TestBatchFails: FailNID in the middle of a batch drops exactly as many messages as it says.
+func TestBatchFails(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	d := arriving(nil)
+	inBatch(t, r, d, 10, func() {
+		if err := r.node.FailNID(peerA, 2); err != nil {
+			t.Error(err)
+		}
+	})
+	r.ni.EndBatch(d)
+	if s := r.node.Stats(); s.DropReasons["simulated failure"] != 2 || s.RecvCount != 8 {
+		t.Errorf("%d received, drops %v", s.RecvCount, s.DropReasons)
+	}
+}
+
+// TestBatchHeard: the sender of a batch counts as heard when the batch was read.
+func TestBatchHeard(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	for at := time.Second; at <= 2*time.Second; at += time.Second {
+		d := arriving(nil)
+		d.ReceivedAt = at
+		inBatch(t, r, d, 3, nil)
+		r.ni.EndBatch(d)
+		if got, ok := r.node.LastHeard(d.From); !ok || got != at {
+			t.Errorf("last heard at %v, %v, want %v", got, ok, at)
+		}
+	}
+}
+
+// TestBatchOfLeaving: a batch that was begun keeps the NI, whose answers may follow; once the NI is
+// leaving, batches do not keep it any more.
+func TestBatchOfLeaving(t *testing.T) {
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	d, late := arriving(nil), arriving(nil)
+	inBatch(t, r, d, 3, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan error)
+	go func() { left <- r.node.RemoveNI(ctx, r.ni) }()
+	for !r.ni.Stopping() {
+		runtime.Gosched()
+	}
+	inBatch(t, r, late, 3, nil)
+	select {
+	case err := <-left:
+		t.Fatalf("the NI has left in the middle of a batch: %v", err)
+	default:
+	}
+	r.ni.EndBatch(d)
+	if err := <-left; err != nil {
+		t.Error(err)
+	}
+	r.ni.EndBatch(late)
+	cancel()
+}

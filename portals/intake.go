@@ -1,0 +1,138 @@
+package portals
+
+import (
+	"ulnet/lnd"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+)
+
+// intake receives PUTs whose payload came along with the header: match, copy, and event in one
+// go, without an operation of its own for each. In a batch (lnd.Batcher) it also remembers the MD
+// that took the latest message. A message that repeats the header of that one, with the same portal
+// and match bits, goes to the same MD as long as the portal has not changed and the MD takes it: the
+// entries before it did not match, or had no MD that takes PUTs, and that does not change.
+type intake struct {
+	table *Table
+	event Event // the event that the handler sees, which may change it
+	usual Event // what the events of messages for md have in common
+
+	md      *md // the MD that took the latest message; nil: none that may take the next one
+	handle  MDHandle
+	portal  *portal
+	changes uint64 // portal.changes when md was found
+}
+
+// intakeFor returns the intake of a batch, or one for a single message.
+func (t *Table) intakeFor(d *lnd.Delivery) *intake {
+	in, ok := d.Upper.(*intake)
+	if !ok {
+		in = t.intakes.Get().(*intake)
+		if d.More {
+			d.Upper = in
+		}
+	}
+	return in
+}
+
+// endIntake gives the intake of a single message back.
+func (t *Table) endIntake(d *lnd.Delivery, in *intake) {
+	if d.Upper == nil {
+		in.event, in.md = Event{}, nil
+		t.intakes.Put(in)
+	}
+}
+
+// EndBatch implements lnet.Upper.
+func (u *upper) EndBatch(d *lnd.Delivery) {
+	t := u.table()
+	in := d.Upper.(*intake)
+	d.Upper = nil
+	*in = intake{table: t}
+	t.intakes.Put(in)
+}
+
+// deliversNow reports whether the event of a message for d can be delivered before the driver goes
+// on: no other event of d is being delivered. The caller holds d.mu.
+func (d *md) deliversNow() bool {
+	return !d.handling && (d.options&MayBlock == 0 || d.handler == nil)
+}
+
+// take notes that md takes a PUT, and what its event has in common with those that may follow. It
+// is called with the MD locked.
+func (in *intake) take(ni *lnet.NI, d *lnd.Delivery, md *md, index uint32, changes uint64) {
+	put := d.Header.Put()
+	e := &in.event
+	*e = Event{Portal: int(index), MatchBits: put.MatchBits}
+	e.arrived(ni, d, EventPut)
+	md.describe(e)
+	in.md = nil
+	if d.Upper != nil && !md.zombie {
+		in.md, in.handle, in.portal, in.changes = md, md.handle, &in.table.portals[index], changes
+		in.usual = *e
+	}
+}
+
+// again takes a PUT if it goes to the same MD as the one before.
+func (in *intake) again(ni *lnet.NI, d *lnd.Delivery) bool {
+	put := d.Header.Put()
+	md, length := in.md, d.Header.PayloadLength
+	if md == nil || !d.Repeats || put.MatchBits != in.usual.MatchBits || int(put.Portal) != in.usual.Portal ||
+		in.portal.changes.Load() != in.changes {
+		return false
+	}
+	md.mu.Lock()
+	if md.handle != in.handle || md.exhausted() || md.crowded || !md.deliversNow() {
+		md.mu.Unlock()
+		return false
+	}
+	offset, mlength, fits := md.room(length, put.Offset)
+	if !fits || md.auto && md.exhaustedBy(offset+mlength) {
+		md.mu.Unlock()
+		return false
+	}
+	md.begin()
+	md.offset = offset + mlength
+	in.event = in.usual
+	in.finish(ni, d, md, offset, mlength)
+	return true
+}
+
+// exhaustedBy reports whether another message whose end lies at an offset exhausts the MD. The caller
+// holds d.mu.
+func (d *md) exhaustedBy(end int) bool {
+	return d.threshold == 1 || d.options&HasMaxSize != 0 && end+d.maxSize > d.length
+}
+
+// finish copies the payload, delivers the event, and sends the ACK if the PUT asks for one. It is
+// entered with the MD locked, and returns with it released.
+func (in *intake) finish(ni *lnet.NI, d *lnd.Delivery, md *md, offset, mlength int) {
+	t, e, put := in.table, &in.event, d.Header.Put()
+	lnd.Payload{Segments: md.segments, Offset: offset, Length: mlength}.CopyIn(d.Data)
+	d.Sink.Length = mlength
+	e.RLength, e.HdrData = d.Header.PayloadLength, put.HdrData
+	e.Offset, e.MLength = uint32(offset), uint32(mlength)
+	acks := !put.AckMD.IsNone() && md.options&AckDisable == 0
+	md.refs--
+	e.Unlinked = t.isOver(md)
+	e.Err = md.eventError(nil, e.Unlinked)
+	md.handling = true
+	handler, eq := md.handler, md.eq
+	md.mu.Unlock()
+	ni.Received(d)
+	if e.Err != nil {
+		acks = false
+	}
+	if handler != nil {
+		handler(e)
+	}
+	if eq != nil {
+		eq.push(e, d.ReadLoop)
+	}
+	if acks {
+		o := t.newOperation()
+		o.ni, o.Asker = ni, d.From
+		t.acknowledge(o, &put, nid.ProcessID{NID: d.Header.SrcNID, PID: d.Header.SrcPID}, uint32(mlength))
+	}
+	md.mu.Lock()
+	t.handle(md)
+}

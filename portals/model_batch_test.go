@@ -1,0 +1,89 @@
+package portals_test
+
+import (
+	"bytes"
+
+	"pgregory.net/rapid"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// batchedPut makes a PUT arrive in a batch (lnd.Batcher). Other steps may come between the PUTs of a
+// batch. Most have the header of the PUT before, for the same entry, and their payload at hand.
+func (r *modelRun) batchedPut(t *rapid.T) {
+	begins := r.batch == nil
+	if begins {
+		r.batch = new(lnd.Delivery)
+	}
+	d := r.batch
+	h := r.drawBatched(t, begins)
+	d.Repeats = !begins && h.SrcNID == d.Header.SrcNID && h.SrcPID == d.Header.SrcPID
+	d.Header, d.From = h, nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID}
+	a := r.newArrival(h)
+	fill := byte(a.name + 1)
+	if rapid.IntRange(0, 4).Draw(t, "payload comes later") < 4 {
+		d.Data = bytes.Repeat([]byte{fill}, int(h.PayloadLength))
+	}
+	d.More = rapid.IntRange(0, 5).Draw(t, "last") < 5
+	r.deliveries[a] = d
+	answer, err := r.net.up.Parse(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := lnd.Accept
+	switch held := r.arrive(a); {
+	case held:
+		want = lnd.Hold
+	case a.md != nil && d.Data != nil:
+		want = lnd.Taken
+	}
+	if answer != want {
+		t.Fatalf("message %d is answered with %v, want %v", a.name, answer, want)
+	}
+	d.Data = nil
+	switch {
+	case answer == lnd.Taken:
+		r.model.deliver(a, fill, nil)
+	case answer == lnd.Accept && a.md != nil:
+		r.bring(a, nil)
+	case answer == lnd.Accept:
+		r.net.up.Delivered(d, nil)
+	}
+	if answer == lnd.Hold || !d.More {
+		r.endBatch()
+	}
+}
+
+// drawBatched draws the header of a PUT in a batch.
+func (r *modelRun) drawBatched(t *rapid.T, begins bool) wire.Header {
+	h := wire.Header{}
+	c := wire.PutCmd{AckMD: wire.NoHandle()}
+	if !begins {
+		h, c.Portal, c.MatchBits = r.batch.Header, r.batch.Header.Put().Portal, r.batch.Header.Put().MatchBits
+	}
+	if begins || rapid.IntRange(0, 5).Draw(t, "other source") == 5 {
+		h = drawHeader(t)
+	}
+	if begins || rapid.IntRange(0, 5).Draw(t, "other entry") == 5 {
+		c.Portal, c.MatchBits = uint32(rapid.IntRange(0, 2).Draw(t, "portal")), drawBits(t)
+	}
+	c.Offset, c.HdrData = drawOffset(t), rapid.Uint64().Draw(t, "header data")
+	if drawBool(t, "ack") {
+		c.AckMD = handle(77)
+	}
+	h.PayloadLength = drawLength(t)
+	h.SetPut(c)
+	return h
+}
+
+// endBatch ends the batch, if there is one.
+func (r *modelRun) endBatch() {
+	if r.batch != nil {
+		r.net.up.(lnd.Batcher).EndBatch(r.batch)
+		r.batch = nil
+	}
+}
+
+func (r *modelRun) batchEnds(*rapid.T) { r.endBatch() }
