@@ -51,12 +51,10 @@ func (e *Event) arrived(ni *lnet.NI, d *lnd.Delivery, kind EventKind) {
 }
 
 func (t *Table) arrivePut(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
-	if d.Data != nil {
-		if in, ok := d.Upper.(*intake); ok && in.again(ni, d) {
-			return lnd.Taken, lnet.NotDropped
-		}
-	}
 	put := d.Header.Put()
+	if in, ok := d.Upper.(*intake); ok && d.Data != nil && in.again(ni, d, &put) {
+		return lnd.Taken, lnet.NotDropped
+	}
 	return t.arriveRequest(ni, d, put.Portal, EventPut)
 }
 
@@ -89,8 +87,9 @@ func (t *Table) arriveRequest(ni *lnet.NI, d *lnd.Delivery, index uint32, kind E
 	}
 	if d.Data != nil && kind == EventPut && md.deliversNow() {
 		in := t.intakeFor(d)
-		in.take(ni, d, md, index, changes)
-		in.finish(ni, d, md, offset, mlength)
+		put := d.Header.Put()
+		in.take(ni, d, &put, md, changes)
+		in.finish(ni, d, &put, md, offset, mlength)
 		t.endIntake(d, in)
 		return lnd.Taken, lnet.NotDropped
 	}

@@ -4,6 +4,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 )
 
 // intake receives PUTs whose payload came along with the header: match, copy, and event in one
@@ -59,22 +60,20 @@ func (d *md) deliversNow() bool {
 
 // take notes that md takes a PUT, and what its event has in common with those that may follow. It
 // is called with the MD locked.
-func (in *intake) take(ni *lnet.NI, d *lnd.Delivery, md *md, index uint32, changes uint64) {
-	put := d.Header.Put()
+func (in *intake) take(ni *lnet.NI, d *lnd.Delivery, put *wire.PutCmd, md *md, changes uint64) {
 	e := &in.event
-	*e = Event{Portal: int(index), MatchBits: put.MatchBits}
+	*e = Event{Portal: int(put.Portal), MatchBits: put.MatchBits}
 	e.arrived(ni, d, EventPut)
 	md.describe(e)
 	in.md = nil
 	if d.Upper != nil && !md.zombie {
-		in.md, in.handle, in.portal, in.changes = md, md.handle, &in.table.portals[index], changes
+		in.md, in.handle, in.portal, in.changes = md, md.handle, &in.table.portals[put.Portal], changes
 		in.usual = *e
 	}
 }
 
 // again takes a PUT if it goes to the same MD as the one before.
-func (in *intake) again(ni *lnet.NI, d *lnd.Delivery) bool {
-	put := d.Header.Put()
+func (in *intake) again(ni *lnet.NI, d *lnd.Delivery, put *wire.PutCmd) bool {
 	md, length := in.md, d.Header.PayloadLength
 	if md == nil || !d.Repeats || put.MatchBits != in.usual.MatchBits || int(put.Portal) != in.usual.Portal ||
 		in.portal.changes.Load() != in.changes {
@@ -93,7 +92,7 @@ func (in *intake) again(ni *lnet.NI, d *lnd.Delivery) bool {
 	md.begin()
 	md.offset = offset + mlength
 	in.event = in.usual
-	in.finish(ni, d, md, offset, mlength)
+	in.finish(ni, d, put, md, offset, mlength)
 	return true
 }
 
@@ -105,8 +104,8 @@ func (d *md) exhaustedBy(end int) bool {
 
 // finish copies the payload, delivers the event, and sends the ACK if the PUT asks for one. It is
 // entered with the MD locked, and returns with it released.
-func (in *intake) finish(ni *lnet.NI, d *lnd.Delivery, md *md, offset, mlength int) {
-	t, e, put := in.table, &in.event, d.Header.Put()
+func (in *intake) finish(ni *lnet.NI, d *lnd.Delivery, put *wire.PutCmd, md *md, offset, mlength int) {
+	t, e := in.table, &in.event
 	lnd.Payload{Segments: md.segments, Offset: offset, Length: mlength}.CopyIn(d.Data)
 	d.Sink.Length = mlength
 	e.RLength, e.HdrData = d.Header.PayloadLength, put.HdrData
@@ -131,7 +130,7 @@ func (in *intake) finish(ni *lnet.NI, d *lnd.Delivery, md *md, offset, mlength i
 	if acks {
 		o := t.newOperation()
 		o.ni, o.Asker = ni, d.From
-		t.acknowledge(o, &put, nid.ProcessID{NID: d.Header.SrcNID, PID: d.Header.SrcPID}, uint32(mlength))
+		t.acknowledge(o, put, nid.ProcessID{NID: d.Header.SrcNID, PID: d.Header.SrcPID}, uint32(mlength))
 	}
 	md.mu.Lock()
 	t.handle(md)

@@ -14,8 +14,8 @@ func (h *Header) SetAck(a AckCmd) {
 }
 
 // Put returns the command of a PUT.
-func (h *Header) Put() PutCmd {
-	p, _, _ := parsePutCmd(h.Body[:])
+func (h *Header) Put() (p PutCmd) {
+	p.parse(&h.Body)
 	return p
 }
 

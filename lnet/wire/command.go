@@ -98,12 +98,16 @@ func parsePutCmd(b []byte) (p PutCmd, rest []byte, err error) {
 	if len(b) < putCmdSize {
 		return PutCmd{}, b, ErrShort
 	}
-	p.AckMD = parseMDHandle(b)                       // ack_wmd
+	p.parse((*[putCmdSize]byte)(b))
+	return p, b[putCmdSize:], nil
+}
+
+func (p *PutCmd) parse(b *[putCmdSize]byte) {
+	p.AckMD = parseMDHandle(b[:])                    // ack_wmd
 	p.MatchBits = binary.LittleEndian.Uint64(b[16:]) // match_bits
 	p.HdrData = binary.LittleEndian.Uint64(b[24:])   // hdr_data
 	p.Portal = binary.LittleEndian.Uint32(b[32:])    // ptl_index
 	p.Offset = binary.LittleEndian.Uint32(b[36:])    // offset
-	return p, b[putCmdSize:], nil
 }
 
 // GetCmd asks for data (struct lnet_get).
