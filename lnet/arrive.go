@@ -27,6 +27,9 @@ func (ni *NI) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	if d.Repeats = d.Repeats && ni.repeats(d); d.Repeats {
 		return ni.arrive(d), nil
 	}
+	if b, ok := d.Batch.(*batch); ok {
+		ni.forget(b)
+	}
 	why, closes := ni.inspect(&d.Header)
 	if why == RoutingOff && ni.node.forward.on.Load() {
 		return ni.forward(d), nil

@@ -32,12 +32,16 @@ func (ni *NI) judged(d *lnd.Delivery, accepted bool) {
 		d.Batch = b
 		ni.pending.Add(1)
 	}
-	ni.addCounts(b)
-	b.peer = nil
 	p, ok := d.Cache.(*peerNI)
 	if ok && accepted && d.Header.SrcNID == p.nid {
 		b.peer, b.nis, b.known = p, ni.node.nis.Load(), p.known.Load()
 	}
+}
+
+// forget adds the counts of a batch to the counters, and lets no message repeat an earlier header.
+func (ni *NI) forget(b *batch) {
+	ni.addCounts(b)
+	b.peer = nil
 }
 
 // repeats reports whether a message that repeats the header of the one before is certain to pass the

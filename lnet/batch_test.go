@@ -8,6 +8,8 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnet"
+	"ulnet/lnet/router"
+	"ulnet/lnet/wire"
 )
 
 // inBatch makes n messages of a batch arrive at d; after the third, act is called.
@@ -96,4 +98,24 @@ func TestBatchOfLeaving(t *testing.T) {
 	}
 	r.ni.EndBatch(late)
 	cancel()
+}
+
+// TestBatchForwarded: a message for another node comes in the middle of a batch; the next one repeats
+// its header and is forwarded, too.
+func TestBatchForwarded(t *testing.T) {
+	c := newCrossing(t, lnd.Tunables{}, router.Config{})
+	d := arriving(nil)
+	for i, header := range []wire.Header{d.Header, passing(0, 5).Header, passing(0, 6).Header, d.Header} {
+		d.Header = header
+		d.Repeats, d.More = i == 2, true
+		if taken, answer := c.pass(d); !taken || answer != lnd.Accept {
+			t.Errorf("message %d: taken %v, answer %v", i, taken, answer)
+		}
+	}
+	c.ni.EndBatch(d)
+	for c.far.finalize(nil) {
+	}
+	if s := c.node.Stats(); s.RouteCount != 2 || s.RecvCount != 2 {
+		t.Errorf("%d forwarded, %d received", s.RouteCount, s.RecvCount)
+	}
 }

@@ -52,7 +52,7 @@ func (e *Event) arrived(ni *lnet.NI, d *lnd.Delivery, kind EventKind) {
 
 func (t *Table) arrivePut(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
 	put := d.Header.Put()
-	if in, ok := d.Upper.(*intake); ok && d.Data != nil && in.again(ni, d, &put) {
+	if in, ok := d.Upper.(*intake); ok && in.again(ni, d, &put) {
 		return lnd.Taken, lnet.NotDropped
 	}
 	return t.arriveRequest(ni, d, put.Portal, EventPut)

@@ -21,6 +21,8 @@ type batch struct {
 	d     lnd.Delivery
 	from  nid.ProcessID
 	count int
+
+	differs bool // the next PUT has another header than the one before
 }
 
 func newBatch(t *testing.T, net *network) *batch { return &batch{t: t, net: net, from: there} }
@@ -33,7 +35,8 @@ func (b *batch) put(want lnd.Answer, tweaks ...func(*wire.PutCmd)) {
 	for _, tweak := range tweaks {
 		tweak(&c)
 	}
-	b.d.Repeats = b.count > 1
+	b.d.Repeats = b.count > 1 && !b.differs
+	b.differs = false
 	b.d.Header, b.d.From = from(b.from, putHeader(1, c)), b.from
 	b.d.Data, b.d.More = []byte{byte(b.count)}, true
 	answer, err := b.net.up.Parse(&b.d)
@@ -155,6 +158,27 @@ func TestBatchChanges(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBatchOtherSource: a PUT of another process is dropped; the next one, which repeats its header,
+// must not go where those of the first process went.
+func TestBatchOtherSource(t *testing.T) {
+	table, net := newWire(t)
+	h := &harness{Table: table, t: t, self: here}
+	var l log
+	h.post(5, portals.Match{ID: there}, portals.MD{
+		Segments: []lnd.Segment{make([]byte, 1)}, Threshold: inf, Options: portals.OpPut | portals.ManageRemote, Handler: l.handle,
+	})
+	b := newBatch(t, net)
+	b.put(lnd.Taken)
+	b.put(lnd.Taken)
+	b.from, b.differs = stranger, true
+	b.put(lnd.Accept)
+	b.put(lnd.Accept)
+	b.from, b.differs = there, true
+	b.put(lnd.Taken)
+	b.end()
+	wantReceived(t, "MD for one process", &l, "1", "2", "5")
 }
 
 // TestBatchPeerKnown: discovery learns another primary NID of the sender while a batch is being

@@ -72,10 +72,14 @@ func (in *intake) take(ni *lnet.NI, d *lnd.Delivery, put *wire.PutCmd, md *md, c
 	}
 }
 
-// again takes a PUT if it goes to the same MD as the one before.
+// again takes a PUT if it goes to the same MD as the one before. A PUT with another header is not
+// taken, and ends what in remembers, whatever becomes of that PUT.
 func (in *intake) again(ni *lnet.NI, d *lnd.Delivery, put *wire.PutCmd) bool {
+	if !d.Repeats {
+		in.md = nil
+	}
 	md, length := in.md, d.Header.PayloadLength
-	if md == nil || !d.Repeats || put.MatchBits != in.usual.MatchBits || int(put.Portal) != in.usual.Portal ||
+	if md == nil || d.Data == nil || put.MatchBits != in.usual.MatchBits || int(put.Portal) != in.usual.Portal ||
 		in.portal.changes.Load() != in.changes {
 		return false
 	}
