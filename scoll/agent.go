@@ -56,6 +56,7 @@ type Agent struct {
 
 	posts    sync.Pool // free values of type *post
 	payloads sync.Pool // free values of type *[]byte
+	handles  sync.Pool // free values of type *Request, all zero
 
 	bulkModified atomic.Uint64
 
@@ -86,6 +87,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	a.cfg.MaxTimeout = a.m.Config().MaxTimeout
 	a.due.init(a)
 	a.posts.New, a.payloads.New = newPost, func() any { return new([]byte) }
+	a.handles.New = func() any { return new(Request) }
 	a.outbox.Open(table, portals.OutboxConfig[sending]{Done: a.sent})
 	a.runner = machine.NewRunner(machine.Config[engine.Input, engine.Output]{
 		Machine: a.m, Clock: callClock{a.cfg.Clock, a}, Apply: a.apply,
@@ -290,7 +292,8 @@ func (a *Agent) effect(e *engine.Effect, out *engine.Output) {
 func (a *Agent) request(id engine.RequestID) *Request {
 	r := a.requests[id]
 	if r == nil {
-		r = &Request{agent: a, id: id}
+		r = a.handles.Get().(*Request)
+		r.agent, r.id = a, id
 		a.requests[id] = r
 	}
 	return r

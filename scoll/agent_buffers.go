@@ -14,6 +14,7 @@ type buffers struct {
 	posts       []*post // posts for replies of children; guarded by mu, like all below
 	exposed     []*post
 	linked      int  // posts that the network may still use
+	handling    int  // number of events of posts that are being handled
 	withdrawing bool // the machine waits until linked is 0
 	over        bool // the request has ended: the elements of posts can be reused
 	few         [8]*post
@@ -59,7 +60,6 @@ func (b *buffers) add(r *Request, child int, buf []byte) *post {
 func (r *Request) recycle() {
 	b := &r.buffers
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.over = true
 	for _, p := range b.posts {
 		p.reuse()
@@ -68,6 +68,23 @@ func (r *Request) recycle() {
 	if r.copied != nil {
 		r.agent.payloads.Put(r.copied)
 		r.payload, r.copied = nil, nil
+	}
+	idle := b.isIdle()
+	b.mu.Unlock()
+	if idle {
+		r.release()
+	}
+}
+
+// isIdle reports whether the request has ended and nothing of the module uses it any more. The
+// caller holds b.mu.
+func (b *buffers) isIdle() bool { return b.over && b.linked == 0 && b.handling == 0 }
+
+// release returns an idle request to the pool, unless its service may still have the handle.
+func (r *Request) release() {
+	if a := r.agent; r.service == nil || r.service.Reuse {
+		*r = Request{}
+		a.handles.Put(r)
 	}
 }
 

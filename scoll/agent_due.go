@@ -51,7 +51,8 @@ type call struct {
 	made  *Group   // the group of the event Created
 	err   error    // why the group was not created, with Created
 	began time.Duration
-	slow  bool // the watchdog has counted the callback as slow
+	of    ServiceID // the service that is called, while the callback runs
+	slow  bool      // the watchdog has counted the callback as slow
 }
 
 // keptCalls bounds the calls whose memory is kept for reuse.

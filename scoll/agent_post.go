@@ -22,7 +22,7 @@ type post struct {
 
 	attached bool // the buffer is attached; guarded by buffers.mu, like all below
 	linked   bool
-	reading  int // number of events that are being delivered to the machine
+	handling int // number of events of the buffer that are being handled
 	filled   bool
 	part     uint32
 	entry    portals.MEHandle
@@ -30,7 +30,7 @@ type post struct {
 
 // reuse returns a post to the pool if it is not in use any more. The caller holds buffers.mu.
 func (p *post) reuse() {
-	if p.handler == nil || p.r == nil || !p.r.buffers.over || p.linked || p.reading > 0 {
+	if p.handler == nil || p.r == nil || !p.r.buffers.over || p.linked || p.handling > 0 {
 		return
 	}
 	posts := &p.r.agent.posts
@@ -121,13 +121,9 @@ func (p *post) event(e *portals.Event) {
 		p.filled, p.part = true, h.Part
 		r.buffers.mu.Unlock()
 	}
-	p.free(true) // before the machine is told, because it may post the buffer again
+	p.begin() // before the machine is told, because it may post the buffer again
 	r.agent.deliver(in)
-	r.buffers.mu.Lock()
-	p.reading--
-	p.reuse()
-	r.buffers.mu.Unlock()
-	r.tellQuiet()
+	p.end()
 }
 
 // tail returns the trailer, which follows the payload or the carried answers, in the service's
@@ -144,23 +140,35 @@ func (p *post) tail(body, length, total int) []byte {
 
 // unlinked records that the network does not use the buffer any more.
 func (p *post) unlinked() {
-	r := p.r
-	p.free(false)
-	r.tellQuiet()
+	p.begin()
+	p.end()
 }
 
-// free records that a buffer is not posted any more. reading says that its content is being
-// delivered.
-func (p *post) free(reading bool) {
+// begin records that a buffer is not posted any more, and that its event is being handled.
+func (p *post) begin() {
 	b := &p.r.buffers
 	b.mu.Lock()
-	if reading {
-		p.reading++
-	}
+	p.handling++
+	b.handling++
 	if p.linked {
 		p.linked = false
 		b.linked--
 	}
-	p.reuse()
 	b.mu.Unlock()
+}
+
+// end records that the event of a buffer has been handled. Afterwards the caller uses neither
+// the post nor its request, which may be in use again.
+func (p *post) end() {
+	r := p.r
+	r.tellQuiet()
+	r.buffers.mu.Lock()
+	p.handling--
+	r.buffers.handling--
+	p.reuse()
+	idle := r.buffers.isIdle()
+	r.buffers.mu.Unlock()
+	if idle {
+		r.release()
+	}
 }

@@ -43,10 +43,9 @@ func (g *Group) NewRequest(cfg RequestConfig) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Request{
-		agent: a, service: a.service(g.service), group: g, root: true, payload: cfg.Payload, private: cfg.Private,
-		flags: o.Flags, processing: cfg.Processing, carry: cfg.Carry, bulk: cfg.Bulk,
-	}
+	r := a.handles.Get().(*Request)
+	r.agent, r.service, r.group, r.root, r.payload, r.private = a, a.service(g.service), g, true, cfg.Payload, cfg.Private
+	r.flags, r.processing, r.carry, r.bulk = o.Flags, cfg.Processing, cfg.Carry, cfg.Bulk
 	for _, s := range cfg.Bulk {
 		r.bulkLength += len(s)
 	}

@@ -20,6 +20,8 @@ type tally struct {
 	sum  uint64 // sum of the answers; guarded by mu
 	past int    // guarded by mu: how many of PostReply and this node's own work have ended
 	done chan *scoll.Request
+
+	unreached int // at the root, when done has the request
 }
 
 // half replies when both the children's answers and this node's own work are there.
@@ -69,6 +71,7 @@ func summing(size int) scoll.Service {
 		},
 		PostReply: func(r *scoll.Request) {
 			if r.Root() {
+				own(r).unreached = len(r.Unreached())
 				own(r).done <- r
 				return
 			}
@@ -109,11 +112,12 @@ func send(t *testing.T, g *scoll.Group, cfg scoll.RequestConfig) (sum uint64, un
 		return 0, 0
 	}
 	<-c.done
-	return c.total(), len(r.Unreached())
+	return c.total(), c.unreached
 }
 
 // TestConcurrent: SC-1, SC-42: services run in goroutines, and several goroutines at each root
-// broadcast at the same time, some with bulk data, while the network delivers messages.
+// broadcast at the same time, some with bulk data, while the network delivers messages. On
+// every second node the agent uses handles again.
 func TestConcurrent(t *testing.T) {
 	spec.Covers(t, "SC-1", "SC-42")
 	const n, rounds = 6, 15
@@ -123,7 +127,9 @@ func TestConcurrent(t *testing.T) {
 	})
 	groups := make([]*scoll.Group, n)
 	for i, k := range s.nodes {
-		if err := k.agent.RegisterService(summing(8)); err != nil {
+		service := summing(8)
+		service.Reuse = i%2 == 0
+		if err := k.agent.RegisterService(service); err != nil {
 			t.Fatal(err)
 		}
 		s.fabric.Do(sim.NodeID(i), func(*simlnd.Host) {

@@ -42,6 +42,11 @@ type Service struct {
 	// Inline says that IncomingRequest does not block, and is called like the others. The
 	// switch to a worker takes longer than all other work of a member on a small request.
 	Inline bool
+	// Reuse says that the service, in whichever goroutine, uses no handle after the end of the
+	// request. Then the agent takes the handle for a later request, and a request allocates
+	// nothing: each allocation brings the next garbage collection closer, which makes the
+	// slowest requests slower. Without Reuse, methods of an ended handle return ESTALE.
+	Reuse bool
 	// IncomingReply gets the replies of children. May be nil.
 	IncomingReply func(*Reply)
 	// PostReply calls Reply, at once or later; not at the root. Required.

@@ -40,7 +40,7 @@ func (a *Agent) SlowCallbacks() uint64 { return a.due.slow.Load() }
 
 // begins records the start of a call. The caller holds d.mu.
 func (d *due) begins(c *call, now time.Duration) {
-	c.began = now
+	c.began, c.of = now, c.service()
 	d.running = append(d.running, c)
 }
 
@@ -66,7 +66,7 @@ func (d *due) judge(c *call, now time.Duration, returned bool) {
 	}
 	c.slow = true
 	d.slow.Add(1)
-	id := c.service()
+	id := c.of
 	if d.slowOf == nil {
 		d.slowOf = make(map[ServiceID]*slowOf)
 	}

@@ -110,7 +110,7 @@ func (m *member) create(setup memberSetup) error {
 
 func (m *member) service() scoll.Service {
 	return scoll.Service{
-		ID: collectiveService, Inline: true,
+		ID: collectiveService, Inline: true, Reuse: true,
 		PreRequest: func(r *scoll.Request) error {
 			if n := r.BulkLength(); n > 0 {
 				if err := r.SetBulk(m.memory[:n]); err != nil {
