@@ -242,16 +242,21 @@ func (a *Agent) Groups() (list []GroupState) {
 // apply applies the effects of a step.
 func (a *Agent) apply(out *engine.Output) {
 	a.due.applying.Store(true)
-	for i := range out.Effects {
-		a.effect(&out.Effects[i], out)
+	for rest := out.Effects; len(rest) > 0; {
+		n := sendsIn(rest)
+		if n > 0 {
+			a.forward(rest[:n], out)
+		} else {
+			n = 1
+			a.effect(&rest[0], out)
+		}
+		rest = rest[n:]
 	}
 	a.due.applying.Store(false)
 }
 
 func (a *Agent) effect(e *engine.Effect, out *engine.Output) {
 	switch e.Kind {
-	case engine.DoSend:
-		a.request(e.ID).forward(e, out)
 	case engine.DoReply:
 		a.request(e.ID).sendUp(e, out)
 	case engine.DoRefuse:

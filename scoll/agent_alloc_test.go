@@ -23,6 +23,8 @@ type ring struct {
 	running bool
 	d       lnd.Delivery
 	work    []func() // functions that agents pass to worker goroutines
+	sending func(from int)
+	clock   *countingClock
 }
 
 // ringEnd is the driver of a node.
@@ -48,6 +50,9 @@ func (*ringEnd) Recv(*lnd.Delivery) { panic("nothing is held") }
 
 func (e *ringEnd) Send(m *lnd.Message) {
 	r := e.ring
+	if r.sending != nil {
+		r.sending(e.id)
+	}
 	r.queue.Push(m)
 	if r.running {
 		return
@@ -80,10 +85,10 @@ func (r *ring) deliver(m *lnd.Message) {
 }
 
 func newRing(t *testing.T, n int, service scoll.Service) *ring {
-	r := &ring{}
+	r := &ring{clock: &countingClock{Clock: machine.RealClock()}}
 	for id := range n {
 		e := &ringEnd{ring: r, id: id}
-		node := lnet.New(lnet.Config{Incarnation: uint64(id) + 1, Clock: machine.RealClock()})
+		node := lnet.New(lnet.Config{Incarnation: uint64(id) + 1, Clock: r.clock})
 		table := portals.New(node)
 		addNIs(t, table, e)
 		var err error

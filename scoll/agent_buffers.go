@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"ulnet/scoll/engine"
-	"ulnet/scoll/wire"
 )
 
 // buffers is the memory that a request has posted to the network.
@@ -117,22 +116,6 @@ func (b *buffers) of(list []*post, child int) []*post {
 		}
 	}
 	return list
-}
-
-// forward posts a child's reply buffers, then sends it the request.
-func (r *Request) forward(e *engine.Effect, out *engine.Output) {
-	var few [8]*post
-	posts := r.buffers.of(few[:0], e.Child)
-	if len(posts) == 0 { // the children belong to a request of the module alone
-		posts = append(posts, r.buffers.add(r, e.Child, nil))
-	}
-	for _, p := range posts {
-		if err := p.attach(e.To, e.Bits, e.Nodes, e.Room); err != nil {
-			r.agent.do(engine.Input{Kind: engine.InSent, ID: e.ID, Child: e.Child, Status: wire.StatusOf(err)})
-			return
-		}
-	}
-	r.agent.sendDown(sending{id: e.ID, child: e.Child}, e, out)
 }
 
 // tellQuiet tells the machine that the network uses no buffer of the request any more, if the

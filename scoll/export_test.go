@@ -12,6 +12,18 @@ func (a *Agent) Held() (requests, lists int) {
 	return requests, lists
 }
 
+// Attached returns how many reply buffers of a request are posted to the network.
+func (r *Request) Attached() (n int) {
+	r.buffers.mu.Lock()
+	defer r.buffers.mu.Unlock()
+	for _, p := range r.buffers.posts {
+		if p.attached {
+			n++
+		}
+	}
+	return n
+}
+
 // Buffers returns how many buffers for requests are posted, and how many there are.
 func (a *Agent) Buffers() (posted, all int) {
 	return a.inbox.Posted(), a.inbox.Posted() + a.inbox.Spare()
