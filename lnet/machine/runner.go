@@ -22,6 +22,10 @@ type Config[In, Out any] struct {
 	// of the steps, by one goroutine at a time, without a lock, and may call Do
 	// and Offer. out is its until it returns; it may take memory out of it.
 	Apply func(out *Out)
+	// Merge is called before Apply with the outputs of several steps that were made while the
+	// effects of earlier ones were applied. It may move effects to earlier outputs. It is called
+	// like Apply. May be nil.
+	Merge func(outs []*Out)
 	// Queue is how many inputs Offer holds. 0: it refuses all.
 	Queue int
 	// Fault is told, once and without a lock, of a wake that is not later than
@@ -222,6 +226,9 @@ func (r *Runner[In, Out]) apply() {
 		r.mu.Unlock()
 		if broken != nil && r.cfg.Fault != nil {
 			r.cfg.Fault(broken)
+		}
+		if r.cfg.Merge != nil && len(r.batch) > 1 {
+			r.cfg.Merge(r.batch)
 		}
 		for _, out := range r.batch {
 			r.cfg.Apply(out)

@@ -108,6 +108,34 @@ func (c *counter) Step(now time.Duration, _ struct{}, out *int) time.Duration {
 	return now + time.Duration(c.n%7)*time.Microsecond + 1
 }
 
+// TestRunnerMerge: outputs of steps that Apply has made are merged before they are applied; the
+// output of a single step is not.
+func TestRunnerMerge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r *machine.Runner[string, notes]
+		var got []string
+		r, _ = newLog(machine.Config[string, notes]{
+			Apply: func(out *notes) {
+				if got = append(got, string(out.text)); len(got) == 1 {
+					r.Do("b")
+					r.Do("c")
+				}
+			},
+			Merge: func(outs []*notes) {
+				for _, out := range outs[1:] {
+					outs[0].text = append(outs[0].text, out.text...)
+					out.Reset()
+				}
+			},
+		})
+		r.Do("a")
+		r.Do("d")
+		if diff := cmp.Diff([]string{`0s "a"`, `0s "b"0s "c"`, "", `0s "d"`}, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 // TestRunnerConcurrent: inputs from many goroutines, timers, and effects that cause inputs.
 // Effects are applied in the order of the steps, by one goroutine at a time.
 func TestRunnerConcurrent(t *testing.T) {

@@ -102,10 +102,12 @@ type Group struct {
 	m      *engine.Machine // stepped by runner
 	runner *machine.Runner[engine.Input, engine.Output]
 
-	listens bool        // this node receives the multicast group's datagrams
-	message Message     // the message that is being delivered; owned by apply, as newest is
-	newest  Version     // latest version that OnChange was called with
-	over    atomic.Bool // no more effects of the machine are applied
+	listens bool          // this node receives the multicast group's datagrams
+	message Message       // the message that is being delivered; owned by apply, as newest is
+	newest  Version       // latest version that OnChange was called with
+	over    atomic.Bool   // no more effects of the machine are applied
+	merged  atomic.Uint64 // datagrams that merge has packed into others
+	packed  atomic.Uint64 // messages that share a datagram because of that
 
 	mu      sync.Mutex
 	waiting []*Sending // senders that wait for room in the window; guarded by mu, as all below
@@ -136,7 +138,7 @@ func (a *Agent) Join(cfg GroupConfig) (*Group, error) {
 	ec.MTU, ec.Capacity = g.listen()
 	g.m = engine.New(ec)
 	g.runner = machine.NewRunner(machine.Config[engine.Input, engine.Output]{
-		Machine: g.m, Clock: a.cfg.Clock, Apply: g.apply,
+		Machine: g.m, Clock: a.cfg.Clock, Apply: g.apply, Merge: g.merge,
 		Fault: func(err error) { a.log.Error("rmcast timer", slog.Any("err", err)) },
 	})
 	if err := a.publish(g); err != nil {
@@ -250,13 +252,28 @@ func (g *Group) SetFaults(f Faults) { g.runner.Do(engine.Input{Kind: engine.SetF
 // Stats returns the counters.
 func (g *Group) Stats() (s Stats) {
 	g.runner.Inspect(func() { s = g.m.Stats() })
+	g.count(&s)
 	return s
+}
+
+// merge packs messages that were sent while effects were applied into fewer datagrams.
+func (g *Group) merge(outs []*engine.Output) {
+	merged, packed := engine.Merge(outs)
+	g.merged.Add(uint64(merged))
+	g.packed.Add(uint64(packed))
+}
+
+// count adds what merge has done to the machine's counters.
+func (g *Group) count(s *Stats) {
+	s.Datagrams -= g.merged.Load()
+	s.Packed += g.packed.Load()
 }
 
 // Status returns the state of this member, with the children for whose acknowledgements
 // messages wait.
 func (g *Group) Status() (s Status) {
 	g.runner.Inspect(func() { s = g.m.Status() })
+	g.count(&s.Stats)
 	return s
 }
 
@@ -289,6 +306,7 @@ func (g *Group) apply(out *engine.Output) {
 			g.settle(e, out)
 		case engine.Room:
 			g.room()
+		case engine.Merged:
 		default:
 			g.changed(e)
 		}

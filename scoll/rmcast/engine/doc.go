@@ -48,8 +48,8 @@
 // # Several messages in one
 //
 // A datagram costs the same whatever its length. Messages that wait for room in the window, or
-// for their turn, and then leave together share datagrams; so do those that are resent together.
-// No message waits for others to come. All that a member says to another one in a step is one
+// for the pace, and then leave together share datagrams; so do those that are resent together,
+// and those whose sends wait to be applied, see [Merge]. No message waits for others to come. All that a member says to another one in a step is one
 // control message, and acknowledgements that are delayed go with it.
 //
 // # Versions

@@ -61,6 +61,7 @@ const (
 	Refused  // uses To, Why: this node refuses messages of another; rate-limited
 	Denied   // uses To, Why: another node refuses messages of this one
 	Quorum   // uses Why: this Manager hears too few members to be elected or to change the group; Why nil: it hears enough again
+	Merged   // a datagram that Merge has packed into an earlier one; nothing is to be done
 )
 
 // Effect is one action that a step asks for. Data belongs to the Output of the step and stays
@@ -91,6 +92,7 @@ type Output struct {
 	Effects []Effect  // to be applied in order
 	Buf     []byte    // headers and payloads, owned by the Output
 	IDs     []wire.ID // failed members, owned by the Output
+	casts   []cast    // the effects that Merge may merge
 }
 
 func (o *Output) emit(e Effect) { o.Effects = append(o.Effects, e) }
@@ -111,5 +113,5 @@ func (o *Output) Reset() {
 	if cap(o.Buf) > keptBuf {
 		o.Buf = nil
 	}
-	o.Effects, o.Buf, o.IDs = o.Effects[:0], o.Buf[:0], o.IDs[:0]
+	o.Effects, o.Buf, o.IDs, o.casts = o.Effects[:0], o.Buf[:0], o.IDs[:0], o.casts[:0]
 }

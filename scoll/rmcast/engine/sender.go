@@ -126,6 +126,9 @@ func (m *Machine) datagramOut(s *stream, what span, flags wire.DatagramFlags) {
 	}
 	if len(s.roster.peers) > 1 {
 		d, data := s.datagramOf(what, flags)
+		if s.slot(what.first).count == 1 {
+			m.out.casts = append(m.out.casts, cast{len(m.out.Effects), d, s.roster.fragment})
+		}
 		m.emit(Effect{Kind: DoMulticast, Head: m.encoded(&d), Data: data})
 	}
 }
