@@ -69,6 +69,7 @@ func (n *Net) Measures() []scenario.Measure {
 		{Name: "lists of members", Value: float64(len(n.ledger.versions))},
 		{Name: "copies of datagrams lost", Value: float64(n.ledger.lostCopies)},
 		{Name: "datagrams", Value: float64(c.Datagrams)},
+		{Name: "messages that shared a datagram", Value: float64(c.Packed)},
 		{Name: "messages with acknowledgements", Value: float64(c.Acks)},
 		{Name: "datagrams sent again", Value: float64(c.Repairs)},
 		{Name: "requests for datagrams", Value: float64(c.Fetches)},
