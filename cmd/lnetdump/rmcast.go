@@ -40,6 +40,7 @@ func readMcastFrame(portal int, payload []byte) ([]byte, mcastFrame) {
 type mcastDatagram struct {
 	rmcastwire.Datagram
 	mcastFrame
+	control *mcastControl // the control message in the datagram; nil: there is none
 }
 
 func readMcastDatagram(_ wire.PutCmd, payload []byte) (capture.Understood, error) {
@@ -48,7 +49,11 @@ func readMcastDatagram(_ wire.PutCmd, payload []byte) (capture.Understood, error
 	if err != nil && !d.Version.IsValid() {
 		return nil, err // the message has no valid header
 	}
-	return &mcastDatagram{d, frame}, err
+	m := &mcastDatagram{Datagram: d, mcastFrame: frame}
+	if err == nil && d.Flags&rmcastwire.FlagControl != 0 {
+		m.control, err = parseMcastControl(d.ControlIn(payload))
+	}
+	return m, err
 }
 
 func (d *mcastDatagram) kind() string {
@@ -66,7 +71,7 @@ func (d *mcastDatagram) flags() string {
 	for _, f := range []struct {
 		flag rmcastwire.DatagramFlags
 		name string
-	}{{rmcastwire.FlagRepair, "repair"}, {rmcastwire.FlagTree, "tree"}, {rmcastwire.FlagBatch, "batch"}, {rmcastwire.FlagPacked, "packed"}} {
+	}{{rmcastwire.FlagRepair, "repair"}, {rmcastwire.FlagTree, "tree"}, {rmcastwire.FlagBatch, "batch"}, {rmcastwire.FlagPacked, "packed"}, {rmcastwire.FlagControl, "control"}} {
 		if d.Flags&f.flag != 0 {
 			list = append(list, f.name)
 		}
@@ -94,7 +99,11 @@ func (d *mcastDatagram) Summary() string {
 	case d.Count > 1:
 		s += fmt.Sprintf(", fragment %d of %d", d.Index+1, d.Count)
 	}
-	return s + fmt.Sprintf(", stable below %d", d.Stable)
+	s += fmt.Sprintf(", stable below %d", d.Stable)
+	if d.control != nil {
+		s += "; " + d.control.Summary()
+	}
+	return s
 }
 
 // packed reports whether the datagram contains several whole messages.
@@ -106,11 +115,15 @@ func (d *mcastDatagram) Details() []string {
 	if d.packed() {
 		what = fmt.Sprintf("%d messages in %d bytes", d.Count, d.Size)
 	}
-	return []string{
+	lines := []string{
 		fmt.Sprintf("%s, version %d, group %d, flags %s, list %v", d.kind(), d.version, d.Group, d.flags(), d.Version),
 		fmt.Sprintf("origin #%d, seq %d, %s", d.Origin, d.Seq, what),
 		fmt.Sprintf("stable below %d, first of this list %d", d.Stable, d.First),
 	}
+	if d.control != nil {
+		lines = append(lines, d.control.Details()...)
+	}
+	return lines
 }
 
 // mcastControl is a control message between members, such as acknowledgements and requests for
@@ -124,11 +137,21 @@ type mcastControl struct {
 
 func readMcastControl(_ wire.PutCmd, payload []byte) (capture.Understood, error) {
 	payload, frame := readMcastFrame(rmcastwire.ControlPortal, payload)
+	m, err := parseMcastControl(payload)
+	if m == nil {
+		return nil, err
+	}
+	m.mcastFrame = frame
+	return m, err
+}
+
+// parseMcastControl parses a control message. Without a valid header it returns nil.
+func parseMcastControl(payload []byte) (*mcastControl, error) {
 	group, known, rest, err := rmcastwire.ParseControl(payload)
 	if err != nil {
 		return nil, err
 	}
-	m := &mcastControl{mcastFrame: frame, group: group, known: known}
+	m := &mcastControl{mcastFrame: mcastFrame{version: rmcastwire.VersionOf(payload)}, group: group, known: known}
 	for len(rest) > 0 {
 		var e rmcastwire.Entry
 		var bad error

@@ -30,6 +30,9 @@ func (d *mcastDatagram) MarshalJSON() ([]byte, error) {
 	}
 	o.put("stable", d.Stable)
 	o.put("first", d.First)
+	if d.control != nil {
+		o.put("control", d.control)
+	}
 	return o.MarshalJSON()
 }
 

@@ -155,6 +155,26 @@ func TestRmcastPacked(t *testing.T) {
 	}
 }
 
+// TestRmcastControlInData: the control message in a datagram is shown after the datagram.
+func TestRmcastControlInData(t *testing.T) {
+	v := rmcast.Version{Epoch: 1, Counter: 2}
+	d := rmcastwire.Datagram{Group: 7, Flags: rmcastwire.FlagRepair | rmcastwire.FlagControl, Version: v, Origin: 1, Length: 5, Seq: 5, Count: 1, Size: 5, First: 1, Stable: 5}
+	b := rmcastwire.AppendControl(append(d.AppendTo(nil), "hello"...), 7, v, []rmcastwire.Entry{{Kind: rmcastwire.Ack, Origin: 3, Version: v, First: 9, Count: 1}})
+	is, err := rmcastPortals[rmcastwire.DataPortal].Read(wire.PutCmd{}, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(is)
+	details := strings.Join(is.Details(), "\n")
+	if err != nil || !strings.Contains(is.Summary(), "seq 5, stable below 5; rmcast group 7, ack #3 seq 9") || !strings.Contains(details, "control, version 2") ||
+		!strings.Contains(string(text), `"control":{"kind":"control"`) {
+		t.Errorf("%s\n%s\n%s, %v", is.Summary(), details, text, err)
+	}
+	if is, err := rmcastPortals[rmcastwire.DataPortal].Read(wire.PutCmd{}, b[:len(b)-1]); is == nil || !errors.Is(err, rmcastwire.ErrShort) {
+		t.Errorf("cut short: %v, %v", is, err)
+	}
+}
+
 // TestRmcastHostile: a payload that is not a message is shown as bytes. A message whose fields
 // contradict each other is shown with its fields. Nothing panics.
 func TestRmcastHostile(t *testing.T) {

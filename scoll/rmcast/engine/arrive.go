@@ -21,7 +21,7 @@ func (m *Machine) arrive(from nid.NID, b []byte, cast bool) {
 	case d.Group != m.cfg.Group:
 		m.stats.OtherGroup++
 		return
-	case cast && d.Flags&(wire.FlagRepair|wire.FlagTree) != 0: // such datagrams are sent to one member only, never by multicast
+	case cast && d.Flags&(wire.FlagRepair|wire.FlagTree|wire.FlagControl) != 0: // such datagrams are sent to one member only, never by multicast
 		m.stats.Forged++
 		return
 	case d.Flags&wire.FlagRepair == 0 && m.chance(m.cfg.Faults.Datagrams):
@@ -35,6 +35,9 @@ func (m *Machine) arrive(from nid.NID, b []byte, cast bool) {
 	}
 	if s := m.streamFor(r, d.Origin, from, d.Flags); s != nil {
 		m.datagram(s, r, &d, fragment, r.rankOf(from), cast)
+	}
+	if d.Flags&wire.FlagControl != 0 {
+		m.control(from, d.ControlIn(b))
 	}
 }
 
@@ -252,7 +255,7 @@ func (s *stream) took(d *wire.Datagram, run span) {
 	s.notice(run.end)
 	if d.Flags&wire.FlagTree != 0 && s.roster.tree {
 		for _, k := range s.children {
-			s.forward(k, run, d.Flags&^(wire.FlagRepair|wire.FlagPacked))
+			s.forward(k, run, d.Flags&wire.FlagBatch)
 		}
 	}
 	s.granted(run)
@@ -309,8 +312,10 @@ func (s *stream) passed(end uint64) {
 func (s *stream) beat(d *wire.Datagram, sender int) {
 	s.notice(d.Seq)
 	if d.Flags&wire.FlagTree != 0 && s.roster.tree && sender == s.parent {
+		beat := *d
+		beat.Flags = wire.FlagTree
 		for _, k := range s.children {
-			s.m.emit(Effect{Kind: DoRepair, To: s.roster.peers[k.rank].id.NID, Head: s.m.encoded(d)})
+			s.m.emit(Effect{Kind: DoRepair, To: s.roster.peers[k.rank].id.NID, Head: s.m.encoded(&beat)})
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"ulnet/lnet/machine"
-	"ulnet/lnet/nid"
 	"ulnet/scoll/rmcast/wire"
 )
 
@@ -107,26 +106,17 @@ func (s *stream) flushAcks() {
 	s.tellAcks()
 }
 
-// joinAcks adds delayed acknowledgements to the control messages that this step sends to the
-// same parents anyway, so that they need no PUT of their own (RM-A24).
-func (m *Machine) joinAcks() {
-	m.delayed = slices.DeleteFunc(m.delayed, func(s *stream) bool {
-		if len(s.up) > 0 && m.tells(s.roster.peers[s.parent].id.NID) {
-			m.stats.JoinedAcks++
-			s.tellAcks()
-		}
-		return len(s.up) == 0
-	})
-}
-
-// tells reports whether this step sends a control message to a node.
-func (m *Machine) tells(to nid.NID) bool {
-	return slices.ContainsFunc(m.batches, func(b batch) bool { return b.to == to })
-}
-
-// tellAcks sends new acknowledgements to the parent. As TCP's SACK blocks do, it repeats
-// adjacent ranges that are not stable yet, so a lost acknowledgement needs no poll.
+// tellAcks sends new acknowledgements to the parent.
 func (s *stream) tellAcks() {
+	s.m.taken = s.takeAcks(s.m.taken[:0])
+	for _, e := range s.m.taken {
+		s.m.tell(s.roster, s.parent, e)
+	}
+}
+
+// takeAcks appends new acknowledgements for the parent. As TCP's SACK blocks do, it repeats
+// adjacent ranges that are not stable yet, so a lost acknowledgement needs no poll.
+func (s *stream) takeAcks(list []wire.Entry) []wire.Entry {
 	for _, sp := range s.up {
 		s.confirmed = join(s.confirmed, sp)
 	}
@@ -138,10 +128,11 @@ func (s *stream) tellAcks() {
 			}
 		}
 		if news {
-			s.m.tell(s.roster, s.parent, e)
+			list = append(list, e)
 		}
 	}
 	s.up, s.upCount, s.ackAt = s.up[:0], 0, machine.Never
+	return list
 }
 
 // join adds a span to an ordered list, and merges it with the spans that it overlaps or adjoins.

@@ -1,7 +1,7 @@
 // Package engine implements the state machines of reliable multicast, after Mansoor and Meehan,
 // "Reliable Multicast Protocol Using Infiniband Remote Direct Memory Access", which the
-// comments call the design. Rows RM-1 to RM-43 of docs/spec/multicast.md number its
-// requirements, RM-A1 to RM-A25 the decisions that this project took beyond it. Programs use
+// comments call the design. Rows RM-1 to RM-44 of docs/spec/multicast.md number its
+// requirements, RM-A1 to RM-A26 the decisions that this project took beyond it. Programs use
 // package scoll/rmcast, whose agent steps these machines; simulators and research on the
 // protocol step them directly.
 //
@@ -50,7 +50,7 @@
 // A datagram costs the same whatever its length. Messages that wait for room in the window, or
 // for the pace, and then leave together share datagrams; so do those that are resent together,
 // and those whose sends wait to be applied, see [Merge]. No message waits for others to come. All that a member says to another one in a step is one
-// control message, and acknowledgements that are delayed go with it.
+// control message. Acknowledgements that are delayed go with it, or with data by PUT.
 //
 // # Versions
 //

@@ -39,6 +39,7 @@ type Machine struct {
 	touched []*stream
 	delayed []*stream // streams that delay acknowledgements, see flushAcks
 	batches []batch
+	taken   []wire.Entry // memory for takeAcks
 }
 
 // held is a message that needs a version whose list has not come yet (RM-A9).

@@ -28,7 +28,9 @@ func (s *stream) send(rank int, run span, flags wire.DatagramFlags) (puts int) {
 	for seq := run.first; seq < run.end; puts++ {
 		end := s.together(seq, run.end)
 		d, data := s.datagramOf(span{seq, end}, flags)
-		s.m.emit(Effect{Kind: DoRepair, To: s.roster.peers[rank].id.NID, Head: s.m.encoded(&d), Data: data})
+		to := s.roster.peers[rank].id.NID
+		data = s.m.withAcks(to, &d, data, s.roster.fragment)
+		s.m.emit(Effect{Kind: DoRepair, To: to, Head: s.m.encoded(&d), Data: data})
 		seq = end
 	}
 	return puts

@@ -9,7 +9,7 @@ type Stats struct {
 	Packed     uint64 // number of this node's messages that shared a datagram with others when they were first sent
 	Heartbeats uint64 // datagrams without payload
 	Acks       uint64 // control messages with acknowledgements
-	JoinedAcks uint64 // delayed acknowledgements that went with a control message that was sent anyway
+	JoinedAcks uint64 // delayed acknowledgements that went with a control message or datagram that was sent anyway
 	Repairs    uint64 // datagrams with payload that were sent again
 	Fetches    uint64 // requests of this node for missing payload
 	Polls      uint64 // polls sent to children that did not acknowledge

@@ -18,7 +18,8 @@ const (
 	FlagBatch                                    // other messages are in flight: acknowledgements may be delayed and merged (RM-A19)
 	FlagSigned                                   // an authentication code ends the datagram; see [Unsigned]
 	FlagPacked                                   // the payload is several whole messages, see [AppendMessage] (RM-A25)
-	knownDatagramFlags = FlagRepair | FlagTree | FlagBatch | FlagPacked
+	FlagControl                                  // a control message follows the payload; only in a datagram by PUT (RM-A26)
+	knownDatagramFlags = FlagRepair | FlagTree | FlagBatch | FlagPacked | FlagControl
 )
 
 // Datagram is the header of a fragment of a message or, with Count 0, of a heartbeat, which
@@ -46,6 +47,8 @@ const (
 //
 //	0  2  length    of the first message
 //	2     message; the next one follows without padding
+//
+// With FlagControl a control message follows the payload, up to the end of the datagram.
 type Datagram struct {
 	Group   GroupID       // number of the group
 	Flags   DatagramFlags // what kind of datagram it is
@@ -95,14 +98,23 @@ func ParseDatagram(b []byte) (d Datagram, fragment []byte, err error) {
 	d.Size = le.Uint32(b[52:])
 	d.Stable = le.Uint64(b[56:])
 	d.First = le.Uint64(b[64:])
-	if size != HeaderSize || uint64(d.Size) != uint64(len(b)-HeaderSize) {
+	rest := uint64(len(b) - HeaderSize)
+	if size != HeaderSize || d.Flags&FlagControl == 0 && rest != uint64(d.Size) || rest < uint64(d.Size) {
 		return d, nil, ErrShort
 	}
+	fragment = b[HeaderSize:][:d.Size]
 	if err = d.check(); err == nil && d.Flags&FlagPacked != 0 {
-		err = d.checkPacked(b[HeaderSize:])
+		err = d.checkPacked(fragment)
 	}
-	return d, b[HeaderSize:], err
+	return d, fragment, err
 }
+
+// ControlIn returns the control message in a datagram with FlagControl, which is part of b. Like
+// any control message it has to be parsed.
+func (d *Datagram) ControlIn(b []byte) []byte { return b[HeaderSize+int(d.Size):] }
+
+// ControlSize is the size of a control message with so many entries.
+func ControlSize(entries int) int { return controlHeaderSize + entries*entrySize }
 
 // LengthSize is the size of the length that precedes each message in a packed datagram.
 const LengthSize = 2

@@ -7,7 +7,7 @@ import (
 
 // String returns the names of the flags that are set.
 func (f DatagramFlags) String() string {
-	return flagText(uint32(f), "repair", "tree", "batch", "signed", "packed")
+	return flagText(uint32(f), "repair", "tree", "batch", "signed", "packed", "control")
 }
 
 // String returns the names of the flags that are set.

@@ -252,7 +252,11 @@ func FuzzWire(f *testing.F) {
 	f.Add(o.AppendTo(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if d, fragment, err := ParseDatagram(b); err == nil {
-			if got := append(d.AppendTo(nil), fragment...); !bytes.Equal(got, b) {
+			got := append(d.AppendTo(nil), fragment...)
+			if d.Flags&FlagControl != 0 {
+				got = append(got, d.ControlIn(b)...)
+			}
+			if !bytes.Equal(got, b) {
 				t.Errorf("datagram %x, was %x", got, b)
 			}
 		}
