@@ -247,8 +247,12 @@ type Message struct {
 	// write there until it finalizes the message. It delivers the REPLY nevertheless, but if
 	// the REPLY has the same Sink it copies no data.
 	Sink     Payload
-	Priority bool  // the message overtakes all messages without priority
-	Group    Group // the group that Multicast sends it to; 0: it is for Send
+	Priority bool // the message overtakes all messages without priority
+	// Flow is the same for messages that depend on each other, such as those of one MD. If a
+	// peer has several connections that suit a message and are idle, messages of one flow take
+	// the same one: so the goroutine that waits for them can run its read loop. 0: no flow.
+	Flow  uint64
+	Group Group // the group that Multicast sends it to; 0: it is for Send
 
 	// SentAt is the time on Config.Clock at which the message left; the driver sets it before
 	// it finalizes the message. Messages that left with one write have the same SentAt. lnet

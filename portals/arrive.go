@@ -151,7 +151,7 @@ func (t *Table) reply(o *operation, d *lnd.Delivery) {
 	o.Header.SetReply(wire.ReplyCmd{DstMD: get.ReturnMD})
 	o.Header.PayloadLength = o.event.MLength
 	o.Payload = o.event.Payload()
-	o.Aborted = &o.md.aborted
+	o.Aborted, o.Flow = &o.md.aborted, uint64(o.event.MD)
 	o.Priority = o.event.Options&Priority != 0
 	o.Answers = o.ni
 	t.node.Send(&o.Message)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -32,6 +33,7 @@ type EQ struct {
 	closed bool    // the table is closed; guarded by mu
 
 	follower follower
+	sleepers atomic.Int32 // goroutines in Wait that do not run a read loop
 }
 
 // NewEQ makes an event queue for at least size events (LNetEQAlloc); size is rounded up to a
@@ -113,7 +115,7 @@ func (q *EQ) push(e *Event, from lnd.ReadLoop) {
 	*slot = *e
 	slot.Sequence = q.wrote
 	if from != nil {
-		q.follower.latest = from
+		q.follower.cameBy(from)
 	}
 	reading := q.follower.wake()
 	q.mu.Unlock()
@@ -178,12 +180,22 @@ func (q *EQ) Wait(ctx context.Context) (e Event, err error) {
 		if q.receive(ctx) && ctx.Err() == nil {
 			continue
 		}
-		select {
-		case <-q.arrived:
-		case <-ctx.Done():
-			q.returnLoop()
-			return e, context.Cause(ctx)
+		if err := q.sleep(ctx); err != nil {
+			return e, err
 		}
+	}
+}
+
+// sleep waits until there may be an event to read, or no goroutine that reads for the queue.
+func (q *EQ) sleep(ctx context.Context) error {
+	q.sleepers.Add(1)
+	defer q.sleepers.Add(-1)
+	select {
+	case <-q.arrived:
+		return nil
+	case <-ctx.Done():
+		q.returnLoop()
+		return context.Cause(ctx)
 	}
 }
 

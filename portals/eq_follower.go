@@ -7,10 +7,12 @@ import (
 )
 
 // follower lets a goroutine that is blocked in Wait take over the read loop of a connection
-// (lnd.Follower). It requests the read loop of the connection that brought the latest event,
-// and can run it from the next event on. EQ.mu guards all fields.
+// (lnd.Follower). It requests the read loop of the connection that brings the events, and can
+// run it from the next event on. It moves to another connection once that has brought two events
+// in a row. EQ.mu guards all fields.
 type follower struct {
-	latest    lnd.ReadLoop // read loop of the connection that brought the last event
+	latest    lnd.ReadLoop // read loop of the connection that brings the events
+	other     lnd.ReadLoop // read loop of another connection that brought the last event; nil: none
 	requested lnd.ReadLoop // read loop that was requested, and perhaps handed over
 	inside    bool         // a goroutine is running requested.Receive
 	waits     bool         // Waiting has told Receive to block, so an event has to interrupt it
@@ -35,6 +37,18 @@ func (q *EQ) Waiting() bool {
 	}
 	b.waits = b.inside
 	return true
+}
+
+// cameBy notes the read loop of the connection that brought an event. The caller holds EQ.mu.
+func (b *follower) cameBy(l lnd.ReadLoop) {
+	switch {
+	case l == b.latest:
+		b.other = nil
+	case b.latest == nil, l == b.other:
+		b.latest, b.other = l, nil
+	default:
+		b.other = l
+	}
 }
 
 // wake returns the read loop whose Receive has to be interrupted because Wait has something to
@@ -73,6 +87,8 @@ func (q *EQ) receive(ctx context.Context) bool {
 		q.returnLoop()
 	case !kept:
 		l.Request(q)
+	case q.sleepers.Load() > 0:
+		q.notify() // one of them reads while this goroutine works
 	}
 	return kept
 }
@@ -89,7 +105,7 @@ func (q *EQ) returnLoop() {
 		q.watch(context.Background())
 	}
 	if q.freed || q.closed {
-		b.latest = nil // so that the queue keeps no memory of a connection
+		b.latest, b.other = nil, nil // so that the queue keeps no memory of a connection
 	}
 	q.mu.Unlock()
 	if l != nil {

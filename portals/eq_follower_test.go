@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"ulnet/lnd"
 	"ulnet/lnet"
@@ -108,15 +109,17 @@ func TestWaitTakesOver(t *testing.T) {
 				t.Errorf("%+v, handed over %t", r, l.handed)
 			}
 		},
-		"event by another connection": func(t *testing.T, l *readLoop, done chan waited, _ func()) {
-			l.q.push(&Event{HdrData: 9}, other)
-			if r := <-done; r.err != nil || r.e.HdrData != 9 {
-				t.Errorf("%+v", r)
-			}
-			done = l.wait(context.Background())
-			synctest.Wait()
-			if l.handed || !other.requested {
-				t.Errorf("handed over %t, of the other requested %t", l.handed, other.requested)
+		"events by another connection": func(t *testing.T, l *readLoop, done chan waited, _ func()) {
+			for n, from := range []*readLoop{other, l, other, other} { // only two in a row make it move
+				l.q.push(&Event{HdrData: 9}, from)
+				if r := <-done; r.err != nil || r.e.HdrData != 9 {
+					t.Errorf("%+v", r)
+				}
+				done = l.wait(context.Background())
+				synctest.Wait()
+				if moved := n == 3; l.handed == moved || other.requested != moved {
+					t.Errorf("after event %d: handed over %t, of the other requested %t", n, l.handed, other.requested)
+				}
 			}
 			l.q.push(&Event{}, nil)
 			<-done
@@ -163,6 +166,29 @@ func TestWaitTakesOver(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWaitersOfOneQueue: when the goroutine that receives for a queue has its event, another
+// one that waits in the queue receives.
+func TestWaitersOfOneQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := handedOver(t)
+		first, second := l.wait(t.Context()), l.wait(t.Context())
+		synctest.Wait()
+		for range 2 {
+			select {
+			case l.next <- new(Event):
+			case <-time.After(time.Second):
+				t.Fatal("no goroutine receives")
+			}
+			synctest.Wait()
+		}
+		for _, done := range []chan waited{first, second} {
+			if r := <-done; r.err != nil {
+				t.Error(r.err)
+			}
+		}
+	})
 }
 
 // TestFreeReturnsLoop: a queue that is freed between two waits returns the read loop, and

@@ -80,7 +80,7 @@ func (t *Table) initiate(op string, typ wire.MsgType, r *PutRequest) error {
 		return nil
 	}
 	o := t.sending(&b, typ, r)
-	o.Source, o.Recovery = r.Self, r.recovery
+	o.Source, o.Flow, o.Recovery = r.Self, uint64(r.MD), r.recovery
 	o.Priority = o.event.Options&Priority != 0
 	o.Header.DestNID, o.Header.DestPID = r.Target.NID, r.Target.PID
 	if typ == wire.Put {

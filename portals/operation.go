@@ -32,7 +32,7 @@ func (t *Table) freeOperation(o *operation) {
 	o.waits, o.why = nil, lnet.NotDropped
 	o.event = Event{}
 	o.Payload, o.Sink = lnd.Payload{}, lnd.Payload{}
-	o.Aborted, o.Answers, o.Group, o.Recovery = nil, nil, 0, false
+	o.Aborted, o.Answers, o.Group, o.Flow, o.Recovery = nil, nil, 0, 0, false
 	t.operations.Put(o)
 }
 

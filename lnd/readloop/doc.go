@@ -5,18 +5,22 @@
 //
 //	state  reader           next state
 //	Own    own goroutine    Idle, when a message has ended the wait of a follower that requested the loop
-//	Idle   no goroutine     Taken by Receive; Own by Return, Recall or the [Watchdog]
+//	Idle   no goroutine     Taken by the first Receive; Own by Return, Recall or the [Watchdog]
 //	Taken  the follower     Idle when its wait is over; Own if the source leaves work to the own goroutine
+//
+// The policy has three rules. A follower that waits requests the loop, which becomes idle with
+// the message that ends the wait, and whichever follower waits next runs it. The watchdog takes
+// an idle loop back when something has lain unread for one to two of its periods, or after long
+// absence. When it found something unread, the next requests are refused, twice as many each
+// time, until followers have received enough messages in time.
 //
 // Only the goroutine that runs the loop touches the source, so reading needs no lock. While the
 // loop is Idle, everything that arrives stays in the socket, messages for other receivers
-// included. Therefore the watchdog takes an idle loop back after one to two of its periods.
-// Also, only a follower that waits again and again gets the loop: the first requests are
-// refused, and after each unused hand-over more of them are refused. A goroutine that needs
-// something read sooner calls Recall.
+// included. A goroutine that needs something read sooner calls Recall.
 //
 // The follower's goroutine makes the upcalls for everything it reads, whichever receiver a
-// message is for. While the lock of a [Loop] is held, only two other locks are taken: that of
-// its Watchdog and that of the follower. The follower must not call the Loop with its own lock
-// held.
+// message is for: many followers of one connection share one reader, which wakes those whose
+// messages came with one read. While the lock of a [Loop] is held, only two other locks are
+// taken: that of its Watchdog and that of the follower. The follower must not call the Loop with
+// its own lock held.
 package readloop

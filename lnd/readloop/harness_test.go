@@ -39,6 +39,7 @@ type testSource struct {
 	taken    chan struct{}
 	rest     bool // result of the last Await; used only by the goroutine that runs the loop
 	refuses  atomic.Bool
+	nothing  atomic.Bool // nothing lies unread
 }
 
 func newSource(t *testing.T) *testSource {
@@ -95,6 +96,8 @@ func (w *testSource) Take() bool {
 	w.rest = false
 	return !rest
 }
+
+func (w *testSource) Unread() bool { return !w.nothing.Load() }
 
 func (w *testSource) ReadAt() time.Duration { return time.Duration(w.readAt.Load()) }
 

@@ -18,9 +18,13 @@ type Source interface {
 	// Await blocks until something has arrived or the read deadline passes. It returns false
 	// to leave the loop, and the event that it has noticed, to the own goroutine.
 	Await() bool
-	// Take makes the upcalls for what has arrived and does not block. It returns false to
-	// leave the loop, and the work that is left, to the own goroutine.
+	// Take makes the upcalls for what has arrived. It may block for the rest of a message
+	// between BeginWait and EndWait of the Loop. It returns false to leave the loop, and the
+	// work that is left, to the own goroutine.
 	Take() bool
+	// Unread reports whether something may have arrived that no goroutine has read. It is
+	// called with the lock of the Loop held, while the loop is idle.
+	Unread() bool
 	// ReadAt is when the source last read something, on the clock of Init. It is called
 	// after an Await that was not interrupted.
 	ReadAt() time.Duration
@@ -39,31 +43,31 @@ type Loop struct {
 	requested atomic.Bool   // whether follower is set and the state is Own
 	idleSince atomic.Int64  // machine.Never unless the state is Idle; set with mu held
 
-	mu           sync.Mutex
-	state        State        // guarded by mu, like all fields below
-	follower     lnd.Follower // the follower that requested or has the loop; nil: none
-	blocked      bool         // the follower is in Source.Await
-	interrupted  bool         // a read deadline in the past ended the follower's read
-	used         bool         // Receive was called, or the loop handed over, since the watchdog's last check
-	uses         int          // calls of Receive since the hand-over that ended with a message
-	unused       int          // hand-overs that were not used, less those that were used long enough
-	refuse       int          // requests to refuse before the next hand-over
-	lastFollower lnd.Follower // follower of the last request that was granted or refused
-	decidedAt    time.Duration
+	mu          sync.Mutex
+	state       State        // guarded by mu, like all fields below
+	follower    lnd.Follower // the follower that requested the loop, or ran it last; nil: none
+	blocked     bool         // the follower waits for bytes
+	interrupted bool         // a read deadline in the past ended the follower's read
+	unread      bool         // the watchdog's last check of the idle loop found something unread
+	uses        int          // calls of Receive, each in time, that ended with a message since the hand-over
+	delays      int          // hand-overs that have delayed a message, less one for each provenUses receives in time
+	refuse      int          // requests to refuse before the next hand-over
+	handOvers   int          // hand-overs so far
+	refused     int          // requests that were refused so far
+	takenBack   int          // hand-overs so far that the watchdog has ended
 }
 
 var _ lnd.ReadLoop = (*Loop)(nil)
 
-// MaxAbsence is how long a follower may stay away between two calls of Receive; local
-// policy. A follower that only notes a message needs some microseconds; one that works
-// on it delays every receiver whose messages come through the same source.
+// MaxAbsence is how long a loop may be idle while something lies unread, unless its Watchdog
+// says otherwise; local policy. A follower that only notes a message needs some microseconds;
+// one that works on it delays every receiver whose messages come through the same source.
 const MaxAbsence = 200 * time.Microsecond
 
 // Init makes l the read loop of s, run by the own goroutine. The clock is the one of
 // ReadAt and MaxAbsence.
 func (l *Loop) Init(s Source, w *Watchdog, clock machine.Clock) {
-	l.source, l.watchdog, l.clock, l.maxAbsence = s, w, clock, MaxAbsence
-	l.refuse = minRefusals
+	l.source, l.watchdog, l.clock, l.maxAbsence = s, w, clock, w.maxAbsence()
 	l.idleSince.Store(int64(machine.Never))
 }
 
@@ -76,9 +80,6 @@ func (l *Loop) Request(f lnd.Follower) {
 	defer l.mu.Unlock()
 	if l.state != Own {
 		return
-	}
-	if f == l.lastFollower && l.clock.Now()-l.decidedAt > l.maxAbsence {
-		l.refuse = max(l.refuse, l.refusals()) // if it had had the loop, it would have stayed away too long
 	}
 	l.follower = f
 	l.requested.Store(true)
@@ -94,7 +95,8 @@ func (l *Loop) HandOver(ended <-chan struct{}) {
 		return
 	}
 	l.requested.Store(false)
-	l.used, l.uses = true, 0
+	l.uses = 0
+	l.handOvers++
 	l.setIdle(l.clock.Now())
 	l.mu.Unlock()
 	select {
@@ -109,13 +111,13 @@ func (l *Loop) grant() bool {
 	if l.follower == nil || l.follower.Waiting() {
 		return false
 	}
-	l.lastFollower, l.decidedAt = l.follower, l.clock.Now()
 	if !l.source.MayHandOver() {
 		l.clearRequest()
 		return false
 	}
 	if l.refuse > 0 || !l.watchdog.add(l) {
 		l.refuse = max(l.refuse-1, 0)
+		l.refused++
 		l.clearRequest()
 		return false
 	}
@@ -147,43 +149,44 @@ func (l *Loop) setOwn() {
 	l.back <- struct{}{}
 }
 
-// An idle loop delays all messages, so the loop is handed over only to repeated waiters: the
-// first minRefusals requests are refused, and only requests that come within MaxAbsence after
-// the one before are counted. Each unused hand-over doubles that number, up to maxUnused times.
-// A hand-over has to be used provenUses times to make up for an unused one, since an idle loop
-// delays others for longer than several messages take.
+// After a hand-over that has delayed a message, minRefusals requests are refused, and twice as
+// many after each further one, up to maxDelays times. provenUses calls of Receive make up for one
+// such hand-over, since the delay is longer than several messages take.
 const (
-	minRefusals = 16
-	maxUnused   = 7
+	minRefusals = 2
+	maxDelays   = 10
 	provenUses  = 64
+
+	maxIdle = 20 // absences after which a loop goes back although nothing has come
 )
 
-// check takes the loop back if it has not been used since the last check. It returns
-// false if no check is needed before the next Receive has ended: a follower that is
-// blocked in Receive delays no message.
+// check takes the loop back if something has lain unread since the last check, or if the
+// follower stays away for long. It returns false if no check is needed before the next Receive
+// has ended: a follower that is blocked in Receive delays no message.
 func (l *Loop) check() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.state != Idle:
+	if l.state != Idle {
 		return false
-	case l.used:
-		l.used = false
+	}
+	unread, idle := l.source.Unread(), l.clock.Now()-time.Duration(l.idleSince.Load())
+	switch {
+	case unread && l.unread && idle >= l.maxAbsence-l.watchdog.maxAbsence(): // the difference is not 0 only after SetMaxAbsence
+		l.countDelay()
+	case unread, idle <= maxIdle*l.maxAbsence:
+		l.unread = unread
 		return true
 	}
-	l.countUnused()
+	l.takenBack++
 	l.setOwn()
 	return false
 }
 
-// countUnused makes the next hand-overs rarer. The caller holds l.mu.
-func (l *Loop) countUnused() {
-	l.unused = min(l.unused+1, maxUnused)
-	l.refuse = l.refusals()
+// countDelay makes the next hand-overs rarer. The caller holds l.mu.
+func (l *Loop) countDelay() {
+	l.delays = min(l.delays+1, maxDelays)
+	l.refuse = minRefusals << (l.delays - 1)
 }
-
-// refusals is how many requests are refused before a hand-over.
-func (l *Loop) refusals() int { return minRefusals << max(l.unused-1, 0) }
 
 // unproven reports whether the follower has not shown yet that it comes back soon. Then
 // the watchdog checks often.
@@ -200,7 +203,7 @@ func (l *Loop) setIdle(now time.Duration) {
 	if l.back == nil {
 		l.back = make(chan struct{}, 1)
 	}
-	l.state = Idle
+	l.state, l.unread = Idle, false
 	l.idleSince.Store(int64(now))
 	if !l.source.MayHandOver() {
 		l.setOwn()
@@ -217,7 +220,7 @@ func (l *Loop) Late() bool {
 }
 
 // Recall takes an idle loop back, for a caller that needs something read soon. It counts
-// as an unused hand-over only if the follower is late.
+// as a delay only if the follower is late.
 func (l *Loop) Recall() {
 	if !l.Idle() {
 		return
@@ -228,7 +231,7 @@ func (l *Loop) Recall() {
 		return
 	}
 	if l.Late() {
-		l.countUnused()
+		l.countDelay()
 	}
 	l.setOwn()
 }

@@ -13,7 +13,7 @@ func (l *Loop) Receive(f lnd.Follower) bool {
 		return false
 	}
 	for {
-		ok, read := l.await(f)
+		ok, read := l.await()
 		if !ok || !l.source.Take() {
 			l.handBack()
 			return false
@@ -24,51 +24,60 @@ func (l *Loop) Receive(f lnd.Follower) bool {
 	}
 }
 
+// takeOver makes f the follower that runs the loop, if no goroutine does.
 func (l *Loop) takeOver(f lnd.Follower) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.state != Idle || l.follower != f {
+	if l.state != Idle {
 		return false
 	}
 	if l.Late() {
-		l.countUnused()
-		l.setOwn()
-		return false
+		l.uses = 0 // the watchdog looks more often from now on
 	}
-	l.state, l.used = Taken, true
+	l.state, l.follower = Taken, f
 	l.idleSince.Store(int64(machine.Never))
 	return true
 }
 
 // await blocks in the source as long as f waits. read says that something has arrived.
-func (l *Loop) await(f lnd.Follower) (ok, read bool) {
-	l.mu.Lock()
-	l.blocked = true
-	l.mu.Unlock()
+func (l *Loop) await() (ok, read bool) {
 	ok = true
-	if f.Waiting() {
+	if l.BeginWait() {
 		ok, read = l.source.Await(), true
 	}
+	interrupted := l.EndWait()
+	return ok, read && !interrupted
+}
+
+// BeginWait says that the follower is about to block for bytes. It returns false if the
+// follower waits for nothing any more, so that the source must not block.
+func (l *Loop) BeginWait() bool {
 	l.mu.Lock()
-	interrupted := l.interrupted
+	f := l.follower
+	l.blocked = true
+	l.mu.Unlock()
+	return f.Waiting()
+}
+
+// EndWait ends what BeginWait has begun. It reports whether Interrupt was called meanwhile.
+func (l *Loop) EndWait() (interrupted bool) {
+	l.mu.Lock()
+	interrupted = l.interrupted
 	l.blocked, l.interrupted = false, false
 	l.mu.Unlock()
 	if interrupted {
 		_ = l.source.SetReadDeadline(time.Time{}) // fails only when the source is closed
 	}
-	return ok, read && !interrupted
+	return interrupted
 }
 
 // handBack leaves the remaining work, or the end of the source, to the loop's own goroutine.
-// If messages were received through this hand-over, it was useful, and the next one needs no
-// more requests than this one did.
+// A hand-over by which no message was received counts as one that has delayed a message.
 func (l *Loop) handBack() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.uses > 0 {
-		l.refuse = l.refusals()
-	} else {
-		l.countUnused()
+	if l.uses == 0 {
+		l.countDelay()
 	}
 	l.setOwn()
 }
@@ -87,7 +96,7 @@ func (l *Loop) finish(f lnd.Follower, read bool) (done, kept bool) {
 		return false, true
 	}
 	if l.uses++; l.uses%provenUses == 0 {
-		l.unused = max(l.unused-1, 0)
+		l.delays = max(l.delays-1, 0)
 	}
 	l.setIdle(now)
 	if l.state != Idle {

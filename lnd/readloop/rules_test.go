@@ -1,6 +1,7 @@
 package readloop
 
 import (
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,6 +50,7 @@ func (s *manualSource) idle(t *testing.T) *manualSource {
 
 func (s *manualSource) MayHandOver() bool     { return !s.refuses }
 func (s *manualSource) Take() bool            { return true }
+func (s *manualSource) Unread() bool          { return true }
 func (s *manualSource) ReadAt() time.Duration { return s.clock.Now() }
 
 func (s *manualSource) Await() bool {
@@ -67,13 +69,29 @@ func (s *manualSource) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// TestOnlyTheFollower: only the follower that has the loop runs it, returns it, or is
-// interrupted, and no other follower replaces it.
+// TestFirstFollower: any follower runs an idle loop, not just the one that was handed it.
+func TestFirstFollower(t *testing.T) {
+	s := newManual(t).idle(t)
+	s.other.waiting.Store(true)
+	s.inAwait = func() {
+		s.other.waiting.Store(false)
+		s.Interrupt(&s.other)
+	}
+	if !s.Receive(&s.other) || s.awaits != 1 || s.state != Idle || len(s.deadlines) != 2 {
+		t.Errorf("waited %d times, state %d, deadlines %v", s.awaits, s.state, s.deadlines)
+	}
+	if s.Return(&s.by); s.state != Idle {
+		t.Error("the follower from before returns the loop")
+	}
+	if s.Return(&s.other); s.state != Own {
+		t.Error("not returned")
+	}
+}
+
+// TestOnlyTheFollower: only the follower that has the loop returns it or is interrupted, and
+// no other follower runs it meanwhile.
 func TestOnlyTheFollower(t *testing.T) {
 	s := newManual(t).idle(t)
-	if s.Receive(&s.other) || s.awaits > 0 || s.state != Idle {
-		t.Errorf("another follower receives; state %d", s.state)
-	}
 	s.Return(&s.other)
 	s.Request(&s.other)
 	if s.state != Idle || s.follower != &s.by || s.Requested() {
@@ -81,7 +99,7 @@ func TestOnlyTheFollower(t *testing.T) {
 	}
 	s.inAwait = func() {
 		s.inAwait = nil
-		if s.Receive(&s.by) || s.Idle() {
+		if s.Receive(&s.by) || s.Receive(&s.other) || s.Idle() {
 			t.Error("two goroutines receive, or the loop is idle while one does")
 		}
 		s.Recall()
@@ -139,9 +157,23 @@ func TestOwn(t *testing.T) {
 	if got := s.Snapshot(); got.State != Own || got.Requested || s.follower != nil || s.Idle() || s.Late() {
 		t.Errorf("%+v, follower %v, idle %t", got, s.follower, s.Idle())
 	}
-	if len(s.back) != 1 || len(s.watchdog.loops) != 0 || s.watchdog.timer != nil {
-		t.Errorf("%d times back, the watchdog has %d loops", len(s.back), len(s.watchdog.loops))
+	if len(s.back) != 1 || s.watched() != 0 {
+		t.Errorf("%d times back, the watchdog has %d loops", len(s.back), s.watched())
 	}
+	for begin := time.Now(); s.watchdog.running(); runtime.Gosched() {
+		if time.Since(begin) > timeout {
+			t.Fatal("the watchdog runs without a loop")
+		}
+	}
+}
+
+// watched is the number of loops that the watchdog has.
+func (s *manualSource) watched() int { return len(s.watchdog.all(nil)) }
+
+func (w *Watchdog) running() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.timer != nil
 }
 
 // TestGrant checks which requests count towards a hand-over.
@@ -164,28 +196,26 @@ func TestGrant(t *testing.T) {
 	}
 	s.refuses = false
 	s.clock.now.Add(int64(time.Hour))
-	if request(&s.other, false) || s.refuse != 4 {
+	if request(&s.other, false) || s.refuse != 4 || s.Snapshot().Refused != 1 {
 		t.Errorf("after another follower: %d to go, want 4", s.refuse)
 	}
-	s.refuse = 50
-	s.clock.now.Add(int64(time.Hour))
-	if request(&s.other, false) || s.refuse != 49 {
-		t.Errorf("late while many are refused anyway: %d to go, want 49", s.refuse)
+	for range 3 * maxDelays {
+		s.countDelay()
 	}
-	for range 3 * maxUnused {
-		s.countUnused()
-	}
-	if s.unused != maxUnused || s.refuse != minRefusals<<(maxUnused-1) {
-		t.Errorf("%d unused hand-overs, %d to go", s.unused, s.refuse)
+	if s.delays != maxDelays || s.refuse != minRefusals<<(maxDelays-1) {
+		t.Errorf("%d delays, %d to go", s.delays, s.refuse)
 	}
 }
 
-// TestLateIsCounted: the loop of a follower that comes back late counts as unused.
-func TestLateIsCounted(t *testing.T) {
-	s := newManual(t).idle(t)
-	s.clock.now.Store(int64(MaxAbsence + 1))
-	if s.Receive(&s.by) || s.unused != 1 || s.state != Own {
-		t.Errorf("state %d, %d unused", s.state, s.unused)
+// TestLate: a follower that comes back late keeps the loop, but has to prove itself again.
+func TestLate(t *testing.T) {
+	for late, uses := range map[time.Duration]int{0: provenUses + 1, 1: 1} {
+		s := newManual(t).idle(t)
+		s.uses = provenUses
+		s.clock.now.Store(int64(MaxAbsence + late))
+		if !s.Receive(&s.by) || s.delays != 0 || s.uses != uses {
+			t.Errorf("%d delays, %d uses, want %d", s.delays, s.uses, uses)
+		}
 	}
 }
 
@@ -243,7 +273,7 @@ func TestTwoLoops(t *testing.T) {
 		short       bool
 	}{{provenUses, 0, true}, {0, provenUses, true}, {provenUses, provenUses, false}} {
 		first.uses, second.uses = tt.uses, tt.other
-		first.used, second.used = true, true
+		first.unread, second.unread = false, false
 		w.round(w.timer)
 		if w.short != tt.short {
 			t.Errorf("after %d and %d uses: short period %t", tt.uses, tt.other, w.short)
@@ -251,7 +281,7 @@ func TestTwoLoops(t *testing.T) {
 	}
 	second.state = Taken
 	for range 3 {
-		first.used = true
+		first.unread = false
 		w.round(w.timer)
 	}
 	if w.asleep.Load() {

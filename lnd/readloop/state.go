@@ -16,15 +16,21 @@ const (
 type Snapshot struct {
 	State     State // which goroutine runs the loop
 	Requested bool  // a follower has requested the loop, with no answer yet
-	Blocked   bool  // the follower is in Source.Await
-	Unused    int   // number of unused hand-overs, less one for each hand-over that was used provenUses times
+	Blocked   bool  // the follower waits for bytes
+	Delays    int   // hand-overs that have delayed a message, less one for each provenUses messages that followers received in time
+	HandOvers int   // hand-overs so far
+	Refused   int   // requests that were refused so far
+	TakenBack int   // hand-overs so far that the watchdog has ended
 }
 
 // Snapshot returns the loop's present state.
 func (l *Loop) Snapshot() Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Snapshot{State: l.state, Requested: l.requested.Load(), Blocked: l.blocked, Unused: l.unused}
+	return Snapshot{
+		State: l.state, Requested: l.requested.Load(), Blocked: l.blocked, Delays: l.delays,
+		HandOvers: l.handOvers, Refused: l.refused, TakenBack: l.takenBack,
+	}
 }
 
 // SetMaxAbsence changes MaxAbsence for l. It is for tests of drivers, whose goroutines
@@ -35,10 +41,10 @@ func (l *Loop) SetMaxAbsence(d time.Duration) {
 	l.maxAbsence = d
 }
 
-// ForgetHistory forgets unused hand-overs and refusals: the next request is granted.
+// ForgetHistory forgets delays and refusals: the next request is granted.
 // It is for tests of drivers.
 func (l *Loop) ForgetHistory() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.unused, l.refuse, l.lastFollower = 0, 0, nil
+	l.delays, l.refuse = 0, 0
 }

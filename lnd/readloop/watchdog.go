@@ -8,19 +8,17 @@ import (
 	"time"
 )
 
-// An idle loop is taken back by the second check at the latest. Each check costs a thread
-// switch; one every 2 ms makes round trips through an EQ a tenth slower. So the watchdog
-// checks loops of unproven followers often and others seldom: those lose the loop when
-// they come back late for the first time.
-const (
-	shortPeriod = MaxAbsence / 2
-	longPeriod  = 10 * time.Millisecond
-)
+// A loop in which something lies unread is taken back by the second check at the latest. Each
+// check costs a thread switch; one every 2 ms makes round trips through an EQ a tenth slower. So
+// the watchdog checks loops of unproven followers often and others seldom. A follower that comes
+// back late is unproven again.
+const longPeriod = 10 * time.Millisecond
 
-// Watchdog takes idle loops back. One serves several sources; its goroutine exists while
-// any loop is handed over.
+// Watchdog takes idle loops back. One serves several sources; its goroutine ends soon after
+// the last hand-over.
 type Watchdog struct {
-	Period time.Duration // between two checks; 0: 100 µs for loops of unproven followers, 10 ms for others
+	Absence time.Duration // how long its loops may be idle while something lies unread; 0: MaxAbsence
+	Period  time.Duration // between two checks; 0: half of Absence for loops of unproven followers, 10 ms for others
 
 	touched atomic.Bool // since the last check a loop was handed over or a Receive ended
 	asleep  atomic.Bool // no check is due before the next Receive ends
@@ -29,7 +27,11 @@ type Watchdog struct {
 	loops []*Loop // loops that were handed over; guarded by mu
 	timer *timer  // guarded by mu; nil while there is no goroutine
 	short bool    // the timer has the short period; guarded by mu
+
+	checked []*Loop // loops of the round in progress; used only by the goroutine
 }
+
+func (w *Watchdog) maxAbsence() time.Duration { return cmp.Or(w.Absence, MaxAbsence) }
 
 // add begins to watch a loop. It returns false if the system has no timer.
 func (w *Watchdog) add(l *Loop) bool {
@@ -58,9 +60,10 @@ func (w *Watchdog) remove(l *Loop) {
 	if i := slices.Index(w.loops, l); i >= 0 {
 		w.loops = slices.Delete(w.loops, i, i+1)
 	}
-	if len(w.loops) == 0 && w.timer != nil {
-		w.timer.close()
-		w.timer = nil
+	if len(w.loops) == 0 && w.timer != nil { // a hand-over may follow at once, so the goroutine ends a period later
+		w.asleep.Store(false)
+		w.short = false
+		w.timer.start(longPeriod)
 	}
 }
 
@@ -83,7 +86,7 @@ func (w *Watchdog) wake(short bool) {
 	w.short = short
 	period := longPeriod
 	if short {
-		period = shortPeriod
+		period = w.maxAbsence() / 2
 	}
 	w.timer.start(cmp.Or(w.Period, period))
 }
@@ -98,25 +101,34 @@ func (w *Watchdog) run(t *timer) {
 // round checks all loops once.
 func (w *Watchdog) round(t *timer) {
 	busy, unproven := false, false
-	for _, l := range w.all() {
+	w.checked = w.all(w.checked[:0])
+	for _, l := range w.checked {
 		if l.check() {
 			busy, unproven = true, unproven || l.unproven()
 		}
 	}
+	clear(w.checked)
 	w.settle(t, busy, unproven)
 }
 
-func (w *Watchdog) all() []*Loop {
+// all appends all loops to list.
+func (w *Watchdog) all(list []*Loop) []*Loop {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.loops)
+	return append(list, w.loops...)
 }
 
-// settle stops the timer if no check is due, and else chooses the period.
+// settle stops the timer if no check is due, ends the goroutine if there is no loop, and else
+// chooses the period.
 func (w *Watchdog) settle(t *timer, busy, unproven bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.timer != t {
+		return
+	}
+	if len(w.loops) == 0 {
+		t.close()
+		w.timer = nil
 		return
 	}
 	if busy {

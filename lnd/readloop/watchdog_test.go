@@ -22,7 +22,7 @@ func TestAddDuringCheck(t *testing.T) {
 	}
 	add(first)
 	w.settle(w.timer, first.check(), false) // first was added after the last check
-	round := w.all()
+	round := w.all(nil)
 	add(second)
 	for _, l := range round {
 		l.check()

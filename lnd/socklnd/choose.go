@@ -103,16 +103,35 @@ func (r *routes) forMessage(m *lnd.Message, minBulk int) *conn {
 	if m.Priority {
 		return leastBusy(r.urgent)
 	}
-	return r.forSize(int(m.Header.PayloadLength), minBulk)
+	return r.forSize(int(m.Header.PayloadLength), minBulk, m.Flow)
 }
 
-// forSize chooses the connection for a message without priority by the length of its payload;
-// nil: none.
-func (r *routes) forSize(length, minBulk int) *conn {
+// forSize chooses the connection for a message without priority by the length of its payload
+// and its flow; nil: none.
+func (r *routes) forSize(length, minBulk int, flow uint64) *conn {
 	if r.overhead+length < minBulk {
 		return leastBusy(r.small)
 	}
+	if c := ofFlow(r.large, flow); c != nil {
+		return c
+	}
 	return leastBusy(r.large)
+}
+
+// inlineFlow is the flow of all inline messages: they are small, so one connection takes them.
+const inlineFlow = 1
+
+// ofFlow returns the connection of a flow, nil if that is busy. Local policy: kernels take the
+// connection that was used the longest ago.
+func ofFlow(conns []*conn, flow uint64) *conn {
+	if flow == 0 || len(conns) < 2 {
+		return nil
+	}
+	c := conns[flow*0x9e3779b97f4a7c15>>32%uint64(len(conns))] // Fibonacci hashing
+	if c.queuedBytes.Load() > 0 {
+		return nil
+	}
+	return c
 }
 
 // leastBusy returns the connection with the fewest bytes to send; of equals

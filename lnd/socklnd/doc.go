@@ -161,13 +161,14 @@
 //
 // A goroutine that waits for a message can take over the read loop of a connection on a socket
 // (Leader/Followers), see [lnd.ReadLoop] and package readloop. The loop is handed over between
-// two messages while messages are small. It goes back when a message has not arrived as a
-// whole, is held, or ends the connection, so a follower never blocks in the middle of one.
-// While the loop is idle no goroutine reads: messages for others stay in the socket, and the
-// end of the connection goes unnoticed. One goroutine for a driver, the watchdog, takes idle
-// loops back; it exists while any loop is handed over. The end of an NI does not wait for the
-// watchdog, which from then on uses nothing of the NI. Only the goroutine that runs the loop
-// touches the reader.
+// two messages of any size. A follower reads payloads to their MDs as the connection's own
+// goroutine does, and waits for the rest of a message. The loop goes back, with what has come of
+// a message, when the follower's wait ends in the middle of one, and when a message is held or
+// ends the connection. While the loop is idle no goroutine reads: messages for others stay in
+// the socket, and the end of the connection goes unnoticed. One goroutine for a driver, the
+// watchdog, takes idle loops back; it ends soon after the last hand-over. The end of an NI does
+// not wait for the watchdog, which from then on uses nothing of the NI. Only the goroutine that
+// runs the loop touches the reader.
 //
 // # Limits of what it notices
 //

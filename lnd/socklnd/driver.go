@@ -32,6 +32,7 @@ func New(cfg Config) (*Driver, error) {
 		cfg:       cfg.withDefaults(),
 		acceptors: acceptors{byAddr: make(map[netip.Addr]*acceptor)},
 		polling:   polling{limit: cfg.BusyPoll},
+		watchdog:  readloop.Watchdog{Absence: maxAbsence},
 	}, nil
 }
 

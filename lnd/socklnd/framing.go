@@ -36,9 +36,6 @@ func newFraming(v ksock.Version, sums bool) framing {
 // overhead is the number of header bytes of each message.
 func (f *framing) overhead() int { return f.msgSize + f.lnetSize }
 
-// payloadLengthAt is the offset of payload_length in an LNet header.
-func (f *framing) payloadLengthAt() int { return f.lnetSize - 44 }
-
 // wireSize is the number of bytes that a message with a payload of some length takes.
 func (f *framing) wireSize(length int) int { return f.overhead() + length }
 

@@ -182,10 +182,19 @@ func (s *rawStream) awaitHangUp() bool {
 	return s.rc.Read(hungUp) == nil
 }
 
+func (s *rawStream) unread() bool {
+	there := true
+	_ = s.rc.Control(func(fd uintptr) { there = polled(fd, unix.POLLIN) }) // if the socket is closed, its end is there
+	return there
+}
+
 // hungUp asks the system whether the other end has hung up; false tells the
 // poller to wait for the next change and call again.
-func hungUp(fd uintptr) bool {
-	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+func hungUp(fd uintptr) bool { return polled(fd, unix.POLLRDHUP) }
+
+// polled reports whether one of the events, or an error, is there.
+func polled(fd uintptr, events int16) bool {
+	p := []unix.PollFd{{Fd: int32(fd), Events: events}}
 	for {
 		n, err := unix.Poll(p, 0)
 		if err != unix.EINTR {

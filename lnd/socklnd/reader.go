@@ -35,6 +35,7 @@ type reader struct {
 	sums      bool   // the present message has a checksum
 	following bool   // a follower runs the read loop; see readloop.Loop
 	leftHeld  bool   // the follower has left a held message to the own goroutine
+	leftPart  bool   // the follower has left a payload of which a part has come
 	sum       uint32 // checksum of the bytes of the message that are consumed
 	want      uint32 // checksum in the header of the present message
 
@@ -48,8 +49,11 @@ type reader struct {
 	d      lnd.Delivery
 	small  []byte // buffer of smallWindow bytes, made when one small message came
 
-	ended      *Error // the end of the connection that the follower has met
-	leftCookie uint64 // cookie of the message that was left to the own goroutine
+	ended *Error // the end of the connection that the follower has met
+
+	left   int    // bytes of the present payload that are to be read to its sink; the places are in buf.vec
+	slop   int64  // bytes of the present payload that are to be discarded after those
+	cookie uint64 // cookie of the present message
 }
 
 // How far an idle connection reads ahead. A small window spares the pool while
@@ -98,11 +102,13 @@ func (r *reader) next() *Error {
 		r.endBatch()
 		r.releaseBuffer()
 		r.c.loop.HandOver(r.c.dead)
-		if r.ended != nil {
+		switch {
+		case r.ended != nil:
 			return r.ended
-		}
-		if r.leftHeld {
+		case r.leftHeld:
 			return r.takeHeld()
+		case r.leftPart:
+			return r.takeRest()
 		}
 	}
 	if r.r == r.w {
@@ -116,12 +122,13 @@ func (r *reader) next() *Error {
 	return r.message()
 }
 
-// payload reads the payload of the message to its sink and discards the rest.
+// payload reads the payload of the message to its sink and discards the rest. If it is
+// interrupted, takeRest goes on.
 func (r *reader) payload() *Error {
 	length := int64(r.d.Header.PayloadLength)
 	sink := r.d.Sink
 	sink.Length = int(min(int64(max(sink.Length, 0)), length))
-	slop := length - int64(sink.Length)
+	r.left, r.slop = 0, length-int64(sink.Length)
 	n := min(sink.Length, r.w-r.r)
 	if n > 0 {
 		if sink.CopyIn(r.bytes[r.r:r.r+n]) < n {
@@ -130,22 +137,30 @@ func (r *reader) payload() *Error {
 		r.consume(n)
 	}
 	if rest := sink.Tail(n); rest.Length > 0 {
-		if err := r.fillSink(rest, slop == 0); err != nil {
+		if err := r.aim(rest, r.slop == 0); err != nil {
 			return err
 		}
 	}
-	switch {
+	return r.restOfPayload()
+}
+
+// restOfPayload reads the bytes of the payload that have not come yet.
+func (r *reader) restOfPayload() *Error {
+	if err := r.fillSink(); err != nil {
+		return err
+	}
+	switch length := r.d.Header.PayloadLength; {
 	case length >= largePayload:
 		r.window = narrowWindow
 	case r.window == narrowWindow:
 		r.window = wideWindow
 	}
-	return r.discard(slop)
+	return r.discard()
 }
 
-// fillSink reads exactly rest.Length bytes to rest. If ahead is set it may
+// aim makes fillSink read exactly rest.Length bytes to rest. If ahead is set it may
 // read the beginning of the next message along with them. Nothing is buffered.
-func (r *reader) fillSink(rest lnd.Payload, ahead bool) *Error {
+func (r *reader) aim(rest lnd.Payload, ahead bool) *Error {
 	if r.buf == nil {
 		r.use(getReadBuffer())
 	}
@@ -154,41 +169,49 @@ func (r *reader) fillSink(rest lnd.Payload, ahead bool) *Error {
 	v.reset()
 	v.pieces = rest.Append(v.pieces)
 	v.recount()
-	left := v.total
-	if left < rest.Length {
+	if v.total < rest.Length {
 		return r.error(BadMessage, errShortSink)
 	}
+	r.left = v.total
 	if ahead {
 		v.add(r.bytes[:max(r.window, narrowWindow)])
 	}
-	for left > 0 {
+	return nil
+}
+
+// fillSink reads what is left for the sink.
+func (r *reader) fillSink() *Error {
+	if r.left == 0 {
+		return nil
+	}
+	v := &r.buf.vec
+	for r.left > 0 {
 		n, err := r.readv(v)
 		if err != nil {
 			return err
 		}
 		if r.sums {
-			v.each(min(n, left), r.addSum)
+			v.each(min(n, r.left), r.addSum)
 		}
 		v.advance(n)
-		if left -= n; left < 0 {
-			r.w = -left
-		}
+		r.w = max(n-r.left, 0)
+		r.left = max(r.left-n, 0)
 	}
 	v.reset()
 	return nil
 }
 
-// discard reads n bytes and drops them.
-func (r *reader) discard(n int64) *Error {
-	for n > 0 {
+// discard reads the slop and drops it.
+func (r *reader) discard() *Error {
+	for r.slop > 0 {
 		if r.r == r.w {
 			if err := r.fill(); err != nil {
 				return err
 			}
 		}
-		step := int(min(n, int64(r.w-r.r)))
+		step := int(min(r.slop, int64(r.w-r.r)))
 		r.consume(step)
-		n -= int64(step)
+		r.slop -= int64(step)
 	}
 	return nil
 }
@@ -218,7 +241,7 @@ func (r *reader) addSum(b []byte) { r.sum = ksock.UpdateChecksum(r.sum, b) }
 // fill waits for more bytes and buffers them.
 func (r *reader) fill() *Error {
 	if r.r == r.w {
-		return r.fillEmpty()
+		return r.fillMidway()
 	}
 	ahead := r.bytes[r.r:r.w] // the bytes at hand are less than a header
 	if r.buf == nil {
@@ -264,12 +287,20 @@ func (r *reader) fillEmpty() *Error {
 	return nil
 }
 
-// readv reads more of a message that has begun, and waits for it.
+// readv reads more of a message that has begun, and waits for it. The error is interrupted if
+// a follower must not wait for it.
 func (r *reader) readv(v *vector) (int, *Error) {
 	r.endBatch()
 	r.c.midway.Store(true)
+	if !r.beginWait() {
+		return 0, interrupted
+	}
 	n, err := r.c.stream.readv(v)
-	if err != nil {
+	r.endWait()
+	switch {
+	case r.following && isInterrupt(err):
+		return 0, interrupted
+	case err != nil:
 		return 0, r.readError(err)
 	}
 	r.count(n)

@@ -81,7 +81,7 @@ func (r *reader) handUp(cookie uint64) *Error {
 		r.endBatch()
 	}
 	if answer == lnd.Hold && r.following {
-		r.leftHeld, r.leftCookie = true, cookie
+		r.leftHeld, r.cookie = true, cookie
 		return nil
 	}
 	if answer == lnd.Hold && !r.hold() {
@@ -96,13 +96,25 @@ func (r *reader) takeHeld() *Error {
 	if !r.hold() {
 		return r.error(PeerClosed, nil)
 	}
-	return r.takePayload(r.leftCookie)
+	return r.takePayload(r.cookie)
 }
 
 // takePayload receives the payload and completes the message.
 func (r *reader) takePayload(cookie uint64) *Error {
+	r.cookie = cookie
+	return r.complete(r.payload())
+}
+
+// takeRest goes on with a payload of which a follower has read a part.
+func (r *reader) takeRest() *Error { return r.complete(r.restOfPayload()) }
+
+// complete completes the message when its payload was received, or when that has failed.
+func (r *reader) complete(err *Error) *Error {
+	r.leftPart = err == interrupted
+	if r.leftPart {
+		return err
+	}
 	d, ni := &r.d, r.c.peer.ni
-	err := r.payload()
 	if err == nil && r.spoilt() {
 		err = r.error(BadChecksum, nil)
 	}
@@ -110,8 +122,8 @@ func (r *reader) takePayload(cookie uint64) *Error {
 		ni.up.Delivered(d, err)
 		return err
 	}
-	if cookie != 0 {
-		r.c.peer.ack(r.c, cookie)
+	if r.cookie != 0 {
+		r.c.peer.ack(r.c, r.cookie)
 	}
 	ni.up.Delivered(d, nil)
 	return nil

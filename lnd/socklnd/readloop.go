@@ -1,7 +1,6 @@
 package socklnd
 
 import (
-	"encoding/binary"
 	"errors"
 	"os"
 	"time"
@@ -10,15 +9,27 @@ import (
 	"ulnet/lnd/socklnd/ksock"
 )
 
-// A follower receives only messages that are in the socket as a whole. Everything else is
-// left to the connection's own goroutine.
+// A follower receives messages of every size. In the middle of one it blocks like the
+// connection's own goroutine, unless its wait is over: then it leaves the rest to that.
 var _ readloop.Source = (*reader)(nil)
 
-// MayHandOver implements readloop.Source: large messages are left to the own goroutine.
-func (r *reader) MayHandOver() bool { return r.window == smallWindow }
+// interrupted is what reading returns when the follower must not wait for more bytes. The reader
+// keeps what has come, and the connection goes on.
+var interrupted = &Error{Err: errors.New("socklnd: the follower waits no more")}
+
+// maxAbsence is how long the read loop may be idle. Writing a large message takes a follower some
+// hundred microseconds.
+const maxAbsence = time.Millisecond
+
+// MayHandOver implements readloop.Source: more of what the peer sends has come already, so the
+// own goroutine reads it while the follower works.
+func (r *reader) MayHandOver() bool { return !r.unfinished() }
 
 // Await implements readloop.Source: it blocks until a message begins.
 func (r *reader) Await() bool {
+	if r.unfinished() {
+		return true
+	}
 	r.begun = false
 	r.ended = r.fillEmpty()
 	return r.ended == nil
@@ -26,9 +37,18 @@ func (r *reader) Await() bool {
 
 // Take implements readloop.Source.
 func (r *reader) Take() bool {
-	r.ended = r.takeWhole()
-	return r.ended == nil && !r.unfinished()
+	r.following = true
+	r.ended = r.takeAll()
+	r.endBatch()
+	r.following = false
+	if r.ended == interrupted {
+		r.ended = nil
+	}
+	return r.ended == nil && !r.leftHeld
 }
+
+// Unread implements readloop.Source. The end of the connection counts as something that came.
+func (r *reader) Unread() bool { return r.c.stream.unread() }
 
 // ReadAt implements readloop.Source.
 func (r *reader) ReadAt() time.Duration { return r.readAt }
@@ -39,12 +59,18 @@ func (r *reader) SetReadDeadline(t time.Time) error { return r.c.net.SetReadDead
 // isInterrupt reports whether SetReadDeadline ended a wait.
 func isInterrupt(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
-// takeWhole receives the messages that are buffered as a whole. It does not block: one
-// that has to be held is left to the own goroutine.
-func (r *reader) takeWhole() *Error {
-	r.following = true
-	defer func() { r.following = false; r.endBatch() }()
-	for !r.leftHeld && r.whole() {
+// takeAll receives the messages that have begun to arrive. One that has to be held is left to
+// the own goroutine.
+func (r *reader) takeAll() *Error {
+	if r.leftPart {
+		if err := r.takeRest(); err != nil {
+			return err
+		}
+	}
+	for !r.leftHeld && r.r < r.w {
+		if err := r.needHeaders(); err != nil {
+			return err
+		}
 		if err := r.message(); err != nil {
 			return err
 		}
@@ -52,22 +78,58 @@ func (r *reader) takeWhole() *Error {
 	return nil
 }
 
-// unfinished reports whether a follower has left work to the own goroutine.
-func (r *reader) unfinished() bool { return r.leftHeld || r.r < r.w }
-
-// whole reports whether the buffer has a whole message.
-func (r *reader) whole() bool {
-	b, f := r.bytes[r.r:r.w], &r.c.framing
+// needHeaders waits for all headers of the message before any of them is consumed, so that an
+// interruption leaves them in the buffer.
+func (r *reader) needHeaders() *Error {
+	f := &r.c.framing
+	if r.w-r.r >= f.overhead() {
+		return nil
+	}
+	r.begun = false
 	if f.msgSize > 0 {
-		h, rest, err := ksock.ParseMsgHeader(b, r.c.bigEndian)
-		if err != nil || h.Type != ksock.LNet {
-			return err == nil
+		if err := r.need(f.msgSize); err != nil {
+			return err
 		}
-		b = rest
+		if h, _, _ := ksock.ParseMsgHeader(r.bytes[r.r:r.w], r.c.bigEndian); h.Type != ksock.LNet {
+			return nil // a NOOP, or a mistake
+		}
 	}
-	if len(b) < f.lnetSize {
-		return false
+	return r.need(f.overhead())
+}
+
+// unfinished reports whether a follower leaves work to the goroutine that reads next.
+func (r *reader) unfinished() bool { return r.leftHeld || r.leftPart || r.r < r.w }
+
+// beginWait tells the read loop that a follower is about to wait for the rest of a message. It
+// returns false if the follower must not. The own goroutine always may wait.
+func (r *reader) beginWait() bool {
+	if !r.following {
+		return true
 	}
-	payload := binary.LittleEndian.Uint32(b[f.payloadLengthAt():])
-	return uint64(len(b)-f.lnetSize) >= uint64(payload)
+	r.endBatch() // it may have what the follower waits for
+	if r.c.loop.BeginWait() {
+		return true
+	}
+	r.c.loop.EndWait()
+	return false
+}
+
+// endWait ends what beginWait has begun.
+func (r *reader) endWait() {
+	if r.following {
+		r.c.loop.EndWait()
+	}
+}
+
+// fillMidway is fillEmpty in the middle of a message.
+func (r *reader) fillMidway() *Error {
+	if !r.beginWait() {
+		return interrupted
+	}
+	err := r.fillEmpty()
+	r.endWait()
+	if err == nil && r.r == r.w && r.following {
+		return interrupted
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package socklnd
 
 import (
+	"bytes"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/readloop"
+	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/wire"
 )
 
@@ -117,6 +119,34 @@ func (l *readLoopPair) wantEnd(result chan bool, want bool) {
 	}
 }
 
+// cut writes a part of a PUT to the CONTROL connection, and returns a function that writes the
+// rest.
+func (l *readLoopPair) cut(size int) (rest func()) {
+	l.Helper()
+	l.payloads++
+	for _, c := range l.a.ni.allPeers()[0].conns {
+		if c.ctype != ksock.Control {
+			continue
+		}
+		m := newPut(l.a.id(), l.b.id(), pattern(size))
+		b, err := c.framing.appendHeaders(nil, &m.Header, 0)
+		if err != nil {
+			l.Fatal(err)
+		}
+		b = append(b, pattern(size)...)
+		write := func(b []byte) {
+			raceWrite()
+			if _, err := c.net.Write(b); err != nil {
+				l.Error(err)
+			}
+		}
+		write(b[:len(b)/2])
+		return func() { write(b[len(b)/2:]) }
+	}
+	l.Fatal("no CONTROL connection")
+	return nil
+}
+
 // wantInside checks how many messages Receive has delivered.
 func (l *readLoopPair) wantInside(n int64) {
 	l.Helper()
@@ -137,7 +167,14 @@ func TestReadLoop(t *testing.T) {
 		l.by.waiting.Store(true)
 		go func() { result <- l.loop.Receive(l.by) }()
 	}
-	l.put(200)
+	for n, size := range []int{200, 900} { // the second comes in more than one read
+		l.put(size)
+		l.wantEnd(result, true)
+		l.wantInside(51 + int64(n))
+		l.by.waiting.Store(true)
+		go func() { result <- l.loop.Receive(l.by) }()
+	}
+	l.put(8)
 	l.wantEnd(result, true)
 	l.b.wantArrivals(l.payloads)
 	l.await(readloop.Idle)
@@ -146,10 +183,24 @@ func TestReadLoop(t *testing.T) {
 // TestReadLoopEnds: what ends a hand-over and leaves the rest to the connection.
 func TestReadLoopEnds(t *testing.T) {
 	for name, end := range map[string]func(l *readLoopPair, result chan bool){
-		"a message that has not come whole": func(l *readLoopPair, result chan bool) {
-			l.put(900) // this message still uses the CONTROL connection
+		"another event in the middle of a message": func(l *readLoopPair, result chan bool) {
+			begun := make(chan struct{})
+			l.b.parse = func(_ *host, d *lnd.Delivery) (lnd.Answer, error) {
+				takeAll(d)
+				close(begun)
+				return lnd.Accept, nil
+			}
+			rest := l.cut(1 << 20)
+			<-begun
+			l.await(readloop.Taken)
+			l.by.waiting.Store(false)
+			l.loop.Interrupt(l.by)
 			l.wantEnd(result, false)
+			rest()
 			l.b.wantArrivals(l.payloads)
+			if got := l.b.wantArrivals(l.payloads); !bytes.Equal(got[1+1].payload, pattern(1<<20)) {
+				l.Error("the payload differs")
+			}
 			l.wantInside(0)
 		},
 		"a held message": func(l *readLoopPair, result chan bool) {
@@ -209,12 +260,12 @@ func TestReadLoopEnds(t *testing.T) {
 // TestReadLoopUnused: an unused loop goes back to the connection.
 func TestReadLoopUnused(t *testing.T) {
 	l := newReadLoopPair(t)
-	l.by.waiting.Store(true)
-	l.loop.Request(l.by)
+	l.loop.SetMaxAbsence(maxAbsence)
+	l.request()
+	loop := l.loop
 	l.put(8)
-	l.b.wantArrivals(l.payloads)
 	for begin := time.Now(); ; runtime.Gosched() {
-		if l.loop.Snapshot().Unused == 1 {
+		if loop.Snapshot().Delays == 1 {
 			break
 		}
 		if time.Since(begin) > l.b.patience {

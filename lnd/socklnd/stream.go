@@ -30,6 +30,9 @@ type stream interface {
 	// or its read deadline passes. On systems where it cannot find out, it returns false at
 	// once.
 	awaitHangUp() bool
+	// unread reports whether bytes, or the end of the stream, have come that were not read yet,
+	// or that it cannot be known.
+	unread() bool
 	// interruptible reports whether a read deadline of the net.Conn ends
 	// readIdle, with os.ErrDeadlineExceeded.
 	interruptible() bool
@@ -107,5 +110,7 @@ func (s *plainStream) writev(v *vector, wait bool) (int, error) {
 func (s *plainStream) write([]byte) (int, error) { return 0, nil }
 
 func (s *plainStream) awaitHangUp() bool { return false }
+
+func (s *plainStream) unread() bool { return true }
 
 func (s *plainStream) interruptible() bool { return false }

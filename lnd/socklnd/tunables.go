@@ -28,7 +28,7 @@ func (c *Config) connectionTunables() []lnd.Tunable {
 			"(1 Gbit/s: 1, 10: 2, 25: 3, 100: 4; unknown: 1)."),
 		lnd.Tune("typed_conns", 1, lnd.Not(&c.Untyped), "1: separate connections for control and bulk; 0: one for everything."),
 		lnd.Tune("min_bulk", 1024, lnd.Number(&c.MinBulk, 1, maxBuffer), "Bytes from which on a message travels on a bulk connection."),
-		lnd.Tune("round_robin", 1, lnd.Not(&c.FirstIdle), "Of equally busy connections, 1: the least recently used; 0: always the first."),
+		lnd.Tune("round_robin", 1, lnd.Not(&c.FirstIdle), "Of equally busy connections, 1: that of the same MD, else the least recently used; 0: that of the same MD, else the first."),
 		lnd.Tune("min_reconnectms", 1000, lnd.Span(&c.MinReconnect, time.Millisecond, 1, maxSeconds*1000), "Milliseconds before the first and the last retry of a connection attempt; each\n"+
 			"waits twice as long as the one before."),
 		lnd.Tune("max_reconnectms", 60000, lnd.Span(&c.MaxReconnect, time.Millisecond, 1, maxSeconds*1000), ""),

@@ -43,7 +43,7 @@ func (p *peer) post(i *lnd.Inline, payload lnd.Payload) (lnd.Flusher, bool) {
 	if p.removed || !p.set.complete() && !p.userFlagged() {
 		return nil, false
 	}
-	c := p.routes.forSize(payload.Length, p.ni.cfg.MinBulk)
+	c := p.routes.forSize(payload.Length, p.ni.cfg.MinBulk, inlineFlow)
 	if c == nil {
 		return nil, false
 	}

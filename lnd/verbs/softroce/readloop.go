@@ -145,6 +145,9 @@ func (p *udpPort) Take() bool {
 	return p.hub.quiet()
 }
 
+// Unread implements readloop.Source: whatever a peer sends may not lie unread for long.
+func (p *udpPort) Unread() bool { return true }
+
 // ReadAt implements readloop.Source.
 func (p *udpPort) ReadAt() time.Duration { return p.hub.clock.Now() }
 
