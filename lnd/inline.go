@@ -15,6 +15,7 @@ const MaxInline = 1 << 10
 type Inline struct {
 	Header wire.Header   // complete header
 	To     nid.ProcessID // next hop, whose connection is used
+	Lazy   bool          // the message answers one of a batch (Batcher), and may wait for its end
 	Owner  any           // lnet's: the structure that this Inline is part of
 	Link   *Inline       // next message of a list
 }

@@ -3,6 +3,7 @@ package socklnd
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,8 +45,12 @@ func (u *inlines) Lost(_ *lnd.Inline, payload []byte, err error) {
 
 // post posts a PUT, and overwrites its payload at once.
 func (u *inlines) post(to nid.ProcessID, payload []byte) bool {
-	m := newPut(u.id(), to, payload)
-	i := &lnd.Inline{Header: m.Header, To: to, Owner: m}
+	return u.postInline(&lnd.Inline{To: to}, payload)
+}
+
+func (u *inlines) postInline(i *lnd.Inline, payload []byte) bool {
+	m := newPut(u.id(), i.To, payload)
+	i.Header, i.Owner = m.Header, m
 	f, taken := u.ni.Post(i, m.Payload)
 	if taken {
 		clear(payload)
@@ -150,4 +155,55 @@ func TestPostRefused(t *testing.T) {
 			t.Error("a payload that is not as long as its header says was taken")
 		}
 	})
+}
+
+// TestPostAnswers: lazy messages that are posted while the reader goes through a batch leave with one
+// write at its end, or with another message, which does not wait.
+func TestPostAnswers(t *testing.T) {
+	for name, want := range map[string][]inlineEnd{
+		"lazy":          {{left: 5}},
+		"then another":  {{left: 3}, {left: 3}},
+		"then not lazy": {{left: 4}, {left: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				u, k := postingHost(t)
+				came := 0
+				u.delivered = func(*lnd.Delivery) {
+					u.postInline(&lnd.Inline{To: probeID, Lazy: true}, pattern(8))
+					if came++; came != 3 {
+						return
+					}
+					switch name {
+					case "then another":
+						u.put(probeID, pattern(8))
+					case "then not lazy":
+						u.post(probeID, pattern(8))
+					}
+				}
+				var stream []byte
+				for range 5 {
+					stream = append(stream, kernelPut(t, 0, pattern(8))...)
+				}
+				_, _ = k.control.Write(stream)
+				sum := 0
+				for _, e := range want {
+					sum += e.left
+				}
+				for range sum {
+					k.control.expectPayload(pattern(8))
+				}
+				synctest.Wait()
+				if name == "then another" {
+					want[1].left-- // one of them was no inline message
+				}
+				if !slices.Equal(u.ends, want) {
+					t.Errorf("answers ended as %v, want %v", u.ends, want)
+				}
+				if u.ni.allPeers()[0].conns[0].tx.busy() {
+					t.Error("the connection is still busy")
+				}
+			})
+		})
+	}
 }

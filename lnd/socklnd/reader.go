@@ -44,6 +44,9 @@ type reader struct {
 	latest  int         // where the latest message begins in bytes, if the next one may repeat its header; else -1
 	msgs    uint64      // messages that are not counted in rxMsgs yet
 
+	corked   int           // messages since the connection was corked last, modulo corkCheck
+	corkedAt time.Duration // when that was, in a batch that takes long
+
 	held   held
 	readAt time.Duration // when the latest bytes came, on the NI's clock
 	d      lnd.Delivery

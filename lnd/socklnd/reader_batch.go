@@ -3,6 +3,7 @@ package socklnd
 import (
 	"bytes"
 	"encoding/binary"
+	"time"
 
 	"ulnet/lnd/socklnd/ksock"
 )
@@ -66,7 +67,30 @@ func (r *reader) offer(cookie uint64) {
 		d.Data = r.bytes[r.r : r.r+int(n) : r.r+int(n)]
 	}
 	d.More = n < there
+	if d.More {
+		r.cork()
+	}
 	r.batched = r.batched || d.More
+}
+
+// corkTime and corkCheck bound how long answers wait for the end of a batch: each corkCheck messages the
+// reader looks at the clock.
+const (
+	corkTime  = 50 * time.Microsecond
+	corkCheck = 8
+)
+
+// cork makes the answers to messages of a batch leave with one write at its end.
+func (r *reader) cork() {
+	if r.corked = (r.corked + 1) % corkCheck; r.corked != 1 {
+		return
+	}
+	now := r.c.peer.ni.clock.Now()
+	if now-r.corkedAt > corkTime {
+		r.c.tx.uncork()
+		r.corkedAt = now
+	}
+	r.c.tx.cork()
 }
 
 // endBatch ends a batch, if there is one.
@@ -74,8 +98,9 @@ func (r *reader) endBatch() {
 	r.countMessages()
 	r.latest = -1
 	if r.batched {
-		r.batched = false
+		r.batched, r.corked = false, 0
 		r.batcher.EndBatch(&r.d)
+		r.c.tx.uncork()
 	}
 }
 

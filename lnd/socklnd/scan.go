@@ -112,11 +112,11 @@ func (c *conn) stuck(now time.Duration) Reason {
 	return ReasonNone
 }
 
-// busy reports whether messages or NOOPs wait to be sent.
+// busy reports whether messages or NOOPs wait for the socket.
 func (w *writer) busy() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.writing
+	return w.writing && !w.corked
 }
 
 // minPingInterval is the least time between keepalives to a silent peer (socklnd

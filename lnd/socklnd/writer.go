@@ -13,7 +13,8 @@ import (
 //
 //	writing  batch  goroutine
 //	no       nil    none
-//	yes      nil    a sender, between two batches or finalizing one
+//	yes      nil    a sender, between two batches or finalizing one; or the reader, while answers
+//	                to what it has read wait for the end of its batch
 //	yes      set    the drain
 type writer struct {
 	c       *conn
@@ -25,6 +26,7 @@ type writer struct {
 	acks      ackQueue  // cookies to acknowledge; guarded by mu
 	writing   bool      // a goroutine owns the sending side; guarded by mu
 	scheduled bool      // this goroutine is a drain that has not begun; guarded by mu
+	corked    bool      // this goroutine is the reader, which flushes after its batch; guarded by mu
 	closed    error     // why nothing is sent any more; guarded by mu
 	alone     bool      // the reader has ended; guarded by mu
 
@@ -45,7 +47,7 @@ func (w *writer) push(m *lnd.Message) (flush bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.queue.Push(m)
-	return w.begin(m.Header.PayloadLength <= lnd.MaxInline)
+	return w.takeOver() || w.begin(m.Header.PayloadLength <= lnd.MaxInline)
 }
 
 // begin starts to write what waits, unless a goroutine does so already. It returns true if the

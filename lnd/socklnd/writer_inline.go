@@ -80,11 +80,44 @@ func (w *writer) post(i *lnd.Inline, payload lnd.Payload) (flush, taken bool) {
 	w.posted = b
 	ni.messages.Begin()
 	w.c.queuedBytes.Add(int64(size))
-	if w.scheduled && w.batch == nil && (b.used >= enoughBytes || b.inline.N >= ni.enough) {
+	enough := b.used >= enoughBytes || b.inline.N >= ni.enough
+	if enough && w.scheduled && w.batch == nil {
 		w.scheduled = false
 		return true, true
 	}
-	return w.begin(true), true
+	return (enough || !i.Lazy) && w.takeOver() || w.begin(true), true
+}
+
+// takeOver takes the sending side from the reader that has corked the connection, and reports whether
+// it did. The caller holds mu.
+func (w *writer) takeOver() bool {
+	corked := w.corked
+	w.corked = false
+	return corked
+}
+
+// cork makes lazy messages and NOOPs wait for uncork, unless another goroutine writes already. Every
+// other message is written at once, with those that wait. Only the reader corks the connection.
+func (w *writer) cork() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.writing {
+		w.writing, w.corked = true, true
+	}
+}
+
+// uncork writes what waits since cork, unless a sender has taken the sending side over.
+func (w *writer) uncork() {
+	w.mu.Lock()
+	switch {
+	case !w.takeOver():
+		w.mu.Unlock()
+	case w.empty():
+		w.rest()
+	default:
+		w.mu.Unlock()
+		w.Flush()
+	}
 }
 
 // finishInline ends the inline messages of a batch, which are its first ones. It returns how
