@@ -15,6 +15,8 @@ type Inline struct {
 	lnd.Inline
 	// Upper is the upper layer's: the structure that this Inline is part of.
 	Upper any
+	// Answers is as in Message; nil for a message that is no answer.
+	Answers *NI
 
 	peer *peerNI
 }
@@ -48,7 +50,7 @@ type InlineUpper interface {
 func (n *Node) Post(i *Inline, payload lnd.Payload) bool {
 	h := &i.Header
 	ni := n.view.Load().sole
-	if ni == nil || ni.poster == nil {
+	if ni == nil || ni.poster == nil || i.Answers != nil && i.Answers != ni {
 		return false
 	}
 	p := n.peers.find(h.DestNID, ni)

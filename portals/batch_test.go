@@ -304,7 +304,7 @@ func TestBatchAcks(t *testing.T) {
 		if m == nil || m.Header.Ack() != (wire.AckCmd{DstMD: wire.MDHandle{Interface: 1, Object: n}, MLength: 1}) || m.Target != there {
 			t.Fatalf("ACK of PUT %d: %+v", n, m)
 		}
-		net.up.Finalize(m, nil)
+		net.finalize(m, nil)
 	}
 	b.end()
 }

@@ -102,13 +102,19 @@ func (t *Table) afterEvent(o *operation) {
 		return
 	}
 	put := o.Header.Put()
-	t.acknowledge(o, &put, o.event.Source, o.event.MLength)
+	source := o.event.Source
+	ack := wire.AckCmd{DstMD: put.AckMD, MatchBits: put.MatchBits, MLength: o.event.MLength}
+	if t.postAck(o.ni, o.Asker, source, ack) {
+		t.freeOperation(o)
+		return
+	}
+	t.acknowledge(o, source, ack)
 }
 
 // acknowledge makes o the ACK of a PUT, and sends it.
-func (t *Table) acknowledge(o *operation, put *wire.PutCmd, to nid.ProcessID, mlength uint32) {
+func (t *Table) acknowledge(o *operation, to nid.ProcessID, ack wire.AckCmd) {
 	o.Header.DestNID, o.Header.DestPID = to.NID, to.PID
-	o.Header.SetAck(wire.AckCmd{DstMD: put.AckMD, MatchBits: put.MatchBits, MLength: mlength})
+	o.Header.SetAck(ack)
 	o.Header.PayloadLength = 0
 	o.Priority = false
 	o.md, o.ack = nil, false

@@ -132,10 +132,19 @@ func (in *intake) finish(ni *lnet.NI, d *lnd.Delivery, put *wire.PutCmd, md *md,
 		eq.push(e, d.ReadLoop)
 	}
 	if acks {
-		o := t.newOperation()
-		o.ni, o.Asker = ni, d.From
-		t.acknowledge(o, put, nid.ProcessID{NID: d.Header.SrcNID, PID: d.Header.SrcPID}, uint32(mlength))
+		t.sendAck(ni, d, wire.AckCmd{DstMD: put.AckMD, MatchBits: put.MatchBits, MLength: uint32(mlength)})
 	}
 	md.mu.Lock()
 	t.handle(md)
+}
+
+// sendAck acknowledges a PUT whose event has been delivered.
+func (t *Table) sendAck(ni *lnet.NI, d *lnd.Delivery, ack wire.AckCmd) {
+	source := nid.ProcessID{NID: d.Header.SrcNID, PID: d.Header.SrcPID}
+	if t.postAck(ni, d.From, source, ack) {
+		return
+	}
+	o := t.newOperation()
+	o.ni, o.Asker = ni, d.From
+	t.acknowledge(o, source, ack)
 }

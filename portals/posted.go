@@ -9,14 +9,14 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// posted is a small PUT of which the driver has a copy: the part of an [operation] that its
-// SEND event needs. It is a fraction of one, because hundreds may be on their way.
+// posted is a small PUT, or an ACK, of which the driver has a copy: the part of an [operation] that
+// its SEND event needs. It is a fraction of one, because hundreds may be on their way.
 type posted struct {
 	lnet.Inline
 
-	md       *md
-	target   nid.ProcessID
-	asked    nid.ProcessID // as in operation
+	md       *md           // MD of the PUT; nil for an ACK
+	target   nid.ProcessID // target of the PUT
+	asked    nid.ProcessID // as in operation; for an ACK, the process whose connection brought the PUT
 	answerTo uint64        // as in operation
 	pinned   bool          // the source was named in the request
 	opPtr    any
@@ -25,7 +25,7 @@ type posted struct {
 var _ lnet.InlineUpper = (*upper)(nil)
 
 func (t *Table) freePosted(s *posted) {
-	s.md, s.opPtr = nil, nil
+	s.md, s.opPtr, s.Answers, s.Lazy = nil, nil, nil, false
 	t.posted.Put(s)
 }
 
@@ -49,6 +49,24 @@ func (t *Table) post(b *begun, r *PutRequest) bool {
 	return false
 }
 
+// postAck gives the ACK of a PUT to lnet as an inline message, and reports whether lnet took it. The
+// process whose connection brought the PUT to an NI must be the one that sent it.
+func (t *Table) postAck(by *lnet.NI, asker, to nid.ProcessID, ack wire.AckCmd) bool {
+	if asker != to {
+		return false
+	}
+	s := t.posted.Get().(*posted)
+	s.asked, s.pinned, s.Answers, s.Lazy = asker, false, by, true
+	h := &s.Header
+	h.SrcNID, h.DestNID, h.DestPID, h.PayloadLength = nid.NID{}, to.NID, to.PID, 0
+	h.SetAck(ack)
+	if t.node.Post(&s.Inline, lnd.Payload{}) {
+		return true
+	}
+	t.freePosted(s)
+	return false
+}
+
 // Left implements lnet.InlineUpper.
 func (u *upper) Left(first *lnet.Inline) {
 	for i := first; i != nil; {
@@ -62,6 +80,11 @@ func (u *upper) Left(first *lnet.Inline) {
 func (t *Table) left(i *lnet.Inline) (after *lnet.Inline) {
 	s := i.Upper.(*posted)
 	d := s.md
+	if d == nil {
+		after = i.Next()
+		t.freePosted(s)
+		return after
+	}
 	d.mu.Lock()
 	if d.handling || d.options&MayBlock != 0 {
 		d.mu.Unlock()
@@ -100,8 +123,11 @@ func (t *Table) left(i *lnet.Inline) (after *lnet.Inline) {
 // Lost implements lnet.InlineUpper.
 func (u *upper) Lost(i *lnet.Inline, payload []byte) *lnet.Message {
 	s := i.Upper.(*posted)
-	h, pinned := s.Header, s.pinned
-	o := u.table().operationOf(s)
+	t, h, pinned := u.table(), s.Header, s.pinned
+	if s.md == nil {
+		return &t.lostAck(s).Message
+	}
+	o := t.operationOf(s)
 	o.Header, o.Source = h, nid.NID{}
 	if pinned {
 		o.Source = h.SrcNID
@@ -111,7 +137,16 @@ func (u *upper) Lost(i *lnet.Inline, payload []byte) *lnet.Message {
 	return &o.Message
 }
 
-// operationOf makes an operation of a message that was posted.
+// lostAck makes an operation of an ACK that was posted.
+func (t *Table) lostAck(s *posted) *operation {
+	o := t.newOperation()
+	o.Header, o.Source, o.Priority = s.Header, nid.NID{}, false
+	o.Answers, o.Asker = s.Answers, s.asked
+	t.freePosted(s)
+	return o
+}
+
+// operationOf makes an operation of a PUT that was posted.
 func (t *Table) operationOf(s *posted) *operation {
 	o := t.newOperation()
 	o.md, o.asked, o.answerTo = s.md, s.asked, s.answerTo
