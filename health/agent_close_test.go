@@ -12,9 +12,9 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// TestLeave: CH-8: a client leaves while all messages are lost. All servers forget it soon
-// after messages arrive again, and not only after T_evict. The node can become a client again
-// at once, and late messages of the earlier connection do not end the new one.
+// TestLeave: CH-8: a client leaves while all messages are lost. All servers forget the client
+// soon after messages arrive again, which is earlier than T_evict. The node can become a client
+// again at once, and late messages of the earlier connection do not end the new one.
 func TestLeave(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	c := newCluster(t, 1)
@@ -61,8 +61,8 @@ func TestLeave(t *testing.T) {
 	c.wantAll(i, servers)
 }
 
-// hangUp closes the connection of host i, without waiting for the servers, at the next step of
-// the fabric. The result points to the error that Close returns.
+// hangUp makes host i close its connection at the next step of the simulated network, without
+// waiting for answers of the servers. The result points to the error that Close returns.
 func (c *cluster) hangUp(i int) *error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -84,14 +84,15 @@ func (c *cluster) dialAgain(t *testing.T, i int) {
 }
 
 // TestCloseThenDial: CH-8: a client closes its connection while no message arrives, and dials
-// again at once in the same incarnation of its node. It is connected, and stays connected.
+// again at once in the same incarnation of its node. The client is connected, and stays
+// connected.
 func TestCloseThenDial(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	c := newCluster(t, 1)
 	c.run(10 * time.Second)
 	const i = servers
 	c.fabric.Cut(sim.Nodes(sim.NodeID(i)), sim.AllNodes)
-	closed, again := c.hangUp(i), c.hangUp(i) // the second Close returns the same error, and does not wait
+	closed, again := c.hangUp(i), c.hangUp(i) // the second Close returns the same error as the first, and does not wait
 	c.dialAgain(t, i)
 	c.run(time.Second)
 	for _, err := range []error{*closed, *again} {

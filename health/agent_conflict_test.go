@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// redial closes the connection of host i, and makes the host a client with another id or
-// incarnation.
+// redial closes the connection of host i, and dials again with another id or incarnation of the
+// client.
 func (c *cluster) redial(i int, cfg health.DialConfig) {
 	c.t.Helper()
 	c.hangUp(i)
@@ -25,10 +25,11 @@ func (c *cluster) redial(i int, cfg health.DialConfig) {
 }
 
 // TestTakenWhileAway: CH-61, CH-A21: a client is cut off for so long that it is evicted, another
-// node takes its id in a later incarnation, and the client comes back. The node stays connected,
-// since it answers, and the client is refused. If the id is made of the client's own NID and PID
-// the client takes it back. Either way it does not matter how much later the incarnation is, not
-// even if it is the very one that the client takes next.
+// node takes its id in a later incarnation, and the client comes back. The other node answers
+// the servers, so it stays connected, and the client is refused. If the id is derived from the
+// client's own NID and PID, the client is accepted instead, and the other node is not. The
+// result is the same for every later incarnation of the other node, even for the one that the
+// client takes next.
 func TestTakenWhileAway(t *testing.T) {
 	spec.Covers(t, "CH-61", "CH-A21")
 	const away, taker = servers, servers + 1

@@ -37,9 +37,9 @@ type cluster struct {
 	stores  []*store
 	conns   []*health.Connection
 	tables  []*portals.Table
-	bare    []bool                // by host: the agent is started without a client from now on
-	ping    map[int]time.Duration // by host: T_ping of the clients that are started from now on; the default if missing
-	keys    map[int]keyring.Keys  // by host: the keys of agents that are started from now on
+	bare    []bool                // by host: from now on, starting the host starts no client
+	ping    map[int]time.Duration // by host: T_ping of clients that start from now on; default if missing
+	keys    map[int]keyring.Keys  // by host: keys of agents that start from now on
 	events  [][]health.Event
 	told    [][]health.ClientEvent
 	log     bytes.Buffer // log of all servers
@@ -68,7 +68,7 @@ func newCluster(t *testing.T, clients int) *cluster {
 	return c
 }
 
-// boot starts the stack of a host. The wall clock of a server follows the time of the fabric.
+// boot starts the stack of a host. The wall clock of a server follows the simulated time.
 func (c *cluster) boot(h, _ *simlnd.Host) {
 	node, err := lnetsim.NewStack(h, lnetsim.StackConfig{})
 	if err != nil {
@@ -119,7 +119,7 @@ func (c *cluster) discover(i int, alive bool) {
 	}
 }
 
-// count returns how many events of a kind client i has reported.
+// count returns how many events of a kind client i has told the program.
 func (c *cluster) count(i int, k health.ClientEventKind) (n int) {
 	for _, e := range c.told[i] {
 		if e.Kind == k {
@@ -164,7 +164,7 @@ func TestAgents(t *testing.T) {
 	c.evictByHand(t)
 	c.leaveOne(t)
 	for i, a := range c.agents[:servers] {
-		for range 2 { // the second Close changes nothing
+		for range 2 { // closing a second time changes nothing
 			c.hosts[i].Do(func() {
 				if err := a.Close(t.Context()); err != nil {
 					t.Error(err)
@@ -203,8 +203,8 @@ func (c *cluster) loseClient(t *testing.T, last int) {
 	}
 }
 
-// loseMaster kills a server, whose clients find another master, and starts it
-// again: no client is evicted. last is a client that is dead.
+// loseMaster kills a server, whose clients find another master, and starts it again: no client
+// is evicted. The client with index last is dead.
 func (c *cluster) loseMaster(t *testing.T, last int) {
 	t.Helper()
 	c.fabric.Kill(0)
@@ -264,7 +264,8 @@ func (c *cluster) evictByHand(t *testing.T) {
 	}
 }
 
-// leaveOne closes a connection: the servers forget the client, and Wait says so.
+// leaveOne closes a client's connection: the servers forget the client, and Connection.Wait
+// returns ErrClosed.
 func (c *cluster) leaveOne(t *testing.T) {
 	t.Helper()
 	id := c.conns[servers].Status().Client
@@ -328,7 +329,7 @@ func TestRestoredTombstones(t *testing.T) {
 		id := health.ClientID{byte(tombstones - i)} // the tombstone with the highest id expires first
 		c.stores[0].tombstones[id] = health.Tombstone{Client: id, Incarnation: 1, Until: c.wall().Add(time.Duration(i+1) * apart)}
 	}
-	for k := range c.stores { // the other servers are dead: the answer of one would sort the tombstones
+	for k := range c.stores { // the other servers are dead, because an answer from one of them would sort the tombstones
 		c.fabric.Kill(sim.NodeID(k))
 	}
 	c.fabric.Start(0, false)

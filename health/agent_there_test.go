@@ -11,8 +11,8 @@ import (
 	"ulnet/portals"
 )
 
-// chatter makes a host send messages of another kind than those of client health to a server,
-// as another program of the node would. It sends one per second while the host runs.
+// chatter makes a host send messages that do not belong to client health to a server, as another
+// program on the node would: one per second while the host runs.
 func (c *cluster) chatter(i int, to nid.NID, d time.Duration) {
 	c.t.Helper()
 	for range d / time.Second {
@@ -29,9 +29,9 @@ func (c *cluster) chatter(i int, to nid.NID, d time.Duration) {
 	}
 }
 
-// TestNodeTalksOn: CH-8, CH-10: a client has ended while its node goes on sending other
-// messages to the master. Either its farewell was lost, or its node was restarted without the
-// client. In both cases it is evicted everywhere within 2·T_evict and two ticks.
+// TestNodeTalksOn: CH-8, CH-10: a client has ended while its node goes on sending other messages
+// to the master. Either the client's last message was lost, or the node was restarted without
+// the client. In both cases it is evicted everywhere within 2·T_evict and two ticks.
 func TestNodeTalksOn(t *testing.T) {
 	spec.Covers(t, "CH-8", "CH-10")
 	for _, test := range []struct {

@@ -11,8 +11,8 @@ import (
 )
 
 // TestAgentsOfOtherTimes: a client whose time-outs are too long for all servers is connected to
-// none of them, and reports the reason with both times. A client with shorter time-outs than
-// the rest is accepted as usual.
+// none of them, and reports the reason with its own time and that of the servers. A client with
+// shorter time-outs than the rest is accepted as usual.
 func TestAgentsOfOtherTimes(t *testing.T) {
 	c := newCluster(t, 2)
 	slow, quick := servers, servers+1

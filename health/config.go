@@ -14,13 +14,13 @@ import (
 
 // AgentConfig configures a [ServerAgent]. The zero value of a field means its default.
 type AgentConfig struct {
-	// Self is this server's NID. Default the node's, if it has only one.
+	// Self is this server's NID. The default is the NID of the node, if the node has only one.
 	Self nid.NID
-	// PID is the PID of all servers. Default the node's.
+	// PID is the PID of all servers. The default is that of the node.
 	PID nid.PID
 	// Incarnation is the number of this incarnation of the server, higher than those of earlier
-	// ones. Clients whose incarnation number is more than a year ahead of it are refused. Default
-	// the node's.
+	// ones. The server refuses clients whose incarnation number is more than a year ahead of that
+	// number. The default is that of the node.
 	Incarnation uint64
 	// Servers are all servers of the cluster, this one included. Required.
 	Servers []nid.NID
@@ -29,13 +29,13 @@ type AgentConfig struct {
 	// is the client's master. The client shows that signature to other servers when it names
 	// its master (CH-44). All servers have the same keys.
 	ClaimKeys keyring.Keys
-	// Keys, if there are any, verify connects: one of these keys must have signed a connect.
-	// Clients and servers have the same keys. [ServerAgent.SetKeys] changes them.
+	// Keys, if there are any, verify connect requests: the client must have signed the request with
+	// one of them. Clients and servers have the same keys. [ServerAgent.SetKeys] changes them.
 	Keys keyring.Keys
 	// MaxClients bounds the number of connections. Default 200 000.
 	MaxClients int
-	// MaxIDs bounds the clients of one NID, and MaxUserIDs those of its processes whose
-	// PIDs have nid.UserPID. Defaults 4 and 64.
+	// MaxIDs bounds the clients that one NID may have. MaxUserIDs bounds those of the NID's user
+	// processes, whose PIDs have the bit nid.UserPID. Defaults 4 and 64.
 	MaxIDs, MaxUserIDs int
 	// Uneven turns load balancing off: this server does not ask its clients to choose a server
 	// that has far fewer clients.
@@ -49,15 +49,16 @@ type AgentConfig struct {
 	Wall func() time.Time
 	// Export returns data of the program that is stored in the record of a connection. May be nil.
 	Export func(id ClientID, incarnation uint64) []byte
-	// Recovered is called with each record, including that data, after a restart. May be nil.
+	// Recovered is called after a restart with each stored record, including the data of Export.
+	// May be nil.
 	Recovered func(r *Record)
 	// Notify is called with each event, in order. It must not block. May be nil.
 	Notify func(Event)
 	Log    *slog.Logger  // nil: nothing is logged
-	Clock  machine.Clock // default the node's; machine.BootClock also notices that the system was suspended
+	Clock  machine.Clock // default: that of the node; machine.BootClock also counts the time for which the system was suspended
 }
 
-// Engine returns the configuration of the machine that an agent with this configuration steps.
+// Engine returns the configuration of the machine that an agent with this configuration has.
 func (c AgentConfig) Engine() engine.ServerConfig {
 	return engine.ServerConfig{
 		Self: c.Self, PID: c.PID, Incarnation: c.Incarnation, Servers: c.Servers, Timing: c.Timing, ClaimKeys: c.ClaimKeys, Keys: c.Keys,
@@ -82,23 +83,23 @@ type DialConfig struct {
 	// ID identifies the client over all its incarnations. The default is derived from the
 	// node's NID and PID, so that a node is the same client after a restart.
 	ID ClientID
-	// Incarnation is the number of this incarnation, higher than those of earlier ones. Default
-	// the node's.
+	// Incarnation is the number of this incarnation, higher than those of earlier ones. The default
+	// is that of the node.
 	Incarnation uint64
 	// Name is a name for people to read: at most 255 bytes, printable.
 	Name string
 	// Servers are all servers of the cluster. They are not modified. Required.
 	Servers []nid.NID
-	// PID is the PID of all servers. Default the node's.
+	// PID is the PID of all servers. The default is that of the node.
 	PID nid.PID
 	Timing
 	// Seed, together with ID, seeds the random choice of masters and the jitter.
 	Seed uint64
-	// Keys, if there are any, sign connects: servers that have keys accept no others.
-	// Servers of versions before 2026-11-25 do not understand signed connects.
+	// Keys, if there are any, sign connect requests: servers with keys accept no unsigned ones.
+	// Servers of versions before 2026-11-25 do not understand signed ones.
 	Keys keyring.Keys
 
-	// Self is the NID to send from. Default the node's, if it has only one.
+	// Self is the NID to send from. The default is the NID of the node, if the node has only one.
 	Self nid.NID
 	// Attach are servers that the client always connects to, in addition to the master.
 	Attach []nid.NID
@@ -108,8 +109,7 @@ type DialConfig struct {
 	Clock  machine.Clock // nil: the clock of the node
 }
 
-// Engine returns the configuration of the machine that a connection with this configuration
-// steps.
+// Engine returns the configuration of the machine that a connection with this configuration has.
 func (c DialConfig) Engine() engine.ClientConfig {
 	return engine.ClientConfig{
 		ID: c.ID, Incarnation: c.Incarnation, Name: c.Name, Servers: c.Servers, PID: c.PID, Timing: c.Timing, Seed: c.Seed, Keys: c.Keys,

@@ -18,17 +18,17 @@ import (
 // master and keeps it. It has no goroutine of its own. Methods are safe for concurrent use. A
 // node can have one Connection, which receives at ClientPortal.
 type Connection struct {
-	cfg       DialConfig     // only Attach changes; it is guarded by mu
+	cfg       DialConfig     // only cfg.Attach changes; it is guarded by mu
 	m         *engine.Client // stepped by runner
 	runner    *machine.Runner[engine.ClientInput, engine.ClientOutput]
 	transport transport
 	log       *slog.Logger
-	watches   map[nid.NID]func() // connections that are watched, by server; owned by apply
+	watches   map[nid.NID]func() // functions that end the watch of the connection to each server; owned by apply
 
 	mu         sync.Mutex
 	ready      chan struct{} // closed while Wait need not block: there is a master, or superseded is set; guarded by mu
 	master     nid.NID       // the present master; zero: there is none; guarded by mu
-	left       chan struct{} // closed when all servers know that this client has left, or T_evict has passed
+	left       chan struct{} // closed when all servers know that this client is leaving, or T_evict has passed
 	leftOnce   sync.Once
 	superseded bool          // a later incarnation runs elsewhere; guarded by mu
 	closed     chan struct{} // closed by Leave and Close
@@ -39,7 +39,7 @@ type Connection struct {
 
 // Dial makes the node a client. It returns before there is a master, see [Connection.Wait].
 // Errors: *[Error], errNoNID, [wire.ErrName], [portals.ErrNoLoopback] or
-// [portals.ErrNoDiscovery] for a node that lacks one of these, and the error of posting the
+// [portals.ErrNoDiscovery] for a node without 0@lo or discovery, and the error of posting the
 // buffers.
 func Dial(table *portals.Table, cfg DialConfig) (*Connection, error) {
 	if err := table.Ready(); err != nil {
@@ -145,7 +145,7 @@ func (c *Connection) setMaster(id nid.NID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case id.IsValid() && c.superseded: // the client has no master, and ready is closed already
+	case id.IsValid() && c.superseded: // a superseded client has no master, and the channel ready is closed already
 		c.superseded = false
 	case id.IsValid() && !c.master.IsValid():
 		close(c.ready)
@@ -166,8 +166,8 @@ func (c *Connection) setSuperseded(e ClientEvent) {
 	}
 }
 
-// watch makes the machine doubt a server when the last transport connection to the server ends:
-// the server may have restarted.
+// watch watches the transport connections to a server. When the last one ends, the server may
+// have restarted, so the machine asks whether it still knows this client.
 func (c *Connection) watch(id nid.NID) {
 	if c.watches[id] != nil {
 		return
@@ -194,7 +194,7 @@ func (c *Connection) watched() (ids []nid.NID) {
 }
 
 // Wait waits until the client has a master, and returns it. Errors: ErrClosed, ErrSuperseded,
-// and that of ctx together with the latest answers of servers.
+// and the error of ctx together with the latest answers of servers.
 func (c *Connection) Wait(ctx context.Context) (master nid.NID, err error) {
 	for {
 		c.mu.Lock()
@@ -225,8 +225,8 @@ func (c *Connection) noMaster(err error) error {
 	return fmt.Errorf("health: no server is the master of this client yet: %s: %w", answersText(answers), err)
 }
 
-// SetServers replaces the list of servers, and the list of those to connect to in addition to
-// the master.
+// SetServers replaces the list of all servers, and the list of servers to which the client
+// connects in addition to its master.
 func (c *Connection) SetServers(ids, attach []nid.NID) {
 	c.mu.Lock()
 	c.cfg.Attach = attach
@@ -272,7 +272,7 @@ func (c *Connection) Stats() (s ClientStats) {
 }
 
 // SetKeys replaces the keys that sign connects from now on. The error is [keyring.ErrOnOff] if
-// either the connection has no keys now, or none are in keys, but not both.
+// the change would switch signing on or off: from no keys to some, or from some keys to none.
 func (c *Connection) SetKeys(keys keyring.Keys) (err error) {
 	c.runner.Inspect(func() { err = c.m.SetKeys(keys) })
 	return err

@@ -20,10 +20,10 @@ func (c *Connection) Leave() (over <-chan struct{}) {
 }
 
 // Close disconnects from all servers, as Leave does, and waits until all of them know that this
-// client has left, for T_evict at most. If ctx ends first, or the time has passed, the error
+// client has left, for T_evict at most. If ctx ends or T_evict has passed before that, the error
 // names the servers that have not answered. Each of them was told at least once; a server that
-// has not received the message finds out later, by asking. The connection is closed in any
-// case, and the node can Dial again.
+// has not received the message finds out later, by asking. The connection is closed in any case,
+// and the node can Dial again.
 func (c *Connection) Close(ctx context.Context) error {
 	select {
 	case <-c.Leave():

@@ -8,7 +8,7 @@ import (
 	"ulnet/health/engine"
 )
 
-// hints are the remedies for refusals that do not go away by themselves.
+// hints are pieces of advice, for refusals that do not go away by themselves.
 var hints = []struct {
 	code Code
 	text string
@@ -20,7 +20,7 @@ var hints = []struct {
 	{OtherKey, "other-key: give this client the servers' key (key_file in the section health of lnetd's configuration); see 'lnetctl keys show' on both"},
 }
 
-// answersText formats answers of candidates in one line.
+// answersText formats the answers of servers that the client tried, in one line.
 func answersText(answers []engine.Answer) string {
 	texts := make([]string, len(answers))
 	for i, a := range answers {
@@ -29,7 +29,8 @@ func answersText(answers []engine.Answer) string {
 	return strings.Join(texts, ", ")
 }
 
-// logLonely logs which servers refused, for which reasons, and the remedies.
+// logLonely logs that the client has no master: which servers refused, for which reasons, and
+// what to do about it.
 func logLonely(log *slog.Logger, answers []engine.Answer) {
 	attrs := []any{slog.String("answers", answersText(answers))}
 	var remedies []string

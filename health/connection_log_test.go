@@ -14,7 +14,7 @@ import (
 var first, second, third = nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp"), nid.MustParse("10.0.0.3@tcp")
 
 // TestLonelyLog: the log of a client that no server accepts names the servers, their reasons,
-// and the remedy for a wrong clock.
+// and what to do about a wrong clock.
 func TestLonelyLog(t *testing.T) {
 	var b bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&b, nil))
@@ -29,7 +29,8 @@ func TestLonelyLog(t *testing.T) {
 	}
 }
 
-// TestOtherTimesLog: the log of a client whose times the servers refuse names the remedy.
+// TestOtherTimesLog: if servers refuse a client because of its timeouts, the client's log tells
+// what to do about it.
 func TestOtherTimesLog(t *testing.T) {
 	var b bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&b, nil))

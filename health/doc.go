@@ -14,10 +14,11 @@
 //	conn, err := health.Dial(node.Table(), health.DialConfig{...})
 //	master, err := conn.Wait(ctx)
 //
-// Discovery is a View, such as a gossip.Agent. Collectives are a Broadcaster, such as that of
-// package health/collective. The records that survive a restart are in a Store.
+// The program passes in discovery as a View, such as a gossip.Agent, and collectives as a
+// Broadcaster, such as that of package health/collective. The records that survive a restart are
+// in a Store.
 //
-// The protocol itself consists of two machines without clock and network, in package
+// The protocol itself is two state machines, which have no clock and no network, in package
 // health/engine, whose documentation lists the differences from the design. Package health/wire
 // has the messages.
 package health

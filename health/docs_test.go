@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDocumentExamples: the programs in docs/client-health.md are those of the
-// examples.
+// TestDocumentExamples: the programs in docs/client-health.md are the same as the examples of
+// this package.
 func TestDocumentExamples(t *testing.T) {
 	b, err := os.ReadFile("example_test.go")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"ulnet/portals/node"
 )
 
-// alone is discovery and collectives for a cluster of one server.
+// alone acts as discovery and as collectives for a cluster of one server.
 type alone struct{}
 
 func (alone) Alive(nid.NID) (bool, uint64)                    { return true, 0 }
@@ -24,7 +24,7 @@ func (alone) Serve(func(nid.NID, []byte, func(reply []byte))) {}
 
 // A server and a client, here in one process: the client connects and leaves.
 func Example() {
-	port, err := loopback.FreePort(netip.IPv4Unspecified()) // one TCP port for all nodes; without AcceptPort it is 988
+	port, err := loopback.FreePort(netip.IPv4Unspecified()) // all nodes use this TCP port; without the tunable AcceptPort it is 988
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -38,8 +38,8 @@ func ExampleDial() {
 // A program becomes a server that watches over clients.
 func ExampleStartServer() {
 	var (
-		table   *portals.Table     // of the program's node
-		servers []nid.NID          // all of the cluster
+		table   *portals.Table     // the portal table of the program's node
+		servers []nid.NID          // all servers of the cluster
 		view    health.View        // for example a *gossip.Agent
 		all     health.Broadcaster // sends to all other servers
 		store   health.Store       // nil: no record survives a restart

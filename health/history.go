@@ -9,7 +9,7 @@ import (
 // keptHistory is how many evictions an agent remembers; newer ones overwrite the oldest.
 const keptHistory = 4096
 
-// Past is an eviction by a server.
+// Past is an eviction that a server has made.
 type Past struct {
 	At time.Time `json:"time"` // time of the wall clock; zero if the agent has none
 	Event
@@ -18,8 +18,8 @@ type Past struct {
 // history is a ring of the latest evictions.
 type history struct {
 	mu   sync.Mutex
-	ring []Past // the latest evictions; guarded by mu, like next
-	next int    // index of the oldest one once the ring is full
+	ring []Past // the latest evictions; mu guards ring and next
+	next int    // index of the oldest eviction once the ring is full
 }
 
 // add records an eviction in constant time.
@@ -34,8 +34,8 @@ func (h *history) add(p Past) {
 	h.next = (h.next + 1) % keptHistory
 }
 
-// list returns the latest limit evictions that match, the oldest first, and the number of all
-// that match.
+// list returns the latest evictions that match, at most limit, the oldest first, and the number
+// of all that match.
 func (h *history) list(limit int, match func(*Past) bool) (list []Past, matching int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -52,9 +52,9 @@ func (h *history) list(limit int, match func(*Past) bool) (list []Past, matching
 	return list, matching
 }
 
-// History returns the latest limit evictions by this agent that match, the oldest first, and the
-// number of all that match. The agent remembers the last 4096. match must be quick, and must not
-// call the agent.
+// History returns the latest evictions by this agent for which match is true, at most limit, the
+// oldest first, and the number of all such evictions. The agent remembers the last 4096. The
+// function match must be quick, and must not call the agent.
 func (a *ServerAgent) History(limit int, match func(*Past) bool) (list []Past, matching int) {
 	return a.past.list(limit, match)
 }

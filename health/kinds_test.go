@@ -8,8 +8,8 @@ import (
 	"ulnet/health/wire"
 )
 
-// TestCodes has the words by which JSON and logs name the answers of servers and the causes of
-// evictions. A code that the messages have must have a name in this package, too.
+// TestCodes lists the words by which JSON and logs name the answers of servers and the causes of
+// evictions. Each code of the messages has a name in this package, too.
 func TestCodes(t *testing.T) {
 	codes := map[health.Code]string{
 		health.OK: "ok", health.Global: "global", health.NoQuorum: "no-quorum", health.MasterDead: "master-dead",
@@ -35,7 +35,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestEventKinds has the words by which handlers and JSON name events.
+// TestEventKinds lists the words by which programs and JSON name events.
 func TestEventKinds(t *testing.T) {
 	servers := map[string]health.EventKind{
 		"connected": health.ClientConnected, "recovered": health.ClientRecovered, "suspended": health.ClientSuspended,

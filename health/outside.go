@@ -15,8 +15,8 @@ type View interface {
 	Counts() (alive, known int)
 	// Quorum reports whether more than half of the known servers are alive (CH-3).
 	Quorum() bool
-	// Watch calls f for every server that is alive now, and then whenever one
-	// dies or comes alive, until stop.
+	// Watch calls f for every server that is alive now, and then whenever a server dies or comes
+	// alive, until stop is called.
 	Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func())
 }
 
@@ -40,15 +40,15 @@ type Broadcaster interface {
 	// Broadcast sends a request, and owns its memory from then on. It calls done once, from
 	// any goroutine, after Broadcast has returned.
 	Broadcast(request []byte, done func(Outcome))
-	// Serve sets the function that answers requests of other servers; root is the sender. answer
-	// calls reply once, at once or shortly after, from any goroutine. It does not block, and keeps
-	// no part of request. Replies of several servers are merged with [wire.MergeReplies].
-	// Serve(nil) ends serving.
+	// Serve sets the function answer, which answers requests of other servers; its argument root is
+	// the sender. The function answer calls reply once, immediately or later, from any goroutine.
+	// It does not block, and keeps no part of the request. Replies of several servers are merged
+	// with [wire.MergeReplies]. Serve(nil) ends serving.
 	Serve(answer func(root nid.NID, request []byte, reply func([]byte)))
 }
 
-// Tombstone remembers an eviction: until Until, the given incarnation of the client and all
-// earlier ones must not connect again (CH-65).
+// Tombstone remembers an eviction. Until the time Until, the given incarnation of the client and
+// all earlier ones must not connect again (CH-65).
 type Tombstone struct {
 	Client      ClientID  // the evicted client
 	Incarnation uint64    // the highest incarnation that is refused
@@ -56,16 +56,16 @@ type Tombstone struct {
 }
 
 // Store keeps records and tombstones over restarts. Calls take effect in their order. The
-// callback of a call is called once, from any goroutine, when the change is durable or has
+// function done of a call is called once, from any goroutine, when the change is durable or has
 // failed.
 type Store interface {
 	// Load returns all records and tombstones.
 	Load() (records []Record, tombstones []Tombstone, err error)
-	// Save adds a record, or replaces the client's.
+	// Save adds the record of a client, or replaces the client's earlier one.
 	Save(r Record, done func(error))
-	// Remove removes the client's record, if there is one. What it does with tombstones depends
-	// on Until: if it is in the future, Remove adds a tombstone; if it has passed, Remove
-	// removes the tombstones up to that incarnation; if it is zero, Remove leaves tombstones
-	// alone.
+	// Remove removes the client's record, if there is one. What it does with tombstones depends on
+	// t.Until. If that time is in the future, Remove adds the tombstone t. If it has passed, Remove
+	// removes the client's tombstones up to t.Incarnation. If it is zero, Remove changes no
+	// tombstone.
 	Remove(t Tombstone, done func(error))
 }

@@ -15,7 +15,7 @@ import (
 	"ulnet/portals"
 )
 
-// ServerAgent makes a node a server: it steps an [engine.Server], and connects that with
+// ServerAgent makes a node a server: it steps an [engine.Server], and connects the machine with
 // portals, discovery, collectives and the store. It has no goroutine of its own. Methods are
 // safe for concurrent use.
 type ServerAgent struct {
@@ -26,7 +26,7 @@ type ServerAgent struct {
 	log       *slog.Logger
 	unwatch   func()
 	past      history
-	failing   atomic.Bool // the store has failed, and has saved nothing since
+	failing   atomic.Bool // the store's latest write has failed
 	closing   sync.Once
 
 	mu      sync.Mutex
@@ -36,8 +36,8 @@ type ServerAgent struct {
 }
 
 // StartServer makes the node a server, which first recovers the clients in the store. Errors:
-// *[Error], errNoNID, ErrOutside, [portals.ErrNoLoopback] or [portals.ErrNoDiscovery] for a
-// node that lacks one of these, errors of the store, and the error of posting the buffers.
+// *[Error], errNoNID, ErrOutside, [portals.ErrNoLoopback] or [portals.ErrNoDiscovery] for a node
+// without 0@lo or discovery, errors of the store, and the error of posting the buffers.
 func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {
 	if cfg.View == nil || cfg.Broadcaster == nil || cfg.Store != nil && cfg.Wall == nil {
 		return nil, ErrOutside
@@ -81,7 +81,8 @@ func (a *ServerAgent) arrived(e *portals.Event, data []byte) {
 	a.runner.Do(engine.ServerInput{Kind: engine.Arrived, From: e.Initiator, PeerIncarnation: e.Incarnation, At: a.transport.stamp(a.cfg.Clock, e.ReceivedAt), Data: data})
 }
 
-// serve passes evictions of another server to the machine, which answers them by reply.
+// serve passes another server's request to evict clients to the machine, which answers by
+// calling reply.
 func (a *ServerAgent) serve(root nid.NID, request []byte, reply func([]byte)) {
 	a.runner.Do(engine.ServerInput{Kind: engine.EvictArrived, Server: root, Data: request, Token: reply})
 }
@@ -97,8 +98,8 @@ func (a *ServerAgent) quorum() {
 	a.runner.Do(engine.ServerInput{Kind: engine.QuorumIs, Alive: a.cfg.View.Quorum(), Unsure: ok && u.Unsure()})
 }
 
-// look checks the quorum once per tick, since it can change without a death, and posts again
-// buffers that could not be posted before.
+// look checks the quorum once per tick, since it can change without a death, and tries again to
+// post buffers that could not be posted before.
 func (a *ServerAgent) look() {
 	a.transport.inbox.Refill()
 	a.quorum()
@@ -149,9 +150,9 @@ func (a *ServerAgent) effect(e *engine.ServerEffect, out *engine.ServerOutput) {
 	}
 }
 
-// Close ends the server's part in client health. It sends no messages to clients, which see the
-// server as dead. Close waits for running functions of the configuration, which therefore must
-// not call Close. The error is always nil.
+// Close ends the server's part in client health. It sends nothing to clients, to which the
+// server seems dead. Close waits for running functions of the configuration, which therefore
+// must not call Close. The error is always nil.
 func (a *ServerAgent) Close(context.Context) error {
 	a.closing.Do(a.end)
 	return nil

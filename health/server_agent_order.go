@@ -9,10 +9,10 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// Drain makes all clients choose other masters, and refuses to become a master, until it is
-// called with on false. On the last server that takes clients Drain returns an [*Error], unless
-// force is set, because the clients find no other master and would stay. If Drain is called on
-// two servers at the same time, both may agree.
+// If on is true, Drain makes all clients of this server choose other masters, and the server
+// takes no new ones, until Drain is called with on false. On the last server that takes clients,
+// Drain returns an [*Error] unless force is set, because the clients would find no other master
+// and stay. If Drain is called on two servers at the same time, both may agree.
 func (a *ServerAgent) Drain(on, force bool) (err error) {
 	a.runner.Inspect(func() {
 		if on && !force {
@@ -25,9 +25,9 @@ func (a *ServerAgent) Drain(on, force bool) (err error) {
 	return err
 }
 
-// SetKeys replaces the keys that verify connects from now on, for instance in a key rotation.
-// Connected clients stay connected. The error is [keyring.ErrOnOff] if either the agent has no
-// keys now, or none are in keys, but not both.
+// SetKeys replaces the keys that verify connect requests from now on, for instance in a key
+// rotation. Connected clients stay connected. The error is [keyring.ErrOnOff] if the change
+// would switch the check on or off: from no keys to some, or from some keys to none.
 func (a *ServerAgent) SetKeys(keys keyring.Keys) (err error) {
 	a.runner.Inspect(func() { err = a.m.SetKeys(keys) })
 	return err
@@ -55,9 +55,10 @@ type evictOrder struct{ done func(EvictResult) }
 
 // EvictResult is the result of an order to evict a client.
 type EvictResult struct {
-	// Code is OK if the eviction has begun. Otherwise it is NotConnected, Busy, Orphaned (the
-	// client was recovered, and its master has not confirmed it yet) or OtherMaster. NoQuorum
-	// means that this server is cut off, and has ended only its own connection.
+	// Code is OK if the eviction has begun. Otherwise it is NotConnected, Busy, OtherMaster,
+	// Orphaned (this server was restarted, and the client's master has not confirmed the client
+	// yet) or NoQuorum (this server is cut off, and has ended only its own connection of the
+	// client).
 	Code        Code
 	Master      nid.NID // the client's master, which is the server that can evict it
 	Incarnation uint64  // incarnation of the client, if the client is connected
@@ -80,7 +81,7 @@ func (a *ServerAgent) Evict(id ClientID, done func(EvictResult)) {
 	a.runner.Do(engine.ServerInput{Kind: engine.EvictClient, Client: id, Token: o})
 }
 
-// result answers an order, unless Close has answered it.
+// result answers an order, unless Close has answered it already.
 func (a *ServerAgent) result(o *evictOrder, r EvictResult) {
 	a.mu.Lock()
 	_, open := a.orders[o]

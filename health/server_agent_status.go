@@ -7,8 +7,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Buried returns the highest incarnation of a client that its tombstone refuses; false if there
-// is no tombstone.
+// Buried returns the highest incarnation of a client that its tombstone refuses, and false if
+// there is no tombstone.
 func (a *ServerAgent) Buried(id ClientID) (incarnation uint64, ok bool) {
 	a.runner.Inspect(func() { incarnation, ok = a.m.Buried(id) })
 	return incarnation, ok
@@ -33,9 +33,9 @@ func (a *ServerAgent) Clients() (list []ClientInfo) {
 	return list
 }
 
-// List returns the first limit clients that match, ordered by id, and the number of all that
-// match. The agent handles no messages while List runs: match must be quick, and must not call
-// the agent.
+// List returns the first clients, ordered by id, for which match is true, at most limit, and the
+// number of all such clients. The agent handles no messages while List runs, so the function
+// match must be quick. It must not call the agent.
 func (a *ServerAgent) List(limit int, match func(*ClientInfo) bool) (list []ClientInfo, matching int) {
 	a.runner.Inspect(func() { list, matching = a.m.List(limit, match) })
 	return list, matching
@@ -71,10 +71,10 @@ func (a *ServerAgent) Stats() (s ServerStats) {
 	return s
 }
 
-// Tombstones returns the latest limit tombstones that match, the oldest first, and the number
-// of all that match. There may be a million tombstones, so the agent handles messages in
-// between; the list may lack tombstones that are added meanwhile, and contain removed ones.
-// match must be quick, and must not call the agent.
+// Tombstones returns the latest tombstones for which match is true, at most limit, the oldest
+// first, and the number of all such tombstones. There may be a million tombstones, so the agent
+// handles messages in between. The list may therefore lack tombstones that are added while it is
+// made, and contain removed ones. The function match must be quick, and must not call the agent.
 func (a *ServerAgent) Tombstones(limit int, match func(*TombstoneInfo) bool) (list []TombstoneInfo, matching int) {
 	for until, more := machine.Never, true; more; {
 		a.runner.Inspect(func() {

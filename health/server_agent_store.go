@@ -67,7 +67,7 @@ func (a *ServerAgent) remove(e *engine.ServerEffect) {
 	case e.For > 0:
 		t.Until = a.cfg.Wall().Add(e.For)
 	case e.For < 0:
-		t.Until = time.Unix(0, 1) // a time that has passed, whatever the clock says
+		t.Until = time.Unix(0, 1) // a time that has passed by any clock
 	}
 	a.cfg.Store.Remove(t, func(err error) {
 		if err != nil {
@@ -78,8 +78,8 @@ func (a *ServerAgent) remove(e *engine.ServerEffect) {
 }
 
 // storeFails logs the first failure in a series of failures; the series ends with the next
-// successful save. NotSaved counts all failures: a full disk causes one for each attempt of
-// each client.
+// successful save. All failures are counted in NotSaved: a full disk causes one for each attempt
+// of each client.
 func (a *ServerAgent) storeFails(what string, id ClientID, err error) {
 	if !a.failing.Swap(true) {
 		a.log.Error(what+"; more failures are only counted", slog.String("client", id.String()), slog.Any("err", err))

@@ -25,11 +25,11 @@ type transport struct {
 	strayBits atomic.Uint64 // messages with other match bits, which were dropped
 }
 
-// maxSending bounds the bytes of messages in flight (local policy); messages above the bound
-// are dropped. A message to a dead client stays in flight until LNet's transaction timeout.
+// maxSending bounds the bytes of messages in flight; further messages are dropped. The bound is
+// needed because a message to a dead client stays in flight until LNet's transaction timeout.
 const maxSending = 64 << 20
 
-// begin allows calls of send.
+// begin allows calls of the method send.
 func (t *transport) begin() {
 	t.outbox.Open(t.table, portals.OutboxConfig[struct{}]{MaxBytes: maxSending})
 }
@@ -54,8 +54,8 @@ func (t *transport) send(to nid.ProcessID, portal int, data []byte) {
 	t.outbox.Put(m, portals.PutRequest{Self: t.self, Target: to, Portal: portal, MatchBits: wire.Bits})
 }
 
-// stamp converts an instant from the node's clock to the agent's. They differ if the agent's
-// clock goes on while the system is suspended. The result is never 0.
+// stamp converts a time of the node's clock to the time of the agent's clock. The clocks differ
+// if the agent's goes on while the system is suspended. The result is never 0.
 func (t *transport) stamp(clock machine.Clock, at time.Duration) time.Duration {
 	node := t.table.Node().Clock()
 	if clock == node {
@@ -64,7 +64,7 @@ func (t *transport) stamp(clock machine.Clock, at time.Duration) time.Duration {
 	return max(clock.Now()-(node.Now()-at), 1)
 }
 
-// close withdraws the buffers; after it no message is sent.
+// close withdraws the buffers. After close, no message is sent.
 func (t *transport) close() {
 	t.inbox.Close()
 	t.outbox.Close()

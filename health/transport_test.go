@@ -31,7 +31,7 @@ func (*sink) Recv(*lnd.Delivery) {}
 
 func (*sink) Shutdown(context.Context) error { return nil }
 
-// TestSendingIsBounded: G-CH-1: messages to peers that do not accept them hold at most
+// TestSendingIsBounded: goal G-CH-1: messages to peers that do not accept them hold at most
 // maxSending bytes. Further messages are dropped and counted until one of the earlier ones is
 // finished.
 func TestSendingIsBounded(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"ulnet/health/wire"
 )
 
-// Error says what cannot be done, and what to do instead. If Draining is not empty, it lists
-// the servers whose draining is the reason why this one must not drain.
+// Error says what cannot be done, and what the user can do instead. If this server must not
+// drain because other servers do, Draining lists those.
 type Error = engine.Error
 
 // Errors that a program may want to tell apart; each is an *[Error].
@@ -14,11 +14,11 @@ var (
 	errNoNID   error = &Error{Why: "say which NID of this node takes part"}
 	ErrOutside error = &Error{Why: "a server needs a View, a Broadcaster, and with a Store a wall clock"}
 	ErrClosed  error = &Error{Why: "the connection is closed"}
-	// ErrSuperseded means that a later incarnation of the same client runs elsewhere. Status shows
-	// where; the client tries again after some minutes.
+	// ErrSuperseded means that a later incarnation of the same client runs elsewhere. The status of
+	// the connection shows where. The client tries again after some minutes.
 	ErrSuperseded error = &Error{Why: "this client runs on another node, in a later life: give each node an id of its own, or end the other one"}
-	// ErrUnaware means that some servers have not acknowledged that this client leaves. They
-	// find that out by asking, and evict it within 2·T_evict of its last message.
+	// ErrUnaware means that some servers have not acknowledged that this client leaves. They find
+	// out by asking the client, and evict it within 2·T_evict after its last message.
 	ErrUnaware error = &Error{Why: "servers may not know that this client left, and evict it within 2·T_evict"}
 )
 
@@ -48,7 +48,7 @@ type (
 	EvictionStatus = engine.EvictionStatus
 	ServerStats    = engine.ServerStats
 	// ClientStatus is the state of a client, SupersededBy the later incarnation because of which
-	// it waits. ClientStats has its counters.
+	// the client waits. ClientStats has the counters of a client.
 	ClientStatus = engine.ClientStatus
 	SupersededBy = engine.SupersededBy
 	ClientStats  = engine.ClientStats
@@ -71,12 +71,12 @@ const (
 	StoreFailed   = wire.StoreFailed   // the connection cannot be recorded
 	Draining      = wire.Draining      // the server takes no clients as their master
 	UnknownServer = wire.UnknownServer // the master that was named is not a server
-	BadClaim      = wire.BadClaim      // the token does not prove that the master agreed
+	BadClaim      = wire.BadClaim      // the token, which signs a claim, does not prove that the named master agreed
 	Foreign       = wire.Foreign       // the client is connected from another node
 	Newer         = wire.Newer         // a later incarnation of the client is connected
 	Ahead         = wire.Ahead         // the number of the client's incarnation is far above the wall clock: a clock is wrong
 	OtherTimes    = wire.OtherTimes    // T_evict of the server is too short for the client's times
-	OtherKey      = wire.OtherKey      // a connect is not signed with a key of the server
+	OtherKey      = wire.OtherKey      // the connect request is not signed with a key of the server
 )
 
 // The causes.
@@ -97,7 +97,7 @@ const (
 	ClientSuspended = engine.ClientSuspended // the client's eviction begins: do not serve it any more
 	ClientEvicted   = engine.ClientEvicted   // the client was evicted, for the reason Cause
 	ClientOrphaned  = engine.ClientOrphaned  // the client's master is dead or unsure
-	ClientRehomed   = engine.ClientRehomed   // the client has another master, or has confirmed its old one
+	ClientRehomed   = engine.ClientRehomed   // the client has chosen another master, or its old one is confirmed
 	QuorumLost      = engine.QuorumLost      // this server is cut off from most others
 	QuorumWon       = engine.QuorumWon
 )
@@ -105,12 +105,12 @@ const (
 // The kinds of events of clients, with the fields of [ClientEvent] that they use.
 const (
 	MasterChosen = engine.MasterChosen // sets Server, Epoch: the server is the master now
-	MasterLost   = engine.MasterLost   // Server, Code: the server is no longer the master; the client looks for another one
+	MasterLost   = engine.MasterLost   // sets Server, Code: the server is no longer the master; the client looks for another one
 	Attached     = engine.Attached     // sets Server: the client is connected to the server
-	Dropped      = engine.Dropped      // Server, Code: the client is no longer connected to the server
-	Refused      = engine.Refused      // Server, Code: the server does not accept the client now; Evict with OtherTimes
-	Evicted      = engine.Evicted      // Server, Code, Incarnation: all servers have evicted the client; its next incarnation begins
-	Superseded   = engine.Superseded   // Server, Incarnation, Peer: a later incarnation of this client runs elsewhere
+	Dropped      = engine.Dropped      // sets Server, Code: the client is no longer connected to the server
+	Refused      = engine.Refused      // sets Server, Code: the server does not accept the client now; with OtherTimes also Evict
+	Evicted      = engine.Evicted      // sets Server, Code, Incarnation: all servers have evicted the client, whose next incarnation begins
+	Superseded   = engine.Superseded   // sets Server, Incarnation, Peer: a later incarnation of this client runs elsewhere
 )
 
 // ParseClientID parses the text of a client id, 32 hexadecimal digits.

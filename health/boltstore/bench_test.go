@@ -10,8 +10,8 @@ import (
 )
 
 // BenchmarkSave saves new connections, a thousand at a time. It reports the records per second,
-// and the time from Save to the callback. A delay is added to each commit, to simulate a slower
-// disk.
+// and the time from Save to the callback. Some runs add a delay to each commit, to simulate a
+// slower disk.
 func BenchmarkSave(b *testing.B) {
 	for _, bench := range []struct {
 		delay    time.Duration
@@ -63,8 +63,8 @@ func fill(b *testing.B, s *Store, n int) {
 	group.Wait()
 }
 
-// flood saves n records, at most a thousand at a time: of the clients from first on, or of any
-// -first clients if first is negative.
+// flood saves n records, at most a thousand at a time: of the clients from number first on, or,
+// if first is negative, of clients below number -first in a mixed order.
 func flood(b *testing.B, s *Store, first, n int) []time.Duration {
 	const window = 1000
 	took := make([]time.Duration, n)
@@ -92,7 +92,7 @@ func flood(b *testing.B, s *Store, first, n int) []time.Duration {
 }
 
 // BenchmarkDisk measures the disk operations that a commit of some hundred records needs at
-// least: write and sync 64 KiB, then one page. Save cannot be quicker.
+// least: write and sync 64 KiB, then one page. Save cannot be faster than that.
 func BenchmarkDisk(b *testing.B) {
 	f, err := os.Create(dbPath(b))
 	if err != nil {

@@ -46,13 +46,14 @@ const (
 	maxHeap  = 128 << 20
 )
 
-// mapped is the address space that the check reserves for a file. The position of a key or
-// value is a number of 32 bits in a page. A damaged position leads behind the end of the file,
-// where reading ends the process, and not to other memory of the process.
-const mapped = 1 << (30 + 3*(math.MaxUint>>63)) // 8 GiB; 1 GiB of a small address space
+// mapped is the address space that the check reserves for a file. The position of a key or value
+// is a number of 32 bits in a page. A damaged position points into this reserved space behind
+// the end of the file, where a read kills the process, instead of into other memory of the
+// process.
+const mapped = 1 << (30 + 3*(math.MaxUint>>63)) // 8 GiB; 1 GiB if addresses have 32 bits
 
-// Child checks a database if args, the arguments of the process without its name, ask for that,
-// and returns the exit code of the process. Every program that calls [Open] must call Child
+// Child checks a database and returns the exit code of the process, if args ask for that: the
+// arguments of the process without its name. Every program that calls [Open] must call Child
 // first in main.
 func Child(args []string, stdout io.Writer) (code int, asked bool) {
 	if len(args) != 2 || args[0] != verb {
@@ -92,7 +93,8 @@ func isPathError(err error) bool {
 	return ok
 }
 
-// inspect reads all of a database. It may crash, and leaves a damaged one open.
+// inspect reads all of a database. If the database is damaged, inspect may crash, or return
+// without closing it.
 func inspect(path string) (records, tombstones int, err error) {
 	info, err := os.Stat(path)
 	switch {
@@ -108,7 +110,7 @@ func inspect(path string) (records, tombstones int, err error) {
 	}
 	options := bbolt.Options{ReadOnly: true, PreLoadFreelist: true, Timeout: time.Second, InitialMmapSize: mapped}
 	db, err := bbolt.Open(path, 0, &options)
-	if errors.Is(err, syscall.ENOMEM) { // the address space is limited: ulimit -v
+	if errors.Is(err, syscall.ENOMEM) { // the address space of the process is limited, by ulimit -v
 		options.InitialMmapSize = 0
 		db, err = bbolt.Open(path, 0, &options)
 	}
@@ -120,7 +122,7 @@ func inspect(path string) (records, tombstones int, err error) {
 		return 0, 0, errors.Join(err, db.Close())
 	}
 	if err := sound(tx); err != nil {
-		return 0, 0, err // bbolt's check still runs in its goroutine, and reads the database
+		return 0, 0, err // not closed: bbolt's own check still runs in its goroutine, and reads the database
 	}
 	clients := make(map[health.ClientID]uint64)
 	err = scan(tx, func(key uint64, r health.Record) error {
@@ -144,8 +146,9 @@ func sound(tx *bbolt.Tx) error {
 }
 
 // boundMemory ends the process if the check takes more memory than an undamaged file of that
-// size needs. It watches until over is closed. A damaged file could cause that: bbolt trusts
-// the length of a run of pages that is in the file, and records each page of the run.
+// size needs. A damaged file can cause that: bbolt trusts the length of a run of pages that is
+// in the file, and records each page of the run. boundMemory watches until the channel over is
+// closed.
 func boundMemory(size int64, over <-chan struct{}) {
 	limit := maxHeap + 2*uint64(size)
 	tick := time.NewTicker(10 * time.Millisecond)

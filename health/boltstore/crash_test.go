@@ -54,11 +54,11 @@ func strace(t *testing.T, path string, rounds int, args ...string) (said []strin
 	return said, cmd.ProcessState, string(b)
 }
 
-// books are the callbacks that the worker reported for each client.
+// books are the results that the worker printed for each client.
 type books struct {
-	incarnations map[int]uint64 // the latest incarnation that was saved, 0 after it was removed
-	tombstones   map[int]uint64 // of each client: the latest incarnation that was removed
-	rounds       map[int]int    // how many calls for the client were called back
+	incarnations map[int]uint64 // latest saved incarnation of each client; 0 after its removal
+	tombstones   map[int]uint64 // latest removed incarnation of each client
+	rounds       map[int]int    // number of finished calls for each client
 }
 
 func read(t *testing.T, said []string) books {
@@ -87,8 +87,8 @@ func read(t *testing.T, said []string) books {
 	return b
 }
 
-// check compares the database after the worker was killed with its books. Calls whose callback
-// was not reported, those of the next round, may have had an effect or not.
+// check compares the books with the database that a killed worker left. A call without a printed
+// result, which is one of the next round, may be in the database or not.
 func (b *books) check(t *testing.T, path string, rounds int) {
 	t.Helper()
 	s, err := Open(Config{Path: path})
@@ -113,7 +113,7 @@ func (b *books) check(t *testing.T, path string, rounds int) {
 	}
 	for n := range workerClients {
 		incarnation, round := b.incarnations[n], b.rounds[n]
-		next := uint64(0) // 1 if the round that was not called back is in the database
+		next := uint64(0) // 1 if the database has the round whose results were not printed
 		if step(n, round) {
 			next = uint64(round + 1)
 		}
@@ -126,8 +126,8 @@ func (b *books) check(t *testing.T, path string, rounds int) {
 	}
 }
 
-// TestCrash: CH-4, CH-65, CH-66: a process is killed at the start of one of its writes or
-// syncs, each of these in turn. It loses no record whose callback it had called.
+// TestCrash: CH-4, CH-65, CH-66: a process is killed at the start of one of its writes or syncs,
+// each of these in turn. No record is lost whose callback the process had called.
 func TestCrash(t *testing.T) {
 	spec.Covers(t, "CH-4", "CH-65", "CH-66")
 	for _, phase := range []struct {
@@ -184,8 +184,8 @@ func crash(t *testing.T, path string, rounds int, inject string) {
 	b.check(t, path, rounds)
 }
 
-// syncedFirst checks that all writes before each callback were synced: killing the process
-// would not show a missing sync.
+// syncedFirst checks in the trace that all writes before each callback were synced. Killing the
+// process would not show a missing sync, because the kernel keeps what was written.
 func syncedFirst(t *testing.T, trace string, callbacks int) {
 	t.Helper()
 	dirty, spoke := false, 0
@@ -208,7 +208,7 @@ func syncedFirst(t *testing.T, trace string, callbacks int) {
 }
 
 // ofOneThread counts a system call, and fails unless one thread alone makes it. strace counts
-// per thread, and would inject the fault at another call if there were two.
+// the calls of each thread, so with two threads it would inject the fault at another call.
 func ofOneThread(t *testing.T, trace, call string) (n int) {
 	t.Helper()
 	threads := make(map[string]bool)
@@ -226,8 +226,8 @@ func ofOneThread(t *testing.T, trace, call string) (n int) {
 
 var traced = regexp.MustCompile(`(?m)^(\d+) +(\w+)\(`)
 
-// TestDiskFails: an error of the disk reaches every caller whose record is in the failed
-// commit. Earlier records stay, and when the error has ended records are saved again.
+// TestDiskFails: an error of the disk reaches every caller whose record is in the failed commit.
+// Earlier records stay. When the disk works again, records are saved again.
 func TestDiskFails(t *testing.T) {
 	for _, tt := range []struct{ call, errno, when, text string }{
 		{"pwrite64", "ENOSPC", "7..9", syscall.ENOSPC.Error()},

@@ -8,8 +8,8 @@ import (
 )
 
 // guard calls f, which reads the mapped file. It returns [ErrFault] if a page cannot be read
-// (SIGBUS), as on a failing disk or after the file was truncated. It also returns it if a page
-// is not as bbolt wrote it.
+// (SIGBUS), as on a failing disk or after the file was truncated. It also returns ErrFault if a
+// page differs from what bbolt wrote.
 func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -77,8 +77,9 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// TestFaultOnSave: the save that finds the damage may fail, and the next one succeeds. The file
-// has then been set aside, which is reported, or it has all records.
+// TestFaultOnSave: the save that finds the damage may fail, and the next one succeeds. Then
+// either the damaged file has been set aside, which is reported, or the file still has all
+// records.
 func TestFaultOnSave(t *testing.T) {
 	for name, spoil := range spoils {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +96,7 @@ func TestFaultOnSave(t *testing.T) {
 			}
 			st := s.Stats()
 			if st.SetAside == "" {
-				st = again.Stats() // the next start found the damage
+				st = again.Stats() // Open found the damage when the store was opened again
 			} else if !strings.Contains(log.String(), "damaged: they are set aside") {
 				t.Errorf("it says: %s", log)
 			}

@@ -92,8 +92,8 @@ func parseRecord(b []byte) (r health.Record, err error) {
 	return r, nil
 }
 
-// checked verifies the checksum at the end of b, which also covers ahead, and returns the bytes
-// before it.
+// checked verifies the checksum at the end of b, which covers the bytes of ahead and then those
+// of b. It returns b without the checksum.
 func checked(b, ahead []byte) ([]byte, error) {
 	if len(b) < crcSize {
 		return nil, errShort
@@ -140,8 +140,8 @@ func parseTombstone(key, value []byte) (t health.Tombstone, err error) {
 	return t, nil
 }
 
-// counts are the numbers of entries after a commit. They detect lost entries, because a page of
-// bbolt has only the count of its own entries.
+// counts are the numbers of entries in the buckets after a commit. They show that entries are
+// missing: a page of bbolt records only how many entries the page itself has.
 type counts struct {
 	commit              uint64 // number of the commit that wrote the counts
 	clients, tombstones uint64

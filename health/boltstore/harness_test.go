@@ -58,7 +58,8 @@ func open(t testing.TB, path string, change ...func(*Config)) *Store {
 
 func dbPath(t testing.TB) string { return filepath.Join(t.TempDir(), "connections.db") }
 
-// wait calls f with a callback, waits for the callback, and returns its error.
+// wait calls f with a callback for f's result, waits until that callback is called, and returns
+// the result.
 func wait(f func(done func(error))) error {
 	c := make(chan error, 1)
 	f(func(err error) { c <- err })

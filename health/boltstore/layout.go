@@ -10,9 +10,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Checks that bbolt does not make. bbolt has two meta pages, of the latest commit and of the
-// one before. If one is damaged, bbolt uses the other, and the latest commit could be lost
-// unnoticed.
+// The checks in this file supplement those of bbolt. bbolt has two meta pages: of the latest
+// commit, and of the commit before. If one page is damaged, bbolt uses the other, so the latest
+// commit could be lost unnoticed.
 const (
 	pageHeader = 16
 	metaSum    = 56 // offset of a meta page's checksum: FNV-1a of the bytes before it
@@ -21,7 +21,7 @@ const (
 	maxPage    = 64 << 10
 )
 
-// metas checks the two meta pages of a file, and that they belong to successive commits.
+// metas checks the two meta pages of a file, and that their commit numbers are successive.
 func metas(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 )
 
 // TestMain also serves as the main function of the processes that the tests start: the check of
-// a file, the worker of the crash test, the sweeper, and the check beside other memory.
+// a file, the worker of the crash test, the sweeper, and the check of a file that lies next to
+// other memory.
 func TestMain(m *testing.M) {
 	if code, asked := Child(os.Args[1:], os.Stdout); asked {
 		os.Exit(code)

@@ -13,12 +13,12 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// neighbourVerb makes the test binary check a file while other memory of the process is mapped
-// behind it.
+// neighbourVerb is the argument with which the test binary checks a file while other memory of
+// the process is mapped right behind the file.
 const neighbourVerb = "boltstore-neighbour"
 
-// beside checks a file with a mapping of zeros behind it: Linux places each new mapping right
-// below the one before.
+// beside checks a file that has a mapping of zeros right behind it. Linux places each new
+// mapping right below the one before, so beside maps the zeros first.
 func beside(path string, out io.Writer) int {
 	if _, err := syscall.Mmap(-1, 0, 4<<20, syscall.PROT_READ, syscall.MAP_ANON|syscall.MAP_PRIVATE); err != nil {
 		fmt.Fprintln(out, err)

@@ -69,7 +69,8 @@ func (s *Store) reopen() error {
 	return err
 }
 
-// prepare makes sure that there is an undamaged file.
+// prepare makes sure that a file exists and is undamaged: it sets a damaged one aside, and
+// creates one if there is none.
 func (s *Store) prepare() error {
 	_, err := os.Lstat(s.cfg.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,7 +95,7 @@ func (s *Store) prepare() error {
 	return s.create()
 }
 
-// lost logs that the records are lost, and where the damaged file is.
+// lost logs that the records are lost, and the path to which the damaged file was renamed.
 func (s *Store) lost(what, aside string, damage error) {
 	s.mu.Lock()
 	s.stats.SetAside, s.stats.Damage = aside, damage.Error()

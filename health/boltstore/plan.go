@@ -12,12 +12,12 @@ import (
 	"ulnet/health"
 )
 
-// plan has the changes of a batch of calls: the last change of each client's record, and all
+// plan is what a batch of calls changes: the last change of each client's record, and all
 // tombstones.
 type plan struct {
 	changes    []change // sorted by key
 	tombstones []call
-	voids      map[health.ClientID]uint64 // clients whose tombstones, up to this incarnation, are removed first
+	voids      map[health.ClientID]uint64 // clients whose tombstones up to this incarnation are removed before others are added
 	next       uint64
 	counts     counts // counts after the commit; write adds the number of tombstones
 }
@@ -68,7 +68,7 @@ func (s *Store) plan(batch []call) plan {
 	return p
 }
 
-// void removes tombstones of a client, including those of this batch.
+// void removes the tombstones that a call takes back, also those of this batch.
 func (p *plan) void(c *call) {
 	if p.voids == nil {
 		p.voids = make(map[health.ClientID]uint64)
@@ -79,12 +79,12 @@ func (p *plan) void(c *call) {
 	})
 }
 
-// unbury removes the stored tombstones of evictions that were withdrawn, which p.voids names.
+// unbury removes from the database the tombstones of evictions that were withdrawn (p.voids).
 func (p *plan) unbury(tombstones *bbolt.Bucket) error {
 	if len(p.voids) == 0 {
 		return nil
 	}
-	var keys [][]byte // collected first: deleting during the iteration would disturb the cursor
+	var keys [][]byte // the keys are collected first, because deleting during the iteration would disturb the cursor
 	err := tombstones.ForEach(func(key, value []byte) error {
 		if t, err := parseTombstone(key, value); err == nil && t.Incarnation <= p.voids[t.Client] {
 			keys = append(keys, bytes.Clone(key))
@@ -108,7 +108,7 @@ func (p *plan) empty() bool {
 // write makes the changes in a transaction.
 func (p *plan) write(tx *bbolt.Tx, now time.Time) error {
 	clients, tombstones := tx.Bucket(clientsBucket), tx.Bucket(tombstonesBucket)
-	clients.FillPercent, tombstones.FillPercent = 0.9, 0.9 // keys mostly ascend
+	clients.FillPercent, tombstones.FillPercent = 0.9, 0.9 // keys of clients mostly ascend
 	for i := range p.changes {
 		c := &p.changes[i]
 		key := binary.BigEndian.AppendUint64(nil, c.key)

@@ -45,7 +45,7 @@ type Config struct {
 	openFile func(string, int, os.FileMode) (*os.File, error)
 	syncDir  func(string) error
 	inspect  func(path string) (damage, err error) // checks the file; nil: a child process does
-	eager    bool                                  // no pause between attempts to open the file
+	eager    bool                                  // for tests: no pause between attempts to open the file
 }
 
 func (c Config) withDefaults() Config {
@@ -90,11 +90,11 @@ type Store struct {
 	keys       map[health.ClientID]uint64 // key of each client's record
 	next       uint64                     // the key of the next new client
 	tombstones uint64                     // number of tombstones
-	was        bool                       // the file was open before, since the start
+	was        bool                       // the file was open at some time since the start
 	failure    error                      // why the file is not open now
-	resume     time.Time                  // earliest time of the next attempt to open it
+	resume     time.Time                  // earliest time of the next attempt to open the file
 	readOnly   error                      // why the file cannot be written
-	tried      time.Time                  // when writing was last tried
+	tried      time.Time                  // when opening for writing was last tried
 
 	mu      sync.Mutex
 	waiting []call // calls for the next commit; guarded by mu, like all below
@@ -118,19 +118,19 @@ type call struct {
 	done      func(error)
 }
 
-// Save implements health.Store: it adds a record, or replaces the client's. done, which may be nil
-// and must not block, is called from the goroutine of the store, or before Save returns if the
-// store is full or closed. Errors are [ErrRecord], [ErrFull], [ErrClosed], [ErrFault] and those of
-// the system, such as ENOSPC, EROFS and EIO.
+// Save implements health.Store: it adds the record of a client, or replaces the client's earlier
+// one. done, which may be nil and must not block, is called from the goroutine of the store, or
+// before Save returns if the store is full or closed. Errors are [ErrRecord], [ErrFull],
+// [ErrClosed], [ErrFault] and those of the system, such as ENOSPC, EROFS and EIO.
 func (s *Store) Save(r health.Record, done func(error)) {
 	b, err := appendRecord(make([]byte, 0, 96+len(r.Name)+len(r.Export)), &r)
 	s.enqueue(call{client: r.Client, record: b, err: err, done: done})
 }
 
-// Remove implements health.Store: it removes the client's record, if there is one, and adds a
-// tombstone if Until is in the future. If Until has passed, Remove removes the client's
-// tombstones up to that incarnation, for which it scans all tombstones. done and errors are as
-// for Save.
+// Remove implements health.Store: it removes the client's record, if there is one, and adds the
+// tombstone t if t.Until is in the future. If t.Until has passed, Remove removes the client's
+// tombstones up to t.Incarnation, for which it scans all tombstones. done and errors are as for
+// Save.
 func (s *Store) Remove(t health.Tombstone, done func(error)) {
 	c := call{client: t.Client, done: done}
 	if !t.Until.IsZero() {

@@ -134,9 +134,9 @@ func TestTombstonesEnd(t *testing.T) {
 	}
 }
 
-// TestTombstonesTakenBack: CH-A8, CH-A20: a tombstone whose time has passed removes the
-// tombstones of that incarnation and of all earlier ones, even those in the same commit.
-// Tombstones of later incarnations and of other clients stay.
+// TestTombstonesTakenBack: CH-A8, CH-A20: Remove with a tombstone whose time has passed removes
+// the stored tombstones of that incarnation and of all earlier ones, even those in the same
+// commit. Tombstones of later incarnations and of other clients stay.
 func TestTombstonesTakenBack(t *testing.T) {
 	spec.Covers(t, "CH-A8", "CH-A20")
 	path := dbPath(t)
@@ -151,7 +151,7 @@ func TestTombstonesTakenBack(t *testing.T) {
 	}
 	var done sync.WaitGroup
 	done.Add(5)
-	for _, g := range []health.Tombstone{void(1, 6), tombstone(2, 6), void(2, 6), tombstone(2, 4), void(4, 9)} { // all of these may share a commit
+	for _, g := range []health.Tombstone{void(1, 6), tombstone(2, 6), void(2, 6), tombstone(2, 4), void(4, 9)} { // these calls may share one commit
 		s.Remove(g, func(err error) {
 			if err != nil {
 				t.Error(err)

@@ -18,7 +18,7 @@ import (
 )
 
 // The sweeper is a process that damages a file in one numbered way after the other, starting
-// with a given number. For each it prints the result:
+// with a given number. For each damage it prints a line with the result:
 //
 //	N             it begins
 //	sound         the check has found nothing
@@ -30,20 +30,20 @@ import (
 const (
 	sweeperVerb = "boltstore-sweeper"
 
-	sweptRecords    = 70 // number of records, enough for several pages
+	sweptRecords    = 70 // records in the database, enough for several pages
 	sweptTombstones = 20
-	sweptAtOnce     = 1000 // files per process, because each damaged file stays open
+	sweptAtOnce     = 1000 // damages per process; bounded, because each damaged file stays open
 )
 
-// damage is one way in which the test damages a file.
+// damage is one damage that the test does to a file.
 type damage struct {
 	at   int
-	kind byte // 'f': flip a bit, 'z': set a byte to zero, 'c': truncate the file there
+	kind byte // what happens at this position: 'f' a bit is flipped, 'z' a byte becomes zero, 'c' the file is cut off
 }
 
 func (d damage) String() string { return fmt.Sprintf("%c%d", d.kind, d.at) }
 
-// apply damages a copy of a sound file. It reports false if the copy is unchanged.
+// apply returns a damaged copy of an undamaged file, and false if the copy is unchanged.
 func (d damage) apply(sound []byte) ([]byte, bool) {
 	if d.kind == 'c' {
 		return sound[:d.at], d.at < len(sound)
@@ -55,10 +55,10 @@ func (d damage) apply(sound []byte) ([]byte, bool) {
 	return b, b[d.at] != sound[d.at]
 }
 
-// sweep lists the damages. By default they cover some bytes of what bbolt reads first and a few
-// others. In a long run they cover the head of every page and more of the other bytes. With
-// ULNET_LONG=sweep, which takes an hour, they cover each byte of the first pages and a fifth of
-// the others.
+// sweep lists the damages to try. By default they cover some bytes of what bbolt reads first and
+// a few others. In a long run they cover the head of every page and more of the other bytes.
+// With ULNET_LONG=sweep, which takes an hour, they cover each byte of the first pages and a
+// fifth of the others.
 func sweep(size int, long string) (all []damage) {
 	stride, cut, heads, whole := 397, 4093, 2*4096, 0
 	switch long {
@@ -110,8 +110,8 @@ func sweeper(path, from, long string, out io.Writer) int {
 	return 0
 }
 
-// sweepOne opens and checks a file as Open does, loads its records, and with write also saves
-// some.
+// sweepOne opens and checks a file as Open does, loads its records, and, if write is set, also
+// saves some.
 func sweepOne(path string, write bool, out io.Writer) {
 	records, tombstones, err := inspect(path)
 	switch {
@@ -136,7 +136,7 @@ func sweepOne(path string, write bool, out io.Writer) {
 	fmt.Fprintln(out, "whole")
 }
 
-// reuseTwice uses a database twice, and checks the records that are found the second time.
+// reuseTwice opens and uses a database twice, and checks that the second time finds all records.
 func reuseTwice(path string) error {
 	left, err := reuse(path, sweptRecords)
 	if err != nil {
@@ -149,8 +149,8 @@ func reuseTwice(path string) error {
 	return err
 }
 
-// reuse opens a database, loads its records, and saves some more. It returns how many there are
-// now.
+// reuse opens a database, loads its records, and saves some more. It returns how many records
+// the database has then.
 func reuse(path string, records int) (now int, err error) {
 	s, err := Open(Config{Path: path, inspect: func(string) (damage, err error) { return nil, nil }})
 	if err != nil {
@@ -179,7 +179,7 @@ func reuse(path string, records int) (now int, err error) {
 }
 
 // swept makes a database like one that has been in use for some time, with pages of each kind,
-// also free ones.
+// free pages included.
 func swept(t *testing.T) (path string, size int) {
 	t.Helper()
 	path = dbPath(t)

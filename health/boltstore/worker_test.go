@@ -12,7 +12,7 @@ import (
 )
 
 // The worker is a process that saves records and prints which callbacks were called. It prints
-// each line with one write, so that a kill loses none.
+// each line with one system call, so that no line is lost when the process is killed.
 //
 //	open          the database is open
 //	saved N Incarnation  failed N Incarnation ERRNO
@@ -27,8 +27,8 @@ const (
 // buried is the time at which the worker's tombstones expire.
 var buried = time.Unix(1<<33, 0)
 
-// step says what the worker does with client n in a round: it saves incarnation round+1, or
-// (false) buries the incarnation before.
+// step tells what the worker does with client n in a round. If true, it saves incarnation
+// round+1; otherwise it removes the previous incarnation and leaves a tombstone.
 func step(n, round int) (save bool) { return round == 0 || (n+round)%3 != 0 }
 
 // work is the main function of the worker. Each of its rounds is one commit, and it makes the
@@ -44,7 +44,7 @@ func work(path, rounds string, out io.Writer) int {
 			return 1
 		}
 	}
-	runtime.LockOSThread() // the writer goroutine then runs on another thread
+	runtime.LockOSThread() // keeps the writer goroutine of the store on another thread
 	s, err := Open(Config{Path: path, eager: true})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -64,7 +64,7 @@ func work(path, rounds string, out io.Writer) int {
 func workRound(s *Store, round int, out io.Writer) {
 	all := make(chan struct{})
 	left := workerClients
-	s.mu.Lock() // so that all calls of the round share one commit
+	s.mu.Lock() // held until all calls are queued, so that they share one commit
 	hold := s.waiting
 	for n := range workerClients {
 		incarnation := uint64(round + 1)

@@ -65,7 +65,8 @@ func (s *Store) take() []call {
 }
 
 // account counts a commit, and logs when commits begin to fail or to succeed again. A commit
-// that wrote nothing, such as the removal of a record that does not exist, counts as neither.
+// that wrote nothing, such as the removal of a record that does not exist, counts neither as a
+// failure nor as a success.
 func (s *Store) account(batch []call, wrote bool, err error, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,8 +118,8 @@ func (s *Store) commit(batch []call) (wrote bool, err error) {
 	return false, s.failure
 }
 
-// update writes a plan. A transaction that panics stays open, and giveUp leaks it: a rollback
-// would read the file.
+// update writes a plan. After a panic the transaction stays open, and giveUp does not close it
+// either, because a rollback would read the damaged file.
 func (s *Store) update(p *plan) error {
 	tx, err := s.db.Begin(true)
 	if err != nil {
@@ -137,7 +138,7 @@ func (s *Store) update(p *plan) error {
 const (
 	// tryAgainAfter is the time between two attempts to write to a disk that was read-only.
 	tryAgainAfter = 5 * time.Second
-	// checkShare bounds the share of time that opening the file takes: after an attempt the store
+	// checkShare bounds the share of time that opening the file takes: after each attempt the store
 	// pauses for at least checkShare times the duration of the attempt.
 	checkShare = 20
 )

@@ -78,8 +78,8 @@ func (w *watched) dial(h *simlnd.Host) {
 }
 
 // TestEvictWithOneDead: CH-A22, CH-2, CH-28: a client dies while one of five servers is dead.
-// Its master evicts it from all live servers at once, over the tree, and repeats the eviction
-// for the dead one for a limited time only.
+// Its master evicts it from all live servers at once, over the tree, and repeats the eviction to
+// the dead server only for a limited time.
 func TestEvictWithOneDead(t *testing.T) {
 	spec.Covers(t, "CH-2", "CH-28", "CH-A22")
 	w := newWatched(t)

@@ -10,11 +10,11 @@ import (
 
 // Answer is the merged answer of a server and all servers below it in the tree, little-endian:
 //
-//	0  4  absent   number of servers that did not answer, although they are there
+//	0  4  absent   number of servers that take part but did not answer
 //	4     absent   their NIDs, 20 bytes each, in the extended form
 //	      reply    of all others, a [wire.Reply]
 type Answer struct {
-	Absent []nid.NID  // servers that are alive but did not answer
+	Absent []nid.NID  // servers that take part but did not answer
 	Reply  wire.Reply // merged answer of the servers that did answer
 }
 

@@ -30,16 +30,16 @@ type Config struct {
 	// Servers are all servers of the cluster, this one included, in any order. The list must be
 	// the same on all servers. If it is empty, broadcasts fail until SetServers.
 	Servers []nid.NID
-	// Tree is the shape of the tree for broadcasts of this server. The zero value is the
+	// Tree is the shape of the tree over which this server broadcasts. The zero value is the
 	// binomial tree.
 	Tree scoll.Tree
-	// Processing is how long a server may take to answer, without the transmission time
-	// (health.Timing.Broadcast). Default 1 s.
+	// Processing is how long a server may take to make its answer; transmission
+	// (health.Timing.Broadcast) comes on top. Default 1 s.
 	Processing time.Duration
 	// MaxMemory bounds the buffers for answers to requests of others, in bytes.
 	// Default 64 MiB.
 	MaxMemory int64
-	// Clock runs the callback of a broadcast that could not begin. Required.
+	// Clock runs the callback of a broadcast that could not be sent. Required.
 	Clock machine.Clock
 	Log   *slog.Logger // nil: nothing is logged
 }
@@ -90,8 +90,8 @@ func (b *Broadcaster) Close() {
 	b.cfg.Agent.UnregisterService(ServiceID)
 }
 
-// SetServers replaces the list of servers; ids may be in any order. If the error names invalid
-// NIDs the list stays as it is.
+// SetServers replaces the list of servers, which may have any order. If the error names invalid
+// NIDs, the list stays as it is.
 func (b *Broadcaster) SetServers(ids []nid.NID) error {
 	var members *scoll.Membership
 	if len(ids) > 0 {
@@ -106,21 +106,21 @@ func (b *Broadcaster) SetServers(ids []nid.NID) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if members == nil || b.members == nil || members.Digest() != b.members.Digest() { // scoll recognizes an unchanged membership by its pointer
+	if members == nil || b.members == nil || members.Digest() != b.members.Digest() { // scoll compares memberships by pointer
 		b.members = members
 	}
 	return nil
 }
 
-// Serve implements health.Broadcaster. While answer is nil, other servers count this one as
-// missing and ask it again later.
+// Serve implements health.Broadcaster. While no function is set (answer is nil), other servers
+// count this server as missing and ask it again later.
 func (b *Broadcaster) Serve(answer func(root nid.NID, request []byte, reply func([]byte))) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.answer = answer
 }
 
-// mapGroup gives package scoll the membership of a group.
+// mapGroup returns the membership of a group to package scoll.
 func (b *Broadcaster) mapGroup(id scoll.OOBID) (*scoll.Membership, error) {
 	if id != groupID {
 		return nil, scoll.ENOGROUP

@@ -14,7 +14,8 @@ import (
 )
 
 // TestBroadcast: CH-10, CH-27: a broadcast with one eviction, or with a full batch, asks every
-// other server once and adds their answers up. The root does not ask itself.
+// other server once and adds up the numbers in their answers. The server that broadcasts does
+// not ask itself.
 func TestBroadcast(t *testing.T) {
 	spec.Covers(t, "CH-10", "CH-27")
 	s := newServers(t, 12, nil)
@@ -34,8 +35,8 @@ func TestBroadcast(t *testing.T) {
 func abs(i int) int { return max(i, -i) }
 
 // TestDead: CH-A22: while one of five servers is dead, a broadcast of evictions succeeds and
-// lists that server as missing. It is asked when it is back. The same holds while its death has
-// not been detected yet.
+// lists that server as missing. That server is asked once it is back. The same holds while
+// discovery has not detected the death yet.
 func TestDead(t *testing.T) {
 	spec.Covers(t, "CH-A22")
 	for root := range 4 {
@@ -66,8 +67,8 @@ func TestMinority(t *testing.T) {
 	}
 }
 
-// TestLate: a slow answer counts if it comes in time. A server that answers too late is
-// missing, and no other, wherever it is in the tree.
+// TestLate: a slow answer counts if it comes in time. A server that answers too late is reported
+// as missing, wherever it is in the tree, and no other server is.
 func TestLate(t *testing.T) {
 	for slow := range 7 {
 		s := newServers(t, 8, nil)
@@ -84,7 +85,8 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// TestUnserved: a server without an agent is missing; the servers below it in the tree are not.
+// TestUnserved: a server without an agent of health is reported as missing; the servers below it
+// in the tree are not.
 func TestUnserved(t *testing.T) {
 	for silent := range 7 {
 		s := newServers(t, 8, nil)
@@ -113,15 +115,15 @@ func TestDisagreement(t *testing.T) {
 	if s.nodes[0].agent.Stats().Again == 0 || s.nodes[4].asked != 2 || s.nodes[1].asked != 1 {
 		t.Errorf("%d attempts more; who agreed was asked %d times, who did not %d", s.nodes[0].agent.Stats().Again, s.nodes[4].asked, s.nodes[1].asked)
 	}
-	// A server that never gets the request is missing in the end.
+	// A server that the request never reaches is reported as missing in the end.
 	s = newServers(t, 6, nil)
 	s.fabric.Kill(5)
 	s.discover(5, false, 0, 1, 2, 4)
 	s.want(s.broadcast(0, 1), 3, 3, 5)
 }
 
-// TestExceptions: CH-A22: exceptions of several servers are merged by the index of the
-// eviction, and the later incarnation or choice wins.
+// TestExceptions: CH-A22: exceptions of several servers are merged by the index of the eviction,
+// and the one with the later incarnation, or later choice of a master, wins.
 func TestExceptions(t *testing.T) {
 	spec.Covers(t, "CH-A22")
 	s := newServers(t, 5, nil)
@@ -137,9 +139,9 @@ func TestExceptions(t *testing.T) {
 	}
 }
 
-// TestNonsense: a server whose own answer does not parse is missing, and no other. If the
-// answer of a child does not parse, that is counted, and the whole subtree of the child is
-// missing.
+// TestNonsense: a server whose own answer does not parse is reported as missing, and no other
+// server is. If the answer of a child does not parse, its parent counts that, and the whole
+// subtree of the child is reported as missing.
 func TestNonsense(t *testing.T) {
 	for name, answer := range map[string][]byte{"empty": {}, "text": []byte("evicted, all of them")} {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +154,7 @@ func TestNonsense(t *testing.T) {
 	}
 	s := newServers(t, 8, nil)
 	s.nodes[4].answer = (&wire.Reply{Exceptions: []wire.Exception{{Index: 2, Code: health.Newer}}}).AppendTo(nil)
-	s.want(s.broadcast(0, 2), 6, 4, 5, 6, 7) // the server's answer names an eviction that is not in the request
+	s.want(s.broadcast(0, 2), 6, 4, 5, 6, 7) // the server's answer refers to an eviction that is not in the request
 	if s.nodes[0].b.Stats().BadAnswers != 1 {
 		t.Errorf("%+v", s.nodes[0].b.Stats())
 	}
@@ -194,8 +196,8 @@ func (s *servers) runFor(done *int) int {
 }
 
 // TestSetServers: CH-A22: after its list of servers has changed, a server reaches each of the
-// others once their lists have changed as well. Until then they are missing from answers. There
-// is no other effect.
+// others once their lists have changed as well. Until then they are reported as missing, with no
+// other effect.
 func TestSetServers(t *testing.T) {
 	spec.Covers(t, "CH-A22")
 	s := newServers(t, 4, func(i int, cfg *Config) {
@@ -208,7 +210,7 @@ func TestSetServers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.want(s.broadcast(0, 1), 1, 2, 3) // the highest server is below one that still has the old list
+	s.want(s.broadcast(0, 1), 1, 2, 3) // in the tree, the highest server is below a server that still has the old list
 	if err := s.nodes[2].b.SetServers(s.ids); err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +240,7 @@ func TestMalformed(t *testing.T) {
 	if !done || s.nodes[4].b.Stats().Malformed != 1 {
 		t.Errorf("%v, %+v", done, s.nodes[4].b.Stats())
 	}
-	o := s.broadcast(0, 2) // a leaf of the tree needs no memory for answers
+	o := s.broadcast(0, 2) // a server without children in the tree needs no memory for answers
 	var busy uint64
 	for _, k := range s.nodes {
 		busy += k.b.Stats().Busy

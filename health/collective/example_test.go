@@ -14,10 +14,10 @@ import (
 	"ulnet/scoll"
 )
 
-// Two servers, here in one process: a broadcast of the first reaches the second. Otherwise
-// agents of health broadcast, and serve.
+// Two servers, here in one process: the first server broadcasts an eviction, and the second one
+// answers. In a real cluster the agents of package health call Broadcast and Serve.
 func Example() {
-	port, err := loopback.FreePort(netip.IPv4Unspecified()) // one TCP port for all nodes; without AcceptPort it is 988
+	port, err := loopback.FreePort(netip.IPv4Unspecified()) // all nodes use this TCP port; without the tunable AcceptPort it is 988
 	if err != nil {
 		panic(err)
 	}

@@ -22,10 +22,10 @@ func (g *gathering) reset() {
 	g.answer = Answer{}
 }
 
-// take merges the answer of a child, without keeping the answer's memory, and reports whether
+// take merges the answer of a child, copying what it keeps of the answer, and reports whether
 // the answer is valid. If it is not valid, the child and all servers below it count as not
-// having answered. An empty answer is not valid: it comes from a child with an older version of
-// package scoll, which has lost the answers of the servers below.
+// having answered. An empty answer is not valid: a child with an older version of package scoll
+// sends one after it has lost the answers of the servers below it.
 func (g *gathering) take(r *scoll.Request, child int, answer []byte) (ok bool) {
 	a, err := ParseAnswer(answer, g.entries, r.Child(child).Nodes)
 	if err != nil {
@@ -43,7 +43,8 @@ func (g *gathering) merge(a *Answer) {
 	g.answer.Reply.Merge(a.Reply)
 }
 
-// with merges this server's own answer, nil if there is none, with the answers of the children.
+// with returns the answers of the children, merged with this server's own answer. If own is not
+// an answer, this server is listed as absent.
 func (g *gathering) with(self nid.NID, own []byte) []byte {
 	a := Answer{}
 	var err error
@@ -63,11 +64,11 @@ func (g *gathering) all() Answer {
 	return g.answer
 }
 
-// own is this server's own answer, which may be set before or after a callback begins to wait
-// for it. The zero value is ready for use.
+// own is this server's own answer. It may be set before a callback starts to wait for it, or
+// after. The zero value is ready for use.
 type own struct {
 	mu      sync.Mutex
-	answer  []byte // nil: there will be none; guarded by mu, like all below
+	answer  []byte // nil: this server gives no answer; guarded by mu, like all below
 	there   bool
 	waiting func([]byte)
 }
@@ -87,8 +88,8 @@ func (o *own) set(answer []byte) {
 	}
 }
 
-// then calls f with the answer once it is set: before then returns, or later, which late
-// reports.
+// then calls f with the answer as soon as it is set: either before then returns, or, if late is
+// true, later.
 func (o *own) then(f func([]byte)) (late bool) {
 	o.mu.Lock()
 	o.waiting = f

@@ -19,7 +19,7 @@ import (
 const (
 	latency    = 100 * time.Microsecond
 	processing = 200 * time.Millisecond
-	fewGroups  = 3 // number of other groups that a server keeps
+	fewGroups  = 3 // number of other groups that a server keeps at most
 )
 
 // server is a simulated server. The test sets how it answers evictions.
@@ -42,8 +42,8 @@ type servers struct {
 	nodes  []*server
 }
 
-// newServers starts n servers that have the same list of servers. change adapts the
-// configuration of each.
+// newServers starts n servers that have the same list of servers. The function change adapts the
+// configuration of each server.
 func newServers(t *testing.T, n int, change func(i int, cfg *Config)) *servers {
 	t.Helper()
 	s := &servers{t: t, nodes: make([]*server, n)}
@@ -107,8 +107,8 @@ func (s *servers) run(d time.Duration) {
 	}
 }
 
-// broadcast broadcasts the given number of evictions from a server, runs virtual time until the
-// broadcast ends, and returns its outcome.
+// broadcast makes the server root broadcast the given number of evictions, runs virtual time
+// until the broadcast ends, and returns its outcome.
 func (s *servers) broadcast(root, entries int) (o health.Outcome) {
 	s.t.Helper()
 	done := s.begin(root, batchOf(entries), &o)
@@ -125,7 +125,8 @@ func (s *servers) broadcast(root, entries int) (o health.Outcome) {
 	return o
 }
 
-// begin starts a broadcast, and returns the count of its callbacks.
+// begin starts a broadcast that stores its outcome in o. The result points to the number of
+// calls of its callback.
 func (s *servers) begin(root int, request []byte, o *health.Outcome) *int {
 	s.t.Helper()
 	within, done := true, new(int)
@@ -164,7 +165,7 @@ func (s *servers) want(o health.Outcome, evicted uint32, missing ...int) wire.Re
 	return r
 }
 
-// discover tells the servers in by that server i is dead, or alive.
+// discover tells the servers in the list by that server i is dead, or alive.
 func (s *servers) discover(i int, alive bool, by ...int) {
 	for _, k := range by {
 		v := s.nodes[k].view
@@ -186,7 +187,7 @@ func (s *servers) discover(i int, alive bool, by ...int) {
 type view struct {
 	s       *servers
 	dead    map[nid.NID]bool
-	deaths  uint64 // the number of deaths of all servers; only its changes matter
+	deaths  uint64 // rises with each death of a server; users see only that it changes
 	watches []func(nid.NID, bool, uint64)
 }
 

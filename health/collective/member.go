@@ -43,18 +43,19 @@ func (b *Broadcaster) preRequest(r *scoll.Request) error {
 		return err
 	}
 	r.Data = p
-	if r.Repeated() { // the server has run an earlier attempt: evictions are idempotent, and its answer is needed
+	if r.Repeated() { // an earlier attempt has run already: evictions are idempotent, and the answer is needed
 		b.run(r, p)
 	}
 	return nil
 }
 
-// patience returns how long a server waits for its own answer. It is shorter than the time for
-// which other servers wait, so that they get at least the answers of the servers below.
+// patience returns how long a server waits for its own answer. That is shorter than its parent
+// waits for this server, so the parent gets at least the answers of the servers below.
 func patience(processing time.Duration) time.Duration { return processing * 3 / 4 }
 
-// incomingRequest makes this server answer. It never fails, because after a failure the module
-// would pass on the answers from below unmerged, and only as many as fit.
+// incomingRequest makes this server's own answer. It never returns an error: after an error
+// package scoll would pass on the children's answers without merging them, and only as many as
+// fit.
 func (b *Broadcaster) incomingRequest(r *scoll.Request) error {
 	if p, ok := r.Data.(*received); ok {
 		b.run(r, p)
@@ -62,7 +63,7 @@ func (b *Broadcaster) incomingRequest(r *scoll.Request) error {
 	return nil
 }
 
-// run makes this server answer.
+// run makes the agent of health answer the request.
 func (b *Broadcaster) run(r *scoll.Request, p *received) {
 	answer := b.server()
 	if answer == nil {
@@ -77,7 +78,7 @@ func (b *Broadcaster) run(r *scoll.Request, p *received) {
 // incomingReply merges the answer of a child.
 func (b *Broadcaster) incomingReply(p *scoll.Reply) {
 	if p.Status != scoll.OK {
-		return // the root adds missing servers to its answer itself
+		return // the root itself adds the missing servers to its outcome
 	}
 	var g *gathering
 	if c, root := p.Request.Private().(*call); root {
@@ -102,7 +103,7 @@ func (b *Broadcaster) postReply(r *scoll.Request) {
 		if answer == nil {
 			b.stats.absent.Add(1)
 		}
-		_ = r.Reply(p.with(r.NID(), answer)) // after an error the module has answered, because this server took too long
+		_ = r.Reply(p.with(r.NID(), answer)) // an error: scoll has answered, as this server took too long
 	})
 	if late {
 		t := b.cfg.Clock.AfterFunc(max(p.until-b.cfg.Clock.Now(), 0), func() { p.own.set(nil) })
@@ -122,7 +123,7 @@ func (b *Broadcaster) replyOut(r *scoll.Request) {
 	}
 }
 
-// post posts a buffer for each child.
+// post posts a buffer for the answer of each child.
 func post(r *scoll.Request, entries int) error {
 	for i := range r.Children() {
 		if err := r.PostReply(i, make([]byte, longest(entries, r.Child(i).Nodes))); err != nil {

@@ -10,7 +10,7 @@ import (
 	"ulnet/scoll"
 )
 
-// call is a broadcast that this server began.
+// call is a broadcast that this server sends.
 type call struct {
 	done    func(health.Outcome)
 	servers *scoll.Membership // the membership when the broadcast began
@@ -23,7 +23,7 @@ func (b *Broadcaster) Broadcast(request []byte, done func(health.Outcome)) {
 	b.stats.broadcasts.Add(1)
 	if err := b.send(request, done); err != nil {
 		b.stats.unsent.Add(1)
-		b.cfg.Clock.AfterFunc(0, func() { done(health.Outcome{Err: err}) }) // done must run in another goroutine, after Broadcast has returned
+		b.cfg.Clock.AfterFunc(0, func() { done(health.Outcome{Err: err}) }) // in another goroutine, after Broadcast has returned
 	}
 }
 
@@ -47,7 +47,7 @@ func (b *Broadcaster) send(request []byte, done func(health.Outcome)) error {
 	return nil
 }
 
-// begin posts the buffers for the answers of an attempt.
+// begin posts the buffers for the answers to one attempt of the request.
 func (c *call) begin(r *scoll.Request) error {
 	c.reset()
 	return post(r, c.entries)

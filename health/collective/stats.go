@@ -4,13 +4,13 @@ import "sync/atomic"
 
 // Stats has the counters of a [Broadcaster].
 type Stats struct {
-	Broadcasts uint64 // broadcasts that this server began
+	Broadcasts uint64 // broadcasts that this server started
 	Unsent     uint64 // broadcasts of this server that could not be sent
 	Served     uint64 // requests of others that this server answered
-	Unserved   uint64 // requests that came while no function of Serve was set, as before the start
+	Unserved   uint64 // requests that came while no function was set by Serve, as before the agent starts
 	Malformed  uint64 // requests that do not parse
 	Busy       uint64 // requests that were refused because Config.MaxMemory was reached
-	Absent     uint64 // requests that this server could not answer in time
+	Absent     uint64 // requests to which this server could not add its own answer in time
 	BadAnswers uint64 // answers of children that do not parse
 	Memory     uint64 // bytes of buffers in use now
 }

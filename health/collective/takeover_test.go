@@ -12,7 +12,8 @@ import (
 	"ulnet/lnet/lnetsim"
 )
 
-// The nodes of a contest for one client id; the servers come first.
+// Numbers of the nodes in the tests of two nodes that want one client id; the servers come
+// first.
 const (
 	oldNode = watchers + iota
 	newNode
@@ -25,7 +26,7 @@ type contest struct {
 	stacks [contestants]*lnetsim.Stack
 	conns  [contestants]*health.Connection
 	told   [contestants][]health.ClientEvent
-	at     [contestants][]time.Duration // times at which events occurred, by contestant
+	at     [contestants][]time.Duration // by node: times of the events in told
 }
 
 func newContest(t *testing.T) *contest {
@@ -84,7 +85,7 @@ func (c *contest) first(i int, kind health.ClientEventKind) (health.ClientEvent,
 	return health.ClientEvent{}, 0
 }
 
-// holds fails unless the client is connected to all servers from node i.
+// holds fails the test unless all servers have a connection of the client from node i.
 func (c *contest) holds(i int) {
 	c.t.Helper()
 	st := c.conns[i].Status()
@@ -98,10 +99,10 @@ func (c *contest) holds(i int) {
 	}
 }
 
-// TestTakeover: CH-A1: a client is started on another node while the old process still runs.
-// The servers ask the old process, which answers, and refuse the new one. When the old process
-// cannot answer any more, the new one is accepted after T_evict. The old one learns that it is
-// superseded and waits; its later attempts have no effect.
+// TestTakeover: CH-A1: a client is started on another node while the old process still runs. The
+// servers ask the old process, which answers, and refuse the new one. When the old process can
+// no longer answer, the servers accept the new one after T_evict. The old process learns that it
+// is superseded and waits; its later attempts to connect have no effect.
 func TestTakeover(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	c := newContest(t)
@@ -134,7 +135,7 @@ func TestTakeover(t *testing.T) {
 	for c.conns[newNode].Status().State != "settled" && c.fabric.Now() < cut+time.Minute {
 		c.run(time.Second)
 	}
-	c.fabric.Heal() // the old process still looks for a master, and asks servers that it was connected to
+	c.fabric.Heal() // the old process still looks for a master, and asks servers to which it was connected
 	c.run(2 * backoff)
 	c.holds(newNode)
 	if _, at := c.first(newNode, health.MasterChosen); at-cut < evict-ping || at-cut > evict+2*backoff {

@@ -12,16 +12,16 @@ import (
 //
 // A server reports its number of clients in its digests: to all servers that are masters of
 // clients connected to it, to two other servers in turn, and to a server that has come back. A
-// server that has far more clients than another one asks a part of them, over some ticks, to
-// choose the other one; these clients keep all their connections. The threshold is four
-// standard deviations of a random choice; towards a server that has just come back, a surplus
-// of two is enough.
+// server that has far more clients than another server asks a part of them, over some ticks, to
+// choose the other one as their master; these clients keep all their connections. "Far more" is
+// a difference of four standard deviations of a random choice. If the other server has just come
+// back, a difference of two clients is enough.
 type balance struct {
-	counted time.Duration // active time at which mine was last counted
+	counted time.Duration // active time at which the field mine was last counted
 	mine    int           // number of clients whose master this server is
-	cursor  int32         // slot of the table at which ask continues
+	cursor  int32         // slot of the table at which the method ask continues
 	turn    int32         // number of the next server to report to
-	shed    bool          // there is a surplus towards a server whose clients were not all asked yet
+	shed    bool          // this server has a surplus over another one, and has not asked all clients in it yet
 }
 
 // burden is the reported load of another server.
@@ -29,17 +29,17 @@ type burden struct {
 	clients  int
 	idle     wire.Code     // why the server takes no clients; OK: it takes clients
 	favored  time.Duration // active time until which the server counts as one that has just come back
-	greet    bool          // the next tick sends the server a digest, which it answers with its own load
+	greet    bool          // the next tick sends the server a digest, which the server answers with its own load
 	surplus  int           // number of clients that are still to be asked to choose the server
 	perTick  int           // number of these clients to ask in one tick
-	reported bool          // the server has reported a load since it came alive
+	reported bool          // the server has reported a load since it was last discovered alive
 }
 
 const (
 	greeted    = 2  // number of servers, other than masters, that get a report in a round of digests
 	shedTicks  = 16 // number of ticks over which the clients of a surplus are asked
 	favorFor   = 4  // how long a server counts as just come back, in units of T_evict
-	deviations = 4  // threshold, in standard deviations of a random choice of masters
+	deviations = 4  // difference in load from which clients are asked, in standard deviations of a random choice
 )
 
 // load returns how many clients have this server as their master, counted once per tick.
@@ -72,8 +72,8 @@ func (b *balance) returned(s *Server, m *member) {
 	m.burden = burden{greet: true, favored: s.now + favorFor*s.cfg.Evict}
 }
 
-// heard applies a load report of a server, and computes the surplus of this server's clients
-// towards it.
+// heard applies a load report of another server, and computes how many clients this server has
+// to ask to choose that server.
 func (b *balance) heard(s *Server, i int32, m *wire.Message) {
 	o := &s.members.list[i].burden
 	if o.reported && o.idle == wire.Draining && m.Code == wire.OK {
@@ -88,16 +88,16 @@ func (b *balance) heard(s *Server, i int32, m *wire.Message) {
 	if far := more*more > deviations*deviations*(mine+o.clients); more < 2 || !far && s.now >= o.favored {
 		return
 	}
-	// All live servers ask a part of the surplus. The remainder of the division falls on those
-	// with the lowest rank, which is a different one for each receiver.
+	// Each live server asks its share of the surplus clients. The remainder of the division goes to
+	// the servers of lowest rank, and each receiver of clients ranks the servers differently.
 	live, rank := s.members.distance(i)
 	o.surplus = more*(rank+1)/live - more*rank/live
 	o.perTick = (o.surplus + shedTicks - 1) / shedTicks
 	b.shed = b.shed || o.surplus > 0
 }
 
-// distance returns how many servers are alive, and the rank of this one among them, counted
-// in the order of NIDs from another server on, with wrap-around.
+// distance returns the number of live servers, and the rank of this server among them. Ranks
+// follow the order of NIDs, begin at server from, and wrap around.
 func (m *members) distance(from int32) (live, distance int) {
 	for i := range m.list {
 		if !m.alive(int32(i)) {
@@ -131,8 +131,8 @@ func (b *balance) run(s *Server) {
 		if o.surplus == 0 {
 			continue
 		}
-		// The report may be out of date, or this server may have asked many clients since to choose
-		// other servers.
+		// The report may be out of date, or this server may have asked many clients to leave since the
+		// report.
 		if b.standing(s) != wire.OK || !s.members.alive(int32(i)) || b.load(s) < o.clients+2 {
 			o.surplus = 0
 			continue
@@ -147,7 +147,8 @@ func (b *balance) run(s *Server) {
 	}
 }
 
-// ask asks the next count clients in round-robin order of slots to choose a server.
+// ask asks count clients to choose the server to. It takes clients in round-robin order of
+// slots.
 func (b *balance) ask(s *Server, to int32, count int) (asked int) {
 	slots := int32(len(s.table.blocks) * blockSize)
 	for range slots {
@@ -165,8 +166,8 @@ func (b *balance) ask(s *Server, to int32, count int) (asked int) {
 	return asked
 }
 
-// rotate marks the next servers in turn for a report, which this round of digests does not
-// reach.
+// rotate marks the next servers in turn for a load report; it skips those that get one with this
+// round of digests.
 func (b *balance) rotate(s *Server, told []bool) {
 	n := int32(len(s.members.list))
 	for left, k := greeted, int32(0); k < n && left > 0; k++ {

@@ -19,14 +19,15 @@ func balanced(t *testing.T, clients int) *harness {
 	return h
 }
 
-// says delivers a message in which a server reports the number of its clients.
+// says delivers a message in which server id reports the number of its clients.
 func (h *harness) says(id nid.NID, clients uint32, code wire.Code) {
 	h.t.Helper()
 	h.message(nid.ProcessID{NID: id, PID: nid.LustrePID}, wire.Message{Kind: wire.DigestReply, Epoch: clients, Code: code})
 }
 
-// suggested lets time d pass. For each server it counts the clients that were asked to choose
-// that server. It also returns the highest number of clients asked in one tick.
+// suggested lets time d pass. The result to counts for each server the clients that were asked
+// to choose that server; clients counts how often each client was asked; most is the highest
+// number of requests in one tick.
 func (h *harness) suggested(d time.Duration) (to map[nid.NID]int, clients map[wire.ClientID]int, most int) {
 	h.t.Helper()
 	to, clients = make(map[nid.NID]int), make(map[wire.ClientID]int)
@@ -50,13 +51,13 @@ func (h *harness) suggested(d time.Duration) (to map[nid.NID]int, clients map[wi
 	return to, clients, most
 }
 
-// TestBalance: a server that has far more clients than another asks a part of them to choose
-// the other server, a few per tick, and never the same client twice. It asks none if the
-// difference is a random one, if the other server is dead or takes no clients, or while it is
-// cut off itself.
+// TestBalance: a server that has far more clients than another asks a part of them to choose the
+// other server, a few per tick, and never the same client twice. It asks none if the difference
+// can be due to chance, if the other server is dead or takes no clients, or while it is itself
+// cut off.
 func TestBalance(t *testing.T) {
 	h := balanced(t, 100)
-	h.says(otherA, 10, wire.OK) // otherA has 10 clients, this server 100: of three live servers each may take a third of the difference
+	h.says(otherA, 10, wire.OK) // otherA has 10 clients, this server 100; each of three live servers moves a third
 	to, clients, most := h.suggested(h.s.cfg.Evict)
 	if to[otherA] != 30 || len(to) != 1 || len(clients) != 30 || most > 2 || h.s.Stats().Shed != 30 {
 		t.Errorf("suggested %v to %d, %d at a time", to, len(clients), most)
@@ -81,7 +82,7 @@ func TestBalance(t *testing.T) {
 			t.Errorf("%s: suggested %v", tt.name, to)
 		}
 	}
-	h = newHarness(t, nil) // a server without this balancing (Uneven)
+	h = newHarness(t, nil) // a server with this balancing switched off (Uneven)
 	for i := range 100 {
 		h.message(crowdHost(i), wire.Message{Kind: wire.Connect, Client: crowdID(i), Incarnation: 1, Server: me, Epoch: 1})
 	}
@@ -103,7 +104,7 @@ func TestBalanceReturned(t *testing.T) {
 		t.Fatalf("%+v", d)
 	}
 	h.says(gone, 0, wire.OK)
-	if to, _, _ := h.suggested(h.s.cfg.Evict); to[gone] != 2 { // with four servers, a quarter of the difference in load
+	if to, _, _ := h.suggested(h.s.cfg.Evict); to[gone] != 2 { // a quarter of the difference in load: four servers are alive
 		t.Errorf("suggested %v", to)
 	}
 	for clients, want := range map[uint32]int{7: 0, 6: 1, 5: 1, 4: 1, 1: 2, 0: 2} { // any order: the cases are independent
@@ -117,7 +118,7 @@ func TestBalanceReturned(t *testing.T) {
 	if to, _, _ := h.suggested(h.s.cfg.Evict); len(to) != 0 {
 		t.Errorf("suggested %v", to)
 	}
-	h.suggested(4 * h.s.cfg.Evict) // the server counts no longer as one that has just come back
+	h.suggested(4 * h.s.cfg.Evict) // after this time the server no longer counts as one that has just come back
 	h.says(gone, 0, wire.OK)
 	if to, _, _ := h.suggested(h.s.cfg.Evict); len(to) != 0 {
 		t.Errorf("suggested %v", to)
@@ -127,7 +128,7 @@ func TestBalanceReturned(t *testing.T) {
 	h.says(otherA, 0, wire.OK)
 	h.says(otherA, 0, wire.Draining)
 	h.says(otherA, 0, wire.OK)
-	if to, _, _ := h.suggested(h.s.cfg.Evict); to[otherA] != 3 { // a difference of 8 for 3 servers: this one takes the remainder
+	if to, _, _ := h.suggested(h.s.cfg.Evict); to[otherA] != 3 { // 8 clients for 3 servers: this one takes the remainder
 		t.Errorf("suggested %v", to)
 	}
 }

@@ -11,9 +11,10 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestConnectAhead: CH-A1: the number of an incarnation is the time of a wall clock, or one
-// more than the number before. A number that is years ahead would leave no numbers for later
-// incarnations. It is refused, whether the client sends it or another server claims it.
+// TestConnectAhead: CH-A1: the number of an incarnation is the time of a wall clock, or one more
+// than the number before. A number that is years ahead would leave no numbers for later
+// incarnations. The server refuses such a number, whether a client sends it or another server
+// reports it.
 func TestConnectAhead(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	const wall = uint64(1_800_000_000_000_000_000)
@@ -31,18 +32,18 @@ func TestConnectAhead(t *testing.T) {
 	h.want("reject:ahead")
 	h.connect(forged, otherA, 1)
 	h.wantState("connected 1831622401000000000 10.0.0.2@tcp/1")
-	h.connect(wall, otherA, 1) // the client itself learns which number is too low, and uses the next one
+	h.connect(wall, otherA, 1) // the true client learns that its number is too low, and takes the next higher one
 	h.want("reject:stale")
 	next := h.last(wire.Reject).Incarnation + 1
 	h.connect(next, otherA, 1)
 	if got, _ := h.s.Client(testClient); got.Incarnation != forged+1 {
 		t.Errorf("%+v", got)
 	}
-	// For an unknown id the wall clock is the only bound, and the clock has advanced.
+	// If the id is unknown, the wall clock is the only bound; by now the clock has advanced.
 	h = newHarness(t, func(c *ServerConfig) { c.Incarnation = wall + uint64(2*time.Second) })
 	h.connect(next, otherA, 1)
 	h.want("save connected accept")
-	// The incarnation of an eviction raises the bound as well, if it is credible itself.
+	// The incarnation in an eviction raises the bound as well, if that number is within the bound.
 	h = newHarness(t, func(c *ServerConfig) { c.Incarnation = wall })
 	h.evicted(otherA, wall+uint64(incarnationMargin))
 	h.connect(wall+uint64(incarnationMargin)+1, otherA, 1)
@@ -54,8 +55,8 @@ func TestConnectAhead(t *testing.T) {
 }
 
 // TestLadder: an attacker tries to reach the highest number by a series of accepted
-// incarnations. It cannot, because above the margin each number may be only a little higher
-// than the one before.
+// incarnations. The attacker cannot, because above the margin each number may be only a little
+// higher than the one before.
 func TestLadder(t *testing.T) {
 	spec.Covers(t, "CH-70")
 	const wall = uint64(1_800_000_000_000_000_000)
@@ -80,9 +81,9 @@ func TestLadder(t *testing.T) {
 	}
 }
 
-// TestFarTombstone: CH-65: an incarnation whose number is too high to be credible is evicted.
-// The server does not remember that, whether the client is connected or not, because the
-// tombstone would bar all later incarnations.
+// TestFarTombstone: CH-65: another server evicts an incarnation whose number is too high to be
+// credible. The server ends the connection of the client, if there is one, but keeps no
+// tombstone, which would bar all later incarnations.
 func TestFarTombstone(t *testing.T) {
 	spec.Covers(t, "CH-65")
 	const wall = uint64(1_800_000_000_000_000_000)
@@ -105,8 +106,8 @@ func TestFarTombstone(t *testing.T) {
 	}
 }
 
-// TestFlapsOfOthers: attempts of another node with the client's id do not count towards the
-// restarts that the client's own node is allowed.
+// TestFlapsOfOthers: attempts of another node with the client's id are not counted as restarts
+// of the client's own node, whose number is limited.
 func TestFlapsOfOthers(t *testing.T) {
 	spec.Covers(t, "CH-70")
 	h := newHarness(t, nil)
@@ -117,7 +118,7 @@ func TestFlapsOfOthers(t *testing.T) {
 	}
 	h.want("reject:flapping")
 	h.connect(200, otherA, 1)
-	h.want("reject:busy ask:stale") // this refusal does not depend on the number of restarts
+	h.want("reject:busy ask:stale") // another reason than too many restarts: the server first asks the client's node
 	h.advance(h.s.cfg.Evict)
 	if got, _ := h.s.Client(testClient); got.Incarnation != 200 || got.Peer != host {
 		t.Errorf("%+v", got)
@@ -125,7 +126,7 @@ func TestFlapsOfOthers(t *testing.T) {
 }
 
 // TestStaleByFew: a connected client ends if its master, or most servers, report a later
-// incarnation. It does not end if one other server does.
+// incarnation. It does not end if only one other server reports that.
 func TestStaleByFew(t *testing.T) {
 	spec.Covers(t, "CH-70")
 	list := []nid.NID{me, otherA, otherB, gone, nid.MustParse("10.0.0.5@tcp")}
@@ -150,8 +151,8 @@ func TestStaleByFew(t *testing.T) {
 	h.want("superseded:stale")
 }
 
-// TestClientNumbers: false incarnations and epochs that a server invents cost a client its
-// connection to that server, not those to others.
+// TestClientNumbers: a server that invents incarnations and epochs costs a client its connection
+// to that server, and no other connection.
 func TestClientNumbers(t *testing.T) {
 	spec.Covers(t, "CH-70")
 	h := newClientHarness(t, me, otherA)
@@ -189,8 +190,8 @@ func TestClientNumbers(t *testing.T) {
 	}
 }
 
-// TestClientLastIncarnation: a client ignores a report of an incarnation that has the highest
-// number.
+// TestClientLastIncarnation: a client ignores a report of an incarnation with the highest
+// possible number.
 func TestClientLastIncarnation(t *testing.T) {
 	h := newClientHarness(t, me, otherA)
 	asked, to := h.sent, h.to
@@ -222,8 +223,8 @@ func TestDoubtMaster(t *testing.T) {
 	}
 }
 
-// TestTwoWithOneID: CH-A1: two nodes use one id. The one that came first stays connected,
-// whatever the incarnation number of the other. The other is refused as foreign.
+// TestTwoWithOneID: CH-A1: two nodes use one id. The node that connected first stays connected,
+// whatever the incarnation number of the other node, which is refused as foreign.
 func TestTwoWithOneID(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	for seed := range uint64(10) {
@@ -234,7 +235,7 @@ func TestTwoWithOneID(t *testing.T) {
 		w.run(10 * time.Second)
 		second := w.add(0, 1, 2, 3, 4)
 		second.kill()
-		second.name, second.incarnation = first.name, seed%2*2 // a lower number than the first node's, or a higher one
+		second.name, second.incarnation = first.name, seed%2*2 // 0 or 2: lower or higher than the number of the first node
 		second.start()
 		w.run(2 * time.Minute)
 		if st := first.m.Status(); st.State != "settled" || first.count(Superseded)+first.count(Evicted) != 0 || len(w.holders(first)) != 5 {
@@ -244,7 +245,7 @@ func TestTwoWithOneID(t *testing.T) {
 			w.fail("the second is %+v", st)
 		}
 		first.kill()
-		w.run(time.Minute) // enough for T_evict and the back-off of the second node
+		w.run(time.Minute) // longer than T_evict and the back-off of the second node
 		if st := second.m.Status(); st.State != "settled" || len(w.holders(second)) != 5 {
 			w.fail("the first is gone, the second is %+v", st)
 		}

@@ -9,8 +9,9 @@ import (
 )
 
 // TestBootRecords: CH-4, CH-50: many clients start at the same time, and servers take longer to
-// save a connection than a client waits for a candidate. In the end only the servers that a
-// client wants, and its master, have its record: it leaves the candidates that accepted late.
+// save a connection than a client waits for the answer of a server that it tries. In the end
+// only the client's master, and the servers in its list Attach, have its record: the client
+// disconnects from servers that accepted too late.
 func TestBootRecords(t *testing.T) {
 	spec.Covers(t, "CH-4", "CH-50")
 	for seed := range uint64(4) {
@@ -33,7 +34,7 @@ func bootRecords(t *testing.T, seed uint64, clients int) {
 	w.sparse = clients / 90 // check invariants rarely, as each check examines all clients
 	w.run(5 * time.Second)
 	for _, s := range w.servers {
-		s.fsync = 2500 * time.Millisecond // a client waits for a candidate for Try, which is 1 s
+		s.fsync = 2500 * time.Millisecond // a client waits Timing.Try, 1 s, for the answer of a server that it tries
 	}
 	for i := range clients {
 		w.add(i%servers, (i+1)%servers)

@@ -12,12 +12,12 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// border describes the end of a time-out: what machines do in the nanosecond before it, and
-// from then on, in the words of the harness.
+// border describes the end of a timeout: what the machine does in the nanosecond before, and
+// what it does from then on. It uses the words of the test harness.
 type border struct{ before, after string }
 
-// borders has a check for each row of the table of borders, nil for times at whose end nothing
-// happens.
+// borders has a check for each row of the documentation's table of borders; nil for a time after
+// which nothing happens.
 var borders = map[string]func(*testing.T) border{
 	"Ping": pingBorder, "Client": clientBorder, "Elect": nil, "Evict": evictBorder, "Orphan": orphanBorder, "Quorum": quorumBorder,
 	"Broadcast": broadcastBorder, "RTT": nil, "Tick": tickBorder, "Try": tryBorder,
@@ -58,7 +58,7 @@ func TestDocumentBorders(t *testing.T) {
 	}
 }
 
-// picked returns those of the given words that are in did, each once, in the given order.
+// picked returns those of the given words that did contains, each once, in the order of did.
 func picked(did string, words ...string) string {
 	var got []string
 	for word := range strings.FieldsSeq(strings.ReplaceAll(did, ":", " ")) {
@@ -105,7 +105,8 @@ func quorumBorder(t *testing.T) border {
 	return h.around(h.s.cfg.Quorum, "evicted", "lost-quorum")
 }
 
-// broadcastBorder: a server that has a quorum again waits for tombstones of the others.
+// broadcastBorder: a server that regains the quorum waits for the other servers' tombstones
+// before it accepts clients.
 func broadcastBorder(t *testing.T) (b border) {
 	h := newHarness(t, nil)
 	h.mute = true

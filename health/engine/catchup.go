@@ -10,14 +10,14 @@ import (
 )
 
 // A server that was cut off, or has just started, does not know which clients the others have
-// evicted meanwhile. A client that was cut off together with it does not know either. So a
-// server that wins the quorum, or that sees another server come back, fetches tombstones (read
-// repair). Until all live servers have answered, it tells clients that connect to come back
-// later. It does so for at most T_bcast, so that a server that does not answer blocks no
-// client. A tombstone that arrives after that evicts the client that was accepted.
+// evicted meanwhile. A client that was cut off together with the server does not know either. So
+// a server that wins the quorum, or that sees another server come back, fetches tombstones (read
+// repair). Until all live servers have answered, it tells clients that connect to try again
+// later. It does so for at most T_bcast, so that a server that does not answer blocks no client.
+// A tombstone that arrives later evicts a client that was accepted in the meantime.
 
 const (
-	// maxPages bounds the messages of one answer, and so the tombstones in it.
+	// maxPages bounds the messages of one answer, and thereby the tombstones in the answer.
 	maxPages = 64
 	// maxAsks bounds how often a question without an answer is repeated.
 	maxAsks = 5
@@ -32,28 +32,28 @@ type catchup struct {
 	doubts   doubts
 }
 
-// question is a question to another server, and this server's latest answer to a question of
-// the other one.
+// question is this server's latest question to another server, and the latest answer to a
+// question of that server.
 type question struct {
 	sequence uint64 // sequence number of the open question; 0: none is open
 	last     uint64 // sequence number of the latest question, open or not
 	age      time.Duration
 	at       time.Duration // when the question was last sent
 	asks     int
-	pages    uint64 // pages of the answer that have arrived, a bit for each
-	told     int    // number of incarnations in news that the server itself has reported
-	outdated bool   // the quorum was lost since the question was sent
+	pages    uint64 // bit mask of the pages of the answer that have arrived
+	told     int    // number of incarnations in catchup.news that the other server has reported as well
+	outdated bool   // the question was sent before this server last lost the quorum
 	answer   answer
 }
 
-// answer is the latest answer to a question of another server.
+// answer records when and how this server last answered a question of another server.
 type answer struct {
-	at       time.Duration // active time of the answer; below 0: there was none
+	at       time.Duration // active time when the answer was sent; negative: none was sent
 	sequence uint64
 	age      time.Duration
 }
 
-// of returns the question to a server.
+// of returns the question to server i.
 func (u *catchup) of(i int32) *question {
 	for int(i) >= len(u.asked) {
 		u.asked = append(u.asked, question{answer: answer{at: -1}})
@@ -61,8 +61,8 @@ func (u *catchup) of(i int32) *question {
 	return &u.asked[i]
 }
 
-// won asks all live servers for the tombstones that they have added since the loss of the
-// quorum.
+// won asks all live servers for the tombstones that they have added since this server lost the
+// quorum, the time away ago.
 func (u *catchup) won(s *Server, away time.Duration) {
 	for i := range s.members.list {
 		if int32(i) != s.members.self && s.members.alive(int32(i)) {
@@ -74,9 +74,9 @@ func (u *catchup) won(s *Server, away time.Duration) {
 	}
 }
 
-// ask asks a server for the tombstones of the time away, and of the time before it in which
-// evictions become final everywhere. It does not repeat a question so soon that the rate limit
-// of the other server would refuse it.
+// ask asks a server for the tombstones of the duration away, in which this server was cut off,
+// and of the time before that in which evictions become final on all servers. It does not repeat
+// a question so soon that the rate limit of the other server would refuse it.
 func (u *catchup) ask(s *Server, i int32, away time.Duration) {
 	age := min(min(away, s.cfg.tombstone())+s.cfg.lastWord()+max(s.cfg.Quorum, 0), s.cfg.tombstone())
 	if q := u.of(i); q.asks == 0 || q.outdated || s.now-q.at >= s.cfg.Tick/2 || q.age+s.cfg.Tick < age {
@@ -84,7 +84,7 @@ func (u *catchup) ask(s *Server, i int32, away time.Duration) {
 	}
 }
 
-// lost marks the earlier answers as outdated, because recent tombstones were dropped.
+// lost marks the answers so far as outdated, because this server has dropped recent tombstones.
 func (u *catchup) lost() {
 	for i := range u.asked {
 		u.asked[i].outdated = true
@@ -101,9 +101,10 @@ func (u *catchup) askFor(s *Server, i int32, age time.Duration) {
 	u.send(s, i, q)
 }
 
-// askBack asks a server that asks this server the same question, unless it did so in the
-// last maxAsks ticks. After an asymmetric partition only one of the two servers notices that the other
-// was away. The one that did not notice may have evicted clients without the other.
+// askBack is called when another server asks for tombstones. It asks that server the same
+// question, unless this server did so in the last maxAsks ticks. After an asymmetric partition
+// only one of two servers notices that the other was away; the one that did not notice may have
+// evicted clients without the other.
 func (u *catchup) askBack(s *Server, i int32, age time.Duration) {
 	if q := u.of(i); q.at == 0 || s.now-q.at >= maxAsks*s.cfg.Tick {
 		u.askFor(s, i, age)
@@ -133,7 +134,7 @@ func (u *catchup) holds(s *Server) bool {
 	return u.until != 0
 }
 
-// run repeats questions once per tick, and gives up servers that do not answer.
+// run, once per tick, repeats open questions, and ends questions to servers that do not answer.
 func (u *catchup) run(s *Server) {
 	for i := range u.asked {
 		switch q := &u.asked[i]; {
@@ -178,9 +179,9 @@ func (s *Server) tellTombstones(to int32, a answer) {
 	}
 }
 
-// young returns the tombstones not older than age, the youngest first, as pages that fit
-// messages. There is at least one page. It also counts the tombstones for which there was no
-// room.
+// young returns the tombstones not older than age, the youngest first, split into pages of one
+// message each. There is at least one page. The result cut is the number of tombstones that did
+// not fit.
 func (t *tombstones) young(now, lasting, age time.Duration) (pages []wire.Entries, cut uint64) {
 	pages = []wire.Entries{nil}
 	for k := len(t.queue) - 1; k >= 0; k-- {

@@ -6,12 +6,12 @@ import (
 	"ulnet/health/wire"
 )
 
-// buryAlso adds a tombstone of another server as if this server had had it since before a
-// restart. It evicts a client that is connected in that incarnation. If the client's choice of
-// a master is later than the one that was evicted, it is evicted only if most servers have the
+// buryAlso adds a tombstone of another server as if this server had loaded it after a restart.
+// If a client is connected in that incarnation, buryAlso evicts the client. But if the client
+// has chosen a master since that eviction, it is evicted only if most servers have the
 // tombstone.
 func (s *Server) buryAlso(e wire.Entry, from int32) {
-	if e.Incarnation > s.believed(e.Client) { // a tombstone of such an incarnation would refuse all later ones
+	if e.Incarnation > s.believed(e.Client) { // a tombstone with such a high number would refuse all later incarnations
 		s.stats.Ahead++
 		return
 	}
@@ -30,15 +30,15 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 	s.stats.Fetched++
 	s.catchup.learned(&e, from)
 	s.emit(ServerEffect{Kind: DoRemove, Client: e.Client, Incarnation: e.Incarnation, For: left})
-	if i, known := s.find(e.Client); known { // a later incarnation is connected: adding the tombstone has removed its record
+	if i, known := s.find(e.Client); known { // the tombstone has removed the record of a later incarnation
 		s.save(0, s.conn(i))
 	}
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, of)
 	s.tombstones.said(&e, unnamed, s.now+left-s.cfg.tombstone())
 }
 
-// buriedElsewhere ends the connection of an incarnation for which another server has had a
-// tombstone for the time age, and reports whether it did.
+// buriedElsewhere ends the connection of an incarnation for which another server has a tombstone
+// of the given age. It reports whether it ended one.
 func (s *Server) buriedElsewhere(i int32, e *wire.Entry, from int32, age time.Duration) bool {
 	c := s.conn(i)
 	if c.incarnation == e.Incarnation {
@@ -46,7 +46,7 @@ func (s *Server) buriedElsewhere(i int32, e *wire.Entry, from int32, age time.Du
 		switch {
 		case c.state == evicting, later && !s.catchup.doubts.said(s, c, from, age):
 			return false
-		case later && c.state == connected && s.ours(c): // other servers may know the client under this master
+		case later && c.state == connected && s.ours(c): // other servers may know that this server is its master
 			s.evict(i, wire.LostMaster)
 			s.evictions.urgent = true
 			return false

@@ -4,16 +4,17 @@ import "ulnet/health/wire"
 
 // A server that evicts an orphan does not notify other servers. When this server learns of such
 // a tombstone, it may just have answered a third server's question for tombstones. The third
-// server asks only the servers from which it was cut off, and so would not learn of this one.
-// Therefore this server answers it again. After a partition, either all servers then refuse an
-// incarnation or none does. Other evictions were broadcast to all servers that were not cut
-// off.
+// server asks only the servers from which it was cut off, and so would not learn of this
+// tombstone. Therefore this server answers that question again. After a partition, either all
+// servers then refuse an incarnation or none does. Other evictions were broadcast to all servers
+// that were not cut off.
 
 // lately is the number of ticks after a server's question during which this server still sends
 // it the tombstones that it learns.
 const lately = 2 * maxAsks
 
-// news are the incarnations whose tombstones this server has learned and not passed on yet.
+// news are the incarnations whose tombstones this server has recently learned from another
+// server and not passed on yet.
 type news map[wire.ClientID]uint64
 
 // learned records that another server has sent a tombstone that was new to this server.
@@ -28,16 +29,16 @@ func (u *catchup) learned(e *wire.Entry, from int32) {
 	u.of(from).told++
 }
 
-// heard records that another server, too, has sent a tombstone that is in the news.
+// heard records that one more server has sent a tombstone that is in the news.
 func (u *catchup) heard(e *wire.Entry, from int32) {
 	if u.news[e.Client] == e.Incarnation {
 		u.of(from).told++
 	}
 }
 
-// pass answers again those servers that have asked lately and have not sent all of the news
-// themselves. It first waits for the answers to this server's own questions, which may bring
-// more news.
+// pass sends another answer to servers that have asked recently, unless they themselves have
+// sent all tombstones in the news. It first waits for the answers to this server's own
+// questions, which may bring more news.
 func (u *catchup) pass(s *Server) {
 	if len(u.news) == 0 || u.holds(s) {
 		return

@@ -28,7 +28,7 @@ func (h *harness) tellTombstones(from nid.NID, sequence uint64, list ...wire.Ent
 
 // TestCatchUp: CH-33, CH-63, CH-65: a server that regains the quorum asks the others for their
 // tombstones, back to 2·T_evict + T_q before it lost the quorum. Until they have answered it
-// accepts no client, and after that none that they have evicted.
+// accepts no client, and after that it accepts no client that they have evicted.
 func TestCatchUp(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-63", "CH-65")
 	h, ask := cutOffFor(t, time.Minute)
@@ -50,8 +50,8 @@ func TestCatchUp(t *testing.T) {
 	h.want("save connected accept")
 }
 
-// TestCatchUpInTime: servers that do not answer delay clients by T_bcast at most, and are not
-// asked for ever. A late answer evicts a client that was accepted meanwhile.
+// TestCatchUpInTime: servers that do not answer delay clients by T_bcast at most, and the server
+// stops asking them. A late answer evicts a client that was accepted in the meantime.
 func TestCatchUpInTime(t *testing.T) {
 	h, ask := cutOffFor(t, time.Minute)
 	h.advance(h.s.cfg.Broadcast)
@@ -73,7 +73,7 @@ func TestHostileTombstones(t *testing.T) {
 	h, ask := cutOffFor(t, time.Minute)
 	tombstone := wire.Entry{Client: testClient, Incarnation: 5, Mark: 255}
 	h.tellTombstones(host.NID, ask.Sequence, tombstone)
-	h.tellTombstones(otherA, ask.Sequence, tombstone) // the sequence of the question to the other server
+	h.tellTombstones(otherA, ask.Sequence, tombstone) // sequence number of the question to the other server, otherB
 	h.tellTombstones(otherB, ask.Sequence, wire.Entry{Client: testClient, Incarnation: 1<<64 - 1, Mark: 255})
 	h.tellTombstones(otherB, ask.Sequence-1, tombstone) // otherB was not asked with this sequence number
 	if st := h.s.Stats(); h.s.Status().Tombstones != 0 || st.Strangers != 1 || st.Late != 2 || st.Ahead != 1 {
@@ -97,7 +97,7 @@ func TestAskBack(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-63")
 	h := newHarness(t, nil)
 	h.mute = true
-	h.advance(maxAsks * h.s.cfg.Tick) // the questions that it asked at its start have ended
+	h.advance(maxAsks * h.s.cfg.Tick) // the questions that the server asked at its start have ended
 	server := nid.ProcessID{NID: otherA, PID: nid.LustrePID}
 	h.message(server, wire.Message{Kind: wire.Tombstones, Sequence: 3, Retry: time.Minute})
 	h.want("tombstones-reply tombstones")
@@ -111,10 +111,10 @@ func TestAskBack(t *testing.T) {
 	h.want("tombstones-reply")
 }
 
-// TestDigestToWhoWasAway: CH-33, CH-65, G-CH-6: a server that asks for tombstones was cut off
-// or has just started, and may have evicted its clients. This server asks it to confirm them at
-// the next tick, instead of in its turn up to T_evict later. That holds even if discovery did
-// not report it as dead.
+// TestDigestToWhoWasAway: CH-33, CH-65, goal G-CH-6: a server that asks for tombstones was cut
+// off or has just started, and may have evicted its clients. At the next tick this server asks
+// the other one to confirm those clients, instead of waiting up to T_evict for the next digest.
+// That holds even if discovery did not report the other server as dead.
 func TestDigestToWhoWasAway(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-65", "G-CH-6")
 	h := newHarness(t, nil)
@@ -128,8 +128,8 @@ func TestDigestToWhoWasAway(t *testing.T) {
 	}
 }
 
-// TestTellTombstones: a server sends its recent tombstones in as many messages as necessary,
-// the youngest first, each with the time for which it is still kept.
+// TestTellTombstones: a server sends its recent tombstones in as many messages as necessary, the
+// youngest first. Each tombstone comes with the time for which it is still kept.
 func TestTellTombstones(t *testing.T) {
 	h := newHarness(t, nil)
 	h.step(ServerInput{Kind: RestoreTombstone, Client: wire.ClientID{1}, Incarnation: 3, For: time.Minute})
@@ -145,7 +145,8 @@ func TestTellTombstones(t *testing.T) {
 }
 
 // TestLateEviction: CH-A8, CH-33: an eviction that was withdrawn and arrives again leaves no
-// tombstone, whichever of the two arrives first. An eviction by a later choice does.
+// tombstone, whichever of the eviction and the withdrawal arrives first. An eviction of a later
+// choice of a master does leave one.
 func TestLateEviction(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A8")
 	for _, first := range []bool{false, true} {
@@ -163,7 +164,7 @@ func TestLateEviction(t *testing.T) {
 
 // TestTombstoneTakenBack: CH-A8, CH-33: when a partition ends, some servers send a tombstone
 // before they learn that its eviction was withdrawn. A server that knows of the withdrawal
-// ignores the tombstone, unless the tombstone is of a later choice.
+// ignores the tombstone, unless the tombstone belongs to a later choice of a master.
 func TestTombstoneTakenBack(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A8")
 	h, ask := cutOffFor(t, time.Minute)
@@ -176,8 +177,8 @@ func TestTombstoneTakenBack(t *testing.T) {
 	h.want("bury")
 }
 
-// TestChooseWhileSaving: a Choose for a connection whose record is being saved is answered by
-// Accept when the record is durable.
+// TestChooseWhileSaving: a client sends Choose while the server still saves the record of its
+// connection. The server answers with Accept once the record is durable.
 func TestChooseWhileSaving(t *testing.T) {
 	h := newHarness(t, nil)
 	h.hold = true

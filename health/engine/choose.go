@@ -10,14 +10,15 @@ func (s *Server) choose(q *asked) {
 		code = s.chosen(i, c, q)
 	}
 	if k, ok := s.find(q.m.Client); ok && code == wire.Busy && c == nil && s.conn(k).state == saving {
-		s.conn(k).sequence = q.m.Sequence // saved sends the answer once the record is durable
+		s.conn(k).sequence = q.m.Sequence // the method saved sends the answer once the record is durable
 		return
 	}
 	s.stats.Choices[code]++
 	s.answer(q, wire.Chosen, code, c)
 }
 
-// chosen applies the choice, unless it is older than the one that this server knows (CH-62).
+// chosen applies the choice, unless it is older than the one that this server has recorded
+// (CH-62).
 func (s *Server) chosen(i int32, c *conn, q *asked) wire.Code {
 	m := q.m
 	master, known := s.members.find(m.Server)
@@ -43,7 +44,7 @@ func (s *Server) chosen(i int32, c *conn, q *asked) wire.Code {
 	if m.Epoch > c.epoch || c.state == recovering {
 		s.rehome(i, c, master, m.Epoch)
 	}
-	s.spoke(c, q) // counts even if this server had recorded another master
+	s.spoke(c, q) // the message shows that the client is alive, even if this server had recorded another master
 	return wire.OK
 }
 

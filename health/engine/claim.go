@@ -9,11 +9,11 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// claims are the keys that sign and verify a claim: the statement of a server that it has
-// agreed to be the client's master (CH-44, CH-A15). The token of a claim is an HMAC-SHA-256
-// over client, incarnation, master and epoch, with a key that all servers share. For a key
-// rotation all servers first get the new key as the second one, and then as the first. Without
-// keys no claim is signed, and every claim is accepted.
+// claims are the keys that sign and verify a claim: the statement of a server that it has agreed
+// to be the client's master (CH-44, CH-A15). The signature of a claim, its token, is an
+// HMAC-SHA-256 over client, incarnation, master and epoch, with a key that all servers share.
+// For a key rotation all servers first get the new key as the second one, and then as the first.
+// A server without keys signs no claim and accepts every claim.
 type claims [][]byte
 
 // append appends the token of a claim, or nothing without keys.

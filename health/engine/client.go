@@ -28,13 +28,13 @@ type ClientConfig struct {
 	Timing
 	// Seed, together with ID, seeds the random choice of masters and the jitter.
 	Seed uint64
-	// Keys, if there are any, sign connects: servers that have keys accept no others.
-	// Servers of versions before 2026-11-25 do not understand signed connects.
+	// Keys, if there are any, sign connect requests: servers with keys accept no unsigned ones.
+	// Servers of versions before 2026-11-25 do not understand signed ones.
 	Keys keyring.Keys
 	// From is the process from which the client sends. Required with Keys, and for a client whose
 	// ID is derived from its process.
 	From nid.ProcessID
-	// MaxBackoff bounds the back-off between rounds in which all servers are tried. Default
+	// MaxBackoff bounds the pause between rounds in which the client tries all servers. Default
 	// 2·Ping.
 	MaxBackoff time.Duration
 }
@@ -46,17 +46,17 @@ type ClientInputKind uint8
 const (
 	ClientTimer   ClientInputKind = iota
 	ClientStart                   // starts the search for a master
-	ClientLeave                   // disconnects from all servers; AllTold is the answer
+	ClientLeave                   // disconnects from all servers; ends with the effect AllTold
 	ClientArrived                 // uses From, PeerIncarnation, At, Data: a message arrived
-	Traffic                       // uses Server, Sent, Heard: the answer to LookAt
-	Attach                        // Server: connect to this server, too; only with a master (CH-58)
+	Traffic                       // uses Server, Sent, Heard: the caller's answer to the effect LookAt
+	Attach                        // uses Server: connect to this server, too; only with a master (CH-58)
 	Detach                        // uses Server: disconnect from this server
-	Doubt                         // Server: the server may have forgotten this client, because a request failed, or the transport lost the connection
+	Doubt                         // uses Server: ask whether the server has forgotten this client; a request or the transport failed
 	ClientServers                 // uses Servers: all servers from now on
 )
 
-// ClientInput is what a [Client] steps on; the zero value is the timer. Data is
-// valid during Step.
+// ClientInput is an input to a step of a [Client]; the zero value is the timer. Data need only
+// be valid during Step.
 type ClientInput struct {
 	Kind            ClientInputKind // which of the other fields are used
 	From            nid.ProcessID   // the process that sent the message
@@ -74,10 +74,10 @@ type ClientEffectKind uint8
 // The kinds of effects, with the fields of [ClientEffect] that they use.
 const (
 	SendTo  ClientEffectKind = iota // uses To, Data: send a message to a server
-	LookAt                          // uses To, PeerIncarnation: report the last message of that incarnation by Traffic
+	LookAt                          // uses To, PeerIncarnation: Traffic shall report when that incarnation last sent and received
 	Tell                            // uses Event: report the event to the program
 	Lonely                          // there is no master, for the reasons in ClientOutput.Answers
-	AllTold                         // all servers know that this client has left, or T_evict has passed: see Client.Unaware
+	AllTold                         // all servers know that this client has left, or T_evict has passed; Client.Unaware lists the others
 )
 
 // ClientEffect is one thing that a step asks its caller to do.
@@ -85,7 +85,7 @@ type ClientEffect struct {
 	Kind            ClientEffectKind // which of the other fields are used
 	Begin, End      int              // Data is Buf[Begin:End]
 	PeerIncarnation uint64           // incarnation of the NI of the receiver
-	To              nid.ProcessID    // the receiver, or the process to look for
+	To              nid.ProcessID    // the receiver, or the process about which LookAt asks
 	Event           ClientEvent      // the event to report to the program
 }
 
@@ -95,12 +95,12 @@ type ClientEventKind uint8
 // The kinds of events, with the fields of [ClientEvent] that they use.
 const (
 	MasterChosen ClientEventKind = iota // sets Server, Epoch: the server is the master now
-	MasterLost                          // Server, Code: the server is no longer the master; the client looks for another one
+	MasterLost                          // sets Server, Code: the server is no longer the master; the client looks for another one
 	Attached                            // sets Server: the client is connected to the server
-	Dropped                             // Server, Code: the client is no longer connected to the server
-	Refused                             // Server, Code: the server does not accept the client now or, with NotConnected, Attach was called without a master; Evict with OtherTimes
-	Evicted                             // Server, Code, Incarnation: all servers have evicted the client; its next incarnation begins
-	Superseded                          // Server, Incarnation, Peer: a later incarnation of this client runs elsewhere; this one waits for some minutes before it tries again
+	Dropped                             // sets Server, Code: the client is no longer connected to the server
+	Refused                             // sets Server, Code: the server refuses now or, with NotConnected, Attach came without a master; with OtherTimes also Evict
+	Evicted                             // sets Server, Code, Incarnation: all servers have evicted the client, whose next incarnation begins
+	Superseded                          // sets Server, Incarnation, Peer: a later incarnation runs elsewhere; this one tries again after some minutes
 	clientEvents
 )
 
@@ -124,8 +124,8 @@ type ClientEvent struct {
 	Epoch       uint32          `json:"epoch,omitempty"` // number of the latest choice of a master
 	Incarnation uint64          `json:"incarnation"`     // incarnation of this client; with Superseded: the later one
 	Server      nid.NID         `json:"server,omitzero"` // the server that the event is about
-	// Peer is where the later incarnation of Superseded runs, if Server has reported that; servers
-	// of versions before 2026-11-24 do not.
+	// Peer is the NID at which the later incarnation runs, set with Superseded if Server has
+	// reported it; servers of versions before 2026-11-24 do not.
 	Peer nid.NID `json:"peer,omitzero"`
 	// Evict is T_evict of Server, which is too short for this client.
 	Evict time.Duration `json:"evict_ns,omitempty"`
@@ -134,8 +134,8 @@ type ClientEvent struct {
 // ClientOutput has what a step of a [Client] asks its caller to do, in order.
 type ClientOutput struct {
 	Effects []ClientEffect // to be applied in their order
-	Answers []Answer       // answers of candidates, set with the event Lonely
-	Buf     []byte         // belongs to the caller after Step
+	Answers []Answer       // answers of the servers that were asked to be the master, set with the effect Lonely
+	Buf     []byte         // the caller owns it after Step
 }
 
 // Reset empties o and keeps its memory.
@@ -166,16 +166,16 @@ var phaseNames = [...]string{"resting", "electing", "settled"}
 type Client struct {
 	cfg         ClientConfig
 	incarnation uint64 // number of the client's present incarnation
-	own         uint64 // number that the client would have if no server had reported later ones
+	own         uint64 // number that the client would have if no server had reported a later incarnation
 	phase       phase
 	epoch       uint32
-	agreed      uint32 // epoch in which a server last agreed to be the master
+	agreed      uint32 // epoch in which a server last agreed to be this client's master
 	master      nid.NID
 	settledAt   time.Duration
 	token       []byte // claim that the master has signed
 	peers       []peer // servers, in the order in which they were first used
 	farewells   []farewell
-	leaving     bool      // AllTold is to be emitted once no farewells are left
+	leaving     bool      // AllTold is emitted once all farewells have been acknowledged or given up
 	unaware     []nid.NID // servers that have not answered a farewell within T_evict
 	election    election
 	pinging     pinging
@@ -192,13 +192,13 @@ type Client struct {
 	via uint64        // incarnation of the NI that sent the current message
 
 	keepAt   time.Duration // active time of the next ping to the old master
-	lonelyAt time.Duration // active time of the next event Lonely
+	lonelyAt time.Duration // active time of the next effect Lonely
 }
 
 var _ machine.Machine[ClientInput, ClientOutput] = (*Client)(nil)
 
-// NewClient returns a machine. The error is an *[Error], [wire.ErrClientID] or
-// [wire.ErrName], or says that there are no servers.
+// NewClient returns a machine. The error is an *[Error], [wire.ErrClientID], [wire.ErrName], or
+// one that says that the list of servers is empty.
 func NewClient(cfg ClientConfig) (*Client, error) {
 	var err error
 	if cfg.Timing, err = cfg.Timing.Filled(); err != nil {
@@ -245,8 +245,8 @@ func (c *Client) apply(in *ClientInput) {
 	case ClientStart:
 		if c.phase == resting {
 			c.farewells, c.unaware = nil, nil
-			// Above the sequence numbers of an earlier client of this node and incarnation, whose
-			// messages may still arrive.
+			// The first number is higher than those of an earlier client of this node and incarnation,
+			// because its messages may still arrive.
 			c.sequence = max(c.sequence, uint64(c.now))
 			c.elect(election{})
 		}

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestAttachedOnce: CH-58: a client's program gets one event for a connected server, however
-// often it attaches to that server. It gets another only after the connection was dropped.
+// TestAttachedOnce: CH-58: a program gets one event for a connected server, however often it
+// calls Attach for that server. It gets another only after the connection was dropped.
 func TestAttachedOnce(t *testing.T) {
 	spec.Covers(t, "CH-58")
 	h := newClientHarness(t, me, otherA)
@@ -30,8 +30,8 @@ func TestAttachedOnce(t *testing.T) {
 	h.want("attached")
 }
 
-// TestAttachedOncePerMaster: CH-58: an agent attaches to all servers that its user wants
-// whenever the master changes. Servers that stay connected are not reported again.
+// TestAttachedOncePerMaster: CH-58: whenever the master changes, an agent calls Attach for all
+// servers that its user wants. The client does not report servers again that stay connected.
 func TestAttachedOncePerMaster(t *testing.T) {
 	spec.Covers(t, "CH-58")
 	w := populated(t, 3, 1)

@@ -8,17 +8,17 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// election is the search for a master: the client asks one candidate after the other, each
-// once per round, with a back-off between rounds (CH-47, CH-50, CH-A14).
+// election is the search for a master: the client asks one server after the other (the
+// candidates), each once per round, with a back-off between rounds (CH-47, CH-50, CH-A14).
 type election struct {
 	at        time.Duration // active time at which to ask the next candidate
 	candidate nid.NID       // the server that was asked to be the master; zero: none
 	sequence  uint64
 	again     bool // the candidate is being asked a second time
-	belated   bool // the candidate has agreed to an earlier question of this election
+	belated   bool // the candidate has agreed late, after the client had gone on to another one
 	round     uint
 	tried     []nid.NID // servers that were asked in this round
-	prefer    nid.NID   // server to ask first: the old master, if it is alive (CH-A19), or the one that the old master has named
+	prefer    nid.NID   // server to ask first: the old master, if it is alive (CH-A19), or the one that it has suggested
 	avoid     []nid.NID // servers not to ask in the first round: reported dead, silent, or not willing
 }
 
@@ -31,8 +31,8 @@ func (c *Client) elect(e election) {
 	}
 }
 
-// replaceMaster begins an election for the reason why. With again the client may choose the
-// present master again, if it has heard the master just now.
+// replaceMaster begins an election, for the reason why. If again is true, the client may choose
+// the present master again, provided it has heard from that master just now.
 func (c *Client) replaceMaster(why wire.Code, again bool) {
 	if c.phase != settled {
 		return
@@ -46,8 +46,8 @@ func (c *Client) replaceMaster(why wire.Code, again bool) {
 	}
 	c.elect(e)
 	if c.now-c.settledAt < c.cfg.Try {
-		// Servers may disagree about which server is dead: do not change masters as fast as they
-		// answer.
+		// Servers may disagree about which server is dead. Wait a little, so that masters do not
+		// change as fast as servers answer.
 		c.election.at = c.now + c.jitter(c.cfg.Try)
 	}
 }
@@ -60,9 +60,9 @@ func (c *Client) accuse() {
 }
 
 // accused adds to list the servers that others have reported as dead within the last T_orphan,
-// so that the client asks them last. After an asymmetric partition there may be two servers
-// that the others do not hear. These two could accept the client in turn, while the other
-// servers evict it as an orphan.
+// so that the client asks them last. After an asymmetric partition there may be two servers that
+// the others do not hear. Either of the two accepts the client, so the client could go back and
+// forth between them until the other servers evict it as an orphan.
 func (c *Client) accused(list []nid.NID) []nid.NID {
 	for i := range c.peers {
 		if p := &c.peers[i]; p.accused > 0 && c.now-p.accused < c.cfg.Orphan && p.id != c.master {
@@ -72,14 +72,14 @@ func (c *Client) accused(list []nid.NID) []nid.NID {
 	return list
 }
 
-// suggested begins an election in which the server that the master has named is tried first.
+// suggested begins an election that first asks the server that the master has suggested.
 func (c *Client) suggested(id nid.NID) {
 	if c.phase == electing && id.IsValid() && id != c.master && slices.Contains(c.cfg.Servers, id) {
 		c.election.prefer = id
 	}
 }
 
-// campaign asks the next candidate, or the present one a second time.
+// campaign asks the next candidate, or asks the present one a second time.
 func (c *Client) campaign() {
 	e := &c.election
 	if e.candidate.IsValid() && !e.again {
@@ -119,7 +119,7 @@ func (c *Client) pick() (nid.NID, bool) {
 		}
 	}
 	if len(list) == 0 {
-		for range 4 { // usually the first draw is possible, and no list is needed
+		for range 4 { // usually one of the first draws is a server that may be asked, and no list of those is needed
 			if id := c.cfg.Servers[c.rng.IntN(len(c.cfg.Servers))]; !bad(id) {
 				return id, true
 			}
@@ -158,7 +158,7 @@ func (c *Client) nominate(id nid.NID) {
 	c.election.sequence = c.ask(id, m)
 }
 
-// elected handles a candidate's answer that it agrees to be the master.
+// elected handles the answer in which a candidate agrees to be the master.
 func (c *Client) elected(p *peer, m *wire.Message) {
 	if m.Kind == wire.Accept && m.Epoch != c.epoch {
 		// The candidate has accepted an earlier connect of this incarnation, so a choice of a master
@@ -195,8 +195,8 @@ func (c *Client) elected(p *peer, m *wire.Message) {
 	}
 }
 
-// previous connects to a server that was the master of an earlier incarnation of this client, so
-// that the server evicts that incarnation if it still has it (CH-52, CH-59).
+// previous connects to a server that was the master of an earlier incarnation of this client. If
+// that server still has that incarnation, it then evicts it (CH-52, CH-59).
 func (c *Client) previous(id nid.NID) {
 	if !id.IsValid() || id == c.master || !slices.Contains(c.cfg.Servers, id) {
 		return
@@ -245,20 +245,21 @@ func (c *Client) declined(p *peer, m *wire.Message) {
 	e.candidate, e.at = nid.NID{}, c.now
 }
 
-// untry allows a candidate to be asked once more in this round, by another kind of message.
+// untry allows the client to ask a candidate once more in this round, with another kind of
+// message.
 func (e *election) untry(id nid.NID) {
-	if n := len(e.tried); n < 8 { // bounds the repetitions with a server that always answers so
+	if n := len(e.tried); n < 8 { // bounds the repetitions, in case a server always gives the same answer
 		e.tried = slices.DeleteFunc(e.tried, func(x nid.NID) bool { return x == id })
 		e.tried = append(e.tried, nid.NID{})
 	}
 }
 
 // belated handles the agreement of a candidate that arrives after the client has gone on to the
-// next candidate. That happens when thousands of clients start at once and a server takes
-// longer to save a connection than a client waits. If the client has no master, it asks the
-// late candidate again, which now answers at once. If it went on instead, it would leave an
+// next candidate. That happens when thousands of clients start at once and a server takes longer
+// to save a connection than a client waits. If the client has no master, it asks the late
+// candidate again, which now answers at once; asking further servers instead would leave an
 // unwanted connection at every server of the cluster. If the client has a master, it tells the
-// candidate, and disconnects from it when the candidate has answered.
+// candidate which server that is, and disconnects from the candidate once it has answered.
 func (c *Client) belated(p *peer, m *wire.Message) {
 	e := &c.election
 	switch {
@@ -266,7 +267,7 @@ func (c *Client) belated(p *peer, m *wire.Message) {
 		c.late(p, m)
 		c.previous(m.Server)
 	case c.phase == electing && !e.belated:
-		c.epoch++ // the present candidate may still agree in the epoch of its own question
+		c.epoch++ // a new epoch, because the present candidate may still agree in the epoch of the question to it
 		e.candidate, e.again, e.belated, e.at = p.id, false, true, c.now+c.cfg.Try/2
 		c.nominate(p.id)
 	}

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// evicted drops all connections and begins the next incarnation (CH-61), whichever server
-// reports that all servers have evicted this client.
+// evicted handles the report of any server that all servers have evicted this client: it drops
+// all connections and begins the next incarnation (CH-61).
 func (c *Client) evicted(from nid.NID, m *wire.Message) {
 	had := slices.ContainsFunc(c.peers, func(p peer) bool { return p.state == attached })
 	if had {
@@ -49,11 +49,11 @@ func (c *Client) begin(pause bool) {
 	}
 }
 
-// stale handles a server's report of a later incarnation of this client, and reports whether
-// this incarnation ends. If the client is connected to no server, its number is too low, for
-// instance because the clock was put back, and it takes a higher one. Otherwise this
-// incarnation ends only if its master or most servers report a later one: the report of a
-// single other server is not reliable.
+// stale handles a server's report of a later incarnation of this client. The result over tells
+// whether this incarnation ends. If the client is connected to no server, it takes a higher
+// number, because its own is too low, for instance since the clock was put back. Otherwise this
+// incarnation ends only if its master or most servers report a later one: the report of a single
+// other server is not reliable.
 func (c *Client) stale(from nid.NID, m *wire.Message) (over bool) {
 	if !c.isAttached() {
 		c.nextIncarnation(m.Incarnation, true)
@@ -77,8 +77,9 @@ func (c *Client) isAttached() bool {
 	return slices.ContainsFunc(c.peers, func(p peer) bool { return p.state == attached })
 }
 
-// ahead handles the refusal of this incarnation's number as too high. If the number follows
-// from a server's report, and no server has accepted it, the client returns to its own number.
+// ahead handles a refusal because this incarnation's number is too high. If the client has this
+// number because of a server's report, and no server has accepted it, the client returns to its
+// own number.
 func (c *Client) ahead() (over bool) {
 	if c.incarnation <= c.own || c.isAttached() {
 		return false
@@ -89,19 +90,19 @@ func (c *Client) ahead() (over bool) {
 	return true
 }
 
-// laterEpoch adopts the epoch of a choice that a server knows. It does not if the epoch is so
-// far ahead that, since epochs wrap around, it could not be ordered.
+// laterEpoch adopts the epoch of a choice that a server has reported, unless it is too far
+// ahead: epochs wrap around, so such an epoch would not count as later.
 func (c *Client) laterEpoch(m *wire.Message) {
-	const jump = 1 << 10 // bounds the step; two epochs can be compared if they differ by less than eight million
+	const jump = 1 << 10 // bounds the step; epochs can be ordered if they differ by less than eight million
 	if m.Epoch > c.epoch && m.Epoch-c.epoch < jump {
 		c.epoch = m.Epoch
 	}
 }
 
-// takesBack handles the refusal of this client because another process is connected. If the id
-// is derived from this client's own process, servers let this client's next incarnation take the
-// id back without asking the other process. So they have refused it only because the other one
-// has the same number.
+// takesBack handles a refusal because another process is connected under this client's id. If
+// the id is derived from this client's own process, servers accept this client's next
+// incarnation without asking the other process. So the reason for this refusal can only be that
+// both have the same incarnation number.
 func (c *Client) takesBack() (over bool) {
 	if c.isAttached() || c.cfg.ID != wire.ClientIDOf(c.cfg.From.String()) {
 		return false

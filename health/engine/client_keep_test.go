@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestPingsOldMaster: a client that finds no new master keeps pinging the old one, because that
-// would evict it otherwise. If the old master answers that it does not know the client, the
+// TestPingsOldMaster: a client that finds no new master keeps pinging the old one, which would
+// otherwise evict the client. If the old master answers that it does not know the client, the
 // client accepts that (CH-8, CH-56).
 func TestPingsOldMaster(t *testing.T) {
 	spec.Covers(t, "CH-8", "CH-56")

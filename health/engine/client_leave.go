@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// farewell is a Disconnect that a server has not acknowledged yet.
+// farewell is a Disconnect message that a server has not acknowledged yet.
 type farewell struct {
 	to          nid.NID
 	incarnation uint64
@@ -20,7 +20,7 @@ type farewell struct {
 	until       time.Duration // active time at which the client stops repeating the message
 }
 
-// leave disconnects from all servers. It repeats the message to each, with exponential
+// leave disconnects from all servers. It repeats the message to each server, with exponential
 // back-off, until the server answers that it does not know this incarnation, or T_evict has
 // passed.
 func (c *Client) leave() {
@@ -34,10 +34,11 @@ func (c *Client) leave() {
 	c.left()
 }
 
-// farewell tells a server that this client leaves it, and repeats that until the server
-// answers. If the client leaves all servers, the repetitions end after T_evict: by then the
-// server has found out by itself, since it asks its silent clients. Otherwise they go on for as
-// long as tombstones last, since no server asks a client that has another master.
+// farewell tells a server that this client leaves it, and repeats that until the server answers.
+// If the client leaves all servers, the repetitions end after T_evict: by then the server has
+// found out by itself, since a master asks its silent clients. If the client leaves only this
+// server, the repetitions go on for as long as tombstones last, since a server does not ask a
+// client that has another master.
 func (c *Client) farewell(to nid.NID, code wire.Code) {
 	c.reconciled(to)
 	f := farewell{to: to, incarnation: c.incarnation, code: code, wait: 2 * c.cfg.RTT, until: c.now + c.cfg.Evict}
@@ -49,9 +50,10 @@ func (c *Client) farewell(to nid.NID, code wire.Code) {
 	c.farewells = append(c.farewells, f)
 }
 
-// reconciled ends the farewells to a server that has accepted this client again, or gets a new
-// farewell. Sending a connect does not end them, because the server may refuse it and keep the
-// old connection. A server that accepts a connect ignores earlier farewells.
+// reconciled ends the farewells to a server. It is called when the server has accepted this
+// client again, and before the client sends a new farewell. Sending a connect does not end them:
+// the server may refuse the connect and keep the old connection. A server that accepts a connect
+// ignores earlier farewells.
 func (c *Client) reconciled(with nid.NID) {
 	c.farewells = slices.DeleteFunc(c.farewells, func(f farewell) bool { return f.to == with })
 }

@@ -10,8 +10,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// allTold reports whether the client reported in the latest step that all servers have answered
-// its farewell.
+// allTold reports whether the client emitted AllTold in the latest step.
 func (h *clientHarness) allTold() bool {
 	for i := range h.out.Effects {
 		if h.out.Effects[i].Kind == AllTold {
@@ -65,7 +64,7 @@ func TestFarewell(t *testing.T) {
 	}
 }
 
-// to0 returns the server to which the farewell with the sequence of m was sent.
+// to0 returns the server that got the farewell with the sequence number of m.
 func (h *clientHarness) to0(m wire.Message) (to nid.NID) {
 	for _, f := range h.c.farewells {
 		if f.sequence == m.Sequence {
@@ -113,8 +112,8 @@ func TestFarewellAnswered(t *testing.T) {
 	h.wantState("connected 5 10.0.0.1@tcp/1")
 }
 
-// TestFarewellLost: CH-8: if the first copies of a farewell are lost, the first copy that
-// arrives ends the connection, and not T_evict.
+// TestFarewellLost: CH-8: if the first copies of a farewell are lost, the connection ends with
+// the first copy that arrives, before T_evict.
 func TestFarewellLost(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	w := populated(t, 1, 2)
@@ -140,8 +139,8 @@ func TestFarewellLost(t *testing.T) {
 
 // TestDetachRepeated: CH-33: if a server does not receive the client's Disconnect, it keeps the
 // connection for as long as the client runs. So the client repeats the message until the server
-// answers, or until the client connects to it again. It does the same for a server that it gave
-// up because it did not answer.
+// answers, or until the client connects to that server again. The client does the same when it
+// gives up a server that does not answer.
 func TestDetachRepeated(t *testing.T) {
 	spec.Covers(t, "CH-33")
 	h := leftover(t)

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// leftover returns a client that has given up its other server, which did not answer for
-// T_orphan.
+// leftover returns a client that has given up the server other than its master, because that
+// server did not answer for T_orphan.
 func leftover(t *testing.T) *clientHarness {
 	t.Helper()
 	h := newClientHarness(t, me, otherA)
@@ -19,9 +19,10 @@ func leftover(t *testing.T) *clientHarness {
 	return h
 }
 
-// TestLateAccept: CH-A8, G-CH-3: a server that accepts a connect after the client has given it
-// up may believe that it is the master, and would evict the client everywhere. Until the server
-// answers, the client goes on telling it which server is the master; then the client leaves it.
+// TestLateAccept: CH-A8, goal G-CH-3: a server accepts a connect after the client has given that
+// server up. It may believe that it is the master, and would then evict the client everywhere.
+// So the client tells it which server is the master, until it answers, and then disconnects from
+// it.
 func TestLateAccept(t *testing.T) {
 	spec.Covers(t, "CH-A8", "G-CH-3")
 	h := leftover(t)
@@ -54,7 +55,7 @@ func TestLateAccept(t *testing.T) {
 
 // TestLateChosen: a client gives up a server that turns out to be merely slow. When that server
 // learns the client's master, from the client or from other servers, and reports that, the
-// client leaves it.
+// client disconnects from it.
 func TestLateChosen(t *testing.T) {
 	h := leftover(t)
 	other := h.other()
@@ -88,9 +89,9 @@ func TestRemindedWhileConnecting(t *testing.T) {
 	}
 }
 
-// TestLateAcceptRefuses: a server accepts a connect so late that the client does not know of
-// the connection, and this server believes that the client's master is dead. The client sends
-// it the name of its next master as well.
+// TestLateAcceptRefuses: a server accepts a connect so late that the client does not know of the
+// connection, and this server believes that the client's master is dead. The client tells this
+// server its next master, too.
 func TestLateAcceptRefuses(t *testing.T) {
 	h := newClientHarness(t, me, otherA, otherB)
 	master := h.settled()
@@ -117,9 +118,9 @@ func TestLateAcceptRefuses(t *testing.T) {
 	t.Errorf("sent %v to %v", h.sent, h.to)
 }
 
-// TestReminded: a restarted server sends a notice that it knows the client's master. A client
-// that doubts the server takes the notice as an answer, even shortly before it would give the
-// server up.
+// TestReminded: a restarted server sends a notice that it knows the client's master. The notice
+// counts as an answer to a client that has asked whether it is connected, even shortly before
+// the client gives the server up.
 func TestReminded(t *testing.T) {
 	h := newClientHarness(t, me, otherA)
 	master, other := h.settled(), h.other()

@@ -11,7 +11,7 @@ import (
 // lonelyEvery is how often a client without a master reports why it has none.
 const lonelyEvery = time.Minute
 
-// Answer is the latest answer of a candidate that was asked to be the master.
+// Answer is the latest answer of a server that was asked to be the master.
 type Answer struct {
 	Server nid.NID       `json:"server"`             // the candidate that answered
 	Code   wire.Code     `json:"code"`               // why the candidate refused; OK: it has not answered the latest question

@@ -9,19 +9,19 @@ import (
 )
 
 // TestPingAfterPause: CH-56: the master's clock goes on while a client stands still. So a client
-// pings as soon as it runs again, even if by its own clock, which stood still, no ping is due.
-// Otherwise a second pause soon after could last until the master has not heard it for T_evict.
+// pings as soon as it runs again, even if no ping is due by its own clock, which stood still.
+// Without that ping, a second pause soon after could make the silence as long as T_evict.
 func TestPingAfterPause(t *testing.T) {
 	spec.Covers(t, "CH-56")
 	for _, missed := range []time.Duration{time.Second / 2, 8 * time.Second} {
 		h := newClientHarness(t, me, otherA)
 		h.answer(0, wire.Message{Kind: wire.Accept, ServerIncarnation: 7})
-		h.step(ClientInput{Kind: Attach, Server: h.other()}) // it does not answer, and is asked again long before a ping is due
+		h.step(ClientInput{Kind: Attach, Server: h.other()}) // this server does not answer; the client asks it again long before a ping is due
 		if h.wake >= h.now+h.c.cfg.Ping {
 			t.Fatalf("wakes after %v", h.wake-h.now)
 		}
 		h.now = h.wake + missed
-		h.from(h.c.master, wire.Message{Kind: wire.Pong, ServerIncarnation: 7, Epoch: 1}) // it has waited during the pause
+		h.from(h.c.master, wire.Message{Kind: wire.Pong, ServerIncarnation: 7, Epoch: 1}) // the answer of the master arrived during the pause
 		pings := 0
 		for k, m := range h.sent {
 			if m.Kind == wire.Ping && h.to[k] == h.c.master {

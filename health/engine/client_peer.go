@@ -13,7 +13,7 @@ type peerState uint8
 
 const (
 	detached peerState = iota
-	perhaps            // a connect was sent, and the server may have accepted it
+	perhaps            // the client has sent a connect, which the server may have accepted
 	attached
 )
 
@@ -30,14 +30,14 @@ type peer struct {
 	at       time.Duration // active time at which to repeat that message
 	wait     time.Duration // back-off: time between repetitions
 	since    time.Duration // active time when the server was first told of the present master
-	asked    time.Duration // active time at which that message was last sent
-	said     wire.Code     // the server's latest refusal to be the master; OK: none since it agreed
+	asked    time.Duration // active time when the message of the field sequence was last sent
+	said     wire.Code     // the server's latest refusal to be the master; OK: no refusal since it last agreed
 	evict    time.Duration // T_evict of the server, if that refusal was OtherTimes
-	silent   time.Duration // active time since which the server has not answered whether it will be the master; 0: it was not asked, or has answered
+	silent   time.Duration // active time when the server was asked to be the master; 0: it has answered, or was not asked
 	accused  time.Duration // active time when another server last reported this one as dead; 0: never
 }
 
-// peer returns the entry of a server. It is valid until the next call.
+// peer returns the entry of a server. The pointer is valid until the next call.
 func (c *Client) peer(id nid.NID) *peer {
 	if p := c.known(id); p != nil {
 		return p
@@ -76,8 +76,9 @@ func (c *Client) lose(p *peer, why wire.Code) {
 	}
 }
 
-// inform asks a server to connect, or tells a connected server which server is the master (CH-7, CH-17,
-// CH-51). It repeats that until the server answers.
+// inform makes sure that a server knows the present master: it sends a connect or, to a
+// connected server, the choice of the master (CH-7, CH-17, CH-51), and repeats that until the
+// server answers.
 func (c *Client) inform(p *peer) {
 	m := wire.Message{Kind: wire.Connect, Server: c.master, Epoch: c.epoch, Name: []byte(c.cfg.Name), Token: c.token}
 	if p.state == attached || p.state == perhaps && !p.wanted && !p.joining {
@@ -93,15 +94,15 @@ func (c *Client) inform(p *peer) {
 	p.sequence, p.asked = c.ask(p.id, m), c.now
 }
 
-// later schedules the next question to a server, with back-off.
+// later schedules the next message to a server that has not answered, with back-off.
 func (c *Client) later(p *peer, after time.Duration) {
 	p.asking = true
 	p.wait = min(max(p.wait*2, after, c.cfg.Try), c.cfg.MaxBackoff)
 	p.at = c.now + c.jitter(p.wait)
 }
 
-// repeat repeats the questions that are due. A server that does not answer for T_orphan has
-// evicted this client, or is dead.
+// repeat repeats the messages that are due and gives up servers that have not answered for
+// T_orphan: they have evicted this client, or are dead.
 func (c *Client) repeat() {
 	for i := range c.peers {
 		p := &c.peers[i]
@@ -128,8 +129,8 @@ func (c *Client) dropSilent() {
 	}
 }
 
-// lost gives up a connection to a server that does not answer. It sends a farewell, which the
-// server may receive nevertheless.
+// lost gives up a connection to a server that does not answer. It sends a farewell all the same,
+// which the server may receive.
 func (c *Client) lost(p *peer) {
 	if c.lose(p, wire.Orphaned); !p.wanted {
 		c.farewell(p.id, wire.NotConnected)
@@ -151,7 +152,7 @@ func (c *Client) attach(id nid.NID) {
 	switch {
 	case p.state == attached: // the user has been told of the connection already
 		return
-	case p.state == perhaps && p.asking && c.now-p.asked < c.cfg.Try/2: // a connect was sent just now, as when the master was chosen
+	case p.state == perhaps && p.asking && c.now-p.asked < c.cfg.Try/2: // a connect was sent just now, as after the choice of a master
 		return
 	}
 	p.since, p.wait = c.now, 0
@@ -176,14 +177,14 @@ func (c *Client) detach(id nid.NID) {
 }
 
 // doubt asks a server whether this client is still connected to it. The server may have dropped
-// the client while the client was cut off, so that the notice was lost.
+// the client while it was cut off; then the server's notice was lost.
 func (c *Client) doubt(id nid.NID) {
 	p := c.known(id)
 	if p == nil || c.phase != settled || p.state != attached || p.asking {
 		return
 	}
 	if id == c.master {
-		if !c.pinging.due { // otherwise a ping, which asks the same, is under way
+		if !c.pinging.due { // if a ping is under way, it asks the same
 			c.pingNow()
 		}
 		return

@@ -11,11 +11,11 @@ import (
 // master is alive (CH-9, CH-56). All times are active time.
 type pinging struct {
 	at          time.Duration // when to send the next ping
-	sent        time.Duration // when a message was last sent to the master
+	sent        time.Duration // when any message was last sent to the master
 	heard       time.Duration // when the last message of the master's node arrived
-	said        time.Duration // when the master's last message of this protocol arrived
-	since       time.Duration // time of the first ping that the master has not answered since, while its node sends messages; 0: none
-	incarnation uint64        // incarnation of the master's server
+	said        time.Duration // when the master's last message of client health arrived
+	since       time.Duration // first ping without an answer from the master, if its node has sent other messages since; 0: none
+	incarnation uint64        // incarnation of the master, as the server numbers it
 	via         uint64        // incarnation of the NI that sent the master's last message
 	asked       bool          // a ping is due, and the machine has asked the transport whether other messages of the two nodes make it unnecessary
 	due         bool          // a ping is waiting for its answer
@@ -36,14 +36,14 @@ func (g *pinging) heardAt(c *Client, at time.Duration) {
 	g.schedule(c)
 }
 
-// doubtful returns when the client must ping the master even though the master's node sends
-// messages. A live master asks a busy client once per T_evict, so this one may have ended if it
-// has not asked.
+// doubtful returns when the client must ping the master even though other messages arrive from
+// the master's node. A live master asks a busy client once per T_evict; if it has not asked, it
+// may have ended.
 func (g *pinging) doubtful(c *Client) time.Duration { return g.said + c.cfg.Evict + c.cfg.Ping }
 
-// silentAt returns when the client gives up the master. It does so when the earlier of two
-// times ends: T_client after the latest message of the master's node, and T_client without an
-// answer of the master itself.
+// silentAt returns when the client gives up the master. That is T_client after the latest
+// message of the master's node, or T_client after the first ping that the master itself has not
+// answered, whichever comes first.
 func (g *pinging) silentAt(c *Client) time.Duration {
 	if g.since != 0 {
 		return min(g.heard, g.since) + c.cfg.Client
@@ -51,11 +51,12 @@ func (g *pinging) silentAt(c *Client) time.Duration {
 	return g.heard + c.cfg.Client
 }
 
-// schedule sets the time of the next ping: T_ping after the last message in the direction, to
-// or from the master, that has been idle for longer.
+// schedule sets the time of the next ping: T_ping after the last message to the master or after
+// the last one from it, whichever of the two is older.
 func (g *pinging) schedule(c *Client) {
 	if g.at = min(g.sent, g.heard) + c.cfg.Ping; g.due {
-		// The ping is not answered: there is time for one more before the client gives up the master.
+		// The ping is not answered yet. The next one is early enough to be answered before the client
+		// gives up the master.
 		g.at = g.sent + (c.cfg.Client-c.cfg.Ping)/2
 	}
 	if g.since == 0 {
@@ -63,13 +64,14 @@ func (g *pinging) schedule(c *Client) {
 	}
 }
 
-// resumed makes the client ping its master, or the one that it is leaving, in this step, because
-// a pause has just ended. The master's time has gone on meanwhile, so the last message may be
-// older there than T_ping, even though no ping is due in active time.
+// resumed makes the client ping its master, or the old master that it still has during an
+// election, in this step, because a pause has just ended. The master's clock has gone on, so the
+// master may have heard nothing for longer than T_ping, even though no ping is due in the
+// client's active time.
 func (c *Client) resumed() { c.pinging.resumed, c.keepAt = true, c.now }
 
-// ping pings the master if a ping is due. Before that, it asks the transport for other traffic:
-// a busy client does not ping.
+// ping pings the master if a ping is due. Before that, it asks the transport for messages of
+// other protocols, since a busy client does not ping.
 func (c *Client) ping() {
 	g := &c.pinging
 	switch {
@@ -99,7 +101,8 @@ func (c *Client) pingNow() {
 	g.schedule(c)
 }
 
-// traffic applies the transport's report of other traffic, and pings if that is too old.
+// traffic applies the transport's report about messages of other protocols, and pings if the
+// latest of them are too old.
 func (c *Client) traffic(in *ClientInput) {
 	g := &c.pinging
 	if c.phase != settled || in.Server != c.master {
@@ -123,7 +126,7 @@ func (c *Client) traffic(in *ClientInput) {
 
 // A client that looks for another master continues to ping the old one until another server
 // agrees, because the old one still watches over the client and would evict it. The search may
-// take long, because no server agrees while all others drain or are dead.
+// take long: while all other servers drain or are dead, none agrees.
 
 // old returns the master that this client is leaving, or nil if there is none.
 func (c *Client) old() *peer {

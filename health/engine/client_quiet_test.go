@@ -41,8 +41,8 @@ func TestConnectsOnce(t *testing.T) {
 	}
 }
 
-// TestSilentWhileElecting: a client that finds no master reports, after T_orphan, each server
-// that it was connected to and that does not answer.
+// TestSilentWhileElecting: a client cannot find a master. For each server to which it was
+// connected and that does not answer for T_orphan, it reports that the connection is gone.
 func TestSilentWhileElecting(t *testing.T) {
 	w := populated(t, 4, 3)
 	for _, s := range w.servers {
@@ -68,9 +68,9 @@ func TestSilentWhileElecting(t *testing.T) {
 	w.settle()
 }
 
-// TestAccusedLast: CH-49, G-CH-3: some server reports one master after the other as dead. As
-// long as there are others, the client does not go back to the first of these masters, because
-// the servers that consider it an orphan of that master would evict it.
+// TestAccusedLast: CH-49, goal G-CH-3: some server reports one master after the other as dead.
+// As long as there are others, the client does not go back to the first of these masters,
+// because the servers that consider it an orphan of that master would evict it.
 func TestAccusedLast(t *testing.T) {
 	spec.Covers(t, "CH-49", "G-CH-3")
 	otherC := nid.MustParse("10.0.0.77@tcp")

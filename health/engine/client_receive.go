@@ -50,14 +50,15 @@ func (c *Client) arrived(in *ClientInput) {
 	}
 }
 
-// inquired answers a master's question whether this client is there. The answer to a server
-// that is not the master, or soon will not be, is the client's choice of its master.
+// inquired answers a master's question whether this client is there. A server that is not the
+// master, or soon will not be, gets no such answer: the client sends it the choice of a master
+// instead.
 func (c *Client) inquired(p *peer, m *wire.Message) {
 	a := wire.Message{Kind: wire.Here, Sequence: m.Sequence, Epoch: m.Epoch}
 	switch {
 	case m.Incarnation < c.incarnation: // the question is about an incarnation that has ended
 		a.Code, a.Incarnation = wire.NotConnected, m.Incarnation
-	case m.Code == wire.Stale: // another process wants this client's id: every server gets an answer
+	case m.Code == wire.Stale: // another process wants this client's id, so every server gets an answer
 		a.Epoch = c.epoch
 	case c.phase != settled || p.id != c.master || m.Epoch != c.epoch:
 		return
@@ -67,16 +68,16 @@ func (c *Client) inquired(p *peer, m *wire.Message) {
 }
 
 // about reports whether a message is about this incarnation. A refusal that names a later
-// incarnation, or a tombstone of one, also counts.
+// incarnation, or the tombstone of a later one, also counts.
 func (c *Client) about(m *wire.Message) bool {
 	switch {
 	case m.Incarnation == math.MaxUint64: // no incarnation can follow this one
 		return false
-	case (m.Kind == wire.Reject || m.Kind == wire.Notice) && m.Code == wire.Stale: // with the number of this incarnation it answers a message of the one before
+	case (m.Kind == wire.Reject || m.Kind == wire.Notice) && m.Code == wire.Stale: // if the number is that of this incarnation, the message answers one of an earlier incarnation
 		return m.Incarnation > c.incarnation
 	case (m.Kind == wire.Reject || m.Kind == wire.Notice) && m.Code == wire.Global:
 		return m.Incarnation >= c.incarnation
-	case m.Kind == wire.Ask: // an earlier incarnation must be ended at that server, too
+	case m.Kind == wire.Ask: // the answer to the server then ends the earlier incarnation there
 		return m.Incarnation <= c.incarnation
 	}
 	return m.Incarnation == c.incarnation
@@ -111,12 +112,12 @@ func (c *Client) answered(p *peer, m *wire.Message) {
 	}
 }
 
-// accepted records a connection. If the client no longer waits for this connection, it must
-// tell the server which one is the master.
+// accepted records a connection. If the client no longer waits for this connection, it must tell
+// the server which server is the master.
 func (c *Client) accepted(p *peer, m *wire.Message) {
 	c.setAttached(p)
 	if c.phase == electing && !c.election.candidate.IsValid() {
-		c.election.at = c.now // the election has waited for this server to end an earlier incarnation
+		c.election.at = c.now // the election has waited until this server had ended an earlier incarnation
 	}
 	p.asking = m.Epoch != c.epoch && c.phase == settled
 	if p.asking {
@@ -133,10 +134,10 @@ func (c *Client) accepted(p *peer, m *wire.Message) {
 
 // late handles the agreement of a server that the client has given up meanwhile. The client is
 // now connected to that server. If the server considered itself the master it would evict the
-// client everywhere once it hears no pings. So the client repeats which server is the master
-// until the server answers, and then disconnects from it.
+// client everywhere once it hears no pings. So the client tells it which server is the master,
+// until it answers, and then disconnects from it.
 func (c *Client) late(p *peer, m *wire.Message) {
-	if m.Kind == wire.Chosen && m.Epoch == c.epoch { // the server has recorded the master
+	if m.Kind == wire.Chosen && m.Epoch == c.epoch { // the server has recorded the present master
 		c.farewell(p.id, wire.NotConnected)
 		return
 	}
@@ -144,9 +145,10 @@ func (c *Client) late(p *peer, m *wire.Message) {
 	p.at, p.wait, p.since = c.now, 0, c.now
 }
 
-// informed handles the answer of a server that knows the master now, and so is connected to this
-// client. The client records a connection that it wants, and disconnects from a server where it
-// wants none. It repeats the question if the server has named an older choice.
+// informed handles the answer of a server that knows the client's master, and is therefore
+// connected to the client. If the client wants the connection it records it; otherwise it
+// disconnects. If the server names an older choice of a master, the client tells it the present
+// one again.
 func (c *Client) informed(p *peer, m *wire.Message) {
 	p.asking = m.Epoch != c.epoch || p.state == detached && p.wanted
 	switch {
@@ -159,8 +161,8 @@ func (c *Client) informed(p *peer, m *wire.Message) {
 	}
 }
 
-// rejected handles the refusal of a server that was asked something other than to be the
-// master.
+// rejected handles the refusal of a server that was asked to connect, or was told the master,
+// but not asked to be the master.
 func (c *Client) rejected(p *peer, m *wire.Message) {
 	if !p.refused && p.wanted && p.state != attached {
 		p.refused = true
@@ -172,8 +174,8 @@ func (c *Client) rejected(p *peer, m *wire.Message) {
 		c.evicted(p.id, m)
 	case wire.Stale:
 		c.outlived(p, m)
-	case wire.MasterDead, wire.UnknownServer: // the chosen master is not acceptable (CH-49, CH-60)
-		if p.state == perhaps && m.Kind == wire.Reject { // a server that refuses a choice is one to which the client is connected
+	case wire.MasterDead, wire.UnknownServer: // the server does not accept the chosen master (CH-49, CH-60)
+		if p.state == perhaps && m.Kind == wire.Reject { // only a server that the client is connected to refuses a choice
 			p.state = detached
 		}
 		p.asking = p.wanted
@@ -195,14 +197,15 @@ func (c *Client) rejected(p *peer, m *wire.Message) {
 }
 
 // outlived handles a server's report of a later incarnation. If the client does not give way to
-// it, the server counts as one that does not know this incarnation.
+// the later incarnation, it treats the server as one that does not know this client.
 func (c *Client) outlived(p *peer, m *wire.Message) {
 	if !c.stale(p.id, m) {
 		c.lose(p, m.Code)
 	}
 }
 
-// refusedFor schedules another connect, if the user wants the connection.
+// refusedFor schedules another connect to a server that has refused, if the user wants the
+// connection.
 func (c *Client) refusedFor(p *peer, m *wire.Message) {
 	if m.Kind == wire.Reject && p.state == perhaps {
 		p.state = detached
@@ -214,7 +217,8 @@ func (c *Client) refusedFor(p *peer, m *wire.Message) {
 	c.later(p, m.Retry)
 }
 
-// standing handles the state of the connection in the master's answer to a ping.
+// standing handles the code in the master's answer to a ping, which tells the state of the
+// connection.
 func (c *Client) standing(p *peer, m *wire.Message) {
 	switch m.Code {
 	case wire.OK, wire.Busy:
@@ -269,14 +273,14 @@ func (c *Client) noticed(p *peer, m *wire.Message) {
 	}
 }
 
-// outdated reports whether a notice is about an eviction by an earlier master, and arrives
-// after another server has agreed to be the master. Such an eviction has not reached all
-// servers and is withdrawn (CH-A8), so the client asks the sender again.
+// outdated reports whether a notice is about an eviction by an earlier master, and arrives after
+// another server has agreed to be the master. Such an eviction has not reached all servers and
+// is withdrawn (CH-A8), so the client asks the sender whether it is still connected.
 func (c *Client) outdated(p *peer, m *wire.Message) bool {
 	if m.Epoch == 0 || m.Epoch >= c.agreed || m.Incarnation != c.incarnation {
 		return false
 	}
-	if p.state != detached && c.phase == settled { // otherwise the client asks once it has a master
+	if p.state != detached && c.phase == settled { // without a master, the client asks later, once it has one
 		p.asking, p.at, p.wait, p.since = true, c.now, 0, c.now
 	}
 	return true
@@ -285,9 +289,9 @@ func (c *Client) outdated(p *peer, m *wire.Message) bool {
 // orphaned handles a server's notice that this client's master is dead or unsure.
 func (c *Client) orphaned(p *peer, m *wire.Message) {
 	switch {
-	case c.phase != settled: // the client is electing already: the server repeats the notice
+	case c.phase != settled: // the client is electing already, and the server repeats the notice
 	case p.id == c.master && m.Epoch < c.epoch && m.ServerIncarnation <= c.pinging.incarnation:
-		c.stats.Stray++ // the notice was sent before the master agreed
+		c.stats.Stray++ // the notice was sent before the present master agreed
 	case p.id == c.master:
 		c.replaceMaster(m.Code, true)
 	case p.state == detached && !p.asking: // the notice is left over from an earlier connection
@@ -299,9 +303,9 @@ func (c *Client) orphaned(p *peer, m *wire.Message) {
 	}
 }
 
-// reminded handles the notice of a server that has learned from other servers which one is
-// the master, for instance after a restart. The client may have given up the connection to that server
-// meanwhile.
+// reminded handles the notice of a server that has learned from other servers which one is the
+// master, for instance after a restart. By then the client may have given up the connection to
+// that server.
 func (c *Client) reminded(p *peer, m *wire.Message) {
 	switch {
 	case p.state == detached && !p.asking:
@@ -312,7 +316,7 @@ func (c *Client) reminded(p *peer, m *wire.Message) {
 	case m.Server != c.master:
 	case p.state == perhaps && !p.wanted && !p.joining:
 		c.informed(p, m)
-	default: // the client is already asking it that, or asking it to connect
+	default: // the client is already sending the server its choice, or a connect
 		c.setAttached(p)
 		p.asking = false
 	}

@@ -11,12 +11,12 @@ import (
 type ClientStats struct {
 	Sent      uint64             // number of messages sent
 	Pings     uint64             // number of pings among the messages sent
-	Answers   uint64             // number of messages sent that answer an Ask
+	Answers   uint64             // number of messages sent that answer a server's Ask
 	Changes   uint64             // how often a master was chosen
 	Evictions uint64             // how often this client was evicted
-	Declined  [wire.Codes]uint64 // refusals by candidates, by reason
+	Declined  [wire.Codes]uint64 // refusals by servers that were asked to be the master, by reason
 	Malformed uint64             // messages that do not parse
-	Stray     uint64             // messages of a server that was not asked, or about another incarnation
+	Stray     uint64             // messages from a server that was not asked, or about another incarnation
 }
 
 // ClientStatus is the state of a client.
@@ -28,10 +28,11 @@ type ClientStatus struct {
 	Epoch       uint32        `json:"epoch"`           // number of the latest choice of a master
 	Attached    []nid.NID     `json:"attached"`        // servers to which the client is connected, the master included
 	Heard       time.Duration `json:"heard_ns"`        // time since the last message of the master's node
-	// Answers are the latest answers of candidates, while there is no master.
+	// Answers are the latest answers of the servers that were asked to be the master, while there
+	// is no master.
 	Answers []Answer `json:"answers,omitempty"`
-	// Superseded describes the later incarnation elsewhere, until this client has a master
-	// again.
+	// Superseded describes the later incarnation on another node. It is set until this client has a
+	// master again.
 	Superseded *SupersededBy `json:"superseded,omitempty"`
 }
 

@@ -11,7 +11,7 @@ import (
 // again. It is long because two clients with one id disturb each other.
 const againAfter = 10 * time.Minute
 
-// SupersededBy describes the later incarnation because of which a client waits.
+// SupersededBy describes the later incarnation that makes a client wait.
 type SupersededBy struct {
 	Server      nid.NID       `json:"server"`        // the server that reported the later incarnation
 	Peer        nid.NID       `json:"peer,omitzero"` // NID of the other client, if the server has reported it
@@ -35,7 +35,7 @@ func (c *Client) supersede(from nid.NID, m *wire.Message) {
 	c.restFor(SupersededBy{Server: from, Peer: by, Incarnation: m.Incarnation})
 }
 
-// restFor makes the client rest for againAfter.
+// restFor makes the client wait for againAfter.
 func (c *Client) restFor(by SupersededBy) {
 	var kept []peer
 	for i := range c.peers {
@@ -48,8 +48,8 @@ func (c *Client) restFor(by SupersededBy) {
 	c.superseded = superseded{by, c.now + c.jitter(againAfter)}
 }
 
-// comeBack connects again, in a higher incarnation than the other client's. If the other client
-// still runs, it answers the servers' question, and they refuse this client.
+// comeBack connects again, in a higher incarnation than that of the other client. If the other
+// client still runs, it answers the servers when they ask, and they refuse this client.
 func (c *Client) comeBack() {
 	if c.phase != resting || c.superseded.at == 0 || c.now < c.superseded.at {
 		return
@@ -58,8 +58,8 @@ func (c *Client) comeBack() {
 	c.nextIncarnation(c.incarnation, false)
 }
 
-// stillThere makes the client wait again if a server reports that the other client has
-// answered. The report of one server is enough, since this client is connected to none.
+// stillThere makes the client wait again if a server reports that the other client has answered.
+// The report of one server is enough, since this client is connected to no server.
 func (c *Client) stillThere(from nid.NID, m *wire.Message) bool {
 	if c.superseded.by.Incarnation == 0 || c.phase != electing || m.Kind != wire.Reject || m.Code != wire.Foreign || c.isAttached() {
 		return false
@@ -69,8 +69,9 @@ func (c *Client) stillThere(from nid.NID, m *wire.Message) bool {
 	return true
 }
 
-// laterPeer returns the NID of the later incarnation, zero if the server does not report it.
-// Older servers have the master that this client has named in that field.
+// laterPeer returns the NID at which the later incarnation runs, or zero if the server does not
+// report it. Older servers use that field of the message for the master that this client has
+// named.
 func (c *Client) laterPeer(from nid.NID, m *wire.Message) nid.NID {
 	if m.Server == from || m.Server == c.master {
 		return nid.NID{}

@@ -35,7 +35,7 @@ func TestStalePeer(t *testing.T) {
 }
 
 // TestSupersededBy: CH-61: a superseded client reports the node of the later incarnation if the
-// server names it. An older server has a master in that field.
+// server names it. An older server puts a master into that field.
 func TestSupersededBy(t *testing.T) {
 	spec.Covers(t, "CH-61")
 	elsewhere := nid.MustParse("10.1.0.9@tcp")

@@ -13,14 +13,15 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// clientHarness is one client. The methods deliver the messages of the protocol to it.
+// clientHarness is one client. The harness has a method for each message of the protocol that it
+// delivers to the client.
 type clientHarness struct {
 	t    *testing.T
 	c    *Client
 	now  time.Duration
 	wake time.Duration
 	out  ClientOutput
-	sent []wire.Message // the messages sent in the latest step; to has their receivers
+	sent []wire.Message // the messages sent in the latest step; the field to has their receivers
 	to   []nid.NID
 	told string
 }
@@ -65,7 +66,7 @@ func (h *clientHarness) step(in ClientInput) {
 	h.told = strings.Join(told, " ")
 }
 
-// answer delivers m as the answer to message k of the latest step.
+// answer delivers m to the client as the answer to the message with index k of the latest step.
 func (h *clientHarness) answer(k int, m wire.Message) {
 	h.t.Helper()
 	q := h.sent[k]
@@ -169,7 +170,7 @@ func TestClientMasterRestarted(t *testing.T) {
 	h.want("master-chosen", wire.Choose, wire.Choose)
 }
 
-// TestClientNotices: CH-61, CH-68, CH-A13, CH-A19: what each notice does.
+// TestClientNotices: CH-61, CH-68, CH-A13, CH-A19: the effect of each kind of notice.
 func TestClientNotices(t *testing.T) {
 	spec.Covers(t, "CH-61", "CH-68", "CH-A13", "CH-A19")
 	start := func() *clientHarness {
@@ -208,7 +209,7 @@ func TestClientNotices(t *testing.T) {
 	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.Orphaned, Server: h.c.master, Epoch: 1})
 	h.want("master-lost:orphaned", wire.Choose)
 	h = start()
-	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.Orphaned, Server: gone}) // that server has not learned the client's new master
+	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.Orphaned, Server: gone}) // that server does not know the client's new master yet
 	h.want("", wire.Choose)
 	h = start()
 	h.step(ClientInput{Kind: Detach, Server: h.other()})
@@ -232,8 +233,8 @@ func TestClientNotices(t *testing.T) {
 	}
 }
 
-// TestClientLaterIncarnation: a client whose incarnation number is too low takes a higher one.
-// A client that was started again on another node ends.
+// TestClientLaterIncarnation: a client whose incarnation number is too low takes a higher one. A
+// client stops if it was started again on another node.
 func TestClientLaterIncarnation(t *testing.T) {
 	h := newClientHarness(t, me, otherA)
 	h.answer(0, wire.Message{Kind: wire.Reject, Code: wire.Stale, Incarnation: 9})
@@ -281,9 +282,10 @@ func TestClientLateOrphaned(t *testing.T) {
 	}
 }
 
-// TestClientLateRefusal: a server that drops the connect of an earlier incarnation in favour of
-// the present one answers Stale with the present number, perhaps under a sequence that the
-// client uses. The client does not take this as a report of a later incarnation.
+// TestClientLateRefusal: a server refuses the connect of an earlier incarnation because the
+// present one is connected. The refusal has the code Stale, the present incarnation's number,
+// and perhaps a sequence number that the client uses now. The client does not take it as a
+// report of a later incarnation.
 func TestClientLateRefusal(t *testing.T) {
 	h := newClientHarness(t, me, otherA)
 	h.settled()

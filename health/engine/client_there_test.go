@@ -9,7 +9,7 @@ import (
 )
 
 // TestAnswersItsMaster: CH-8: a client answers only its own master, in the present epoch, and
-// answers a question about an earlier incarnation that it is over.
+// answers that an earlier incarnation has ended if it is asked about one.
 func TestAnswersItsMaster(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	h := newClientHarness(t, me, otherA)
@@ -44,8 +44,8 @@ func TestAnswersItsMaster(t *testing.T) {
 }
 
 // TestNodeOutlivesMaster: CH-16: a client gives up a master that does not answer although the
-// master's node goes on sending other messages. A busy client does not ping a master that asks
-// it whether it is alive.
+// master's node goes on sending other messages. A busy client does not ping its master as long
+// as the master asks whether the client is alive.
 func TestNodeOutlivesMaster(t *testing.T) {
 	spec.Covers(t, "CH-16")
 	for _, dead := range []bool{false, true} {
@@ -81,7 +81,7 @@ func TestNodeOutlivesMaster(t *testing.T) {
 	}
 }
 
-// count adds the number of pings of the latest step to pings.
+// count adds the number of pings in the latest step to the counter.
 func (h *clientHarness) count(pings *int) {
 	for _, m := range h.sent {
 		if m.Kind == wire.Ping {

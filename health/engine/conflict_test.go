@@ -9,11 +9,11 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// three returns a server with two others that are alive and send no tombstones.
+// three returns a server that has two others beside it, which are alive and send no tombstones.
 func three(t *testing.T) *harness {
 	h := newHarness(t, func(c *ServerConfig) { c.Servers = []nid.NID{me, otherA, otherB} })
 	h.mute = true
-	h.advance(maxAsks * h.s.cfg.Tick) // the questions that it asked at its start have ended
+	h.advance(maxAsks * h.s.cfg.Tick) // the questions that the server asked at its start have ended
 	return h
 }
 
@@ -22,16 +22,16 @@ func (h *harness) askTombstones(from nid.NID, sequence uint64) {
 	h.message(nid.ProcessID{NID: from, PID: nid.LustrePID}, wire.Message{Kind: wire.Tombstones, Sequence: sequence, Retry: 2 * time.Minute})
 }
 
-// tombstoneOf returns, as another server sends it, the tombstone of the client's incarnation 5
-// that was evicted by the choice with the given epoch.
+// tombstoneOf returns a tombstone as another server sends it: the client's incarnation 5 was
+// evicted by its master of the given epoch, the given time ago.
 func tombstoneOf(epoch uint32, age time.Duration) wire.Entry {
 	return wire.Entry{Client: testClient, Incarnation: 5, Epoch: epoch, Mark: uint8(255 - 255*age/(10*time.Minute))}
 }
 
 // TestEvictionOfLaterChoice: CH-62, CH-63: the eviction by the master of a later choice counts,
-// even at servers that did not learn of that choice. So if several servers believe that they
-// are the master of a vanished client, all of them give it up. An administrator may evict a
-// client at a server that is not its master.
+// even at servers that did not learn of that choice. So if several servers believe that they are
+// the master of a client that is gone, all of them end its connection. An administrator may
+// evict a client at a server that is not its master.
 func TestEvictionOfLaterChoice(t *testing.T) {
 	spec.Covers(t, "CH-62", "CH-63")
 	for _, tt := range []struct {
@@ -60,9 +60,9 @@ func TestEvictionOfLaterChoice(t *testing.T) {
 	h.want("notice:global evicted:timed-out bury save answer connected accept")
 }
 
-// TestWaitedClientIsAsked: CH-A21, CH-10: a client whose connect had to wait may have ended by
-// the time it is accepted, while its node goes on sending. The server asks it after a tick,
-// without waiting for T_evict.
+// TestWaitedClientIsAsked: CH-A21, CH-10: a client whose connect had to wait may have ended
+// before it is accepted, while its node goes on sending. The server asks the client after a
+// tick, without waiting for T_evict.
 func TestWaitedClientIsAsked(t *testing.T) {
 	spec.Covers(t, "CH-10", "CH-A21")
 	for _, speaks := range []bool{false, true} {
@@ -82,10 +82,10 @@ func TestWaitedClientIsAsked(t *testing.T) {
 	}
 }
 
-// TestPassOn: CH-33, CH-65, G-CH-6: a server learns of a tombstone that no master has
+// TestPassOn: CH-33, CH-65, goal G-CH-6: a server learns of a tombstone that no master has
 // broadcast. It sends the tombstone to the servers that have asked for tombstones shortly
-// before. It does not send it to the server from which it came, nor to a server that asked long
-// ago.
+// before. It does not send the tombstone back to the server from which it came, nor to a server
+// that asked long ago.
 func TestPassOn(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-65", "G-CH-6")
 	for _, tt := range []struct {
@@ -94,7 +94,7 @@ func TestPassOn(t *testing.T) {
 		want  string
 	}{
 		{time.Second, 0, "bury tombstones-reply"},
-		{time.Second, 1, "bury"}, // the master has told all servers of the choice
+		{time.Second, 1, "bury"}, // with an epoch: the evicting master has told all servers itself
 		{time.Minute, 0, "bury"},
 	} {
 		h := three(t)
@@ -119,8 +119,8 @@ func TestPassOn(t *testing.T) {
 	h.want("bury")
 }
 
-// TestPassOnWaits: a server that has regained the quorum passes tombstones on only when it has
-// those of all servers. It does not send them to a server that has sent the same ones.
+// TestPassOnWaits: a server that has regained the quorum waits for the tombstones of all servers
+// before it passes any on. It does not send a tombstone to a server that has sent the same one.
 func TestPassOnWaits(t *testing.T) {
 	for _, tells := range []bool{true, false} {
 		h := three(t)
@@ -141,9 +141,10 @@ func TestPassOnWaits(t *testing.T) {
 	}
 }
 
-// TestDoubt: CH-33: servers that did not hear this one have evicted a client by an earlier
-// choice than the one by which it is connected here. If most servers have had the tombstone for
-// T_evict, and it was not withdrawn, this server evicts the client. Otherwise the client stays.
+// TestDoubt: CH-33: servers that received nothing from this one have evicted a client, because
+// of an earlier choice of a master than the one that the client has made here. If most servers
+// have had the tombstone for T_evict, and it was not withdrawn, this server evicts the client.
+// Otherwise the client stays.
 func TestDoubt(t *testing.T) {
 	spec.Covers(t, "CH-33")
 	long := 60 * time.Second
@@ -166,7 +167,7 @@ func TestDoubt(t *testing.T) {
 			h.tellTombstones(otherA, h.last(wire.Tombstones).Sequence, tombstoneOf(1, tt.first))
 			h.want("")
 			h.advance(h.s.cfg.Tick + 1)
-			if tt.first < h.s.cfg.Evict { // too early for the server to ask
+			if tt.first < h.s.cfg.Evict { // the tombstone is too young for the server to ask about it
 				if h.s.Status().Clients != 1 || len(h.s.catchup.doubts) != 1 || h.s.catchup.doubts[testClient].asked {
 					t.Errorf("%+v", h.s.catchup.doubts)
 				}
@@ -233,8 +234,8 @@ func TestGivenUp(t *testing.T) {
 }
 
 // TestLateCopyOfWithdrawn: CH-A8, CH-33: a late copy of an eviction that was withdrawn ends no
-// connection. Of two withdrawn evictions the server remembers the one of the later choice, and
-// neither cancels an eviction of a still later choice.
+// connection. Of two withdrawn evictions the server remembers the one with the later choice of a
+// master. Neither cancels an eviction with a still later choice.
 func TestLateCopyOfWithdrawn(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A8")
 	batch := func(h *harness, withdraw bool, epoch uint32) wire.Reply {

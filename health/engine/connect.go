@@ -2,8 +2,8 @@ package engine
 
 import "ulnet/health/wire"
 
-// connect handles a client's connect, with this server or another one as its master (client
-// health design, Handling Connection Request; the state table is in connect_test.go).
+// connect handles a connect of a client, which names this server or another one as its master
+// (client health design, Handling Connection Request; the state table is in connect_test.go).
 func (s *Server) connect(q *asked) {
 	s.refusedToo(q)
 	if r, refused := s.refuse(q); refused {
@@ -51,7 +51,7 @@ func (s *Server) refuse(q *asked) (r wire.Message, refused bool) {
 	}
 	i, known := s.find(m.Client)
 	switch incarnation, dead := s.tombstones.covers(m.Client, m.Incarnation); {
-	case known && s.conn(i).incarnation == m.Incarnation: // connected in spite of the tombstone of a later incarnation, see buryLater
+	case known && s.conn(i).incarnation == m.Incarnation: // connected in spite of the tombstone of a later incarnation, as buryLater allows
 	case dead && s.overtaken(m):
 		return wire.Message{Code: wire.Busy, Retry: s.cfg.Broadcast}, true
 	case dead:
@@ -91,7 +91,7 @@ func (s *Server) refuse(q *asked) (r wire.Message, refused bool) {
 			return r, true
 		}
 	}
-	if !s.flaps.allow(s, flapping{m.Client, q.from.NID}, m.Incarnation) { // the last check, so that connects refused for other reasons take no room in its table
+	if !s.flaps.allow(s, flapping{m.Client, q.from.NID}, m.Incarnation) { // this check is the last one, so that connects refused for other reasons take no room in its table
 		return wire.Message{Code: wire.Flapping, Retry: s.flaps.until - s.now}, true
 	}
 	return r, false
@@ -126,18 +126,18 @@ func (s *Server) again(i int32, q *asked) {
 		s.reject(q, wire.Message{Code: wire.Draining})
 		return
 	}
-	c.sequence = max(c.sequence, q.m.Sequence) // otherwise a late copy of this connect would make an old disconnect valid again
+	c.sequence = max(c.sequence, q.m.Sequence) // otherwise, after a late copy of this connect, an old disconnect would be valid again
 	if c.state == saving {
-		return // saved sends the answer once the record is durable
+		return // the method saved sends the answer once the record is durable
 	}
 	if m.Epoch > c.epoch || m.Epoch == c.epoch && c.state == recovering {
 		s.rehome(i, c, master, m.Epoch)
 	}
-	s.spoke(c, q) // counts even if this server had recorded another master
+	s.spoke(c, q) // the message shows that the client is alive, even if this server had recorded another master
 	s.accepted(i)
 }
 
-// replace handles the connect of a later incarnation than the connected one.
+// replace handles a connect whose incarnation is later than the connected one.
 func (s *Server) replace(i int32, q *asked) {
 	c := s.conn(i)
 	previous := c.master
@@ -160,7 +160,7 @@ func (s *Server) replace(i int32, q *asked) {
 		return
 	case c.state == saving:
 		s.reject(&asked{from: c.peer, m: &wire.Message{Client: c.id, Sequence: c.sequence}}, wire.Message{Code: wire.Stale, Incarnation: q.m.Incarnation, Server: q.from.NID})
-	case c.state == orphaned && q.m.Server != s.cfg.Self: // its master cannot evict the earlier incarnation (CH-37, CH-A12)
+	case c.state == orphaned && q.m.Server != s.cfg.Self: // the earlier incarnation's master cannot evict it (CH-37, CH-A12)
 		previous = noSlot
 	}
 	if c.peer != q.from && c.state != saving {
@@ -215,8 +215,8 @@ func (s *Server) saved(in *ServerInput) {
 	s.accepted(i)
 }
 
-// doubtWaited schedules an Ask, one tick later, to a client whose connect had to wait. A
-// message of the client cancels the Ask.
+// doubtWaited schedules an Ask, one tick later, to a client whose connect had to wait. If the
+// client sends a message before that, the Ask is cancelled.
 func (s *Server) doubtWaited(i int32, c *conn) {
 	if c.waited && s.ours(c) {
 		c.said = s.now - s.cfg.Evict
@@ -224,15 +224,16 @@ func (s *Server) doubtWaited(i int32, c *conn) {
 	}
 }
 
-// question returns the connect that has not been answered yet.
+// question returns the connect of a connection whose record is being saved; it has not been
+// answered yet.
 func (s *Server) question(c *conn) *asked {
 	return &asked{from: c.peer, m: &wire.Message{
 		Client: c.id, Incarnation: c.incarnation, Sequence: c.sequence, Epoch: c.epoch, Server: s.members.nid(c.master),
 	}}
 }
 
-// accepted answers that a client is connected, and names the client's previous master if it is
-// known.
+// accepted answers that a client is connected, and names the client's previous master if this
+// server knows one.
 func (s *Server) accepted(i int32) {
 	c := s.conn(i)
 	a := wire.Message{
@@ -249,10 +250,9 @@ func (s *Server) accepted(i int32) {
 	s.send(c.peer, &a)
 }
 
-// disconnect ends a connection that the client leaves. The answer is always that this
-// incarnation is not connected here, since the message may be a repetition. While the record is
-// being saved, or the client is being evicted, there is no answer: the client repeats the
-// message.
+// disconnect ends a connection that the client leaves. The message may be a repetition, so the
+// answer is always that this incarnation is not connected here. But while the record is being
+// saved, or the client is being evicted, there is no answer: the client repeats the message.
 func (s *Server) disconnect(q *asked) {
 	i, c, code := s.lookup(q)
 	switch {

@@ -89,8 +89,8 @@ func TestConnectTable(t *testing.T) {
 }
 
 // TestConnectWaits: CH-23, CH-39, CH-25: if this server was the master of the old incarnation,
-// it evicts that one from all servers before it accepts the new one. If the new incarnation's
-// master dies meanwhile, the server notices that (CH-A11).
+// it evicts the old one from all servers before it accepts the new one. If the master of the new
+// incarnation dies while the connect waits, the server notices that (CH-A11).
 func TestConnectWaits(t *testing.T) {
 	spec.Covers(t, "CH-23", "CH-25", "CH-39", "CH-A11")
 	for _, tt := range []struct {
@@ -168,8 +168,8 @@ func TestConnectIsDurable(t *testing.T) {
 	h.want("connected accept")
 }
 
-// TestConnectEvictedWhileSaved: CH-A20: a client that is evicted while its record is being
-// saved is not accepted.
+// TestConnectEvictedWhileSaved: CH-A20: a client that is evicted while its record is being saved
+// is not accepted afterwards.
 func TestConnectEvictedWhileSaved(t *testing.T) {
 	spec.Covers(t, "CH-A20")
 	h := newHarness(t, nil)
@@ -260,8 +260,8 @@ func claimKeys(t *testing.T, texts ...string) keyring.Keys {
 	return keys
 }
 
-// TestClaims: CH-43, CH-44, CH-A15: a forged claim is believed if claims are not checked, and
-// refused if they are, even while keys change.
+// TestClaims: CH-43, CH-44, CH-A15: a server without keys accepts a forged claim. A server with
+// keys refuses it, even while keys change.
 func TestClaims(t *testing.T) {
 	spec.Covers(t, "CH-43", "CH-44", "CH-A15")
 	old, both := claimKeys(t, "0123456789abcdef"), claimKeys(t, "fedcba9876543210", "0123456789abcdef")
@@ -301,7 +301,7 @@ func TestClaims(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
 	}
-	// A Choose that names another master needs a token as well.
+	// A Choose that names another master needs the signature of a claim as well.
 	h = newHarness(t, func(s *ServerConfig) { s.ClaimKeys = old })
 	h.connect(5, me, 1)
 	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 2, Server: otherA})

@@ -10,10 +10,11 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// slowPartition splits five servers 2/3 for a while. Discovery takes as long as gossip does by
-// default, a different time for each server. That is longer than a master waits for its clients
-// (CH-64). A third of the clients reach the majority, a third the minority, a third both. With
-// odd seeds messages are delayed to the end of the partition instead of lost.
+// slowPartition splits five servers into two and three for a while. Discovery takes as long as
+// gossip does by default, a different time for each server. That is longer than a master waits
+// for its clients (CH-64). A third of the clients reach only the majority, a third only the
+// minority, and a third both. With odd seeds messages are delayed to the end of the partition
+// instead of lost.
 func slowPartition(t *testing.T, seed uint64, lasts time.Duration) (w *world, reach map[*client]int) {
 	w = populated(t, seed, 45)
 	w.detect = 17 * time.Second
@@ -42,10 +43,10 @@ func slowPartition(t *testing.T, seed uint64, lasts time.Duration) (w *world, re
 	return w, reach
 }
 
-// TestSlowPartition: CH-33, CH-64, CH-A13, CH-A20, G-CH-6: a master that is cut off evicts
-// clients of the majority before discovery reports the partition. None of these loses its
-// incarnation, however long the partition lasts. Evictions by most servers remain, and in the
-// end all servers agree.
+// TestSlowPartition: CH-33, CH-64, CH-A13, CH-A20, goal G-CH-6: a master that is cut off evicts
+// clients that are connected to the majority, before discovery reports the partition. None of
+// these clients has to begin a new incarnation, however long the partition lasts. Evictions that
+// most servers have made remain, and in the end all servers agree.
 func TestSlowPartition(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-64", "CH-A13", "CH-A20", "G-CH-6")
 	lasts := []time.Duration{12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 23, 26, 30, 40, 50, 70}
@@ -76,7 +77,8 @@ func TestSlowPartition(t *testing.T) {
 	}
 }
 
-// finalStays fails if an incarnation continues that most servers have evicted everywhere.
+// finalStays fails the test if most servers have evicted an incarnation with the code Global,
+// and it continues nevertheless.
 func (w *world) finalStays() {
 	w.t.Helper()
 	for _, c := range w.clients {

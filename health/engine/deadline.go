@@ -2,8 +2,8 @@ package engine
 
 import "time"
 
-// deadlines is a heap of connections, ordered by due time. A connection has its position in the
-// heap; a connection that is not in the heap has the position noSlot.
+// deadlines is a heap of connections, ordered by due time. Each connection stores its position
+// in the heap; a connection that is not in the heap has the position noSlot.
 type deadlines struct{ heap []int32 }
 
 const noSlot = -1
@@ -11,7 +11,7 @@ const noSlot = -1
 // set inserts a connection, or changes its due time.
 func (s *Server) set(i int32, due time.Duration) {
 	d, c := &s.deadlines, s.conn(i)
-	// Deadlines are rounded to a tenth of a tick, so that one wake serves many.
+	// Deadlines are rounded to a tenth of a tick, so that one step handles many of them.
 	grid := max(s.cfg.Tick/10, 1)
 	c.due = (due + grid - 1) / grid * grid
 	if c.pos == noSlot {

@@ -9,19 +9,19 @@ import (
 
 // Marks of the entries of digests and of the replies to digests.
 const (
-	markConfirm = 1 // in a digest: the master must answer even if it knows the client
-	markKnown   = 1 // in a reply: the master knows the client, which is connected to it
+	markConfirm = 1 // in a digest: the master must answer about this client even if the client is connected to it
+	markKnown   = 1 // in a reply: the client is connected to the master as well
 )
 
 // digests tells each master which of its clients are connected to this server (CH-65, CH-66).
 type digests struct {
-	soon bool          // a client waits for its master's confirmation, so send before next
+	soon bool          // a client waits for its master's confirmation, so the digest does not wait until next
 	away bool          // a master was away, and must be asked about all its clients
 	next time.Duration // active time at which the next complete digest is sent
 }
 
-// send sends each live master a digest of its clients that are connected here. Between complete
-// digests it sends only those clients that wait for a confirmation.
+// send sends each live master a digest: the clients connected here whose master it is. Between
+// complete digests it sends only those clients that wait for a confirmation.
 func (d *digests) send(s *Server) {
 	whole := s.now >= d.next
 	if !whole && (!d.soon && !d.away && s.table.unsure == 0 || s.table.count == 0) {
@@ -84,7 +84,7 @@ func (s *Server) digest(q *asked) {
 		known, unsure := s.watches(e)
 		switch {
 		case unsure:
-			continue // the client itself tells the other server of its choice
+			continue // the client itself tells the other server which master it has chosen
 		case !known:
 			e.Mark = 0
 		case e.Mark == markConfirm:
@@ -99,23 +99,23 @@ func (s *Server) digest(q *asked) {
 	}
 }
 
-// watches reports whether this server is the master of an incarnation; unsure is true if it may
-// be.
+// watches reports whether this server is the master of an incarnation. If unsure is true, that
+// is not certain yet.
 func (s *Server) watches(e wire.Entry) (known, unsure bool) {
 	i, ok := s.find(e.Client)
 	known = ok && s.conn(i).incarnation == e.Incarnation && s.ours(s.conn(i))
 	return known, known && s.conn(i).state == recovering
 }
 
-// confirm ends the recovery of a connection whose master is certain.
+// confirm ends the recovery of a connection, because its master is certain.
 func (s *Server) confirm(i int32, c *conn) {
 	s.become(c, connected)
 	s.watch(i, c)
 	s.tell(ClientRehomed, c, 0)
 }
 
-// digestReply handles a master's answer about its clients. A client that the master does not
-// know is orphaned, which gives it time to name its real master.
+// digestReply handles a master's answer about its clients. This server treats a client that the
+// master does not know as an orphan, which gives the client time to name its real master.
 func (s *Server) digestReply(q *asked) {
 	from, ok := s.members.find(q.from.NID)
 	if !ok || q.from.PID != s.cfg.PID {

@@ -15,7 +15,7 @@
 // # Where this differs from the design
 //
 //	incarnations       connects and evictions carry the number of the client's
-//	                   incarnation, so that a late eviction does not hit the next one
+//	                   incarnation, so that a late eviction does not end the next one
 //	epochs             choices of a master are numbered: older ones are ignored
 //	orphans            are notified after a third of T_orphan and choose again,
 //	                   perhaps the same master, so that a master that was paused or

@@ -29,7 +29,8 @@ func document(t *testing.T) string {
 	return string(b)
 }
 
-// tableOf returns the cells of the table that follows a marker, without the header.
+// tableOf returns the cells of the table that follows the marker with the given name, without
+// the header.
 func tableOf(t *testing.T, name string) (rows [][]string) {
 	t.Helper()
 	_, rest, found := strings.Cut(document(t), "<!-- "+name+" -->\n")
@@ -80,8 +81,8 @@ func TestDocumentTimes(t *testing.T) {
 	}
 }
 
-// TestDocumentInequalities: each inequality of the document is what the code demands, to the
-// nanosecond, with the numbers of the defaults (CH-A3, CH-A4).
+// TestDocumentInequalities: each inequality of the document is the one that the code checks, to
+// the nanosecond, and its numbers are those of the defaults (CH-A3, CH-A4).
 func TestDocumentInequalities(t *testing.T) {
 	spec.Covers(t, "CH-A3", "CH-A4")
 	const tick = time.Nanosecond

@@ -7,14 +7,15 @@ import (
 	"ulnet/health/wire"
 )
 
-// In an asymmetric partition a server can hear the other servers and keep its quorum, while
-// they do not hear it. A client may then have chosen this server as its master while the others
-// evicted the client. The tombstone that they report afterwards is of an earlier choice of the
-// client, and they may be about to withdraw it. So this server asks all others. If most of them
-// have had the tombstone for T_evict, the client is evicted (CH-33); otherwise it stays.
+// In an asymmetric partition a server can hear the other servers and keep its quorum, while they
+// do not hear it. A client may then have chosen this server as its master while the others
+// evicted the client. Afterwards they report a tombstone that belongs to an earlier choice of
+// the client, and may be about to withdraw it. So this server asks all others for their
+// tombstones. If most of them have had the tombstone for T_evict, the client is evicted (CH-33);
+// otherwise it stays.
 
-// doubts are clients that are connected here, although they have a tombstone, by a later choice
-// of a master than the one that the tombstone ends.
+// doubts are the clients that are connected here although other servers have a tombstone, which
+// belongs to an earlier choice of a master than the connection.
 type doubts map[wire.ClientID]*doubt
 
 type doubt struct {
@@ -37,7 +38,7 @@ func (d *doubts) said(s *Server, c *conn, from int32, age time.Duration) bool {
 		(*d)[c.id] = x
 	}
 	x.age = max(x.age, age)
-	if age -= s.cfg.tombstone() / 255; age < s.cfg.Evict { // the age on the wire is rounded up by at most that
+	if age -= s.cfg.tombstone() / 255; age < s.cfg.Evict { // on the wire, the age is rounded up by at most this much
 		x.at, x.asked = max(x.at, s.now+s.cfg.Evict-age), false
 		return false
 	}
@@ -51,8 +52,8 @@ func (d *doubts) said(s *Server, c *conn, from int32, age time.Duration) bool {
 	return over
 }
 
-// run asks all servers once about the clients that are due. It drops those about which it has
-// asked before, and these clients stay connected.
+// run asks all servers once about the clients that are due. It drops clients about which it has
+// asked before; they stay connected.
 func (d *doubts) run(s *Server) {
 	ask, age := false, time.Duration(0)
 	for id, x := range *d { // any order: the clients are independent

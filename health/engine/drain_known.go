@@ -24,8 +24,8 @@ func (s *Server) LastWilling() (draining []nid.NID, last bool) {
 }
 
 // drains reports whether this server makes its clients choose other masters. If no other server
-// takes clients, it behaves as if it did not drain; otherwise orphans would find no master and
-// be evicted.
+// takes clients, a draining server behaves as if it did not drain; otherwise orphans would find
+// no master and be evicted.
 func (s *Server) drains() bool {
 	if !s.drain.on {
 		return false
@@ -44,7 +44,7 @@ func (d *drain) tell(s *Server) {
 }
 
 // MayDrain returns an [*Error] if this server is the last one that takes clients as their
-// master. If it drained too, clients would find no master.
+// master. If that server drained too, clients would find no master.
 func (s *Server) MayDrain() error {
 	if draining, last := s.LastWilling(); last && !s.drain.on {
 		return &Error{"no other live server takes clients as their master", draining}

@@ -57,7 +57,7 @@ func TestLastWilling(t *testing.T) {
 	want(true, otherA, otherB)
 	h.step(ServerInput{Kind: ServerHealth, Server: gone, Alive: true})
 	want(false, otherA, otherB)
-	say(gone, wire.NoQuorum) // this server accepts no clients, for another reason than draining
+	say(gone, wire.NoQuorum) // this other server accepts no clients, for another reason than draining
 	want(true, otherA, otherB)
 	say(otherB, wire.OK)
 	want(false, otherA)

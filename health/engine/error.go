@@ -6,11 +6,11 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Error says what cannot be done, and what to do instead.
+// Error says what cannot be done, and what the user can do instead.
 type Error struct {
 	Why string // text of the error, for people to read
-	// Draining are the other live servers that drain, as far as this server knows. They are set
-	// if they are the reason why this server must not drain.
+	// Draining are the other live servers that drain, as far as this server knows. Set if the error
+	// is that this server must not drain, because of them.
 	Draining []nid.NID
 }
 

@@ -14,21 +14,21 @@ type evictions struct {
 	suspects []suspect
 	queue    []eviction
 	batches  []*batch // new ones first, then the least recently sent
-	givenUp  []*batch // given up at the loss of the quorum, although other servers may have made these evictions
+	givenUp  []*batch // evictions that this server gave up when it lost the quorum, although other servers may have made them
 	inFlight int
 	lastID   uint64
-	urgent   bool // a connect waits for an eviction: flush it before the next tick
+	urgent   bool // a connect waits for an eviction: form a batch without waiting for the next tick
 }
 
-// suspect is a client that sent no message for T_evict. The next tick decides about it, once
-// the transport has had time to report other messages of the client's node.
+// suspect is a client that sent no message for T_evict. The next tick decides whether to evict
+// it, once the transport has had time to report other messages of the client's node.
 type suspect struct {
 	slot int32
 	gen  uint32
 	at   time.Duration
 }
 
-// lookShare gives the time in which the transport must answer DoLook: a tick divided by
+// lookShare gives the time that the transport has for the answer to DoLook: a tick divided by
 // lookShare.
 const lookShare = 10
 
@@ -38,9 +38,9 @@ type eviction struct {
 	incarnation uint64
 	epoch       uint32 // epoch of the choice by which the client has this server as its master
 	cause       wire.Cause
-	exception   wire.Exception // exception of the server that knows the client's latest choice; Code OK: there is none
-	later       uint64         // later incarnation that supersedes this one; 0: there is none, or it is of the same process
-	by          nid.NID        // NID of the process of the later incarnation
+	exception   wire.Exception // answer of the server that knows the client's latest choice; Code OK: no server knows a later one
+	later       uint64         // later incarnation that supersedes this one; 0: none, or the same process runs it
+	by          nid.NID        // NID of the process that runs the later incarnation
 }
 
 // batch is a broadcast that is repeated until all live servers have answered it.
@@ -49,12 +49,12 @@ type batch struct {
 	entries  []eviction
 	began    time.Duration
 	missing  []int32 // servers that have not answered any of its broadcasts
-	servers  int     // servers that the batch is for, this one included
+	servers  int     // number of servers that must get the batch, this one included
 	made     uint64  // evictions made and tombstones added, summed over all answers
 	withdraw bool    // the batch withdraws earlier evictions
 	inFlight bool
 	sent     bool
-	ready    bool // the batch is to be sent in this step
+	ready    bool // the batch will be sent in this step
 	settled  bool // all live servers have answered; dead servers get the batch if they come back in time
 }
 
@@ -63,7 +63,7 @@ func (s *Server) suspect(i int32, c *conn) {
 	s.evictions.suspects = append(s.evictions.suspects, suspect{i, c.gen, s.now})
 }
 
-// evict begins to evict a client whose master this server is. From then on the server does not
+// evict begins to evict a client whose master this server is. From then on this server does not
 // serve the client (CH-A8).
 func (s *Server) evict(i int32, cause wire.Cause) {
 	c := s.conn(i)
@@ -119,7 +119,7 @@ func (e *evictions) pack(s *Server) {
 	e.queue = e.queue[:0]
 }
 
-// batch makes a batch of entries, which are at most MaxBatch.
+// batch makes a batch of entries; there are at most MaxBatch.
 func (e *evictions) batch(s *Server, entries []eviction) *batch {
 	e.lastID++
 	b := &batch{id: e.lastID, entries: entries, began: s.now, missing: s.others(), ready: true}
@@ -143,7 +143,7 @@ func (e *evictions) run(s *Server) {
 		b.ready = false
 		if !s.othersAlive() {
 			e.judge(s, b)
-			k = -1 // judge may have removed the batch from the list
+			k = -1 // the method judge may have removed the batch from the list
 			continue
 		}
 		b.inFlight, b.sent = true, true
@@ -211,7 +211,8 @@ func (s *Server) broadcastDone(in *ServerInput) {
 	e.judge(s, b)
 }
 
-// except records which server knows the latest choice of each client in a batch.
+// except records, for each client in a batch, the exception of the server that knows the
+// client's latest choice.
 func (b *batch) except(r wire.Reply) {
 	for _, x := range r.Exceptions {
 		if int(x.Index) >= len(b.entries) {
@@ -262,7 +263,7 @@ func (e *evictions) retry(s *Server) {
 	}
 }
 
-// returned marks as ready the batches that a server which has come back has not received.
+// returned marks a batch as ready if the server that has come back has not answered it.
 func (e *evictions) returned(s *Server, i int32) {
 	for _, b := range e.batches {
 		if !b.inFlight && !b.ready && slices.Contains(b.missing, i) {
@@ -272,8 +273,8 @@ func (e *evictions) returned(s *Server, i int32) {
 	}
 }
 
-// settle ends the evictions of a batch. It withdraws an eviction if another server knows a
-// later choice of the client, and any server has made the eviction.
+// settle ends the evictions of a batch. If another server knows a later choice of a client, but
+// some servers have made the eviction already, settle withdraws that eviction.
 func (e *evictions) settle(s *Server, b *batch) {
 	if b.withdraw {
 		return

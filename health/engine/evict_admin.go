@@ -7,8 +7,9 @@ import (
 
 // evictClient handles an administrator's order to evict a client. Normally only the client's
 // master evicts it. An orphan has no live master, so the server that gets the order evicts it,
-// and servers that hold it as an orphan of the same choice agree. Without a quorum this server
-// ends only the connection to itself, without a broadcast and without a tombstone.
+// and other servers agree if the client is an orphan there, too, with the same choice of a
+// master. Without a quorum this server ends only the connection to itself, without a broadcast
+// and without a tombstone.
 func (s *Server) evictClient(in *ServerInput) {
 	result := ServerEffect{Kind: DoResult, Token: in.Token, Client: in.Client}
 	i, ok := s.find(in.Client)
@@ -23,14 +24,14 @@ func (s *Server) evictClient(in *ServerInput) {
 	case c.state == evicting:
 	case c.state == saving:
 		result.Code = wire.Busy
-	case !s.quorum.have: // no majority would receive the eviction, or agree
+	case !s.quorum.have: // no majority would receive the eviction and agree
 		result.Code = wire.NoQuorum
 		s.notify(c, wire.NoQuorum)
 		s.end(i, wire.ByAdmin, false)
 	case c.state == orphaned: // an orphan has no live master that could evict it
 		s.evict(i, wire.ByAdmin)
 		s.evictions.urgent = true
-	case c.state != connected && !s.ours(c): // recovering: this server is asking the client's master about it
+	case c.state != connected && !s.ours(c): // recovering: this server is still asking the client's master about the client
 		result.Code = wire.Orphaned
 	case !s.ours(c):
 		result.Code = wire.OtherMaster
@@ -41,9 +42,9 @@ func (s *Server) evictClient(in *ServerInput) {
 	s.emit(result)
 }
 
-// ofOrphan reports whether e is an eviction by an administrator, and the client is an orphan
-// here: in the same incarnation, and without a choice of a master since. Any server may evict
-// an orphan.
+// ofOrphan reports whether e is an eviction by an administrator of a client that is an orphan
+// here, in the same incarnation and with the same choice of a master. Any server may evict an
+// orphan.
 func ofOrphan(e *wire.Entry, c *conn) bool {
 	return wire.Cause(e.Mark) == wire.ByAdmin && c.state == orphaned && c.incarnation == e.Incarnation && e.Epoch == c.epoch&(1<<24-1)
 }
@@ -54,7 +55,7 @@ type EvictionStatus struct {
 	// Settled means that all live servers have answered the batch.
 	Settled bool
 	Missing []nid.NID // live servers that have not answered the batch
-	Owed    []nid.NID // dead servers that have not answered; they are told if they come back within T_q
+	Owed    []nid.NID // dead servers that have not answered; they get the batch if they come back within T_q
 }
 
 // Eviction returns the progress of the eviction of a client. It returns false if this server

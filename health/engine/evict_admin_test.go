@@ -36,8 +36,8 @@ func TestEvictCutOff(t *testing.T) {
 	}
 }
 
-// TestEvictOrphan: CH-20: any server that an administrator asks evicts an orphan from all
-// servers, unless another server knows of a later choice.
+// TestEvictOrphan: CH-20: an administrator may ask any server to evict an orphan. That server
+// evicts the orphan from all servers, unless another server knows of a later choice of a master.
 func TestEvictOrphan(t *testing.T) {
 	spec.Covers(t, "CH-20")
 	w := populated(t, 5, 1)

@@ -32,7 +32,7 @@ func (s *Server) evictArrived(in *ServerInput) {
 
 func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Reply) {
 	i, ok := s.find(e.Client)
-	if e.Incarnation > s.believed(e.Client) { // a tombstone of it would refuse all later incarnations
+	if e.Incarnation > s.believed(e.Client) { // a tombstone with such a high number would refuse all later incarnations
 		s.stats.Ahead++
 		if !ok {
 			reply.Unknown++
@@ -56,7 +56,7 @@ func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Re
 		reply.Unknown++
 		s.buryLater(&e, from, c)
 		return
-	case c.master != from && !ofOrphan(&e, c) && !chosenAfter(&e, c), c.incarnation == e.Incarnation && e.Before(c.epoch), s.takenBack(&e): // or the client has chosen the evicting master again since
+	case c.master != from && !ofOrphan(&e, c) && !chosenAfter(&e, c), c.incarnation == e.Incarnation && e.Before(c.epoch), s.takenBack(&e): // or the client has since chosen the evicting master again
 		if x.Code = wire.OtherMaster; c.state == evicting {
 			c.previous = from
 		}
@@ -71,28 +71,29 @@ func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Re
 			s.notify(c, wire.Global)
 		}
 		s.heardOf(&e, from, func(bury bool) { s.finally(i, e.Incarnation, wire.Cause(min(e.Mark, uint8(wire.Causes)-1)), bury) })
-		s.waiting.resume(s, e.Client) // a connect may wait if this server was evicting the client, too
+		s.waiting.resume(s, e.Client) // a connect may be waiting, if this server was evicting the client, too
 		return
 	}
 	s.stats.Excepted++
 	reply.Exceptions = append(reply.Exceptions, x)
 }
 
-// chosenAfter reports whether the evicting master is one that the client chose after the
-// master that this server knows. It does not hold for an eviction by an administrator, which
-// any server may make.
+// chosenAfter reports whether the evicting master is one that the client chose after the master
+// that this server knows. The result is false for an eviction by an administrator, which any
+// server may make.
 func chosenAfter(e *wire.Entry, c *conn) bool {
 	known := wire.Entry{Epoch: c.epoch & (1<<24 - 1)}
 	return wire.Cause(e.Mark) != wire.ByAdmin && e.Epoch != 0 && c.incarnation == e.Incarnation && known.Before(e.Epoch)
 }
 
 // buryLater adds the tombstone of an incarnation that its master has evicted and that is not
-// connected here. The earlier one that is stays until its own master evicts it.
+// connected here. The connected incarnation, which is an earlier one, stays until its own master
+// evicts it.
 func (s *Server) buryLater(e *wire.Entry, from int32, c *conn) {
 	s.heardOf(e, from, func(bury bool) {
 		if bury {
 			s.forget(e.Client, e.Incarnation, true, nid.NID{})
-			s.save(0, c) // forget has removed the record of the earlier incarnation
+			s.save(0, c) // forget has also removed the record of the connected incarnation
 		}
 	})
 }

@@ -8,7 +8,8 @@ import "ulnet/health/wire"
 // refuse an incarnation that is connected elsewhere, and pass its tombstone on. So the master
 // withdraws these evictions when it has a quorum again.
 
-// most reports whether more than half of the servers, this one included, have answered the batch.
+// most reports whether more than half of the servers, this one included, have made the evictions
+// of the batch.
 func (b *batch) most() bool { return 2*(b.servers-len(b.missing)) > b.servers }
 
 // clear gives up all evictions, but remembers those that other servers may have made.
@@ -24,7 +25,7 @@ func (e *evictions) clear(s *Server) {
 	*e = evictions{givenUp: kept, inFlight: e.inFlight, lastID: e.lastID}
 }
 
-// doubtful returns the evictions of a given-up batch that a majority may not have made.
+// doubtful returns the evictions of a given-up batch that perhaps no majority has made.
 func (b *batch) doubtful() (list []eviction) {
 	if b.settled || !b.sent {
 		return nil
@@ -38,8 +39,8 @@ func (b *batch) doubtful() (list []eviction) {
 }
 
 // takeBack withdraws the evictions that were given up, once there is a quorum again and the
-// other servers have sent their tombstones. It does not withdraw evictions that other servers
-// have made as masters.
+// other servers have sent their tombstones. It keeps evictions that another server has also
+// ordered, as a master.
 func (e *evictions) takeBack(s *Server) {
 	if len(e.givenUp) == 0 || !s.quorum.have || s.catchup.holds(s) {
 		return
@@ -62,7 +63,7 @@ func (e *evictions) takeBack(s *Server) {
 	e.givenUp = nil
 }
 
-// madeByOthers reports whether the tombstone of the client comes from another eviction.
+// madeByOthers reports whether the client's tombstone comes from an eviction by another server.
 func (s *Server) madeByOthers(x *eviction) bool {
 	g, ok := s.tombstones.incarnations[x.id]
 	e := x.entry()

@@ -10,8 +10,9 @@ import (
 
 // TestEvictionOfLaterIncarnation: CH-11, CH-A20: a master evicts an incarnation that is not
 // connected here, while an earlier one still is, under another master. The server adds a
-// tombstone, so that the evicted incarnation cannot connect here later than all others have
-// evicted it. The earlier one stays until its own master evicts it, also over a restart.
+// tombstone, so that the evicted incarnation cannot connect here after all other servers have
+// evicted it. The earlier incarnation stays until its own master evicts it, even if this server
+// restarts.
 func TestEvictionOfLaterIncarnation(t *testing.T) {
 	spec.Covers(t, "CH-11", "CH-A20")
 	for _, master := range []nid.NID{me, otherB} {
@@ -46,7 +47,7 @@ func TestEvictionOfLaterIncarnation(t *testing.T) {
 
 // TestLaterIncarnationInMinority: CH-33: a server that is cut off adds no tombstone for an
 // incarnation that is not connected here, nor for one whose eviction was withdrawn, and keeps
-// the record of the earlier one.
+// the record of the earlier incarnation.
 func TestLaterIncarnationInMinority(t *testing.T) {
 	spec.Covers(t, "CH-33")
 	for _, cut := range []bool{true, false} {

@@ -42,8 +42,8 @@ func TestEvictionProgress(t *testing.T) {
 	}
 }
 
-// TestEvictionQueued: all servers count as missing for an eviction that waits for its
-// broadcast.
+// TestEvictionQueued: while an eviction waits for its broadcast, all servers are listed as not
+// having answered.
 func TestEvictionQueued(t *testing.T) {
 	h := newHarness(t, nil)
 	h.connect(5, me, 1)

@@ -12,8 +12,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestEvictBuriesWhatWasNamed: CH-A20, CH-65: a server still has the earlier incarnation when
-// the later one is evicted. It refuses a late connect of the later one.
+// TestEvictBuriesWhatWasNamed: CH-A20, CH-65: an incarnation is evicted that never connected to
+// this server, which still has an earlier one. The server refuses a late connect of the evicted
+// incarnation.
 func TestEvictBuriesWhatWasNamed(t *testing.T) {
 	spec.Covers(t, "CH-65", "CH-A20")
 	h := newHarness(t, nil)
@@ -27,8 +28,8 @@ func TestEvictBuriesWhatWasNamed(t *testing.T) {
 	h.want("save connected accept")
 }
 
-// TestEvictionOfReturned: CH-62, CH-A8: a client chose another master and then this one again.
-// This master's eviction succeeds, although one server knows only of the other master.
+// TestEvictionOfReturned: CH-62, CH-A8: a client chose another master, and then this server
+// again. This master's eviction succeeds, although one server knows only of the other master.
 func TestEvictionOfReturned(t *testing.T) {
 	spec.Covers(t, "CH-62", "CH-A8")
 	h := newHarness(t, nil)
@@ -38,9 +39,9 @@ func TestEvictionOfReturned(t *testing.T) {
 	h.want("notice:global evicted:by-admin bury")
 }
 
-// TestLateEvictionOfEarlierChoice: CH-A1, CH-A2, G-CH-3: the client had gone to another master
-// and come back. A late eviction by its master then finds the same incarnation under the same
-// master, but by a later choice. The client stays.
+// TestLateEvictionOfEarlierChoice: CH-A1, CH-A2, goal G-CH-3: the client had gone to another
+// master and come back. A late eviction by its master then finds the same incarnation under the
+// same master, but by a later choice. The client stays.
 func TestLateEvictionOfEarlierChoice(t *testing.T) {
 	spec.Covers(t, "CH-A1", "CH-A2", "G-CH-3")
 	late := func(h *harness, epoch uint32) wire.Reply {
@@ -78,8 +79,8 @@ func TestLateEvictionOfEarlierChoice(t *testing.T) {
 	}
 }
 
-// TestTwoMastersEvict: CH-63: two servers both believe that they are a client's master, and
-// both evict it at once. Neither keeps the client because of the other.
+// TestTwoMastersEvict: CH-63: two servers both believe that they are a client's master, and both
+// evict it at once. The eviction by the other server makes neither of them keep the client.
 func TestTwoMastersEvict(t *testing.T) {
 	spec.Covers(t, "CH-29", "CH-63")
 	h := newHarness(t, nil)
@@ -92,8 +93,8 @@ func TestTwoMastersEvict(t *testing.T) {
 	h.want("notice:global evicted:by-admin bury")
 }
 
-// TestRetryAddsUp: CH-28: a server that has answered a broadcast need not answer its
-// repetition. So retries come to an end even if each of them loses some answers.
+// TestRetryAddsUp: CH-28: a server that has answered a broadcast need not answer its repetition.
+// So retries come to an end even if some answers are lost each time.
 func TestRetryAddsUp(t *testing.T) {
 	spec.Covers(t, "CH-28")
 	h := newHarness(t, nil)
@@ -112,7 +113,7 @@ func TestRetryAddsUp(t *testing.T) {
 }
 
 // TestMuteServer: CH-A21: a server is alive and never answers. New evictions reach the other
-// servers all the same.
+// servers nevertheless.
 func TestMuteServer(t *testing.T) {
 	spec.Covers(t, "CH-A21")
 	h := newHarness(t, func(c *ServerConfig) { c.MaxBroadcasts, c.MaxIDs = 2, 10 })
@@ -153,8 +154,8 @@ func TestMuteServer(t *testing.T) {
 }
 
 // TestOrphansCutOff: CH-A6, CH-68: a server without a quorum believes that its clients' masters
-// are dead, although the clients can reach them. However long this lasts, it does not evict
-// these clients from all servers.
+// are dead, although the clients can reach them. However long this lasts, the server does not
+// evict these clients from all servers.
 func TestOrphansCutOff(t *testing.T) {
 	spec.Covers(t, "CH-68", "CH-A6")
 	for _, unsure := range []bool{false, true} {
@@ -166,7 +167,7 @@ func TestOrphansCutOff(t *testing.T) {
 		if s := h.words(); strings.Contains(s, "global") || strings.Contains(s, "bury") {
 			t.Errorf("unsure %v: %q", unsure, s)
 		}
-		// The time of the orphans starts when the server has a quorum again.
+		// T_orphan of these clients begins when the server has a quorum again.
 		h.step(ServerInput{Kind: QuorumIs, Alive: true})
 		h.advance(time.Second)
 		h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 2, Server: otherB})

@@ -9,8 +9,8 @@ import (
 )
 
 // flaps limits how often new incarnations of a client connect, so that a client that restarts
-// over and over does not keep all servers busy. It counts by client and node, so that no node
-// uses up the limit of another node's client.
+// over and over does not keep all servers busy. It counts for each client and node separately,
+// so that one node cannot use up the limit of another node's client.
 type flaps struct {
 	incarnations map[flapping]flap
 	until        time.Duration

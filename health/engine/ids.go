@@ -7,17 +7,16 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// One node could fill the table with invented ids, so the number of clients of a NID is
-// bounded. At that bound a new client displaces a client that the same process address
-// connected in an earlier incarnation of its node, because that process has been restarted
-// since.
+// One node could fill the table with invented ids, so the number of clients of a NID is bounded.
+// At that bound a new client displaces one that connected from the same NID and PID in an
+// earlier incarnation of the node, because that process has ended with the restart.
 
-// byNID finds the clients of a NID. It is a hash table with chains that takes only a few bytes
-// per client, because there are very many clients. The seed of its hashes has no influence on
-// any result.
+// byNID finds the clients of a NID. It is a hash table with chaining that takes only a few bytes
+// per client, because there are very many clients. The order within a chain does not depend on
+// the seed of the hash, so no result does.
 type byNID struct {
-	heads  []int32   // first slot of each chain, plus 1; the number of chains is a power of two
-	chains [][]int32 // next slot in the chain of each slot, plus 1; in blocks, as connections are
+	heads  []int32   // first slot of each chain, plus 1; the length is a power of two
+	chains [][]int32 // next slot after each slot in its chain, plus 1; in blocks, as connections are
 	seed   maphash.Seed
 }
 
@@ -61,8 +60,8 @@ func (s *Server) unlink(i int32) {
 	*at = *s.table.byNID.next(i)
 }
 
-// crowded refuses a client if its NID already has as many clients as it may have, or displaces
-// one of these.
+// crowded refuses a client whose NID already has as many clients as it may have, unless it can
+// displace one of these.
 func (s *Server) crowded(q *asked) (r wire.Message, refused bool) {
 	limit := s.cfg.MaxIDs
 	if userProcess(q.from) {
@@ -88,9 +87,9 @@ func (s *Server) crowded(q *asked) (r wire.Message, refused bool) {
 	return s.displace(over)
 }
 
-// displace ends the connection of a client whose process has restarted. If this server is the
-// client's master, all servers evict the client, and the new client's connect is refused until
-// then.
+// displace ends the connection of a client whose process has restarted. If this server is that
+// client's master, all servers must evict it first, and the new client's connect is refused
+// until they have.
 func (s *Server) displace(i int32) (r wire.Message, refused bool) {
 	switch c := s.conn(i); {
 	case c.state == evicting:

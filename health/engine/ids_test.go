@@ -23,8 +23,8 @@ func (h *harness) ofIncarnation(from nid.ProcessID, number, incarnation int, mas
 	return wire.OK
 }
 
-// TestIDsOfOneNID: CH-A1: a NID can have 4 clients, and 64 more if one of them is a user
-// process, or the number that is configured. The clients of other NIDs are not affected.
+// TestIDsOfOneNID: CH-A1: a NID can have 4 clients, and 64 clients of user processes besides,
+// unless other numbers are configured. The clients of other NIDs are not affected.
 func TestIDsOfOneNID(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	for _, c := range []struct {
@@ -74,7 +74,7 @@ func TestIDsOfOneNID(t *testing.T) {
 }
 
 // TestIDsOfEarlierIncarnation: CH-A1: if a NID has too many clients, the server first removes
-// those that an earlier incarnation of the process connected, even if it has to evict them. It
+// clients whose process has restarted since they connected, even if it has to evict them. It
 // does not remove a client because of a late message of an earlier incarnation, nor one whose
 // process is alive, nor one of another process.
 func TestIDsOfEarlierIncarnation(t *testing.T) {
@@ -93,7 +93,7 @@ func TestIDsOfEarlierIncarnation(t *testing.T) {
 		if code := h.ofIncarnation(other, 2, 6, master); code != wire.Full {
 			t.Errorf("another process: %v", code)
 		}
-		h.ofIncarnation(host, 1, 6, master) // this client goes on in the later incarnation of the process
+		h.ofIncarnation(host, 1, 6, master) // this client has connected again since the process restarted
 		if master == me {
 			if code := h.ofIncarnation(host, 2, 6, me); code != wire.Busy {
 				t.Errorf("while one is evicted: %v", code)

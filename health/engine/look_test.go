@@ -9,8 +9,8 @@ import (
 )
 
 // TestLookBeforeTick: CH-8, CH-26: the end of T_evict and a tick can be due in one step, for
-// instance for a client whose last message came half a second after a tick. In this case too
-// the server waits for the answer of the transport, and the eviction is in time.
+// instance for a client whose last message came half a second after a tick. Even then the server
+// waits for the answer of the transport, and evicts in time.
 func TestLookBeforeTick(t *testing.T) {
 	spec.Covers(t, "CH-8", "CH-26")
 	h := newHarness(t, nil)
@@ -26,7 +26,7 @@ func TestLookBeforeTick(t *testing.T) {
 	h.want("look")
 	h.step(ServerInput{Kind: Seen, Client: testClient, At: h.now})
 	h.advance(time.Second)
-	h.want("ask") // the node of the client is alive, so the client is asked
+	h.want("ask") // the client's node is alive, so the server asks the client itself
 	h.message(host, wire.Message{Kind: wire.Here, Incarnation: 5, Epoch: 1})
 	h.want("")
 	last := h.now

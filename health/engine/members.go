@@ -6,8 +6,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// members are the servers. Each keeps its number for the lifetime of the machine, so that a
-// connection needs only four bytes for its master.
+// members are the servers. Each has a number that does not change while the machine exists, so
+// that a connection needs only four bytes to store its master.
 type members struct {
 	list  []member
 	index map[nid.NID]int32
@@ -16,10 +16,10 @@ type members struct {
 
 type member struct {
 	id        nid.NID
-	listed    bool          // the server is on the list of servers; others were on it, or are in old records
-	alive     bool          // discovery has last reported the server as alive
+	listed    bool          // the server is on the list of servers; unlisted ones once were, or old records name them
+	alive     bool          // the latest report of discovery about the server was that it is alive
 	known     bool          // discovery has reported the server at least once
-	away      bool          // the server has reported that it was cut off, and was not asked about its clients yet
+	away      bool          // the server has reported that it was cut off, and must be asked about its clients
 	lifetime  uint64        // how often the server has died, as discovery counts
 	deadSince time.Duration // active time at which the server died
 	burden    burden
@@ -31,7 +31,7 @@ func (m *members) init(self nid.NID) {
 	m.list[m.self].alive = true
 }
 
-// intern returns the number of a server, and assigns one to a new server.
+// intern returns the number of a server, and gives a new server its number.
 func (m *members) intern(id nid.NID) int32 {
 	i, ok := m.index[id]
 	if !ok {
@@ -52,7 +52,7 @@ func (m *members) set(ids []nid.NID) {
 	}
 }
 
-// find returns the number of a server of the cluster.
+// find returns the number of a server that is on the list of servers.
 func (m *members) find(id nid.NID) (int32, bool) {
 	i, ok := m.index[id]
 	return i, ok && m.list[i].listed
@@ -69,8 +69,8 @@ func (m *members) nid(i int32) nid.NID {
 // dead.
 func (m *members) alive(i int32) bool { return m.list[i].listed && m.list[i].alive }
 
-// serverHealth applies a report of discovery. The number of deaths reveals deaths that
-// discovery did not report.
+// serverHealth applies a report of discovery. If the number of deaths has risen by more than
+// discovery has reported, the server has died in between.
 func (s *Server) serverHealth(in *ServerInput) {
 	i, ok := s.members.index[in.Server]
 	if !ok || i == s.members.self {
@@ -94,7 +94,7 @@ func (s *Server) serverHealth(in *ServerInput) {
 		s.catchup.ask(s, i, s.now-m.deadSince)
 	}
 	if rose {
-		m.burden.greet = m.burden.greet || s.drain.on // the digest tells the server that this one drains
+		m.burden.greet = m.burden.greet || s.drain.on // the digest then tells that server that this one drains
 		s.evictions.returned(s, i)
 		s.digests.soon = true
 	}

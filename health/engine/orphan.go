@@ -18,9 +18,9 @@ func (s *Server) due(i int32) {
 	}
 }
 
-// silent checks whether the client has sent a message since its deadline was set. If it has
-// not, silent asks the transport, which may have received messages of other protocols from the
-// client's node; the next tick decides.
+// silent checks whether the client has sent a message since its deadline was set. If it has not,
+// silent asks the transport, which may have received messages of other protocols from the
+// client's node. The next tick decides whether to evict the client.
 func (s *Server) silent(i int32, c *conn) {
 	switch {
 	case !s.ours(c):
@@ -79,7 +79,7 @@ func (s *Server) orphan(i int32) {
 }
 
 // remind tells an orphan that its master is dead, in case the client has not noticed (CH-A19),
-// and repeats that in case a notice is lost. At the end of T_orphan it evicts the client
+// and repeats the notice, which may be lost. At the end of T_orphan it evicts the client
 // (CH-20).
 func (s *Server) remind(i int32, c *conn) {
 	end := c.seen + s.cfg.Orphan
@@ -106,8 +106,9 @@ func (s *Server) remind(i int32, c *conn) {
 }
 
 // superseded notifies a client of a later incarnation. If the client still runs, two clients
-// have one id, and this one must stop: if it connected again, the two would evict each other
-// over and over. by is the NID of the later incarnation, zero if this server does not know it.
+// have one id, and the notified one must stop: if it connected again, the two would evict each
+// other over and over. The parameter by is the NID at which the later incarnation runs, or zero
+// if this server does not know it.
 func (s *Server) superseded(c *conn, incarnation uint64, by nid.NID) {
 	s.stats.Notices[wire.Stale]++
 	s.send(c.peer, &wire.Message{Kind: wire.Notice, Code: wire.Stale, Client: c.id, Incarnation: incarnation, Epoch: c.epoch, Server: by})
@@ -121,11 +122,11 @@ func (s *Server) notify(c *conn, code wire.Code) {
 	})
 }
 
-// restore creates a connection from a record of before a restart (CH-66). If this server is the
-// client's master, the record counts as a sign of liveness at this instant. A client of another
-// master waits until that master confirms it. No master is certain, because the client may have
-// chosen another one while this server was down. In that case only servers that do not know of
-// the later choice obey an eviction by the old master.
+// restore creates a connection from a record that was saved before a restart (CH-66). If this
+// server is the client's master, the client counts as heard at this instant. Otherwise the
+// client waits until its master confirms it. Even the recorded master is not certain, because
+// the client may have chosen another one while this server was down. If the old master evicts
+// such a client, servers that know of the later choice do not obey.
 func (s *Server) restore(r *Record) {
 	if _, known := s.find(r.Client); known || !r.Client.IsValid() {
 		s.stats.Late++

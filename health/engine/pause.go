@@ -7,15 +7,14 @@ import (
 )
 
 // pauses sums up the time in which this process did not run: a pause shows by a step that comes
-// later than the machine asked for (CH-35, CH-A16). Machines count in active time, which is the
-// time of their caller less all pauses. A pause thus moves all time stamps and deadlines at
-// once.
+// later than the machine asked for (CH-35, CH-A16). Machines count in active time: the time of
+// the caller minus all pauses. So a pause shifts all time stamps and deadlines at once.
 type pauses struct {
 	limit  time.Duration // a delay shorter than this is no pause
 	skew   time.Duration // sum of all pauses so far
 	before time.Duration // sum of all pauses except the latest
 	began  time.Duration // begin of the latest pause, in the caller's time
-	wake   time.Duration // when the machine asked to be stepped, in the caller's time
+	wake   time.Duration // when the machine has asked to be stepped next, in the caller's time
 	count  uint64
 }
 

@@ -9,8 +9,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestPreviousFromNonMaster: CH-52, CH-59: a server that is not the master names the master of an
-// earlier incarnation. The client connects to that one, so that it evicts the leftovers.
+// TestPreviousFromNonMaster: CH-52, CH-59: a server that is not the master names the master of
+// an earlier incarnation. The client connects to that master, which then evicts what it still
+// has of the earlier incarnation.
 func TestPreviousFromNonMaster(t *testing.T) {
 	spec.Covers(t, "CH-52", "CH-59")
 	h := newClientHarness(t, me, otherA, otherB)

@@ -47,9 +47,9 @@ func (h *harness) raw(from nid.ProcessID, data []byte) {
 	h.step(ServerInput{Kind: Arrived, From: from, Data: data})
 }
 
-// TestSignedConnect: CH-A15: a server that has keys accepts a connect only with a code that one
-// of them has made. The code covers every field, and is bound to the process that sends the
-// connect and to the server.
+// TestSignedConnect: CH-A15: a server that has keys accepts a connect only with an
+// authentication code made with one of them. The code covers every field, and is bound to the
+// process that sends the connect and to the server.
 func TestSignedConnect(t *testing.T) {
 	spec.Covers(t, "CH-A15")
 	m := wire.Message{Incarnation: 5, Server: otherA, Epoch: 2, Sequence: 9, Name: []byte("host"), Retry: 5 * time.Second, ServerIncarnation: 12500, Token: make([]byte, wire.TokenSize)}
@@ -95,12 +95,12 @@ func TestSignedConnect(t *testing.T) {
 	}
 	plain.Retry, plain.ServerIncarnation = 0, 0
 	h.raw(host, plain.AppendTo(nil))
-	h.want("reject:bad-claim") // without a code, as an older version sends it
+	h.want("reject:bad-claim") // a connect without an authentication code, as older versions send it
 	newHarness(t, nil).raw(host, good)
 }
 
-// TestSignedConnectBytes: the code is the HMAC of RFC 2104 with a key derived by RFC 5869, and
-// is at the end of the message.
+// TestSignedConnectBytes: the authentication code at the end of the message is an HMAC (RFC
+// 2104), whose key is derived as in RFC 5869.
 func TestSignedConnectBytes(t *testing.T) {
 	got := signed(testKeys(t, "a"), wire.Message{Incarnation: 5, Server: me, Epoch: 2, Name: []byte("host")}, host, otherA)
 	plain := wire.Message{Kind: wire.Connect, Client: testClient, Incarnation: 5, Server: me, Epoch: 2, Name: []byte("host")}
@@ -132,10 +132,10 @@ func TestSignedConnectBytes(t *testing.T) {
 	}
 }
 
-// TestReplayedConnect: CH-A1, CH-A20: a copy of a signed connect arrives again, perhaps from
-// its sender's own NID. It changes nothing while its incarnation is connected, is superseded,
-// or has a tombstone. After the tombstone has expired, the copy makes a connection that does
-// not last.
+// TestReplayedConnect: CH-A1, CH-A20: a copy of a signed connect arrives again, perhaps from its
+// sender's own NID. The copy changes nothing while its incarnation is connected, is superseded,
+// or has a tombstone. After the tombstone has expired, the copy makes a connection that does not
+// last.
 func TestReplayedConnect(t *testing.T) {
 	spec.Covers(t, "CH-A1", "CH-A20")
 	keys := testKeys(t, "a")
@@ -150,9 +150,9 @@ func TestReplayedConnect(t *testing.T) {
 	h.wantState("connected 5 10.0.0.1@tcp/3")
 	h.raw(host, old)
 	h.wantState("connected 5 10.0.0.1@tcp/3")
-	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 5, Sequence: 11}) // this message arrives as late as the copy
+	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 5, Sequence: 11}) // this disconnect arrives late, like the copy
 	h.wantState("connected 5 10.0.0.1@tcp/3")
-	h.raw(host, at(6, 1, 13)) // the connect waits for the eviction; the server has checked its code already
+	h.raw(host, at(6, 1, 13)) // this connect waits for the eviction, and the server has already checked its authentication code
 	h.done(wire.Reply{Evicted: 1}, gone)
 	h.wantState("connected 6 10.0.0.1@tcp/1")
 	h.raw(host, old)
@@ -167,25 +167,26 @@ func TestReplayedConnect(t *testing.T) {
 	h.wantState("connected 5 10.0.0.1@tcp/1")
 	h.advance(h.s.cfg.Evict + h.s.cfg.Tick)
 	h.wantState("evicting 5 10.0.0.1@tcp/1")
-	h.raw(host, at(7, 1, 20)) // meanwhile the client itself connects
+	h.raw(host, at(7, 1, 20)) // before that, the client itself connects
 	h.done(wire.Reply{Evicted: 1}, gone)
 	h.wantState("connected 7 10.0.0.1@tcp/1")
 }
 
-// TestSignedTakeover: a connect that waits for the answer of the old process has its code
-// checked when it arrives.
+// TestSignedTakeover: a connect must wait for the answer of the old process. The server checks
+// its authentication code before that, when it arrives.
 func TestSignedTakeover(t *testing.T) {
 	h := newKeyed(t, "a")
 	h.raw(host, signed(testKeys(t, "a"), wire.Message{Incarnation: 5, Server: otherA, Epoch: 1}, host, me))
 	h.raw(stranger, signed(testKeys(t, "b"), wire.Message{Incarnation: 6, Server: otherA, Epoch: 1, Retry: time.Second}, stranger, me))
-	h.want("reject:other-key") // the connected process is not asked whether it is alive
+	h.want("reject:other-key") // the server does not ask the connected process whether it is alive
 	h.raw(stranger, signed(testKeys(t, "a"), wire.Message{Incarnation: 6, Server: otherA, Epoch: 1}, stranger, me))
 	h.want("reject:busy ask:stale")
 	h.advance(h.s.cfg.Evict)
 	h.wantState("connected 6 10.0.0.2@tcp/1")
 }
 
-// TestClientSigns: a client signs its connects, each one for its server, and no other message.
+// TestClientSigns: a client signs each connect for the server that gets it, and signs no other
+// message.
 func TestClientSigns(t *testing.T) {
 	keys := testKeys(t, "a")
 	c, err := NewClient(ClientConfig{ID: testClient, Incarnation: 5, Servers: []nid.NID{me, otherA}, Keys: keys, From: host})

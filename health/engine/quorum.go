@@ -12,14 +12,14 @@ type quorum struct {
 	have   bool
 	had    bool
 	unsure bool
-	lost   bool          // the loss has lasted so long that all clients were evicted
+	lost   bool          // there was no quorum for so long that all clients were evicted
 	since  time.Duration // active time since which the quorum counts as lost
 	grace  time.Duration
 	ended  time.Duration // active time at which the quorum was last lost
 }
 
-// begin starts without a quorum, and allows time to get one: after a restart of the whole
-// cluster every server is alone at first.
+// begin starts without a quorum, and allows time to get one: when the whole cluster restarts,
+// every server is alone at first.
 func (q *quorum) begin(s *Server) {
 	q.since, q.grace = s.now, max(s.cfg.Quorum, s.cfg.Orphan)
 }
@@ -36,7 +36,7 @@ func (q *quorum) is(s *Server, have, unsure bool) {
 	}
 	q.have = have
 	if have {
-		away := s.cfg.tombstone() // at the start it is not known for how long this server was away
+		away := s.cfg.tombstone() // at the start, this server does not know for how long it was away
 		if q.had {
 			away = s.now - q.ended
 		}
@@ -90,7 +90,8 @@ type drain struct {
 	next time.Duration // active time at which clients are reminded again
 }
 
-// set begins or ends draining. With a count above 0 it only asks that many clients, once.
+// set begins or ends draining. If count is above 0, it only asks that many clients to choose
+// other masters, once.
 func (d *drain) set(s *Server, on bool, count int) {
 	if count > 0 {
 		s.each(func(_ int32, c *conn) {

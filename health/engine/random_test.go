@@ -17,9 +17,9 @@ var (
 	onlyPlan = flag.Uint64("plan", 0, "run this one only")
 )
 
-// TestRandomPlans: CH-33, CH-61, CH-63, G-CH-3: servers, the network and clients have faults of
-// all kinds. In the end each running client is connected and all its servers agree, and no
-// server knows a dead client. No healthy client was evicted.
+// TestRandomPlans: CH-33, CH-61, CH-63, goal G-CH-3: servers, the network and clients have
+// faults of all kinds. In the end each running client is connected, its servers agree about it,
+// and no server has a connection of a dead client. No healthy client was evicted.
 func TestRandomPlans(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-61", "CH-63", "G-CH-3")
 	n := *plans
@@ -39,8 +39,8 @@ func TestRandomPlans(t *testing.T) {
 	}
 }
 
-// runPlan runs a cluster through random faults that the seed determines. The faults of every
-// third plan are such that well-behaved clients must survive them; those of the others may cut
+// runPlan runs a cluster through random faults that the seed determines. In every third plan the
+// faults are mild, so that no healthy client may be evicted; in the other plans they may cut
 // clients off.
 func runPlan(t *testing.T, seed uint64) {
 	w := newWorld(t, seed, 3+int(seed%5))
@@ -80,7 +80,7 @@ func runPlan(t *testing.T, seed uint64) {
 		}
 	}
 	// By then all pauses have ended, the last orphans are evicted, and digests have found
-	// leftovers.
+	// connections of clients that are gone.
 	w.run(60 * time.Second)
 	w.doubt()
 	w.run(120 * time.Second)
@@ -90,8 +90,8 @@ func runPlan(t *testing.T, seed uint64) {
 	w.history()
 }
 
-// mildFault applies one of the faults of G-CH-3: a server dies, is restarted or is paused, with
-// at most a minority of servers affected at a time; or one more client starts.
+// mildFault applies one of the faults that goal G-CH-3 names: a server dies, is restarted or is
+// paused, with at most a minority of servers affected at a time; or one more client starts.
 func (w *world) mildFault() {
 	down := 0
 	for _, s := range w.servers {
@@ -172,9 +172,9 @@ func (w *world) fault() {
 }
 
 // history checks the events of all servers: an incarnation that all have evicted is connected to
-// none of them afterwards. There are four exceptions: the master kept the incarnation in the
-// end; the server was cut off after it learned of the eviction; only a minority evicted it (see
-// revoke.go); the server died before the tombstone was on its disk.
+// none of them afterwards. There are four exceptions: the master finally kept the incarnation;
+// the server was cut off after it learned of the eviction; only a minority of servers evicted
+// the incarnation (see revoke.go); the server died before the tombstone was on its disk.
 func (w *world) history() {
 	w.t.Helper()
 	kept := make(map[wire.ClientID]uint64)
@@ -207,7 +207,7 @@ func (w *world) history() {
 	}
 }
 
-// told counts the servers that have a tombstone of the incarnation of c.
+// told counts the servers with a tombstone of the incarnation that c describes.
 func told(buried []map[wire.ClientID]uint64, c ClientInfo) (n int) {
 	for _, over := range buried {
 		if over[c.Client] >= c.Incarnation {
@@ -217,8 +217,8 @@ func told(buried []map[wire.ClientID]uint64, c ClientInfo) (n int) {
 	return n
 }
 
-// kept adds the incarnations that this server began to evict and then kept, since they had
-// chosen another master.
+// kept adds the incarnations that this server began to evict and then kept, because their
+// clients had chosen another master.
 func (s *server) kept(incarnations map[wire.ClientID]uint64) {
 	ending := make(map[wire.ClientID]uint64)
 	for _, e := range s.events {

@@ -15,8 +15,8 @@ type asked struct {
 	incarnation uint64        // incarnation of the NI that sent the message
 	m           *wire.Message
 
-	granted bool // the message is a connect that takeovers has approved: the process that was connected is gone
-	waited  bool // the message is a connect that had to wait
+	granted bool // the message is a connect that takeovers.go has let pass: the process that was connected is gone
+	waited  bool // the message is a connect that had to wait before this server handled it
 }
 
 // arrived handles a message of a client or a server.
@@ -74,7 +74,7 @@ func (s *Server) malformed(err error) {
 	}
 }
 
-// answer sends the answer to a message about a connection, which may be nil.
+// answer sends the answer to a message about connection c; nil: there is none.
 func (s *Server) answer(q *asked, kind wire.Kind, code wire.Code, c *conn) {
 	a := wire.Message{
 		Kind: kind, Code: code, Client: q.m.Client, Incarnation: q.m.Incarnation, Sequence: q.m.Sequence, Epoch: q.m.Epoch,
@@ -97,8 +97,8 @@ func (s *Server) answer(q *asked, kind wire.Kind, code wire.Code, c *conn) {
 	s.send(q.from, &a)
 }
 
-// lookup finds the connection that a message other than a connect is about, or returns the
-// reason for a refusal.
+// lookup finds the connection of the client that sent a message, which is not a connect. If
+// there is none, it returns the code for the refusal.
 func (s *Server) lookup(q *asked) (int32, *conn, wire.Code) {
 	m := q.m
 	i, ok := s.find(m.Client)
@@ -135,7 +135,7 @@ func (s *Server) pinged(q *asked) {
 		if c.state == recovering && s.ours(c) && q.m.Epoch == c.epoch {
 			s.confirm(i, c)
 		}
-		s.spoke(c, q) // counts even if this server was not certain whether it is the master
+		s.spoke(c, q) // the message shows that the client is alive, even if this server was not certain that it is the master
 		code = s.standing(c)
 	}
 	s.answer(q, wire.Pong, code, c)
@@ -154,15 +154,15 @@ func (s *Server) standing(c *conn) wire.Code {
 	return wire.OK
 }
 
-// touch records a sign of liveness with the time at which the message was received, not
-// handled: it may have waited in a queue (CH-35).
+// touch records a sign of liveness at the time when the message was received, because it may
+// have waited in a queue before it is handled (CH-35).
 func (s *Server) touch(c *conn, at time.Duration) {
 	if c.state == connected && s.ours(c) {
 		c.seen = max(c.seen, at)
 	}
 }
 
-// spoke records a message of the client itself, whatever the answer is.
+// spoke records that the client itself has sent a message, whatever this server answers.
 func (s *Server) spoke(c *conn, q *asked) {
 	s.takeovers.answered(s, c, q)
 	s.touch(c, q.at)
@@ -172,15 +172,15 @@ func (s *Server) spoke(c *conn, q *asked) {
 	}
 }
 
-// refusedToo records a connect of the connected incarnation as a sign of liveness, before any
-// check can refuse the connect.
+// refusedToo records that the client is alive when a connect of the incarnation that is connected
+// arrives, even if a later check refuses that connect.
 func (s *Server) refusedToo(q *asked) {
 	if i, ok := s.find(q.m.Client); ok && s.conn(i).incarnation == q.m.Incarnation && s.conn(i).peer == q.from {
 		s.spoke(s.conn(i), q)
 	}
 }
 
-// here handles the answer to an Ask, which a later incarnation may have sent.
+// here handles the answer to an Ask; a later incarnation of the client may have sent it.
 func (s *Server) here(q *asked) {
 	i, c, code := s.lookup(q)
 	if code != wire.OK || q.m.Code == wire.OK {
@@ -192,7 +192,7 @@ func (s *Server) here(q *asked) {
 	}
 }
 
-// seen handles the transport's report after DoLook.
+// seen handles the transport's answer to DoLook.
 func (s *Server) seen(in *ServerInput) {
 	if i, ok := s.find(in.Client); ok {
 		s.touch(s.conn(i), min(s.pauses.stamp(in.At), s.now))

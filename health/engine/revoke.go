@@ -8,19 +8,19 @@ import (
 )
 
 // The evicting server may be in a minority partition that discovery has not detected yet, while
-// the client has a master in the majority. So a tombstone that another server ordered is not
-// final for some time. That server can withdraw the tombstone, and a server that loses its
-// quorum drops it. A client that shows a later choice of a master is told to try again, and not
-// that all servers have evicted it.
+// the client has a master in the majority. So for some time a tombstone that another server
+// ordered is not final. The server that ordered it can withdraw it, and a server that loses its
+// quorum drops it. In that time a client that shows a later choice of a master is told to try
+// again, instead of that all servers have evicted it.
 
 // lastWord returns the time after which an eviction by another server is final. That is longer
-// than a server that is cut off needs to learn this from discovery.
+// than discovery takes to tell a server that it is cut off.
 func (t *Timing) lastWord() time.Duration { return 2 * t.Evict }
 
 // heardOf carries out an eviction that another server ordered. It calls end, which ends the
-// connection and, with bury, adds a tombstone; bury is false if this server is cut off. If
-// there is already a tombstone that is final, or that a later master ordered, its origin and
-// time do not change.
+// connection and, if bury is true, adds a tombstone. The argument bury is false if this server
+// is cut off. If there is already a tombstone that is final, or that a later master ordered, its
+// origin and time do not change.
 func (s *Server) heardOf(e *wire.Entry, from int32, end func(bury bool)) {
 	old, had := s.tombstones.incarnations[e.Client]
 	had = had && old.incarnation == e.Incarnation && (old.from == noSlot || e.Before(old.epoch))
@@ -32,7 +32,7 @@ func (s *Server) heardOf(e *wire.Entry, from int32, end func(bury bool)) {
 	}
 }
 
-// said records which server ordered the client's latest tombstone, and when.
+// said records which server ordered the client's latest tombstone, and at what time.
 func (t *tombstones) said(e *wire.Entry, from int32, at time.Duration) {
 	g, ok := t.incarnations[e.Client]
 	if !ok || g.incarnation != e.Incarnation {
@@ -47,16 +47,16 @@ func (s *Server) recent(g tombstone) bool {
 	return !g.void && g.from != noSlot && s.now < g.said+s.cfg.lastWord()
 }
 
-// overtaken reports whether a message shows a choice of a master that the client made after
-// the one that a recent tombstone ends.
+// overtaken reports whether a message shows a choice of a master that the client made after the
+// choice to which a recent tombstone belongs.
 func (s *Server) overtaken(m *wire.Message) bool {
 	g, ok := s.tombstones.incarnations[m.Client]
 	e := wire.Entry{Epoch: g.epoch}
 	return ok && g.incarnation == m.Incarnation && s.recent(g) && e.Before(m.Epoch)
 }
 
-// withdrawn applies the withdrawal of an eviction. The eviction may arrive later, or once more:
-// a void tombstone remembers that it was withdrawn.
+// withdrawn applies the withdrawal of an eviction. Copies of the eviction may still arrive, so a
+// void tombstone records that it was withdrawn.
 func (s *Server) withdrawn(from int32, e wire.Entry) {
 	g, ok := s.tombstones.incarnations[e.Client]
 	switch {
@@ -77,15 +77,15 @@ func (s *Server) withdrawn(from int32, e wire.Entry) {
 	s.tombstones.incarnations[e.Client] = g
 }
 
-// takenBack reports whether an eviction is a late copy of one that was withdrawn.
+// takenBack reports whether an eviction is a late copy of an eviction that was withdrawn.
 func (s *Server) takenBack(e *wire.Entry) bool {
 	g, ok := s.tombstones.incarnations[e.Client]
 	withdrawn := wire.Entry{Epoch: g.epoch}
 	return ok && g.void && g.incarnation == e.Incarnation && !withdrawn.Before(e.Epoch)
 }
 
-// revokeRecent drops the tombstones that are not final when this server loses its quorum:
-// the majority decides about these clients.
+// revokeRecent is called when this server loses its quorum. It drops the tombstones that are not
+// final, because the majority decides about these clients.
 func (s *Server) revokeRecent() {
 	for _, p := range s.tombstones.queue {
 		if g, ok := s.tombstones.incarnations[p.id]; ok && s.recent(g) {

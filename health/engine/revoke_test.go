@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// word5 delivers a Choose or a Connect of incarnation 5, which otherA evicted by its epoch 1,
-// and returns what the server does.
+// word5 delivers a Choose or a Connect of incarnation 5, which otherA, its master of epoch 1,
+// has evicted. The result is what the server does, in the words of the harness.
 func word5(h *harness, kind wire.Kind, epoch uint32) string {
 	h.t.Helper()
 	h.message(host, wire.Message{Kind: kind, Incarnation: 5, Epoch: epoch, Server: otherB, Sequence: 9})
@@ -33,10 +33,9 @@ func (h *harness) batchFrom(from nid.NID, withdraw bool) {
 	h.step(ServerInput{Kind: EvictArrived, Server: from, Data: b.AppendTo(nil)})
 }
 
-// TestOvertakenEviction: CH-33, CH-A13: while an eviction is recent, a client that shows a
-// later choice of a master is told to come back. Once the eviction is old, the client is told
-// that all servers have evicted it. A client that shows no later choice is told that at once
-// (CH-A20).
+// TestOvertakenEviction: CH-33, CH-A13: while an eviction is recent, a client that shows a later
+// choice of a master is told to try again. Once the eviction is old, the client is told that all
+// servers have evicted it. A client that shows no later choice is told that at once (CH-A20).
 func TestOvertakenEviction(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A13", "CH-A20")
 	final := 35 * time.Second
@@ -95,7 +94,7 @@ func TestWithdrawn(t *testing.T) {
 }
 
 // TestCutOffRevokes: CH-33: a server that loses the quorum drops recent tombstones of other
-// servers, and none that is final. While it has no quorum it takes no new ones.
+// servers, and none that is final. Without a quorum it adds no new tombstones.
 func TestCutOffRevokes(t *testing.T) {
 	spec.Covers(t, "CH-33")
 	h := evictedByA(t, 35*time.Second-1)
@@ -113,14 +112,14 @@ func TestCutOffRevokes(t *testing.T) {
 	h = newHarness(t, nil)
 	h.batchFrom(otherA, false)
 	h.message(host, wire.Message{Kind: wire.Connect, Incarnation: 6, Server: otherA, Epoch: 1})
-	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 6}) // the client has disconnected, which is final
+	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 6}) // the client has disconnected, so this tombstone is final
 	h.step(ServerInput{Kind: QuorumIs})
 	h.want("quorum-lost")
 }
 
 // TestMinorityDoesNotSettle: CH-28, CH-33: a master reaches only half of the servers and
-// believes that the others are dead. Even so it has not evicted a client from all servers. It
-// withdraws the eviction when the others report a later choice.
+// believes that the others are dead. Even then its evictions do not count as made by all
+// servers. It withdraws the eviction when the others report a later choice.
 func TestMinorityDoesNotSettle(t *testing.T) {
 	spec.Covers(t, "CH-28", "CH-33")
 	h := newHarness(t, nil)
@@ -148,8 +147,8 @@ func TestMinorityDoesNotSettle(t *testing.T) {
 }
 
 // TestOutdatedNotice: CH-61, CH-A13: a client has chosen another server as its master, which
-// agreed. A notice that the client was evicted by its earlier choice does not end it; the
-// client asks that server. A notice about the present choice ends it.
+// agreed. A notice that the master of its earlier choice has evicted it does not end the client,
+// which asks the sender. A notice of an eviction by the present choice ends it.
 func TestOutdatedNotice(t *testing.T) {
 	spec.Covers(t, "CH-61", "CH-A13")
 	for _, epoch := range []uint32{1, 2} {

@@ -18,10 +18,9 @@ type ServerConfig struct {
 	Self nid.NID
 	// PID is the PID of all servers. Default nid.LustrePID.
 	PID nid.PID
-	// Incarnation is the number of this incarnation of the server: the wall clock in
-	// nanoseconds at its start, or more, and higher than those of earlier incarnations. The
-	// server refuses clients whose incarnation number is more than a year ahead of this time.
-	// Required.
+	// Incarnation is the number of this incarnation of the server: the wall clock in nanoseconds at
+	// its start, or more, and higher than those of earlier incarnations. The server refuses clients
+	// whose incarnation number is more than a year ahead of its own. Required.
 	Incarnation uint64
 	// Servers are all servers of the cluster, this one included. Required.
 	Servers []nid.NID
@@ -30,16 +29,16 @@ type ServerConfig struct {
 	// is the client's master. The client shows that signature to other servers when it names
 	// its master (CH-44). All servers have the same keys.
 	ClaimKeys keyring.Keys
-	// Keys, if there are any, verify connects: one of these keys must have signed a connect.
-	// Clients and servers have the same keys.
+	// Keys, if there are any, verify connect requests: the client must have signed the request with
+	// one of them. Clients and servers have the same keys.
 	Keys keyring.Keys
 	// MaxClients bounds the number of connections. Default 200 000.
 	MaxClients int
-	// MaxIDs bounds the clients of one NID, and MaxUserIDs those of its processes whose
-	// PIDs have nid.UserPID. Defaults 4 and 64.
+	// MaxIDs bounds the clients that one NID may have. MaxUserIDs bounds those of the NID's user
+	// processes, whose PIDs have the bit nid.UserPID. Defaults 4 and 64.
 	MaxIDs, MaxUserIDs int
-	// MaxTombstones bounds the number of evictions that are remembered. At that bound at most a
-	// sixteenth of them is kept for clients of one NID. Default 1 000 000.
+	// MaxTombstones bounds the number of evictions that are remembered. When the bound is reached,
+	// the clients of one NID keep at most a sixteenth of them. Default 1 000 000.
 	MaxTombstones int
 	// MaxBroadcasts bounds the number of broadcasts that are under way. Default 8.
 	MaxBroadcasts int
@@ -151,7 +150,7 @@ func (s *Server) apply(in *ServerInput) {
 	case Restore:
 		s.restore(in.Record)
 	case RestoreTombstone:
-		left := min(in.For, s.cfg.tombstone()) // For is too long after the wall clock was put back
+		left := min(in.For, s.cfg.tombstone()) // the time For is too long if the wall clock was put back since
 		s.stats.Forgotten += s.tombstones.bury(in.Client, in.Incarnation, s.now+left, nid.NID{})
 		s.tombstones.said(&wire.Entry{Client: in.Client, Incarnation: in.Incarnation}, unnamed, s.now+left-s.cfg.tombstone())
 	case EvictClient:

@@ -22,7 +22,8 @@ var (
 	host   = nid.ProcessID{NID: nid.MustParse("10.1.0.1@tcp"), PID: nid.LustrePID}
 )
 
-// harness is one server. Its methods deliver messages, and compare effects as words.
+// harness is one server. Its methods deliver messages to the server, and compare its effects,
+// written as words.
 type harness struct {
 	t       *testing.T
 	s       *Server
@@ -30,8 +31,8 @@ type harness struct {
 	wake    time.Duration
 	out     ServerOutput
 	effects []ServerEffect // effects of the latest step
-	hold    bool           // the harness does not answer DoSave at once
-	mute    bool           // the other servers do not answer questions for tombstones
+	hold    bool           // DoSave is not answered at once
+	mute    bool           // the other servers do not answer when they are asked for tombstones
 	batch   uint64         // the id of the latest broadcast
 }
 
@@ -123,7 +124,7 @@ func (h *harness) connect(incarnation uint64, master nid.NID, epoch uint32) {
 	h.message(host, wire.Message{Kind: wire.Connect, Incarnation: incarnation, Server: master, Epoch: epoch, Sequence: 9, Name: []byte("host")})
 }
 
-// word returns the text of an effect, as one or two words.
+// word describes an effect in one or two words.
 func word(h *harness, e *ServerEffect) string {
 	switch e.Kind {
 	case DoSend:
@@ -180,7 +181,7 @@ func (h *harness) words() string {
 	return strings.Join(got, " ")
 }
 
-// want compares the effects of the latest step, as words.
+// want compares the effects of the latest step with the expected ones, both as words.
 func (h *harness) want(words string) {
 	h.t.Helper()
 	if s := h.words(); s != words {
@@ -219,7 +220,7 @@ func (h *harness) wantState(want string) {
 }
 
 // advance lets time pass, stepping the machine whenever it wants to be woken, and collects the
-// effects. With pings the client sends a ping once per second.
+// effects. If h.pings is set, the client sends a ping once per second.
 func (h *harness) advance(d time.Duration) {
 	h.t.Helper()
 	var all []ServerEffect
@@ -261,7 +262,7 @@ func (h *harness) evicted(from nid.NID, incarnation uint64) wire.Reply {
 	return h.wanted(from, wire.Batch{Entries: entries(wire.Entry{Client: testClient, Incarnation: incarnation})})
 }
 
-// wanted delivers a batch of evictions that another server broadcasts, and returns the answer.
+// wanted delivers batch b, which another server broadcasts, and returns the answer.
 func (h *harness) wanted(from nid.NID, b wire.Batch) wire.Reply {
 	h.t.Helper()
 	h.step(ServerInput{Kind: EvictArrived, Server: from, Data: b.AppendTo(nil)})

@@ -26,24 +26,24 @@ type ServerInputKind uint8
 const (
 	ServerTimer      ServerInputKind = iota
 	Arrived                          // uses From, PeerIncarnation, At, Data: a message arrived
-	Seen                             // Client, At: reports, after DoLook, when the transport last received a message of that node
+	Seen                             // uses Client, At: the transport's answer to DoLook: when it last received a message of that node
 	ServerHealth                     // uses Server, Alive, Lifetime: a report of discovery
-	QuorumIs                         // Alive: there is a quorum; Unsure: discovery cannot tell, as after a pause (CH-A6)
-	Saved                            // ID, Failed: the record of DoSave is durable, or cannot be saved
+	QuorumIs                         // uses Alive, Unsure: whether there is a quorum, or discovery cannot tell, as after a pause (CH-A6)
+	Saved                            // uses ID, Failed: the record of DoSave is durable, or cannot be saved
 	BroadcastDone                    // uses ID, Failed, Servers (those that did not answer), Data (the reply)
-	EvictArrived                     // Server, Data, Token: a batch of another server; DoAnswer has the answer
+	EvictArrived                     // uses Server, Data, Token: a batch of another server; the effect DoAnswer has the answer
 	Restore                          // uses Record: a record saved before a restart
-	RestoreTombstone                 // Client, Incarnation, For: a tombstone from before a restart
-	EvictClient                      // Client, Token: an administrator orders the client's eviction; DoResult has the answer
-	Drain                            // Alive: begin or end draining; Count: ask only that many clients, once
+	RestoreTombstone                 // uses Client, Incarnation, For: a tombstone from before a restart
+	EvictClient                      // uses Client, Token: an administrator orders the client's eviction; the effect DoResult has the answer
+	Drain                            // uses Alive: draining begins or ends; Count: ask only that many clients, once
 	SetServers                       // uses Servers: all servers from now on
 )
 
-// ServerInput is what a [Server] steps on; the zero value is the timer. Slices
-// are valid during Step.
+// ServerInput is an input to a step of a [Server]; the zero value is the timer. Slices need only
+// be valid during Step.
 type ServerInput struct {
 	Kind            ServerInputKind // which of the other fields are used
-	Alive           bool            // a server is alive; there is a quorum; draining begins
+	Alive           bool            // the server is alive, there is a quorum, or draining begins
 	Unsure          bool            // discovery cannot tell at present
 	Failed          bool            // the write or the broadcast failed
 	Count           int             // number of clients to ask while draining; 0: all clients
@@ -58,8 +58,8 @@ type ServerInput struct {
 	Client          wire.ClientID   // the client that the input is about
 	Data            []byte          // the message, the batch, or the reply
 	Servers         []nid.NID       // all servers, or those that did not answer
-	Record          *Record         // owned by the caller
-	Token           any             // returned in the effect that answers
+	Record          *Record         // the record, which the caller owns
+	Token           any             // any value of the caller; the effect that answers has the same one
 }
 
 // ServerEffectKind tells effects apart.
@@ -68,14 +68,14 @@ type ServerEffectKind uint8
 // The kinds of effects, with the fields of [ServerEffect] that they use. Data
 // is a range of ServerOutput.Buf.
 const (
-	DoSend      ServerEffectKind = iota // uses To, Server (if To is one), Data: send a message
-	DoSave                              // ID, Record: save the record, in the order of these effects, then report Saved unless ID is 0
-	DoRemove                            // Client, Incarnation, For: remove the record; For above 0: add a tombstone for that time; below 0: remove the tombstone
-	DoBroadcast                         // ID, Data: send a batch to all live servers, then report BroadcastDone
+	DoSend      ServerEffectKind = iota // uses To, Server (if To is a server), Data: send a message
+	DoSave                              // uses ID, Record: save records in the order of these effects; unless ID is 0, report Saved
+	DoRemove                            // uses Client, Incarnation, For: remove the record; add a tombstone if For > 0, remove it if For < 0
+	DoBroadcast                         // uses ID, Data: send a batch to all live servers, then report BroadcastDone
 	DoAnswer                            // uses Token, Data: send the reply to EvictArrived
-	DoLook                              // Client, To, Incarnation (of the NI): report Seen, if the transport has received a message of that NI
+	DoLook                              // uses Client, To, Incarnation (of the NI): report Seen if the transport has received a message of that NI
 	DoTell                              // uses Event: report the event to the program
-	DoResult                            // Token, Code, Server, Incarnation: the result of EvictClient; OK: the eviction has begun
+	DoResult                            // uses Token, Code, Server, Incarnation: the result of EvictClient; OK: the eviction has begun
 )
 
 // ServerEffect is one thing that a step asks its caller to do.
@@ -86,7 +86,7 @@ type ServerEffect struct {
 	ID          uint64           // returned in Saved or BroadcastDone; 0: no result is wanted
 	Incarnation uint64           // incarnation of Client, or of the NI of To
 	For         time.Duration    // lifetime of the tombstone, see DoRemove
-	To          nid.ProcessID    // the receiver, or the process to look for
+	To          nid.ProcessID    // the receiver, or the process about which DoLook asks
 	Server      nid.NID          // the receiver, if it is a server; or the client's master
 	Client      wire.ClientID    // id of the client that the effect is about
 	Token       any              // the Token of the input that the effect answers
@@ -104,7 +104,7 @@ const (
 	ClientSuspended                  // the client's eviction begins: do not serve it any more
 	ClientEvicted                    // the client was evicted, for the reason Cause
 	ClientOrphaned                   // the client's master is dead or unsure
-	ClientRehomed                    // the client has another master, or has confirmed its old one
+	ClientRehomed                    // the client has chosen another master, or its old one is confirmed
 	QuorumLost                       // this server is cut off from most others
 	QuorumWon
 	events
@@ -142,7 +142,7 @@ type Event struct {
 // ServerOutput has what a step of a [Server] asks its caller to do, in order.
 type ServerOutput struct {
 	Effects []ServerEffect // to be applied in their order
-	Buf     []byte         // belongs to the caller after Step
+	Buf     []byte         // the caller owns it after Step
 }
 
 // Reset empties o and keeps its memory.

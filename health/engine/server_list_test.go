@@ -9,8 +9,8 @@ import (
 	"ulnet/health/wire"
 )
 
-// TestList: a list has the first of all clients that match, and counts all of them, whatever
-// its length.
+// TestList: a list has the first of all clients that match, up to the requested length, and
+// counts all that match.
 func TestList(t *testing.T) {
 	const clients = 2000
 	c := newCrowd(t, clients)
@@ -35,8 +35,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestListCost: listing a few of very many clients takes no memory for all of them. Anyone may
-// ask for lists again and again, and the server does nothing else meanwhile.
+// TestListCost: listing a few of very many clients takes no memory for all of them. Any user may
+// ask for lists again and again, and while the server makes one, it does nothing else.
 func TestListCost(t *testing.T) {
 	c := newCrowd(t, 20_000)
 	var before, after runtime.MemStats

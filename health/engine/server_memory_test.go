@@ -16,7 +16,7 @@ import (
 func TestTombstones(t *testing.T) {
 	spec.Covers(t, "CH-65", "CH-A20")
 	h := newHarness(t, nil)
-	h.evicted(otherA, 5) // the client was not connected to this server
+	h.evicted(otherA, 5) // this client was never connected to this server
 	h.connect(5, otherA, 1)
 	h.want("reject:global")
 	if r := h.last(wire.Reject); r.Incarnation != 5 {
@@ -80,8 +80,9 @@ func TestTombstonesAreBounded(t *testing.T) {
 	}
 }
 
-// TestDigest: CH-65, CH-A20: a server asks masters to confirm the clients that it holds for
-// them. A connection whose client does not exist is orphaned, and evicted in the end.
+// TestDigest: CH-65, CH-A20: a server asks masters to confirm the clients that are connected
+// here and whose masters they are. A client that its master does not know becomes an orphan, and
+// is evicted in the end.
 func TestDigest(t *testing.T) {
 	spec.Covers(t, "CH-65", "CH-A20")
 	h := newHarness(t, nil)
@@ -107,7 +108,8 @@ func TestDigest(t *testing.T) {
 		t.Errorf("got %q", s)
 	}
 
-	// In the other direction: a server does not know a client that it is asked to confirm.
+	// In the other direction: another server asks this one to confirm a client that it does not
+	// know.
 	h = newHarness(t, nil)
 	h.connect(5, me, 1)
 	h.message(server, wire.Message{Kind: wire.Digest, Entries: entries(wire.Entry{Client: testClient, Incarnation: 5})})
@@ -175,14 +177,14 @@ func TestRecovery(t *testing.T) {
 		t.Errorf("digest %+v", d)
 	}
 	h.message(server, wire.Message{Kind: wire.DigestReply, Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: markKnown})})
-	h.want("rehomed notice:other-master(10.0.0.2@tcp)") // the server answers in case the client has given it up
+	h.want("rehomed notice:other-master(10.0.0.2@tcp)") // the server tells the client of the connection, in case the client has given it up
 	h.wantState("connected 5 10.0.0.2@tcp/2")
 
 	h = start(otherA) // the client itself can confirm the connection
 	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 2, Server: otherA})
 	h.want("save rehomed chosen")
 
-	h = start(otherA) // the eviction was missed, so the client's master evicts it
+	h = start(otherA) // this server missed the eviction, so the client's master evicts the client again
 	if r := h.evicted(otherA, 5); r.Evicted != 1 {
 		t.Errorf("%+v", r)
 	}
@@ -192,7 +194,7 @@ func TestRecovery(t *testing.T) {
 	if s := h.words(); !strings.Contains(s, "notice:orphaned") || !strings.Contains(s, "notice:global evicted:lost-master bury") {
 		t.Errorf("got %q", s)
 	}
-	h = start(nid.MustParse("9.9.9.9@tcp")) // nor a client of a server that has left the cluster
+	h = start(nid.MustParse("9.9.9.9@tcp")) // no master confirms a client whose master has left the cluster
 	h.wantState("recovering 5 9.9.9.9@tcp/2")
 }
 

@@ -42,7 +42,7 @@ func TestOrphan(t *testing.T) {
 	h.want("save rehomed chosen")
 	h.wantState("connected 5 10.0.0.3@tcp/2")
 
-	// A death that discovery did not report shows in the number of deaths.
+	// Discovery did not report a death, but the number of deaths has risen.
 	h = newHarness(t, nil)
 	h.connect(5, otherA, 1)
 	h.step(ServerInput{Kind: ServerHealth, Server: otherA, Alive: true, Lifetime: 1})
@@ -123,11 +123,11 @@ func TestQuorum(t *testing.T) {
 	h.want("quorum-lost")
 	h.advance(h.s.cfg.Quorum - time.Millisecond)
 	h.want("")
-	h.step(ServerInput{Kind: QuorumIs, Alive: true}) // discovery alternates within the grace time T_q
+	h.step(ServerInput{Kind: QuorumIs, Alive: true}) // discovery reports the loss and return of the quorum within the grace time T_q
 	h.step(ServerInput{Kind: QuorumIs})
 	h.advance(h.s.cfg.Quorum - time.Millisecond)
 	h.want("")
-	h.step(ServerInput{Kind: QuorumIs, Unsure: true}) // discovery resynchronises
+	h.step(ServerInput{Kind: QuorumIs, Unsure: true}) // discovery has just restarted its own timeouts and cannot tell
 	h.advance(10 * time.Second)
 	if s := h.words(); strings.Contains(s, "lost-quorum") {
 		t.Errorf("CH-A6: evicted although discovery is unsure: %q", s)
@@ -142,6 +142,6 @@ func TestQuorum(t *testing.T) {
 	h.connect(5, me, 1)
 	h.want("save connected accept")
 
-	h = start(func(c *ServerConfig) { c.Quorum = -1 }) // the exact quorum of the design
+	h = start(func(c *ServerConfig) { c.Quorum = -1 }) // Quorum < 0: clients are evicted as soon as the quorum is lost, as the design says
 	h.want("quorum-lost " + all)
 }

@@ -16,10 +16,10 @@ type ServerStats struct {
 	Pings        uint64              // pings that arrived
 	Asks         uint64              // questions to clients that are silent while their nodes send other messages
 	Answers      uint64              // answers of clients to these questions
-	Displaced    uint64              // clients of restarted processes that made room at the bound of a NID
-	Refuted      uint64              // later incarnations of other processes, refused because the client has answered
-	Chosen       uint64              // choices of a master that arrived
-	Choices      [wire.Codes]uint64  // choices of a master, by the answer of this server
+	Displaced    uint64              // clients of restarted processes that made room for others of their NID
+	Refuted      uint64              // connects with a later incarnation from another process, refused because the connected process has answered
+	Chosen       uint64              // messages in which a client names the master that it has chosen
+	Choices      [wire.Codes]uint64  // these messages, by the code of this server's answer
 	Sent         uint64              // messages sent
 	Notices      [wire.Codes]uint64  // notices sent, by code
 	Ended        [wire.Causes]uint64 // connections that ended, by cause
@@ -27,23 +27,23 @@ type ServerStats struct {
 	Evictions    uint64              // evictions that this server began as a master
 	Broadcasts   uint64              // broadcasts of evictions, repeated ones included
 	Rebroadcasts uint64              // of these broadcasts, repeated ones
-	Kept         uint64              // evictions given up because the client has another master
+	Kept         uint64              // evictions that this server ended without effect, because the client has another master
 	Excepted     uint64              // evictions by other servers that were refused
 	Ghosts       uint64              // clients that their recorded master did not know
 	Shed         uint64              // clients that were asked to choose a server with fewer clients
 	Revoked      uint64              `json:"pardoned"` // tombstones that were withdrawn, or dropped because this server lost its quorum
 	Forgotten    uint64              // tombstones removed because there was no room
-	Fetched      uint64              // tombstones removed early because there was no room
-	Untold       uint64              // tombstones left out of answers because there was no room
-	Hurried      uint64              // questions for tombstones refused by the rate limit
+	Fetched      uint64              // tombstones received from other servers that this server had asked
+	Untold       uint64              // tombstones that did not fit this server's answers
+	Hurried      uint64              // requests for tombstones refused by the rate limit
 	Ahead        uint64              // evictions of incarnations whose number is too high to be accepted; no tombstone is kept
 	Malformed    uint64              // messages that could not be parsed
 	OtherVersion uint64              // messages of an unknown version
 	BadName      uint64              // connects with an invalid name
 	Unexpected   uint64              // messages of a kind that is not for servers
-	Foreign      uint64              // messages about a client that came from another node than the client's
-	Strangers    uint64              // messages between servers whose sender is not a server
-	Late         uint64              // inputs about a connection or broadcast that has ended
+	Foreign      uint64              // messages about a client that came from another node than that of the client
+	Strangers    uint64              // messages of the kinds between servers whose sender is not a server
+	Late         uint64              // inputs about a connection, request or broadcast that has ended
 	NotSaved     uint64              // records that could not be written
 	Unsent       uint64              // broadcasts that could not be sent
 	BadReplies   uint64              // replies to broadcasts that could not be parsed
@@ -99,7 +99,7 @@ func (s *Server) Clients() []ClientInfo {
 func (s *Server) List(limit int, match func(*ClientInfo) bool) (list []ClientInfo, matching int) {
 	byID := func(a, b ClientInfo) int { return a.Client.Compare(b.Client) }
 	list = make([]ClientInfo, 0, min(limit, s.table.count))
-	full := false // from then on list[limit-1] bounds the ids that are listed
+	full := false // once the list is full, its last id bounds the ids that can still get in
 	var info ClientInfo
 	s.each(func(_ int32, c *conn) {
 		if info = s.info(c); !match(&info) {

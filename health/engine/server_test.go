@@ -11,12 +11,12 @@ import (
 )
 
 // TestEvictTable is the state table of evictions: CH-11 to CH-13, CH-29, CH-45, CH-A7, CH-A22.
-// The reply lists exceptions only.
+// The reply lists only exceptions.
 func TestEvictTable(t *testing.T) {
 	spec.Covers(t, "CH-11", "CH-12", "CH-13", "CH-29", "CH-45", "CH-A1", "CH-A7", "CH-A22")
 	tests := []struct {
 		name        string
-		master      nid.NID // master of the connection, which has incarnation 5; none: not connected
+		master      nid.NID // the recorded master of the client's incarnation 5; none: the client is not connected
 		incarnation uint64  // the incarnation to evict
 		want        string
 		code        wire.Code
@@ -59,7 +59,7 @@ func TestEvictHostile(t *testing.T) {
 	h.evicted(nid.MustParse("10.9.9.9@tcp"), 5)
 	h.step(ServerInput{Kind: EvictArrived, Server: otherA, Data: []byte("HEVB")})
 	h.want("answer")
-	h.evicted(me, 5) // this server's own broadcast comes back to it
+	h.evicted(me, 5) // this server's own broadcast arrives at this server
 	h.wantState("connected 5 10.0.0.2@tcp/1")
 	if st := h.s.Stats(); st.Strangers != 1 || st.Malformed != 1 {
 		t.Errorf("%+v", st)
@@ -103,8 +103,8 @@ func TestTimeout(t *testing.T) {
 	h.want("pong:global")
 }
 
-// TestStampsAreOfReceipt: CH-35, CH-A16: a message that waited in a queue shows that the client
-// was alive when it was received, not when it is handled.
+// TestStampsAreOfReceipt: CH-35, CH-A16: a message that waited in a queue proves that the client
+// was alive when the message was received, not when it is handled.
 func TestStampsAreOfReceipt(t *testing.T) {
 	spec.Covers(t, "CH-35", "CH-A16")
 	h := newHarness(t, nil)
@@ -120,8 +120,8 @@ func TestStampsAreOfReceipt(t *testing.T) {
 	}
 }
 
-// TestPausedServer: CH-35, CH-67, CH-A16: a server that was paused does not count the pause
-// towards T_evict of its clients, or T_orphan of orphans.
+// TestPausedServer: CH-35, CH-67, CH-A16: a server that was paused does not count the pause as
+// part of T_evict of its clients or T_orphan of orphans.
 func TestPausedServer(t *testing.T) {
 	spec.Covers(t, "CH-35", "CH-67", "CH-A16")
 	for pause := 2 * time.Second; pause < 40*time.Second; pause += 1700 * time.Millisecond {
@@ -133,7 +133,7 @@ func TestPausedServer(t *testing.T) {
 		h.now += pause
 		h.step(ServerInput{})
 		h.want("")
-		left := h.s.cfg.Evict - 6500*time.Millisecond // a pause is noticed a tick late, and only if it is longer than a tick
+		left := h.s.cfg.Evict - 6500*time.Millisecond // a pause shows a tick late, and only if it is longer than a tick
 		h.advance(left)
 		if s := h.words(); strings.Contains(s, "suspended") || strings.Contains(s, "evicted") {
 			t.Fatalf("pause of %v: %q", pause, s)
@@ -194,8 +194,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestRetry: CH-28, CH-A9, CH-A22: an eviction is repeated until every live server has
-// answered. For a dead server it is kept for T_q.
+// TestRetry: CH-28, CH-A9, CH-A22: an eviction is repeated until every live server has answered.
+// For a dead server the eviction is kept for T_q.
 func TestRetry(t *testing.T) {
 	spec.Covers(t, "CH-28", "CH-A9", "CH-A22")
 	otherC := nid.MustParse("10.0.0.5@tcp")
@@ -213,7 +213,7 @@ func TestRetry(t *testing.T) {
 	h.wantState("evicting 5 10.0.0.1@tcp/1")
 	h.advance(h.s.cfg.Tick)
 	h.want("broadcast1")
-	// The server that did not answer dies: now all live servers have answered.
+	// The server that did not answer dies. Now all live servers have answered.
 	h.step(ServerInput{Kind: ServerHealth, Server: otherA})
 	h.done(wire.Reply{}, otherA, gone)
 	h.want("notice:global evicted:by-admin bury")
@@ -242,9 +242,10 @@ func TestAlone(t *testing.T) {
 	h.want("suspended notice:global evicted:rebooted bury save connected accept")
 }
 
-// TestEvictionOfMoved: CH-A8, CH-A13: a client has chosen another master, which the old one did
-// not know when it evicted the client. The client stays connected under the new master, unless
-// the exception is about another incarnation.
+// TestEvictionOfMoved: CH-A8, CH-A13: a client has chosen another master, and the old one
+// evicted it before it learned of that choice. If another server answers with an exception that
+// names the new master, the client stays connected, unless the exception is about another
+// incarnation.
 func TestEvictionOfMoved(t *testing.T) {
 	spec.Covers(t, "CH-A8", "CH-A13")
 	start := func() *harness {
@@ -274,7 +275,7 @@ func TestEvictionOfMoved(t *testing.T) {
 	}
 }
 
-// TestAdmin: evictions that an administrator orders, and the reasons why they are refused.
+// TestAdmin: an administrator orders evictions; some are refused, with a reason.
 func TestAdmin(t *testing.T) {
 	h := newHarness(t, nil)
 	h.step(ServerInput{Kind: EvictClient, Client: testClient})

@@ -36,27 +36,27 @@ type conn struct {
 	id          wire.ClientID
 	incarnation uint64
 	peer        nid.ProcessID
-	// seen is when the last message of the client's node was received. For an orphaned or
-	// recovering connection it is when that state began. It is in active time, as due is.
+	// seen is when the last message of the client's node was received. In the states orphaned and
+	// recovering, seen is the time when the state began. It is in active time, like the field due.
 	seen     time.Duration
-	said     time.Duration // when the client's last message of this protocol arrived, or T_evict before its first Ask; active time
-	carrier  uint64        // incarnation of the NI that sent that message
+	said     time.Duration // active time of the client's last message of client health, or T_evict before its first Ask
+	carrier  uint64        // incarnation of the NI that sent the client's last message of client health
 	due      time.Duration
 	sequence uint64 // sequence number of the connect that is answered once the record is saved
 	name     string
 	epoch    uint32
 	gen      uint32 // generation: tells successive connections in one slot apart
 	master   int32
-	previous int32 // master of the previous incarnation; while evicting: another server that evicts this client
+	previous int32 // master of the previous incarnation; in the state evicting: another server that evicts this client
 	pos      int32 // position in the heap of deadlines
 	state    state
 	told     bool // the client is suspected, and the transport was asked about its node
 	asked    bool // the client was sent an Ask, and has not answered
-	waited   bool // the client's connect had to wait, so the client may be gone
+	waited   bool // the client's connect had to wait, so the client may be gone by now
 }
 
-// Connections are in blocks that never move, so that a growing table neither copies them nor
-// leaves much memory unused.
+// Connections are in blocks that never move, so that a table can grow without copying them and
+// without much unused memory.
 const blockSize = 512
 
 type table struct {
@@ -126,10 +126,12 @@ func (s *Server) become(c *conn, to state) {
 	c.state = to
 }
 
-// saveID identifies a connection in DoSave: slot and generation.
+// saveID returns the number that identifies a connection in DoSave, made of its slot and
+// generation.
 func saveID(i int32, c *conn) uint64 { return uint64(i+1)<<32 | uint64(c.gen) }
 
-// each calls f for every connection, in the order of slots. f may drop the connection.
+// each calls f for every connection, in the order of slots. The function f may drop the
+// connection.
 func (s *Server) each(f func(i int32, c *conn)) {
 	for b := range s.table.blocks {
 		for k := range s.table.blocks[b] {
@@ -154,22 +156,22 @@ func (s *Server) watch(i int32, c *conn) {
 	s.set(i, s.now+s.cfg.Evict)
 }
 
-// save saves a connection's record as it is now.
+// save writes the present state of a connection to its record.
 func (s *Server) save(id uint64, c *conn) {
 	s.emit(ServerEffect{Kind: DoSave, ID: id, Record: &Record{
 		Client: c.id, Incarnation: c.incarnation, Master: s.members.nid(c.master), Epoch: c.epoch, Peer: c.peer, Name: c.name,
 	}})
 }
 
-// end ends a connection, reports that, and removes its record. With bury it adds a tombstone,
-// which keeps the incarnation from connecting again.
+// end ends a connection, reports that, and removes its record. If bury is set, end adds a
+// tombstone, which keeps the incarnation from connecting again.
 func (s *Server) end(i int32, cause wire.Cause, bury bool) {
 	s.finally(i, s.conn(i).incarnation, cause, bury)
 }
 
 // finally ends a connection as end does, and adds a tombstone for all incarnations up to the
-// given one. That may be later than the client's, because a connect of the later one may be on
-// its way (CH-A20).
+// given one. That may be a later one than the connected incarnation, because a connect of the
+// later one may be on its way (CH-A20).
 func (s *Server) finally(i int32, incarnation uint64, cause wire.Cause, bury bool) {
 	c := s.conn(i)
 	s.stats.Ended[cause]++
@@ -183,8 +185,8 @@ func (s *Server) finally(i int32, incarnation uint64, cause wire.Cause, bury boo
 	s.drop(i)
 }
 
-// forget removes the record of a client, and with bury adds a tombstone. of is the NID of the
-// client, zero if it is not known.
+// forget removes the record of a client and, if bury is set, adds a tombstone. The argument of
+// is the NID of the client, zero if it is not known.
 func (s *Server) forget(id wire.ClientID, incarnation uint64, bury bool, of nid.NID) {
 	e := ServerEffect{Kind: DoRemove, Client: id, Incarnation: incarnation}
 	if bury {

@@ -12,36 +12,38 @@ import (
 // Any node with a connection can send a connect with another client's id and a later
 // incarnation. So if a connect with a later incarnation comes from another process than the
 // connected one, it must wait while this server asks the connected process. If the connected
-// process answers that it runs, it stays connected, and the new one is refused. If it answers
-// that it has ended, or does not answer for T_evict, the new one is accepted. If the id is
-// derived from the new process's own address, no consent is needed.
+// process answers that it runs, it stays connected, and the server refuses the new one. If the
+// connected process answers that it has ended, or does not answer for T_evict, the server
+// accepts the new one. If the id is derived from the new process's own NID and PID, the server
+// accepts the new process without asking.
 
-// Bounds of the takeovers that wait (local policy). The second one keeps one node from using up
-// the first.
+// Bounds of the takeovers that wait (rules of this implementation). The second one keeps one
+// node from using up the first.
 const (
 	maxTakeovers = 1024 // bound of all waiting takeovers together
 	maxOfOneNID  = 16   // bound of waiting takeovers from one NID
 )
 
-// takeovers are the connects that wait for an answer of the connected process, one per client.
+// takeovers are the connects that wait until the connected process answers or is silent for
+// T_evict, at most one per client.
 type takeovers struct {
 	clients map[wire.ClientID]*takeover
 	queue   []wire.ClientID // ids of the clients, the oldest first
 	next    time.Duration   // active time of the next question or expiry
 }
 
-// takeover is a connect whose client id is connected from another process.
+// takeover is a connect with the id of a client that is connected from another process.
 type takeover struct {
 	asked
-	until   time.Duration // active time at which the connected process will have been silent for T_evict
+	until   time.Duration // active time at which the takeover is accepted unless the connected process has answered
 	askAt   time.Duration // active time at which to ask the connected process again
-	refused bool          // the connected process has answered; kept until askAt as a rate limit for questions
+	refused bool          // the connected process has answered; kept until askAt, to limit the rate of questions
 }
 
 func (t *takeovers) init() { t.clients, t.next = make(map[wire.ClientID]*takeover), machine.Never }
 
-// rank returns how much this server trusts a process to speak for a client. It trusts most the
-// process from whose address the client's id is derived, and after that the connected process.
+// rank returns how much this server trusts a process to speak for a client. It trusts most a
+// process from whose NID and PID the client's id is derived, and next the connected process.
 func rank(c *conn, from nid.ProcessID) int {
 	switch {
 	case c.id == wire.ClientIDOf(from.String()):
@@ -52,7 +54,7 @@ func rank(c *conn, from nid.ProcessID) int {
 	return 0
 }
 
-// contested reports whether a connect must wait because the connected process is to be asked
+// contested reports whether a connect must wait because the connected process must be asked
 // first.
 func (s *Server) contested(c *conn, q *asked) bool {
 	if q.granted || c.state == evicting || rank(c, q.from) > 0 {
@@ -69,7 +71,7 @@ func (s *Server) contested(c *conn, q *asked) bool {
 		s.takeovers.queue = append(s.takeovers.queue, c.id)
 	case x.refused:
 		x.refused, x.until = false, s.now+s.cfg.Evict
-	case x.from != q.from: // another process wanted to take over before this one
+	case x.from != q.from: // another process is waiting to take over already
 		s.reject(q, wire.Message{Code: wire.Busy, Retry: x.until - s.now})
 		return true
 	}
@@ -79,7 +81,7 @@ func (s *Server) contested(c *conn, q *asked) bool {
 	return true
 }
 
-// crowded reports whether there is no room for another takeover that a NID wants.
+// crowded reports whether there is no room for another takeover by a process with the given NID.
 func (t *takeovers) crowded(by nid.NID) bool {
 	if len(t.clients) >= maxTakeovers {
 		return true
@@ -93,7 +95,8 @@ func (t *takeovers) crowded(by nid.NID) bool {
 	return n >= maxOfOneNID
 }
 
-// answered refuses the takeover of a client whose process has just sent a message.
+// answered refuses the takeover of a client, because the connected process has just sent a
+// message.
 func (t *takeovers) answered(s *Server, c *conn, q *asked) {
 	if len(t.clients) == 0 {
 		return

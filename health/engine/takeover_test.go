@@ -10,15 +10,16 @@ import (
 
 var stranger = nid.ProcessID{NID: nid.MustParse("10.1.0.66@tcp"), PID: nid.LustrePID}
 
-// steal delivers a connect of the stranger with the client's id, in a later incarnation.
+// steal delivers a connect that another node, the stranger, sends with the client's id, in a
+// later incarnation.
 func (h *harness) steal(incarnation uint64, master nid.NID) {
 	h.t.Helper()
 	h.message(stranger, wire.Message{Kind: wire.Connect, Incarnation: incarnation, Server: master, Epoch: 1, Sequence: 3})
 }
 
 // TestStrangerIsRefused: CH-A1: another node sends a connect with a later incarnation of a
-// client that is alive. The server asks the client, which stays connected, and refuses the
-// stranger, whichever server is the client's master.
+// client that is alive. Whichever server is the client's master, the server asks the client,
+// keeps it connected, and refuses the other node.
 func TestStrangerIsRefused(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	for _, master := range []nid.NID{me, otherA} {
@@ -46,9 +47,9 @@ func TestStrangerIsRefused(t *testing.T) {
 	}
 }
 
-// TestTakenOver: CH-A1: a client was started on another node while its old process had the id.
-// The new one is accepted when the old process has not answered for T_evict, or answers that it
-// has ended. The old process is told.
+// TestTakenOver: CH-A1: a client is started on another node while its old process is connected.
+// The server accepts the new process once the old one has not answered for T_evict, or answers
+// that it has ended. The server notifies the old process.
 func TestTakenOver(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	for _, says := range []bool{false, true} {
@@ -78,8 +79,8 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// TestOwnerNeedsNoConsent: a client whose id is derived from its address gets the id back at
-// once, even if a stranger with that id is connected and answers all questions.
+// TestOwnerNeedsNoConsent: a client whose id is derived from its address is accepted at once,
+// even if another node is connected with that id and answers all questions.
 func TestOwnerNeedsNoConsent(t *testing.T) {
 	spec.Covers(t, "CH-70")
 	h := newHarness(t, nil)
@@ -95,8 +96,8 @@ func TestOwnerNeedsNoConsent(t *testing.T) {
 	}
 }
 
-// TestRestartAtOnce: a later incarnation of the same process does not wait, also while a
-// stranger wants the client's id. An incarnation whose record is being saved is told that it is
+// TestRestartAtOnce: a later incarnation of the same process does not wait, even while another
+// node wants the client's id. An incarnation whose record is being saved is told that it is
 // superseded.
 func TestRestartAtOnce(t *testing.T) {
 	spec.Covers(t, "CH-70")
@@ -111,7 +112,7 @@ func TestRestartAtOnce(t *testing.T) {
 	h.want("reject:stale remove save")
 }
 
-// TestTakeoversAreBounded: one node cannot fill the table of waiting connects.
+// TestTakeoversAreBounded: one node cannot fill the table of takeovers that wait.
 func TestTakeoversAreBounded(t *testing.T) {
 	h := newHarness(t, func(cfg *ServerConfig) { cfg.MaxIDs = 4 * maxOfOneNID })
 	connect := func(from nid.ProcessID, i, incarnation int) {
@@ -149,7 +150,7 @@ func TestAnswersWhoIsAsked(t *testing.T) {
 }
 
 // TestRebootedElsewhere: CH-A1: a server learns from a master that a client was evicted because
-// of a later incarnation. It tells the earlier incarnation, which may still run.
+// of a later incarnation. The server notifies the earlier incarnation, which may still run.
 func TestRebootedElsewhere(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	h := newHarness(t, nil)

@@ -15,8 +15,8 @@ func (h *harness) nodeSends() {
 	h.step(ServerInput{Kind: Seen, Client: testClient, At: h.now})
 }
 
-// busyFor lets time pass while the client's node sends other messages; asked is called for each
-// question to the client.
+// busyFor lets time pass while the client's node sends other messages. It calls asked for each
+// Ask to the client.
 func (h *harness) busyFor(d time.Duration, asked func(wire.Message)) (effects []ServerEffect) {
 	h.t.Helper()
 	for end := h.now + d; h.now < end; {
@@ -49,8 +49,8 @@ func tokenOf(e *ServerEffect) []byte {
 }
 
 // TestNodeOutlivesClient: CH-8: a client that died is evicted although its node goes on sending
-// other messages. When its own last message is T_evict old, the server asks it, and it has
-// another T_evict to answer.
+// other messages. When the client's own last message is T_evict old, the server asks the client,
+// which has another T_evict to answer.
 func TestNodeOutlivesClient(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	h := newHarness(t, nil)
@@ -107,8 +107,8 @@ func TestBusyAnswers(t *testing.T) {
 	}
 }
 
-// TestNotThere: CH-8: a client whose answer says that its incarnation is over is evicted at
-// once. The answer of another process has no effect.
+// TestNotThere: CH-8: a client is evicted at once if its process answers that the incarnation
+// has ended. The answer of another process has no effect.
 func TestNotThere(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	h := newHarness(t, nil)
@@ -125,8 +125,8 @@ func TestNotThere(t *testing.T) {
 }
 
 // TestIncarnationOfTraffic: CH-8: the server asks the transport for messages of the NI
-// incarnation that sent the client's last message. Messages of a node that was restarted since
-// do not show that the client is alive.
+// incarnation that sent the client's last message. If the node has restarted since, its messages
+// do not prove that the client is alive.
 func TestIncarnationOfTraffic(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	h := newHarness(t, nil)

@@ -11,25 +11,25 @@ import (
 // sends T_ping and T_client + T_elect in Connect and Choose, a server sends T_evict in Accept
 // and Chosen. Versions before 2026-11-25 leave these fields 0 and do not read them, so 0 means
 // that the time is not known and is not checked. Either side refuses the other if a healthy
-// client would be evicted (CH-57, CH-A3, CH-A4). A server always evicts by its own T_evict:
-// because of the times that a client sends, it can refuse the client, but never gives it more
-// time.
+// client would be evicted (CH-57, CH-A3, CH-A4). A server always evicts by its own T_evict: the
+// times that a client sends can make the server refuse the client, but never give the client
+// more time.
 
 // maxTold is the longest time that a field holds, 49 days. Longer times are sent as maxTold.
 const maxTold = math.MaxUint32 * time.Millisecond
 
-// leastEvict returns the shortest T_evict that evicts no healthy client with these times: two
-// of its pings may be lost, and it has time to find another master (found is T_client +
-// T_elect) before its old one evicts it.
+// leastEvict returns the shortest T_evict by which a server evicts no healthy client with these
+// times. Within it, two pings in a row may be lost, or the client may take the time found
+// (T_client + T_elect) to find another master.
 func leastEvict(ping, found, rtt time.Duration) time.Duration { return max(3*ping+rtt, found+ping) }
 
-// told returns a client's times to be sent, in milliseconds, rounded down, so that rounding
-// causes no refusal.
+// told returns the times that a client sends, in milliseconds. They are rounded down, so that
+// rounding causes no refusal.
 func (t *Timing) told() (ping time.Duration, found uint64) {
 	return t.Ping, uint64(max(min(t.Client+t.Elect, maxTold), 0) / time.Millisecond)
 }
 
-// evictTold returns T_evict rounded up to whole milliseconds.
+// evictTold returns the T_evict that a server sends, rounded up to whole milliseconds.
 func (t *Timing) evictTold() time.Duration {
 	return (min(t.Evict, maxTold) + time.Millisecond - 1).Truncate(time.Millisecond)
 }
@@ -40,9 +40,10 @@ func (s *Server) tooSlow(m *wire.Message) bool {
 	return m.Retry > 0 && s.cfg.Evict < leastEvict(m.Retry, found, s.cfg.RTT)
 }
 
-// otherTimes returns the refusal of a client that is too slow for this server. It has T_evict twice:
-// in Epoch for the client to compare, and in Retry, which is how long the client waits before it
-// asks again. Only clients that have sent their times get it: older versions do not know the code.
+// otherTimes returns the refusal of a client that is too slow for this server. T_evict is in it
+// twice: in Epoch, for the client to compare, and in Retry, as the time that the client waits
+// before it asks again. Only clients that have sent their times get this refusal: older versions
+// do not know the code.
 func (s *Server) otherTimes() wire.Message {
 	return wire.Message{Code: wire.OtherTimes, Epoch: uint32(s.cfg.evictTold() / time.Millisecond), Retry: s.cfg.Evict}
 }
@@ -52,9 +53,9 @@ func (c *Client) needs() time.Duration {
 	return leastEvict(c.cfg.Ping, c.cfg.Client+c.cfg.Elect, c.cfg.RTT)
 }
 
-// tooQuick treats the agreement of a server whose T_evict is too short for this client as a refusal,
-// and reports whether it did. A server that knows the client's times refuses by itself, unless a
-// shorter RTT in its configuration makes its T_evict look long enough.
+// tooQuick treats the agreement of a server whose T_evict is too short for this client as a
+// refusal, and reports whether it did. Normally the server itself refuses, as it knows the
+// client's times; but if a shorter RTT is configured there, its T_evict looks long enough to it.
 func (c *Client) tooQuick(p *peer, m *wire.Message) bool {
 	candidate := c.phase == electing && p.id == c.election.candidate && m.Sequence == c.election.sequence
 	if m.Kind != wire.Accept && !candidate || m.Retry == 0 || m.Retry >= maxTold || m.Retry >= c.needs() {
@@ -74,7 +75,8 @@ func (c *Client) tooQuick(p *peer, m *wire.Message) bool {
 	return true
 }
 
-// toldEvict returns the T_evict in a refusal, 0 if the refusal's code is not OtherTimes.
+// toldEvict returns the server's T_evict from a refusal, or 0 if the refusal's code is not
+// OtherTimes.
 func toldEvict(m *wire.Message) time.Duration {
 	if m.Code != wire.OtherTimes {
 		return 0

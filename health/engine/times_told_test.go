@@ -63,8 +63,8 @@ func TestTooSlowIsRefused(t *testing.T) {
 	}
 }
 
-// TestHostileTimes: whatever times a connect claims, the server's own T_evict decides: a client
-// that sends no message for T_evict is evicted. Times that are longer than any real client's
+// TestHostileTimes: whatever times a client claims in its connect, the server evicts it when it
+// has sent no message for the server's own T_evict. Times that are longer than any real client's
 // are reduced to a bound.
 func TestHostileTimes(t *testing.T) {
 	for _, incarnation := range []uint64{0, 1, math.MaxInt64, math.MaxInt64 + 1, math.MaxUint64} {
@@ -87,8 +87,9 @@ func TestHostileTimes(t *testing.T) {
 	}
 }
 
-// TestTooSlowToBeChosen: a client whose times changed, or whose server was restarted with other
-// times, cannot choose this server as its master. With another master it may stay connected.
+// TestTooSlowToBeChosen: if the times of a client or of this server have changed so that they no
+// longer fit, the client cannot choose this server as its master. With another master it may
+// stay connected.
 func TestTooSlowToBeChosen(t *testing.T) {
 	h := newHarness(t, nil)
 	h.connect(5, otherA, 1)
@@ -113,7 +114,8 @@ func TestTooSlowToBeChosen(t *testing.T) {
 	}
 }
 
-// TestLeastEvict: a server refuses the times that Timing refuses as one configuration.
+// TestLeastEvict: a server refuses exactly those times of a client with which Timing would be
+// invalid as one configuration.
 func TestLeastEvict(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := func(name string, most int64) time.Duration {
@@ -131,9 +133,9 @@ func TestLeastEvict(t *testing.T) {
 	})
 }
 
-// TestLeavesTooQuickServers: CH-57, CH-A3, CH-A4: a client sends its times, and leaves a server
-// whose T_evict is too short for it. It reports both times. A server that sends no T_evict is
-// of an older version.
+// TestLeavesTooQuickServers: CH-57, CH-A3, CH-A4: a client sends its times, and disconnects from
+// a server whose T_evict is too short for it. It reports its own time and the server's. A server
+// that sends no T_evict is of an older version.
 func TestLeavesTooQuickServers(t *testing.T) {
 	spec.Covers(t, "CH-57", "CH-A3", "CH-A4")
 	h := newClientHarness(t, me, otherA)
@@ -162,8 +164,9 @@ func TestLeavesTooQuickServers(t *testing.T) {
 	}
 }
 
-// TestLeavesTooQuickLater: if a server's T_evict is too short, a client leaves it, even if the
-// server is not its master, or has just agreed to be its next master.
+// TestLeavesTooQuickLater: if a server's T_evict is too short for a client, the client
+// disconnects from it, even if the server is not its master, or has just agreed to be its next
+// master.
 func TestLeavesTooQuickLater(t *testing.T) {
 	h := newClientHarness(t, me, otherA, otherB)
 	master := h.settled()
@@ -176,7 +179,7 @@ func TestLeavesTooQuickLater(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	h.from(master, wire.Message{Kind: wire.Notice, Code: wire.Draining})
-	for len(h.sent) == 0 || h.sent[0].Kind == wire.Disconnect { // the farewell to the other server, until that answers
+	for len(h.sent) == 0 || h.sent[0].Kind == wire.Disconnect { // the client repeats its farewell to the other server until that server answers
 		h.now = h.wake
 		h.step(ClientInput{})
 	}

@@ -29,11 +29,12 @@ type Timing struct {
 	// Default Ping; negative: at once, as the design says.
 	Quorum time.Duration
 	// Broadcast is the time in which an eviction reaches all servers (T_bcast). A client whose
-	// connect waits for an eviction is told to try again after three times that. Default 1 s.
+	// connect must wait for an eviction is told to try again after three times that time. Default 1
+	// s.
 	Broadcast time.Duration
 	// RTT is the longest round trip of a message. Default 100 ms.
 	RTT time.Duration
-	// Tick is the time over which evictions are collected for one broadcast. Default 1 s.
+	// Tick is the interval in which a server collects evictions for one broadcast. Default 1 s.
 	Tick time.Duration
 	// Try is how long a client waits for the answer of one server before it tries the next.
 	// Default Elect/5.

@@ -10,27 +10,28 @@ import (
 // tombstones are the incarnations of clients that must not connect again (CH-65).
 type tombstones struct {
 	incarnations map[wire.ClientID]tombstone
-	queue        []slot // client and incarnation, in the order of expiry
+	queue        []slot // clients and times, in the order in which their tombstones expire
 	max          int
-	counts       [shares]int32 // number of tombstones by shareOf
+	counts       [shares]int32 // number of tombstones in each group of NIDs, see shareOf
 }
 
 type tombstone struct {
 	incarnation uint64
 	until       time.Duration // active time at which the tombstone expires
 	said        time.Duration // active time at which another server ordered the tombstone
-	epoch       uint32        // epoch of the choice of a master that it ends, 24 bits
-	from        int32         // number of the server that ordered it; noSlot: none, so it cannot be withdrawn
-	known       *known        // name and process of the client; nil: not known
+	epoch       uint32        // epoch of the choice of a master that the eviction ended, 24 bits
+	from        int32         // number of the server that ordered the eviction; noSlot: none, so it cannot be withdrawn
+	known       *known        // name and process of the client; nil: not known or not kept
 	by          uint16        // group of NIDs, by shareOf, to which the client belongs
-	void        bool          // the eviction was withdrawn: it refuses no incarnation, and late copies of it are ignored
+	void        bool          // the eviction was withdrawn: the tombstone refuses no incarnation, and late copies of the eviction are ignored
 }
 
-// unnamed stands for another server whose number was not recorded.
+// unnamed is the number for another server that was not recorded by its own number.
 const unnamed = noSlot - 1
 
-// slot is an entry of the queue of tombstones. It is outdated if its time is not the time at
-// which its client's tombstone expires: in that case the tombstone has a later entry.
+// slot is an entry of the queue of tombstones. If its time differs from the time at which its
+// client's tombstone expires, the entry is outdated, and the queue has a later one for the
+// client.
 type slot struct {
 	id    wire.ClientID
 	until time.Duration
@@ -40,14 +41,15 @@ func (t *tombstones) init(limit int) {
 	t.incarnations, t.max = make(map[wire.ClientID]tombstone), limit
 }
 
-// covers returns the incarnation of the client's tombstone if it refuses the given one.
+// covers returns the incarnation of the client's tombstone, and true if the tombstone refuses
+// the given incarnation.
 func (t *tombstones) covers(id wire.ClientID, incarnation uint64) (uint64, bool) {
 	g, ok := t.incarnations[id]
 	return g.incarnation, ok && !g.void && g.incarnation >= incarnation
 }
 
-// bury adds a tombstone for a client, whose NID is zero if it is not known. It returns how many
-// other tombstones were removed to make room.
+// bury adds a tombstone for a client. The argument of is the client's NID, zero if it is not
+// known. It returns how many other tombstones were removed to make room.
 func (t *tombstones) bury(id wire.ClientID, incarnation uint64, until time.Duration, of nid.NID) (forgot uint64) {
 	g, ok := t.incarnations[id]
 	if until = max(until, g.until); !ok || incarnation >= g.incarnation {

@@ -10,25 +10,26 @@ import (
 
 const (
 	// maxKnown is the number of tombstones up to which a server remembers the name and process of
-	// each client. Further tombstones have neither, so that memory stays bounded.
+	// each client. Further tombstones have no name and no process, so that memory stays bounded.
 	maxKnown = 1 << 16
-	// listStep is how many tombstones are listed before messages are handled again.
+	// listStep is how many tombstones one step of a list has; between steps the server handles
+	// messages.
 	listStep = 4096
 )
 
-// known is what a tombstone has of its client.
+// known is what the server remembers of an evicted client besides its id and incarnation.
 type known struct {
 	name string
 	peer nid.ProcessID
 }
 
-// TombstoneInfo is a tombstone as a server has it: it refuses Incarnation of the client, and
-// all earlier ones.
+// TombstoneInfo describes a tombstone: the server refuses Incarnation of the client, and all
+// earlier ones.
 type TombstoneInfo struct {
 	Client      wire.ClientID `json:"client"`      // the evicted client
 	Incarnation uint64        `json:"incarnation"` // the highest incarnation that is refused
-	// Name and Peer are those of the connection that ended here. They are zero if this
-	// server did not have that connection, or has been restarted.
+	// Name and Peer are those of the connection that the eviction ended at this server. They are
+	// zero if this server did not have that connection, or has been restarted since.
 	Name string        `json:"name,omitempty"`
 	Peer nid.ProcessID `json:"peer,omitzero"` // the process from which the client sent
 	Age  time.Duration `json:"age_ns"`        // time since the eviction, in nanoseconds
@@ -40,7 +41,7 @@ type TombstoneInfo struct {
 	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 
-// know records name and process of a client that was just evicted, while there is room.
+// know records the name and process of a client that was just evicted, if there is room.
 func (t *tombstones) know(c *conn) {
 	g, ok := t.incarnations[c.id]
 	if !ok || len(t.incarnations) > maxKnown {
@@ -50,12 +51,12 @@ func (t *tombstones) know(c *conn) {
 	t.incarnations[c.id] = g
 }
 
-// before calls f for listStep tombstones that expire before until, the latest first. It
-// includes all others that expire in the same instant as the last of these. It returns where
-// the next call continues, and whether there are more.
+// before calls f for listStep tombstones that expire before the time until, those that expire
+// last first. It goes on with those that expire at the same instant as the last of these. It
+// returns where the next call continues, and whether there are more.
 func (t *tombstones) before(until time.Duration, f func(wire.ClientID, *tombstone)) (next time.Duration, more bool) {
 	k := sort.Search(len(t.queue), func(i int) bool { return t.queue[i].until >= until })
-	run := map[wire.ClientID]bool{} // clients whose tombstones expire in one instant: one may have been buried twice in it
+	run := map[wire.ClientID]bool{} // clients of tombstones that expire at one instant; the queue may have a client twice for that instant
 	for seen := 0; k > 0; seen++ {
 		p := t.queue[k-1]
 		if k--; p.until != until {
@@ -73,14 +74,14 @@ func (t *tombstones) before(until time.Duration, f func(wire.ClientID, *tombston
 	return until, false
 }
 
-// TombstonesBefore calls f for some tombstones that expire before until, the latest first. It
-// returns where the next call continues, and whether there are more. Between calls the server
-// can handle messages. Begin with [machine.Never].
+// TombstonesBefore calls f for some tombstones that expire before the time until, those that
+// expire last first. It returns the value of until for the next call, and whether there are
+// more. The first call has [machine.Never]. Between calls the server can handle messages.
 func (s *Server) TombstonesBefore(until time.Duration, f func(*TombstoneInfo)) (next time.Duration, more bool) {
 	return s.tombstones.before(until, func(id wire.ClientID, g *tombstone) {
 		left := g.until - s.now
 		if left <= 0 {
-			return // the tombstone has expired and is removed at the next tick
+			return // the tombstone has expired, and will be removed at the next tick
 		}
 		info := TombstoneInfo{Client: id, Incarnation: g.incarnation, Age: s.cfg.tombstone() - left, Left: left, Withdrawn: g.void}
 		if g.known != nil {
@@ -93,8 +94,8 @@ func (s *Server) TombstonesBefore(until time.Duration, f func(*TombstoneInfo)) (
 	})
 }
 
-// Buried returns the highest incarnation of a client that its tombstone refuses (CH-65); false
-// if there is no tombstone.
+// Buried returns the highest incarnation of a client that its tombstone refuses (CH-65), and
+// false if there is no tombstone.
 func (s *Server) Buried(id wire.ClientID) (incarnation uint64, ok bool) {
 	return s.tombstones.covers(id, 0)
 }

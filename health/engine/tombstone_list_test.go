@@ -20,10 +20,10 @@ func (h *harness) tombstones() (list []TombstoneInfo, steps int) {
 	return list, steps
 }
 
-// TestTombstoneList: CH-61, CH-65: the list shows an operator which clients a server refuses.
-// It names the server that reported the eviction, and says whether the eviction was withdrawn.
-// It has name and process of clients that were connected to this server, but not of clients
-// that only other servers reported.
+// TestTombstoneList: CH-61, CH-65: the list shows an operator which clients a server refuses. It
+// names the server that reported the eviction, and says whether the eviction was withdrawn. The
+// list has the name and process of a client that was connected to this server, but not of a
+// client about which only other servers reported.
 func TestTombstoneList(t *testing.T) {
 	spec.Covers(t, "CH-61", "CH-65")
 	h := newHarness(t, nil)
@@ -95,8 +95,8 @@ func TestTombstoneListSteps(t *testing.T) {
 	}
 }
 
-// TestTombstonesKnown: CH-65: names are kept for a bounded number of tombstones. Any further
-// ones have no name, and lose nothing else.
+// TestTombstonesKnown: CH-65: the server keeps the names of clients for a bounded number of
+// tombstones. Further tombstones lack only the name.
 func TestTombstonesKnown(t *testing.T) {
 	spec.Covers(t, "CH-65")
 	var g tombstones

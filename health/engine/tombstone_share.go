@@ -7,15 +7,15 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// A node can connect and leave with invented ids over and over, and leave a tombstone each
-// time. These must not displace other tombstones. So when there is no room, the oldest
+// A node can connect and leave with invented ids over and over, and leave a tombstone each time.
+// These tombstones must not displace those of other nodes. So when there is no room, the oldest
 // tombstones of a NID that exceeds its share are removed first.
 
 // shares is the number of counters. A counter is chosen by a hash of the NID, so some NIDs
 // share one.
 const shares = 1 << 12
 
-// partOfOne is the divisor that gives the share of one NID of all tombstones.
+// partOfOne is the divisor of the number of tombstones that gives the share of one NID.
 const partOfOne = 16
 
 // shareOf returns the index of a NID's counter, 0 for the zero NID.
@@ -26,8 +26,8 @@ func shareOf(id nid.NID) uint16 {
 	return uint16(1 + crc32.ChecksumIEEE(id.AppendExtended(make([]byte, 0, nid.ExtendedSize)))%(shares-1))
 }
 
-// nidOf returns the NID of a connected client, for a tombstone of another server, which has no
-// NID. It is zero for a client that is not connected.
+// nidOf returns the NID of a connected client. A tombstone that another server sends has no NID.
+// The result is zero if the client is not connected.
 func (s *Server) nidOf(id wire.ClientID) nid.NID {
 	if i, ok := s.find(id); ok {
 		return s.conn(i).peer.NID
@@ -50,8 +50,8 @@ func (t *tombstones) remove(id wire.ClientID) {
 }
 
 // relieve makes room, and returns how many tombstones it removed. If a NID exceeds its share,
-// relieve removes the oldest tombstones of that NID. It removes them down to three quarters of
-// the share, because finding them takes a scan. Otherwise it removes the oldest tombstone of
+// relieve removes the oldest tombstones of that NID. It leaves three quarters of the share, so
+// that the scan that finds them is rarely needed. Otherwise it removes the oldest tombstone of
 // all.
 func (t *tombstones) relieve() (forgot uint64) {
 	before, most := len(t.incarnations), 1

@@ -45,8 +45,8 @@ func TestTombstonesOfOneNode(t *testing.T) {
 	}
 }
 
-// wantFetchedShare fails unless a tombstone that another server has sent counts towards the
-// share of the client's NID. The client must be connected to this server.
+// wantFetchedShare fails the test unless a tombstone that another server has sent is counted in
+// the share of the client's NID. The client must be connected to this server.
 func (h *harness) wantFetchedShare(id wire.ClientID) {
 	h.t.Helper()
 	h.message(host, wire.Message{Kind: wire.Connect, Client: id, Incarnation: 2, Server: otherA, Epoch: 1})

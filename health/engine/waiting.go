@@ -27,13 +27,14 @@ func (w *waiting) init() { w.clients = make(map[wire.ClientID]*waiter) }
 
 func (w *waiting) of(id wire.ClientID) *waiter { return w.clients[id] }
 
-// add makes a connect wait. A later incarnation replaces an earlier one.
+// add makes a connect wait. If another connect of the client is waiting, the later incarnation
+// of the two stays.
 func (w *waiting) add(s *Server, q *asked) {
 	m := q.m
 	since := s.now
 	if old := w.clients[m.Client]; old != nil {
 		if i, ok := s.find(m.Client); ok && old.from != q.from && rank(s.conn(i), q.from) <= rank(s.conn(i), old.from) {
-			s.reject(q, wire.Message{Code: wire.Busy, Retry: s.cfg.Broadcast}) // a connect of another process is waiting already
+			s.reject(q, wire.Message{Code: wire.Busy, Retry: s.cfg.Broadcast}) // a connect from another process is already waiting for this client
 			return
 		}
 		since = old.since
@@ -46,7 +47,8 @@ func (w *waiting) add(s *Server, q *asked) {
 	w.clients[m.Client] = &waiter{q.clone(), since}
 }
 
-// resume handles the waiting connect of a client once the client's earlier incarnation is gone.
+// resume handles the waiting connect of a client again, because the client's earlier incarnation
+// is gone.
 func (w *waiting) resume(s *Server, id wire.ClientID) {
 	if q := w.clients[id]; q != nil {
 		delete(w.clients, id)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// name returns the word for a number, or the number as text if there is none.
+// name returns the word for a number, or the number as text if there is no word.
 func name(words []string, i uint64) string {
 	if i < uint64(len(words)) {
 		return words[i]
@@ -14,7 +14,7 @@ func name(words []string, i uint64) string {
 	return "?" + strconv.FormatUint(i, 10) + "?"
 }
 
-// unmarshal sets *to to the number whose word is text.
+// unmarshal sets *to to the number that stands for the word text.
 func unmarshal[T ~uint8 | ~uint16](to *T, words []string, text []byte) error {
 	i := slices.Index(words, string(text))
 	if i < 0 {

@@ -86,7 +86,7 @@ func (c *client) count(k ClientEventKind) (n int) {
 	return n
 }
 
-// doubt makes every client use all its connections until it notices which of them no longer
+// doubt makes every client use all its connections, so that it notices which of them no longer
 // exist.
 func (w *world) doubt() {
 	for _, c := range w.clients {

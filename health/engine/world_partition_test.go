@@ -9,9 +9,10 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestPartition: CH-30, CH-31, CH-32, CH-33, CH-46, CH-64 and G-CH-6: the servers split 3/2,
-// and all clients reach both sides. A client with a master in the majority keeps it, the others
-// find one there. The minority drops its clients, and no client is evicted from all servers.
+// TestPartition: CH-30, CH-31, CH-32, CH-33, CH-46, CH-64 and goal G-CH-6: the servers split
+// into three and two, and all clients reach both sides. A client with a master in the majority
+// keeps it, and the others find one there. The minority drops its clients, and no client is
+// evicted from all servers.
 func TestPartition(t *testing.T) {
 	spec.Covers(t, "CH-30", "CH-31", "CH-32", "CH-33", "CH-46", "CH-64", "G-CH-6")
 	w := populated(t, 7, 100)
@@ -46,8 +47,8 @@ func TestPartition(t *testing.T) {
 	w.noEvictions()
 }
 
-// TestPartitionOfClients: CH-33, CH-55: the servers split 3/2, and each client reaches one side
-// only. The majority evicts the clients of the minority.
+// TestPartitionOfClients: CH-33, CH-55: the servers split into three and two, and each client
+// reaches only one side. The majority evicts the clients of the minority.
 func TestPartitionOfClients(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-55")
 	w := populated(t, 8, 60)
@@ -74,8 +75,8 @@ func TestPartitionOfClients(t *testing.T) {
 	w.settle()
 }
 
-// TestPauseOfServer: CH-35, CH-67, CH-A16, CH-A19: pausing a master for any time up to
-// 2·T_evict does not cost a client its incarnation.
+// TestPauseOfServer: CH-35, CH-67, CH-A16, CH-A19: pausing a master for any time up to 2·T_evict
+// does not make a client begin a new incarnation.
 func TestPauseOfServer(t *testing.T) {
 	spec.Covers(t, "CH-35", "CH-67", "CH-A16", "CH-A19")
 	step := 3 * time.Second
@@ -113,7 +114,7 @@ func TestPauseOfClient(t *testing.T) {
 }
 
 // TestClaimedMasters: CH-44, CH-A15: the servers check claims. Clients connect, find another
-// master, and connect again after a restart as usual, because they show tokens that masters
+// master, and connect again after a restart as usual, because they show claims that masters have
 // signed.
 func TestClaimedMasters(t *testing.T) {
 	spec.Covers(t, "CH-44", "CH-A15")
@@ -140,10 +141,10 @@ func TestClaimedMasters(t *testing.T) {
 	}
 }
 
-// TestRacingChange: CH-63, CH-A13: a client has changed its master from A to B, and A and S
-// have not been told. S evicts the client, and others keep it. A learns of the change and
-// withdraws the eviction. When S and the client can exchange messages again all servers agree
-// that the client goes on.
+// TestRacingChange: CH-63, CH-A13: a client has changed its master from A to B, and cannot tell
+// the servers A and S. A orders the eviction of the client. S obeys, and the other servers keep
+// the client and tell A of the change, so A withdraws the eviction. When messages of the client
+// reach S again, all servers agree that the client is connected.
 func TestRacingChange(t *testing.T) {
 	spec.Covers(t, "CH-63", "CH-A8", "CH-A13")
 	w := newWorld(t, 10, 5)
@@ -167,7 +168,7 @@ func TestRacingChange(t *testing.T) {
 		w.fail("%d servers hold the client", len(w.holders(c)))
 	}
 	w.cut = nil
-	w.run(10*time.Second + 5*time.Second) // MaxBackoff until the client tells S again, and a ping interval
+	w.run(10*time.Second + 5*time.Second) // MaxBackoff, until the client tells S its master again, and a ping interval
 	w.settle()
 	if c.count(Evicted) != 0 || len(w.holders(c)) != 5 {
 		w.fail("evicted %d times, held by %d", c.count(Evicted), len(w.holders(c)))

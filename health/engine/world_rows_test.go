@@ -11,9 +11,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// settle checks the end state (CH-33): each live client is connected to a live master and to
-// the servers that it wants, and all of these agree on its master. No server knows a dead
-// client.
+// settle checks the end state (CH-33): each live client is connected to a live master and to the
+// servers that it wants, and all servers that have the client agree on its master. No server has
+// a dead client.
 func (w *world) settle() {
 	w.t.Helper()
 	for _, c := range w.clients {
@@ -53,7 +53,7 @@ func (w *world) settle() {
 	}
 }
 
-// noEvictions fails if all servers have evicted some client.
+// noEvictions fails the test if a client was evicted from all servers.
 func (w *world) noEvictions() {
 	w.t.Helper()
 	for _, c := range w.clients {
@@ -63,7 +63,7 @@ func (w *world) noEvictions() {
 	}
 }
 
-// TestConnects: G-CH-1, CH-1, CH-6, CH-7, CH-47, CH-48, CH-56: every client connects to its
+// TestConnects: goal G-CH-1, CH-1, CH-6, CH-7, CH-47, CH-48, CH-56: every client connects to its
 // master first and pings no other server. It changes its master only if it has to.
 func TestConnects(t *testing.T) {
 	spec.Covers(t, "CH-1", "CH-6", "CH-7", "CH-47", "CH-48", "CH-56", "G-CH-1")
@@ -165,7 +165,7 @@ func TestRandomMaster(t *testing.T) {
 	}
 }
 
-// TestClientDies: CH-2, CH-10, CH-26 and G-CH-2: all servers evict a dead client in time,
+// TestClientDies: CH-2, CH-10, CH-26 and goal G-CH-2: all servers evict a dead client in time,
 // within one broadcast.
 func TestClientDies(t *testing.T) {
 	spec.Covers(t, "CH-2", "CH-10", "CH-26", "G-CH-2")
@@ -208,9 +208,9 @@ func TestClientDies(t *testing.T) {
 	w.settle()
 }
 
-// TestMasterDies: CH-16, CH-17, CH-18, CH-19, CH-49, CH-50, CH-51, CH-54 and G-CH-4: the
-// clients of a dead master choose another master, even if the first server that they ask is
-// dead as well.
+// TestMasterDies: CH-16, CH-17, CH-18, CH-19, CH-49, CH-50, CH-51, CH-54 and goal G-CH-4: the
+// clients of a dead master choose another master, even if the first server that they ask is dead
+// as well.
 func TestMasterDies(t *testing.T) {
 	spec.Covers(t, "CH-16", "CH-17", "CH-18", "CH-19", "CH-49", "CH-50", "CH-51", "CH-54", "G-CH-4")
 	w := newWorld(t, 4, 5)
@@ -244,11 +244,11 @@ func TestMasterDies(t *testing.T) {
 		}
 	}
 	slices.Sort(took)
-	// Half of the clients try another dead server first, which costs them Try.
+	// Half of the clients try another dead server first, which costs them the time Try.
 	if n := len(took); n < 20 || took[n*95/100] > 7500*time.Millisecond+2*time.Second {
 		t.Errorf("%d have another master, 95 %% after %v", n, took[max(n*95/100-1, 0)])
 	}
-	// The dead servers come back; nothing changes, and there are no leftovers.
+	// The dead servers come back: the masters stay as they are, and no stale connection remains.
 	w.servers[0].start()
 	w.servers[1].start()
 	w.run(3 * time.Minute)
@@ -257,7 +257,7 @@ func TestMasterDies(t *testing.T) {
 }
 
 // TestOneServerLeft: CH-47, CH-A14: 4 of 5 servers die before a client starts. Without a quorum
-// no server accepts it; when they return one does.
+// no server accepts it; when the dead servers return, one does.
 func TestOneServerLeft(t *testing.T) {
 	spec.Covers(t, "CH-47", "CH-A14")
 	w := newWorld(t, 5, 5)

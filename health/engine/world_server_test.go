@@ -17,16 +17,16 @@ type server struct {
 	store      map[wire.ClientID]Record
 	tombstones map[wire.ClientID]uint64
 	durable    time.Duration // time at which the latest write becomes durable
-	// the length of the events at each death that came before all of them were durable
+	// for each death of the server with an event that was not durable: the number of events so far
 	unwritten []int
 	views     map[nid.NID]*view
 	quorum    bool
-	unsure    time.Duration // discovery reports no quorum or health until then
+	unsure    time.Duration // until this time, discovery reports neither a quorum nor health
 	ready     time.Duration // the server is silent until this time after a start
 	events    []Event
 	fsync     time.Duration
 	broken    bool          // the store fails every write
-	quick     time.Duration // by how much its discovery is faster than that of other servers
+	quick     time.Duration // by how much this server's discovery is faster than that of other servers
 }
 
 // view is what discovery at one server believes about another server.
@@ -137,7 +137,7 @@ func (s *server) effect(e *ServerEffect, data []byte) {
 }
 
 // write calls f when a write becomes durable, in the order of the writes. If the server dies
-// before, f is never called.
+// before that, f is never called.
 func (s *server) write(f func()) {
 	s.durable = max(s.durable, s.w.now+s.w.between(time.Millisecond, 5*time.Millisecond)+s.fsync)
 	incarnation := s.incarnation
@@ -253,7 +253,7 @@ func (w *world) pause(n node, d time.Duration) {
 		w.log("%v goes on", b.id)
 		if s, ok := n.(*server); ok {
 			for _, v := range s.views { // any order: the entries are independent
-				v.heard += d // the ages of the entries stay as they were
+				v.heard += d // the pause must not change the ages of the entries
 			}
 			s.unsure = w.now + time.Second
 		}

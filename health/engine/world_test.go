@@ -31,13 +31,13 @@ type world struct {
 	stale              float64 // probability that a broadcast fails
 	late               float64 // probability that an eviction arrives a second time, much later
 	cut                func(a, b nid.NID) bool
-	keeps              bool // a cut link delays messages instead of losing them, as TCP does
+	keeps              bool // messages are delayed by a cut link instead of lost, as with TCP
 	kept               []func()
 	detect             time.Duration // how long discovery takes to notice a death
 	claims             keyring.Keys
 	tap                func(from, to nid.NID, m *wire.Message)
 	trace              []string
-	sparse, steps      int // the invariants of servers are checked in one of sparse steps; 0: in all
+	sparse, steps      int // the invariants of servers are checked in one of so many steps; 0: in all
 }
 
 type happening struct {
@@ -83,8 +83,8 @@ type base struct {
 
 func (b *base) host() *base { return b }
 
-// run calls f in this process if the process is of the given incarnation and alive, after its
-// pause if it is paused.
+// run calls f in this process if the process is alive and of the given incarnation. If the
+// process is paused, run calls f after the pause.
 func (b *base) run(incarnation uint64, f func()) {
 	switch {
 	case !b.up || b.incarnation != incarnation:
@@ -158,7 +158,8 @@ func newWorldWith(t *testing.T, seed uint64, servers int, claims keyring.Keys) *
 	return w
 }
 
-// add adds a client, which starts at once and wants to be connected to some servers.
+// add adds a client, which starts at once. It wants connections to the servers with the given
+// numbers.
 func (w *world) add(wants ...int) *client {
 	i := len(w.clients)
 	c := &client{base: base{w: w, id: nid.FromNumber(nid.MustParseNet("tcp"), 10<<24+1<<16+uint32(i))}, name: wire.ClientID{0xC0, byte(i), byte(i >> 8), byte(i >> 16)}}
@@ -180,7 +181,7 @@ func (w *world) after(d time.Duration, f func()) { w.at(w.now+d, f) }
 
 // run lets time pass.
 func (w *world) run(d time.Duration) {
-	most := 1_000_000 + int(60*d.Seconds()) + 2000*len(w.clients) // a few clients take 40 steps per second over a day
+	most := 1_000_000 + int(60*d.Seconds()) + 2000*len(w.clients) // bound of the steps in a run; a few clients take 40 steps per second over a day
 	for end, n := w.now+d, 0; ; n++ {
 		if n > most {
 			w.fail("%d things happened until %v of %v", n, w.now, end)

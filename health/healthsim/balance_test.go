@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// TestEvenLoad: after a server was restarted, with or without records, or was drained, all
-// masters soon have about the same number of clients. No client loses a connection, or changes
+// TestEvenLoad: soon after a server was drained, or was restarted with or without its records,
+// all masters have about the same number of clients. No client loses a connection, or changes
 // its master more than once or twice.
 func TestEvenLoad(t *testing.T) {
 	for _, tt := range []struct {

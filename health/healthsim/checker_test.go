@@ -17,9 +17,9 @@ import (
 )
 
 // TestCheckerSees: the checker detects four errors: an eviction without a cause, an incarnation
-// that one server holds and another has evicted, an evicted incarnation that is accepted again,
-// and a client that has ended and is still known. An eviction is no error if the client was cut
-// off from a server.
+// that is connected to one server although another has evicted it, an evicted incarnation that
+// is accepted again, and a client that has ended but is still connected to a server. An eviction
+// is no error if the client was cut off from a server.
 func TestCheckerSees(t *testing.T) {
 	const client, incarnation = sim.NodeID(3), 7
 	start := func() *network { return ran(t, standard(3, 1), 50*time.Second) }
@@ -39,13 +39,13 @@ func TestCheckerSees(t *testing.T) {
 	n.servers[1] = buried{n.servers[1]}
 	holds(t, n, false, "uniform")
 	n.groundTruth.touch(0)
-	holds(t, n, true, "uniform") // most servers do not have the tombstone yet
+	holds(t, n, true, "uniform") // not an error yet, because most servers do not have the tombstone
 	if err := n.Run(n.Now() + 2*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	n.servers[2] = buried{n.servers[2]}
 	n.serverTold(0, &health.Event{Kind: health.ClientConnected, Client: clientID(client), Incarnation: incarnation})
-	holds(t, n, false, "uniform") // most servers have the tombstone
+	holds(t, n, false, "uniform") // now an error, because most servers have the tombstone
 
 	n = start()
 	n.Kill(client)
@@ -58,8 +58,8 @@ func TestCheckerSees(t *testing.T) {
 	holds(t, n, false, "uniform")
 }
 
-// exemptions are the reasons for which the checkers accept something: the function that decides,
-// and the file and the sentence that allow it. There are no others.
+// exemptions are all reasons for which the checkers accept something that looks like an error:
+// the function that decides, and the file and the sentence of the documentation that allow it.
 var exemptions = []struct{ by, file, sentence string }{
 	{"tolerable", "scenarios.md", "or stood still for no longer than T_evict less a ping interval and a fifth of one"},
 	{"inTrouble", "scenarios.md", "although nothing kept it from any server"},
@@ -79,8 +79,8 @@ var exemptions = []struct{ by, file, sentence string }{
 // exemptParts are the functions of exempt.go that the functions in exemptions call.
 const exemptParts = "poorPath poorBetween judgeLinks ending heldUp hears"
 
-// TestExemptionsDocumented: each exemption of the checker is a sentence of the documentation, and
-// exempt.go has no function without one.
+// TestExemptionsDocumented: each exemption of the checker is backed by a sentence of the
+// documentation, and exempt.go has no function without one.
 func TestExemptionsDocumented(t *testing.T) {
 	texts, known := make(map[string]string), strings.Fields(exemptParts)
 	for _, e := range exemptions {

@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// busyInterval is the time between two messages of a busy client to its master, apart from those
-// of client health.
+// busyInterval is the interval at which a busy client sends its master messages of other kinds
+// than client health.
 const busyInterval = time.Second
 
 // client runs the machine of a client on a node, and acts as its program.
@@ -48,7 +48,7 @@ func (n *network) bootClient(incarnation sim.Incarnation) sim.Program[*message] 
 // history returns what the simulation did to the node.
 func (c *client) history() *nodeHistory { return &c.net.groundTruth.nodes[c.id] }
 
-// wants returns the servers that the client on a node connects to besides its master.
+// wants returns the servers to which the client on a node connects besides its master.
 func (n *network) wants(id sim.NodeID) (list []nid.NID) {
 	for k := range min(n.cfg.attach, n.cfg.servers) {
 		list = append(list, n.ids[(int(id)*7+k)%n.cfg.servers])
@@ -56,7 +56,7 @@ func (n *network) wants(id sim.NodeID) (list []nid.NID) {
 	return list
 }
 
-// begin makes the machine.
+// begin makes a machine for the client with the given id.
 func (c *client) begin(id health.ClientID, incarnation sim.Incarnation) bool {
 	var err error
 	c.m, err = engine.NewClient(engine.ClientConfig{
@@ -98,7 +98,7 @@ func (c *client) Step(now time.Duration, in sim.Input[*message], out *sim.Output
 
 func (c *client) input(in engine.ClientInput) { c.net.clientQueue = append(c.net.clientQueue, in) }
 
-// steps steps the machine on all queued inputs, and on those that follow from them.
+// steps passes all queued inputs to the machine, and the inputs that follow from them.
 func (c *client) steps() {
 	n := c.net
 	if c.history().quit { // the client's process has ended
@@ -115,7 +115,7 @@ func (c *client) steps() {
 	n.clientQueue = n.clientQueue[:0]
 }
 
-// take converts an arrived message to an input.
+// take converts a message that has arrived to an input.
 func (c *client) take(from sim.NodeID, m *message) {
 	switch m.kind {
 	case ofHealth:
@@ -166,8 +166,8 @@ func (c *client) send(to sim.NodeID, m *message) {
 	c.out.Sends = append(c.out.Sends, sim.Send[*message]{To: to, Msg: m, Size: m.size(), Priority: true})
 }
 
-// work sends messages of other programs of the node to all servers, or those of a busy client to
-// its master.
+// work sends messages that are not of client health: those of other programs of the node to all
+// servers, or those of a busy client to its master.
 func (c *client) work() {
 	c.other = c.now + busyInterval
 	to := []nid.NID{c.m.Status().Master}

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// serverProgram and clientProgram are what verbs of scenarios need of servers and of nodes of clients,
-// at either level.
+// serverProgram is what the commands of scenarios need of a server, and clientProgram what they
+// need of a client's node, whether it runs a machine or a whole stack.
 type (
 	serverProgram interface {
 		drain(on bool)
@@ -18,17 +18,17 @@ type (
 		evict(client health.ClientID)
 	}
 	clientProgram interface {
-		attach(server nid.NID, on bool) // connects to a server, or leaves it
+		attach(server nid.NID, on bool) // connects to a server, or disconnects from it
 		doubt(server nid.NID)
 		leave()
 		busy(on bool)
-		talk()                // begins or ends the messages of other programs, see nodeHistory.talks
-		quit()                // the process has ended
-		become(as sim.NodeID) // the process has ended, and another one begins with that client's id
+		talk()                // begins or ends the messages of other programs, as nodeHistory.talks says
+		quit()                // the client's process has ended
+		become(as sim.NodeID) // the client's process has ended, and another one begins, with the id of the client on node as
 	}
 )
 
-// order carries out a verb of a scenario at a server.
+// order carries out a command of a scenario at a server.
 func (n *network) order(id sim.NodeID, s serverProgram, verb string, args scenario.Args) {
 	switch verb {
 	case "drain":
@@ -43,7 +43,8 @@ func (n *network) order(id sim.NodeID, s serverProgram, verb string, args scenar
 	}
 }
 
-// use carries out a verb of a scenario at a client's node, and records it in the ground truth.
+// use carries out a command of a scenario at a client's node, and records it in the
+// ground truth.
 func (n *network) use(id sim.NodeID, c clientProgram, text string) {
 	verb, args := kit.Command(text)
 	f, on := &n.groundTruth.nodes[id], args.Word(0) == "on"
@@ -71,7 +72,7 @@ func (n *network) use(id sim.NodeID, c clientProgram, text string) {
 	}
 }
 
-// connect carries out a verb of a client that runs.
+// connect carries out a command for a client that runs.
 func (n *network) connect(id sim.NodeID, c clientProgram, verb string, args scenario.Args) {
 	switch verb {
 	case "attach", "detach":

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// conflict is a plan in which servers disagree about which clients are evicted.
+// conflict is a scenario in which servers disagree about which clients are evicted.
 const conflict = `protocol health
 nodes %d
 run %s
@@ -26,9 +26,9 @@ always uniform
 expect settled
 `
 
-// TestConflicts: CH-33, CH-62, CH-63, CH-65, G-CH-6: some servers evict a client while others
-// hold it, or learn of the eviction late. In the end the client is evicted either everywhere or
-// nowhere.
+// TestConflicts: CH-33, CH-62, CH-63, CH-65, goal G-CH-6: some servers evict a client while it
+// stays connected to others, or learn of the eviction late. In the end the client is evicted
+// either everywhere or nowhere.
 func TestConflicts(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-62", "CH-63", "CH-65", "G-CH-6")
 	for name, tt := range map[string]struct {
@@ -37,9 +37,9 @@ func TestConflicts(t *testing.T) {
 		attach, late string
 		faults       string
 	}{
-		// When the process that had the id is evicted, all servers that were asked to be the
-		// master agree at the same time. The client has ended meanwhile, and tells none of them
-		// that it is the master.
+		// When the process that had the id is evicted, all servers that were asked to be the master
+		// agree at the same time. By then the client has ended, so it names none of them as its
+		// master.
 		"id taken and left": {6, "150s", "all", "0%", `at 30s do 7 traffic on
 at 30s do 7 quit
 at 50s do 8 impersonate 7
@@ -49,13 +49,13 @@ at 52s do 8 quit`},
 		// others have evicted these clients as orphans.
 		"orphans of a minority": {6, "130s", "2", "0%", `at 30s partition 6,7-12
 at 82s heal`},
-		// The other servers do not hear the third one. They evict clients that have chosen the
-		// third one as their master.
+		// The other servers receive nothing from the third one. They evict clients that have chosen
+		// the third one as their master.
 		"a choice that is not heard": {5, "150s", "0", "0%", `at 40s cut 5,6-11 -> 1-4
 at 94s kill 1
 at 96s heal`},
-		// A master loses the quorum while it evicts clients, and gives the evictions up; copies of
-		// the evictions arrive late.
+		// A master loses the quorum while it evicts clients, and gives the evictions up. Copies of the
+		// requests to evict arrive late.
 		"evictions that are given up": {6, "140s", "2", "100%", `at 46600ms partition 4-6
 at 49500ms do 1-6 evict 7
 at 49550ms do 1-6 evict 8

@@ -29,7 +29,7 @@ func (s *server) count() {
 	}
 }
 
-// chat steps the gossip machine of a server.
+// chat gives the gossip machine of a server an input.
 func (s *server) chat(in engine.Input) {
 	out := &s.net.gossipOut
 	out.Reset()

@@ -26,7 +26,7 @@ func (n *network) disk(id int, keeps bool) *disk {
 	return n.disks[id]
 }
 
-// load returns what is on the disk, in the order of clients.
+// load returns the content of the disk, in the order of clients.
 func (d *disk) load() (records []health.Record, tombstones []health.Tombstone) {
 	for _, id := range slices.SortedFunc(maps.Keys(d.records), health.ClientID.Compare) {
 		records = append(records, d.records[id])
@@ -52,21 +52,23 @@ func (d *disk) remove(t health.Tombstone) {
 	}
 }
 
-// past is a time that has passed; a tombstone until then is to be removed.
+// past is a time that has passed. A tombstone with this expiry means that the stored one must be
+// removed.
 var past = time.Unix(0, 1)
 
-// wall is the time of a wall clock that goes with a node's clock.
+// wall returns the time of the wall clock that belongs to the time now of a node's clock.
 func wall(now time.Duration) time.Time { return time.Unix(0, epoch).Add(now) }
 
-// write is a change of a machine's disk that is not durable yet. It is lost when the process dies.
+// write is a change of the disk of a machine that is not durable yet. It is lost if the process
+// dies.
 type write struct {
 	at time.Duration
-	id uint64 // id of the DoSave to be answered; 0: none is
+	id uint64 // id of the DoSave to answer; 0: the change needs no answer
 	do func()
 }
 
-// write queues a change of the disk, or answers at once if nothing is written. Changes become
-// durable one after the other.
+// write queues a change of the disk, or answers at once if the simulation has no disks. Changes
+// become durable one after the other.
 func (s *server) write(id uint64, do func()) {
 	each := s.net.cfg.store
 	if each == 0 {
@@ -97,7 +99,7 @@ func (s *server) written() {
 	}
 }
 
-// restore gives the machine what is on the disk.
+// restore gives the machine the content of the disk.
 func (s *server) restore() {
 	records, tombstones := s.disk.load()
 	for _, t := range tombstones {
@@ -110,7 +112,7 @@ func (s *server) restore() {
 	}
 }
 
-// store is the disk of an agent. Each change takes the same time.
+// store is the disk of a server's agent. Each change takes the same time.
 type store struct {
 	*disk
 	host    *simlnd.Host

@@ -22,7 +22,7 @@ func (t *groundTruth) poor(q link.Quality) bool {
 	return q.Loss > 0 || late > t.net.timing.Ping/10
 }
 
-// poorPath reports whether messages from one node to another are lost or late on some link.
+// poorPath reports whether a link loses or delays messages from one node to another too much.
 func (t *groundTruth) poorPath(from, to sim.NodeID) bool {
 	for _, q := range t.links {
 		for _, r := range t.rules {
@@ -40,7 +40,7 @@ func (t *groundTruth) poorPath(from, to sim.NodeID) bool {
 // poorBetween reports whether the path between two nodes is poor in either direction.
 func (t *groundTruth) poorBetween(a, b sim.NodeID) bool { return t.poorPath(a, b) || t.poorPath(b, a) }
 
-// judgeLinks finds the nodes with poor links after a change.
+// judgeLinks finds out which nodes have poor links, after a change of links.
 func (t *groundTruth) judgeLinks() {
 	servers := sim.NodeID(t.net.cfg.servers)
 	some := len(t.rules) > 0
@@ -63,8 +63,9 @@ func (t *groundTruth) judgeLinks() {
 	}
 }
 
-// inTrouble reports whether servers may evict the client on a node now: it stands still for long, or
-// its links are poor, or a clock is wrong, or it is cut off from a server.
+// inTrouble reports whether servers may evict the client on a node now: its process has been
+// paused for too long, its links are poor, it is cut off from a server, or its clock or that of
+// a server is wrong or slow.
 func (t *groundTruth) inTrouble(id sim.NodeID) bool {
 	f := &t.nodes[id]
 	if f.stopped && t.now()-f.paused >= t.tolerable() || f.links || f.skewed || f.slow {
@@ -78,8 +79,8 @@ func (t *groundTruth) inTrouble(id sim.NodeID) bool {
 	return false
 }
 
-// ending is called before something that may end the trouble of clients. It records that the
-// trouble has lasted until now.
+// ending is called before something that may end the trouble of clients (see inTrouble). It
+// records for each client in trouble that the trouble has lasted until now.
 func (t *groundTruth) ending() {
 	for id := range t.net.each(sim.AllNodes) {
 		if t.inTrouble(id) {
@@ -89,8 +90,7 @@ func (t *groundTruth) ending() {
 }
 
 // justly reports whether a server may evict an incarnation of the client on a node for a cause.
-// A fault counts as a cause within a window, which grows by the time in which the server itself
-// stood still.
+// A fault counts as a cause for a limited time, which is longer if the server itself was paused.
 func (t *groundTruth) justly(id, server sim.NodeID, incarnation uint64, cause health.Cause) bool {
 	window := t.net.timing.Evict
 	switch cause {
@@ -106,24 +106,26 @@ func (t *groundTruth) justly(id, server sim.NodeID, incarnation uint64, cause he
 	return t.inTrouble(id) || t.now()-window <= t.nodes[id].trouble
 }
 
-// untold reports whether a server need not know an eviction that most servers know.
+// untold reports whether a server may not know of an eviction that most servers know.
 func (t *groundTruth) untold(server sim.NodeID) bool {
 	return t.Some() || t.nodes[server].links || t.now()-t.touched <= t.net.timing.Broadcast
 }
 
-// rests reports whether the client on a node rests because it was superseded.
+// rests reports whether the client on a node waits because a later incarnation has superseded
+// it.
 func (n *network) rests(id sim.NodeID) bool {
 	return n.groundTruth.nodes[id].superseded && n.client(id).Status().State == "resting"
 }
 
 // agreeIn is how long after the last fault all servers agree whether an incarnation of a client
-// is connected or evicted (CH-33, G-CH-6).
+// is connected or evicted (CH-33, goal G-CH-6).
 func (n *network) agreeIn() time.Duration {
 	return max(n.timing.Quorum, 0) + n.timing.Orphan + 2*n.timing.Tick
 }
 
-// calm returns for how long no fault was made at servers and links. It is 0 while some server
-// cannot reach another one that discovery reports as alive, or loses messages to it.
+// calm returns how long ago the last fault of a server or link was. The result is 0 while some
+// server cannot reach another one that discovery reports as alive, or messages to that one are
+// lost.
 func (n *network) calm() time.Duration {
 	if n.groundTruth.Some() && n.groundTruth.heldUp() || n.groundTruth.poorAmong {
 		return 0
@@ -131,7 +133,8 @@ func (n *network) calm() time.Duration {
 	return n.Now() - n.groundTruth.touched
 }
 
-// heldUp reports whether a server cannot reach another one that it hears of through others.
+// heldUp reports whether a server cannot reach another one although gossip tells it, through
+// third servers, that this one is alive.
 func (t *groundTruth) heldUp() bool {
 	servers := sim.NodeID(t.net.cfg.servers)
 	up := make([]bool, servers)
@@ -148,7 +151,8 @@ func (t *groundTruth) heldUp() bool {
 	return false
 }
 
-// hears returns which of the servers in speaks an observer hears of, directly or through others.
+// hears returns the servers of which the observer notices, directly or through other servers,
+// that they are alive. Only servers in speaks send anything that the others could notice.
 func (t *groundTruth) hears(observer sim.NodeID, speaks []bool) []bool {
 	if !t.Some() {
 		return speaks
@@ -168,7 +172,7 @@ func (t *groundTruth) hears(observer sim.NodeID, speaks []bool) []bool {
 // spreadIn is how long an eviction, or its withdrawal, takes to reach all servers.
 func (n *network) spreadIn() time.Duration { return n.timing.Broadcast + 3*n.timing.Tick }
 
-// evictingIn is how long an evicting master waits for other servers.
+// evictingIn is how long a master that evicts a client waits for other servers.
 func (n *network) evictingIn() time.Duration { return n.spreadIn() + 10*n.timing.Tick }
 
 // endIn returns the times after which all servers must have forgotten a client: after the

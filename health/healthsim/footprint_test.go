@@ -13,8 +13,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestBytesPerNode: a connected node takes at most the memory that bytesPerNode states, and at
-// least about a third of it.
+// TestBytesPerNode: a connected node takes at most the memory that bytesPerNode returns, and not
+// less than about a third of that.
 func TestBytesPerNode(t *testing.T) {
 	for _, tt := range []struct {
 		level            scenario.Level

@@ -8,15 +8,15 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// groundTruth records the faults of nodes and links. exempt.go defines which of them justify an
-// eviction, or a disagreement between servers.
+// groundTruth records the faults of nodes and links. The functions in exempt.go decide which
+// faults justify an eviction, or a disagreement between servers.
 type groundTruth struct {
 	net   *network
 	nodes []nodeHistory
 	sim.Cuts
 	links []link.Quality // qualities of the topology's links
 	rules []rule         // changes of link qualities, in the order of time
-	// poorAmong means that some link between servers is poor.
+	// a link between two servers is poor
 	poorAmong bool
 	touched   time.Duration // when something was last done to a server or to a link
 	unsent    time.Duration // time at which sending a broadcast last failed
@@ -28,15 +28,15 @@ type nodeHistory struct {
 	paused  time.Duration // time at which the present pause began, if stopped
 	stood   time.Duration // length of the latest pause
 	resumed time.Duration // time at which the latest pause ended
-	links   bool          // a link between it and a server is poor, or one between servers
+	links   bool          // a link between this node and a server, or between two servers, is poor
 	skewed  bool          // the node's clock is wrong
 	slow    bool          // steps of the node take long
 	trouble time.Duration // when the node's client was last in trouble (see inTrouble); never: it was not
 	touched time.Duration // time at which something was last done to the node's client
 
-	ended      time.Duration // when the client with this node's id last ended; 0: it has not
+	ended      time.Duration // when the client with this node's id last ended; 0: never
 	endedOn    sim.NodeID    // the node on which the client ended
-	over       bool          // the client on this node has ended, the node goes on
+	over       bool          // the client on this node has ended, but the node goes on
 	quit       bool          // the client ended without a message
 	clientless bool          // later incarnations of this node have no client
 	talks      bool          // other programs of this node exchange messages with servers
@@ -97,7 +97,8 @@ func (t *groundTruth) end(id sim.NodeID, quit bool) {
 	t.touch(id)
 }
 
-// impersonates records that the client on a node goes on with the id of another one.
+// impersonates records that the client on a node ends, and continues with the id of another
+// node's client.
 func (t *groundTruth) impersonates(id, other sim.NodeID) {
 	t.end(id, false)
 	t.nodes[id].client, t.nodes[id].over, t.nodes[id].quit = other, false, false
@@ -106,8 +107,8 @@ func (t *groundTruth) impersonates(id, other sim.NodeID) {
 	}
 }
 
-// happens does what a scenario does to nodes and links, and records it in the ground truth and the
-// oracle.
+// happens carries out an act of a scenario on nodes and links, and records it in the
+// ground truth and the oracle.
 func (n *network) happens(a *sim.Act, do func()) {
 	do()
 	switch a.Verb {
@@ -120,7 +121,7 @@ func (n *network) happens(a *sim.Act, do func()) {
 	}
 }
 
-// live records that a node ends, stands still or goes on.
+// live records that a node dies, is paused or runs again.
 func (n *network) live(a *sim.Act) {
 	t, id, now := &n.groundTruth, a.Node, n.Now()
 	f := &t.nodes[id]

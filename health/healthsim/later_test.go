@@ -10,8 +10,8 @@ import (
 )
 
 // laterIncarnation restarts all clients while their master is dead, and cuts them off until
-// their later incarnations are evicted. The old master is back meanwhile, with the records of
-// the earlier incarnations, and evicting these takes time, since broadcasts fail.
+// their later incarnations are evicted. In between, the old master comes back with the records
+// of the earlier incarnations; it takes time to evict these, because broadcasts fail.
 const laterIncarnation = `protocol health
 nodes 19
 run 130s
@@ -33,8 +33,9 @@ expect settled
 always uniform-most
 `
 
-// TestLaterIncarnation: CH-A9, CH-A20, G-CH-6: a server that knows an earlier incarnation of a
-// client, from its records, does not take a later one that all other servers have evicted.
+// TestLaterIncarnation: CH-A9, CH-A20, goal G-CH-6: a server has an earlier incarnation of a
+// client in its records. It does not accept a later incarnation that all other servers have
+// evicted.
 func TestLaterIncarnation(t *testing.T) {
 	spec.Covers(t, "CH-A20", "CH-A9", "G-CH-6")
 	for seed := range uint64(10) {

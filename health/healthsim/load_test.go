@@ -29,7 +29,7 @@ func standard(servers, clients int) config {
 	}
 }
 
-// ran makes a network, and runs it for a time.
+// ran makes a network, runs it for a time, and returns it.
 func ran(t *testing.T, cfg config, d time.Duration) *network {
 	t.Helper()
 	n, err := newNet(cfg)
@@ -69,8 +69,8 @@ func idle(t *testing.T, servers, clients, attach int) *network {
 	return n
 }
 
-// TestLoad: CH-1, CH-9, CH-56 and G-CH-1: idle clients send one ping per interval, whatever the
-// number of servers, and get one pong for each; busy clients send none.
+// TestLoad: CH-1, CH-9, CH-56 and goal G-CH-1: idle clients send one ping per interval, whatever
+// the number of servers, and get one pong for each; busy clients send none.
 func TestLoad(t *testing.T) {
 	spec.Covers(t, "CH-1", "CH-9", "CH-56", "G-CH-1")
 	clients, servers := effort.Of(1000, 3000, 10_000), effort.Of(20, 50, 100)
@@ -98,8 +98,8 @@ func TestLoad(t *testing.T) {
 	t.Logf("%d pings, %d pongs, %d other messages of servers", pings, pongs, busySent)
 }
 
-// TestSplit: CH-33, CH-64 and G-CH-6: of clients that reach both sides of a partition the majority
-// evicts none, and all end with a master there.
+// TestSplit: CH-33, CH-64 and goal G-CH-6: clients reach both sides of a partition. The majority
+// evicts none of them, and all finally have a master there.
 func TestSplit(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-64", "G-CH-6")
 	const clients = 1000

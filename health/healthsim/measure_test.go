@@ -21,7 +21,8 @@ func run(t *testing.T, text string, seed uint64) *scenario.Result {
 }
 
 // manyServers is the beginning of a scenario: clients start one after the other within 5 s, and
-// have a master after 17 s. Its arguments are nodes, length, servers, attach.
+// have a master after 17 s. It is a format for the number of nodes, the length, the number of
+// servers, and the option attach.
 const manyServers = `protocol health
 nodes %[1]d
 run %[2]v
@@ -34,7 +35,7 @@ boot 1-%[3]d at 0s
 expect settled by 17s
 `
 
-// TestEviction: CH-2, CH-26 and G-CH-2: all of many servers evict a dead client within the
+// TestEviction: CH-2, CH-26 and goal G-CH-2: all of many servers evict a dead client within the
 // bound after its last message. The last server evicts it soon after the first.
 func TestEviction(t *testing.T) {
 	spec.Covers(t, "CH-2", "CH-26", "G-CH-2")
@@ -56,7 +57,7 @@ func TestMassEviction(t *testing.T) {
 	}
 }
 
-// TestRehoming: CH-16 and G-CH-4: 95 % of the clients of a dead master have another master
+// TestRehoming: CH-16 and goal G-CH-4: 95 % of the clients of a dead master have another master
 // within T_client, and no client is evicted.
 func TestRehoming(t *testing.T) {
 	spec.Covers(t, "CH-16", "G-CH-4")

@@ -9,22 +9,23 @@ import (
 type kind uint8
 
 const (
-	ofHealth kind = iota // messages between clients and servers, and digests
+	ofHealth kind = iota // messages of client health, digests included
 	evictRequest
 	evictReply
-	traffic // a message of another program of a client's node to a server, and the answer
+	traffic // a message between a server and another program on a client's node
 	ofGossip
 	ofGossipReply
 )
 
-// message is a message in flight. It is immutable, with all that it refers to.
+// message is a message in flight. Neither the message nor the memory to which it refers is
+// modified.
 type message struct {
 	kind        kind
 	incarnation uint64 // incarnation of the node that sent the message
 	data        []byte
 	key         relayKey     // key of the broadcast, in requests and replies of evictions
-	members     []sim.NodeID // with a request: the members of its tree, the root first
-	missing     []sim.NodeID // with a reply: the servers that did not answer
+	members     []sim.NodeID // in a request: the members of the broadcast's tree, the root first
+	missing     []sim.NodeID // in a reply: the servers that did not answer
 }
 
 // size is the approximate size of a message on the wire in bytes.

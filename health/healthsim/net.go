@@ -18,14 +18,14 @@ import (
 // config configures a network.
 type config struct {
 	scenario.Network
-	servers, clients int           // numbers of nodes: the first are servers
-	timing           health.Timing // times of all servers and clients, not filled in
+	servers, clients int           // numbers of nodes; the servers come first
+	timing           health.Timing // times of all servers and clients; 0 stands for a default
 	claimKeys        keyring.Keys  // keys of all servers
 	attach           int           // number of servers that a client connects to besides its master
 	discovery        time.Duration // longest time until a server learns of a death; the shortest is four fifths of it
-	gossip           time.Duration // interval of real gossip; 0: the oracle replaces it
+	gossip           time.Duration // interval of real gossip; 0: the oracle takes its place
 	// store is the average duration of a write to the disk; single writes take between half of it
-	// and one and a half of it. If it is 0, nothing is kept over a restart.
+	// and one and a half of it. If it is 0, there is no disk.
 	store time.Duration
 	// late is the probability that a request to evict reaches a server a second time, 1 to 40 s
 	// after the first. unsent is the probability that a broadcast fails.
@@ -33,10 +33,10 @@ type config struct {
 	stacks       bool // agents above portals and LNet run instead of bare machines
 }
 
-// epoch is the wall clock at the begin of a simulation, in nanoseconds.
+// epoch is the wall clock at the start of a simulation, in nanoseconds since 1970.
 const epoch = 1_760_000_000_000_000_000
 
-// watcher is a server, machine or agent; pinger is a client.
+// watcher is a server, and pinger a client; each is a machine or an agent.
 type (
 	watcher interface {
 		Clients() []health.ClientInfo
@@ -51,25 +51,25 @@ type (
 	}
 )
 
-// network is a network of servers and clients. Its methods record what is done to it as the
-// ground truth, by which evictions are judged.
+// network is a network of servers and clients. Its methods record what is done to its nodes and
+// links (the ground truth), from which it judges evictions.
 type network struct {
 	kit.Base
 
 	cfg         config
-	timing      health.Timing // cfg.timing, filled in
+	timing      health.Timing // cfg.timing with its defaults
 	ids         []nid.NID     // NIDs of the servers
 	list        *engine.List
-	servers     []watcher // by node: its latest incarnation; nil before the first
-	clients     []pinger  // by client's node: its latest incarnation; index 0 is node cfg.servers
+	servers     []watcher // by node: the latest incarnation; nil before the first
+	clients     []pinger  // by client's node, from node cfg.servers on: the latest incarnation
 	disks       []*disk   // by server; nil before its first incarnation
 	oracle      oracle
 	groundTruth groundTruth
 	ledger      ledger
-	// impostors are the nodes that have run clients with ids of others.
+	// impostors are the nodes that have run clients with the id of another node's client.
 	impostors []sim.NodeID
 
-	serverQueue []healthengine.ServerInput // inputs to servers that the current step collects
+	serverQueue []healthengine.ServerInput // inputs to servers that the current step has collected
 	serverOut   healthengine.ServerOutput
 	clientQueue []healthengine.ClientInput
 	clientOut   healthengine.ClientOutput

@@ -8,10 +8,11 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// oracle is a discovery service that knows the ground truth: it tells each server, with a
-// delay, which other servers are dead or back. It imitates gossip in three points. A server is
-// dead if it is paused, or if no path leads from it. A restarted server is silent until all
-// others have noticed its death. A server that was paused restarts its time-outs.
+// oracle is a discovery service that knows the ground truth: it tells each server, with a delay,
+// which other servers have died or come back. It imitates gossip in three points. A server
+// counts as dead for another one if it is paused, or if no path leads from it to the other. A
+// restarted server is silent until all others have noticed its death. After a pause, a server
+// starts its timeouts anew.
 type oracle struct {
 	net   *network
 	pcg   rand.PCG
@@ -20,18 +21,19 @@ type oracle struct {
 	dirty bool
 }
 
-// pair is what one server was told of another, and what it will be told next.
+// pair is what one server (the observer) has been told about another (the subject), and what it
+// will be told next.
 type pair struct {
 	alive, soon bool
 	deaths      uint64
-	change      uint32 // number of the latest change: earlier timers are ignored
+	change      uint32 // number of the latest change; timers of earlier ones are ignored
 }
 
-// Times of the oracle besides Config.Discovery.
+// Times of the oracle besides config.discovery.
 const (
-	returnLeast = 200 * time.Millisecond // bounds of the time until a return is noticed
+	returnLeast = 200 * time.Millisecond // shortest time until observers notice that a server is back
 	returnMost  = 600 * time.Millisecond
-	resync      = time.Second // how long a server is unsure after a pause
+	resync      = time.Second // how long a server cannot judge after its pause
 )
 
 func (o *oracle) init(n *network) {
@@ -52,7 +54,7 @@ func (o *oracle) init(n *network) {
 
 func (o *oracle) on() bool { return o.net.cfg.gossip == 0 }
 
-// changed schedules a look after something was done to nodes or links.
+// changed makes the oracle look again, because something was done to nodes or links.
 func (o *oracle) changed() {
 	if !o.on() || o.dirty || o.net.Control == nil {
 		return
@@ -61,7 +63,8 @@ func (o *oracle) changed() {
 	o.net.At(o.net.Now(), o.look)
 }
 
-// ended handles the end of an incarnation: the next one knows nothing, and is silent for a time.
+// ended handles the end of an incarnation: the next incarnation knows nothing about the others,
+// and is silent for a time.
 func (o *oracle) ended(id sim.NodeID) {
 	if !o.on() || !o.net.isServer(id) {
 		return
@@ -74,7 +77,8 @@ func (o *oracle) ended(id sim.NodeID) {
 	o.changed()
 }
 
-// resumed handles the end of a pause: the server begins its time-outs anew, and is unsure at first.
+// resumed handles the end of a pause: the server starts its timeouts anew, and cannot judge at
+// first.
 func (o *oracle) resumed(id sim.NodeID) {
 	if !o.on() || !o.net.isServer(id) {
 		return
@@ -94,7 +98,8 @@ func (o *oracle) resumed(id sim.NodeID) {
 	o.changed()
 }
 
-// look computes which servers each server hears of, and schedules reports of the changes.
+// look computes for each server which others it knows to be alive, and schedules reports of the
+// changes.
 func (o *oracle) look() {
 	o.dirty = false
 	n := o.net
@@ -117,7 +122,8 @@ func (o *oracle) look() {
 	}
 }
 
-// plan schedules the report that a server is dead or back, unless that changes again before.
+// plan schedules a report to an observer that a server has died or come back. If that changes
+// again before, there is no report.
 func (o *oracle) plan(observer, subject sim.NodeID, p *pair) {
 	p.soon = !p.soon
 	p.change++

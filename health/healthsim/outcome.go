@@ -11,8 +11,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Numbers of events in the digest of a simulation: of servers by the kinds of health.Event, of
-// clients by those of health.ClientEvent.
+// In the digest of a simulation, events have numbers: those of servers follow the kinds of
+// health.Event, those of clients the kinds of health.ClientEvent.
 const (
 	serverEvents = history.Own
 	clientEvents = history.Own + 0x80
@@ -21,10 +21,10 @@ const (
 // outcome compares the events of all nodes so far with the ground truth.
 type outcome struct {
 	evicted uint64 // how often a client was told that all servers had evicted it
-	// falsely is how often a client lost an incarnation without a cause (exempt.go): it was told
-	// that it was evicted or superseded, or most servers had its tombstone.
+	// falsely is how often an incarnation of a client ended without a cause that exempt.go accepts:
+	// the client was told that it was evicted or superseded, or most servers had its tombstone.
 	falsely      uint64
-	firstFalse   string // describes the first eviction that falsely counts
+	firstFalse   string // describes the first eviction that the field falsely counts
 	superseded   uint64 // clients that were told of a later incarnation elsewhere
 	changes      uint64 // how often a client lost its master
 	dropped      uint64 // how often a client lost a connection and went on
@@ -34,19 +34,19 @@ type outcome struct {
 	// latest is the longest time from such a client's last message to its eviction by the last
 	// server.
 	skew, latest time.Duration
-	// rehomed has, for each client of a dead master, the time from the death until it had
-	// another master.
+	// rehomed has, for each client of a dead master, the time from the master's death until the
+	// client had another master.
 	rehomed []time.Duration
 }
 
-// ledger has the events of all nodes, summed up by client.
+// ledger sums up the events of all nodes, by client.
 type ledger struct {
 	net *network
 	outcome
 	clients []entry
 }
 
-// entry has what servers and the client have told of a client.
+// entry sums up what the servers, and the client itself, have reported about a client.
 type entry struct {
 	spoke       time.Duration // time at which the client last sent a message
 	incarnation uint64        // the highest incarnation that was evicted from all servers
@@ -55,10 +55,10 @@ type entry struct {
 	timed       bool          // the reason of that eviction was the client's silence
 
 	judged uint64        // the highest incarnation whose eviction a server began
-	just   bool          // the eviction of the incarnation judged had a cause
-	taken  bool          // the latest incarnation runs on another node, and the one before gave a cause
+	just   bool          // that eviction had a cause
+	taken  bool          // the latest incarnation runs on another node, and there was a cause to evict the one before
 	ending uint64        // the highest incarnation that servers have begun to evict, for any cause
-	ends   time.Duration // time at which they began to evict it
+	ends   time.Duration // when servers began to evict that incarnation
 	comes  uint64        // the latest incarnation that was connected or changed its master
 	came   time.Duration // time at which the incarnation in comes was connected, or changed its master
 	began  time.Duration // time at which the incarnation in comes was first connected
@@ -88,7 +88,7 @@ func (l *ledger) of(id sim.NodeID) *entry {
 	return nil
 }
 
-// forAll reports whether an eviction for that cause is one from all servers.
+// forAll reports whether an eviction for the given cause is an eviction from all servers.
 func forAll(c health.Cause) bool {
 	return c == health.TimedOut || c == health.ByAdmin || c == health.LostMaster
 }
@@ -145,7 +145,7 @@ func (l *ledger) came(c *entry, server sim.NodeID, e *health.Event) {
 	if e.Incarnation >= c.comes {
 		c.comes, c.came = e.Incarnation, n.Now()
 	}
-	underWay := c.ending >= e.Incarnation && n.Now()-max(c.ends, n.groundTruth.unsent) <= n.spreadIn() // the eviction may still spread, see spreadIn
+	underWay := c.ending >= e.Incarnation && n.Now()-max(c.ends, n.groundTruth.unsent) <= n.spreadIn() // the eviction may not have reached all servers yet, see spreadIn
 	if e.Kind != health.ClientConnected || underWay || n.groundTruth.untold(server) || 2*n.buriedBy(e.Client, e.Incarnation) <= n.cfg.servers {
 		return
 	}
@@ -154,7 +154,8 @@ func (l *ledger) came(c *entry, server sim.NodeID, e *health.Event) {
 	}
 }
 
-// byHand records that an administrator orders the eviction of the incarnation that servers know.
+// byHand records that an administrator orders the eviction of the client's connected
+// incarnation.
 func (n *network) byHand(id sim.NodeID) {
 	if c := n.ledger.of(id); c != nil {
 		n.groundTruth.nodes[id].ordered = c.comes
@@ -179,7 +180,7 @@ func (l *ledger) gone(c *entry, e *health.Event) {
 	}
 	if c.timed && e.Cause == health.TimedOut {
 		l.skew = max(l.skew, now-c.first)
-		if !l.net.cfg.stacks { // only machines record the time spoke
+		if !l.net.cfg.stacks { // only bare machines record when a client last spoke
 			l.latest = max(l.latest, now-c.spoke)
 		}
 	}

@@ -27,7 +27,7 @@ expect settled within 27500ms
 always uniform
 `
 
-// TestHealedPartition: CH-33, CH-63, CH-65, G-CH-6: when a partition ends, clients that the
+// TestHealedPartition: CH-33, CH-63, CH-65, goal G-CH-6: when a partition ends, clients that the
 // majority has evicted find the minority first. Within T_q + T_orphan none of them is connected
 // to some servers while others have its tombstone.
 func TestHealedPartition(t *testing.T) {
@@ -49,8 +49,8 @@ func TestHealedPartition(t *testing.T) {
 	}
 }
 
-// oneWay is an asymmetric partition: two servers hear all others, and the others do not hear
-// them.
+// oneWay is an asymmetric partition: two servers receive messages of all others, and the others
+// receive none of theirs.
 const oneWay = `protocol health
 nodes 19
 run 110s
@@ -66,11 +66,11 @@ expect settled
 expect evictions = 0
 `
 
-// TestCutOneWay: CH-33, CH-49, CH-63, G-CH-3: two servers hear all others but are not heard,
-// and so do not know that they were cut off. Within T_q + T_orphan after the end of the
-// partition they evict the clients that the others have evicted. If one of the two is a
-// client's master, the client finds another master that all servers hear before it is evicted
-// as an orphan.
+// TestCutOneWay: CH-33, CH-49, CH-63, goal G-CH-3: two servers receive messages of all others,
+// which receive none of theirs. So the two do not know that they were cut off. Within T_q +
+// T_orphan after the end of the partition they evict the clients that the others have evicted.
+// If one of the two is a client's master, the client finds another master, one whose messages
+// reach all servers, before it is evicted as an orphan.
 func TestCutOneWay(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-49", "CH-63", "G-CH-3")
 	for name, tt := range map[string]struct{ attach, faults string }{

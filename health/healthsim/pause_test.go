@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// pausedTwice pauses all clients twice, 1.7 s apart, each time for less than T_evict less T_ping.
-// They try to connect to a server that is dead, more often than they ping their masters.
+// pausedTwice pauses all clients twice, 1.7 s apart, each time for less than T_evict − T_ping.
+// The clients also try to connect to a dead server, more often than they ping their masters.
 const pausedTwice = `protocol health
 nodes 19
 run 100s
@@ -27,8 +27,8 @@ always no-false-eviction
 expect evictions = 0
 `
 
-// TestPausedTwice: CH-56, G-CH-3: no client is evicted if each of two pauses, with little time
-// between them, is short enough.
+// TestPausedTwice: CH-56, goal G-CH-3: two pauses with little time between them evict no client
+// if each is short enough.
 func TestPausedTwice(t *testing.T) {
 	spec.Covers(t, "CH-56", "G-CH-3")
 	for seed := range uint64(10) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// use makes a client attach to servers or leave them, or makes it or other programs of its node
-// send messages.
+// use adds a command that makes a client attach to servers or disconnect from them, or makes the
+// client or other programs of its node send messages.
 func (p *plan) use() {
 	k := p.IntN(planClients)
 	if p.gone[k] > p.at {
@@ -29,8 +29,8 @@ func (p *plan) use() {
 	}
 }
 
-// clientFault ends a client. Its node or another one starts it again, or its node goes on without
-// it.
+// clientFault adds the end of a client. Its node or another one starts it again, or its node
+// goes on without it.
 func (p *plan) clientFault() {
 	k, other := p.IntN(planClients), p.IntN(planClients)
 	if p.gone[k] > p.at {
@@ -61,8 +61,8 @@ func (p *plan) clientFault() {
 	}
 }
 
-// well draws up to count servers that have had no fault for some time. It limits their number
-// so that, when they get a fault, only a minority of all servers has one.
+// well draws up to count servers that have had no fault for some time. It draws only so many
+// that a minority of all servers has a fault when these get one.
 func (p *plan) well(count int) (list []int) {
 	var well []int
 	for k, until := range p.busy {
@@ -78,7 +78,7 @@ func (p *plan) well(count int) (list []int) {
 	return list
 }
 
-// serverFault writes a fault of some servers.
+// serverFault adds a fault of some servers.
 func (p *plan) serverFault() {
 	list := p.well(1)
 	if len(list) == 0 {
@@ -89,7 +89,7 @@ func (p *plan) serverFault() {
 		keeping = ""
 	}
 	kind := p.IntN(7)
-	if kind < 2 && p.at <= p.drained[k] { // a server must be up when it ends draining
+	if kind < 2 && p.at <= p.drained[k] { // the server must be up when its draining ends
 		kind = 2
 	}
 	switch kind {
@@ -114,7 +114,7 @@ func (p *plan) serverFault() {
 	}
 }
 
-// minorities cuts off some servers, or one minority after the other.
+// minorities cuts some servers off, or one minority of the servers after the other.
 func (p *plan) minorities() {
 	for range []int{1, 1, 1, 2, 3}[p.IntN(5)] {
 		list := p.well(1 + p.IntN(3))
@@ -152,7 +152,7 @@ func (p *plan) cutOff(list []int) {
 	p.Line("at %v heal", p.apart)
 }
 
-// drain drains some or all servers, and perhaps ends that.
+// drain drains some or all servers, and perhaps ends the draining.
 func (p *plan) drain() {
 	list := p.some(p.servers)
 	if p.IntN(3) == 0 {
@@ -161,7 +161,7 @@ func (p *plan) drain() {
 			list = append(list, k)
 		}
 	}
-	list = slices.DeleteFunc(list, func(k int) bool { return p.at <= p.busy[k] }) // remove servers that may be down
+	list = slices.DeleteFunc(list, func(k int) bool { return p.at <= p.busy[k] }) // leaves out servers that may be down
 	if len(list) == 0 {
 		return
 	}
@@ -175,7 +175,7 @@ func (p *plan) drain() {
 	}
 }
 
-// some draws a part of the given number of nodes.
+// some draws some of the first nodes; their number is the argument of.
 func (p *plan) some(of int) (list []int) {
 	for k := range of {
 		if p.IntN(3) == 0 {

@@ -14,7 +14,7 @@ const planClients = 6
 // forever is longer than any plan.
 const forever = time.Hour
 
-// plan writes a random scenario.
+// plan writes the text of a random scenario.
 type plan struct {
 	kit.Plan
 	servers int
@@ -42,7 +42,7 @@ func (p *plan) begin(seed uint64, network string) {
 	p.at = 22 * time.Second
 }
 
-// end writes what is expected, always and after a time without faults.
+// end writes the expectations: some hold always, others only after the time calm without faults.
 func (p *plan) end(calm time.Duration, uniform string) string {
 	last := max(p.at, p.apart)
 	for _, until := range slices.Concat(p.busy, p.drained, p.gone) {
@@ -57,7 +57,8 @@ func (p *plan) end(calm time.Duration, uniform string) string {
 	return p.String()
 }
 
-// settings moves the length of the run, which is written last, to the settings.
+// settings moves the length of the run, which is known only in the end, up to the other
+// settings.
 func settings(text string) string {
 	head, tail, _ := strings.Cut(text, "\nrun ")
 	length, tail, _ := strings.Cut(tail, "\n")
@@ -65,11 +66,11 @@ func settings(text string) string {
 	return first + "\nrun " + length + "\n" + rest + "\n" + tail
 }
 
-// MildPlan draws a scenario of faults for which no well-behaved client may be evicted (G-CH-3).
-// At any time a minority of the servers is affected: they die, are restarted quickly or late,
-// with or without records, are paused, are cut off in one direction or both, or cannot write.
-// Any number of servers are drained. Clients are restarted, or end while their nodes go on, and
-// other nodes take their ids. Messages are delayed and duplicated, requests to evict are
+// MildPlan draws a scenario of faults for which no well-behaved client may be evicted (goal
+// G-CH-3). At any time a minority of the servers is affected: they die, are restarted quickly or
+// late, with or without records, are paused, are cut off in one direction or both, or cannot
+// write. Any number of servers are drained. Clients are restarted, or end while their nodes go
+// on, and other nodes take their ids. Messages are delayed and duplicated, requests to evict are
 // repeated much later, and broadcasts fail.
 func MildPlan(seed uint64) string {
 	var p plan

@@ -21,8 +21,9 @@ func sweep(short, full, long int) int {
 	return effort.Of(short, full, long)
 }
 
-// TestMildPlans: G-CH-3, CH-33, CH-35, CH-63, CH-66, CH-67: any faults of G-CH-3 occur. No
-// well-behaved client is evicted, and in the end all are connected and the servers agree.
+// TestMildPlans: goal G-CH-3, CH-33, CH-35, CH-63, CH-66, CH-67: faults of all kinds that the
+// goal names occur. No healthy client is evicted, and in the end all are connected and the
+// servers agree.
 func TestMildPlans(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-35", "CH-63", "CH-66", "CH-67", "G-CH-3")
 	count := sweep(150, 400, 10_000)
@@ -39,9 +40,8 @@ func TestMildPlans(t *testing.T) {
 }
 
 // TestWildPlans: CH-33, CH-61, CH-63: servers, clients and links have faults of all kinds. Some
-// time after these, each running client is connected, and all servers that hold it agree. No
-// server knows a client that has ended, and none holds an incarnation that was evicted from
-// all.
+// time after the last fault, each running client is connected, and its servers agree about it.
+// No server has a client that has ended, or an incarnation that was evicted from all servers.
 func TestWildPlans(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-61", "CH-63")
 	count := sweep(50, 200, 10_000)
@@ -51,8 +51,8 @@ func TestWildPlans(t *testing.T) {
 	}
 }
 
-// TestPlansOnStacks: G-CH-3, CH-33: mild and wild plans also pass on whole stacks, with gossip
-// and collectives.
+// TestPlansOnStacks: goal G-CH-3, CH-33: mild and wild plans also pass on whole stacks, with
+// gossip and collectives.
 func TestPlansOnStacks(t *testing.T) {
 	spec.Covers(t, "CH-33", "G-CH-3")
 	for _, draw := range []func(uint64) string{healthsim.MildPlan, healthsim.WildPlan} {
@@ -74,10 +74,11 @@ always no-false-eviction
 %s
 `
 
-// TestPauses: CH-16, CH-35, CH-67, CH-A16, CH-A19, G-CH-3: processes are paused for every time
-// from a second to twice T_evict. A pause of one or two masters evicts no client. A client is
-// not evicted if its pause is shorter than T_evict less a ping interval. If it is longer than
-// T_evict and a tick, the client is evicted once, and connects again by itself.
+// TestPauses: CH-16, CH-35, CH-67, CH-A16, CH-A19, goal G-CH-3: processes are paused for a time
+// between a second and twice T_evict, in small steps. A pause of one or two masters evicts no
+// client. A client is not evicted if its pause is shorter than T_evict less a ping interval. If
+// it is longer than T_evict and a tick, the client is evicted once, and connects again by
+// itself.
 func TestPauses(t *testing.T) {
 	spec.Covers(t, "CH-16", "CH-35", "CH-67", "CH-A16", "CH-A19", "G-CH-3")
 	step := 250 * time.Millisecond

@@ -16,7 +16,7 @@ func TestQuorumTable(t *testing.T) {
 	for _, gossip := range []time.Duration{0, 200 * time.Millisecond} {
 		for servers := 1; servers <= 6; servers++ {
 			if servers == 1 && gossip > 0 {
-				continue // a single node has no other to gossip with
+				continue // a single node has no other node to gossip with
 			}
 			for alive := 1; alive <= servers; alive++ {
 				cfg := standard(servers, 1)

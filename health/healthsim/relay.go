@@ -12,11 +12,12 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// A broadcast goes down a binomial tree of the servers that its root believes to be alive, and the
-// merged answers come back up. Each node waits for a child in proportion to the height of the
-// subtree; then all of that subtree are missing.
+// A broadcast goes down a binomial tree of the servers that its root believes to be alive, and
+// the merged answers come back up. A node waits for each child, for a time that grows with the
+// height of the child's subtree. After that time, all servers of the subtree count as missing.
 
-// level is the time for one level of the tree, there and back.
+// level is how long a node waits for each level of the tree below it, for a request down and an
+// answer up.
 const level = 60 * time.Millisecond
 
 // kept is how long a node remembers a broadcast that is over.
@@ -36,13 +37,13 @@ type relay struct {
 	began    time.Duration
 	members  []sim.NodeID
 	children []branch
-	waiting  int // number of answers that are missing: of children, and this node's own
+	waiting  int // number of answers that are still to come, of children and of this node
 	reply    []byte
 	missing  []sim.NodeID
 	over     bool
 }
 
-// branch is a child of a node in the tree.
+// branch is one child of a node in the tree, with its subtree.
 type branch struct {
 	child    sim.NodeID
 	deadline time.Duration
@@ -50,9 +51,9 @@ type branch struct {
 	done     bool
 }
 
-// relays are the broadcasts at a node.
+// relays are the broadcasts that a node remembers.
 type relays struct {
-	list []*relay // broadcasts in the order of their begin, oldest first
+	list []*relay // oldest first
 	late []lateCopy
 }
 
@@ -66,14 +67,14 @@ func (l *relays) find(key relayKey) *relay {
 	return nil
 }
 
-// lateCopy is a request to evict that is sent again later.
+// lateCopy is a request to evict that is sent a second time, much later.
 type lateCopy struct {
 	at time.Duration
 	to sim.NodeID
 	m  *message
 }
 
-// broadcast begins a broadcast with this node as its root.
+// broadcast starts a broadcast with this node as the root.
 func (s *server) broadcast(id uint64, data []byte) {
 	n := s.net
 	if n.cfg.unsent > 0 && s.chance(n.cfg.unsent) {
@@ -114,7 +115,8 @@ func (s *server) forward(r *relay, m *message) {
 	s.relays.list = append(s.relays.list, r)
 }
 
-// requested handles a request to evict of another server. A copy is given to the machine, too.
+// requested handles another server's request to evict clients. The machine also gets late
+// copies.
 func (s *server) requested(from sim.NodeID, m *message) {
 	r := s.relays.find(m.key)
 	in := engine.ServerInput{Kind: engine.EvictArrived, Server: simlnd.NID(m.key.root), Data: m.data}
@@ -126,7 +128,7 @@ func (s *server) requested(from sim.NodeID, m *message) {
 	s.input(in)
 }
 
-// answered merges the answer of this node, or of a subtree of it.
+// answered merges an answer, of this node or of a subtree below it, with the earlier ones.
 func (s *server) answered(r *relay, data []byte, missing []sim.NodeID) {
 	r.reply = wire.MergeReplies(r.reply, data)
 	r.missing = append(r.missing, missing...)
@@ -148,7 +150,8 @@ func (s *server) replied(from sim.NodeID, m *message) {
 	}
 }
 
-// finished passes the merged answer on when it is complete.
+// finished sends the merged answer to the parent, or to the machine at the root, once it is
+// complete.
 func (s *server) finished(r *relay) {
 	if r.waiting > 0 || r.over {
 		return
@@ -167,8 +170,8 @@ func (s *server) finished(r *relay) {
 	s.input(engine.ServerInput{Kind: engine.BroadcastDone, ID: r.id, Servers: missing, Data: r.reply})
 }
 
-// wait gives up late children, sends late copies, and removes old broadcasts. It returns the time
-// of the next such event.
+// wait gives up children that do not answer, sends late copies that are due, and removes old
+// broadcasts. It returns the time of the next such event.
 func (s *server) wait(next time.Duration) time.Duration {
 	l := &s.relays
 	for len(l.list) > 0 && l.list[0].over && l.list[0].began+kept <= s.now {

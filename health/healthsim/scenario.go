@@ -54,8 +54,8 @@ var Protocol = &scenario.Protocol{
 
 var onArg = scenario.Arg{Name: "state", Kind: scenario.Choice, Choices: []string{"on", "off"}}
 
-// bytesPerNode estimates the memory of a node; that of machines is mostly the clients' connections
-// on both sides.
+// bytesPerNode estimates the memory of a node. Machines need it mostly for the connections of
+// clients, at both ends.
 func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	servers := min(int64(o.Int("servers")), int64(nodes))
 	clients := int64(nodes) - servers

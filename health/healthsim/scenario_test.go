@@ -61,7 +61,7 @@ always no-false-eviction
 always uniform
 `
 
-// TestFaults: two runs of a file have the same digest.
+// TestFaults: two runs of one scenario have the same digest.
 func TestFaults(t *testing.T) {
 	f := parse(t, faults)
 	for _, level := range healthsim.Protocol.Levels {

@@ -23,7 +23,7 @@ var series = []scenario.Quantity{
 	{Name: "skew", Unit: "ms", Doc: "the longest time between the first and the last server that evicted a silent client"},
 }
 
-// stats returns the sums of the counters of all nodes' latest incarnations.
+// stats returns the counters of the latest incarnations of all nodes, summed up.
 func (n *network) stats() (health.ServerStats, health.ClientStats) {
 	return kit.Sum(n.servers, watcher.Stats), kit.Sum(n.clients, pinger.Stats)
 }

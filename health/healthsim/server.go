@@ -27,7 +27,7 @@ type server struct {
 	writes      []write // changes of the disk that are not durable yet, in their order
 	view        view
 	relays      relays
-	heard       map[ni]time.Duration // when the latest message of other programs of a node arrived
+	heard       map[ni]time.Duration // when the latest message of another program on a node arrived
 	wake        time.Duration        // when the machine m is stepped next
 	talk        time.Duration        // when the machine of gossip is stepped next
 
@@ -94,7 +94,7 @@ func (s *server) Step(now time.Duration, in sim.Input[*message], out *sim.Output
 	}
 	s.steps()
 	next := s.wait(machine.Never)
-	s.steps() // step on the inputs that wait has queued
+	s.steps() // passes on the inputs that the method wait has queued
 	next = min(next, s.wake, s.talk)
 	if len(s.writes) > 0 {
 		next = min(next, s.writes[0].at)
@@ -103,7 +103,7 @@ func (s *server) Step(now time.Duration, in sim.Input[*message], out *sim.Output
 	return max(next, now+1)
 }
 
-// steps steps the machine on all queued inputs, and on those that follow from them.
+// steps passes all queued inputs to the machine, and the inputs that follow from them.
 func (s *server) steps() {
 	n := s.net
 	for i := 0; i < len(n.serverQueue); i++ {
@@ -121,7 +121,7 @@ func (s *server) input(in healthengine.ServerInput) {
 }
 
 func (s *server) send(to sim.NodeID, m *message) {
-	if m.incarnation == 0 { // the message begins here; otherwise this node forwards it
+	if m.incarnation == 0 { // the message starts at this node; otherwise this node only forwards it
 		m.incarnation = incarnationOf(s.incarnation)
 	}
 	s.out.Sends = append(s.out.Sends, sim.Send[*message]{To: to, Msg: m, Size: m.size(), Priority: true})
@@ -130,7 +130,8 @@ func (s *server) send(to sim.NodeID, m *message) {
 // chance is true with probability p.
 func (s *server) chance(p float64) bool { return p > 0 && float64(s.pcg.Uint64()>>11)/(1<<53) < p }
 
-// start gives the machine the content of the disk, and the servers that are alive at first.
+// start gives the machine the content of the disk, and tells it which servers are alive at
+// first.
 func (s *server) start() {
 	s.restore()
 	s.input(healthengine.ServerInput{Kind: healthengine.ServerTimer})
@@ -147,7 +148,7 @@ func (s *server) start() {
 	s.count()
 }
 
-// take converts a message to an input.
+// take converts a message that has arrived to an input.
 func (s *server) take(from sim.NodeID, m *message) {
 	switch m.kind {
 	case ofHealth:
@@ -200,7 +201,7 @@ func (s *server) apply(e *healthengine.ServerEffect) {
 	}
 }
 
-// command carries out a verb of a scenario, or applies a report of the oracle.
+// command carries out a command of a scenario, or applies a report of the oracle.
 func (s *server) command(text string) {
 	verb, args := kit.Command(text)
 	switch verb {

@@ -23,7 +23,7 @@ type stack struct {
 	lnet   *lnetsim.Stack
 	server *health.ServerAgent
 	client *health.Connection
-	talks  *lnetsim.Stack // the stack whose other programs exchange messages with servers
+	talks  *lnetsim.Stack // a separate stack on the host, whose programs exchange messages with servers
 }
 
 // bootStack begins an incarnation of a stack.
@@ -79,7 +79,8 @@ func (k *stack) serve(keeps bool) error {
 	return err
 }
 
-// dial starts a client with the id of the given node's client, unless this node is to have none.
+// dial starts a client on this node, with the id of the client of node as, unless no client is
+// to run here.
 func (k *stack) dial(as sim.NodeID) (err error) {
 	n, id := k.net, k.host.ID()
 	if n.groundTruth.nodes[id].quit {
@@ -90,7 +91,7 @@ func (k *stack) dial(as sim.NodeID) (err error) {
 		ID: clientID(as), Incarnation: epoch + uint64(n.Now()), Servers: n.ids, Timing: n.cfg.timing, Seed: k.host.Incarnation().Seed,
 		Attach: n.wants(id),
 		Notify: func(e health.ClientEvent) {
-			if self != nil && self != k.client { // the client of this call has ended
+			if self != nil && self != k.client { // the event is of a client that has ended
 				return
 			}
 			n.clientTold(id, &e)
@@ -101,12 +102,12 @@ func (k *stack) dial(as sim.NodeID) (err error) {
 	return err
 }
 
-// quit ends the client without a message, by ending the whole stack. The node goes on with a new
-// stack.
+// quit ends the client without a message, by ending the node's whole stack. The node goes on
+// with a new one.
 func (k *stack) quit() {
 	old := k.lnet
 	k.client = nil
-	_ = old.Close() // messages that have not left are lost
+	_ = old.Close() // messages that have not been sent yet are lost
 	var err error
 	if k.lnet, err = lnetsim.NewStack(k.host, lnetsim.StackConfig{}); err != nil {
 		k.net.Failed(err)
@@ -122,8 +123,8 @@ func (k *stack) become(as sim.NodeID) {
 	}
 }
 
-// talk makes other programs of the node ping all servers once per second, if there are such
-// programs.
+// talk makes other programs of the node ping all servers once per second, if the scenario has
+// such programs there.
 func (k *stack) talk() {
 	if k.talks != k.lnet {
 		k.talks = k.lnet
@@ -132,7 +133,7 @@ func (k *stack) talk() {
 }
 
 func (k *stack) ping(on *lnetsim.Stack) {
-	if k.lnet != on { // the stack of this call has ended
+	if k.lnet != on { // this timer belongs to a stack that has ended
 		return
 	}
 	if k.net.groundTruth.nodes[k.host.ID()].talks {
@@ -143,7 +144,7 @@ func (k *stack) ping(on *lnetsim.Stack) {
 	k.host.Clock().AfterFunc(busyInterval, func() { k.ping(on) })
 }
 
-func (k *stack) drain(on bool) { _ = k.server.Drain(on, true) } // cannot be refused, because it is forced
+func (k *stack) drain(on bool) { _ = k.server.Drain(on, true) } // no error, because force is set
 
 func (k *stack) shed(count int) { k.server.Shed(count) }
 
@@ -159,11 +160,11 @@ func (k *stack) attach(server nid.NID, on bool) {
 
 func (k *stack) doubt(server nid.NID) { k.client.Doubt(server) }
 
-func (k *stack) leave() { _ = k.client.Close(atOnce) } // a server that does not answer is not told again
+func (k *stack) leave() { _ = k.client.Close(atOnce) } // not repeated to servers that do not answer, because the context has ended
 
-func (k *stack) busy(bool) {} // machines only
+func (k *stack) busy(bool) {} // only bare machines can be busy
 
-// atOnce is a context that is done already.
+// atOnce is a context that has ended already.
 var atOnce = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

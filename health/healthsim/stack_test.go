@@ -12,8 +12,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestExamplesOnStacks: G-CH-3, CH-33, CH-66: the embedded scenarios also pass on whole stacks with
-// gossip, collectives and stores.
+// TestExamplesOnStacks: goal G-CH-3, CH-33, CH-66: the embedded scenarios also pass on whole
+// stacks with gossip, collectives and stores.
 func TestExamplesOnStacks(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-66", "G-CH-3")
 	paths, err := filepath.Glob("../../cmd/lnetd/internal/simcmd/examples/health-*.sim")

@@ -13,7 +13,7 @@ import (
 // runs reports whether a node is up and not paused.
 func (n *network) runs(id sim.NodeID) bool { return n.Up(id) && !n.Paused(id) }
 
-// running yields the servers of a set that run.
+// running yields those servers of a set that are up and not paused.
 func (n *network) running(set sim.NodeSet) iter.Seq2[sim.NodeID, watcher] {
 	return func(yield func(sim.NodeID, watcher) bool) {
 		for id := range set.All(n.cfg.servers) {
@@ -39,7 +39,7 @@ func (n *network) each(set sim.NodeSet) iter.Seq[sim.NodeID] {
 	}
 }
 
-// active yields the clients in a set of nodes that run.
+// active yields those clients in a set of nodes whose nodes are up and not paused.
 func (n *network) active(set sim.NodeSet) iter.Seq[sim.NodeID] {
 	return func(yield func(sim.NodeID) bool) {
 		for id := range n.each(set) {
@@ -50,10 +50,11 @@ func (n *network) active(set sim.NodeSet) iter.Seq[sim.NodeID] {
 	}
 }
 
-// settled describes what is wrong with the clients that have the id of a node's client (CH-33): one
-// that runs has a master that runs, and all servers that it is connected to, or that know it, agree
-// on its incarnation, its master and its epoch. No server knows a client that has ended. Of several
-// clients with one id exactly one is connected.
+// settled describes what is wrong with the clients that have the id of a node's client; "" if
+// nothing is (CH-33). A client that runs must have a master that runs, and all servers that it
+// is connected to, or that have a connection of it, must agree on its incarnation, its master
+// and its epoch. No server may have a client that has ended. Of several clients with one id,
+// exactly one must be connected.
 func (n *network) settled(id sim.NodeID) (why string) {
 	nodes := n.claimants(id)
 	if len(nodes) == 0 {
@@ -67,7 +68,7 @@ func (n *network) settled(id sim.NodeID) (why string) {
 		st := n.client(k).Status()
 		switch {
 		case n.rests(k):
-		case len(nodes) > 1 && st.State != "settled": // the client is refused while the other one with its id is there
+		case len(nodes) > 1 && st.State != "settled": // one client is refused as long as the other one with the same id runs
 		default:
 			well++
 			if w := n.connected(k, id); w != "" {
@@ -81,7 +82,8 @@ func (n *network) settled(id sim.NodeID) (why string) {
 	return why
 }
 
-// knownTo says what a client is at which server of a set that runs and knows it; "": none does.
+// knownTo describes a connection of the client at a running server of the set; "" if no such
+// server has one.
 func (n *network) knownTo(servers sim.NodeSet, id sim.NodeID) string {
 	for s, w := range n.running(servers) {
 		if info, known := w.Client(clientID(id)); known {
@@ -91,7 +93,8 @@ func (n *network) knownTo(servers sim.NodeSet, id sim.NodeID) string {
 	return ""
 }
 
-// connected describes what is wrong with the client on a node that is up, which has the given id.
+// connected describes what is wrong with the client on a node that is up; "" if nothing is. The
+// argument id is the node from which the client's id comes.
 func (n *network) connected(node, id sim.NodeID) string {
 	st := n.client(node).Status()
 	master := nodeOfNID(st.Master)
@@ -124,8 +127,8 @@ func word(id nid.NID) string {
 	return nodeOfNID(id).String()
 }
 
-// load returns the least and the largest number of clients of a master, over the servers that run
-// and do not drain.
+// load returns the smallest and the largest number of clients that a server is the master of,
+// among servers that run and do not drain.
 func (n *network) load() (least, most int) {
 	least = -1
 	for _, w := range n.running(sim.AllNodes) {

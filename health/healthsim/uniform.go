@@ -21,10 +21,10 @@ func (n *network) buriedBy(id health.ClientID, incarnation uint64) (count int) {
 	return count
 }
 
-// uniform reports whether the servers agree, once faults of servers and links have been over
-// for long enough. No running server may hold an incarnation of a client that has ended, or
-// that has a tombstone at any server (CH-33, CH-63, CH-64, G-CH-6). If most is set, a tombstone
-// counts only if more than half of the servers have it.
+// uniform reports whether the servers agree about clients, which they must if the last fault of
+// a server or link was long enough ago. No running server may have a connection of an
+// incarnation that has ended, or of which any server has a tombstone (CH-33, CH-63, CH-64, goal
+// G-CH-6). If most is set, a tombstone counts only if more than half of the servers have it.
 func (n *network) uniform(most bool) (ok bool, why string) {
 	if l := &n.ledger; l.revived > 0 {
 		return false, l.firstRevived
@@ -32,9 +32,9 @@ func (n *network) uniform(most bool) (ok bool, why string) {
 	return kit.All(n.each(sim.AllNodes), func(id sim.NodeID) string { return cmp.Or(n.divided(id, most), n.lingers(id)) })
 }
 
-// divided describes a server that holds an incarnation of a live client although another server
-// has a tombstone of that incarnation. A server that is just evicting it does not count,
-// because it no longer serves the client and only waits for other servers.
+// divided describes a server that has a connection of a live client's incarnation although
+// another server has a tombstone of it. A server that is just evicting that incarnation does not
+// count, because it no longer serves the client and only waits for other servers.
 func (n *network) divided(id sim.NodeID, most bool) string {
 	if n.calm() <= n.agreeIn() {
 		return ""
@@ -43,7 +43,7 @@ func (n *network) divided(id sim.NodeID, most bool) string {
 	if buried == 0 {
 		return ""
 	}
-	nodes := n.claimants(id) // lingers checks incarnations that have ended
+	nodes := n.claimants(id) // the method lingers checks incarnations that have ended
 	for s, w := range n.running(sim.AllNodes) {
 		info, known := w.Client(clientID(id))
 		switch {
@@ -69,18 +69,18 @@ func (n *network) buriedAt(id health.ClientID) (where sim.NodeID, incarnation ui
 	return where, incarnation
 }
 
-// incarnations reports whether one of some nodes runs a client in an incarnation up to the given
-// one.
+// incarnations reports whether a client runs on one of the nodes in the given incarnation or an
+// earlier one.
 func (n *network) incarnations(nodes []sim.NodeID, incarnation uint64) bool {
 	return slices.ContainsFunc(nodes, func(k sim.NodeID) bool { return n.client(k).Status().Incarnation <= incarnation })
 }
 
-// lingers describes a server that still knows an incarnation of a client that ended long ago.
-// It ignores what the client's node has sent since.
+// lingers describes a server that still has a connection of an incarnation that ended long ago.
+// Messages that other programs of the client's node have sent since make no difference.
 func (n *network) lingers(id sim.NodeID) string {
 	f, c := &n.groundTruth.nodes[id], n.ledger.of(id)
 	nodes, ended := n.claimants(id), f.ended
-	if len(nodes) > 0 { // check earlier incarnations
+	if len(nodes) > 0 { // the client runs, so only earlier incarnations are checked
 		ended = max(ended, c.began, c.ends)
 	}
 	after, afterFault := n.endIn(n.groundTruth.nodes[f.endedOn].talked || slices.Contains(n.impostors, f.endedOn))
@@ -100,8 +100,8 @@ func (n *network) lingers(id sim.NodeID) string {
 	return ""
 }
 
-// claimants returns the nodes on which a client with the same id runs as that of a given node:
-// that node itself, and others that use its id.
+// claimants returns the nodes on which a client runs with the id of a given node's client: that
+// node itself, and others that use the id.
 func (n *network) claimants(id sim.NodeID) (nodes []sim.NodeID) {
 	if n.groundTruth.nodes[id].client == id && n.present(id) {
 		nodes = append(nodes, id)
@@ -114,8 +114,8 @@ func (n *network) claimants(id sim.NodeID) (nodes []sim.NodeID) {
 	return nodes
 }
 
-// buriedAlive counts clients that run in an incarnation that most servers have evicted without a
-// cause.
+// buriedAlive counts clients that run in an incarnation which most servers have evicted without
+// a cause.
 func (n *network) buriedAlive() {
 	for id := range n.each(sim.AllNodes) {
 		c := n.ledger.of(id)

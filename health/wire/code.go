@@ -27,12 +27,12 @@ const (
 	StoreFailed        // the connection cannot be recorded
 	Draining           // the server takes no clients as their master
 	UnknownServer      // the master that was named is not a server
-	BadClaim           // the token does not prove that the master agreed
+	BadClaim           // the token, which signs a claim, does not prove that the named master agreed
 	Foreign            // the client is connected from another node
-	Newer              // eviction: a later incarnation of the client is connected
+	Newer              // in the answer to an eviction: a later incarnation of the client is connected
 	Ahead              // the number of the client's incarnation is far above the wall clock: a clock is wrong
 	OtherTimes         // T_evict of the server, in ms in Message.Epoch, is too short for the client's times
-	OtherKey           // a connect is not signed with a key of the server
+	OtherKey           // the connect request is not signed with a key of the server
 	Codes              // number of codes
 )
 
@@ -82,7 +82,7 @@ func (c Cause) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (c *Cause) UnmarshalText(text []byte) error { return unmarshal(c, causeNames[:], text) }
 
-// name returns the word for a number, or the number as text if there is none.
+// name returns the word for a number, or the number as text if there is no word.
 func name(words []string, i uint64) string {
 	if i < uint64(len(words)) {
 		return words[i]

@@ -14,7 +14,7 @@ const EntrySize = 28
 //
 //	 0 16  client
 //	16  8  incarnation
-//	24  1  in evictions the cause; in a digest 1 to ask for confirmation, in its
+//	24  1  in evictions the cause; in a digest 1 to ask for confirmation, in the
 //	       reply 1 for an incarnation that the master knows
 //	25  3  in evictions the last 24 bits of the epoch in which the client chose
 //	       the sender as its master; 0: any
@@ -55,8 +55,8 @@ func (e Entries) At(i int) Entry {
 // Sizes in bytes, except MaxBatch.
 const (
 	BatchHeaderSize = 16
-	// MaxBatch is how many evictions one broadcast carries: with the 192 bytes of the header of
-	// collectives, such a batch fits a buffer of 4 KiB.
+	// MaxBatch is how many evictions one broadcast can have. Such a batch, with the 192 bytes of
+	// the header of collectives, fits into a buffer of 4 KiB.
 	MaxBatch        = (4096 - 192 - BatchHeaderSize) / EntrySize
 	ReplyHeaderSize = 20
 	ExceptionSize   = 36
@@ -76,7 +76,7 @@ var errIndex = errors.New("health: a reply to an eviction that does not exist")
 //
 //	 0  4  magic    "HEVB"
 //	 4  1  version
-//	 5  1  withdraw 1: these clients have other masters, and are not evicted
+//	 5  1  withdraw 1: the evictions are void, as these clients have other masters
 //	 6  2  entries  their number, 1 to MaxBatch
 //	 8  8  incarnation  of the master
 //	16     entries
@@ -214,8 +214,8 @@ func ParseReply(b []byte) (r Reply, err error) {
 	return r, nil
 }
 
-// Merge adds the answer of other servers. Of two exceptions to one eviction it keeps the one with
-// the later incarnation, then the one with the later choice.
+// Merge adds the answer of other servers to r. Of two exceptions to one eviction it keeps the
+// one with the later incarnation or, if these are equal, with the later choice of a master.
 func (r *Reply) Merge(o Reply) {
 	r.Evicted += o.Evicted
 	r.Unknown += o.Unknown

@@ -12,7 +12,7 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// The portals of client health, behind those of gossip and collectives.
+// The portals of client health have the numbers after those of gossip and collectives.
 const (
 	ServerPortal = 57
 	ClientPortal = 58
@@ -106,13 +106,13 @@ type Message struct {
 	Code              Code          // an answer, a state or a reason, depending on Kind
 	Client            ClientID      // id of the client; zero in messages between servers
 	Incarnation       uint64        // incarnation of the client
-	ServerIncarnation uint64        // incarnation of the sending server; in messages of clients see Connect
-	Sequence          uint64        // the answer has the sequence number of its question
-	Epoch             uint32        // number of the client's choice of a master, or see Kind
-	Retry             time.Duration // time before the client asks again; whole milliseconds, up to 49 days
+	ServerIncarnation uint64        // incarnation of the sending server; messages of clients use it for a time, see Connect
+	Sequence          uint64        // of a question; the answer repeats it
+	Epoch             uint32        // number of the client's choice of a master, or what Kind says
+	Retry             time.Duration // time until the client asks again, or another time, depending on Kind; whole milliseconds, up to 49 days
 	Server            nid.NID       // a server, depending on Kind; zero: none
 	Name              []byte        // name of the client, printable, up to MaxName bytes
-	Token             []byte        // a claim: empty, or TokenSize bytes
+	Token             []byte        // signature of a claim: empty, or TokenSize bytes
 	Entries           Entries       // entries of a digest, at most MaxEntries
 	Proof             []byte        // authentication code of a signed Connect: empty or keyring.CodeSize bytes
 }
@@ -143,7 +143,7 @@ func (m *Message) AppendTo(b []byte) []byte {
 	return append(b, m.Proof...)
 }
 
-// appendServer appends a NID, or zeros for none.
+// appendServer appends a NID, or zeros if there is none.
 func appendServer(b []byte, id nid.NID) []byte {
 	if !id.IsValid() {
 		return append(b, make([]byte, nid.ExtendedSize)...)
@@ -151,7 +151,7 @@ func appendServer(b []byte, id nid.NID) []byte {
 	return id.AppendExtended(b)
 }
 
-// parseServer parses a NID of one server, or zeros for none.
+// parseServer parses the NID of a server, or zeros for no server.
 func parseServer(b []byte) (nid.NID, error) {
 	id, _, err := nid.ParseExtended(b)
 	if err != nil || id.IsAny() || !id.IsValid() && id != (nid.NID{}) {
@@ -161,7 +161,7 @@ func parseServer(b []byte) (nid.NID, error) {
 }
 
 // ParseMessage parses a message. Name, Token, Entries and Proof are parts of b. If the error is
-// about the bytes after the kind, Kind is set.
+// in the bytes after the kind, m.Kind is set.
 func ParseMessage(b []byte) (m Message, err error) {
 	le := binary.LittleEndian
 	switch {

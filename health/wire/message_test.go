@@ -148,7 +148,7 @@ func TestEvictionBytes(t *testing.T) {
 }
 
 // TestMerge: the order in which replies are merged does not matter. Of two exceptions for the
-// same eviction, that of the later incarnation and choice stays.
+// same eviction, the one with the later incarnation, or later choice of a master, stays.
 func TestMerge(t *testing.T) {
 	a := Reply{Evicted: 1, Exceptions: []Exception{exception(1, OtherMaster, 5, 2, "10.0.0.2@tcp"), exception(3, OtherMaster, 5, 1, "10.0.0.2@tcp")}}
 	b := Reply{Unknown: 2, Exceptions: []Exception{exception(0, Newer, 6, 0, "10.0.0.3@tcp"), exception(1, OtherMaster, 5, 3, "10.0.0.3@tcp"), exception(3, Newer, 6, 0, "10.0.0.4@tcp")}}
