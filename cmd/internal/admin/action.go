@@ -25,8 +25,8 @@ type job struct {
 	output int    // how many bytes at the end of the output are kept
 }
 
-// run runs an action. It kills all processes of the action's group when the program has ended,
-// after the timeout, or when ctx ends. An error says that the action did not start.
+// run runs an action. It kills all processes of the action's process group when the program has
+// ended, after the timeout, or when ctx ends. An error means that the action did not start.
 func (j *job) run(ctx context.Context) (Ran, error) {
 	r := program.Run{
 		Args: j.action.Run, User: j.action.User, Env: []string{"SCOLL_ROOT=" + j.root}, Input: j.text,
@@ -44,9 +44,9 @@ func (j *job) run(ctx context.Context) (Ran, error) {
 	return Ran{Exit: result.Exit, TimeOver: result.TimeOver, Cut: result.Cut, Output: result.Output}, err
 }
 
-// fileOfUser is the path of the bulk data for an action that runs as another user and cannot
-// enter the folder of the file. The file is passed as an open file, the first one after
-// standard input, output and error.
+// fileOfUser is the path under which an action finds its bulk data if it runs as another user,
+// which cannot enter the folder of the file. The action inherits the open file, as the first one
+// after standard input, output and error.
 const fileOfUser = "/proc/self/fd/3"
 
 // handOver passes the file with bulk data to an action, which can use it until closeFile is
@@ -65,7 +65,7 @@ func (j *job) handOver(r *program.Run) (closeFile func(), err error) {
 		return nil, err
 	}
 	if err := f.Chown(int(u.UID), int(u.GID)); err != nil {
-		_ = f.Close() // an error makes no difference: nothing was written
+		_ = f.Close() // an error does not matter, because nothing was written
 		return nil, err
 	}
 	r.Env, r.Files = append(r.Env, "SCOLL_FILE="+fileOfUser), []*os.File{f}

@@ -66,8 +66,8 @@ func awaitEnd(t *testing.T, pid string) {
 	}
 }
 
-// TestActionEnds: no process of an action's group remains, whether its program ends, its time
-// is over, or the daemon ends. A process that has left the group delays nothing.
+// TestActionEnds: no process of an action's group remains, whether its program ends, its time is
+// over, or the daemon ends. A process that has left the group does not delay the end.
 func TestActionEnds(t *testing.T) {
 	sleeper := "sleep 1000 & echo $!; "
 	ended, cancel := context.WithCancel(t.Context())

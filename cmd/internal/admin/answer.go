@@ -14,7 +14,7 @@ type Answer struct {
 	Version uint16        // version of the format
 	Status  scoll.Status  // OK, or why there is no data
 	Took    time.Duration // processing time of the member, in µs on the wire
-	Data    []byte        // the answer itself; its content depends on the verb
+	Data    []byte        // the content of the answer, which depends on the verb
 }
 
 const (
@@ -35,7 +35,7 @@ func (a *Answer) AppendTo(b []byte) []byte {
 	return append(b, a.Data...)
 }
 
-// maxTook is longer than any answer can take; it replaces larger values.
+// maxTook is longer than any answer can take; larger values are replaced by it.
 const maxTook = 24 * time.Hour
 
 // ParseAnswer parses an answer, or returns ErrReply. Data is part of b.
@@ -98,14 +98,14 @@ func ParseReading(b []byte) (c Reading, err error) {
 	}, nil
 }
 
-// through converts a reading relative to a child's clock into one relative to this node's
-// clock. node is the child's own reading. t1 is when this node sent the request to the child,
-// and t4 is when the child's answer arrived, both by this node's clock.
+// through converts a reading c that is relative to a child's clock into one that is relative to
+// this node's clock. The argument node is the child's own reading. t1 is when this node sent the
+// request to the child, and t4 is when the child's answer arrived, both by this node's clock.
 func (c Reading) through(node Reading, t1, t4 int64) Reading {
 	c.Offset += time.Duration((node.Received - t1 + node.Sent - t4) / 2)
 	bound := max(time.Duration((t4-t1-(node.Sent-node.Received)+1)/2), 0)
 	if c.Bound += bound; c.Bound < bound {
-		c.Bound = Unbounded // overflow: the bound was Unbounded already, or is forged
+		c.Bound = Unbounded // overflow: the bound was Unbounded already, or the reading is forged
 	}
 	return c
 }
@@ -115,7 +115,7 @@ const Unbounded = time.Duration(math.MaxInt64)
 
 // Ran is the result of an action.
 type Ran struct {
-	Exit     int32  // exit code, or minus the signal that ended it
+	Exit     int32  // exit code, or the negative number of the signal that ended the action
 	TimeOver bool   // the action was killed because its timeout had passed
 	Cut      bool   // the beginning of the output was dropped
 	Output   []byte // the end of the action's standard output and error

@@ -13,7 +13,7 @@ import (
 	"ulnet/scoll"
 )
 
-// Grace is how much longer than the action itself the answer to an action may take.
+// Grace is how much longer the answer to an action may take than the action itself.
 const Grace = time.Second
 
 // Order is a broadcast to be sent.
@@ -23,12 +23,12 @@ type Order struct {
 	Text   []byte // text for the verb
 	Room   int    // with Clients: largest size of an answer in bytes
 	Bulk   []byte // bulk data to be sent; nil: there are none
-	Live   bool   // send to the live members only
-	// Carry sends Bulk to the members another way before they are asked, and reports whether it
+	Live   bool   // send to the live members alone
+	// Carry sends Bulk to the members in another way before the request, and reports whether it
 	// has. Members that have received Bulk in this way do not fetch it. May be nil.
 	Carry func(ctx context.Context, id ID, bulk []byte) bool
-	// Timeout is how long a member may take. Messages in the tree take more time, see
-	// scoll.Config.RTT.
+	// Timeout is how long a member may work on the request. The time of messages in the tree comes
+	// on top, see scoll.Config.RTT.
 	Timeout time.Duration
 }
 
@@ -73,13 +73,14 @@ func (c *call) gathered() *gathering {
 	return c.g
 }
 
-// ErrOrder says that a text or the name of an action is too long.
+// ErrOrder says that a text is too long for a message, or the name of an action too long for a
+// name.
 var ErrOrder = errors.New("admin: the text is too long for a message, or the name for a name")
 
 // ErrClosed says that the service was closed while a broadcast was under way.
 var ErrClosed = errors.New("admin: the service has ended")
 
-// Broadcast sends an order to a group and waits for the answers. When ctx ends it stops
+// Broadcast sends an order to a group and waits for the answers. When ctx ends, Broadcast stops
 // waiting, and members whose answers are missing count as unreached. Errors are those of
 // scoll.Group.NewRequest and scoll.Request.Send, ErrOrder and ErrClosed.
 func (s *Service) Broadcast(ctx context.Context, g *scoll.Group, o Order) (*Outcome, error) {
@@ -126,7 +127,8 @@ func (s *Service) newCall(ctx context.Context, o Order) *call {
 	return c
 }
 
-// Room returns how many bytes a text for an action may have at present, with a group.
+// Room returns how many bytes of text a request to run an action may have, sent to a group as it
+// is now.
 func Room(g *scoll.Group, action string) (bytes int, err error) {
 	bytes, err = g.MaxPayload()
 	return max(bytes-requestSize-len(action), 0), err
@@ -187,13 +189,13 @@ func (s *Service) prepareCall(r *scoll.Request, c *call) error {
 	return nil
 }
 
-// again prepares another attempt of this node's own broadcast.
+// again prepares another attempt of a broadcast that this node sends.
 func (s *Service) again(r *scoll.Request) error {
 	return s.prepareCall(r, r.Private().(*call))
 }
 
-// complete sets the outcome of a broadcast, once this node's own answer is set, too, if the
-// node is asked.
+// complete sets the outcome of a broadcast. If this node is itself asked, complete first waits
+// for the node's own answer.
 func (s *Service) complete(r *scoll.Request, c *call) {
 	o := &c.outcome
 	o.Sent, o.Status, o.LeftOut = c.sent, r.Status(), r.LeftOut()

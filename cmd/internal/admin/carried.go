@@ -33,7 +33,7 @@ const (
 // IsCarried reports whether a message carries bulk data.
 func IsCarried(b []byte) bool { return bytes.HasPrefix(b, []byte(carriedMagic)) }
 
-// AppendCarried appends the message with a part of the bulk data of a broadcast.
+// AppendCarried appends a message with the part bulk[from:to] of the bulk data of a broadcast.
 func AppendCarried(b []byte, id ID, bulk []byte, from, to int) []byte {
 	b = append(b, carriedMagic...)
 	b = binary.LittleEndian.AppendUint32(b, carriedVersion)
@@ -43,8 +43,8 @@ func AppendCarried(b []byte, id ID, bulk []byte, from, to int) []byte {
 	return append(b, bulk[from:to]...)
 }
 
-// Carried stores bulk data of other nodes' broadcasts until their requests come. Its methods
-// are safe for concurrent use.
+// Carried stores bulk data of other nodes' broadcasts until the requests of these broadcasts
+// arrive. Its methods are safe for concurrent use.
 type Carried struct {
 	most  int // largest number of bytes of one broadcast
 	limit int // largest number of bytes of all broadcasts together

@@ -13,9 +13,9 @@ import (
 	"ulnet/scoll"
 )
 
-// TestCarried: members that already have the bulk data, with the length that the request
-// states, do not fetch it; all others do. No member looks for data that the root did not send
-// by multicast.
+// TestCarried: a member that already has the bulk data does not fetch it if the length is the
+// one in the request; all other members do. If the root did not send data by multicast, no
+// member looks for such data.
 func TestCarried(t *testing.T) {
 	bulk, there := bytes.Repeat([]byte("bulk"), 100_000), bytes.Repeat([]byte("else"), 100_000)
 	asked := 0
@@ -61,8 +61,8 @@ func TestCarried(t *testing.T) {
 		t.Fatalf("asked %d times, %d answers, %v", asked, len(c.outcome.Answers), c.outcome.Unreached)
 	}
 	for i, p := range c.outcome.Answers {
-		// Children fetch from their parents: the members below one that had other data have the same
-		// data.
+		// Members fetch from their parents. So a parent with other data passes that data on to the
+		// members below.
 		had := bytes.Equal(p.Data, Sum(o.Text, [][]byte{there}))
 		if !had && !bytes.Equal(p.Data, Sum(o.Text, [][]byte{bulk})) || i%4 == 1 && !had {
 			t.Errorf("member %d has something else", i)
@@ -77,8 +77,8 @@ func TestCarried(t *testing.T) {
 	}
 }
 
-// TestCarriedOnTheWire: the mark that the data was sent by multicast is one bit, which earlier
-// versions ignore.
+// TestCarriedOnTheWire: one bit of a request says that the data was sent by multicast. Earlier
+// versions ignore the bit.
 func TestCarriedOnTheWire(t *testing.T) {
 	q := Request{Version: Version, Verb: Text, Carried: true, Answer: MaxAnswer}
 	b := q.AppendTo(nil)
@@ -92,8 +92,8 @@ func TestCarriedOnTheWire(t *testing.T) {
 	}
 }
 
-// TestCarriedInOrder: RM-30: bulk data is assembled from messages in order, within a bound, and
-// only from its root's messages. Malformed messages are dropped.
+// TestCarriedInOrder: RM-30: bulk data is assembled from messages of one root, in their order,
+// within a bound. Malformed messages are dropped.
 func TestCarriedInOrder(t *testing.T) {
 	spec.Covers(t, "RM-30")
 	root, other := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")
@@ -116,7 +116,7 @@ func TestCarriedInOrder(t *testing.T) {
 		t.Errorf("twice: %q, %d bytes are kept", got, c.bytes)
 	}
 	c.Put(root, AppendCarried(nil, ID{2}, bulk, 0, 30), now)
-	for range 2 { // as many bytes as the request announces
+	for range 2 { // the received data has as many bytes as the request announces, no more
 		c.Put(root, AppendCarried(nil, ID{2}, bulk, 60, 100), now)
 	}
 	if got := c.Take(root, ID{2}); got != nil {

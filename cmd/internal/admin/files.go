@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// filePrefix is the prefix of the names of files with bulk data. No part of a name comes from
-// the network.
+// filePrefix is the prefix of the names of files with bulk data. No part of such a name comes
+// from the network.
 const filePrefix = "scoll-"
 
-// folder is the folder of files with bulk data, and its lock. A daemon that holds the lock
-// removes, at its start, the files of a daemon that was killed.
+// folder is the folder of files with bulk data, and its lock. A daemon that gets the lock at its
+// start removes the files of a daemon that was killed.
 type folder struct {
 	path string   // absolute, because actions run in another folder; "": the system's folder
-	lock *os.File // the lock on the folder; nil with the system's folder
+	lock *os.File // the lock on the folder; nil for the system's folder of temporary files
 }
 
 // openFolder opens a folder and removes files that a killed daemon has left there.
@@ -60,7 +60,7 @@ func (f folder) removeLeft(log *slog.Logger) {
 
 func (f folder) close() {
 	if f.lock != nil {
-		_ = f.lock.Close() // an error makes no difference: nothing was written
+		_ = f.lock.Close() // an error does not matter, because nothing was written
 	}
 }
 

@@ -22,8 +22,8 @@ func names(t *testing.T, path string) (list []string) {
 	return list
 }
 
-// TestFilesLeft: a daemon removes the files of a daemon that was killed and nothing else, and
-// no files of a running daemon.
+// TestFilesLeft: a daemon removes the files of a daemon that was killed, and nothing else. It
+// does not remove the files of a daemon that runs.
 func TestFilesLeft(t *testing.T) {
 	path := t.TempDir()
 	killed := openFolder(path, slog.New(slog.DiscardHandler))
@@ -40,7 +40,7 @@ func TestFilesLeft(t *testing.T) {
 	if got := names(t, path); len(got) != 3 {
 		t.Errorf("beside a daemon that lives: %v", got)
 	}
-	killed.close() // as the system does when a process is killed
+	killed.close() // closes the lock, as the system does when a process is killed
 	New(Config{Dir: path}).Close()
 	if got := names(t, path); len(got) != 2 || got[0] != "other" {
 		t.Errorf("%v is left", got)

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// messageSize is the longest message of a reply in bytes: an LNet message with the longest
-	// trailer has room for more.
+	// messageSize is the longest message of a reply in bytes: an LNet message has more room, even
+	// with the longest trailer.
 	messageSize = 512 << 10
 	// maxMessages bounds the messages of a reply.
 	maxMessages = 64
@@ -23,21 +23,21 @@ type gathering struct {
 	before  collections // with Tracing: garbage collections before that
 
 	mu       sync.Mutex
-	children []fromChild // answers of the children, followed by those of members below them; guarded by mu
+	children []fromChild // answers of the children, and of members below them that children passed on; guarded by mu
 }
 
-// fromChild is the answer of a child, or of a member below a child that was passed on
-// unaggregated.
+// fromChild is the answer of a child, or the answer of a member further below that the child
+// passed on without merging it.
 type fromChild struct {
 	id       nid.NID
 	messages [][]byte // messages of the child's reply, by part
 	t4       int64    // time at which the last message arrived
-	passed   bool     // not the child's own answer, but one that the child passed on
+	passed   bool     // this is an answer that the child passed on, not its own
 	failed   bool
 }
 
 // messagesOf returns how many messages the answers of the given number of nodes can need, and
-// their size. Each message except the last has less room left than one more piece needs.
+// their size. Each message is filled until the next piece does not fit.
 func messagesOf(nodes int, answer uint32) (count, size int) {
 	piece := scoll.PieceSize + int(answer)
 	total := nodes * piece
@@ -103,8 +103,8 @@ func (g *gathering) from(p *scoll.Reply) *fromChild {
 	return &g.children[i]
 }
 
-// pack returns all pieces in as few messages as possible. If own is not empty, it is the last
-// piece. bad is the number of malformed answers.
+// pack returns all pieces in as few messages as possible. If own is not empty, it becomes the
+// last piece. The result bad is the number of malformed answers.
 func (g *gathering) pack(self nid.NID, own []byte) (messages [][]byte, bad int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -112,7 +112,7 @@ func (g *gathering) pack(self nid.NID, own []byte) (messages [][]byte, bad int) 
 	for i := range g.children {
 		c := &g.children[i]
 		if c.failed {
-			continue // the module of the sender, or of this node, reports the missing members
+			continue // package scoll, at the child or at this node, reports these members as missing
 		}
 		if !g.packChild(&p, c) {
 			bad++
@@ -154,8 +154,8 @@ func (g *gathering) isBad(message []byte) bool {
 }
 
 // adjust converts the readings of a child, in place, into readings relative to this node's
-// clock. If the child's own reading is missing, the offsets of the nodes below it are unknown.
-// So are the offsets of answers that were passed on.
+// clock. If the child's own reading is missing, the offsets of the nodes below the child are
+// unknown. The offsets of answers that the child passed on unmerged are unknown as well.
 func (c *fromChild) adjust(t1 int64) {
 	own, known := c.own()
 	for _, m := range c.messages {

@@ -28,7 +28,7 @@ type server struct {
 	host  *simlnd.Host
 	agent *scoll.Agent
 	admin *Service
-	skew  time.Duration // deviation of the server's clock
+	skew  time.Duration // deviation of the server's clock from virtual time
 }
 
 // servers is a set of servers on one simulated network.
@@ -39,8 +39,8 @@ type servers struct {
 	members *scoll.Membership
 }
 
-// newServers starts servers, whose configuration allows all nodes everything, and is modified
-// by change.
+// newServers starts servers whose configuration allows every node everything. The function
+// change may modify the configuration.
 func newServers(t *testing.T, n int, change func(i int, admin *Config, agent *scoll.Config)) *servers {
 	t.Helper()
 	s := &servers{t: t, nodes: make([]*server, n)}
@@ -82,7 +82,7 @@ func (s *servers) boot(h *simlnd.Host, change func(int, *Config, *scoll.Config))
 	admin := Config{
 		Version: "v1", MayAct: func(nid.NID, nid.NID) bool { return true },
 		MaxBulk: 1 << 20, MaxMemory: 64 << 20, MaxActions: 2, Output: 1000, Dir: s.t.TempDir(),
-		Worker: func(f func()) { f() }, // functions run at once: virtual time does not pass meanwhile
+		Worker: func(f func()) { f() }, // functions run at once, since virtual time does not pass while they run
 		Now:    func() time.Time { return epoch.Add(h.Clock().Now() + k.skew) },
 	}
 	agent := scoll.Config{RTT: time.Millisecond}
@@ -162,7 +162,7 @@ func (s *servers) allAnswered(o *Outcome, status scoll.Status) {
 
 type simHost = simlnd.Host
 
-// fakeView is a view in which those of the first n servers are alive that have not died.
+// fakeView is a view of discovery: of the first n servers, those are alive that have not died.
 type fakeView struct {
 	n     int
 	dead  map[nid.NID]bool

@@ -10,8 +10,8 @@ import (
 	"ulnet/scoll"
 )
 
-// TestMemoryGivenBack: a request for which no buffers can be posted keeps no memory reserved.
-// If it did, a member would refuse all requests after some of these.
+// TestMemoryGivenBack: if no buffers can be posted for a request, its reserved memory is
+// released. Otherwise a member would refuse all requests after some of these.
 func TestMemoryGivenBack(t *testing.T) {
 	const other = scoll.ServiceID(99)
 	s := newServers(t, 3, func(_ int, cfg *Config, _ *scoll.Config) {
@@ -30,7 +30,7 @@ func TestMemoryGivenBack(t *testing.T) {
 				}
 				return nil
 			},
-			IncomingRequest: func(r *scoll.Request) error { // at this time buffers cannot be posted any more
+			IncomingRequest: func(r *scoll.Request) error { // when this function runs, buffers can no longer be posted
 				if r.Root() || r.Children() == 0 {
 					return nil
 				}

@@ -7,7 +7,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// own is the answer of this node to a request: a future. The zero value is ready.
+// own is this node's answer to a request, which may be set later (a future). The zero value is
+// ready for use.
 type own struct {
 	mu      sync.Mutex
 	answer  []byte         // this node's answer; nil until it is set; guarded by mu
@@ -29,7 +30,7 @@ func (o *own) set(answer []byte) {
 	}
 }
 
-// then calls f with the answer once it is set: at once, if it is set already.
+// then calls f with the answer once it is set; if it is set already, f is called at once.
 func (o *own) then(f func([]byte)) {
 	o.mu.Lock()
 	answer := o.answer
@@ -42,14 +43,16 @@ func (o *own) then(f func([]byte)) {
 	}
 }
 
-// kept bounds the number of remembered answers, keptOfOne of those to requests of one parent.
+// Bounds of the remembered answers: of all together, and of those to requests that one parent
+// forwarded.
 const (
 	kept      = 256
 	keptOfOne = kept / 4
 )
 
-// memo remembers this node's answers, because a further attempt of a broadcast to the live
-// members does not run the request again, but needs its answer. The zero value is ready.
+// memo remembers this node's answers, because a broadcast to the live members can be sent again.
+// The request does not run a second time then, but its answer is needed. The zero value is ready
+// for use.
 type memo struct {
 	mu    sync.Mutex
 	byKey map[memoKey]*own // answers by request; guarded by mu
@@ -67,7 +70,8 @@ type memoEntry struct {
 	parent nid.NID
 }
 
-// of returns the answer to a request: that of an earlier attempt, or a new one.
+// of returns the answer to a request: that of an earlier attempt, or a new one that is not set
+// yet.
 func (m *memo) of(parent, root nid.NID, id ID) *own {
 	m.mu.Lock()
 	defer m.mu.Unlock()

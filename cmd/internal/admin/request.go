@@ -46,7 +46,7 @@ func (q *Request) isTimed() bool {
 	return q.Version == Version && (q.Verb == Clock || q.Verb == Tracing)
 }
 
-// ParseVerb is the inverse of String, for the verbs that commands have: all except Clients and
+// ParseVerb is the inverse of String, for the verbs that commands can use: all except Clients and
 // Tracing, whose answers only lnetd reads.
 func ParseVerb(s string) (Verb, error) {
 	for v := Ping; v <= Run; v++ {
@@ -64,7 +64,7 @@ type ID [16]byte
 type Request struct {
 	Version uint16 // version of the format
 	Verb    Verb   // what the request asks or orders
-	Carried bool   // the bulk data was sent by multicast before
+	Carried bool   // the bulk data was sent by multicast before the request
 	ID      ID     // id of the broadcast
 	Answer  uint32 // largest size of a member's answer, in bytes
 	Limit   uint32 // time limit of an action in ms
@@ -76,13 +76,13 @@ const (
 	headSize    = 24 // size of the part that is the same in all versions
 	requestSize = 29 // size of a request without name and text
 	maxName     = 255
-	flagCarried = 1 // versions that do not know this flag fetch the data
+	flagCarried = 1 // versions that do not know this flag fetch the data all the same
 	// MaxAnswer bounds an answer in bytes.
 	MaxAnswer = answerSize + runSize + 64<<10
 )
 
-// Errors of parsing a request. Except after ErrShort and ErrAnswer, the member forwards the
-// request and answers with a status.
+// Errors of parsing a request. After ErrShort and ErrAnswer the member refuses the request.
+// After the other errors it forwards the request, and answers with a status.
 var (
 	ErrShort   = errors.New("admin: request shorter than its header")
 	ErrAnswer  = errors.New("admin: impossible length of answers")

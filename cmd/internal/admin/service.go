@@ -16,26 +16,25 @@ type Config struct {
 	Version string            // the answer to the verb Version; cut to 128 bytes
 	Digest  [32]byte          // the answer to the verb Config
 	Actions map[string]Action // actions that may be run, by name
-	// MayAct reports whether a root, whose request parent has forwarded, may run actions here and
-	// send bulk data. nil: no root may.
+	// MayAct reports whether a root may run actions here and send bulk data, if its request was
+	// forwarded by the given parent. nil: no root may.
 	MayAct func(root, parent nid.NID) bool
 
-	// Distrust returns the setting that allows any process to have the NID of a parent, or ""
-	// if there is no such setting. If there is one, actions that the parent forwards are
-	// refused, but the node's own actions run. A nil Distrust means that there is no such
-	// setting.
+	// Distrust returns the setting because of which any process could use the NID of a parent, or
+	// "" if there is no such setting. If there is one, this node refuses actions that the parent
+	// forwards, but still runs its own. A nil Distrust means that there is no such setting.
 	Distrust func(parent nid.NID) string
 	// IsStranger reports whether a node is not listed. Requests of such nodes take at most a
 	// quarter of MaxMemory. nil: no node is a stranger.
 	IsStranger func(nid.NID) bool
 
-	// Clients answers a question for clients of this node, with at most room bytes. It decides by
-	// root and parent whether to answer; for requests of this node itself, both are this node.
-	// nil: all questions are refused.
+	// Clients answers a question for clients of this node, with at most room bytes. It may refuse
+	// because of the root of the request or the parent that forwarded it; if this node asks itself,
+	// root and parent are this node. nil: all questions are refused.
 	Clients func(root, parent nid.NID, question []byte, room int) ([]byte, scoll.Status)
 
-	// Carried removes and returns bulk data of a root's request that was received another way, nil
-	// for none. Carried may be nil.
+	// Carried removes and returns the bulk data of a root's request that arrived by multicast; nil
+	// if there is none. Carried itself may be nil.
 	Carried func(root nid.NID, id ID) []byte
 
 	MaxBulk    int // largest bulk data of a request, in bytes
@@ -44,11 +43,11 @@ type Config struct {
 	Output     int // how many bytes at the end of an action's output are put into the answer
 
 	// Dir is the folder of the files with bulk data. Files that a killed daemon has left there are
-	// removed. "" stands for the system's folder for temporary files, from which they are not
+	// removed. "" stands for the system's folder for temporary files; from there, they are not
 	// removed.
 	Dir string
-	// Worker calls a function that may block, but not before Worker itself has returned. nil: in a
-	// goroutine.
+	// Worker calls a function that may block; it must itself return first. nil: the function runs
+	// in a goroutine of its own.
 	Worker func(func())
 	Log    *slog.Logger     // nil: nothing is logged
 	Now    func() time.Time // the clock for the verb Clock; nil: the system's clock
@@ -64,7 +63,7 @@ type Service struct {
 	closed  bool          // Close was called; guarded by mu
 	actions chan struct{} // a token for each action that runs
 	memory  atomic.Int64  // bytes that requests of other nodes use at present
-	strange atomic.Int64  // of the bytes in memory, those that requests of strangers use
+	strange atomic.Int64  // the part of memory that requests of strangers use
 	memo    memo
 	files   folder
 	stats   counters
@@ -109,7 +108,7 @@ func (s *Service) Register(a *scoll.Agent) error {
 
 func (s *Service) now() int64 { return s.cfg.Now().UnixNano() }
 
-// received is a request of another node at this node.
+// received is another node's request that this node handles.
 type received struct {
 	*gathering
 	at      int64 // time at which the request arrived
@@ -187,8 +186,8 @@ func (s *Service) give(memory int64, strange bool) {
 	}
 }
 
-// ownOf returns this node's answer to a request: that of an earlier attempt, or a new one to
-// be set. Only a broadcast to the live members has several attempts.
+// ownOf returns this node's answer to a request: that of an earlier attempt, or a new one that
+// is not set yet. Only a broadcast to the live members has several attempts.
 func (s *Service) ownOf(r *scoll.Request, id ID, strange bool) *own {
 	if !r.Live() {
 		return new(own)
@@ -222,14 +221,14 @@ func (s *Service) prepare(r *scoll.Request, q Request) (*gathering, error) {
 	return newGathering(r, q)
 }
 
-// setBulk sets the memory for bulk data. If the data has arrived by multicast, that is the
-// memory of the data.
+// setBulk sets the memory for bulk data. If the data has arrived by multicast already, that is
+// the memory in which the data is.
 func (s *Service) setBulk(r *scoll.Request, q Request, length int) error {
 	var data []byte
 	if q.Carried && s.cfg.Carried != nil {
 		data = s.cfg.Carried(r.RootNID(), q.ID)
 	}
-	if len(data) != length { // the data has not arrived, or is other data
+	if len(data) != length { // the data has not arrived, or its length is not the one in the request
 		return r.SetBulk(make([]byte, length))
 	}
 	if err := r.SetBulk(data); err != nil {
@@ -239,7 +238,7 @@ func (s *Service) setBulk(r *scoll.Request, q Request, length int) error {
 	return r.SetArrived()
 }
 
-// mayAct asks the configuration, and counts refusals.
+// mayAct asks Config.MayAct, and counts refusals.
 func (s *Service) mayAct(r *scoll.Request) bool {
 	if s.cfg.MayAct != nil && s.cfg.MayAct(r.RootNID(), r.ParentNID()) {
 		return true
@@ -249,7 +248,7 @@ func (s *Service) mayAct(r *scoll.Request) bool {
 	return false
 }
 
-// incomingRequest runs a request, at the root, too: at once, or in a worker if it may block.
+// incomingRequest runs a request, also at the root: at once, or in a worker if it may block.
 func (s *Service) incomingRequest(r *scoll.Request) error {
 	if status := r.BulkStatus(); status != scoll.OK {
 		return status
@@ -266,7 +265,7 @@ func (s *Service) incomingRequest(r *scoll.Request) error {
 	if t.mayAct = acts && (r.Root() || s.mayAct(r)); s.cfg.Distrust != nil && !r.Root() {
 		t.distrust = s.cfg.Distrust(r.ParentNID())
 	}
-	if acts || len(t.bulk) > 0 || t.request.Verb == Clients { // in another goroutine: there may be very many clients
+	if acts || len(t.bulk) > 0 || t.request.Verb == Clients { // in another goroutine: actions and writing bulk data block, and there may be very many clients
 		s.work(func() { t.answer(o) })
 	} else {
 		t.answer(o)
@@ -274,8 +273,8 @@ func (s *Service) incomingRequest(r *scoll.Request) error {
 	return nil
 }
 
-// work calls f in a worker, unless the service is closed; then no answer is needed. Close waits
-// for f.
+// work calls f in a worker. If the service is closed, it does not, because no answer is needed.
+// Close waits for f.
 func (s *Service) work(f func()) {
 	s.mu.Lock()
 	closed := s.closed
@@ -308,7 +307,7 @@ func (s *Service) incomingReply(p *scoll.Reply) {
 	}
 }
 
-// postReply answers the parent when this node's own answer is there.
+// postReply answers the parent once this node's own answer is set.
 func (s *Service) postReply(r *scoll.Request) {
 	if c, root := r.Private().(*call); root {
 		s.complete(r, c)
@@ -319,8 +318,8 @@ func (s *Service) postReply(r *scoll.Request) {
 }
 
 // reply sends this node's answer and the collected answers of its children to the parent. An
-// error of ReplyPart or Reply means that it is too late: the module of collectives has answered
-// in place of this service.
+// error of ReplyPart or Reply means that this node is too late: package scoll has already
+// answered in its place.
 func (s *Service) reply(r *scoll.Request, p *received, answer []byte) {
 	messages, bad := p.pack(r.NID(), s.stamped(p.gathering, answer))
 	s.stats.badPieces.Add(uint64(bad))
@@ -329,7 +328,7 @@ func (s *Service) reply(r *scoll.Request, p *received, answer []byte) {
 			return
 		}
 	}
-	_ = r.Reply(messages[len(messages)-1]) // an error shows at the parent, see the function's comment
+	_ = r.Reply(messages[len(messages)-1]) // on an error, package scoll has answered the parent; see the comment of the function
 }
 
 // replyOut releases the memory of a request.

@@ -122,10 +122,11 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// TestMayAct: a member runs actions and takes bulk data only if it allows both the root and the
-// parent to order them; it answers other requests of any node.
+// TestMayAct: a member runs actions and takes bulk data only if its configuration allows both
+// the root to order them and the parent to forward them. It answers other requests of any node.
 func TestMayAct(t *testing.T) {
-	// In the binomial tree of eight with root 0 the parent of 7 is 6, of 6 is 4.
+	// In the binomial tree of eight members with root 0, the parent of 7 is 6, and the parent of 6
+	// is 4.
 	s := newServers(t, 8, func(i int, admin *Config, _ *scoll.Config) {
 		admin.Actions = map[string]Action{"true": {Run: []string{"/bin/true"}, Timeout: time.Minute}}
 		switch i {
@@ -176,7 +177,7 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%+v %+v", a, b)
 	}
 	s.allAnswered(s.send(0, g, Order{Verb: Run, Action: "nothing", Timeout: time.Second}), enoent)
-	for _, k := range s.nodes { // two requests run at each node, which is the limit
+	for _, k := range s.nodes { // two requests use as much memory at each node as the limit allows
 		k.admin.cfg.Actions = map[string]Action{"true": {Run: []string{"/bin/true"}, Timeout: time.Minute}}
 		k.admin.actions <- struct{}{}
 		k.admin.actions <- struct{}{}
@@ -267,8 +268,8 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// TestAgain: SC-A20: a broadcast to the live members is sent again because one member learned
-// of a death late. Each member runs it once, and each answer counts.
+// TestAgain: SC-A20: a broadcast to the live members is sent again because one member learned of
+// a death late. Each member runs the request only once, and the answer of each counts.
 func TestAgain(t *testing.T) {
 	spec.Covers(t, "SC-A20")
 	views := make([]*fakeView, 9)
@@ -316,9 +317,8 @@ func TestStopping(t *testing.T) {
 	}
 }
 
-// TestDistrust: where any process can use any NID, actions that other nodes order do not run,
-// whatever the configuration allows. Those that this node orders run, and all other requests
-// are answered.
+// TestDistrust: if any process can use any NID, a member does not run actions that other nodes
+// order, whatever the configuration allows. It runs its own, and answers all other requests.
 func TestDistrust(t *testing.T) {
 	s := newServers(t, 4, func(i int, admin *Config, _ *scoll.Config) {
 		admin.Actions = map[string]Action{"true": {Run: []string{"/bin/true"}, Timeout: time.Minute}}

@@ -14,12 +14,12 @@ import (
 // Statuses of actions, in addition to those of package scoll.
 const (
 	enoent scoll.Status = 2 // ENOENT: the action is not configured
-	// Distrusted (EACCES) says that a member runs no actions because any process can have a
-	// NID there, see Config.Distrust.
+	// Distrusted (EACCES) says that a member runs no actions, because any process could use the
+	// NIDs of other nodes, see Config.Distrust.
 	Distrusted scoll.Status = 13
 )
 
-// task is a request that is run on this node.
+// task is a request that this node runs.
 type task struct {
 	s       *Service
 	ctx     context.Context
@@ -90,7 +90,7 @@ func (t *task) clients() Answer {
 	return t.fit(page)
 }
 
-// Sum returns the answer to a text with bulk data.
+// Sum returns the answer to the verb Text: the digest of a text and its bulk data.
 func Sum(text []byte, bulk [][]byte) []byte {
 	h := sha256.New()
 	h.Write(text)

@@ -10,8 +10,8 @@ import (
 )
 
 // TestUser: an action with a user runs as that user, with only that user's groups and without
-// the daemon's environment. It can read its file, although the user cannot enter the file's
-// folder.
+// the daemon's environment. The action can read its file with bulk data, although the user
+// cannot enter the file's folder.
 func TestUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can run actions as other users")

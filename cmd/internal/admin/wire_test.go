@@ -98,7 +98,8 @@ func TestAnswerFormat(t *testing.T) {
 // TestThrough: offsets and bounds add up over hops, and forged readings become Unbounded.
 func TestThrough(t *testing.T) {
 	const ahead, way = 1000, 10
-	// The request is sent at 0, takes 10, is answered after 7, and the answer takes 20.
+	// The request leaves at time 0, travels for 10, is answered after 7, and the answer travels for
+	// 20.
 	node := Reading{Received: ahead + way, Sent: ahead + way + 7}
 	if got, want := node.through(node, 0, way+7+20), (Reading{node.Received, node.Sent, ahead - 5, 15}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
@@ -113,8 +114,8 @@ func TestThrough(t *testing.T) {
 	}
 }
 
-// TestMessagesOf: the messages of a child fit the buffers that are posted for it, however its
-// pieces are distributed.
+// TestMessagesOf: the messages of a child fit into the buffers that are posted for the child,
+// however its pieces are distributed.
 func TestMessagesOf(t *testing.T) {
 	for _, nodes := range []int{1, 2, 7, 250, 1000} {
 		for _, answer := range []uint32{answerSize, 1000, 60_000, MaxAnswer} {
@@ -139,8 +140,8 @@ func TestMessagesOf(t *testing.T) {
 	}
 }
 
-// TestMemo: the oldest answers are dropped, others are found by root and id. Many requests of
-// one parent displace its own answers, not those of others.
+// TestMemo: an answer is found by root and id until newer ones displace it. Many requests of one
+// parent displace only answers to that parent.
 func TestMemo(t *testing.T) {
 	var m memo
 	root, flood := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.9@tcp")

@@ -64,8 +64,8 @@ func configure(conn *socket.Conn, index int) error {
 	return conn.Bind(&unix.SockaddrLinklayer{Protocol: networkOrder(unix.ETH_P_ALL), Ifindex: index})
 }
 
-// Next returns the next IP packet, valid until the next call. It waits until
-// there is one, ctx ends, or Close is called.
+// Next returns the next IP packet. It waits until there is one, ctx ends, or Close is called.
+// The packet is valid until the next call of Next.
 func (h *Handle) Next(ctx context.Context) (capture.Packet, error) {
 	for {
 		n, oobn, _, from, err := h.conn.Recvmsg(ctx, h.buf, h.oob, unix.MSG_TRUNC)
@@ -83,8 +83,8 @@ func (h *Handle) Next(ctx context.Context) (capture.Packet, error) {
 	}
 }
 
-// Dropped returns how many packets the kernel dropped since the last call because the
-// receive buffer was full.
+// Dropped returns how many packets the kernel has dropped since the last call of Dropped because
+// the receive buffer was full.
 func (h *Handle) Dropped() uint64 {
 	stats, err := h.conn.GetsockoptTpacketStats(unix.SOL_PACKET, unix.PACKET_STATISTICS)
 	if err != nil {
@@ -96,11 +96,11 @@ func (h *Handle) Dropped() uint64 {
 // Close closes the socket.
 func (h *Handle) Close() error { return h.conn.Close() }
 
-// NotPermitted reports whether err means that the capability is missing.
+// NotPermitted reports whether err means that this process lacks the capability CAP_NET_RAW.
 func NotPermitted(err error) bool { return errors.Is(err, fs.ErrPermission) }
 
-// wanted skips packets that are not IP, and the second copy of packets on a loopback
-// interface.
+// wanted reports false for packets that are not IP, and for the second copy of each packet on a
+// loopback interface.
 func wanted(link *unix.SockaddrLinklayer) bool {
 	if link.Pkttype == unix.PACKET_OUTGOING && link.Hatype == unix.ARPHRD_LOOPBACK {
 		return false

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// A Rule says what a package may import of this module. Patterns are paths
-// relative to the root, several separated by spaces; "x/..." is x and all below it.
+// A Rule says what a package may import of this module. Patterns are paths relative to the root,
+// several separated by spaces; "x/..." means x and all packages below x.
 type Rule struct {
-	Package string // the first rule whose Package matches applies
+	Package string // a pattern; for a package, the first rule with a matching pattern applies
 	May     string // imports allowed in all files
 	Tests   string // imports that tests may have in addition
 }
 
-// Imports that drivers, or users of the portal API, have in common.
+// Imports that all drivers share, and imports that all users of the portal API share.
 const (
 	driverMay = "lnd lnet/nid lnet/wire lnet/machine "
 	userMay   = "portals portals/keyring lnet/nid lnet/machine "
@@ -66,7 +66,7 @@ var Rules = []Rule{
 	{Package: "lnd/simlnd", May: driverMay + "lnd/link lnd/sim", Tests: "lnet portals"},
 	{Package: "lnd/fault", May: "lnd lnd/link lnet/faultrule lnet/nid lnet/wire lnet/machine", Tests: "lnet lnd/socklnd lnet/discovery portals portals/node"},
 
-	// Protocols for the simulator: the only code besides cmd that uses it.
+	// Protocols for the simulator: only these packages and cmd use the simulator.
 	{Package: "lnd/sim/scenario/kit", May: "lnd/link lnd/sim lnd/sim/history lnd/sim/scenario lnd/simlnd lnet/machine/record lnet/nid", Tests: "lnet/machine"},
 	{Package: "lnd/sim/flood", May: simulatedMay},
 	{Package: "lnet/lnetsim", May: simulatedMay + "lnet/discovery lnet/route lnd/lo"},
@@ -121,7 +121,7 @@ var Rules = []Rule{
 	{Package: "health/engine", May: "health/wire portals/keyring lnet/nid lnet/machine"},
 	{Package: "health", May: userMay + "health/engine health/wire", Tests: nodesMay},
 
-	// This program runs tests, and uses the harness.
+	// This program runs the tests of others, and so uses their harness.
 	{Package: "cmd/soak", May: "cmd/internal/... lnet/... portals lnd lnd/lndtest/netlab/..."},
 
 	// Commands may import everything except test harnesses, and except packages that find free
@@ -188,7 +188,7 @@ func Arrows(pkgs []*Package, rules []Rule, limits []Limit) []string {
 
 func refuse(from string, f *File, to string, ours bool, r Rule, limits []Limit) string {
 	if ours {
-		// An external test package imports the package that it tests.
+		// A test in an external test package imports the package that it tests.
 		if to == from && f.Test || match(r.May, to) || f.Test && match(testsMay+r.Tests, to) {
 			return ""
 		}

@@ -7,10 +7,11 @@ import (
 	"strconv"
 )
 
-// claimPackage has the function Covers, by which tests claim rows.
+// claimPackage has the function Covers, by which a test claims that it shows rows of docs/spec.
 const claimPackage = "lnd/lndtest/spec"
 
-// Claims has the tests that claim a row, such as "gossip/engine.TestPause", by the row's id.
+// Claims maps the id of a row to the tests that claim the row, such as
+// "gossip/engine.TestPause".
 type Claims map[string][]string
 
 // ReadClaims reads the calls of spec.Covers from tests. It returns a line for each call that

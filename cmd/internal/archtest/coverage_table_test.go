@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Coverage has the files that name each row of docs/spec, the tests that claim it, and the
-// mutants that break it.
+// Coverage has, for each row of docs/spec, the files that name the row, the tests that claim it,
+// and the mutants that break it.
 type Coverage struct {
 	spec    *Spec
 	claims  Claims
-	code    map[string][]string // by the id of a row: files that name it
-	mutants map[string][]string // patches that name a row above their changes, by its id
+	code    map[string][]string // by id of a row: files that name the row
+	mutants map[string][]string // by id of a row: patches that name the row in the text above their changes
 	bounds  map[string]bool     // by id: goals that cmd/bench measures
 }
 
@@ -34,7 +34,7 @@ func (s *Spec) Cover(texts []Text, pkgs []*Package, claims Claims) *Coverage {
 	return c
 }
 
-// note adds where to each row that text names.
+// note adds the name where to each row that the text names.
 func (s *Spec) note(rows map[string][]string, text, where string) {
 	for _, id := range s.idsIn(text) {
 		if !slices.Contains(rows[id], where) {
@@ -43,7 +43,8 @@ func (s *Spec) note(rows map[string][]string, text, where string) {
 	}
 }
 
-// goals returns the goals in the table of cmd/bench: string literals that are an id.
+// goals returns the ids of the goals that cmd/bench measures: string literals in its table that
+// have the form of an id.
 func goals(pkgs []*Package) map[string]bool {
 	found := map[string]bool{}
 	for _, p := range pkgs {
@@ -64,8 +65,8 @@ func goals(pkgs []*Package) map[string]bool {
 	return found
 }
 
-// Unclaimed returns a line for each built row that no test claims. A goal may be measured by
-// cmd/bench instead.
+// Unclaimed returns a line for each built row that no test claims. A goal does not need a test
+// if cmd/bench measures it.
 func (c *Coverage) Unclaimed() []string {
 	var bad []string
 	for _, r := range c.spec.Rows {

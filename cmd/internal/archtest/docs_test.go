@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestDependencyTable: ARCHITECTURE.md has a line for each dependency, also for a new one.
+// TestDependencyTable: ARCHITECTURE.md has a line for each dependency of go.mod.
 func TestDependencyTable(t *testing.T) {
 	doc := read(t, "ARCHITECTURE.md")
 	for _, folder := range []string{".", Beside, Beside + "/peers"} {
@@ -22,7 +22,7 @@ func TestDependencyTable(t *testing.T) {
 	}
 }
 
-// TestPackageTable: the table of packages names all of them and no other.
+// TestPackageTable: the table of packages in ARCHITECTURE.md names all packages and no other.
 func TestPackageTable(t *testing.T) {
 	named := map[string]bool{}
 	_, table, _ := strings.Cut(read(t, "ARCHITECTURE.md"), "## Packages")
@@ -53,7 +53,8 @@ func read(t *testing.T, name string) string {
 	return string(b)
 }
 
-// contributed matches the names in CONTRIBUTING.md that can be looked up: tests, and paths.
+// contributed matches those names in CONTRIBUTING.md whose existence can be checked: tests, and
+// paths.
 var contributed = regexp.MustCompile("`(?:(Test[A-Za-z0-9]+)|([A-Za-z0-9]+(?:/[A-Za-z0-9_]+)+(?:\\.[a-z]+)?|[A-Z]+\\.md))`")
 
 // TestContributing: the tests, files and folders that CONTRIBUTING.md names exist.

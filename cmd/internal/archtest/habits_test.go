@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// maxLines is the size above which a file must be split by concern.
+// maxLines is the number of lines above which a file must be split by concern.
 const maxLines = 600
 
-// folders are the only places for code at the root.
+// folders are the only folders at the root that may contain code.
 const folders = "lnet/... lnd/... portals/... gossip/... scoll/... health/... cmd/..."
 
 // clockless packages also run in virtual time: they start no goroutine, and read no clock

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestInstall: make install does not replace Lustre's lnetctl unless it is told to, and its lctl
-// never.
+// TestInstall: make install replaces Lustre's lnetctl only if it is told to, and never replaces
+// lctl.
 func TestInstall(t *testing.T) {
 	for _, test := range []struct {
 		args []string

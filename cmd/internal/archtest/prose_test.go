@@ -15,8 +15,8 @@ var verbatim = regexp.MustCompile("`[^`]*`|\\]\\([^)]*\\)|<[^>]*>")
 // output of earlier versions of programs.
 var unjudged = []string{"CHANGELOG.md", "docs/spec/", "docs/performance.md"}
 
-// TestWordsOfDocuments: documents have none of the words and phrases that comments must not
-// have.
+// TestWordsOfDocuments: the words and phrases that are forbidden in comments are in no document
+// either.
 func TestWordsOfDocuments(t *testing.T) {
 	texts, err := Texts(root)
 	if err != nil {

@@ -16,7 +16,7 @@ type Text struct {
 	Body string // whole contents of the file
 }
 
-// named are the endings of files in which references are looked up.
+// named are the endings of the names of files in which references are checked.
 var named = []string{".go", ".md", ".patch", ".sim", ".txt", ".yaml", ".golden", "Makefile"}
 
 // Texts reads the files with these endings below root.
@@ -52,17 +52,17 @@ func Texts(root string) ([]Text, error) {
 var unnamed = []string{"conformance list", "seed 001", "seed 002", "seed 003", "seed 004", "eference 8.3", "the reference §"}
 
 var (
-	// idStart and idEnd are the id of a row before and behind its last hyphen.
+	// idStart and idEnd match the id of a row before and after its last hyphen.
 	idStart = regexp.MustCompile(`(?:^|[^-\w])((?:G-)?[A-Z]{2,3})$`)
 	idEnd   = regexp.MustCompile(`^-A?[0-9]+\b`)
-	// sectionName matches a section. document matches the name of a document before a section.
+	// sectionName matches the number of a section, and document the name of a document before it.
 	sectionName = regexp.MustCompile(`§ ?([A-Z0-9][.a-z0-9]*)`)
 	document    = regexp.MustCompile(`([-\w]+)(?:\.md)? $`)
 	foreign     = regexp.MustCompile(`(?:\bRFC [0-9]+|\bIBTA vol\. [0-9]|\bannex A[0-9]+|\bdraft-[-\w]+) $`)
 	continued   = regexp.MustCompile(`§ ?[A-Z0-9][.a-z0-9]*(?: steps? [0-9]+(?: and [0-9]+)?| from step [0-9]+ on)?(?:,| and| to|;) $`)
-	// designSection is a section of one of the designs that rows are made from.
+	// designSection matches the name of a section in one of the designs from which the rows come.
 	designSection = regexp.MustCompile(`\b(gossip|collectives|membership|client health|multicast) design, ([A-Z][^,;:)|\n]*)`)
-	// commentBreak joins the lines of a comment.
+	// commentBreak matches the line breaks inside a comment.
 	commentBreak = regexp.MustCompile(`\n[\t ]*// ?`)
 )
 
@@ -99,8 +99,8 @@ func (s *Spec) Dangling(t Text) []string {
 	return bad
 }
 
-// idsIn returns the words of a text that have the form of a row's id and the letters of one of
-// our documents, in order. An id within a longer word does not count.
+// idsIn returns the words of a text that look like the id of a row: they have that form, and
+// begin with the letters of one of our documents. An id within a longer word does not count.
 func (s *Spec) idsIn(body string) []string {
 	var ids []string
 	for at := 0; ; at++ {
@@ -121,11 +121,11 @@ func (s *Spec) idsIn(body string) []string {
 	}
 }
 
-// danglingSections reports sections that are in none of the documents. A section without a
-// document belongs to own, the name of the text itself, if the text is one of the
-// specifications.
+// danglingSections reports sections that are in none of the documents. If no document is named
+// before a section, and the text is itself one of the specifications, the document is own, the
+// name of the text.
 func (s *Spec) danglingSections(body, own string, report func(what, why string)) {
-	last := "" // document of the section named just before
+	last := "" // the document that was named with the section before
 	for _, at := range sectionName.FindAllStringSubmatchIndex(body, -1) {
 		number := strings.TrimRight(body[at[2]:at[3]], ".")
 		before := body[max(0, at[0]-80):at[0]]

@@ -19,8 +19,8 @@ import (
 	"strings"
 )
 
-// Module is the import path of the repository's root, and Beside are the folders of other Go
-// modules to which the rules apply, too.
+// Module is the import path of the repository's root. Beside are the folders with Go modules of
+// their own to which the rules apply as well.
 const (
 	Module = "ulnet"
 	Beside = "cmd/bench"
@@ -28,10 +28,11 @@ const (
 
 // Package is one directory of Go source.
 type Package struct {
-	// Path is relative to the root: "lnet/wire". A file of our module that
-	// imports "ulnet/lnet/wire" imports "lnet/wire".
+	// Path is relative to the root: "lnet/wire". A file of this module that imports
+	// "ulnet/lnet/wire" imports "lnet/wire".
 	Path string
-	// Files are those of the folder itself, tests included, sorted by name.
+	// Files are the files of the folder itself, without its subfolders, tests included, sorted by
+	// name.
 	Files []*File
 }
 
@@ -40,13 +41,13 @@ type File struct {
 	Name    string         // path of the file from the root, with slashes
 	Test    bool           // the file's name ends in _test.go
 	Lines   int            // number of lines, comments and blank lines included
-	Imports []string       // imported paths; those of our module from the root
+	Imports []string       // imported paths; those of this module from the root
 	Fset    *token.FileSet // resolves the positions in AST
 	AST     *ast.File      // syntax tree, with comments
 }
 
-// Load parses every Go file below root, except in folders that Go itself
-// ignores and in modules of their own that are not in Beside. Packages come sorted by path.
+// Load parses every Go file below root, except in folders that Go itself ignores, and in other
+// modules unless Beside lists them. The packages are sorted by path.
 func Load(root string) ([]*Package, error) {
 	byPath := map[string]*Package{}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {

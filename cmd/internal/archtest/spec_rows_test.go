@@ -10,7 +10,8 @@ import (
 // specFolder is the folder of the specifications, from the root.
 const specFolder = "docs/spec"
 
-// coverageFile is written by a test: for each row it lists code, tests and mutants.
+// coverageFile is a document that a test generates: it lists the code, tests and mutants for
+// each row.
 const coverageFile = "coverage.md"
 
 // Spec is the content of docs/spec.
@@ -28,14 +29,14 @@ type Row struct {
 	ID      string // id of the row, such as "GO-A7" or "G-GO-8"
 	File    string // name of its file, such as "gossip.md"
 	Section string // the heading above the row
-	Planned string // the feature with which the row will be built; empty: it is built
-	Out     bool   // the row is out of scope, or has nothing to show (level X)
+	Planned string // the feature with which the row will be implemented; empty: it is implemented
+	Out     bool   // the row is out of scope, or needs no test (level X)
 }
 
 // due reports whether a test must claim the row.
 func (r Row) due() bool { return r.Planned == "" && !r.Out }
 
-// goal reports whether the row is a figure that is to be reached.
+// goal reports whether the row is a figure to reach.
 func (r Row) goal() bool { return strings.HasPrefix(r.ID, "G-") }
 
 var (
@@ -99,7 +100,7 @@ func (s *Spec) read(name, text string) {
 	}
 }
 
-// shortName returns the name by which references call a file of docs/spec.
+// shortName returns the name that references use for a file of docs/spec.
 func shortName(file string) string {
 	if file == "README.md" {
 		return "spec"

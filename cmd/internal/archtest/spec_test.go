@@ -46,7 +46,7 @@ func TestReferences(t *testing.T) {
 	s := readSpec(t)
 	for _, text := range texts {
 		if strings.HasPrefix(text.Name, "cmd/internal/archtest/") {
-			continue // such files have examples of references to nothing
+			continue // such files contain examples of wrong references
 		}
 		for _, line := range s.Dangling(text) {
 			t.Error(line)
@@ -54,7 +54,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestClaims: tests claim rows that exist, and every built row has a test that claims it.
+// TestClaims: tests claim only rows that exist, and every row that is implemented has a test
+// that claims it.
 func TestClaims(t *testing.T) {
 	c, bad := cover(t)
 	for _, line := range append(bad, c.Unclaimed()...) {
@@ -74,7 +75,7 @@ func cover(t *testing.T) (*Coverage, []string) {
 	return s.Cover(texts, load(t), claims), bad
 }
 
-// unbroken has the sections for which no mutant breaks a row, each with the reason.
+// unbroken lists the sections without a mutant that breaks a row, each with the reason.
 var unbroken = map[string]string{
 	"goals.md: 0 Message path (LNet over TCP), ratios to a plain Go TCP program with the same payload in the same run": "ratios of times: make bench",
 	"goals.md: Simulation":                                     "rates: make bench",
@@ -83,8 +84,8 @@ var unbroken = map[string]string{
 	"goals.md: 10 Speed with many messages, callers and cores": "ratios of rates and times: make bench",
 }
 
-// TestMutantsOfSections: in each section with rows some mutant breaks a row, which shows that
-// the tests of that section can fail.
+// TestMutantsOfSections: for each section with rows there is a mutant that breaks one of them,
+// which shows that the tests of that section can fail.
 func TestMutantsOfSections(t *testing.T) {
 	c, _ := cover(t)
 	left := maps.Clone(unbroken)
@@ -99,7 +100,7 @@ func TestMutantsOfSections(t *testing.T) {
 	}
 }
 
-// TestUnclaimed: each row that is built needs a test, and each section a mutant.
+// TestUnclaimed: each row that is implemented needs a test, and each section a mutant.
 func TestUnclaimed(t *testing.T) {
 	s := newSpec()
 	s.read("gossip.md", "## One\n| <a id=\"GO-1\"></a>GO-1 M | a |\n| <a id=\"GO-2\"></a>GO-2 D | planned: routing. |\n| <a id=\"GO-3\"></a>GO-3 X | b |\n"+
@@ -181,7 +182,7 @@ func TestDangling(t *testing.T) {
 	for text, want := range map[string]string{
 		"GO-1, GO-A1 and GO-2":         "",
 		"GO-3":                         "GO-3",
-		"G-GO-1, XGO-7, SHA-256":       "", // these look like ids, and no row has them
+		"G-GO-1, XGO-7, SHA-256":       "", // these look like ids, but no row has them
 		"lnet-wire §6.4, §6 and §7":    "lnet-wire §7",
 		"lnet-wire.md §6.4 step 5, §6": "",
 		"(lnet-wire\n\t// §6.4)":       "",

@@ -10,7 +10,8 @@ import (
 
 var update = flag.Bool("update", false, "write what is generated: arrows in ARCHITECTURE.md, docs/spec/coverage.md")
 
-// TestArrowTable: the tables in ARCHITECTURE.md have the content of Rules and Limits.
+// TestArrowTable: the tables in ARCHITECTURE.md show exactly the Rules and Limits of this
+// package.
 func TestArrowTable(t *testing.T) {
 	const begin, end = "<!-- arrows -->\n", "<!-- end of arrows -->\n"
 	doc := read(t, "ARCHITECTURE.md")

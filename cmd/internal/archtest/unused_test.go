@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// wireFormats are packages that declare the constants of a protocol: all constants that the
-// protocol has, even those that this tree does not use.
+// wireFormats are packages that declare all constants of a protocol, even those that this tree
+// does not use.
 const wireFormats = "lnet/wire lnet/nid lnd/socklnd/ksock lnd/o2iblnd/kib lnd/verbs/ibta gossip/wire gossip/zone/wire scoll/wire scoll/rmcast/wire health/wire"
 
 // symbol is an exported name at package level.
@@ -20,14 +20,14 @@ type symbol struct {
 }
 
 // maxUnused bounds the exported names that no other package mentions, in packages that programs
-// may import, whatever the reason for which they are exported. Most are types that a program
-// gets as a result or in a field, and need not name.
+// may import. Most are types that a program gets as a result or in a field, without writing
+// their names.
 const maxUnused = 100
 
 // TestUnusedSymbols fails on exported names outside cmd that no file of another package
-// mentions, tests included; a test of package foo_test is one of another package. Exceptions
-// are errors, members of an enumeration, names of wire formats, and types without which an
-// exported declaration could not be written, of which there may be maxUnused.
+// mentions, tests included; a test in package foo_test counts as another package. Exceptions are
+// errors, members of an enumeration, names of wire formats, and types that an exported
+// declaration needs. There may be at most maxUnused exceptions.
 func TestUnusedSymbols(t *testing.T) {
 	count, total := map[string]int{}, 0
 	for _, s := range unused(load(t)) {
@@ -169,7 +169,7 @@ func (f *File) exported(pkg string) []symbol {
 				case *ast.TypeSpec:
 					kind := errorKind(s.Name.Name, "Error")
 					switch {
-					case s.Assign.IsValid(): // an alias, by which the package shows a name of its engine to users
+					case s.Assign.IsValid(): // an alias, by which the package gives users a name of its engine
 						kind = "signature"
 					case match("lnd/capture", pkg) && s.Name.Name == "Layer":
 						kind = "layer"
@@ -209,8 +209,8 @@ func isMember(value ast.Expr) bool {
 	return ok && s.Sel.IsExported()
 }
 
-// signatures returns the names of types in the exported declarations of a package: in results
-// and parameters, in exported fields, and in types.
+// signatures returns the names of types that the exported declarations of a package use: in
+// results, parameters and exported fields, and in types.
 func (p *Package) signatures() map[string]bool {
 	needed := map[string]bool{}
 	for _, f := range p.Files {

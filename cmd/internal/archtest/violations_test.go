@@ -81,7 +81,7 @@ func TestViolationsAreCaught(t *testing.T) {
 	}
 }
 
-// inspect returns everything reported on a tree.
+// inspect returns all violations that this package reports for a tree.
 func inspect(t *testing.T, tree map[string]string) []string {
 	t.Helper()
 	pkgs := write(t, tree)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestWords: no private word is in identifiers and comments, of tests too.
+// TestWords: identifiers and comments, in tests as well, contain no private word.
 func TestWords(t *testing.T) {
 	for _, p := range load(t) {
 		for _, bad := range Words(p) {
@@ -23,7 +23,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestProse: Prose reports the words and phrases that it has to report, and no others.
+// TestProse: Prose reports the forbidden words and phrases, and no others.
 func TestProse(t *testing.T) {
 	for line, want := range map[string]string{
 		"the grave of a client":             `"grave": say tombstone`,

@@ -27,12 +27,12 @@ var (
 const sectionHeader = 0x0A0D0D0A
 
 // Create returns a new file with this name and mode 0600. An older capture of that name becomes
-// name.1, the earlier name.1 becomes name.2, and so on, up to keep, at least 1; the oldest is
-// deleted. FIFOs, devices and sockets, even at the end of symbolic links, are opened for
-// writing as they are; a FIFO waits for its reader. Errors are those of the file system,
-// ErrForeign and ErrLink.
+// name.1, the earlier name.1 becomes name.2, and so on, up to name.keep, where keep is at least
+// 1; the oldest is deleted. FIFOs, devices and sockets, even behind symbolic links, are opened
+// for writing as they are; opening a FIFO waits for its reader. Errors are those of the file
+// system, ErrForeign and ErrLink.
 func Create(name string, keep int) (*os.File, error) {
-	for range 2 { // a second time if the file was removed meanwhile
+	for range 2 { // once more if the file was removed in between
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if !errors.Is(err, fs.ErrExist) {
 			return f, err
@@ -50,7 +50,7 @@ func Create(name string, keep int) (*os.File, error) {
 		if err := shift(name, max(keep, 1)); err != nil {
 			return nil, err
 		}
-		break // another process has created a file of that name meanwhile, which must not be touched
+		break // in between, another process has created a file of that name, which must not be touched
 	}
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }

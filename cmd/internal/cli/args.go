@@ -6,7 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Args accepts exactly these arguments. Its errors name the missing or superfluous ones.
+// Args accepts exactly the arguments with the given names. Its errors name those that are
+// missing or superfluous.
 func Args(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {

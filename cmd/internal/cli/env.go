@@ -9,9 +9,9 @@
 //		return cli.Run(ctx, env, root(env), args)
 //	}
 //
-// where root builds a tree of cobra commands. stdout carries the answer, stderr
-// everything else. Exit codes are [OK], [Failed] and [Usage]. Verbs return
-// errors and never print them; [Hint] adds what to do next.
+// where root builds a tree of cobra commands. The answer goes to standard output, everything
+// else to standard error. Exit codes are [OK], [Failed] and [Usage]. Verbs return errors and
+// never print them; [Hint] adds what to do next.
 package cli
 
 import (

@@ -31,8 +31,8 @@ type hinted struct {
 func (e *hinted) Error() string { return e.err.Error() }
 func (e *hinted) Unwrap() error { return e.err }
 
-// Hint returns err with a line that tells what to do next. Run prints it after
-// the error. Of several hints the outermost counts. A nil err stays nil.
+// Hint returns err with a line that tells what to do next. Run prints it after the error. If an
+// error has several hints, Run prints the outermost. A nil err stays nil.
 func Hint(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
@@ -57,10 +57,10 @@ type numbered struct {
 func (e *numbered) Error() string   { return e.err.Error() }
 func (e *numbered) Unwrap() []error { return []error{e.errno, e.err} }
 
-// Errno returns err as it is, with an errno to be found by errors.Is.
+// Errno returns an error with the text of err, in which errors.Is finds errno as well.
 func Errno(errno syscall.Errno, err error) error { return &numbered{errno, err} }
 
-// Errnof is Errno with a message formatted by fmt.Errorf.
+// Errnof is Errno for an error that fmt.Errorf makes of the format and its arguments.
 func Errnof(errno syscall.Errno, format string, args ...any) error {
 	return Errno(errno, fmt.Errorf(format, args...))
 }

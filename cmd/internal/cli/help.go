@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// helpCommand returns the verb "help" of a tree, which fails on words that name no command.
+// helpCommand returns the verb "help" of a tree of commands. It fails on words that are no
+// commands.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]",

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestHelp: help of a command goes to standard output; a word that is no command is an error with what
-// there is instead.
+// TestHelp: the help of a command goes to standard output. A word that is no command is an
+// error, which lists the commands that exist.
 func TestHelp(t *testing.T) {
 	for _, c := range []struct {
 		words, out, errs string

@@ -16,8 +16,8 @@ type ListPrinter[T any] struct {
 	part   bytes.Buffer
 }
 
-// NewListPrinter returns a printer of the object {key: list}, as JSON or by a function that writes
-// YAML, such as YAML. Close ends it.
+// NewListPrinter returns a printer of the object {key: list}. It prints JSON, or calls a
+// function that writes YAML, such as the function YAML. Close ends the list.
 func NewListPrinter[T any](w io.Writer, asJSON bool, key string, yaml func(io.Writer, any) error) *ListPrinter[T] {
 	return &ListPrinter[T]{w: w, asJSON: asJSON, key: key, yaml: yaml}
 }

@@ -6,7 +6,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// NIDList joins NIDs for an error or a hint; without NIDs it is "on no network".
+// NIDList joins NIDs for an error or a hint; an empty list becomes "on no network".
 func NIDList(ids []nid.NID) string {
 	if len(ids) == 0 {
 		return "on no network"
@@ -18,7 +18,7 @@ func NIDList(ids []nid.NID) string {
 	return strings.Join(texts, " ")
 }
 
-// YesNo returns a boolean as it is shown to people.
+// YesNo returns the text of a boolean for people to read.
 func YesNo(b bool) string {
 	if b {
 		return "yes"

@@ -9,12 +9,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// negative is an argument that is a number and no option.
+// negative matches an argument that is a negative number, not an option.
 var negative = regexp.MustCompile(`^-[0-9]+(\.[0-9]*)?$`)
 
-// normalise rewrites the options of a command line, as getopt_long reads them, in the form that
-// pflag knows. An option may be a prefix of its name, if the prefix fits no other option. A
-// negative number is an argument, unless a digit is an option.
+// normalise rewrites the options of a command line from the forms that getopt_long accepts into
+// those that pflag accepts. The name of an option may be shortened to a prefix that fits no
+// other option. A negative number is an argument, unless the command has an option with that
+// digit as its name.
 func normalise(root *cobra.Command, args []string) ([]string, error) {
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		return args, nil
@@ -32,7 +33,8 @@ func normalise(root *cobra.Command, args []string) ([]string, error) {
 	return slices.Concat(path, n.options, []string{"--"}, n.operands), nil
 }
 
-// normaliser sorts the words behind a command into options with their values, and operands.
+// normaliser sorts the words after the name of a command into options with their values, and
+// operands.
 type normaliser struct {
 	cmd      *cobra.Command
 	options  []string
@@ -91,10 +93,11 @@ func (n *normaliser) short(word string) (flag *pflag.Flag, attached bool) {
 	return flag, false
 }
 
-// dashes writes the name of an option with dashes, which stand for underscores in some names.
+// dashes writes the name of an option with dashes in place of underscores.
 func dashes(name string) string { return strings.ReplaceAll(name, "_", "-") }
 
-// long completes the name of an option. Those of the command come before those that all commands have.
+// long completes the name of an option. An option of the command takes precedence over those
+// that all commands have.
 func (n *normaliser) long(word string) (*pflag.Flag, string, error) {
 	name, value, has := strings.Cut(strings.TrimPrefix(word, "--"), "=")
 	if flag := n.cmd.Flag(name); flag != nil || name == "" {

@@ -17,7 +17,7 @@ func Print(w io.Writer, asJSON bool, v any) error {
 	return YAML(w, v)
 }
 
-// JSON writes v to w as indented JSON. For one object a line use json.Encoder.
+// JSON writes v to w as indented JSON. For one object per line, use json.Encoder.
 func JSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
@@ -44,7 +44,7 @@ func (t *Table) WriteTo(w io.Writer) (int64, error) {
 	for _, row := range t.rows {
 		fmt.Fprintln(tw, row)
 	}
-	tw.Flush() // cannot fail: writing to a Builder does not
+	tw.Flush() // cannot fail, because writing to a strings.Builder cannot
 	n, err := io.WriteString(w, b.String())
 	return int64(n), err
 }

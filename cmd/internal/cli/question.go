@@ -9,8 +9,8 @@ import (
 
 // Question is a verb that reads something and prints it.
 type Question[T any] struct {
-	Use, Short, Long, Example string                                              // as the fields of cobra.Command
-	Args                      cobra.PositionalArgs                                // as the field of cobra.Command
+	Use, Short, Long, Example string                                              // as in cobra.Command
+	Args                      cobra.PositionalArgs                                // as in cobra.Command
 	Ask                       func(ctx context.Context, args []string) (T, error) // gets the answer
 	Print                     func(w io.Writer, answer T) error                   // prints the answer for people; nil: as YAML
 }

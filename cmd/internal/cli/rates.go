@@ -12,16 +12,17 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// maxReadings bounds the values of a round. What is beyond them is left out, and said to be.
+// maxReadings bounds the values in a round. Values beyond the bound are left out, and their
+// number is reported.
 const maxReadings = 20_000
 
-// Reading is a value of a document, and how fast it changes.
+// Reading is one value of a document, with the rate at which it changes.
 type Reading struct {
-	Path    string  // path of the value: keys, and the names of items of lists, with blanks between them
+	Path    string  // path of the value: keys and names of list items, separated by blanks
 	Value   string  // text of the value
 	Number  float64 // the value as a number, if it is one
-	Rate    float64 // change of the number per second since the round before
-	Changed bool    // the value differs from that of the round before, or was not there
+	Rate    float64 // change of the number per second since the previous round
+	Changed bool    // the value differs from that of the previous round, or is new
 	numeric bool
 }
 
@@ -31,8 +32,8 @@ type Rates struct {
 	at   time.Time
 }
 
-// Round takes the JSON of a document that was read at a time. It returns the values of its
-// numbers and texts in their order, and how many more there are.
+// Round takes a document in JSON, and the time at which it was read. It returns the numbers and
+// texts in the document, in order, and how many more there are.
 func (r *Rates) Round(text []byte, at time.Time) (list []Reading, more int, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -85,7 +86,7 @@ func (f *flattener) scalar(path string, v any) {
 		one.Number, one.numeric = number, err == nil
 	}
 	if last := path[strings.LastIndex(path, " ")+1:]; !one.numeric && slices.Contains(names, last) {
-		return // no counter, but the name of an object: it stands in the paths of the object's counters
+		return // the name of an object, which is already part of the paths of the object's values
 	}
 	if len(f.list) == maxReadings {
 		f.more++
@@ -94,11 +95,12 @@ func (f *flattener) scalar(path string, v any) {
 	f.list = append(f.list, one)
 }
 
-// names are keys whose value names an item of a list, the first that an item has.
+// names are keys whose value names the list item that has the key. The first such key of an item
+// counts.
 var names = []string{"nid", "type", "net", "client", "server", "name", "id", "idx"}
 
-// nameOf returns the name of an item of a list, or its number from 0. Of a key of several words,
-// such as "primary nid", the last one counts.
+// nameOf returns the name of a list item, or its index if it has no name. If a key has several
+// words, such as "primary nid", the last word is looked up in names.
 func nameOf(item any, index int) string {
 	m, ok := item.(yaml.MapSlice)
 	if !ok {

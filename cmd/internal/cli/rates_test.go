@@ -11,9 +11,9 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// TestRates: numbers are shown with their change per second since the round before, and texts
-// that have changed are marked. Items of lists are recognized by their names, at whatever
-// position they are.
+// TestRates: numbers are shown with their change per second since the previous round, and texts
+// that have changed are marked. List items are recognized by their names, whatever their
+// positions.
 func TestRates(t *testing.T) {
 	const net = `{"net": [{"net type": "tcp", "local NI(s)": [` +
 		`{"nid": "10.0.0.1@tcp", "status": %q, "statistics": {"send_count": %d, "drop_count": 0}, "CPT": [0, 1]}]}]}`

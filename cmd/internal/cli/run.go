@@ -16,17 +16,17 @@ import (
 // Run runs root with the arguments that follow the program's name and returns
 // the exit code. It prints the error, if any, to stderr, once.
 //
-// The context of the verbs ends with SIGINT or SIGTERM; a second signal ends
-// the process. root gets the verbs "completion" and "man", and --version.
+// The context of the verbs ends with SIGINT or SIGTERM; a second signal ends the process. Run
+// adds to root the verbs "completion" and "man", and the option --version.
 func Run(ctx context.Context, env Env, root *cobra.Command, args []string) int {
 	return RunAs(ctx, env, root, args, nil)
 }
 
-// A Dialect turns the error of a command, which may be one of usage, into one that is shown. An
-// error that is a [Shown] shows itself.
+// A Dialect turns the error of a command into the error that is shown. If usage is set, it is an
+// error of the command line. A [Shown] prints itself.
 type Dialect func(cmd *cobra.Command, err error, usage bool) error
 
-// Shown is an error that says how it is shown, and with which code the command ends.
+// Shown is an error that prints itself and decides the exit code of the command.
 type Shown interface {
 	error
 	// Show writes the text of the error, with all its lines.
@@ -96,9 +96,9 @@ func report(env Env, cmd *cobra.Command, err error, usage bool) int {
 	return Failed
 }
 
-// prepare changes the verbs and nouns below c. Each verb sets *running when it starts, so that
-// errors before that are known to be errors of usage. Each noun without a verb returns an error
-// that lists its verbs.
+// prepare changes the verbs and nouns below c. Each verb sets *running when it starts: an error
+// before that is an error of the command line. Each noun without a verb returns an error that
+// lists its verbs.
 func prepare(c *cobra.Command, running *bool) {
 	for _, sub := range c.Commands() {
 		prepare(sub, running)
@@ -141,11 +141,12 @@ type VerbError struct {
 func (e *VerbError) Error() string { return e.err.Error() }
 func (e *VerbError) Unwrap() error { return e.err }
 
-// next is the version under development. A program without a version of its own reports it.
+// next is the version under development. A program that was built without version information
+// reports it.
 const next = "v0.1.0-dev"
 
-// Version returns the version of this program: the tag or revision from which it was built, as
-// Go notes it. If Go notes none, it returns next.
+// Version returns the version of this program: the tag or revision from which it was built, from
+// the information that Go puts into the program. If there is none, it returns next.
 func Version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Repeat calls look at once and then every interval, until it fails or ctx ends. An interrupt
-// is the ordinary end of a command that watches. After it Repeat returns nil, even if look
-// failed because of the interrupt.
+// Repeat calls look, and calls it again after every interval, until look fails or ctx ends. An
+// interrupt is the normal end of a command that watches. In that case Repeat returns nil, even
+// if look failed because of the interrupt.
 func Repeat(ctx context.Context, interval time.Duration, look func() error) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -28,8 +28,8 @@ func Repeat(ctx context.Context, interval time.Duration, look func() error) erro
 	}
 }
 
-// Style chooses how a command that watches shows changes: as JSON objects, as a screen on a
-// terminal, otherwise as lines.
+// Style chooses among three ways in which a command that watches shows changes: as JSON objects
+// if json is set, else as a screen if out is a terminal, else as lines.
 func Style[Show any](out io.Writer, json bool, lines, objects, screen Show) Show {
 	switch {
 	case json:
@@ -41,9 +41,9 @@ func Style[Show any](out io.Writer, json bool, lines, objects, screen Show) Show
 }
 
 // Redraw replaces the contents of a terminal by a text of whole lines. It draws from the top
-// left corner and clears the rest of each line and of the screen. If first is set, it clears
-// the whole screen before that. It cuts text that is too wide or too long for the terminal.
-// Otherwise the terminal would scroll, and the next text would not cover this one.
+// left corner and clears the rest of each line and of the screen. If first is set, it first
+// clears the whole screen. It cuts text that is too wide or too long for the terminal, which
+// would otherwise scroll, so that the next text would not cover this one.
 func Redraw(terminal io.Writer, text []byte, first bool) error {
 	columns, rows := Size(terminal)
 	text = fitRows(Fit(text, columns), rows)
@@ -55,8 +55,8 @@ func Redraw(terminal io.Writer, text []byte, first bool) error {
 	return err
 }
 
-// fitRows omits the lines that do not fit the rows of a terminal. The cursor needs one of the
-// rows. If rows is 0 it omits nothing.
+// fitRows omits the lines that do not fit the rows of a terminal. One of the rows is kept for
+// the cursor. If rows is 0, fitRows omits nothing.
 func fitRows(text []byte, rows int) []byte {
 	end := 0
 	for n := 1; n < rows && end < len(text); n++ {

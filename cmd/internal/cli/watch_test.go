@@ -32,7 +32,7 @@ func TestRepeat(t *testing.T) {
 		}
 		ctx, interrupt := context.WithTimeout(t.Context(), 90*time.Second)
 		defer interrupt()
-		for range 2 { // cancel once while it waits, and once in a look
+		for range 2 { // cancel the context once while Repeat waits, and once while look runs
 			if err := cli.Repeat(ctx, time.Minute, ctx.Err); err != nil {
 				t.Error(err)
 			}

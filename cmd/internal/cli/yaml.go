@@ -137,7 +137,7 @@ func scalar(v any) string {
 		}
 	}
 	text, err := yaml.Marshal(v)
-	if err != nil { // valid anyway: a scalar of JSON is one of YAML
+	if err != nil { // if quoting fails, the JSON text is used: a scalar of JSON is also one of YAML
 		return fmt.Sprint(v)
 	}
 	return strings.TrimSuffix(string(text), "\n")

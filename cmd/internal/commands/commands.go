@@ -10,14 +10,15 @@ import (
 	"ulnet/lnd/lndtest/effort"
 )
 
-// Env is the environment variable with a folder of commands that are already built. Without
-// it each test process links its own commands, which takes seconds of CPU time per command.
-// make check and make test build them from the source that they test, with the race detector
-// if the tests have it, and set the variable.
+// Env is the environment variable with a folder of commands that are already built. Without it
+// each test process links its own commands, which takes seconds of CPU time per command. The
+// targets check and test of the Makefile build the commands from the source under test, with the
+// race detector if the tests have it, and set the variable.
 const Env = "ULNET_BIN"
 
-// Build returns a folder with commands: that of Env, or else dir, into which it builds them,
-// with the race detector if the calling test runs under it.
+// Build returns a folder with commands. That is the folder in Env if the variable is set.
+// Otherwise it is dir, into which Build builds them, with the race detector if the calling test
+// runs under it.
 func Build(dir string, names ...string) (string, error) {
 	if bin := os.Getenv(Env); bin != "" {
 		return bin, have(bin, names)
@@ -36,8 +37,8 @@ func Build(dir string, names ...string) (string, error) {
 	return dir, nil
 }
 
-// have checks that commands exist. By looking at the files it also makes Go run a test again
-// after a command has changed, instead of reusing the cached result.
+// have checks that commands exist. Because it looks at the files, Go runs a test again after a
+// command has changed, instead of reusing the cached result.
 func have(bin string, names []string) error {
 	for _, name := range names {
 		if _, err := os.Stat(filepath.Join(bin, name)); err != nil {

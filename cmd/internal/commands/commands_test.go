@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestBuilt: if the commands exist in the given folder they are used and not built again. If
-// one is missing in it, the error says what to do.
+// TestBuilt: if the commands exist in the given folder they are used and not built again. If a
+// command is missing there, the error says what to do.
 func TestBuilt(t *testing.T) {
 	bin, dir := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(bin, "lnetd"), nil, 0o700); err != nil {

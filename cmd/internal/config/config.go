@@ -27,14 +27,14 @@ type Config struct {
 	RecoveryLimit      time.Duration // lnet_recovery_limit, in seconds; 0: no limit
 	RecoveryInterval   time.Duration // lnet_max_recovery_ping_interval, in seconds
 	DiscoveryDisabled  bool          // lnet_peer_discovery_disabled: peers are not discovered
-	ResponseTracking   int           // lnet_response_tracking: see lnet.Config
+	ResponseTracking   int           // lnet_response_tracking, see lnet.Config
 	NUMARange          int           // lnet_numa_range: kept and shown, without effect
 	MaxInterfaces      int           // lnet_interfaces_max: NIs of a peer at most
 	SourceCheck        bool          // source_check: a connection carries messages of its own NID only
 	PeerIdle           time.Duration // lnet_peer_idle_timeout, in seconds; 0: never
 
-	Forwarding string  // forwarding: enabled, disabled or empty, which leaves it to the routes
-	Routing    Routing // routing: the node as a router
+	Forwarding string  // forwarding: enabled, disabled or empty, which means that the routes decide
+	Routing    Routing // routing: settings of the node as a router
 
 	drivers.Settings // accept, accept_port, multicast and others
 

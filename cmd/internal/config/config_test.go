@@ -89,7 +89,7 @@ func TestReferenceNamesEveryKey(t *testing.T) {
 	}
 }
 
-// wantConfig checks that a file means the defaults with a change.
+// wantConfig checks that reading a file gives the defaults with the given change.
 func wantConfig(t *testing.T, text string, change func(*config.Config)) {
 	t.Helper()
 	got, err := config.Parse("f", []byte(text))
@@ -103,7 +103,7 @@ func wantConfig(t *testing.T, text string, change func(*config.Config)) {
 	}
 }
 
-// wantRefused checks that a file is refused with an error that begins so.
+// wantRefused checks that a file is refused with an error that begins with the given text.
 func wantRefused(t *testing.T, text, begin string) {
 	t.Helper()
 	_, err := config.Parse("f", []byte(text))
@@ -118,7 +118,7 @@ func wantRefused(t *testing.T, text, begin string) {
 func TestParse(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
-		change     func(*config.Config) // what the file changes in the defaults
+		change     func(*config.Config) // how the result must differ from the defaults
 	}{
 		{name: "nothing", text: "", change: func(*config.Config) {}},
 		{name: "comments only", text: "# nothing\n", change: func(*config.Config) {}},

@@ -17,9 +17,8 @@ type Dirs struct {
 	UID    int                 // number of the user
 }
 
-// StateDir is where lnetd keeps what outlives it: $STATE_DIRECTORY of systemd,
-// else /var/lib/lnetd for root and $XDG_STATE_HOME/lnetd
-// (~/.local/state/lnetd) for users.
+// StateDir is the directory of data that outlives the process: $STATE_DIRECTORY of systemd, else
+// /var/lib/lnetd for root and $XDG_STATE_HOME/lnetd (~/.local/state/lnetd) for users.
 func (p Dirs) StateDir() string {
 	if dir := p.systemd("STATE_DIRECTORY"); dir != "" {
 		return dir
@@ -49,7 +48,8 @@ func (p Dirs) RuntimeDir() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("lnetd-%d", p.UID))
 }
 
-// systemd returns the first directory of a list that systemd hands over.
+// systemd returns the first directory in the list that systemd passes in an environment
+// variable.
 func (p Dirs) systemd(variable string) string {
 	dir, _, _ := strings.Cut(p.Getenv(variable), ":")
 	return dir
@@ -91,7 +91,7 @@ func (p Dirs) CheckOwner(dir string) error {
 	return nil
 }
 
-// Resolve fills in the paths that c leaves open.
+// Resolve fills in the paths that the configuration does not set.
 func (c *Config) Resolve(p Dirs) {
 	if c.StateDir == "" {
 		c.StateDir = p.StateDir()

@@ -41,7 +41,7 @@ func faults(to *[]string) setting {
 }
 
 // faultChecker checks a list of statements.
-type faultChecker struct{ seen map[string]bool } // kinds that may stand in the list only once
+type faultChecker struct{ seen map[string]bool } // kinds of statements that have occurred and may occur only once
 
 func (c *faultChecker) check(text string) error {
 	s, err := fault.ParseStatement(text)

@@ -19,8 +19,8 @@ const maxFileSize = 1 << 16
 // Error says what is wrong with a configuration file, and where.
 type Error struct {
 	File         string // path of the file
-	Line, Column int    // position, from 1; 0: the file, or the line, as a whole is meant
-	Err          error  // what is wrong at that position
+	Line, Column int    // position, counted from 1; 0: the error is about the whole file, or the whole line
+	Err          error  // what is wrong
 }
 
 func (e *Error) Error() string {
@@ -46,7 +46,8 @@ func Load(path string) (Config, error) {
 	return Parse(path, text)
 }
 
-// readFile returns the text of a file, and of a longer one as much as Parse needs to refuse it.
+// readFile returns the text of a file. It cuts a text that is too long, but only so far that
+// Parse still refuses it.
 func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -56,15 +57,15 @@ func readFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxFileSize+1))
 }
 
-// Parse is Load of a file's text; name is for errors.
+// Parse is Load for the text of a file; errors contain name as the name of the file.
 func Parse(name string, text []byte) (Config, error) {
 	c := Default()
 	_, err := c.parse(name, text)
 	return c, err
 }
 
-// parse changes c by the text of a file. It returns the settings that the text contains, and
-// where.
+// parse changes c as the text of a file says. It returns the settings in the text, and where
+// each stands.
 func (c *Config) parse(name string, text []byte) (sources []Source, err error) {
 	if len(text) > maxFileSize {
 		return nil, &Error{File: name, Err: fmt.Errorf("more than %d bytes", maxFileSize)}
@@ -97,8 +98,8 @@ func (c *Config) parse(name string, text []byte) (sources []Source, err error) {
 	return sources, c.check(name)
 }
 
-// forgetNetworks makes a file that has networks, ip2nets or the section net replace those of files
-// before it.
+// forgetNetworks discards networks that earlier files have set, if this file has networks,
+// ip2nets or the section net.
 func (c *Config) forgetNetworks(entries []*ast.MappingValueNode) {
 	for _, e := range entries {
 		switch e.Key.GetToken().Value {
@@ -152,7 +153,7 @@ func assign(settings map[string]setting, name string, entries []*ast.MappingValu
 	return nil
 }
 
-// check checks values against each other.
+// check refuses values that do not fit together.
 func (c *Config) check(name string) error {
 	if c.TCP.MaxReconnect < c.TCP.MinReconnect {
 		return &Error{File: name, Err: fmt.Errorf("max_reconnectms (%d) is less than min_reconnectms (%d)",

@@ -17,8 +17,8 @@ type Flags struct {
 	given Config
 	set   *pflag.FlagSet
 
-	// Sources says where each given setting comes from; of several entries for a key the last one
-	// counts. Config sets it.
+	// Sources says where each given setting comes from; if a key has several entries, the last one
+	// counts. Set by Config.
 	Sources  []Source
 	Warnings []Warning // lines without effect; set by Config
 }
@@ -29,7 +29,7 @@ const (
 	SystemLNetConf = "/etc/lnet.conf"
 )
 
-// noFile is the value by which a flag for a file of Lustre says that none is read.
+// noFile is the value of a flag that means: read no such file of Lustre.
 const noFile = "none"
 
 // AddFlags defines the flags in set.
@@ -50,8 +50,8 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 }
 
 // Config returns the settings. It begins with the defaults; the options of Lustre's modules
-// change them, then the file, then the flags. A wrong flag is an error of usage. system says
-// that Lustre's files are read where no other file is named.
+// change them, then the file, then the flags. A wrong flag is an error of the command line. If
+// system is set, Lustre's files in their usual paths are read unless other files are named.
 func (f *Flags) Config(system bool) (Config, error) {
 	c, err := f.files(system)
 	if err != nil {
@@ -81,7 +81,8 @@ func (f *Flags) Config(system bool) (Config, error) {
 	return c, f.check(&c)
 }
 
-// files reads the files. The one of the daemon says which options of modules are read before it.
+// files reads the daemon's file and the options of Lustre's modules. The daemon's file says
+// which options apply, so it is read first, and once more after them.
 func (f *Flags) files(system bool) (c Config, err error) {
 	c = Default()
 	var text []byte
@@ -104,8 +105,8 @@ func (f *Flags) files(system bool) (c Config, err error) {
 	return f.onModules(c, text)
 }
 
-// onModules begins with the options of modules that named names, and goes on with the text of the
-// file, if there is one.
+// onModules starts from the options of Lustre's modules in the file named.Modprobe, and applies
+// the text of the daemon's file, if there is one.
 func (f *Flags) onModules(named Config, text []byte) (c Config, err error) {
 	c = Default()
 	c.LNetConf = named.LNetConf
@@ -135,7 +136,7 @@ func pathOf(value string) string {
 	return value
 }
 
-// check refuses flags that the file would not have let through.
+// check refuses flags with values that would be refused in a file, too.
 func (f *Flags) check(c *Config) error {
 	if f.set.Changed("log-level") {
 		var err error

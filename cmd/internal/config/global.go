@@ -10,14 +10,14 @@ import (
 	"ulnet/cmd/internal/config/tree"
 )
 
-// access reads and changes the field of a Config that has a setting of the section global.
+// access gets and sets the field of a Config that belongs to a setting of the section global.
 type access struct {
 	get func() int64
 	put func(int64)
 }
 
-// globals are the fields of the settings of the section global, by their names there. Of a setting that
-// has none here no node keeps the value.
+// globals returns access to the fields of Config for settings of the section global, by their
+// names in that section. A setting that is missing here is accepted and has no effect.
 func (c *Config) globals() map[string]access {
 	return map[string]access{
 		"numa_range":                  count(&c.NUMARange),
@@ -48,7 +48,8 @@ func seconds(to *time.Duration) access {
 	}
 }
 
-// bit is the field of a setting that is 0 or 1; inverse: the field says the opposite.
+// bit gives access to a field for a setting that is 0 or 1. If inverse is set, the field is true
+// where the setting is 0.
 func bit(to *bool, inverse bool) access {
 	get := func() int64 {
 		if *to != inverse {
@@ -59,8 +60,8 @@ func bit(to *bool, inverse bool) access {
 	return access{get, func(n int64) { *to = (n == 1) != inverse }}
 }
 
-// globalSettings returns the keys of lnetd's file, which are Lustre's module parameters, for the
-// settings of the section global.
+// globalSettings returns the keys of lnetd's file for the settings of the section global. These
+// keys are the names of Lustre's module parameters.
 func (c *Config) globalSettings() map[string]setting {
 	all, fields := map[string]setting{}, c.globals()
 	for _, s := range tree.NodeSettings() {
@@ -93,7 +94,7 @@ func (c *Config) setGlobal(s tree.Setting) error {
 	all := tree.NodeSettings()
 	i := slices.IndexFunc(all, func(n tree.NodeSetting) bool { return n.Name == s.Name })
 	switch {
-	case s.Name == tree.ShownOnly: // follows from others
+	case s.Name == tree.ShownOnly: // cannot be set, as it follows from other settings
 		return nil
 	case s.Value < all[i].Least || s.Value > all[i].Most:
 		return fmt.Errorf("%s: want a whole number from %d to %d, not %d", s.Name, all[i].Least, all[i].Most, s.Value)
@@ -104,7 +105,7 @@ func (c *Config) setGlobal(s tree.Setting) error {
 	return nil
 }
 
-// Global returns the settings of the section global that the configuration says.
+// Global returns the settings of the configuration that the section global has.
 func (c *Config) Global() *tree.Global {
 	g, fields := new(tree.Global), c.globals()
 	for _, s := range tree.NodeSettings() {

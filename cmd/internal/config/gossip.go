@@ -29,26 +29,26 @@ type Gossip struct {
 
 	Interval   time.Duration // interval: time between gossip cycles
 	RTT        time.Duration // rtt: estimated round-trip time
-	Fudge      int           // fudge: cycles of tolerance; -1: by the number of participants
+	Fudge      int           // fudge: cycles of tolerance; -1: depends on the number of participants
 	DeadFactor int           // dead_factor: see gossip.Config.DeadFactor
 	DeadSlack  int           // dead_slack: see gossip.Config.DeadSlack
-	Obsolete   int           // obsolete: see gossip.Config.Obsolete; 0: by the number of participants
+	Obsolete   int           // obsolete: see gossip.Config.Obsolete; 0: depends on the number of participants
 	Quorum     int           // quorum: per cent of the participants
 	ColdStart  bool          // cold_start: the node is not silent at first
 	Strict     bool          // strict: exactly as the design says
-	Seed       uint64        // seed: of the random choices; 0: chosen at the start
+	Seed       uint64        // seed of the random choices; 0: chosen at the start
 
 	KeyFile string       // key_file: path of the file with the keys
 	Keys    keyring.Keys // keys that key_file has
 }
 
-// Position is a position in a file. The zero value is none.
+// Position is a position in a file. The zero value means that there is no position.
 type Position struct {
 	File         string // path of the file
 	Line, Column int    // line and column, counted from 1
 }
 
-// Wrap returns err as an [Error] at the position, err itself if it is none.
+// Wrap returns err as an [Error] at the position, or err itself if there is no position.
 func (p Position) Wrap(err error) error {
 	if err == nil || p.File == "" {
 		return err
@@ -72,8 +72,8 @@ func (g Gossip) Agent() gossip.Config {
 	}
 }
 
-// orNone translates a 0 that is meant, and the value that stands for the
-// default.
+// orNone converts a number of the file to one of gossip.Config, where 0 means the default: the
+// value byDefault becomes 0, and 0 becomes -1.
 func orNone(n, byDefault int) int {
 	switch n {
 	case byDefault:
@@ -133,8 +133,8 @@ func gossipSection(g *Gossip, file string) setting {
 	}}
 }
 
-// check reads the file of NIDs and refuses what only values together can get
-// wrong. at has the positions of the keys that the section has.
+// check reads the file of NIDs, and refuses values that do not fit together. The map at has the
+// positions of the keys in the section.
 func (g *Gossip) check(file string, at map[string]*token.Token) error {
 	switch {
 	case at["nids"] != nil && len(g.NIDs) > 0 && g.NIDsFile != "":
@@ -165,8 +165,8 @@ func (g *Gossip) check(file string, at map[string]*token.Token) error {
 	return g.checkNumbers(file, at, len(g.NIDs))
 }
 
-// checkNumbers checks the numbers for n participants. The error names the number without
-// which all others would be valid.
+// checkNumbers checks the numbers for n participants. The error names a number that, if it were
+// left out, would make all others valid.
 func (g *Gossip) checkNumbers(file string, at map[string]*token.Token, n int) error {
 	_, err := g.Agent().Engine().Limits(n)
 	if err == nil {
@@ -202,7 +202,7 @@ func positionOf(file string, t *token.Token) Position {
 	return Position{file, t.Position.Line, t.Position.Column}
 }
 
-// interval parses a time with its unit: of gossip, which counts milliseconds.
+// interval parses a time of gossip, with its unit, in whole milliseconds.
 func interval(to *time.Duration, least time.Duration) setting {
 	return setting{func(value ast.Node) error {
 		s, ok := value.(*ast.StringNode)

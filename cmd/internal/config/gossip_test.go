@@ -27,15 +27,15 @@ func nids(texts ...string) (list []nid.NID) {
 	return list
 }
 
-// TestGossipSection: GO-4 and GO-42, and what cannot be is refused with its line
-// (GO-6, GO-7, GO-8, GO-43).
+// TestGossipSection: GO-4 and GO-42: the section gossip is read. Impossible values are refused
+// with an error that has the line (GO-6, GO-7, GO-8, GO-43).
 func TestGossipSection(t *testing.T) {
 	spec.Covers(t, "GO-4", "GO-6", "GO-7", "GO-8", "GO-42", "GO-43")
 	const three = "gossip:\n  nids: ['10.0.0.[1-3]@tcp']\n"
 	known := nids("10.0.0.1@tcp", "10.0.0.2@tcp", "10.0.0.3@tcp")
 	for _, test := range []struct {
 		name, text string
-		change     func(*config.Gossip) // what the section changes in the defaults; nil: an error
+		change     func(*config.Gossip) // how the result must differ from the defaults; nil: an error
 		err        string
 	}{
 		{"nobody", "gossip:\n  start: 0\n", func(g *config.Gossip) { g.Start = false }, ""},
@@ -85,8 +85,8 @@ func TestGossipSection(t *testing.T) {
 	}
 }
 
-// TestGossipNIDsFile: the file lies beside the configuration, and says itself
-// where it is wrong.
+// TestGossipNIDsFile: the path of the file is relative to the configuration. Errors in the file
+// have its own name and line.
 func TestGossipNIDsFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "lnetd.yaml")
@@ -112,7 +112,7 @@ func TestGossipNIDsFile(t *testing.T) {
 	}
 }
 
-// TestParseNIDs: GO-43, the example of the design is two times 64 NIDs.
+// TestParseNIDs: GO-43: the example of the design stands for two times 64 NIDs.
 func TestParseNIDs(t *testing.T) {
 	spec.Covers(t, "GO-43")
 	list, err := config.ParseNIDs("f", strings.NewReader("192.168.[1-2].[1-128/2]@o2ib0"))
@@ -127,7 +127,7 @@ func TestParseNIDs(t *testing.T) {
 	}
 }
 
-// TestGossipMachine: numbers of the file mean themselves, also 0.
+// TestGossipMachine: a number in the file, even 0, reaches the machine with that meaning.
 func TestGossipMachine(t *testing.T) {
 	byDefault, err := config.Default().Gossip.Agent().Engine().Limits(1000)
 	if err != nil {

@@ -30,7 +30,7 @@ type Handler struct {
 	OnAt     Position      // position of the selectors in the file
 	Run      []string      // run: path of the program, and its arguments
 	Timeout  time.Duration // timeout: longest time of a run, until SIGTERM
-	Interval time.Duration // interval: least time from the beginning of a run to that of the next
+	Interval time.Duration // interval: least time between the starts of two runs
 	User     string        // user: user as which the program runs; empty: the user of lnetd
 	UserAt   Position      // position of the user in the file
 }
@@ -77,7 +77,8 @@ func checkSelector(s string) error {
 	if slices.ContainsFunc(all, func(event string) bool { return SelectsEvent(s, event) }) {
 		return nil
 	}
-	// Name what could stand behind the part that is right, or else the sources.
+	// The error lists the words that can follow the correct part of the selector, or else the
+	// sources.
 	parent := s
 	for {
 		at := strings.LastIndexByte(parent, '.')
@@ -91,7 +92,7 @@ func checkSelector(s string) error {
 	}
 }
 
-// below returns the words that may stand behind a selector.
+// below returns the words that can follow a selector.
 func below(all []string, selector string) (next []string) {
 	for _, event := range all {
 		if rest, ok := strings.CutPrefix(event, selector+"."); ok {
@@ -119,8 +120,8 @@ func (h *Handler) settings() map[string]setting {
 	}
 }
 
-// takeProgram parses a program and its arguments. Programs run in the folder /: a path
-// that is relative to another one is a mistake.
+// takeProgram parses a program and its arguments. Programs run in the folder /, so a relative
+// path would be a mistake and is refused.
 func (h *Handler) takeProgram(value ast.Node) error {
 	if err := arguments(&h.Run).put(value); err != nil {
 		return err
@@ -167,8 +168,8 @@ func handlerSection(to *[]Handler, file string) setting {
 	}}
 }
 
-// checkHandlers refuses handlers of events that cannot happen here. Gossip can begin
-// later, by command.
+// checkHandlers refuses handlers of events that cannot happen here. For gossip it suffices that
+// a command can start it later.
 func (c *Config) checkHandlers() error {
 	for i := range c.Handlers {
 		h := &c.Handlers[i]

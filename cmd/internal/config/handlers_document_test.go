@@ -11,8 +11,8 @@ import (
 	"ulnet/cmd/internal/config"
 )
 
-// TestHandlersDocument: the configuration in docs/handlers.md is the example of the
-// reference, its defaults are true, and the page names all keys and events.
+// TestHandlersDocument: the configuration in docs/handlers.md is the same as the example in the
+// reference. The page names all keys and events, and the defaults that it states are correct.
 func TestHandlersDocument(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "handlers.md"))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"ulnet/cmd/internal/config"
 )
 
-// TestHandlers: a file with handlers, whose missing values have defaults.
+// TestHandlers: a file with handlers is read. Values that are missing there get defaults.
 func TestHandlers(t *testing.T) {
 	at := func(line, column int) config.Position { return config.Position{File: "f", Line: line, Column: column} }
 	wantConfig(t, "handlers: {}\n", func(*config.Config) {})

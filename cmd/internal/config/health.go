@@ -20,9 +20,9 @@ type Health struct {
 	Server bool // server: the node watches over clients
 	Client bool // client: the node is a client
 
-	NID     nid.NID   // nid: the NID under which this node takes part; zero: its NID that servers lists, or its only one
+	NID     nid.NID   // nid: the NID under which this node takes part; zero: the node's NID that is in servers, or its only one
 	Servers []nid.NID // servers: NIDs; none: the participants of gossip
-	At      Position  // position of the role in the file
+	At      Position  // position of the key server or client in the file
 
 	Name      string    // name: name of the client
 	Attach    []nid.NID // attach: servers to connect to besides the master
@@ -91,7 +91,7 @@ func healthSection(h *Health, file string) setting {
 		}
 		at := positionsOf(entries)
 		switch {
-		case h.Server: // first, as a server needs more settings than a client
+		case h.Server: // checked before the client, since a server needs more settings
 			h.At = positionOf(file, at["server"])
 		case h.Client:
 			h.At = positionOf(file, at["client"])
@@ -105,7 +105,7 @@ func healthSection(h *Health, file string) setting {
 	}}
 }
 
-// check refuses roles that lack what they need in other sections.
+// check refuses a role if other sections lack settings that the role needs.
 func (h *Health) check(c *Config) error {
 	switch {
 	case h.Server && !c.Scoll.Enable:

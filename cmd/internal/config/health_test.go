@@ -24,7 +24,7 @@ func TestHealthSection(t *testing.T) {
 	at := func(line, column int) config.Position { return config.Position{File: "f", Line: line, Column: column} }
 	for _, test := range []struct {
 		name, text string
-		change     func(*config.Config) // what the section changes in the defaults; nil: an error
+		change     func(*config.Config) // how the result must differ from the defaults; nil: an error
 		err        string
 	}{
 		{"a server that waits for gossipctl", "health:\n  server: 1\n  servers: ['10.0.0.[1-2]@tcp']\n" + scoll, func(c *config.Config) {
@@ -89,8 +89,9 @@ func TestHealthSection(t *testing.T) {
 	}
 }
 
-// TestClaimKeys: CH-44: the file of keys is beside the configuration, has one key or two,
-// and no other user can read it. Errors about it do not contain them.
+// TestClaimKeys: CH-44: the path of the file of keys is relative to the configuration. The file
+// has one key or two, and no other user may read it. Errors about the file do not contain the
+// keys.
 func TestClaimKeys(t *testing.T) {
 	spec.Covers(t, "CH-44")
 	dir := t.TempDir()

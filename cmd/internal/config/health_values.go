@@ -33,7 +33,7 @@ func timeSettings(t *health.Timing) map[string]setting {
 	}
 }
 
-// quorumTime parses a time, or "at once", which is below 0.
+// quorumTime parses a time, or the words "at once", for which it stores a negative number.
 func quorumTime(to *time.Duration) setting {
 	return setting{func(value ast.Node) error {
 		if s, ok := value.(*ast.StringNode); ok && s.Value == "at once" {
@@ -48,7 +48,7 @@ func quorumTime(to *time.Duration) setting {
 	}}
 }
 
-// takeTimes parses the times, which must go together.
+// takeTimes parses the times, and checks that they fit together.
 func (h *Health) takeTimes(file string, value ast.Node) error {
 	entries, err := sectionOf(file, value)
 	if err == nil {
@@ -60,8 +60,9 @@ func (h *Health) takeTimes(file string, value ast.Node) error {
 	return err
 }
 
-// checkTimes checks the times together. The error names the time without which all others
-// would be valid, or else the first that matters. at has the positions of the keys.
+// checkTimes checks whether the times fit together. The error names a time that, if it were left
+// out, would make all others valid, or else the first one in the list below. The map at has the
+// positions of the keys.
 func checkTimes(t health.Timing, file string, at map[string]*token.Token) error {
 	_, err := t.Filled()
 	wrong, ours := errors.AsType[*health.Error](err)

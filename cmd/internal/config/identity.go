@@ -2,9 +2,10 @@ package config
 
 import "ulnet/lnet/nid"
 
-// BelievedPorts returns the setting that lets users without privilege have the NID of their
-// host, or every host any NID, on networks of a type. It returns "" if only root of a host
-// can have its NID. Otherwise requests that only root on a known host may make are refused.
+// BelievedPorts returns the setting because of which, on networks of a type, unprivileged users
+// can use the NID of their host, or any host can use any NID. It returns "" if only root can use
+// the NID of a host. If there is such a setting, the node refuses requests that only root on a
+// known host may make.
 func (c *Config) BelievedPorts(of nid.NetType) string {
 	if !c.SourceCheck {
 		return "source_check: off"

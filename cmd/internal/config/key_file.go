@@ -10,8 +10,8 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// keyFile parses the path of a file of keys, relative to the folder of the configuration's
-// file, and reads it. It sets path to a name by which the file can be read again later.
+// keyFile parses the path of a file of keys, relative to the folder of the configuration's file,
+// and reads it. It sets *path to a path under which the file can be read again later.
 func keyFile(path *string, keys *keyring.Keys, file string) setting {
 	var named string
 	return text(&named, func(s string) (err error) {
@@ -27,7 +27,7 @@ func keyFile(path *string, keys *keyring.Keys, file string) setting {
 	})
 }
 
-// ReadKeys reads a file of keys, as key_file of a section names one.
+// ReadKeys reads a file of keys, which the key key_file of a section names.
 func ReadKeys(path string) (keyring.Keys, error) {
 	text, err := readSecret(path)
 	if err != nil {
@@ -43,8 +43,8 @@ func ReadKeys(path string) (keyring.Keys, error) {
 // maxSecret bounds a file of keys in bytes.
 const maxSecret = 4096
 
-// readSecret reads a file of keys, which must be a regular one and not readable for others.
-// Errors do not show the contents.
+// readSecret reads a file of keys, which must be a regular file that other users cannot read.
+// Errors do not contain any of its text.
 func readSecret(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // O_NONBLOCK: a pipe without a writer is refused below
 	if err != nil {

@@ -23,14 +23,14 @@ type Warning struct {
 
 func (w Warning) String() string { return fmt.Sprintf("%s:%d: %s", w.File, w.Line, w.Text) }
 
-// Source says where a setting has its value from.
+// Source says where the value of a setting comes from.
 type Source struct {
 	Key   string // key of lnetd's file, such as networks
 	Value string // text of the value
 	From  string // file and line, such as /etc/modprobe.d/lustre.conf:3
 }
 
-// kernelOnly are options of Lustre's modules that mean something to kernels only.
+// kernelOnly are options of Lustre's modules that have a meaning only in a kernel.
 var kernelOnly = map[string]string{
 	"lnet": "config_on_load rnet_htable_size auto_down portal_rotor local_nid_dist_zero lock_prim_nid " +
 		"use_tcp_bonding dead_router_check_interval live_router_check_interval large_router_buffers_max lnet_lnd_timeout",
@@ -39,10 +39,10 @@ var kernelOnly = map[string]string{
 	"ko2iblnd": "nscheds ipif_name dev_failover use_fastreg_gaps pmr_pool_size",
 }
 
-// routerBuffers are the options of lnet that are keys of the section routing here.
+// routerBuffers maps those options of the module lnet to keys of the section routing.
 var routerBuffers = map[string]string{"tiny_router_buffers": "tiny", "small_router_buffers": "small", "large_router_buffers": "large"}
 
-// emptyMeansDefault are the options that kernels take for not said if they are empty.
+// emptyMeansDefault are the options that kernels ignore if they are empty.
 var emptyMeansDefault = []string{"networks", "ip2nets", "routes", "forwarding"}
 
 // ReadModprobe reads the options of the modules lnet, ksocklnd and ko2iblnd from a file of
@@ -79,7 +79,8 @@ func (c *Config) ReadModprobe(path string) (sources []Source, warnings []Warning
 	return sources, warnings, c.check(path)
 }
 
-// moduleSetting returns what an option sets, by which key, or a warning.
+// moduleSetting returns a function that sets the value of an option, and the key of lnetd's file
+// for it. If there is no such key, it returns a warning.
 func (c *Config) moduleSetting(o moduleOption) (put func(value string) error, key, warning string) {
 	if slices.Contains(strings.Fields(kernelOnly[o.module]), o.name) {
 		return nil, "", fmt.Sprintf("options %s: %s has no meaning here", o.module, o.name)
@@ -124,8 +125,9 @@ func (c *Config) moduleSettings(module string) map[string]setting {
 	return all
 }
 
-// keepForRDMA keeps a setting's value for the networks over RDMA. It is for an option that only
-// ksocklnd has, but whose setting here applies to all networks.
+// keepForRDMA protects the networks over RDMA from an option of ksocklnd. Such an option is
+// stored in a setting that applies to all networks, so keepForRDMA first copies the setting's
+// present value to the section o2ib.
 func (c *Config) keepForRDMA(name string) {
 	keep := func(own *int, all int) {
 		if *own == 0 {
@@ -159,12 +161,12 @@ func putText(s setting, text string) error {
 		return putYAML(s, "false")
 	}
 	if plainWord.MatchString(text) && !slices.Contains(yamlWords, strings.ToLower(text)) {
-		return putYAML(s, text) // its errors quote the text themselves
+		return putYAML(s, text) // putYAML quotes the text in its errors
 	}
 	return putYAML(s, strconv.Quote(text))
 }
 
-// plainWord is text that YAML needs no quotation marks for, unless it is one of yamlWords.
+// plainWord matches text that needs no quotation marks in YAML, except the words in yamlWords.
 var (
 	plainWord = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
 	yamlWords = []string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}

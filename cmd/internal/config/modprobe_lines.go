@@ -27,7 +27,8 @@ func modprobeFiles(path string) ([]string, error) {
 	return filepath.Glob(filepath.Join(path, "*.conf")) // Glob sorts the paths
 }
 
-// readModprobe returns the options of these modules in the files of a path, in their order.
+// readModprobe returns the options of the given modules, in order, from the files that path
+// stands for.
 func readModprobe(path string, modules map[string]bool) (list []moduleOption, err error) {
 	files, err := modprobeFiles(path)
 	if err != nil {
@@ -47,7 +48,7 @@ func readModprobe(path string, modules map[string]bool) (list []moduleOption, er
 	return list, nil
 }
 
-// readBounded reads a file that is no larger than one of lnetd may be.
+// readBounded reads a file that is not larger than a configuration file of lnetd may be.
 func readBounded(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -59,8 +60,8 @@ func readBounded(file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// parseModprobe returns the options of a file; it passes over other directives. A backslash at
-// the end of a line joins it with the next one, as in modprobe.d(5).
+// parseModprobe returns the options of a file; it ignores other directives. A backslash at the
+// end of a line joins it with the next one, as in modprobe.d(5).
 func parseModprobe(file, text string) (list []moduleOption) {
 	lines := strings.Split(text, "\n")
 	for i := 0; i < len(lines); i++ {
@@ -82,8 +83,8 @@ func parseModprobe(file, text string) (list []moduleOption) {
 	return list
 }
 
-// modprobeWords splits a line at blanks that are not within quotation marks, which it removes.
-// What begins with # is a comment, at the beginning of a line.
+// modprobeWords splits a line at blanks outside quotation marks, and removes the marks. A line
+// that begins with # is a comment.
 func modprobeWords(line string) (words []string) {
 	line = strings.TrimSpace(line)
 	if strings.HasPrefix(line, "#") {

@@ -110,7 +110,8 @@ func TestModprobeErrors(t *testing.T) {
 	}
 }
 
-// TestEmptyOptions: empty texts are those of the modules, which stand for the default.
+// TestEmptyOptions: an empty text, which is the default of the modules, stands for the default
+// here, too.
 func TestEmptyOptions(t *testing.T) {
 	c := Default()
 	dir := modprobeFolder(t, map[string]string{"lustre.conf": "options lnet networks=\"\" ip2nets= routes='' forwarding=\n"})
@@ -120,8 +121,8 @@ func TestEmptyOptions(t *testing.T) {
 	}
 }
 
-// FuzzModprobe: whatever a file has, it is read or refused, and words keep no quotation marks that
-// enclose them.
+// FuzzModprobe: any file is either read or refused, and no word keeps the quotation marks around
+// it.
 func FuzzModprobe(f *testing.F) {
 	f.Add("options lnet networks=\"tcp(eth0)\" \\\n accept=all\noptions ko2iblnd peer_credits=0x20 cksum=Y")
 	f.Add("options ksocklnd credits='1\" \\")
@@ -140,7 +141,7 @@ func FuzzModprobe(f *testing.F) {
 	})
 }
 
-// TestKernelOnly: no option that means something here is among those that are said not to.
+// TestKernelOnly: no option that has a meaning here is on the list of those that do not.
 func TestKernelOnly(t *testing.T) {
 	c := Default()
 	for module, names := range kernelOnly {

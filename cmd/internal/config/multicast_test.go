@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Where the groups of multicast are is checked when the file is read, with the
-// line; the driver would find the same.
+// TestMulticastKeys: the port and the addresses of multicast groups are checked when the file is
+// read, so that the error has the line. The driver would refuse the same values later.
 func TestMulticastKeys(t *testing.T) {
 	c, err := Parse("f", []byte("multicast: 0\nmulticast_port: 20000\nmulticast_base: 239.1.0.0\nmulticast_base6: \"ff18::1:0\"\nmulticast_ttl: 3\nmulticast_rx_buffer_size: 1000\n"))
 	if err != nil {

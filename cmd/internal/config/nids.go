@@ -28,7 +28,7 @@ func LoadNIDs(path string) ([]nid.NID, error) {
 
 // ParseNIDs reads NIDs and expressions for ranges of NIDs (nid.ParseSet). Blanks and line ends
 // separate them, and # begins a comment. No NID may occur twice. An error in the text is an
-// *Error, which contains name.
+// *Error, with name as the name of the file.
 func ParseNIDs(name string, r io.Reader) ([]nid.NID, error) {
 	n := newNIDList()
 	limited := &io.LimitedReader{R: r, N: MaxNIDsSize + 1}
@@ -55,7 +55,7 @@ func ParseNIDs(name string, r io.Reader) ([]nid.NID, error) {
 	return n.nids, nil
 }
 
-// nidList collects NIDs that differ.
+// nidList collects NIDs, all of them different.
 type nidList struct {
 	nids []nid.NID
 	has  map[nid.NID]bool

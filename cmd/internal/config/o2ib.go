@@ -66,7 +66,7 @@ func CheckProvider(s string) error {
 	return nil
 }
 
-// peerCredits parses 0, or a depth of queues that the protocol allows.
+// peerCredits parses 0, or a number of credits that the protocol allows.
 func peerCredits(to *int) setting {
 	return setting{func(value ast.Node) error {
 		n, err := integer(value, 0, 255)

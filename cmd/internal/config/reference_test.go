@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd"
 )
 
-// unplaced is a driver with a tunable that the reference does not name.
+// unplaced is a driver with a tunable for which reference.yaml has no position.
 type unplaced struct {
 	drivers.Driver
 	name, section string

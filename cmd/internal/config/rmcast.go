@@ -20,7 +20,7 @@ import (
 // field begins with its key.
 type Rmcast struct {
 	Enable  bool    // enable: reliable multicast is on
-	NID     nid.NID // nid: under which the node takes part; zero: its only one
+	NID     nid.NID // nid: the NID under which the node takes part; zero: its only one
 	Buffers int     // buffers: number of datagrams that can arrive at a time
 	Members int     // max_members: bound of the members of a group
 	Backlog int     // backlog: bytes of messages that wait for one listener
@@ -36,16 +36,16 @@ type McastGroup struct {
 	Name      string    // name of the group: its key
 	Number    int       // number: number of the group
 	Managers  []nid.NID // managers: NIDs in order of precedence
-	Members   []nid.NID // members: that there may be besides managers; see [Config.McastMembers]
+	Members   []nid.NID // members: nodes that may be members besides the managers; see [Config.McastMembers]
 	Join      bool      // join: the node joins when the daemon starts
 	FIFO      bool      // fifo: messages of an origin are delivered in order
 	Multicast bool      // multicast: if false, all payload goes down the tree
 	Window    int       // window: bound of an origin's datagrams in flight
 	Fragment  int       // fragment: bytes of payload in one datagram
 
-	MemberTimeout time.Duration // member_timeout: until a silent member is left behind; 0: never
+	MemberTimeout time.Duration // member_timeout: time after which a silent member is left behind; 0: never
 	LeastFragment int           // least_fragment: refuse nodes with shorter datagrams; 0: send all payload down the tree for them
-	LeastCapacity int           // least_capacity: room at a receiver that senders count on, whatever it says
+	LeastCapacity int           // least_capacity: room that senders assume at a receiver, even if it reports less
 }
 
 // MaxMcast is the longest message that commands send, in bytes.
@@ -126,7 +126,7 @@ func (r *Rmcast) takeGroups(file string, value ast.Node) error {
 	})
 }
 
-// clash refuses two groups with one number, or one name.
+// clash refuses a group whose number or name another group has.
 func (r *Rmcast) clash(g *McastGroup) error {
 	for i := range r.Groups {
 		switch other := &r.Groups[i]; {
@@ -145,8 +145,9 @@ func (r *Rmcast) has(group string) bool {
 }
 
 // McastMembers returns the nodes that may be members of a group besides its managers. These are
-// the nodes that the group lists. Without a list, possession of the key decides if there is a
-// key, and otherwise the nodes of gossip may be members. Nil: all nodes.
+// the nodes that the group lists. If the group has no list but there is a key, every node that
+// has the key may be a member; the result is nil, which means all nodes. If there is no key
+// either, the participants of gossip may be members, and without gossip all nodes.
 func (c *Config) McastMembers(g *McastGroup) []nid.NID {
 	switch {
 	case len(g.Members) > 0:

@@ -20,7 +20,7 @@ func TestRmcastSection(t *testing.T) {
 	const group = "rmcast:\n  groups:\n    a:\n      number: 7\n      managers: ['10.0.0.[1-2]@tcp']\n"
 	for _, test := range []struct {
 		name, text string
-		change     func(*config.Rmcast) // what the section changes in the defaults; nil: an error
+		change     func(*config.Rmcast) // how the result must differ from the defaults; nil: an error
 		err        string
 	}{
 		{"enabled", "rmcast:\n  enable: 1\n  nid: 10.0.0.1@tcp\n", func(r *config.Rmcast) { r.Enable, r.NID = true, nid.MustParse("10.0.0.1@tcp") }, ""},
@@ -101,8 +101,8 @@ func TestMcastMembers(t *testing.T) {
 	}
 }
 
-// TestRmcastDocument: the configuration in docs/multicast.md is one, and the table of
-// keys has the defaults.
+// TestRmcastDocument: the configuration in docs/multicast.md is valid, and the table of keys
+// there shows the defaults.
 func TestRmcastDocument(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "multicast.md"))
 	if err != nil {

@@ -30,7 +30,7 @@ func defaultRoutes() Routes {
 	}
 }
 
-// RouteSettings are the tunables of routes that decide which are alive.
+// RouteSettings returns the tunables that decide which routes are alive.
 func (r *Routes) RouteSettings() route.Settings {
 	return route.Settings{AvoidAsymmetric: r.AvoidAsymmetric, Sensitivity: r.RouterSensitivity, CheckFirst: r.CheckFirst}
 }
@@ -44,10 +44,11 @@ func (c *Config) routeSettings() map[string]setting {
 	}
 }
 
-// routes parses the tunable as kernels have it, or a list with an entry behind each dash.
+// routes parses the tunable in the syntax of kernels, or a YAML list with an entry after each
+// dash.
 func routes(to *string) setting {
 	return setting{func(value ast.Node) error {
-		if block, ok := value.(*ast.LiteralNode); ok { // a block of lines behind |
+		if block, ok := value.(*ast.LiteralNode); ok { // a block of lines after a |
 			value = block.Value
 		}
 		list, ok := value.(*ast.SequenceNode)
@@ -72,8 +73,8 @@ func checkRoutes(s string) error {
 	return err
 }
 
-// ResolveNetworks makes a networks string of ip2nets, if that is set. addrs tells the addresses
-// of this host.
+// ResolveNetworks sets networks from ip2nets, if ip2nets is set. The function addrs returns the
+// addresses of this host.
 func (c *Config) ResolveNetworks(addrs func() ([]netip.Addr, error)) error {
 	if c.IP2Nets == "" {
 		return nil

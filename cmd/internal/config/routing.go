@@ -13,8 +13,8 @@ import (
 // comment of each field begins with its key.
 type Routing struct {
 	Enable bool // enable: the node forwards messages
-	Tiny   int  // tiny: buffers; 0: the usual number, also of the others
-	Small  int  // small: number of buffers of a page
+	Tiny   int  // tiny: number of buffers without payload; 0: the usual number, for small and large, too
+	Small  int  // small: number of buffers of one page
 	Large  int  // large: number of buffers of 1 MiB
 	Memory int  // memory: bound of the buffers in MiB
 }
@@ -61,8 +61,8 @@ func checkForwarding(s string) error {
 // IsRouter reports whether the file makes the node a router.
 func (c *Config) IsRouter() bool { return c.Routing.Enable || c.Forwarding == "enabled" }
 
-// RouterSilence is how long a net may be silent before this node, as a router, reports that it
-// is down there. With -1 it never does.
+// RouterSilence is how long a net may be silent before this node, as a router, reports its own
+// NI on that net as down. -1: never.
 func (c *Config) RouterSilence() time.Duration {
 	if c.CheckInterval <= 0 {
 		return -1

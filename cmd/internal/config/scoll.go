@@ -21,7 +21,7 @@ import (
 type Scoll struct {
 	Enable bool // enable: the node takes part in collectives
 
-	NID         nid.NID       // nid: the NID under which this node takes part; zero: its NID that gossip lists, or its only one
+	NID         nid.NID       // nid: the NID under which this node takes part; zero: the node's NID in the list of gossip, or its only one
 	RTT         time.Duration // rtt: estimated round-trip time
 	Guard       time.Duration // guard; 0: a quarter of rtt, at least 5 ms
 	MinBulkRate int           // min_bulk_rate: lowest rate of bulk data, in bytes per second
@@ -32,14 +32,14 @@ type Scoll struct {
 	Tree        scoll.Tree    // tree: type of tree of broadcasts
 	Groups      []Group       // groups, in the order of the file
 
-	AllowMembers []nid.Set    // allow_members; none: gossip's list and the members of groups
+	AllowMembers []nid.Set    // allow_members; none: the participants of gossip and the members of groups
 	KeyFile      string       // key_file: path of the file with the keys
 	Keys         keyring.Keys // keys that key_file has
 
 	Admin Admin // admin: section of the administration service
 }
 
-// Group is a group of servers that has a name.
+// Group is a named group of servers.
 type Group struct {
 	Name string     // name of the group: its key
 	NIDs []nid.NID  // nids: NIDs of the members
@@ -50,7 +50,7 @@ type Group struct {
 type Admin struct {
 	AllowRoots   []nid.Set  // allow_roots: nodes that may run actions here
 	AllowRelays  []nid.Set  // allow_relays; none: the members of all groups, and the participants of gossip
-	Unidentified bool       // actions_without_identity: run actions where any host may claim a NID
+	Unidentified bool       // actions_without_identity: run actions even where any host can use any NID
 	MaxBulk      int        // max_bulk: largest bulk data of a request, in bytes
 	MaxMemory    int        // max_memory: bytes that requests may use together
 	MaxActions   int        // max_actions: bound of the actions that run at a time
@@ -82,8 +82,7 @@ func defaultScoll() Scoll {
 	}
 }
 
-// AdminTree is the tree of the administration service over groups that have
-// none of their own.
+// AdminTree is the tree of the administration service for groups without a tree of their own.
 func (s *Scoll) AdminTree() scoll.Tree {
 	return cmp.Or(s.Admin.Tree, s.Tree)
 }
@@ -136,7 +135,7 @@ func (a *Admin) settings(file string) map[string]setting {
 	}
 }
 
-// ScollKeys returns the keys of the section scoll, and those of admin in it.
+// ScollKeys returns the keys of the section scoll, and those of the section admin inside it.
 func ScollKeys() (keys, ofAdmin []string) {
 	var s Scoll
 	return slices.Sorted(maps.Keys(s.settings(""))), slices.Sorted(maps.Keys(s.Admin.settings("")))

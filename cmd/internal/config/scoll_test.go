@@ -15,13 +15,13 @@ import (
 	"ulnet/scoll"
 )
 
-// TestScollSection: SC-124: tree and K are the administrator's choice, for all
-// and for a service; what cannot be is refused with its line.
+// TestScollSection: SC-124: the administrator chooses the tree and its K, for all services or
+// for one. Impossible values are refused with an error that has the line.
 func TestScollSection(t *testing.T) {
 	spec.Covers(t, "SC-124")
 	for _, test := range []struct {
 		name, text string
-		change     func(*config.Scoll) // what the section changes in the defaults; nil: an error
+		change     func(*config.Scoll) // how the result must differ from the defaults; nil: an error
 		err        string
 	}{
 		{"enabled", "scoll:\n  enable: 1\n", func(s *config.Scoll) { s.Enable = true }, ""},
@@ -137,8 +137,8 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestScollIdentity: the section says which nodes may be members, with which keys, and what
-// actions need.
+// TestScollIdentity: the section says which nodes may be members, which keys they need, and
+// under which conditions actions run.
 func TestScollIdentity(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(file, []byte("sixteen bytes at least\nanother key of them\n"), 0o600); err != nil {

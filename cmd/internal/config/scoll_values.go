@@ -20,7 +20,7 @@ const MaxName = 64
 
 var names = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
-// CheckName refuses what cannot name a group or an action.
+// CheckName refuses a text that cannot be the name of a group or an action.
 func CheckName(s string) error {
 	if len(s) > MaxName || !names.MatchString(s) {
 		return fmt.Errorf("%q is no name: want up to %d letters, digits, and - . _", s, MaxName)
@@ -40,7 +40,7 @@ func ParseTree(s string) (scoll.Tree, error) {
 	return scoll.Tree{}, err
 }
 
-// shape parses a tree. Empty text leaves it as it is.
+// shape parses a tree. If the text is empty, the tree stays as it is.
 func shape(to *scoll.Tree) setting {
 	return text(new(string), func(s string) (err error) {
 		if s != "" {
@@ -71,7 +71,7 @@ func span(to *time.Duration, least, most time.Duration) setting {
 	}}
 }
 
-// oneNID parses a NID. Empty text leaves it zero.
+// oneNID parses a NID. If the text is empty, the NID stays zero.
 func oneNID(to *nid.NID) setting {
 	return text(new(string), func(s string) (err error) {
 		if s == "" {

@@ -32,7 +32,7 @@ func (c *Config) sectionSettings(file string) map[string]setting {
 	return all
 }
 
-// section reads a section as 'lnetctl import' does, but refuses keys without a meaning.
+// section reads a section as 'lnetctl import' does, but refuses unknown keys.
 func (c *Config) section(file, key string, value ast.Node) error {
 	s, err := tree.ReadSection(key, value)
 	for i := 0; err == nil && i < len(s.Items); i++ {
@@ -69,7 +69,7 @@ func (c *Config) take(i tree.Item) error {
 
 // takeNet takes a network with one NI or none.
 func (c *Config) takeNet(n *tree.Net) error {
-	if n.Type == tree.Loopback { // every node has it
+	if n.Type == tree.Loopback { // skipped, because every node has the loopback network
 		return nil
 	}
 	if len(n.NIs) == 0 {
@@ -111,10 +111,10 @@ func (r *Routing) takeBuffers(b *tree.Buffers) error {
 	return nil
 }
 
-// exclusive are keys that say the same in two ways.
+// exclusive are pairs of keys that set the same thing in two ways.
 var exclusive = [][2]string{{"networks", "ip2nets"}, {"networks", "net"}, {"ip2nets", "net"}}
 
-// checkTwice refuses a file that says the same in two ways.
+// checkTwice refuses a file that sets the same thing in two ways.
 func (c *Config) checkTwice(name string, entries []*ast.MappingValueNode) error {
 	at := make(map[string]*ast.MappingValueNode)
 	for _, e := range entries {
@@ -144,7 +144,8 @@ func entriesOf(name string, section *ast.MappingValueNode) []*ast.MappingValueNo
 	return entries
 }
 
-// checkGlobalTwice refuses a setting that stands in the section global and has a key of its own.
+// checkGlobalTwice refuses a setting that is in the section global and is also set by a key of
+// its own.
 func checkGlobalTwice(name string, at map[string]*ast.MappingValueNode) error {
 	for _, e := range entriesOf(name, at["global"]) {
 		for _, s := range tree.NodeSettings() {
@@ -169,7 +170,7 @@ func isEmpty(n ast.Node) bool {
 	return false
 }
 
-// Nets returns the networks to start: those of networks, and those of the section net.
+// Nets returns the networks to start: those of the key networks, and those of the section net.
 func (c *Config) Nets() ([]tree.Net, error) {
 	list, err := networks.Parse(c.Networks)
 	if err != nil {
@@ -182,13 +183,13 @@ func (c *Config) Nets() ([]tree.Net, error) {
 	return append(nets, c.Sections.Net...), nil
 }
 
-// AllRoutes returns the routes of routes, and those of the section route.
+// AllRoutes returns the routes of the key routes, and those of the section route.
 func (c *Config) AllRoutes() ([]route.Route, error) {
 	list, err := route.Parse(c.Routes.Routes)
 	return append(list, c.Sections.Route...), err
 }
 
-// Tree returns what the configuration says in the form of lnetctl's files.
+// Tree returns the configuration in the form of lnetctl's files.
 func (c *Config) Tree() (*tree.Tree, error) {
 	nets, err := c.Nets()
 	if err != nil {

@@ -51,7 +51,7 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// TestSectionsSayMore reads what only sections can say.
+// TestSectionsSayMore: sections can contain settings for which there are no flat keys.
 func TestSectionsSayMore(t *testing.T) {
 	text := "net:\n  - net type: lo\n  - net type: tcp\n    local NI(s):\n      - nid: 10.0.0.5@tcp\n        tunables:\n          peer_credits: 16\n" +
 		"        lnd tunables:\n          conns_per_peer: 2\n          timeout: 9\n" +
@@ -69,7 +69,7 @@ func TestSectionsSayMore(t *testing.T) {
 	}
 }
 
-// TestSectionsErrors: each error has its line.
+// TestSectionsErrors: each error has the line to which it refers.
 func TestSectionsErrors(t *testing.T) {
 	const ni = "net:\n  - net type: tcp\n    local NI(s):\n      - interfaces:\n          0: eth0\n"
 	for text, want := range map[string]string{

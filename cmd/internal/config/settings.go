@@ -25,7 +25,7 @@ const (
 	maxBuffer  = 1 << 30
 )
 
-// settings returns the keys of a file; each value goes into c.
+// settings returns the keys of a file. The value of each key is stored in c.
 func (c *Config) settings(file string) map[string]setting {
 	all := map[string]setting{
 		"networks":               text(&c.Networks, checkNetworks),
@@ -131,8 +131,8 @@ func number(to *int, least, most int) setting {
 	}}
 }
 
-// unused parses a number that means something to kernels only, so that their
-// configurations can be read.
+// unused parses a number that has a meaning only in kernels, so that configurations of kernels
+// can be read.
 func unused(least, most int) setting { return number(new(int), least, most) }
 
 func duration(to *time.Duration, unit time.Duration, least, most int) setting {
@@ -166,7 +166,7 @@ func flag(to *bool) setting {
 	}}
 }
 
-// onOff parses on and off, and what flag takes.
+// onOff parses on and off, and all that the function flag accepts.
 func onOff(to *bool) setting {
 	return setting{func(value ast.Node) error {
 		if n, ok := value.(*ast.StringNode); ok && (n.Value == "on" || n.Value == "off") {

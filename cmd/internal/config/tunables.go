@@ -15,8 +15,9 @@ import (
 //go:embed reference.yaml
 var reference string
 
-// Reference is a file with all keys, their defaults and what they mean. It is reference.yaml
-// with the tunables of drivers, inserted where that file names them, or else at the end.
+// Reference is a file with all keys, their defaults and what they mean. It is reference.yaml,
+// with the tunables of drivers inserted where comments of that file name them, or else at the
+// end.
 var Reference = referenceOf(reference, new(drivers.Set).All())
 
 func referenceOf(text string, all []drivers.Driver) string {
@@ -33,8 +34,8 @@ func referenceOf(text string, all []drivers.Driver) string {
 	return text
 }
 
-// withTunables puts tunables of a driver where a comment names them, and the others where one
-// names the driver.
+// withTunables inserts each tunable of a driver where a comment names the tunable, or else where
+// a comment names the driver.
 func withTunables(text, indent, driver string, list []lnd.Tunable) string {
 	mark := indent + "# " + driver
 	list = slices.DeleteFunc(list, func(t lnd.Tunable) bool {
@@ -52,7 +53,7 @@ func withTunables(text, indent, driver string, list []lnd.Tunable) string {
 	return strings.Replace(text, mark+"\n", all.String(), 1)
 }
 
-// paragraph describes a tunable, with its text, for people to read.
+// paragraph describes a tunable, for people to read.
 func paragraph(indent string, t *lnd.Tunable) string {
 	var b strings.Builder
 	if t.Text != "" {
@@ -73,7 +74,7 @@ func tunableSettings(list []lnd.Tunable) map[string]setting {
 	return all
 }
 
-// tunableSection parses the section of a driver that has nothing but tunables.
+// tunableSection parses the section of a driver whose only keys are tunables.
 func tunableSection(d drivers.Driver, file string) setting {
 	return setting{func(value ast.Node) error {
 		entries, err := sectionOf(file, value)

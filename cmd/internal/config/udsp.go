@@ -35,7 +35,8 @@ func udspSection(to *[]udsp.Rule, file string) setting {
 	}}
 }
 
-// udspKeys are the keys of a selection rule, also in the form in which 'lnetctl export' prints it.
+// udspKeys returns the keys of a selection rule, including those that only 'lnetctl export'
+// prints.
 func udspKeys(r *udsp.Rule, file string) map[string]setting {
 	priority := setting{func(value ast.Node) error {
 		n, err := integer(value, 0, int(path.NoPriority-1))
@@ -45,7 +46,7 @@ func udspKeys(r *udsp.Rule, file string) map[string]setting {
 	return map[string]setting{
 		"src": udspPattern(&r.Src), "dst": udspPattern(&r.Dst), "rte": udspPattern(&r.Rte),
 		"priority": priority,
-		"idx":      unused(0, maxCount), // the rules stand in their order
+		"idx":      unused(0, maxCount), // ignored, because the order of the rules is that of the list
 		"action": {func(value ast.Node) error {
 			entries, err := sectionOf(file, value)
 			if err != nil {

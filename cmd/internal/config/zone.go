@@ -15,22 +15,22 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// Zone is the section zone of the file: the membership that the node has. The comment
-// of each field begins with its key.
+// Zone is the section zone of the file: the node's membership in a zone. The comment of each
+// field begins with its key.
 type Zone struct {
 	Name string   // name: name of the zone; empty: there is none
 	At   Position // position of the section in the file
 
-	Node       string    // node: what the node is called; empty: the host's name
+	Node       string    // node: name of the node; empty: the name of the host
 	NIDs       []nid.NID // nids: NIDs at which the node is reached; none: all
 	Bootstrap  []zone.ID // bootstrap: nodes to ask when joining
-	Supervisor bool      // role: supervisor, of base zones
+	Supervisor bool      // role: supervisor, which means a supervisor of base zones
 	Management []zone.ID // management: supervisors to which delegates connect
 	Delegates  int       // delegates: number of delegates of a zone
 	Monitor    bool      // monitor: the node is notified of suspicions at once
 
-	Paper       bool          // preset: paper, the parameters of the paper
-	Threshold   int           // theta; 0: by preset, as for the next ones
+	Paper       bool          // preset: paper, which means the parameters of the paper
+	Threshold   int           // theta; 0: depends on preset, as do the next ones
 	Successors  int           // successors: number of successors with a link
 	Random      int           // random: number of random neighbours
 	Aggregation time.Duration // aggregation: time over which changes are collected
@@ -97,7 +97,7 @@ func ZoneKeys() []string {
 	return slices.Sorted(maps.Keys(z.settings("")))
 }
 
-// choice parses one of two words; the second is true.
+// choice parses one of two words. The word yes sets *to to true.
 func choice(to *bool, no, yes string) setting {
 	return text(new(string), func(s string) error {
 		if s != no && s != yes {
@@ -143,13 +143,13 @@ func zoneSection(z *Zone, file string) setting {
 	}}
 }
 
-// check checks values against each other.
+// check refuses values that do not fit together.
 func (z *Zone) check(file string, at map[string]*token.Token) (err error) {
 	if z.Supervisor && len(z.Management) > 0 {
 		return errorAt(file, at["management"], errors.New("management: a supervisor is in the management zone itself: list others there with bootstrap"))
 	}
 	c := z.Agent()
-	c.Self = zone.MustParseID("node=127.0.0.1@tcp") // any id is good enough for the check
+	c.Self = zone.MustParseID("node=127.0.0.1@tcp") // the check needs some id, whichever
 	if z.Node != "" {
 		if c.Self, err = zone.NewID(z.Node, c.Self.Endpoints()...); err != nil {
 			return errorAt(file, at["node"], fmt.Errorf("node: %w", err))
@@ -163,8 +163,8 @@ func (z *Zone) check(file string, at map[string]*token.Token) (err error) {
 	return errorAt(file, z.blamed(at), errors.New(wrong.Why))
 }
 
-// blamed returns the position of the value that makes the section invalid: the one without which
-// the others are valid. If there is none it returns the position of the zone's name.
+// blamed returns the position of the value that makes the section invalid: the section would be
+// valid without it. If there is no such value, blamed returns the position of the zone's name.
 func (z *Zone) blamed(at map[string]*token.Token) *token.Token {
 	for _, suspect := range []struct {
 		key   string

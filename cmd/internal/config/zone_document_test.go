@@ -11,8 +11,8 @@ import (
 	"ulnet/gossip/zone"
 )
 
-// TestZoneDocument: the configurations in docs/membership.md are ones, the page names all
-// keys that are, and its table of defaults is true.
+// TestZoneDocument: the configurations in docs/membership.md are valid, the page names all keys,
+// and its table of defaults is correct.
 func TestZoneDocument(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "membership.md"))
 	if err != nil {

@@ -125,7 +125,7 @@ func openPath(t *testing.T, path string) {
 	}
 }
 
-// connectAs connects from a thread with other credentials.
+// connectAs connects from a thread that has other credentials.
 func connectAs(t *testing.T, path string, uid, gid int, groups []int) net.Conn {
 	t.Helper()
 	type result struct {
@@ -134,7 +134,7 @@ func connectAs(t *testing.T, path string, uid, gid int, groups []int) net.Conn {
 	}
 	done := make(chan result)
 	go func() {
-		runtime.LockOSThread() // and never unlock: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked, so that the thread ends with the goroutine
 		fd, err := connectThread(path, uid, gid, groups)
 		done <- result{fd, err}
 	}()
@@ -155,7 +155,7 @@ func connectAs(t *testing.T, path string, uid, gid int, groups []int) net.Conn {
 // connectThread changes the credentials of this thread alone, with raw system
 // calls, and connects.
 func connectThread(path string, uid, gid int, groups []int) (int, error) {
-	ids := make([]uint32, len(groups)+1) // one longer, so that the first element has an address
+	ids := make([]uint32, len(groups)+1) // one element longer than needed, so that the first element has an address even if there are no groups
 	for i, g := range groups {
 		ids[i] = uint32(g)
 	}

@@ -41,8 +41,8 @@ func (c *Client) Events(ctx context.Context) (io.ReadCloser, error) {
 	return c.do(ctx, http.MethodGet, eventsPath, nil, nil)
 }
 
-// Capture returns the daemon's messages from now on as pcapng; headersOnly says that their
-// payload is zeros. The caller closes the reader.
+// Capture returns the daemon's messages from now on as pcapng; if headersOnly is set, their
+// payload is replaced by zeros. The caller closes the reader.
 func (c *Client) Capture(ctx context.Context) (in io.ReadCloser, headersOnly bool, err error) {
 	answer, err := c.open(ctx, http.MethodGet, capturePath, nil, nil)
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *Client) call(ctx context.Context, method, path string, request any, dat
 	return c.decode(ctx, body, err, answer)
 }
 
-// act is call for a command whose answer is ignored.
+// act is like call, for a command whose answer is not needed.
 func (c *Client) act(ctx context.Context, path string, request any, data io.Reader) error {
 	body, err := c.do(ctx, http.MethodPost, path, request, data)
 	if err != nil {
@@ -70,7 +70,8 @@ func (c *Client) act(ctx context.Context, path string, request any, data io.Read
 	return nil
 }
 
-// decode decodes an answer, unless err says that there is no answer.
+// decode decodes an answer. If err is not nil, there is no answer, and decode returns err with a
+// hint.
 func (c *Client) decode(ctx context.Context, body io.ReadCloser, err error, answer any) error {
 	if err != nil {
 		return err

@@ -6,8 +6,8 @@
 // node turns them into routes, which a [Server] serves; commands call them with a [Client]; and
 // docs/control.md is generated from them.
 //
-// A request is one JSON object on one line, followed by data up to the end of the body; the
-// request of a question is its query. The answer to an operation is a sequence of steps, JSON
+// A request is one JSON object on one line, and any data up to the end of the body; the request
+// of a question is the query of its URL. The answer to an operation is a sequence of steps, JSON
 // objects, one per line; the payload of a step follows its line. The last line says how the
 // operation ended. An operation also ends when its client closes the connection.
 //

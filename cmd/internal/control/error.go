@@ -9,7 +9,7 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// Error is a failure as it crosses the socket. It unwraps to its errno.
+// Error is a failure in the form in which it is sent over the socket. It unwraps to its errno.
 type Error struct {
 	Message string        `json:"message"`         // description of the error in one line
 	Hint    string        `json:"hint,omitempty"`  // what the user can do next

@@ -7,8 +7,8 @@ import (
 )
 
 // The tests of this package are in an external test package, because they import the operations
-// of package node, which imports this one. These functions give them access to internal
-// functions.
+// of package node, which imports this package. The functions in this file give the tests access
+// to internal functions.
 
 type Access = access
 

@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// frame are the fields of a line of an operation's answer besides those of the step: the
-// length of its payload, or the end.
+// frame has the fields that a line of an operation's answer has in addition to those of the
+// step: the length of the payload after the line, or how the operation ended.
 type frame struct {
 	Size  int    `json:"payload,omitempty"` // number of payload bytes that follow the line
 	End   bool   `json:"end,omitempty"`     // the operation has succeeded and ends
@@ -63,7 +63,7 @@ func (f *frameWriter) write(step []byte, rest frame, payload []byte) error {
 	case len(step) > len("{}"):
 		line = append(append(step[:len(step)-1], ','), line[1:]...)
 	}
-	_, _ = f.lines.Write(append(line, '\n')) // Flush reports an error of Write
+	_, _ = f.lines.Write(append(line, '\n')) // a later Flush reports an error of this Write
 	_, _ = f.lines.Write(payload)
 	if err := f.lines.Flush(); err != nil {
 		return err
@@ -82,7 +82,7 @@ type stallWriter struct {
 func (s *Server) stallWriter(w http.ResponseWriter) *stallWriter {
 	rc := http.NewResponseController(w)
 	_ = rc.EnableFullDuplex() // cannot fail: HTTP/1.1 supports full duplex
-	// Clear the deadline of the request: a client that only reads is not a slow one.
+	// Clear the read deadline of the request, so that a client that only reads is not cut off.
 	_ = rc.SetReadDeadline(time.Time{})
 	return &stallWriter{w, rc, s.cfg.StallTimeout}
 }
@@ -94,7 +94,7 @@ func (s *stallWriter) Write(b []byte) (int, error) {
 
 func (s *stallWriter) flush() error { return s.rc.Flush() }
 
-// Flush sends the buffered data; with it a stallWriter is an http.Flusher.
+// Flush sends the buffered data. It makes stallWriter an http.Flusher.
 func (s *stallWriter) Flush() { _ = s.flush() }
 
 // errCut means that the connection ended before the last frame.

@@ -81,7 +81,7 @@ func (f *fakeGossip) routes() []Route {
 	}
 }
 
-// tells compares the result of a reading call with the expected one.
+// tells asks a question and compares the answer with the expected one.
 func tells[T any](t *testing.T, what string, want T, c *Client, question Question[None, T]) {
 	t.Helper()
 	got, err := question.Call(t.Context(), c, None{})

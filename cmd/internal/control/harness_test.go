@@ -36,7 +36,7 @@ type fakeNode struct {
 	get   func(context.Context, node.GetRequest, node.Report) error
 
 	peers  func(after nid.NID, limit int) node.PeerPage
-	failed *node.FailRequest // the latest request to fail; nil: none came
+	failed *node.FailRequest // the latest request to let an NI fail; nil: there was none
 }
 
 func (*fakeNode) Status() node.Status { return node.Status{PID: nid.LustrePID, Networks: "tcp(eth0)"} }
@@ -159,8 +159,8 @@ func serve(t *testing.T, cfg Config) *daemon {
 	return serveSocket(t, cfg, path, socket)
 }
 
-// serveAs does the same; next returns the access of each client, in the order in which they
-// connect.
+// serveAs does the same as serve; next returns the access of each client, in the order in which
+// they connect.
 func serveAs(t *testing.T, cfg Config, next func() Access) *daemon {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
@@ -202,7 +202,7 @@ func (d *daemon) end(t *testing.T) {
 	if err := wait(t, d.done); err != nil {
 		t.Errorf("server: %v", err)
 	}
-	d.done <- nil // lets the next call of end return as well
+	d.done <- nil // for further calls of end
 }
 
 func wait[T any](t *testing.T, c <-chan T) T {

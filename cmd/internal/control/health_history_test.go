@@ -10,8 +10,8 @@ import (
 	"ulnet/cmd/internal/modules/health"
 )
 
-// TestHealthHistory: the filters of a list of evictions and of a list of tombstones arrive as
-// they were given. Filters with values out of range are refused.
+// TestHealthHistory: the filters of a list of evictions and of a list of tombstones reach the
+// daemon unchanged. Filters with values out of range are refused.
 func TestHealthHistory(t *testing.T) {
 	f := &fakeHealth{}
 	c := NewClient(serve(t, Config{Routes: f.routes()}).path)

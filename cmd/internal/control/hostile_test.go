@@ -25,7 +25,7 @@ func TestHostileRequests(t *testing.T) {
 		put:  func(context.Context, node.PutRequest, io.Reader, node.Report) error { called(); return nil },
 	}).routes()
 	hasty := serve(t, Config{RequestTimeout: 50 * time.Millisecond, Routes: routes})
-	patient := serve(t, Config{Routes: routes, RequestTimeout: 2 * waitLimit}) // longer than the answer takes on a busy machine
+	patient := serve(t, Config{Routes: routes, RequestTimeout: 2 * waitLimit}) // the timeout is longer than an answer takes on a busy machine
 	ping := `{"target":"12345-10.0.0.2@tcp","timeout":1}`
 	for _, test := range []struct{ name, raw, want string }{
 		{"silence", "", ""},

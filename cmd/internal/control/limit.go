@@ -63,7 +63,8 @@ func (a *admission) Accept() (net.Conn, error) {
 	}
 }
 
-// add admits a connection; victim is the connection to close for it, nil for none.
+// add admits a connection and reports whether it did. It returns the connection to close in
+// exchange, or nil.
 func (a *admission) add(c *admittedConn) (victim *admittedConn, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -85,7 +86,7 @@ func (a *admission) add(c *admittedConn) (victim *admittedConn, ok bool) {
 	return victim, true
 }
 
-// forget removes a connection from its list, if it is there. The caller holds a.mu.
+// forget removes a connection from its list, if it is still there. The caller holds a.mu.
 func (a *admission) forget(c *admittedConn) {
 	a.open[c.access] = slices.DeleteFunc(a.open[c.access], func(o *admittedConn) bool { return o == c })
 }
@@ -110,7 +111,7 @@ type admittedConn struct {
 	net.Conn
 	list   *admission
 	access access
-	idle   uint64 // value of clock when the connection became idle; 0: it has a request; guarded by list.mu
+	idle   uint64 // value of the clock when the connection became idle; 0: it has a request; guarded by list.mu
 }
 
 // Close implements net.Conn.

@@ -54,7 +54,7 @@ func (f *filler) fill(v reflect.Value) {
 	case *nid.ProcessID:
 		*p = nid.ProcessID{NID: drawNID(f.t, "NID"), PID: nid.PID(rapid.Uint32().Draw(f.t, "PID"))}
 		return
-	case *json.RawMessage: // an object whose values are numbers
+	case *json.RawMessage: // must be an object whose values are numbers
 		*p = json.RawMessage(`{"a":1}`)
 		return
 	case *health.ClientID:
@@ -116,7 +116,7 @@ func answers() map[string]reflect.Type {
 }
 
 // TestOddNIDsInAnswers: whatever NIDs peers bring into the state of a node, the client decodes
-// every answer of the control socket to the original value, with all its entries.
+// every answer of the control socket to the original value, without losing entries.
 func TestOddNIDsInAnswers(t *testing.T) {
 	all := answers()
 	if all["/v1/status"] != reflect.TypeFor[node.Status]() || len(all) < 20 {
@@ -144,7 +144,7 @@ func TestOddNIDsInAnswers(t *testing.T) {
 	}
 }
 
-// TestOddNIDsInRequests: a NID of any kind can be asked for.
+// TestOddNIDsInRequests: a request can contain a NID of any kind.
 func TestOddNIDsInRequests(t *testing.T) {
 	d := serve(t, Config{Routes: slices.Concat((&fakeNode{}).routes(), new(fakeGossip).routes())})
 	client := NewClient(d.path)

@@ -14,11 +14,11 @@ type None struct{}
 // A Route is an operation with the function that carries it out. Servers serve routes, and
 // docs/control.md is generated from them.
 type Route struct {
-	Method, Path    string       // the comment of the package says which access a method needs
+	Method, Path    string       // the package comment says which access each method needs
 	Doc             string       // what the operation does, for docs/control.md
 	Request, Answer reflect.Type // Answer is nil for a stream that has its own format
 	Kind            Kind         // how the operation is answered
-	Data            bool         // data follow the request's line
+	Data            bool         // data follows the line of the request
 
 	long bool
 	do   func(*Server, http.ResponseWriter, *http.Request) error
@@ -41,7 +41,7 @@ const (
 type Question[Req, Answer any] struct {
 	Path string // path of the question, with "{name}" for fields of the request in it
 	Doc  string // what the question reads, for docs/control.md
-	Long bool   // the question takes long: the number of such requests that run at a time is bounded
+	Long bool   // the question takes long, so the number of such requests that run at a time is bounded
 }
 
 // A Command makes the daemon do something and returns the result.

@@ -9,10 +9,10 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Target is a node that a file is applied to. Errors carry an errno.
+// Target is a node to which a file can be applied. Errors have an errno.
 type Target interface {
 	AddNI(ctx context.Context, net string, ni NI) error
-	// RemoveNI stops an NI; all of the network if ni is nil.
+	// RemoveNI stops an NI, or the whole network if ni is nil.
 	RemoveNI(ctx context.Context, net string, ni *NI) error
 	AddRoute(ctx context.Context, r Route) error
 	RemoveRoute(ctx context.Context, r Route) error
@@ -32,9 +32,9 @@ type Verb int
 const (
 	Add  Verb = iota
 	Del       // removes the items that the file names
-	Exec      // adds, pings and discovers
-	// AddMissing is Add for a node that starts: it does not change what the node already has, and
-	// warns about it, but for NIs. Retuned lists those that must be removed before.
+	Exec      // adds items, and pings and discovers nodes
+	// AddMissing is Add for a node that starts: it does not change items that the node already has,
+	// but warns about them. To change NIs, remove those that Retuned lists before.
 	AddMissing
 )
 
@@ -53,9 +53,9 @@ type Result struct {
 	Warnings []string // texts about settings that were kept without effect, or ignored
 }
 
-// Apply applies the items of a file to a node, section by section. As with Lustre's tool, an error
-// ends its section, and one of networks ends all, because what follows needs them. Items before
-// the error stay applied.
+// Apply applies the items of a file to a node, section by section. As with Lustre's tool, an
+// error ends its section. An error in the section net ends everything, because the other
+// sections need the networks. Items before the error stay applied.
 func Apply(ctx context.Context, to Target, v Verb, f *File) Result {
 	r := Result{Warnings: f.Warnings}
 	for _, s := range f.Sections {
@@ -137,7 +137,7 @@ func applyItem(ctx context.Context, to Target, v Verb, key string, i Item) []*Er
 		return routeErrors(i, to.AddRoute(ctx, *i.Route))
 	case i.Peer != nil && v == Del:
 		return explain(i, to.RemovePeer(ctx, *i.Peer), "failed to del primary peer")
-	case i.Peer != nil && !i.Peer.isConfigured(): // nothing to do: the node discovers such a peer again
+	case i.Peer != nil && !i.Peer.isConfigured(): // nothing to do, because the node discovers such a peer by itself
 		return nil
 	case i.Peer != nil:
 		return explain(i, to.AddPeer(ctx, *i.Peer), "failed to add primary peer")
@@ -153,7 +153,7 @@ func applyItem(ctx context.Context, to Target, v Verb, key string, i Item) []*Er
 	return applySettings(ctx, to, v, i)
 }
 
-// applyNet starts or stops an NI, or stops a network of which the file has no NIs.
+// applyNet starts or stops an NI. If the file has no NIs of a network, it stops the network.
 func applyNet(ctx context.Context, to Target, v Verb, i Item) []*Error {
 	net := i.Net.Type
 	if net == Loopback { // skipped, as every node has it
@@ -207,7 +207,7 @@ func routeErrors(i Item, err error) []*Error {
 	return explain(i, err, text)
 }
 
-// explain gives an error of the node the text of Lustre's tool.
+// explain gives an error that the node returned the text of Lustre's tool.
 func explain(i Item, err error, text string) []*Error {
 	if err == nil {
 		return nil

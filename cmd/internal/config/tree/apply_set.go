@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// applySettings applies what is set by name. Nothing of that can be removed, but a router becomes
-// an ordinary node, and the NUMA range is 0 again.
+// applySettings applies the settings of an item. Del changes only two of them: a router becomes
+// an ordinary node, and the NUMA range becomes 0.
 func applySettings(ctx context.Context, to Target, v Verb, i Item) []*Error {
 	for _, s := range i.settings() {
 		switch {
@@ -24,7 +24,7 @@ func applySettings(ctx context.Context, to Target, v Verb, i Item) []*Error {
 	return nil
 }
 
-// settings lists what an item sets by name.
+// settings lists the settings of an item by their names.
 func (i Item) settings() (list []Setting) {
 	set := func(name string, n *int) {
 		if n != nil {

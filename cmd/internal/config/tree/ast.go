@@ -9,7 +9,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// maxNesting is how deep mappings and lists of a file may be nested: those of an export have 6.
+// maxNesting is how deeply mappings and lists of a file may be nested; an export has 6 levels.
 const maxNesting = 32
 
 // checkNode refuses elements that no configuration has and that could grow when they are read:
@@ -40,7 +40,7 @@ func checkNode(n ast.Node, depth int) error {
 	return nil
 }
 
-// untag returns what follows a tag, as in ! "text".
+// untag returns the value after a tag, as in ! "text".
 func untag(n ast.Node) ast.Node {
 	for {
 		tag, ok := n.(*ast.TagNode)

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnet/udsp"
 )
 
-// RouteOf returns a route as the section route has it.
+// RouteOf converts a route to the form of the section route.
 func RouteOf(r route.Route) Route {
 	one := Route{Net: r.Net.String(), Gateway: r.Gateway, Hop: new(r.Hops), Priority: new(r.Priority)}
 	if r.Sensitivity != 1 {
@@ -20,7 +20,7 @@ func RouteOf(r route.Route) Route {
 	return one
 }
 
-// Value returns the route as nodes have it. EINVAL: the name of the network is wrong.
+// Value converts the route to the form of nodes. EINVAL: the name of the network is wrong.
 func (r Route) Value() (route.Route, error) {
 	net, err := nid.ParseNet(r.Net)
 	if err != nil {
@@ -37,7 +37,8 @@ func (r Route) Value() (route.Route, error) {
 	return v, nil
 }
 
-// UDSPOf returns a selection rule as the section udsp has it. index is its place.
+// UDSPOf converts a selection rule to the form of the section udsp. The index is the position of
+// the rule.
 func UDSPOf(index int, r udsp.Rule) UDSP {
 	u := UDSP{Index: index, Src: r.Src.String(), Dst: r.Dst.String(), Rte: r.Rte.String()}
 	if u.Dst == "" || u.Src+u.Rte == "" {
@@ -46,7 +47,8 @@ func UDSPOf(index int, r udsp.Rule) UDSP {
 	return u
 }
 
-// Value returns the rule as nodes have it. EINVAL: a pattern is wrong, or they do not fit.
+// Value converts the rule to the form of nodes. EINVAL: a pattern is wrong, or the patterns do
+// not fit together.
 func (u UDSP) Value() (r udsp.Rule, err error) {
 	for _, p := range []struct {
 		text string
@@ -62,7 +64,7 @@ func (u UDSP) Value() (r udsp.Rule, err error) {
 	return r, r.Validate()
 }
 
-// NetOf returns an entry of the tunable networks as the section net has it.
+// NetOf converts an entry of the tunable networks to the form of the section net.
 func NetOf(i networks.Interface) Net {
 	n := Net{Type: i.Net.String(), NIs: []NI{{}}}
 	if i.Name != "" {
@@ -71,9 +73,9 @@ func NetOf(i networks.Interface) Net {
 	return n
 }
 
-// On returns where an NI of a network runs, as an entry of the tunable networks has it: on the
-// address of its NID, whatever its interface, or on its interface. EINVAL: the name of the network is
-// wrong. Without NID and interface the driver chooses.
+// On returns an entry of the tunable networks that makes an NI run in the same place: on the
+// address of its NID, whatever its interface is, or else on its interface. If it has neither,
+// the driver chooses. EINVAL: the name of the network is wrong.
 func (ni NI) On(net string) (networks.Interface, error) {
 	of, err := nid.ParseNet(net)
 	if err != nil {

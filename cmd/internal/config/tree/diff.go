@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/udsp"
 )
 
-// Change is what an import of a file would do, item by item.
+// Change is what importing a file would do with one item.
 type Change struct {
 	Line int    `json:"line"` // line of the item in the file
 	Kind Kind   `json:"kind"` // add, set or fail
@@ -18,11 +18,11 @@ type Change struct {
 // Kind is what importing the file would do with an item.
 type Kind string
 
-// The kinds of changes. Items that are as in the file are no change.
+// The kinds of changes. An item that is the same in the file and on the node is no change.
 const (
 	Adds  Kind = "add"
 	Sets  Kind = "set"
-	Fails Kind = "fail" // the item is there already, or the file is wrong
+	Fails Kind = "fail" // import would fail: the item exists already, or the file is wrong
 )
 
 // Diff lists the differences between a file and a node, in the order of the file. An item that
@@ -40,7 +40,8 @@ func Diff(now *Tree, f *File) (list []Change) {
 	return d.list
 }
 
-// Retuned lists the NIs of a node that a file has with other tunables, each in a network of its own.
+// Retuned lists the NIs of a node for which the file has other tunables. Each result is a
+// network with one NI.
 func Retuned(now *Tree, f *File) (list []Net) {
 	for _, s := range f.Sections {
 		for _, i := range s.Items {
@@ -99,7 +100,7 @@ func (d *differ) route(line int, r *Route) {
 	d.same(line, what, "priority", has.Priority, r.Priority)
 }
 
-// same reports a value that differs in something that import does not change.
+// same reports that a value differs if import cannot change that value.
 func (d *differ) same(line int, what, name string, has, want *int) {
 	if want != nil && has != nil && *has != *want {
 		d.add(line, Fails, "%s: %s is %d here and %d in the file; remove it first", what, name, *has, *want)
@@ -135,7 +136,7 @@ func (d *differ) ni(line int, net string, ni NI) {
 	}
 }
 
-// ni finds the NI of a net that the file names by its NID or its interface.
+// ni finds the NI of a net by the NID or the interface that the file has.
 func (t *Tree) ni(net string, ni NI) *NI {
 	for _, n := range t.Net {
 		if n.Type != net {
@@ -151,8 +152,8 @@ func (t *Tree) ni(net string, ni NI) *NI {
 	return nil
 }
 
-// is reports whether an NI of the node is the one that a file names. A file names it by its
-// NID, by its interface, or by its address in place of an interface.
+// is reports whether an NI of the node is the one in a file. A file has its NID, its interface,
+// or an address instead of an interface.
 func (has *NI) is(ni NI) bool {
 	if ni.NID.IsValid() {
 		return has.NID == ni.NID
@@ -164,7 +165,8 @@ func (has *NI) is(ni NI) bool {
 	return has.NID.Addr().String() == name || !has.ByAddress && slices.Contains(has.Interfaces, name)
 }
 
-// peer compares a peer with that of the node, whose NIDs it adds to.
+// peer compares a peer with the same peer of the node. Importing adds the NIDs of the file to
+// those that the node has.
 func (d *differ) peer(line int, p *Peer) {
 	at := slices.IndexFunc(d.now.Peer, func(has Peer) bool { return has.Primary == p.Primary && has.isConfigured() })
 	if at < 0 {
@@ -224,7 +226,7 @@ func (d *differ) setting(line int, s Setting) {
 			return
 		}
 	}
-	if s.Value != 0 { // a node that is no router has no buffers
+	if s.Value != 0 { // a node that is no router has no buffers, which counts as 0
 		d.add(line, Sets, "%s: %d", s.Name, s.Value)
 	}
 }

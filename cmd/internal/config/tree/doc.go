@@ -15,6 +15,6 @@
 // [Tree.Strict] reports them.
 // The texts of errors in a file are those of Lustre's tool; see [Error].
 //
-// Counters and states are part of the tree because an export has them; nothing reads them back
-// into a node. [Tree.Backup] removes them.
+// Counters and states are part of the tree because an export contains them; import ignores them.
+// [Tree.Backup] removes them.
 package tree

@@ -13,11 +13,11 @@ import (
 // errno and the reason.
 type Error struct {
 	Verb   string        // verb such as add, del or show
-	Object string        // kind of item, such as net; import for what is wrong with the file
+	Object string        // kind of item, such as net; "import" for an error of the file as a whole
 	Errno  syscall.Errno // positive; printed as a negative number
 	Text   string        // reason of the error
 	Line   int           // line in the file, from 1; 0: none
-	Cause  error         // error of the node; nil: Text says all that is known
+	Cause  error         // error of the node; nil: there is only Text
 }
 
 // Error returns where and why, in one line.
@@ -36,14 +36,15 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Errno, e.Cause}
 }
 
-// Write prints the error as Lustre's lnetctl prints what the kernel answers: a YAML document of
-// its own.
+// Write prints the error in the layout in which Lustre's lnetctl prints errors of the kernel: as
+// a YAML document of its own.
 func (e *Error) Write(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "---\n%s:\n-     %s:\n      errno: %d\n      descr: ! %s\n...\n", e.Verb, e.Object, -int(e.Errno), strconv.Quote(e.Text))
 	return err
 }
 
-// WriteOlder prints the error as Lustre's lnetctl prints what its library finds.
+// WriteOlder prints the error in the layout in which Lustre's lnetctl prints errors of its own
+// library.
 func (e *Error) WriteOlder(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "%s:\n    - %s:\n          errno: %d\n          descr: %s\n", e.Verb, e.Object, -int(e.Errno), strconv.Quote(e.Text))
 	return err
@@ -54,11 +55,11 @@ func inFile(line int, errno syscall.Errno, format string, args ...any) *Error {
 	return &Error{Verb: "add", Object: "import", Errno: errno, Text: shown(fmt.Sprintf(format, args...)), Line: line}
 }
 
-// maxShown is how much of a text an error shows, in characters.
+// maxShown is how many characters of a text an error may contain.
 const maxShown = 160
 
-// shown returns a text with words of a file as an error shows it. A file may contain anything,
-// so shown removes characters that a terminal may obey, and shortens a long text.
+// shown makes text that comes from a file fit for an error. A file may contain anything, so
+// shown removes characters that a terminal may obey, and shortens a long text.
 func shown(text string) string {
 	var b strings.Builder
 	n := 0

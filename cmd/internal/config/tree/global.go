@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Global are the settings of a node. Nil ones are not set.
+// Global are the settings of a node. A nil field is not set.
 type Global struct {
 	NUMARange          *int64 `json:"numa_range,omitempty"`                 // kept, without effect in ulnet
 	MaxInterfaces      *int64 `json:"max_interfaces,omitempty"`             // kept, without effect in ulnet
@@ -34,7 +34,8 @@ type Setting struct {
 	Value int64  // in the unit of the setting
 }
 
-// ShownOnly names the setting of [Global] that is not set but follows from others.
+// ShownOnly is the name of the setting in [Global] that cannot be set, because it follows from
+// others.
 const ShownOnly = "lnd_timeout"
 
 // fields returns pointers to the settings, by name.

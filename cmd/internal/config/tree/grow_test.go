@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// grower writes YAML as tools for Lustre do, and as people change it by hand: what each part looks
-// like, the bytes of a fuzz target choose.
+// grower writes YAML in the forms that tools for Lustre write, and people when they edit it. The
+// bytes of a fuzz target choose the form of each part.
 type grower struct {
 	choices []byte
 	out     strings.Builder
 }
 
-// grow returns the text that some choices make.
+// grow returns the YAML text that the given choices produce.
 func grow(choices []byte) []byte {
 	g := &grower{choices: choices}
 	end := "\n"
@@ -44,7 +44,7 @@ func (g *grower) line(indent int, text string) {
 	g.out.WriteString(strings.Repeat(" ", indent) + text + g.among("", "", "", " # said", " ") + "\n")
 }
 
-// section writes a key at the top with what is below it.
+// section writes a key at the top level, and what is below the key.
 func (g *grower) section() {
 	key := g.among("net", "route", "peer", "udsp", "global", "numa", "buffers", "x y") + ":"
 	switch g.one(4) {
@@ -62,9 +62,9 @@ func (g *grower) section() {
 	}
 }
 
-// item writes an item of a list, a mapping most of the time. It has something in it: the parser takes a
-// key at the left below an empty dash for that item, though YAML says that the key is the next one of
-// the mapping (1.2, section 8.2.2).
+// item writes an item of a list, a mapping most of the time. The item is never empty, because of
+// an error in the parser: it reads a key at the left, below an empty dash, as part of the item,
+// although by YAML 1.2, section 8.2.2, the key belongs to the mapping around the list.
 func (g *grower) item(indent int) {
 	switch g.one(6) {
 	case 0:

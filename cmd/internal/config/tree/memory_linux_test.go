@@ -14,7 +14,7 @@ import (
 
 var peakLine = regexp.MustCompile(`VmHWM:\s+([0-9]+) kB`)
 
-// peak is the most memory that the process had at a time since forgetPeak, in bytes.
+// peak returns the most memory that the process has used at one time since forgetPeak, in bytes.
 func peak(t *testing.T) int {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/status")
@@ -28,7 +28,7 @@ func peak(t *testing.T) int {
 	return kib << 10
 }
 
-// forgetPeak makes peak begin with the memory of now, which it returns.
+// forgetPeak makes peak start again from the memory in use now, which it returns.
 func forgetPeak(t *testing.T) int {
 	t.Helper()
 	debug.FreeOSMemory()
@@ -38,8 +38,9 @@ func forgetPeak(t *testing.T) int {
 	return peak(t)
 }
 
-// TestLargeFile reads files of the largest size, or of 1.25 MiB, in bounded memory: 64 MiB, and 16 times
-// the text. As a whole a text takes a hundred times its size.
+// TestLargeFile reads files of the largest size, or of 1.25 MiB, in bounded memory: 64 MiB plus
+// 16 times the size of the text. Without reading it in pieces, a text takes a hundred times its
+// size.
 func TestLargeFile(t *testing.T) {
 	// What counts is the memory in use. Garbage would add as much again, and more of it on a
 	// machine that is busy with other work.

@@ -43,8 +43,8 @@ type NI struct {
 	Verbs         *drivers.Verbs    `json:"verbs,omitempty"`          // ulnet's addition: state of the RDMA device
 	Connections   *int              `json:"connections,omitempty"`    // ulnet's addition: number of connections
 	Reasons       map[string]uint64 `json:"reasons,omitempty"`        // ulnet's addition: why connections were refused or ended
-	// ByAddress says that the NID is not the one that the interface would give, so a backup
-	// must contain it.
+	// ByAddress means that the NID does not follow from the interface, so that a backup must
+	// contain the NID.
 	ByAddress bool `json:"-"`
 }
 
@@ -55,7 +55,7 @@ type Statistics struct {
 	Drop uint64 `json:"drop_count"` // messages dropped
 }
 
-// Tunables are those that all drivers have. Nil fields are not set.
+// Tunables are those that all drivers have. A nil field is not set.
 type Tunables struct {
 	PeerTimeout       *int `json:"peer_timeout,omitempty"`        // seconds
 	PeerCredits       *int `json:"peer_credits,omitempty"`        // messages in flight to a peer
@@ -77,7 +77,7 @@ type HealthStats struct {
 	NextPing   int    `json:"next_ping"`    // time until the next ping in seconds; 0: none is due
 }
 
-// Priorities are what selection rules say of an NI.
+// Priorities are the priorities of an NI by the selection rules.
 type Priorities struct {
 	Net     int64    `json:"net priority"`                   // priority of the net by rules; -1: no rule
 	NID     int64    `json:"nid priority"`                   // priority of the NID by rules; -1: no rule
@@ -91,8 +91,8 @@ type Multicast struct {
 	*drivers.Multicast
 }
 
-// backup returns the NIs without counters and states. The time-out of a driver follows from the
-// settings of the node.
+// backup returns the NIs without counters and states. It also leaves out the timeout of the
+// driver, which follows from the settings of the node.
 func (n Net) backup() Net {
 	b := Net{Type: n.Type}
 	for _, ni := range n.NIs {

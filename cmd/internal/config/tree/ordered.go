@@ -83,8 +83,8 @@ func (l LNDTunables) Get(name string) (n int, ok bool) {
 	return 0, false
 }
 
-// Numbers returns the tunables that are numbers, by name. The time-out of a driver is not one of them: it
-// follows from the settings of the node.
+// Numbers returns the tunables that are numbers, by name. It leaves out the timeout of the
+// driver, which follows from the settings of the node.
 func (l LNDTunables) Numbers() map[string]int {
 	var all map[string]int
 	for _, t := range l {

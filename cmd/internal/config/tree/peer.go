@@ -50,13 +50,13 @@ type PeerHealthStats struct {
 	NextPing       int    `json:"next_ping"`       // time until the next ping in seconds; 0: none is due
 }
 
-// ClaimedNI is an NI that a peer says it has.
+// ClaimedNI is an NI that the peer itself has reported.
 type ClaimedNI struct {
 	NID nid.NID `json:"nid"` // NID of the NI
 }
 
-// isConfigured reports whether an administrator named the peer. Without a state it is not known,
-// and the file itself is what an administrator says.
+// isConfigured reports whether an administrator named the peer. If there is no state, the peer
+// comes from a file that an administrator wrote.
 func (p *Peer) isConfigured() bool { return p.State == nil || p.State.Has(lnet.PeerConfigured) }
 
 // backup returns the peer without counters and states.

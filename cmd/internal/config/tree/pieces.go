@@ -10,21 +10,21 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// The parser takes a hundred times the memory of a text, so a long one is read in pieces.
+// The parser needs a hundred times the memory of a text, so long texts are read in pieces.
 const (
 	wholeSize = 1 << 20   // longest text that is parsed as a whole, in bytes
-	pieceSize = 256 << 10 // length in bytes from which on a piece ends at the next item of its list
+	pieceSize = 256 << 10 // from this length in bytes on, a piece ends before the next item of its list
 )
 
-// A piece is a part of a document: a key at its top with items of its list, or everything below
-// another key.
+// A piece is a part of a document: a top-level key with some items of its list, or with all that
+// is below the key.
 type piece struct {
-	head     string // line of the key, with its end; empty: in front of all keys
+	head     string // line of the key, with its line end; empty: the piece is before all keys
 	headLine int    // number of that line, from 1
 	body     []byte // lines below the key
 	bodyLine int    // number of the first of these lines
 	document int    // number of the document in the file
-	goesOn   bool   // a piece before has the same key
+	goesOn   bool   // the previous piece has the same key
 }
 
 // parse parses a piece with a key. Tokens have the positions that they have in the file.
@@ -42,18 +42,18 @@ func (p *piece) parse() (*ast.File, error) {
 	return parser.Parse(tokens, 0)
 }
 
-// What pieces knows of the dashes of a list in place of their column.
+// Values in place of the column of a list's dashes.
 const (
-	noList        = -1 // there are none
-	unknownIndent = -2 // no line has come that can have one
+	noList        = -1 // there is no list
+	unknownIndent = -2 // no line so far could have a dash
 )
 
-// pieces splits a text. Its pieces are not much longer than size where lists have items no longer
-// than that.
+// pieces splits a text into pieces that are not much longer than size, provided that no item of
+// a list is.
 //
-// A piece ends in front of a line that begins an item of the list at the top, which is a dash as far
-// to the right as the first one. No value of an item goes on in such a line, as YAML wants its lines
-// farther to the right.
+// A piece ends before a line that begins an item of the top-level list: a line with a dash in
+// the same column as the first dash. Such a line cannot continue the previous item, because in
+// YAML the lines of an item are indented further.
 func pieces(text []byte, size int) []piece {
 	text = withLineFeeds(text)
 	s := splitter{now: piece{headLine: 1, bodyLine: 1}, indent: noList}
@@ -67,7 +67,8 @@ func pieces(text []byte, size int) []piece {
 	return s.list
 }
 
-// withLineFeeds ends all lines as bytes.Lines wants it: to YAML a carriage return is a line break too.
+// withLineFeeds makes all lines end with a line feed, for bytes.Lines: in YAML a carriage return
+// is a line break, too.
 func withLineFeeds(text []byte) []byte {
 	if bytes.IndexByte(text, '\r') < 0 {
 		return text
@@ -79,13 +80,13 @@ func withLineFeeds(text []byte) []byte {
 // splitter splits a text into pieces.
 type splitter struct {
 	list   []piece
-	now    piece // piece that has begun
-	begin  int   // offset of its body
-	line   int   // number of the line that comes, from 1
-	indent int   // column of the dashes of its list, noList or unknownIndent
+	now    piece // the piece that has begun
+	begin  int   // offset of its body in the text
+	line   int   // number of the next line, from 1
+	indent int   // column of the dashes of the piece's list, noList or unknownIndent
 }
 
-// take takes a line at an offset of the text.
+// take processes a line, which begins at an offset of the text.
 func (s *splitter) take(line []byte, at int, text []byte, size int) {
 	switch column := dash(line); {
 	case isMarker(line):
@@ -108,7 +109,7 @@ func (s *splitter) take(line []byte, at int, text []byte, size int) {
 	}
 }
 
-// end ends the piece that has begun at an offset of the text.
+// end ends the present piece at an offset of the text.
 func (s *splitter) end(text []byte, at int) {
 	s.now.body = text[s.begin:at]
 	if s.now.head != "" || len(s.now.body) > 0 {
@@ -117,7 +118,8 @@ func (s *splitter) end(text []byte, at int) {
 	s.begin = at
 }
 
-// checkEmpty refuses what stands in front of the first key, but for comments and the begin of a document.
+// checkEmpty refuses anything before the first key, except comments and the marker that begins a
+// document.
 func (p *piece) checkEmpty() error {
 	line := p.bodyLine
 	for text := range bytes.Lines(p.body) {
@@ -137,19 +139,20 @@ func isMarker(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("---")) || bytes.HasPrefix(line, []byte("..."))
 }
 
-// isBlank reports whether a line has nothing but blanks, or a comment.
+// isBlank reports whether a line is empty except for blanks and a comment.
 func isBlank(line []byte) bool {
 	line = bytes.TrimLeft(line, " \t\r\n")
 	return len(line) == 0 || line[0] == '#'
 }
 
-// isKey reports whether a line begins at the left and with something else than a dash or a comment.
+// isKey reports whether a line begins in the first column, with something else than a dash or a
+// comment.
 func isKey(line []byte) bool {
 	return len(line) > 0 && !bytes.ContainsAny(line[:1], " \t\r\n#") && dash(line) < 0
 }
 
-// opensList reports whether head is a key with a list below it that is read item by item. Behind
-// such a key stands nothing, or a comment.
+// opensList reports whether head is the line of a key below which a list can be read item by
+// item. After such a key the line has nothing, or a comment.
 func opensList(head string) bool {
 	name, value, _ := strings.Cut(head, ":")
 	value = strings.TrimSpace(value)
@@ -160,7 +163,7 @@ func opensList(head string) bool {
 	return false
 }
 
-// dash returns the column of a dash that begins an item of a list; -1: the line begins none.
+// dash returns the column of the dash if the line begins an item of a list, or -1.
 func dash(line []byte) int {
 	column := len(line) - len(bytes.TrimLeft(line, " "))
 	rest := line[column:]
@@ -170,7 +173,7 @@ func dash(line []byte) int {
 	return column
 }
 
-// readPieces reads a file in pieces. largest bounds each.
+// readPieces reads a file in pieces, none of which may be longer than largest.
 func (f *File) readPieces(list []piece, largest int) error {
 	seen := make(map[string]int) // line of each key in the document
 	for i := range list {
@@ -198,8 +201,8 @@ func (f *File) readPieces(list []piece, largest int) error {
 	return nil
 }
 
-// piece reads a piece, and joins its items with those of the piece before that it continues. A section
-// has no items behind its first error.
+// piece reads a piece. If it continues the section of the previous piece, its items are added to
+// that section. After the first error of a section, no more of its items are read.
 func (f *File) piece(docs *ast.File, p *piece, seen map[string]int) error {
 	now := new(File)
 	for _, doc := range docs.Docs {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// inPieces reads a text in pieces of a size, none longer than largest.
+// inPieces reads a text in pieces of the given size, none longer than largest.
 func inPieces(text []byte, size, largest int) (*File, error) {
 	if err := checkLimits(text); err != nil {
 		return nil, err
@@ -40,7 +40,8 @@ func said(t *testing.T, f *File) string {
 	return b.String()
 }
 
-// TestPieces: a text that is read in pieces says the same, in the same lines.
+// TestPieces: reading a text in pieces gives the same contents, with the same line numbers, as
+// reading it as a whole.
 func TestPieces(t *testing.T) {
 	texts := [][]byte{
 		[]byte("# first\n---\nroute:\n# second\n- net: tcp2\n  gateway: 10.0.0.1@tcp\n- net: tcp3\n"),
@@ -68,13 +69,14 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// lines are the numbers of lines in what said returns.
+// lines matches the line numbers in the text that the function said returns.
 var lines = regexp.MustCompile(`(line |"Line":|&\{[^}]* )[0-9]+`)
 
-// FuzzPieces: what a tool or a person writes (see grow) says the same in pieces as a whole, and no text
-// makes reading in pieces panic. Lines are not compared: the parser gives a scalar of several lines at the
-// end of a text another one than elsewhere. Arbitrary texts are not compared either: they find what the
-// parser of YAML makes of text that is none.
+// FuzzPieces: a text that a tool or a person could write (see grow) has the same contents,
+// whether it is read in pieces or as a whole, and no text makes reading in pieces panic. Line
+// numbers are not compared, because the parser gives a scalar of several lines another number at
+// the end of a text than elsewhere. Arbitrary texts are not compared either, because the results
+// would only show how the parser treats invalid YAML.
 func FuzzPieces(f *testing.F) {
 	for _, name := range []string{"backup.yaml", "routing.yaml", "udsp.yaml", "good.yaml"} {
 		f.Add(recorded(f, name), 1)
@@ -99,7 +101,8 @@ func FuzzPieces(f *testing.F) {
 	})
 }
 
-// TestPiecesRefused: what cannot be split is not read, and a key may stand in a document once.
+// TestPiecesRefused: a text that cannot be split into pieces is refused, and so is a document
+// that has a key twice.
 func TestPiecesRefused(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"peer: [\n" + strings.Repeat(" 1,\n", 2000) + " ]\n", "line 1: more than 4 KiB in one item, or in what is no list"},
@@ -119,7 +122,7 @@ func TestPiecesRefused(t *testing.T) {
 	}
 }
 
-// TestManyWarnings: a file does not make more lines of warnings than a person reads.
+// TestManyWarnings: the number of warnings is bounded by what a person can read.
 func TestManyWarnings(t *testing.T) {
 	f, err := Read([]byte("peer:\n" + strings.Repeat("- a: 1\n", maxWarn+7)))
 	if err != nil || len(f.Warnings) != maxWarn+2 || f.Warnings[maxWarn+1] != "and 7 more" {

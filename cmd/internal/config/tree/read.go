@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Limits of a file, whose text is not trusted.
+// Limits of a file, because its text is not trusted.
 const (
 	MaxSize  = 16 << 20 // largest file in bytes
 	maxDepth = 64       // largest depth of nested brackets
@@ -21,14 +21,14 @@ const (
 	maxWarn  = 100      // largest number of warnings
 )
 
-// File is the contents of a file, in its order. Lustre's lnetctl applies the items of a section
-// until one fails, so Items has only those before the errors.
+// File is the contents of a file, in order. Lustre's lnetctl applies the items of a section
+// until one fails, so the Items of a section are only those before its first error.
 type File struct {
 	Sections []Section   // in the order of the file
-	Warnings []string    // warnings about what was read and ignored
+	Warnings []string    // warnings about parts that were ignored
 	unknown  *unknownKey // first key without a meaning; nil: there is none
-	ignored  []*Error    // what Warnings tell
-	more     int         // how much was ignored that is not there
+	ignored  []*Error    // the ignored parts, from which Warnings are made
+	more     int         // number of ignored parts that the list ignored does not have
 }
 
 // Section is one key at the top of a file.
@@ -36,7 +36,7 @@ type Section struct {
 	Key   string   // name of the section, such as net
 	Line  int      // line of the key, from 1
 	Items []Item   // in the order of the file
-	Errs  []*Error // errors behind the items; empty: there are none
+	Errs  []*Error // errors after the items; empty: there are none
 }
 
 // Item is a part of a section. One of its fields is set.
@@ -66,8 +66,8 @@ func (e *SyntaxError) Error() string {
 // Unwrap returns EINVAL.
 func (e *SyntaxError) Unwrap() error { return syscall.EINVAL }
 
-// Read reads a file. It returns an error only for the file as a whole; an error in a section is
-// returned with that section.
+// Read reads a file. The error is about the file as a whole; an error in a section is in
+// File.Sections.
 func Read(text []byte) (*File, error) {
 	if err := checkLimits(text); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (f *File) readWhole(text []byte) error {
 
 func (f *File) readLong(text []byte) error { return f.readPieces(pieces(text, pieceSize), wholeSize) }
 
-// Parse reads a file as a whole. The error is the first of the file.
+// Parse reads a file into a tree. Its error is the first one in the file.
 func Parse(text []byte) (*Tree, error) {
 	f, err := Read(text)
 	if err != nil {
@@ -158,9 +158,9 @@ func (f *File) warn(line int, text string) {
 	}
 }
 
-// tellIgnored makes warnings of what was ignored.
+// tellIgnored makes warnings of the parts that were ignored.
 func (f *File) tellIgnored() {
-	if k := f.unknown; k != nil { // Lustre's tool is silent about it
+	if k := f.unknown; k != nil { // Lustre's tool ignores such a key without a message
 		f.Warnings = append(f.Warnings, inFile(k.line, syscall.EINVAL, "unknown key %q is ignored", k.name).Error())
 	}
 	for _, e := range f.ignored {
@@ -171,7 +171,7 @@ func (f *File) tellIgnored() {
 	}
 }
 
-// Tree joins the items of the file. An error is the first of the file.
+// Tree joins the items of the file to a tree. Its error is the first one in the file.
 func (f *File) Tree() (*Tree, error) {
 	t := &Tree{unknown: f.unknown}
 	for _, s := range f.Sections {

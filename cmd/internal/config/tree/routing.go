@@ -8,8 +8,9 @@ import (
 // Routing is the state of a node as a router.
 type Routing struct {
 	Pools  *Pools // router buffers; nil in a backup
-	Enable *int   // 0 off, 1 on; ulnet's additions: 2 stopping, 3 starting
-	// Buffers is set while a file is read that has their numbers here; see Item.
+	Enable *int   // 0: off, 1: on; ulnet adds 2: stopping, 3: starting
+	// Buffers is set while a file is read that has the numbers of buffers in the section routing;
+	// see Item.
 	Buffers *Buffers
 }
 
@@ -28,15 +29,15 @@ type Pool struct {
 	Min     int `json:"mincredits"` // smallest number of free buffers so far
 }
 
-// Buffers is how many router buffers there are. Nil is not set.
+// Buffers is how many router buffers there are. A nil field is not set.
 type Buffers struct {
 	Tiny  *int `json:"tiny,omitempty"`  // number of buffers for messages without payload
 	Small *int `json:"small,omitempty"` // number of buffers of one page
 	Large *int `json:"large,omitempty"` // number of buffers of 1 MiB
 }
 
-// routingItem is one key of the section routing: with buffers it is a list of these, without them
-// a mapping.
+// routingItem is one key of the section routing: if the section shows buffers it is a list of
+// such items, otherwise a mapping.
 type routingItem struct {
 	Pools  *Pools `json:"cpt[0],omitempty"`
 	Enable *int   `json:"enable,omitempty"`
@@ -76,11 +77,11 @@ func (r *Routing) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// IsRouter reports whether the node is a router: one that is starting is one, and one that is
-// stopping will be none.
+// IsRouter reports whether the node is a router: a node that is starting as a router counts, one
+// that is stopping does not.
 func (r *Routing) IsRouter() bool { return r.Enable != nil && (*r.Enable == 1 || *r.Enable == 3) }
 
-// backup returns the part that says that the node is a router, or nil if it is not one.
+// backup returns only that the node is a router, or nil if it is not one.
 func (r *Routing) backup() *Routing {
 	if !r.IsRouter() {
 		return nil

@@ -12,15 +12,15 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// sections are the readers of the keys at the top of a file.
+// sections has the functions that read the values of top-level keys of a file.
 var sections = map[string]func(*File, *Section, ast.Node){
 	"net": (*File).nets, "route": each((*File).route), "peer": each((*File).peer), "udsp": each((*File).udsp),
 	"routing": (*File).routing, "buffers": (*File).buffers, "global": (*File).global,
 	"ping": each((*File).target), "discover": each((*File).target),
 }
 
-// ReadSection reads the value of one key of a file that has other keys besides. It does it as Read
-// does, but refuses what that ignores. An error is an *Error with its line.
+// ReadSection reads the value of one key, from a file that may have other keys as well. Unlike
+// Read it refuses unknown keys. An error is an *Error with its line.
 func ReadSection(key string, value ast.Node) (*Section, error) {
 	if err := checkNode(value, 0); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func ReadSection(key string, value ast.Node) (*Section, error) {
 	return s, nil
 }
 
-// each reads the items of a list until one has errors.
+// each returns a function that reads the items of a list, until one has errors.
 func each(read func(*File, ast.Node) (*Item, *Error)) func(*File, *Section, ast.Node) {
 	return func(f *File, s *Section, n ast.Node) {
 		items, ok := itemsOf(n)
@@ -62,7 +62,8 @@ func each(read func(*File, ast.Node) (*Item, *Error)) func(*File, *Section, ast.
 	}
 }
 
-// decode reads a value into one of the types of the tree. What does not fit there is malformed.
+// decode reads a value into one of the types of the tree. A value that does not fit the type is
+// an error.
 func decode(n ast.Node, to any) *Error {
 	err := json.Unmarshal(appendJSON(nil, n), to)
 	if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && expected[bad.Type.Kind()] != "" {
@@ -150,7 +151,7 @@ func (f *File) routing(s *Section, n ast.Node) {
 		s.Errs = []*Error{err}
 		return
 	}
-	if r.Buffers != nil { // the numbers come first, because the router uses them
+	if r.Buffers != nil { // before the router starts, because it uses these numbers
 		s.Items = append(s.Items, Item{Line: lineOf(n), Buffers: r.Buffers})
 		r.Buffers = nil
 	}
@@ -171,7 +172,7 @@ func (f *File) buffers(s *Section, n ast.Node) {
 	}
 }
 
-// global reads settings up to the first that is wrong.
+// global reads settings, and stops at the first that is wrong.
 func (f *File) global(s *Section, n ast.Node) {
 	entries, ok := entriesOf(n)
 	if !ok {

@@ -20,12 +20,12 @@ func (f *File) nets(s *Section, n ast.Node) {
 	}
 }
 
-// expectType says what stands in place of the type of a network.
+// expectType returns the error for a value that is not the type of a network.
 func expectType(n ast.Node) *Error {
 	return inFile(lineOf(n), syscall.EINVAL, "Malformed input. Expect 'net type' found '%s'", firstText(n))
 }
 
-// net reads a network. Without NIs it is an item of its own.
+// net reads a network: an item for each NI, or one item if there are no NIs.
 func (f *File) net(s *Section, n ast.Node) []*Error {
 	name := valueOf(n, "net type")
 	if name == nil {

@@ -2,13 +2,14 @@ package tree
 
 import "slices"
 
-// NodeSetting describes a setting of a node: of the section global, of 'lnetctl set', and of lnetd's file.
+// NodeSetting describes a setting of a node, as it occurs in the section global, in 'lnetctl
+// set', and in lnetd's file.
 type NodeSetting struct {
 	Name  string // name in the section global, such as retry_count
 	Key   string // name of Lustre's module parameter, which is the key in lnetd's file
 	Least int64  // smallest value
 	Most  int64  // largest value
-	Usual int64  // value of a node that was told nothing
+	Usual int64  // value of a node on which nothing was set
 	Ours  bool   // Lustre's tool has no key for the setting
 	// Inverse: the module parameter is 1 where the setting is 0.
 	Inverse bool
@@ -41,18 +42,20 @@ var nodeSettings = []NodeSetting{
 // then ulnet's own.
 func NodeSettings() []NodeSetting { return slices.Clone(nodeSettings) }
 
-// KernelsOwn returns the settings without those for which Lustre's tool has no key: at such a key
-// that tool ends the section.
+// KernelsOwn returns the settings without those for which Lustre's tool has no key: that tool
+// would stop reading the section at such a key.
 func (g *Global) KernelsOwn() *Global {
 	return g.without(func(NodeSetting, int64) bool { return true })
 }
 
-// withoutUsual returns the settings without those of ours that a node has which was told nothing.
+// withoutUsual returns the settings without those that only ulnet has and that have their usual
+// values.
 func (g *Global) withoutUsual() *Global {
 	return g.without(func(s NodeSetting, value int64) bool { return s.Usual == value })
 }
 
-// without returns the settings without those of ours that drop names.
+// without returns the settings without those that only ulnet has and for which drop returns
+// true.
 func (g *Global) without(drop func(s NodeSetting, value int64) bool) *Global {
 	if g == nil {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// firstUnknown returns the first key below a section that the types of the tree do not have; nil:
-// they have all.
+// firstUnknown returns the first key below a section that the types of the tree do not have;
+// nil: all keys are known.
 func firstUnknown(section string, n ast.Node) *unknownKey {
 	t := reflect.TypeFor[Tree]()
 	for i := range t.NumField() {
@@ -19,7 +19,8 @@ func firstUnknown(section string, n ast.Node) *unknownKey {
 	return nil
 }
 
-// unknownIn compares a value with a type. Types that read themselves take all keys.
+// unknownIn returns the first key in a value that the type does not have. Types with an
+// UnmarshalJSON of their own accept all keys.
 func unknownIn(n ast.Node, t reflect.Type) *unknownKey {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

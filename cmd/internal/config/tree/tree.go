@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Tree is the configuration of a node, with its state where that was asked for. Sections that are
+// Tree is the configuration of a node, and, if it was requested, the state. Sections that are
 // nil are absent.
 type Tree struct {
 	Net     []Net    `json:"net,omitempty"`     // networks, in the order in which they were started
@@ -21,8 +21,8 @@ type Tree struct {
 	unknown *unknownKey // first key that Read ignored
 }
 
-// Write writes a document to w: each top level key in the layout in which Lustre's lnetctl prints
-// it. doc is a Tree, or a struct or map whose json tags name the keys.
+// Write writes a document to w, each top-level key in the layout in which Lustre's lnetctl
+// prints that key. The document is a Tree, or a map, or a struct whose json tags name the keys.
 func Write(w io.Writer, doc any) error {
 	text, err := json.Marshal(doc)
 	if err != nil {
@@ -31,8 +31,8 @@ func Write(w io.Writer, doc any) error {
 	return writeJSON(w, text)
 }
 
-// DropOurs removes the keys of networks and peers that Lustre's tool does not have. They hold
-// only state, which import does not read.
+// DropOurs removes the keys of networks and peers that Lustre's tool does not have. Their values
+// are only state, which import ignores.
 func (t *Tree) DropOurs() {
 	for _, n := range t.Net {
 		for i, ni := range n.NIs {
@@ -51,8 +51,8 @@ func (t *Tree) DropOurs() {
 	}
 }
 
-// Exported returns the tree as 'lnetctl export' prints it: of the settings for which Lustre's tool has no
-// key it has those that are not as usual.
+// Exported returns the tree that 'lnetctl export' prints: settings for which Lustre's tool has
+// no key are in it only if they differ from their usual values.
 func (t *Tree) Exported() *Tree {
 	e := *t
 	e.Global = t.Global.withoutUsual()
@@ -60,9 +60,9 @@ func (t *Tree) Exported() *Tree {
 }
 
 // Backup returns what is necessary to configure a node like this one: without counters and
-// states, without the loopback network, which every node has, and without peers of which only a NID
-// is known. As with Lustre's tool it has multi-rail peers that were discovered, and it has no key
-// that this tool does not know; see Saved.
+// states, without the loopback network, which every node has, and without peers of which only a
+// NID is known. Like the backup of Lustre's tool, it contains multi-rail peers that were
+// discovered, and no key that this tool does not know; see Saved.
 func (t *Tree) Backup() *Tree {
 	b := &Tree{Buffers: t.Buffers, Global: t.Global.KernelsOwn(), UDSP: t.UDSP}
 	for _, n := range t.Net {
@@ -84,9 +84,9 @@ func (t *Tree) Backup() *Tree {
 	return b
 }
 
-// Saved is Backup for a node that starts: it has no peers that were discovered, which are discovered
-// again, and it says all that can be set, also where that is as usual, because another file that the
-// node reads before may say otherwise.
+// Saved is Backup for a node that starts. It leaves out peers that were discovered, because they
+// will be discovered again. It contains all settings, even those with their usual values,
+// because another file that the node reads before may set other ones.
 func (t *Tree) Saved() *Tree {
 	own := *t
 	own.Peer = slices.DeleteFunc(slices.Clone(t.Peer), func(p Peer) bool { return !p.isConfigured() })
@@ -109,8 +109,8 @@ type unknownKey struct {
 
 func (k *unknownKey) err() *Error { return inFile(k.line, syscall.EINVAL, "unknown key %q", k.name) }
 
-// Strict reports the first key of the file that has no meaning. It is for files of the daemon,
-// where a key that is written wrong must not pass unnoticed.
+// Strict reports the first key of the file that has no meaning. It is for the daemon's own
+// files, in which a misspelt key must not go unnoticed.
 func (t *Tree) Strict() error {
 	if k := t.unknown; k != nil {
 		return k.err()

@@ -29,7 +29,7 @@ func written(t *testing.T, doc any) string {
 	return b.String()
 }
 
-// TestRecorded reads exports of a kernel and writes the same bytes.
+// TestRecorded: an export of a kernel, read and written again, has the same bytes.
 func TestRecorded(t *testing.T) {
 	for _, name := range []string{"export.yaml", "backup.yaml", "router.yaml", "routing.yaml", "udsp.yaml"} {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// TestBackup makes the backup that a kernel made of the same state.
+// TestBackup: the backup is the same as the one that a kernel made of the same state.
 func TestBackup(t *testing.T) {
 	tree, err := Parse(recorded(t, "export.yaml"))
 	if err != nil {
@@ -59,7 +59,7 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// TestReadFull checks the result of reading a file that an administrator writes.
+// TestReadFull reads a file as an administrator would write it, and checks the result.
 func TestReadFull(t *testing.T) {
 	tree, err := Parse(recorded(t, "good.yaml"))
 	if err != nil {
@@ -90,8 +90,8 @@ func TestReadFull(t *testing.T) {
 	}
 }
 
-// TestReadErrors checks the errors that were recorded from Lustre's lnetctl, and the text in
-// front of them.
+// TestReadErrors: errors are the same as those recorded from Lustre's lnetctl, and the items
+// before the error are read.
 func TestReadErrors(t *testing.T) {
 	const ni = "net:\n    - net type: tcp\n      local NI(s):\n        - interfaces:\n              0: eth0\n"
 	for _, c := range []struct {
@@ -138,7 +138,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// TestRefused reads files that would explode, or that are no YAML.
+// TestRefused: files that would need very much memory, or that are not YAML, are refused.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"a: &a [x, x]\nnet: [*a, *a]\n", "anchors"},
@@ -206,7 +206,8 @@ func TestWritePlain(t *testing.T) {
 	}
 }
 
-// TestWriteTunables: names and values that a file may have are written, whatever they are.
+// TestWriteTunables: the names and values of tunables can be any text, and are written so that
+// they can be read again.
 func TestWriteTunables(t *testing.T) {
 	doc := &Tree{Net: []Net{{Type: "tcp", NIs: []NI{{LND: LNDTunables{{"a\x01", "\x7f\x02"}, {"b", "7"}}}}}}}
 	if got := written(t, doc); !strings.Contains(got, "b: 7\n") {
@@ -214,8 +215,7 @@ func TestWriteTunables(t *testing.T) {
 	}
 }
 
-// FuzzRead checks that a file that was read and written has the same contents when it is read
-// again.
+// FuzzRead: a file that is read, written and read again has the same contents.
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"export.yaml", "backup.yaml", "router.yaml", "routing.yaml", "udsp.yaml", "good.yaml"} {
 		f.Add(recorded(f, name))
@@ -238,8 +238,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestErrorsShowLittle: errors show words of a file without control characters, and the beginning
-// of long ones.
+// TestErrorsShowLittle: errors contain words of a file without control characters, and only the
+// beginning of long words.
 func TestErrorsShowLittle(t *testing.T) {
 	for name, text := range map[string]string{
 		"key":      "\"a\\e[2Jb" + strings.Repeat("x", 3000) + "\": 1\n",

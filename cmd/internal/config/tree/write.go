@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// A layout is how a part of Lustre's lnetctl indents what it prints. Columns are counted from that
-// of the key.
+// A layout is how a part of Lustre's lnetctl indents what it prints. Columns are relative to the
+// column of the key.
 type layout struct {
 	mapping  int       // indentation of the keys of a mapping
-	list     int       // indentation of the dashes of a list in a list's mapping
+	list     int       // indentation of the dashes of a list inside a mapping of a list
 	topList  int       // indentation of the dashes of a top-level list
-	behind   int       // indentation of the keys of a mapping behind a dash
+	behind   int       // indentation of the keys of a mapping after a dash
 	booleans [2]string // texts of false and of true
 }
 
-// The three layouts: that of the older library in C, that of the kernel's answers, and that of
-// libyaml.
+// The three layouts of Lustre's tool: that of its older library, that of answers of the kernel,
+// and that of libyaml.
 var (
 	older = layout{mapping: 4, list: 2, topList: 4, behind: 2, booleans: [2]string{"False", "True"}}
 	wide  = layout{mapping: 6, list: 0, topList: 0, behind: 6, booleans: [2]string{"false", "true"}}
@@ -57,7 +57,8 @@ func writeJSON(to io.Writer, text []byte) error {
 	return err
 }
 
-// value prints what follows a key or dash. keys is the column of that key, dashes how far a list is moved in.
+// value prints the value after a key or dash. The argument key is the column of that key, and
+// dashes the indentation of a list.
 func (w *writer) value(value json.RawMessage, key, dashes int) error {
 	switch value[0] {
 	case 'n': // Lustre's lnetctl leaves out null
@@ -77,7 +78,8 @@ func (w *writer) value(value json.RawMessage, key, dashes int) error {
 	return nil
 }
 
-// mapping prints keys at a column. started says that the line has been moved in to there.
+// mapping prints the keys of a mapping at a column. If started is set, the first line is
+// indented already.
 func (w *writer) mapping(value json.RawMessage, column int, started bool) error {
 	return members(value, func(key string, value json.RawMessage) error {
 		if !started {
@@ -141,7 +143,7 @@ func (w *writer) quote(s string) string {
 	return strconv.Quote(s)
 }
 
-// isPlain reports whether a text is read back as it is without quotes.
+// isPlain reports whether a text without quotes would be read back as the same text.
 func isPlain(s string) bool {
 	if s == "" || strings.TrimSpace(s) != s || strings.ContainsAny(s[:1], "!&*-?:{}[],#|>@`\"'%=~") {
 		return false

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestWrongTypes: an error says what a value must be, and nothing of the types of this package.
+// TestWrongTypes: an error says what a value must be, without naming the types of this package.
 func TestWrongTypes(t *testing.T) {
 	for text, want := range map[string]string{
 		"peer:\n- primary nid: 10.1.0.7@tcp\n  Multi-Rail: maybe\n":                                                                 "Expect true or false for 'Multi-Rail' found string",
