@@ -64,14 +64,15 @@ type Operation[Req any, S Step[S]] struct {
 	Doc  string // what the operation does, for docs/control.md
 }
 
-// A Step is a report of an operation. It crosses the socket as JSON, followed by its payload.
+// A Step is a report of an operation. It is sent over the socket as JSON, followed by its
+// payload.
 type Step[S any] interface {
 	Attached() []byte        // returns the payload that follows the JSON
 	Attach(payload []byte) S // returns the report with this payload
 }
 
-// Do returns the route that carries the operation out with do. Other kinds of operations have
-// the same method, and DoWith if data follow the request.
+// Do returns a route for the operation, which the function do carries out. The other kinds of
+// operations have this method as well, and the method DoWith for requests that data follows.
 func (o Question[Req, Answer]) Do(do func(context.Context, Req) (Answer, error)) Route {
 	r := route[Req, Answer](http.MethodGet, o.Path, o.Doc, Asks)
 	r.long = o.Long
@@ -80,8 +81,9 @@ func (o Question[Req, Answer]) Do(do func(context.Context, Req) (Answer, error))
 		if err := queryOf(hr, &req); err != nil {
 			return err
 		}
-		// The whole request has been read. If the deadline passed now, the server would take that for
-		// the end of the connection, and end the context of an answer that takes longer.
+		// The whole request has been read. Without a read deadline, an answer may take longer than a
+		// request: if the deadline passed now, the server would think that the connection has ended,
+		// and cancel the context.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		answer, err := do(hr.Context(), req)
 		return s.answer(w, answer, err)
@@ -89,7 +91,7 @@ func (o Question[Req, Answer]) Do(do func(context.Context, Req) (Answer, error))
 	return r
 }
 
-// Do returns the route that carries the operation out with do.
+// Do returns a route for the operation, which the function do carries out.
 func (o Command[Req, Answer]) Do(do func(context.Context, Req) (Answer, error)) Route {
 	return o.route(false, func(ctx context.Context, req Req, data io.Reader) (answer Answer, err error) {
 		if err = end(data); err == nil {
@@ -99,7 +101,7 @@ func (o Command[Req, Answer]) Do(do func(context.Context, Req) (Answer, error)) 
 	})
 }
 
-// DoWith is Do for a command whose request is followed by data, which do reads.
+// DoWith is Do for a command whose request is followed by data. The function do reads the data.
 func (o Command[Req, Answer]) DoWith(do func(context.Context, Req, io.Reader) (Answer, error)) Route {
 	return o.route(true, do)
 }
@@ -119,12 +121,12 @@ func (o Command[Req, Answer]) route(data bool, do func(context.Context, Req, io.
 	return r
 }
 
-// Do returns the route that carries the operation out with do.
+// Do returns a route for the operation, which the function do carries out.
 func (o Action[Req]) Do(do func(context.Context, Req) error) Route {
 	return o.command().Do(func(ctx context.Context, req Req) (Req, error) { return req, do(ctx, req) }).of(Acts)
 }
 
-// DoWith is Do for an action whose request is followed by data, which do reads.
+// DoWith is Do for an action whose request is followed by data. The function do reads the data.
 func (o Action[Req]) DoWith(do func(context.Context, Req, io.Reader) error) Route {
 	return o.command().DoWith(func(ctx context.Context, req Req, data io.Reader) (Req, error) {
 		return req, do(ctx, req, data)
@@ -138,14 +140,15 @@ func (r Route) of(kind Kind) Route {
 	return r
 }
 
-// Do returns the route that carries the operation out with do.
+// Do returns a route for the operation, which the function do carries out.
 func (o Operation[Req, S]) Do(do func(context.Context, Req, func(S) error) error) Route {
 	return o.route(false, func(ctx context.Context, req Req, _ io.Reader, report func(S) error) error {
 		return do(ctx, req, report)
 	})
 }
 
-// DoWith is Do for an operation whose request is followed by data, which do reads.
+// DoWith is Do for an operation whose request is followed by data. The function do reads the
+// data.
 func (o Operation[Req, S]) DoWith(do func(context.Context, Req, io.Reader, func(S) error) error) Route {
 	return o.route(true, do)
 }
@@ -173,38 +176,38 @@ func route[Req, Answer any](method, path, doc string, kind Kind) Route {
 	return Route{Method: method, Path: path, Doc: doc, Request: reflect.TypeFor[Req](), Answer: reflect.TypeFor[Answer](), Kind: kind}
 }
 
-// Call sends the question to the daemon of a client.
+// Call sends the question to the daemon that the client connects to.
 func (o Question[Req, Answer]) Call(ctx context.Context, c *Client, req Req) (answer Answer, err error) {
 	return answer, c.call(ctx, http.MethodGet, encodeQuery(o.Path, req), nil, nil, &answer)
 }
 
-// Call sends the command to the daemon of a client.
+// Call sends the command to the daemon that the client connects to.
 func (o Command[Req, Answer]) Call(ctx context.Context, c *Client, req Req) (Answer, error) {
 	return o.CallWith(ctx, c, req, nil)
 }
 
-// CallWith is Call with data after the request. data may be nil.
+// CallWith is Call with data after the request. The reader data may be nil.
 func (o Command[Req, Answer]) CallWith(ctx context.Context, c *Client, req Req, data io.Reader) (answer Answer, err error) {
 	return answer, c.call(ctx, http.MethodPost, o.Path, req, data, &answer)
 }
 
-// Call sends the action to the daemon of a client.
+// Call sends the action to the daemon that the client connects to.
 func (o Action[Req]) Call(ctx context.Context, c *Client, req Req) error {
 	return o.CallWith(ctx, c, req, nil)
 }
 
-// CallWith is Call with data after the request. data may be nil.
+// CallWith is Call with data after the request. The reader data may be nil.
 func (o Action[Req]) CallWith(ctx context.Context, c *Client, req Req, data io.Reader) error {
 	return c.act(ctx, o.Path, req, data)
 }
 
-// Call sends the operation to the daemon of a client and reports its steps. The payload of a step
-// is valid until report returns.
+// Call sends the operation to the daemon that the client connects to, and calls report with each
+// step. The payload of a step is valid until report returns.
 func (o Operation[Req, S]) Call(ctx context.Context, c *Client, req Req, report func(S) error) error {
 	return o.CallWith(ctx, c, req, nil, report)
 }
 
-// CallWith is Call with data after the request. data may be nil.
+// CallWith is Call with data after the request. The reader data may be nil.
 func (o Operation[Req, S]) CallWith(ctx context.Context, c *Client, req Req, data io.Reader, report func(S) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the operation if report has returned an error

@@ -64,15 +64,15 @@ func (f *queryField) texts() []string {
 	case []string:
 		return v
 	case encoding.TextMarshaler:
-		text, _ := v.MarshalText() // cannot fail for a parsed value; the daemon refuses others
+		text, _ := v.MarshalText() // cannot fail for a value that was parsed, and the daemon refuses other values
 		return []string{string(text)}
 	default:
 		return []string{fmt.Sprint(v)}
 	}
 }
 
-// queryOf reads the query of a request into req. If req has a method Defaults, it is called
-// first; if it has a method Check, that is called last and may refuse the request.
+// queryOf reads the query of a request into req. If req has a method Defaults, that is called
+// before; if req has a method Check, that is called after, and may refuse the request.
 func queryOf(r *http.Request, req any) error {
 	if d, ok := req.(interface{ Defaults() }); ok {
 		d.Defaults()

@@ -49,7 +49,7 @@ func (s *Server) routes() {
 // handler answers a request. It returns an error only if it has not written anything.
 type handler func(http.ResponseWriter, *http.Request) error
 
-// handle routes requests of clients with at least this access.
+// handle registers the handler of a pattern, for clients with at least the access need.
 func (s *Server) handle(pattern string, need access, h handler) {
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		s.active.Add(1)
@@ -72,8 +72,8 @@ func accessOf(r *http.Request) access {
 	return has
 }
 
-// stream bounds how many requests of a handler run at a time. It is for answers of unbounded
-// length.
+// stream returns a handler for answers of unbounded length: it bounds how many requests run at a
+// time.
 func (s *Server) stream(h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		streams := s.streams[accessOf(r)]
@@ -97,7 +97,7 @@ func (s *Server) deadlines(w http.ResponseWriter) {
 }
 
 // request reads the JSON object of a request into v and returns a reader of the data that
-// follow it. Reading the data has no deadline, because it may come from the keyboard of a user.
+// follows it. Reading the data has no deadline, because a user may be typing it.
 func request(w http.ResponseWriter, r *http.Request, v any) (io.Reader, error) {
 	body := bufio.NewReaderSize(r.Body, maxRequest)
 	line, err := body.ReadSlice('\n')
@@ -120,7 +120,7 @@ func request(w http.ResponseWriter, r *http.Request, v any) (io.Reader, error) {
 }
 
 // end refuses data after a request that takes no data. It reads to the end of the body, because
-// only then the server notices that the client closes the connection.
+// only after that does the server notice when the client closes the connection.
 func end(data io.Reader) error {
 	if n, err := io.CopyN(io.Discard, data, 1); n > 0 || !errors.Is(err, io.EOF) {
 		return &refusal{http.StatusBadRequest, errors.New("request: data where there should be none")}

@@ -18,9 +18,9 @@ func (c *Client) WarnTo(w io.Writer) *Client {
 	return c
 }
 
-// decodeAnswer decodes an answer. It may fail to decode the whole, for instance because the
-// daemon has another version. In that case it leaves out those entries of lists that cannot be
-// decoded, with a warning, so that one entry does not hide the others.
+// decodeAnswer decodes an answer. If the answer as a whole cannot be decoded, for instance
+// because the daemon has another version, decodeAnswer leaves out those entries of lists that
+// cannot be decoded, with a warning, so that one entry does not hide the others.
 func (c *Client) decodeAnswer(raw []byte, answer any) error {
 	whole := json.Unmarshal(raw, answer)
 	if whole == nil || !json.Valid(raw) {
@@ -36,13 +36,13 @@ func (c *Client) decodeAnswer(raw []byte, answer any) error {
 	return nil
 }
 
-// salvage decodes the valid parts of JSON that encoding/json refuses as a whole.
+// salvage decodes the valid parts of an answer that encoding/json cannot decode as a whole.
 type salvage struct {
 	skipped []error // one error for each entry that was left out
 }
 
-// decode decodes raw into v; path says where raw is, for errors. After an error v must not
-// be used.
+// decode decodes raw into v. The path is the position of raw in the answer, for errors. After an
+// error v must not be used.
 func (s *salvage) decode(raw []byte, v reflect.Value, path string) error {
 	v.SetZero()
 	err := json.Unmarshal(raw, v.Addr().Interface())

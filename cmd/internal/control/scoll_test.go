@@ -20,7 +20,7 @@ import (
 type fakeScoll struct {
 	said []string
 	err  error
-	held chan struct{} // if not nil: a broadcast sends when it begins, runs until its client disconnects, and sends again
+	held chan struct{} // if not nil: a broadcast sends to the channel when it begins, runs until its client disconnects, and sends again
 }
 
 var collectives = scoll.Status{

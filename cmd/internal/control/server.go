@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Capture writes every message from now on to w as pcapng until ctx ends, with its
-// payload or without.
+// Capture writes every message from now on to w as pcapng until ctx ends. Its two methods write
+// messages with and without their payload.
 type Capture interface {
 	View(ctx context.Context, w io.Writer) error
 	ViewHeaders(ctx context.Context, w io.Writer) error
@@ -25,10 +25,10 @@ type Config struct {
 	Capture Capture      // nil: the daemon captures nothing
 	Log     *slog.Logger // nil: nothing is logged
 
-	MaxConns       int           // limit of connections for root and the daemon's user, and again as many for the socket's group; default 128
-	MaxStreams     int           // limit of streams, shared among clients as MaxConns; default 64
+	MaxConns       int           // bound of the connections of root and the daemon's user together, and of those of the socket's group; default 128
+	MaxStreams     int           // bound of the streams, for the same two kinds of clients; default 64
 	RequestTimeout time.Duration // time to read a request without its data; default 10 s
-	StallTimeout   time.Duration // time without progress of an answer; default 30 s
+	StallTimeout   time.Duration // longest time in which an answer makes no progress; default 30 s
 }
 
 func (c Config) withDefaults() Config {
@@ -51,7 +51,7 @@ func (c Config) withDefaults() Config {
 }
 
 const (
-	maxRequest  = 64 << 10 // largest request without its data, in bytes
+	maxRequest  = 64 << 10 // largest request, without the data after it, in bytes
 	maxHeader   = 16 << 10 // largest headers of a request, in bytes
 	idleTimeout = time.Minute
 )
@@ -63,8 +63,8 @@ var ErrShutdown = errors.New("lnetd is shutting down")
 type Server struct {
 	cfg     Config
 	mux     *http.ServeMux
-	streams [accessWrite + 1]chan struct{} // a token per stream, by the client's access
-	access  func(net.Conn) access          // access of a client; set by Serve unless a test has set it
+	streams [accessWrite + 1]chan struct{} // by access of the client: a token for each stream
+	access  func(net.Conn) access          // returns the access of a client; set by Serve unless a test has set it
 	active  sync.WaitGroup
 }
 
@@ -112,7 +112,7 @@ func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 	case <-ctx.Done():
 		cancel(ErrShutdown)
 		s.stop(h)
-		<-failed // the error is ErrServerClosed
+		<-failed // failed has ErrServerClosed
 	}
 	s.active.Wait()
 	return err

@@ -288,7 +288,7 @@ func TestCommandsDoNotWaitForEachOther(t *testing.T) {
 	together := make(chan bool)
 	d := serve(t, Config{Routes: (&fakeNode{
 		ping: func(ctx context.Context, r node.PingRequest) (node.PingReply, error) {
-			select { // each operation runs until the other has begun
+			select { // each operation waits until the other one has begun
 			case together <- true:
 			case <-together:
 			case <-ctx.Done():

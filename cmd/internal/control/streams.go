@@ -13,8 +13,8 @@ import (
 // counted.
 const eventBacklog = 256
 
-// Events distributes log lines to all listeners. It is an io.Writer for
-// slog.NewJSONHandler: each Write is one line. The zero value is ready to use.
+// Events distributes log lines to all listeners. It is an io.Writer for slog.NewJSONHandler:
+// each Write is one line. The zero value is ready for use.
 type Events struct {
 	mu        sync.Mutex
 	listeners map[*listener]struct{} // clients that read events; guarded by mu

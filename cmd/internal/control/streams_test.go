@@ -43,7 +43,7 @@ func TestStreamsLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stream.Close()
-	d.talk(t, "GET /v1/status HTTP/1.1\r\n") // ends when the time for its headers is over
+	d.talk(t, "GET /v1/status HTTP/1.1\r\n") // the daemon closes this connection when the time for its headers is over
 	fmt.Fprintln(events, "late")
 	if line, err := bufio.NewReader(stream).ReadString('\n'); line != "late\n" || err != nil {
 		t.Errorf("%q, %v", line, err)
@@ -74,7 +74,7 @@ func TestLongAnswer(t *testing.T) {
 	}()
 	<-asked
 	for range 2 {
-		d.talk(t, "GET /v1/status HTTP/1.1\r\n") // ends when the time for its headers is over
+		d.talk(t, "GET /v1/status HTTP/1.1\r\n") // the daemon closes this connection when the time for its headers is over
 	}
 	close(goOn)
 	if err := wait(t, answers); err != nil {
@@ -103,7 +103,8 @@ func TestEventsNeverBlock(t *testing.T) {
 	}
 }
 
-// fakeCapture sends its viewers what access they have, and the test when a viewer leaves.
+// fakeCapture writes to each viewer whether that viewer sees payload, and tells the test when a
+// viewer leaves.
 type fakeCapture struct{ left chan bool }
 
 func (c fakeCapture) View(ctx context.Context, w io.Writer) error { return c.show(ctx, w, "payload") }

@@ -15,17 +15,18 @@ import (
 	"ulnet/cmd/internal/config"
 )
 
-// others are the commands in documents that are not of this repository. Tests cannot try them
-// here: they load kernel modules, change the system, or are not installed.
+// others are the commands in documents that do not belong to this repository. Tests cannot run
+// them: they load kernel modules, change the system, or are not installed.
 var others = []string{
 	"apt", "awk", "chmod", "chown", "do", "done", "echo", "git", "go", "jq", "kill", "logger", "modprobe", "openssl", "printf", "rdma", "setcap", "sysctl", "systemctl", "tail", "tar",
 	"tshark", "umask", "wait", "while",
 }
 
-// ours are the commands whose help is compared with the documents.
+// ours are this repository's commands whose help is compared with the documents.
 var ours = []string{"lnetd", "lnetctl", "lctl", "gossipctl", "scollctl", "lnetdump", "demo", "soak"}
 
-// needs has, by document, sections that its configurations need in addition to the shown ones.
+// needs has, by document, sections that a configuration shown there needs in addition to be
+// valid.
 var needs = map[string]string{"docs/handlers.md": "gossip:\n  nids: ['10.0.0.[1-3]@tcp']\nzone:\n  name: rack1\n  node: n1\n"}
 
 // keyFile matches the line of a configuration that names a file with a key.
@@ -35,8 +36,8 @@ var keyFile = regexp.MustCompile(`key_file: \S+`)
 var operand = regexp.MustCompile(`\b[A-Z]{2,}`)
 
 // TestBlocks: configurations and JSON in documents are valid, and the commands of this
-// repository exist with all flags that are shown. TestRun runs commands, TestPrograms compiles
-// Go, and the tests of protocols run scenarios.
+// repository have all verbs and flags that the documents show. TestRun runs commands,
+// TestPrograms compiles Go, and the tests of protocols run scenarios.
 func TestBlocks(t *testing.T) {
 	bin, err := commands.Build(t.TempDir(), ours...)
 	if err != nil {
@@ -82,9 +83,9 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// wrong returns what is wrong with a command: make has no such target, or one of our commands
-// has no such verb or flag. Our commands parse their arguments and print their help instead of
-// acting.
+// wrong returns what is wrong with a command: make has no such target, or a command of this
+// repository has no such verb or flag. To find out, wrong runs the command with an option that
+// makes it parse its arguments and print its help.
 func wrong(bin string, words []string) string {
 	for len(words) > 0 && (strings.Contains(words[0], "=") || words[0] == "sudo") {
 		words = words[1:]

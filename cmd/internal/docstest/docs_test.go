@@ -1,6 +1,6 @@
-// Package docstest checks what the documents of the repository show: every block of
-// code runs, parses or compiles, every link leads somewhere, the program of the README is
-// built by a foreign module, and every command says its version.
+// Package docstest checks what the documents of the repository show: every block of code runs,
+// parses or compiles, every link leads somewhere, the program of the README is built by a
+// foreign module, and every command prints its version.
 package docstest
 
 import (
@@ -31,8 +31,8 @@ type block struct {
 	output   string // output that the document shows right below the commands
 }
 
-// documents returns all documents. The blocks of docs/spec show bytes of references, and are
-// not checked; its links are.
+// documents returns all documents. The blocks of docs/spec show bytes of references and are not
+// checked, unlike the links there.
 func documents(t *testing.T) (docs []document) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -82,7 +82,7 @@ func fenced(text string) (blocks []block) {
 	return blocks
 }
 
-// shows reports whether a block is text without commands.
+// shows reports whether a block only shows text, without commands to run.
 func (b block) shows() bool {
 	return (b.language == "" || b.language == "text") && !strings.HasPrefix(b.text, "$ ")
 }
@@ -90,7 +90,7 @@ func (b block) shows() bool {
 // link matches a Markdown link, but no image and no link to another host.
 var link = regexp.MustCompile(`\[[^\]]*\]\(([^)\s]+)\)`)
 
-// heading and anchor match the possible targets of a fragment.
+// heading and anchor match what the fragment of a link can refer to.
 var (
 	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	anchor  = regexp.MustCompile(`<a (?:id|name)="([^"]+)">`)
@@ -134,7 +134,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// slug returns the fragment of a heading, as repository hosts derive it.
+// slug returns the fragment of a heading in the form that repository hosts derive.
 func slug(heading string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(heading) {

@@ -25,8 +25,9 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// wrap fills the directory that is the PATH of a stage's shell with our commands, and with
-// replacements for sudo, for a log, and for a file that grows.
+// wrap fills the directory that is the PATH of a stage's shell with the commands of this
+// repository, and with replacements for sudo, for a command that shows a log, and for a command
+// that shows a growing file.
 func wrap(t *testing.T, bin, work string) {
 	t.Helper()
 	dir := filepath.Join(work, "bin")
@@ -116,7 +117,7 @@ func (m member) start(t *testing.T, host *netlab.Host, bin, work string) {
 	write(t, filepath.Join(dir, "pid"), strconv.Itoa(cmd.Process.Pid))
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = process.Wait() // the error says that the test has killed it
+		_ = process.Wait() // returns an error, because the test has killed the process
 		if t.Failed() {
 			t.Logf("%s:\n%s", m.name, log.String())
 		}
@@ -149,8 +150,8 @@ func (m member) await(t *testing.T, work string) {
 // named matches a scenario file in the directory of a command.
 var named = regexp.MustCompile(`\b[\w-]+\.sim\b`)
 
-// files writes the files that a block reads and that earlier blocks show: a scenario by its
-// name, a batch of events.
+// files writes the files that a block reads and that earlier blocks show: a scenario under its
+// name, and a batch of events.
 func files(t *testing.T, dir string, b block, before []block) {
 	t.Helper()
 	for _, old := range before {

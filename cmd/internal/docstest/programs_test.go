@@ -15,8 +15,8 @@ import (
 	"ulnet/lnd/lndtest/effort"
 )
 
-// given has, by document, what its fragments of Go need in order to compile: imports, and
-// declarations before the statements.
+// given has, by document, the imports and declarations that fragments of Go in it need to
+// compile.
 var given = map[string]struct{ imports, before string }{
 	"docs/client-health.md": {
 		`"context"; "fmt"; "log"; "time"; "ulnet/health"; "ulnet/lnet/nid"; "ulnet/portals"; "ulnet/portals/node"`,
@@ -71,7 +71,8 @@ func program(d document, b block) string {
 	return "package fragment\n" + imports + g.before + "\nfunc fragment() error {\n" + body + "\nreturn nil\n}\n"
 }
 
-// copyTree copies the files of the repository, without those of git and those that make built.
+// copyTree copies the files of the repository, without those of git and those that make has
+// built.
 func copyTree(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -16,8 +16,8 @@ import (
 	"ulnet/cmd/internal/commands"
 )
 
-// marks are the words after "sh" of blocks that no stage runs, each with the reason. TestBlocks
-// still checks the help of their commands.
+// marks are the words after "sh" in the fences of blocks that no stage runs, each with the
+// reason. TestBlocks still checks the help of the commands in these blocks.
 var marks = map[string]string{
 	"in a clone":       "builds, tests or installs everything, which is what make test does around this test",
 	"on a kernel node": "needs Lustre's modules of the kernel",
@@ -26,10 +26,10 @@ var marks = map[string]string{
 	"for minutes":      "takes minutes, or more memory than build machines have",
 }
 
-// exits are the commands that exit with another code than 0, as their documents say.
+// exits are the commands that, as their documents say, exit with another code than 0.
 var exits = map[string]string{
-	"lnetd sim run --runs 100 faults.sim":   "1", // exit code 1: this command finds the bug
-	"lnetd sim shrink --seed 10 faults.sim": "1", // exit code 1: this command finds the bug in a shorter scenario
+	"lnetd sim run --runs 100 faults.sim":   "1", // exit code 1, because this command finds the bug
+	"lnetd sim shrink --seed 10 faults.sim": "1", // exit code 1, because this command finds the bug in a shorter scenario
 }
 
 // patience bounds the time of a stage.
@@ -40,13 +40,13 @@ const raceOptions = "GORACE=atexit_sleep_ms=0"
 
 // A run is a block in a stage.
 type run struct {
-	where string // place of the block as DOCUMENT:LINE
+	where string // position of the block, as DOCUMENT:LINE
 	want  string
 	out   string // path of the file with the block's output
 }
 
-// TestRun: a shell runs the blocks of all documents with daemons as the documents describe
-// them, and their output is what the documents show.
+// TestRun: a shell runs the blocks of all documents, with daemons as the documents describe. The
+// output is the one that the documents show.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	bin, err := commands.Build(t.TempDir(), ours...)
@@ -110,18 +110,18 @@ func (s stage) perform(t *testing.T, bin string, docs []document) (problems []st
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	shell := hosts[0].Start(cmd)
-	group := func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // an error means that all processes have ended
+	group := func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // an error means that all processes have ended already
 	defer group()
 	late := time.AfterFunc(patience, group)
 	defer late.Stop()
 	if err := shell.Wait(); err != nil {
 		problems = append(problems, fmt.Sprintf("the shell: %v\n%s", err, out.String()))
 	}
-	list, _ := os.ReadFile(failed) // without the file no command has failed
+	list, _ := os.ReadFile(failed) // if the file does not exist, no command has failed
 	return append(problems, judge(runs, string(list))...)
 }
 
-// judge compares the exit codes and the output of commands with their documents.
+// judge compares the exit codes and the output of commands with those in the documents.
 func judge(runs []run, failed string) (problems []string) {
 	wrong := map[string]string{}
 	for _, line := range strings.Split(failed, "\n") {
@@ -144,7 +144,7 @@ func judge(runs []run, failed string) (problems []string) {
 			delete(wrong, r.where)
 		}
 	}
-	for where, what := range wrong { // text before the first block, or between two
+	for where, what := range wrong { // errors in the script before the first block, or between two blocks
 		problems = append(problems, where+": "+what)
 	}
 	return problems

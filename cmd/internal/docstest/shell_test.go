@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// comments are the comments after a command that say on which hosts it runs. A command without
-// such a comment runs on the first host of the stage.
+// comments are the comments after a command in a document that say on which hosts it runs. A
+// command without such a comment runs on the first host of the stage.
 var comments = []struct{ comment, script string }{
-	{"# on one", "begin %s"}, // on this host, while the commands after it run
+	{"# on one", "begin %s"}, // runs on this host, while the commands after it run
 	{"# on the other", "on other %s"},
-	{"# on both", "begin %s"}, // the other daemon of the stage has been running from the beginning
+	{"# on both", "begin %s"}, // runs on this host alone, because the stage has started the other daemon
 	{"# on all of them", `for host in $HOSTS; do on "$host" %s; done`},
 	{"# on each member", `for host in here other supervisor; do on "$host" begin %s; done`},
 	{"# at a supervisor", "on supervisor %s"},
 }
 
-// endless matches our commands that run until they are interrupted; the script interrupts them
-// after a while.
+// endless matches commands of this repository that run until they are interrupted. The script
+// interrupts them after a while.
 const endless = `*" watch "* | *" recv "*`
 
 // prelude defines the functions for the shell of a stage. A command that the document starts
@@ -40,7 +40,8 @@ begin() {
 }
 `
 
-// wrapper replaces one of our commands in the PATH of the shell and in bin.
+// wrapper is the script that takes the place of a command of this repository in the PATH of the
+// shell and in bin.
 const wrapper = `#!/bin/bash
 case " $* " in
 *" --standalone "* | *" tree "* | *" --help "* | *" sim "*) ;;
@@ -55,7 +56,7 @@ exec %[1]s "$@"
 // sweeps matches the options for many runs of a simulation; a test makes the first run only.
 var sweeps = regexp.MustCompile(`(--vary [a-z]+=)([^,\s]+)(,\S+)?|--runs \d+ `)
 
-// placed translates a line of a document for the shell of a stage.
+// placed translates a line of a document so that the shell of a stage runs it on the right host.
 func placed(line string) string {
 	for _, p := range comments {
 		command, _, ok := strings.Cut(line, p.comment)
@@ -97,7 +98,7 @@ func script(b block) (text, want string) {
 	return strings.Join(lines, "\n"), b.output
 }
 
-// Figures, times and names of nodes may differ from run to run, and no other words.
+// Only figures, times and names of nodes may differ from run to run.
 var differ = []*regexp.Regexp{
 	regexp.MustCompile(`\b[0-9a-f]{32}\b`),
 	regexp.MustCompile(`\b\d[-\w.=]*@(tcp|o2ib)\d*\b`),
@@ -108,11 +109,11 @@ var differ = []*regexp.Regexp{
 // ranges matches the minimum and maximum of several runs.
 var ranges = regexp.MustCompile(`\([^()]* to [^()]*\)`)
 
-// unseen matches words of lines that no stage causes: gossip takes seconds to detect a server's
-// death.
+// unseen matches words of lines that no stage can cause, because gossip takes seconds to detect
+// a server's death.
 var unseen = regexp.MustCompile(` (orphaned|rehomed)  `)
 
-// shape returns a line without the parts that may differ.
+// shape returns a line without the parts that may differ from run to run.
 func shape(line string) string {
 	line = ranges.ReplaceAllString(line, "")
 	for _, r := range differ {
@@ -121,7 +122,8 @@ func shape(line string) string {
 	return strings.Join(strings.Fields(line), " ")
 }
 
-// missing returns the first line of the document's output whose shape no line of got has.
+// missing returns the first line of the document's output for which got has no line of the same
+// shape.
 func missing(want, got string) string {
 	have := map[string]bool{"": true}
 	for _, line := range strings.Split(got, "\n") {
@@ -138,7 +140,7 @@ func missing(want, got string) string {
 // keyed matches a line of a YAML object.
 var keyed = regexp.MustCompile(`(?m)^ +(?:- )?([a-z][a-z_ ]*):`)
 
-// unshown returns a key that an object has and the document's does not show, or "".
+// unshown returns a key of the YAML object got that the document does not show, or "".
 func unshown(want, got string) string {
 	shown := map[string]bool{}
 	for _, m := range keyed.FindAllStringSubmatch(want, -1) {

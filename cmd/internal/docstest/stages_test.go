@@ -9,16 +9,16 @@ import "strings"
 type stage struct {
 	name  string
 	hosts []member
-	// instead has words of documents, each followed by its replacement in the test.
+	// instead has words of documents, each followed by the words that replace it in the test.
 	instead []string
 	parts   []part
 	sweeps  bool // the stage runs simulations that take seconds
 }
 
-// A member is a host with a daemon, or without one if the document starts the daemon itself.
+// A member is a host of a stage, with a daemon, unless the document itself starts the daemon.
 type member struct {
 	name     string
-	address  string // address of eth0; if it has no prefix length it is on lo of the first host
+	address  string // address of eth0; without a prefix length, an address on lo of the first host
 	networks string // networks of the host's daemon; "": it has none
 	config   string
 	args     []string
@@ -27,8 +27,8 @@ type member struct {
 // A part selects some blocks of a document.
 type part struct {
 	document string
-	words    []string // selects the blocks with one of these words; none: all
-	before   string   // commands that the reader has already run, or that run meanwhile
+	words    []string // only blocks that contain one of these words; none: all blocks
+	before   string   // commands that the reader has run before the part, or runs beside it
 	after    string
 }
 
@@ -95,7 +95,7 @@ zone:
 // stages are separate: a block of one stage has no effect on the nodes of others.
 var stages = []stage{
 	{
-		name: "kernel node", // with a node of ours in place of the kernel node
+		name: "kernel node", // a node of this repository takes the part of the kernel node
 		hosts: []member{
 			{name: "here", address: "10.0.0.7/24"},
 			{name: "other", address: "10.0.0.5/24", networks: "tcp(eth0),o2ib(eth0)"},
@@ -164,8 +164,9 @@ var stages = []stage{
 	},
 }
 
-// clients makes all clients choose this server as their master, which is the one that may evict
-// them. losses are the commands that end clients while the reader of a document watches.
+// The script clients makes all clients choose this server as their master, because only the
+// master may evict them. The commands of losses end clients while the reader of a document
+// watches.
 const (
 	clients = `victim() { lnetctl client list | awk '$2 == "compute-14" { print $1 }'; }
 for _ in {1..200}; do lnetctl client list | grep -q 'compute-14 .*connected' && break; sleep 0.05; done

@@ -1,6 +1,6 @@
-// Package drivers registers LNDs for the daemon: each is a type with its configuration, a field
-// of [Set] and an element of [Set.All]. All code that reads and shows configurations, starts
-// nodes, shows NIs and explains failures uses [Driver].
+// Package drivers registers LNDs for the daemon: each LND is a type with its configuration, a
+// field of [Set] and an element of [Set.All]. All code that reads and shows configurations,
+// starts nodes, shows NIs and explains failures uses [Driver].
 package drivers
 
 import (
@@ -22,7 +22,8 @@ type Set struct {
 	O2IB O2IB // configuration of o2iblnd
 }
 
-// All returns the drivers. The first one also stands for networks whose type has no driver.
+// All returns the drivers. If no driver has the type of a network, the first one takes its
+// place.
 func (s *Set) All() []Driver { return []Driver{&s.TCP, &s.O2IB} }
 
 // Of returns the driver for a type of networks.
@@ -36,7 +37,7 @@ func (s *Set) Of(t nid.NetType) Driver {
 	return all[0]
 }
 
-// Default is the configuration without a file.
+// Default returns the configuration of a node without a configuration file.
 func Default() Set {
 	s := Set{O2IB: O2IB{Provider: Softroce, MapOnDemand: 1, FMRPoolSize: 512, FMRFlushTrigger: 384, FMRCache: true}}
 	for _, d := range s.All() {
@@ -45,29 +46,30 @@ func Default() Set {
 	return s
 }
 
-// A Driver is an LND with its configuration. New ones embed [Plain].
+// A Driver is an LND with its configuration. Its type can embed [Plain] for default methods.
 type Driver interface {
 	// Type returns the type of the driver's networks, and Name the name of the driver.
 	Type() nid.NetType
 	Name() string
-	// Section is the key of the configuration file that has the driver's tunables; "": they stand
-	// at the top level.
+	// Section returns the key of the section in the configuration file that has the driver's
+	// tunables; "": they are at the top level.
 	Section() string
 	Tunables() []lnd.Tunable
-	// Shown returns the tunables that LNet's tools show for an NI, as names in the order of the
-	// tools, separated by blanks. A name that the tools show in another form is followed by = and
-	// that form. A name that is not in Tunables has a meaning only for kernels.
+	// Shown returns the names of the tunables that LNet's tools show for an NI, in the order of the
+	// tools, separated by blanks. If the tools show another name, the name is followed by = and
+	// that other name. A tunable that is not in Tunables has a meaning only in kernels.
 	Shown() string
-	// NI returns the tunables of the driver's NIs, given those that the file has for all drivers.
+	// NI returns the tunables for the driver's NIs. The argument has the tunables that the file
+	// sets for all drivers.
 	NI(all lnd.Tunables) lnd.Tunables
-	// Add adds the driver to the configuration of a node: to the driver's own field or, if there
-	// is none, to Drivers. The result returns the status of an NI, or nil for an NI of another
-	// driver.
+	// Add adds the driver to the configuration of a node: to the field for this driver or, if there
+	// is none, to the field Drivers. The result is a function that returns the status of an NI, or
+	// nil for an NI of another driver.
 	Add(to *node.Config, s Settings) (status func(lnd.NI) *Status)
-	// Listens returns the address at which a node that is ready listens; "": none is printed.
+	// Listens returns the address on which a node listens once it is ready; "": none is shown.
 	Listens(s Settings) string
-	// Believes returns the setting that allows unprivileged users of a host to have the NID of
-	// that host; "": only root can have it.
+	// Believes returns the setting because of which unprivileged users of a host can use the NID of
+	// that host; "": only root can.
 	Believes(s Settings) string
 	// HintStart returns what a user can do when an NI could not be started.
 	HintStart(s Settings, err error) string
@@ -96,7 +98,7 @@ type Settings struct {
 	MulticastRxBuffer int    // multicast_rx_buffer_size: receive buffer, in bytes
 }
 
-// AcceptMode is the accept mode in force: s.Accept, or the one that the port chooses.
+// AcceptMode returns the accept mode in force: s.Accept, or the default for the port.
 func (s Settings) AcceptMode() string {
 	switch {
 	case s.Accept != "":
@@ -107,8 +109,8 @@ func (s Settings) AcceptMode() string {
 	return string(socklnd.AcceptSecure)
 }
 
-// groupAddr parses the base address of multicast groups in a configuration that was checked. It
-// returns the zero Addr, for the driver's default, if there is none.
+// groupAddr parses the base address of multicast groups, which has been checked before. If there
+// is none, it returns the zero Addr, which stands for the driver's default.
 func groupAddr(s string) netip.Addr {
 	a, _ := netip.ParseAddr(s)
 	return a
@@ -126,7 +128,7 @@ func (Plain) Shown() string { return "" }
 // Listens returns no address.
 func (Plain) Listens(Settings) string { return "" }
 
-// Believes implements [Driver]: the driver trusts no setting.
+// Believes implements [Driver]: there is no such setting.
 func (Plain) Believes(Settings) string { return "" }
 
 // HintStart returns hints about addresses, and about errors of the node.
@@ -144,7 +146,7 @@ func (Plain) HintStart(_ Settings, err error) string {
 
 // HintUnreached implements [Driver]. The hint says how to check the IP route to the node.
 func (Plain) HintUnreached(_ Settings, target nid.NID, _ error) string {
-	if !target.Addr().IsValid() { // on these networks a NID has a number instead of an address
+	if !target.Addr().IsValid() { // a NID of such a network has a number instead of an address
 		return fmt.Sprintf("does LNet run there, and is %v one of its NIDs?", target)
 	}
 	return "is its address right, and is there a way to it? see 'ip route get " + target.Addr().String() + "'"

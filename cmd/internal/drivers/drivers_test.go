@@ -25,7 +25,7 @@ func TestHintUnreached(t *testing.T) {
 	}
 }
 
-// TestHintStart tests that an interface that runs already is not taken for a mistake in addresses.
+// TestHintStart: if an interface is in use already, the hint does not suggest a wrong address.
 func TestHintStart(t *testing.T) {
 	for _, test := range []struct {
 		err  error

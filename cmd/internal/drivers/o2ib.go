@@ -17,8 +17,9 @@ import (
 	"ulnet/portals/node"
 )
 
-// O2IB is o2iblnd with a provider, and the section o2ib of the file: networks over RDMA. The
-// comment of each field begins with its key; most keys are those of ko2iblnd.
+// O2IB is the driver o2iblnd with a provider of verbs, and the section o2ib of the file:
+// networks over RDMA. The comment of each field begins with its key; most keys are those of
+// ko2iblnd.
 type O2IB struct {
 	Plain
 
@@ -91,7 +92,7 @@ func (o *O2IB) Believes(Settings) string {
 	return ""
 }
 
-// HintStart implements [Driver]. The hints are about the usual failures of a device.
+// HintStart implements [Driver]. The hints are about the usual failures of RDMA devices.
 func (o *O2IB) HintStart(s Settings, err error) string {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE) && o.Provider == Softroce:
@@ -104,7 +105,7 @@ func (o *O2IB) HintStart(s Settings, err error) string {
 	return "'ip address' lists the interfaces and addresses of this machine, of which o2ib needs one of IPv4"
 }
 
-// HintUnreached implements [Driver]. The hint adds to the text of the driver's error.
+// HintUnreached implements [Driver]. The hint supplements the driver's own error.
 func (o *O2IB) HintUnreached(_ Settings, target nid.NID, err error) string {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):

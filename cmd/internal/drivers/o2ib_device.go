@@ -8,16 +8,16 @@ import (
 	"ulnet/lnd/verbs/softroce"
 )
 
-// devices has the RDMA devices that were opened, by address, for their counters.
+// devices records the open RDMA devices by address, because their counters are shown.
 type devices struct {
 	mu     sync.Mutex
 	byAddr map[netip.Addr]verbs.Device // open devices by address; guarded by mu
 }
 
-// watch returns an opener that also records its devices.
+// watch returns an opener that also records the devices that it opens.
 func (d *devices) watch(open verbs.Opener) verbs.Opener {
 	if open == nil {
-		return nil // no device: the driver refuses such an address
+		return nil // no device: the driver will refuse this address
 	}
 	return func(cfg verbs.OpenConfig) (verbs.Device, error) {
 		dev, err := open(cfg)
@@ -33,8 +33,8 @@ func (d *devices) watch(open verbs.Opener) verbs.Opener {
 	}
 }
 
-// counters returns the counters of the device with an address, by name, without counters that
-// are 0. Hardware devices have their own counters ('rdma statistic').
+// counters returns the counters, except those that are 0, of the device with the given address,
+// by name. For hardware it returns none, since the command 'rdma statistic' shows those.
 func (d *devices) counters(addr netip.Addr) map[string]uint64 {
 	d.mu.Lock()
 	dev := d.byAddr[addr]

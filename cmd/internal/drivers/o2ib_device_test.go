@@ -24,7 +24,7 @@ func TestCounterWords(t *testing.T) {
 	var s softroce.Stats
 	words := counterWords(s)
 	n := uint64(0)
-	// These fields are shown elsewhere, or count what succeeded.
+	// These counters are shown elsewhere, or count successes.
 	skip := map[string]bool{"Datagrams": true, "Groups": true}
 	var walk func(v reflect.Value)
 	walk = func(v reflect.Value) {

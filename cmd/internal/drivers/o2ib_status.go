@@ -26,7 +26,7 @@ type Receives struct {
 	Empty uint64 `json:"empty"` // number of packets that found no free buffer
 }
 
-// o2ibTunables are the tunables that LNet's tools show of o2iblnd, in their order.
+// o2ibTunables are the tunables of o2iblnd that LNet's tools show, in the order of the tools.
 const o2ibTunables = "peer_credits_hiw=peercredits_hiw map_on_demand concurrent_sends fmr_pool_size fmr_flush_trigger fmr_cache ntx " +
 	"conns_per_peer timeout tos retry_count rnr_retry_count keepalive ib_mtu wrq_sge cksum"
 
@@ -58,7 +58,7 @@ func (o *O2IB) status(ni lnd.NI, d *devices) *Status {
 	return status
 }
 
-// inForce adds tunables that only kernels use to the tunables in force.
+// inForce returns the tunables in force, and also those that have a meaning only in kernels.
 func (o *O2IB) inForce(all map[string]any) map[string]any {
 	all["map_on_demand"], all["fmr_pool_size"], all["fmr_flush_trigger"], all["fmr_cache"] = o.MapOnDemand, o.FMRPoolSize, o.FMRFlushTrigger, 0
 	if o.FMRCache {

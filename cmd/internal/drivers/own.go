@@ -9,9 +9,9 @@ import (
 	"ulnet/lnd"
 )
 
-// Own translates tunables that are set for one NI from the names of LNet's tools into those of
-// the driver. It leaves out tunables that have a meaning only for kernels, and returns their
-// names. EINVAL: the driver has no such tunable.
+// Own translates the tunables of one NI from the names that LNet's tools use to those of the
+// driver. It leaves out tunables that have a meaning only in kernels, and returns their names as
+// ignored. EINVAL: the driver has no such tunable.
 func Own(d Driver, shown map[string]int) (own map[string]int, ignored []string, err error) {
 	names, listed := make(map[string]string), []string(nil)
 	for _, word := range strings.Fields(d.Shown()) {
@@ -38,8 +38,8 @@ func Own(d Driver, shown map[string]int) (own map[string]int, ignored []string, 
 	return own, ignored, nil
 }
 
-// OwnTimeout returns the time-out that the configuration gives a driver, in seconds, and its key. 0: it
-// follows LNet's.
+// OwnTimeout returns the timeout that the configuration sets for a driver, in seconds, and the
+// key that sets it. 0: the timeout follows that of LNet.
 func OwnTimeout(d Driver) (key string, seconds int) {
 	for _, word := range strings.Fields(d.Shown()) {
 		if name, as, other := strings.Cut(word, "="); as == "timeout" || !other && name == "timeout" {

@@ -38,8 +38,8 @@ type Conn struct {
 
 // PeerLister is implemented by drivers that have connections to peers.
 type PeerLister interface {
-	// Peers returns the peers of an NI, sorted by NID and at most most of them; nil if the NI
-	// belongs to another driver.
+	// Peers returns the first peers of an NI, sorted by NID. The parameter most bounds their
+	// number. The result is nil if the NI belongs to another driver.
 	Peers(ni lnd.NI, most int) []Peer
 }
 
@@ -89,7 +89,7 @@ func (o *O2IB) Peers(ni lnd.NI, most int) (list []Peer) {
 	return list
 }
 
-// queuePair names a queue pair of an NI.
+// queuePair formats the number of a queue pair of an NI.
 func queuePair(id nid.NID, number uint32) string {
 	return fmt.Sprintf("%v qp %d", id.Addr(), number)
 }

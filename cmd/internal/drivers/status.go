@@ -17,10 +17,10 @@ type Status struct {
 	Listen        string `json:"listen,omitempty"`   // address:port of the listener; empty: there is none
 	Connections   int    `json:"connections"`        // number of established connections
 	Handshakes    int    `json:"handshakes"`         // number of connections that are not established yet
-	// Reasons counts, by reason, refused and ended connections and dropped messages, without
-	// reasons that did not occur.
+	// Reasons are the numbers of refused connections, ended connections and dropped messages, by
+	// reason, without reasons that did not occur.
 	Reasons map[string]uint64 `json:"reasons"`
-	// Tunables are the driver's tunables in force: an object with their names.
+	// Tunables are the driver's tunables in force, as a JSON object.
 	Tunables  json.RawMessage `json:"tunables"`
 	Multicast *Multicast      `json:"multicast,omitempty"` // nil: the NI has no multicast
 	Verbs     *Verbs          `json:"verbs,omitempty"`     // nil: the NI is not on RDMA
@@ -37,8 +37,8 @@ type Multicast struct {
 	Missed        uint64 `json:"missed"`         // number of datagrams lost because the receive buffer was full
 }
 
-// document returns the named tunables, in the order of names, as a JSON object. A name that is
-// shown in another form is followed by = and that form.
+// document returns a JSON object with the tunables that names lists, in that order. See
+// [Driver].Shown for the format of names.
 func document(names string, inForce map[string]any) json.RawMessage {
 	b := []byte("{")
 	for i, name := range strings.Fields(names) {

@@ -12,7 +12,7 @@ import (
 	"ulnet/portals/node"
 )
 
-// TCP is socklnd, whose tunables stand at the top of the file.
+// TCP is the driver socklnd, whose tunables are at the top level of the file.
 type TCP struct {
 	Plain
 	socklnd.Config // the tunables that its method Tunables lists
@@ -27,13 +27,14 @@ func (*TCP) Name() string { return "socklnd" }
 // Section implements [Driver].
 func (*TCP) Section() string { return "" }
 
-// tcpTunables are the tunables that LNet's tools show of socklnd, in their order.
+// tcpTunables are the tunables of socklnd that LNet's tools show, in the order of the tools.
 const tcpTunables = "conns_per_peer sock_timeout=timeout tos"
 
 // Shown implements [Driver].
 func (*TCP) Shown() string { return tcpTunables }
 
-// config combines the driver's tunables with the settings for several drivers.
+// config returns the driver's configuration: its own tunables, and the settings that several
+// drivers share.
 func (t *TCP) config(s Settings) socklnd.Config {
 	c := t.Config
 	c.Accept, c.AcceptPort = socklnd.AcceptMode(s.AcceptMode()), uint16(s.AcceptPort)
@@ -68,7 +69,7 @@ func (*TCP) Believes(s Settings) string {
 	switch mode := s.AcceptMode(); {
 	case mode == "trust" || mode == "all":
 		return "accept: " + mode
-	case s.AcceptPort > 1023: // another user may listen on the port that this node dials
+	case s.AcceptPort > 1023: // on a peer, an unprivileged user may listen on the port that this node dials
 		return fmt.Sprintf("accept_port: %d", s.AcceptPort)
 	}
 	return ""
@@ -85,7 +86,7 @@ func (t *TCP) HintStart(s Settings, err error) string {
 	return t.Plain.HintStart(s, err)
 }
 
-// HintUnreached returns what a user can do if a node cannot be reached. It recognizes errors of
+// HintUnreached returns what a user can do if a node cannot be reached. The hints are about
 // ports and connections.
 func (t *TCP) HintUnreached(s Settings, target nid.NID, err error) string {
 	switch {

@@ -97,8 +97,8 @@ func TestDefaultsAreTheDrivers(t *testing.T) {
 	}
 }
 
-// sets fails for each tunable of the list that the configuration text does not set: the test
-// would not notice that a tunable with the default 0 is missing.
+// sets fails the test for each tunable of the list that the configuration text does not set.
+// Otherwise the test would not notice if a tunable whose default is 0 did not reach the driver.
 func sets(t *testing.T, text string, list []lnd.Tunable) {
 	t.Helper()
 	for _, tunable := range list {

@@ -13,15 +13,15 @@ import (
 // Flags are the words of a rule; a word that was not given is empty.
 type Flags struct {
 	Source, Dest, Local string        // NIDs of the messages to drop, *@NET or *
-	Rate                uint32        // drop one message of this number
-	Interval, Latency   time.Duration // time in which one message is dropped or delayed; length of the delay
+	Rate                uint32        // drop one message out of this number
+	Interval, Latency   time.Duration // drop or delay one message in each such time; how long to delay a message
 	Portals             []string      // numbers of portals; an element may have several
 	Types               []string      // types of messages; an element may have several
 	Errors              []string      // names of failures; an element may have several
-	Random, All         bool          // drop at random instead of every Rate-th; drop every message
+	Random, All         bool          // drop messages at random instead of each Rate-th; drop every message
 }
 
-// Attr returns the rule. Its errors begin with the name of the option of lnetctl.
+// Attr returns the rule. Errors begin with the name of lnetctl's option.
 func (f *Flags) Attr() (a faultrule.Attr, err error) {
 	a = faultrule.Attr{Rate: f.Rate, Interval: f.Interval, Latency: f.Latency, Random: f.Random, All: f.All}
 	for _, n := range []struct {

@@ -14,14 +14,14 @@ import (
 // runFunc runs a program: program.Run.Do, or a replacement in tests.
 type runFunc func(context.Context, *program.Run) (program.Result, error)
 
-// handler is a handler that was started.
+// handler is an event handler that has been started.
 type handler struct {
 	cfg  Handler
 	env  func() []string
 	log  *slog.Logger
 	run  runFunc
-	wake chan struct{} // has a token while events wait; capacity 1
-	said complaints    // failures that were logged; owned by the loop
+	wake chan struct{} // has a token while events are queued; capacity 1
+	said complaints    // failures that were logged; owned by the method loop
 
 	mu     sync.Mutex
 	queue  queue // events that wait; guarded by mu, like all below
@@ -46,8 +46,8 @@ func newHandler(h Handler, cfg Config, run runFunc) *handler {
 // tell queues an event.
 func (h *handler) tell(text []byte) { h.add(event{text: text}) }
 
-// tellAndWait queues an event. The channel receives the run that gets the event, and is closed
-// without a run if the event is dropped.
+// tellAndWait queues an event. The channel receives the result of the run that gets the event.
+// If the event is dropped, the channel is closed without one.
 func (h *handler) tellAndWait(text []byte) <-chan Run {
 	done := make(chan Run, 1)
 	h.add(event{text: text, done: done})
@@ -74,7 +74,7 @@ func (h *handler) loop(ctx context.Context) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	for {
-		select { // wait for the interval first, so that the events in it form one batch
+		select { // wait for the interval first, so that events in that time join the batch
 		case <-pause.C:
 		case <-ctx.Done():
 			return
@@ -92,7 +92,7 @@ func (h *handler) loop(ctx context.Context) {
 func (h *handler) next(ctx context.Context) (events []event, b Batch, ok bool) {
 	for !ok {
 		select {
-		case <-h.wake: // the event may already have been in the last batch
+		case <-h.wake: // the token may be left over from an event of the previous batch
 			events, b, ok = h.begin()
 		case <-ctx.Done():
 			return nil, b, false
@@ -101,7 +101,7 @@ func (h *handler) next(ctx context.Context) (events []event, b Batch, ok bool) {
 	return events, b, true
 }
 
-// end drops the queued events.
+// end drops the queued events, and prevents further runs.
 func (h *handler) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

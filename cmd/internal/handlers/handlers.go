@@ -24,7 +24,7 @@ import (
 	"ulnet/cmd/internal/program"
 )
 
-// Bounds of a handler's queue; the oldest events are dropped first.
+// Bounds of a handler's queue of events. If it is full, the oldest events are dropped.
 const (
 	MaxEvents = 1024
 	MaxBytes  = 1 << 20  // bytes of all queued events as JSON

@@ -70,7 +70,7 @@ func (f *fake) run(ctx context.Context, r *program.Run) (program.Result, error) 
 	}
 }
 
-// next sets the duration and result of the following runs.
+// next sets the duration and the result of all further runs.
 func (f *fake) next(takes time.Duration, result program.Result, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,7 +82,7 @@ func (f *fake) end() {
 	f.set.Wait()
 }
 
-// numbers returns the events of a batch that are numbers.
+// numbers returns those events of a batch that are numbers.
 func numbers(b *Batch) (list []int) {
 	for _, e := range b.Events {
 		var n int
@@ -118,7 +118,7 @@ func TestBatches(t *testing.T) {
 		f.next(0, program.Result{}, nil)
 		f.set.Tell("zone.left", 4)
 		synctest.Wait()
-		f.set.Tell("zone.left", 5) // the program has ended, and the interval has not
+		f.set.Tell("zone.left", 5) // the program has ended, but not the interval
 		<-time.After(10 * time.Second)
 		f.end()
 		want := []string{"[1] 0s", "[2 3] 1.5s", "[4] 11s", "[5] 12s"}
@@ -201,12 +201,12 @@ func TestMissed(t *testing.T) {
 	})
 }
 
-// TestRateOfRuns: an endless stream of events from a stranger causes one run per interval, and
-// bounded memory.
+// TestRateOfRuns: an endless stream of events that another node causes leads to one run per
+// interval, and bounded memory.
 func TestRateOfRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, handlerOf("h"))
-		f.next(0, program.Result{Exit: 1}, nil) // the program fails, because the log must not grow fast either
+		f.next(0, program.Result{Exit: 1}, nil) // the program fails, to show that the log does not grow fast either
 		for i := range 20_000 {
 			for j := range 3 {
 				f.set.Tell("zone.joined", 3*i+j)

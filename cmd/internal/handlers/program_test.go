@@ -10,7 +10,7 @@ import (
 )
 
 // TestProgram: a real program gets a batch on standard input and its environment. Data from the
-// network reach it in no other way.
+// network reaches the program only on standard input.
 func TestProgram(t *testing.T) {
 	t.Setenv("SECRET", "of the daemon")
 	h := handlerOf("h")

@@ -12,7 +12,7 @@ type queue struct {
 // event is a queued event.
 type event struct {
 	text json.RawMessage
-	done chan<- Run // gets the run that has the event; is closed without a run if the event is dropped; has room for one run; nil if no caller waits
+	done chan<- Run // receives the run that gets the event, or is closed if the event is dropped; capacity 1; nil if no caller waits
 }
 
 // lost tells the goroutine that waits for the event's run that the event was dropped.
@@ -23,7 +23,7 @@ func (e *event) lost() {
 }
 
 // push adds an event. If there is no room it drops the oldest ones, so that a slow handler
-// learns of the latest state. An event larger than MaxEvent is dropped itself.
+// learns of the latest state. If the event is larger than MaxEvent, it is itself dropped.
 func (q *queue) push(e event) {
 	if len(e.text) > MaxEvent {
 		q.missed++

@@ -66,8 +66,8 @@ const complainInterval = time.Minute
 // failures in between, and the first success after a logged failure.
 type complaints struct {
 	last   time.Time // time of the last line about a failure
-	said   bool      // the present series of failures was logged
-	unsaid int       // number of failures since that line
+	said   bool      // a failure of the present series was logged
+	unsaid int       // number of failures since the last line
 }
 
 func (c *complaints) report(log *slog.Logger, r *Run) {

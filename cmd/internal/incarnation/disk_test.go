@@ -10,9 +10,9 @@ import (
 	"ulnet/lnd/lndtest/smalldisk"
 )
 
-// TestDiskFull: a start with a full or read-only disk does not store its number. The number
-// before it stays on the disk, this start's number is above that, and the next start that has
-// room stores its own.
+// TestDiskFull: a node that starts with a full or read-only disk cannot store the number of its
+// incarnation. The stored number stays on the disk, the number of this start is higher, and the
+// next start that can write stores its own.
 func TestDiskFull(t *testing.T) {
 	for _, trouble := range smalldisk.Troubles {
 		t.Run(trouble.Name, func(t *testing.T) {
@@ -35,10 +35,10 @@ func TestDiskFull(t *testing.T) {
 				want    uint64
 			}{
 				{true, 1000, 1000e9}, // the first start of the node
-				{false, 900, 900e9},  // the start before could not keep its number
+				{false, 900, 900e9},  // the start before could not store its number
 				{true, 2000, 2000e9},
 				{false, 800, 900e9 + 1},
-				{true, 800, 900e9 + 2}, // the number that was kept is still read
+				{true, 800, 900e9 + 2}, // the stored number can still be read
 			} {
 				if start.bad {
 					trouble.Spoil(disk)

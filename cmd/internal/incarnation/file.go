@@ -43,8 +43,8 @@ func read(path string) (uint64, error) {
 	return n, nil
 }
 
-// setAside renames a damaged file, so that people can examine it. The next damaged file
-// replaces it.
+// setAside renames a damaged file, so that people can examine it. The next damaged file will
+// replace that one.
 func setAside(path string, why error) error {
 	if !errors.Is(why, errDamaged) {
 		return nil

@@ -1,7 +1,7 @@
 // Package incarnation numbers the incarnations of a node: each gets a higher number than all
 // earlier ones, even if the clock was put back. The number is kept in a file of twelve bytes in
-// the state directory. Other files of that format keep incarnation numbers that protocols have
-// chosen themselves. After a restart, numbers must be higher than these.
+// the state directory. Protocols that have raised the number of their own incarnation keep it in
+// further files of this format, since their numbers after a restart must be higher, too.
 package incarnation
 
 import (
@@ -28,10 +28,11 @@ const (
 	slack = 24 * time.Hour
 )
 
-// Next returns the number of an incarnation that begins now, and stores it in dir. The number
-// is the wall clock in nanoseconds since 1970, or one more than the previous number if that is
+// Next returns the number of an incarnation that begins now, and stores it in dir. The number is
+// the wall clock in nanoseconds since 1970, or one more than the previous number if that is
 // larger. Next always returns a number. If the previous number is not known, or the new one
-// cannot be stored, the result is only as good as the clock, and Next logs that.
+// cannot be stored, the number may be one that was used before if the clock was put back, and
+// Next logs that.
 func Next(dir string, now time.Time, log *slog.Logger) uint64 {
 	path := filepath.Join(dir, File)
 	next := uint64(max(now.UnixNano(), 1))

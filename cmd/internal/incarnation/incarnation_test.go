@@ -15,14 +15,14 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// next begins an incarnation and returns what was logged.
+// next calls Next, and returns the number and the text that was logged.
 func next(dir string, now time.Time) (n uint64, said string) {
 	var b bytes.Buffer
 	n = incarnation.Next(dir, now, slog.New(slog.NewTextHandler(&b, nil)))
 	return n, b.String()
 }
 
-// mustNext begins an incarnation for which nothing is logged.
+// mustNext calls Next, and fails the test if anything is logged.
 func mustNext(t *testing.T, dir string, now time.Time) uint64 {
 	t.Helper()
 	n, said := next(dir, now)
@@ -101,8 +101,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestKeptDamage: CH-4: if any byte or the length of the file of a protocol's number is
-// damaged, this is reported and the file is set aside. The next number is kept again.
+// TestKeptDamage: CH-4: if any byte, or the length, of the file with a protocol's number is
+// damaged, that is reported, and the file is set aside. The next number is stored again.
 func TestKeptDamage(t *testing.T) {
 	spec.Covers(t, "CH-4")
 	dir := t.TempDir()
@@ -172,7 +172,7 @@ func TestDurable(t *testing.T) {
 func TestEarlierVersion(t *testing.T) {
 	dir := t.TempDir()
 	old := filepath.Join(dir, "incarnation.db")
-	if err := os.WriteFile(old, nil, 0); err != nil { // mode 0: no process can open the file
+	if err := os.WriteFile(old, nil, 0); err != nil { // mode 0, so that no process can open the file
 		t.Fatal(err)
 	}
 	now := time.Unix(7, 0)
@@ -186,8 +186,8 @@ func TestEarlierVersion(t *testing.T) {
 	}
 }
 
-// TestFarAhead: a number far above the clock is used, since numbers must ascend, and the log has the
-// remedy.
+// TestFarAhead: a number far above the clock is used, since numbers must ascend. The log says
+// what to do about it.
 func TestFarAhead(t *testing.T) {
 	dir := t.TempDir()
 	ahead := mustNext(t, dir, time.Unix(1<<31, 0))
@@ -201,7 +201,8 @@ func TestFarAhead(t *testing.T) {
 	}
 }
 
-// TestNoDirectory: if nothing can be read or kept the number is the clock's, and the log says so.
+// TestNoDirectory: if no number can be read or stored, the number is the time of the clock, and
+// the log says so.
 func TestNoDirectory(t *testing.T) {
 	now := time.Unix(7, 0)
 	taken := t.TempDir()

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Kept returns the number that Keep last stored in dir under a name, 0 for none. After an error
-// the number is not known. A damaged file is set aside, and the error says so.
+// Kept returns the number that Keep last stored in dir under the given name; 0 if there is none.
+// After an error the number is unknown. A damaged file is set aside, and the error says so.
 func Kept(dir, name string) (uint64, error) {
 	path := keptPath(dir, name)
 	n, err := read(path)
@@ -17,7 +17,7 @@ func Kept(dir, name string) (uint64, error) {
 	case err == nil:
 		return n, nil
 	case errors.Is(err, fs.ErrNotExist):
-		_, err = filepath.EvalSymlinks(dir) // an error means that the directory itself is missing
+		_, err = filepath.EvalSymlinks(dir) // an error means that the directory does not exist
 		return 0, err
 	}
 	return 0, errors.Join(err, setAside(path, err))

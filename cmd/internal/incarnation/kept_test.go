@@ -9,7 +9,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestKept: MS-A2: the highest number of each name is kept, apart from the node's own.
+// TestKept: MS-A2: the highest number of each name is kept, separately from the number of the
+// node.
 func TestKept(t *testing.T) {
 	spec.Covers(t, "MS-A2")
 	dir := t.TempDir()

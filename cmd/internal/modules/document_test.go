@@ -87,8 +87,8 @@ func controlRow(r control.Route) string {
 	return fmt.Sprintf("| %s %s | %s | %s | %s |\n", r.Method, r.Path, request, answer, r.Doc)
 }
 
-// typeName returns the name with its package, as several packages have a Status. The
-// packages of the daemon are named without their folder.
+// typeName returns the name of a type with its package, since several packages have a type
+// Status. Packages of the daemon are named without their folder.
 func typeName(t reflect.Type) string {
 	if t.Kind() == reflect.Slice {
 		return "list of " + typeName(t.Elem())

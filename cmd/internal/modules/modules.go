@@ -1,5 +1,5 @@
-// Package modules is the list of what runs on the node of the daemon: a module is a package
-// below this one and its line in [List].
+// Package modules is the list of what runs on the node of the daemon. Each module is a package
+// below this one, with a line in [List].
 package modules
 
 import (
@@ -11,8 +11,9 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// List makes the modules of a node, and gives each what it needs of the others. They are opened
-// in this order and closed in the reverse. Each comes after those that it uses.
+// List makes the modules of a node, and passes to each the other modules that it uses, which
+// come before it in the list. Modules are opened in the order of the list and closed in the
+// reverse order.
 func List(host node.Host) []node.Module {
 	g := gossip.New(host)
 	r := rmcast.New(host, g.View())

@@ -30,7 +30,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// holds reports whether a field of a module is another module.
+// holds reports whether a field of module m contains the module other.
 func holds(m, other node.Module) bool {
 	for _, field := range reflect.ValueOf(m).Elem().Fields() {
 		if field.Kind() == reflect.Interface {

@@ -7,23 +7,23 @@ import (
 )
 
 // backpressure makes a portal lazy while a sink on it has not posted all of its buffers. A PUT
-// that finds no buffer then waits in its connection until one is posted. The backpressure
-// starts when the first buffer is used, because messages of other connections may already be
-// filling the others; for a sink with few buffers it is always on. It ends when enough buffers
-// are posted, because a PUT that no match entry will ever take must not block its connection
-// for long.
+// that finds no buffer then waits in its connection until one is posted. The backpressure starts
+// as soon as the first buffer is used, because messages of other connections may already be
+// filling the other buffers. For a sink with few buffers it is always on. It ends when enough
+// buffers are posted, because a PUT that no match entry will ever accept must not block its
+// connection for long.
 type backpressure struct {
 	table  *portals.Table
 	portal int
-	enough int64         // number of posted buffers at which the backpressure ends; more than the sink has: never
+	enough int64         // number of posted buffers at which the backpressure ends; never, if the sink has fewer
 	lazy   *atomic.Int64 // number of sinks that keep the portal lazy
 
-	free atomic.Int64 // number of buffers posted and not used
-	last atomic.Bool  // no buffer will be posted any more
+	free atomic.Int64 // number of buffers that are posted and unused
+	last atomic.Bool  // no more buffers will be posted
 	on   atomic.Bool
 }
 
-// posted counts a buffer that is about to be posted; last: no other will follow.
+// posted counts a buffer that is about to be posted. If last is set, no more will follow.
 func (b *backpressure) posted(last bool) {
 	b.last.Store(last)
 	b.free.Add(1)
@@ -56,7 +56,7 @@ func (b *backpressure) end() {
 		return
 	}
 	_ = b.table.ClearLazy(b.portal)
-	if b.lazy.Load() > 0 { // another sink has made the portal lazy meanwhile
+	if b.lazy.Load() > 0 { // another sink has made the portal lazy in between
 		_ = b.table.SetLazy(b.portal)
 	}
 }

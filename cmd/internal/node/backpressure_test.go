@@ -10,7 +10,7 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// TestSlowSinkLosesNothing: while a sink does not take messages, a sender sends more than there
+// TestSlowSinkLosesNothing: a sink stops taking messages while a sender sends more than there
 // are buffers. The sender has to wait, and no message is lost.
 func TestSlowSinkLosesNothing(t *testing.T) {
 	const messages = 100
@@ -71,7 +71,7 @@ func TestSlowSinkLosesNothing(t *testing.T) {
 
 func ignore(node.Step) error { return nil }
 
-// await looks at a condition until it holds.
+// await calls the function holds again and again until it returns true.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	late := time.After(waitLimit)

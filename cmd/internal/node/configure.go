@@ -17,11 +17,12 @@ import (
 type ConfigureRequest struct {
 	Up  bool `json:"up"`  // true: start LNet's networks; false: stop them
 	All bool `json:"all"` // with up: starts the networks, rules and routes of the configuration
-	// Large, with up: interfaces of tcp that are named get large NIDs, of their IPv6 addresses, if they have one.
+	// Large, with up: named interfaces of tcp that have an IPv6 address get large NIDs of that
+	// address.
 	Large bool `json:"large,omitempty"`
 }
 
-// Configure configures LNet on the node, or takes it down. A node on which it is down has no
+// Configure configures LNet on the node, or takes it down. While LNet is down, the node has no
 // networks, routes, rules and peers, and accepts none. Configure does nothing if the node is
 // already in the wanted state. An error says what could not be started; LNet is then as it was
 // before.
@@ -60,7 +61,7 @@ func (n *Node) startConfigured() error {
 
 // niStart is an NI to start.
 type niStart struct {
-	on  networks.Interface // where it runs
+	on  networks.Interface // the network and the interface of the NI
 	own NISettings         // the settings of this NI alone
 }
 
@@ -94,7 +95,7 @@ func (n *Node) startAll(list []niStart) error {
 	return nil
 }
 
-// unconfigure takes LNet down. Messages may leave for a few seconds.
+// unconfigure takes LNet down. Queued messages have a few seconds to leave.
 func (n *Node) unconfigure(ctx context.Context) error {
 	if n.unconfigured.Swap(true) {
 		return nil
@@ -123,7 +124,7 @@ func (n *Node) forgetPeers() (err error) {
 	return err
 }
 
-// checkConfigured refuses what needs LNet while it is down.
+// checkConfigured returns an error with the given errno if LNet is down.
 func (n *Node) checkConfigured(errno syscall.Errno) error {
 	if n.unconfigured.Load() {
 		return cli.Hint(cli.Errnof(errno, "LNet is not configured on the node"), "'lnetctl lnet configure' configures it, with --all as lnetd is configured")

@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestUnconfigureForgetsAllPeers: LNet that is down knows no peers, also where there were more of them
-// than a page has.
+// TestUnconfigureForgetsAllPeers: when LNet is down, the node knows no peers, even if there were
+// more of them than one page has.
 func TestUnconfigureForgetsAllPeers(t *testing.T) {
 	n, err := newTCPNode(t, func(c *config.Config) { c.DiscoveryDisabled = true })
 	if err != nil {

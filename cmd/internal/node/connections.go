@@ -11,7 +11,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// maxConnectionPeers bounds the peers of a Connections. 'lnetctl peer show' has all, in pages.
+// maxConnectionPeers bounds the peers that one answer lists. 'lnetctl peer show' has all, in
+// pages.
 const maxConnectionPeers = 4096
 
 // ConnectionsRequest selects a network.
@@ -25,8 +26,8 @@ type Connections struct {
 	More  bool           `json:"more"`  // there are more peers than fit in the answer
 }
 
-// Connections returns the connections of the NIs of a network. EINVAL: the name is that of no
-// network. ENODEV: the node is not on it.
+// Connections returns the connections of the NIs of a network. EINVAL: the name is not one of a
+// network. ENODEV: the node is not on that network.
 func (n *Node) Connections(r ConnectionsRequest) (c Connections, err error) {
 	net, err := nid.ParseNet(r.Net)
 	if err != nil {
@@ -49,7 +50,7 @@ func (n *Node) Connections(r ConnectionsRequest) (c Connections, err error) {
 	return c, nil
 }
 
-// connectionsOf returns the peers of an NI, not more than most.
+// connectionsOf returns the peers of an NI, at most as many as the parameter most says.
 func (n *Node) connectionsOf(ni lnet.NISnapshot, most int) []drivers.Peer {
 	for _, d := range n.cfg.All() {
 		if lister, ok := d.(drivers.PeerLister); ok {

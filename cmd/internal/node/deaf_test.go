@@ -77,7 +77,7 @@ func stack(t *testing.T, addr string, port uint16) *portals.Table {
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // messages that wait for the deaf node need not leave
+		cancel() // Shutdown need not send messages that wait for the deaf node
 		_ = n.Shutdown(ctx)
 	})
 	return table
@@ -123,7 +123,7 @@ func TestDeafPeer(t *testing.T) {
 	checkDeaf(t, table, deaf)
 }
 
-// receive takes every PUT to portal 4 and tells got.
+// receive accepts every PUT to portal 4, and sends a token to got for each.
 func receive(t *testing.T, table *portals.Table, got chan<- struct{}) {
 	t.Helper()
 	me, err := table.MEAttach(4, portals.Match{ID: nid.ProcessID{NID: nid.Any(), PID: nid.PIDAny}, Ignore: ^uint64(0)}, portals.Retain, portals.After)
@@ -144,7 +144,7 @@ func receive(t *testing.T, table *portals.Table, got chan<- struct{}) {
 	}
 }
 
-// checkDeaf checks where messages wait: for the deaf node only.
+// checkDeaf checks that messages wait for the deaf node, and for no other.
 func checkDeaf(t *testing.T, table *portals.Table, deaf nid.ProcessID) {
 	t.Helper()
 	// The last message has arrived elsewhere, but its driver may still hold it.

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// TestInterfaceDown: an interface that is down makes no NI, until it is up. One
-// without a link does: that may come.
+// TestInterfaceDown: on an interface that is down, no NI can start until the interface is up. On
+// one without a link, an NI can start, since the link may come.
 func TestInterfaceDown(t *testing.T) {
 	lab := netlab.New(t)
 	own, other := lab.Host("own"), lab.Host("other")

@@ -14,8 +14,8 @@ import (
 	"ulnet/lnet/udsp"
 )
 
-// An Editor changes the configuration of a node: of this process, or by a control socket. It is a
-// tree.Target.
+// An Editor changes the configuration of a node, either in this process or through a control
+// socket. It is a tree.Target.
 type Editor struct {
 	Asker
 	AddNetworks func(context.Context, AddRequest) error                       // calls OpAddNetworks
@@ -80,8 +80,8 @@ func told[A any](f func() A) func(context.Context) (A, error) {
 	return func(context.Context) (A, error) { return f(), nil }
 }
 
-// AddNI implements tree.Target, like the methods below. An NI with a NID gets that one, whatever
-// its interface.
+// AddNI implements tree.Target, like the methods below. If the file has the NID of an NI, the NI
+// gets that NID, whatever its interface.
 func (e *Editor) AddNI(ctx context.Context, net string, ni tree.NI) error {
 	on, err := ni.On(net)
 	switch {
@@ -97,7 +97,7 @@ func (e *Editor) AddNI(ctx context.Context, net string, ni tree.NI) error {
 	return err
 }
 
-// settingsOf returns what the file says of an NI.
+// settingsOf returns the settings that the file has for an NI.
 func settingsOf(ni tree.NI) NISettings {
 	s := NISettings{CPT: ni.CPT, LND: ni.LND.Numbers()}
 	if t := ni.Tunables; t != nil {

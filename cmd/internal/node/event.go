@@ -10,8 +10,8 @@ import (
 	"ulnet/portals"
 )
 
-// Bits are 64 bits that are not a number: match bits, header data. Their text is
-// hexadecimal; UnmarshalText takes every base of Go's integers.
+// Bits are 64 bits that do not stand for a number, such as match bits and header data. Their
+// text is hexadecimal; UnmarshalText accepts every base of Go's integer literals.
 type Bits uint64
 
 func (b Bits) String() string { return fmt.Sprintf("%#x", uint64(b)) }

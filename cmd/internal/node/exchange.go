@@ -14,12 +14,12 @@ import (
 // defaultTimeout bounds the wait for an ACK or a REPLY.
 const defaultTimeout = 10 * time.Second
 
-// pieceSize is how much one message carries at most.
+// pieceSize is how many bytes one message carries at most.
 const pieceSize = wire.MaxPayload
 
-// exchange is one Put or Get: it binds an MD for buffer with this threshold, calls
-// start, and reports the events until the MD is unlinked. answer is the kind of event
-// that completes it.
+// exchange is one Put or Get: it binds an MD for the buffer with the given threshold, calls the
+// function start, and reports the events until the MD is unlinked. The field answer is the kind
+// of event that completes the exchange.
 type exchange struct {
 	node      *Node
 	buffer    []byte
@@ -30,10 +30,10 @@ type exchange struct {
 	report    func(*portals.Event) error
 }
 
-// exchangeEvents is the most events of an exchange: SEND, the answer and an UNLINK.
+// exchangeEvents is the largest number of events of an exchange: SEND, the answer and UNLINK.
 const exchangeEvents = 3
 
-// run makes the exchange and returns the event of the answer.
+// run performs the exchange, and returns the event of the answer.
 func (x exchange) run(ctx context.Context) (answer portals.Event, err error) {
 	if x.timeout <= 0 {
 		x.timeout = defaultTimeout
@@ -46,7 +46,7 @@ func (x exchange) run(ctx context.Context) (answer portals.Event, err error) {
 	if err != nil {
 		return answer, err
 	}
-	// An error says that the MD has unlinked itself.
+	// An error means that the MD has been unlinked already.
 	defer x.node.table.MDUnlink(md)
 	if err := x.start(md); err != nil {
 		return answer, explainSimulated(err)
@@ -85,7 +85,7 @@ func (x exchange) follow(ctx context.Context, events <-chan portals.Event) (answ
 	}
 }
 
-// late is the error when the answer does not come in time.
+// late returns the error for an answer that did not come in time.
 func (x exchange) late() error {
 	err := fmt.Errorf("no %v within %v: %w", x.answer, x.timeout, syscall.ETIMEDOUT)
 	hint := "a node drops what no match entry takes and tells nobody but its own counters: check portal, match bits and length there"

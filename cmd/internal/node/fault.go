@@ -37,7 +37,7 @@ func (n *Node) Fail(r FailRequest) error {
 		return cli.Hint(fmt.Errorf("too many NIDs fail: %w", err), "'lnetctl fault fail _all_ --count 0' empties the list")
 	case err != nil:
 		return fmt.Errorf("fail %v: %w", r.NID, err)
-	case r.Count != 0: // without the warning, an operator would look for the loss in the network
+	case r.Count != 0: // logged, because an operator would otherwise look for the loss in the network
 		n.cfg.Log.Warn("messages fail on purpose", slog.Any("nid", r.NID), slog.Int("count", r.Count))
 	}
 	return nil
@@ -45,8 +45,8 @@ func (n *Node) Fail(r FailRequest) error {
 
 func (n *Node) faults() Faults { return Faults{n.lnet.FailedNIDs(), n.plan.Snapshot()} }
 
-// isSimulated reports whether err comes from a Put or Get which Fail made fail: all
-// other failures of the network are reported as events.
+// isSimulated reports whether err is of a Put or Get that failed because of Fail: all other
+// failures of the network are reported as events.
 func isSimulated(err error) bool {
 	call, ok := errors.AsType[*portals.OpError](err)
 	return ok && errors.Is(call, syscall.EIO)

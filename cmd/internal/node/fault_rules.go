@@ -9,19 +9,19 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// AddFaultRule is a drop or delay rule of LNet to add, before all others of its kind.
+// AddFaultRule has a drop or delay rule of LNet to add, before all other rules of its kind.
 type AddFaultRule struct {
 	Kind faultrule.Kind `json:"kind"` // kind of the rule: drop or delay
 	faultrule.Attr
 }
 
-// RemoveFaultRules selects drop or delay rules to remove, by equality.
+// RemoveFaultRules selects the drop or delay rules to remove: those with the same values.
 type RemoveFaultRules struct {
 	Kind   faultrule.Kind `json:"kind"`   // kind of the rules: drop or delay
 	Source nid.NID        `json:"source"` // source of the rules to remove; the wildcard: any
 	Dest   nid.NID        `json:"dest"`   // destination of the rules to remove; the wildcard: any
-	// Cancel ends the messages that wait because of the rules: those on their way out with
-	// ECANCELED. Otherwise they go on at once.
+	// Cancel discards the messages that the rules are delaying; outgoing ones end with ECANCELED.
+	// Otherwise these messages go on at once.
 	Cancel bool `json:"cancel,omitempty"`
 }
 
@@ -45,8 +45,8 @@ func (n *Node) AddFaultRule(r AddFaultRule) error {
 	return nil
 }
 
-// RemoveFaultRules removes drop or delay rules. ENOENT: there is none with this source and
-// destination. EINVAL: either of them is no NID.
+// RemoveFaultRules removes drop or delay rules. ENOENT: there is no rule with this source and
+// destination. EINVAL: the source or the destination is no NID.
 func (n *Node) RemoveFaultRules(r RemoveFaultRules) (RemovedFaultRules, error) {
 	if !r.Source.IsValid() || !r.Dest.IsValid() {
 		return RemovedFaultRules{}, fmt.Errorf("source and destination: want a NID, *@NET or *: %w", syscall.EINVAL)

@@ -15,8 +15,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestFail: every operation that starts a PUT or GET fails as many times as the caller asked
-// for, with a hint where to look. The status shows how many failures are still to come.
+// TestFail: after a request to fail, every operation that starts a PUT or GET fails, as many
+// times as requested, with a hint about the cause. The status shows how many failures are still
+// to come.
 func TestFail(t *testing.T) {
 	n := newNode(t)
 	operations := map[string]func() error{

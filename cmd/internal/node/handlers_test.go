@@ -9,7 +9,8 @@ import (
 	"ulnet/cmd/internal/config"
 )
 
-// TestHandlerUser: a handler of an unknown user is refused at its place in the file.
+// TestHandlerUser: a handler with an unknown user is refused with an error that has its position
+// in the file.
 func TestHandlerUser(t *testing.T) {
 	cfg := config.Default()
 	cfg.Networks = "lo"

@@ -10,15 +10,15 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// HealthSettings are the settings of health that Set changes, by the names of the kernel's
-// tool, with what each does to those in force.
+// HealthSettings are the settings of health that Set changes, by their names in the kernel's
+// tool. Each function changes one of them in s.
 var HealthSettings = map[string]func(s *lnet.HealthSettings, value int){
 	"retry_count":         func(s *lnet.HealthSettings, v int) { s.RetryCount = v },
 	"transaction_timeout": func(s *lnet.HealthSettings, v int) { s.TransactionTimeout = time.Duration(v) * time.Second },
 	"health_sensitivity": func(s *lnet.HealthSettings, v int) {
 		s.Sensitivity = v
 		if v == 0 {
-			s.RetryCount = 0 // and it stays when the sensitivity returns, as in LNet
+			s.RetryCount = 0 // the count stays 0 when the sensitivity is raised again, as in LNet
 		}
 	},
 	"recovery_interval":          func(*lnet.HealthSettings, int) {}, // has no meaning since Lustre 2.14
@@ -29,7 +29,7 @@ var HealthSettings = map[string]func(s *lnet.HealthSettings, value int){
 // maxSetting is a day in seconds, as in the configuration. Kernels let longer times wrap.
 const maxSetting = 24 * 60 * 60
 
-// countSettings are the settings of health that are no times.
+// countSettings are the settings of health that are counts, not times.
 var countSettings = map[string]struct{}{"retry_count": {}, "health_sensitivity": {}}
 
 // setHealth changes a setting of health.
@@ -38,10 +38,10 @@ func (n *Node) setHealth(s Setting) error {
 	if change == nil {
 		return fmt.Errorf("%q: %w", s.Name, ErrSetting)
 	}
-	if _, count := countSettings[s.Name]; !count && s.Value > maxSetting { // lnet has the bounds of counts
+	if _, count := countSettings[s.Name]; !count && s.Value > maxSetting { // package lnet checks the bounds of counts
 		return cli.Errnof(syscall.EINVAL, "%s is at most %d, not %d", s.Name, maxSetting, s.Value)
 	}
-	if s.Name == "max_recovery_ping_interval" && s.Value < 1 { // refused, as lnet takes 0 for the default
+	if s.Name == "max_recovery_ping_interval" && s.Value < 1 { // refused here, because package lnet takes 0 for the default
 		return cli.Errnof(syscall.EINVAL, "%s is 1 to %d seconds, not %d", s.Name, maxSetting, s.Value)
 	}
 	n.changing.Lock()
@@ -58,7 +58,7 @@ type HealthRequest struct {
 	Value int     `json:"value"` // new health, 0 to 1000
 }
 
-// SetNIHealth sets the health of NIs. ENOENT: there is none with that NID.
+// SetNIHealth sets the health of NIs. ENOENT: there is no NI with that NID.
 func (n *Node) SetNIHealth(r HealthRequest) error {
 	set, show := n.lnet.SetNIHealth, "'lnetctl net show' lists the node's"
 	if r.Peer {

@@ -7,8 +7,8 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// TestIncarnation: a node lives under the number that it is given, its TCP
-// connections under one of their own.
+// TestIncarnation: a node has the incarnation number that is configured. Its TCP connections use
+// another number of their own.
 func TestIncarnation(t *testing.T) {
 	cfg := config.Default()
 	cfg.Networks = "lo"

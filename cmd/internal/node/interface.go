@@ -29,8 +29,8 @@ func newInterfaceNames() interfaceNames {
 	return names
 }
 
-// add notes an address. A name stands for the first IPv4 address, else for the first IPv6
-// address that is not one of the link.
+// add records an address of the named interface. The name stands for the interface's first IPv4
+// address or, without one, for its first IPv6 address that is not link-local.
 func (names interfaceNames) add(name string, addr netip.Addr) {
 	names.names[addr] = name
 	first, has := names.first[name]
@@ -39,8 +39,8 @@ func (names interfaceNames) add(name string, addr netip.Addr) {
 	}
 }
 
-// of returns the name of an NI's interface, or "" if no interface has its address. All
-// of 127.0.0.0/8 belongs to the interface of 127.0.0.1.
+// of returns the name of an NI's interface, or "" if no interface has its address. All addresses
+// in 127.0.0.0/8 belong to the interface that has 127.0.0.1.
 func (names interfaceNames) of(id nid.NID) string {
 	addr := id.Addr()
 	if name, ok := names.names[addr]; ok || !addr.IsLoopback() {
@@ -49,7 +49,7 @@ func (names interfaceNames) of(id nid.NID) string {
 	return names.names[netip.AddrFrom4([4]byte{127, 0, 0, 1})]
 }
 
-// stands reports whether an NI on the interface of that name gets this NID.
+// stands reports whether an NI on the interface of that name would get the given NID.
 func (names interfaceNames) stands(name string, id nid.NID) bool {
 	first, ok := names.first[name]
 	return ok && first == id.Addr()

@@ -29,7 +29,7 @@ type Keys struct {
 }
 
 // keySections has the sections with keys in the reverse of the order in which they are listed.
-// Sections that it lacks come behind these.
+// Other sections come after these.
 var keySections = []string{"health", "rmcast", "scoll", "zone", "gossip"} // in the reverse order of listing
 
 // keys lists the sections that have keys and use them now.
@@ -45,7 +45,7 @@ func (n *Node) keys() (list []*Keys) {
 	return list
 }
 
-// Keys tells which sections have keys, and what these have verified.
+// Keys returns which sections have keys, and how many messages were verified with these.
 func (n *Node) Keys() (list []KeysStatus) {
 	list = []KeysStatus{}
 	for _, u := range n.keys() {

@@ -8,15 +8,15 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// large returns i by its IPv6 address, so that its NI gets a large NID: where LNet is configured with
-// large NIDs, of an interface of tcp that is named and has an address of IPv6 besides those of the link.
-// Else it returns i as it is.
+// large returns i with its IPv6 address, so that its NI gets a large NID. It does so if LNet is
+// configured with large NIDs, and i is a named interface of tcp with an IPv6 address that is not
+// link-local. Otherwise it returns i unchanged.
 func (n *Node) large(i networks.Interface) networks.Interface {
 	if !n.largeNIDs.Load() || i.Net.Type() != nid.TCP {
 		return i
 	}
 	named, err := net.InterfaceByName(i.Name)
-	if err != nil { // i.Name is an address, or nothing; the driver says so if it is wrong
+	if err != nil { // i.Name is an address or empty; if it is wrong, the driver reports that
 		return i
 	}
 	addrs, _ := named.Addrs() // an interface that has just vanished has no addresses

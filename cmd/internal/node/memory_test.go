@@ -24,7 +24,8 @@ type memoryListener struct {
 	once    sync.Once
 }
 
-// memoryConn is a pipe with addresses: what the other end does not read is not written.
+// memoryConn is a pipe with addresses. It has no buffer: a write lasts until the other end has
+// read the bytes.
 type memoryConn struct {
 	net.Conn
 	local, remote netip.AddrPort

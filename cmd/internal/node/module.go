@@ -17,33 +17,35 @@ import (
 )
 
 // A Module is a protocol on a node's portal table, with its operations on the control socket.
-// Every node has all modules; one that the configuration does not enable opens nothing, and
-// its operations return an error. Modules that use other modules get them in
-// cmd/internal/modules.
+// Every node has all modules; a module that the configuration does not enable opens nothing, and
+// its operations return an error. Package cmd/internal/modules passes to each module the other
+// modules that it uses.
 type Module interface {
 	// Open starts the module as configured. The modules before it in the list are open.
 	Open() error
-	// Close stops the module, also after an Open that failed. An error says what is lost.
+	// Close stops the module, also after an Open that failed. An error tells what was lost.
 	Close(ctx context.Context) error
-	// Routes are its operations on the control socket, whether the module is open or not.
+	// Routes returns the module's operations on the control socket, even if the module is not open.
 	Routes() []control.Route
-	// Keys is its section with key_file; nil: it has no keys, or is not running.
+	// Keys returns the module's section with key_file; nil: the module has no keys, or is not
+	// running.
 	Keys() *Keys
-	// Files are its state files, with Dir relative to the runtime directory; nil: none.
+	// Files returns the module's state files, with Dir relative to the runtime directory; nil:
+	// none.
 	Files() *statefiles.Config
 }
 
-// A Host is what a node gives its modules. Modules can be made with a Config alone; Open needs
-// all fields.
+// A Host is what a node provides to its modules. A module can be made with only the Config; Open
+// needs all fields.
 type Host struct {
 	Config   *config.Config // configuration of the whole daemon; read-only
 	Log      *slog.Logger   // log of the daemon; not nil
 	Table    *portals.Table // Portals table of the node; it is closed after the modules
-	Clock    machine.Clock  // advances while the system sleeps, unlike that of the table's node
+	Clock    machine.Clock  // goes on while the system sleeps, unlike the clock of the table's node
 	Handlers *handlers.Set  // runs programs on events of the module
 }
 
-// NIDs returns the NIDs of the node but 0@lo.
+// NIDs returns the NIDs of the node, except 0@lo.
 func (h *Host) NIDs() []nid.NID {
 	var list []nid.NID
 	for _, id := range h.Table.Node().IDs() {
@@ -54,9 +56,10 @@ func (h *Host) NIDs() []nid.NID {
 	return list
 }
 
-// Self returns the NID that a module uses as its own. It is the NID that the module's section
-// configures; without one, the node's NID that is in gossip's list; and without that, the
-// node's only NID. needs begins the error if there is none, as in "gossip needs".
+// Self returns the NID that a module uses as its own. That is the NID that the module's section
+// configures or, if it configures none, the node's NID in the list of gossip or, if there is
+// none either, the node's only NID. Otherwise there is an error that begins with the text needs,
+// such as "gossip needs".
 func (h *Host) Self(section, needs string, configured nid.NID) (nid.NID, error) {
 	own := h.NIDs()
 	if configured.IsValid() {

@@ -10,7 +10,7 @@ import (
 	"ulnet/cmd/internal/statefiles"
 )
 
-// noted is a module that notes what is done with it.
+// noted is a module that records which of its methods are called.
 type noted struct {
 	name  string
 	notes *[]string

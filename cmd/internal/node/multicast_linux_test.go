@@ -19,8 +19,8 @@ import (
 	"ulnet/portals"
 )
 
-// RM-25, RM-A22: a datagram goes between whole nodes, through the faults and the capture that
-// every node has. Ports and addresses are as configured.
+// RM-25, RM-A22: a multicast datagram is sent between whole nodes, through the faults and the
+// capture that every node has. Ports and addresses are as configured.
 func TestMulticastBetweenNodes(t *testing.T) {
 	spec.Covers(t, "RM-25", "RM-A22")
 	for _, net := range []string{"tcp", "o2ib"} {
@@ -29,7 +29,7 @@ func TestMulticastBetweenNodes(t *testing.T) {
 }
 
 func testMulticastBetweenNodes(t *testing.T, net string) {
-	first := netip.AddrFrom4([4]byte{127, byte(1 + rand.IntN(250)), byte(rand.Uint32()), 1}) // random, as RDMA has a single port for all tests
+	first := netip.AddrFrom4([4]byte{127, byte(1 + rand.IntN(250)), byte(rand.Uint32()), 1}) // random addresses, because all tests share the single port of RDMA
 	addrs := []netip.Addr{first, first.Next()}
 	port, err := loopback.FreePort(addrs...)
 	if err != nil {
@@ -89,7 +89,8 @@ func testMulticastBetweenNodes(t *testing.T, net string) {
 	checkMulticastCapture(t, &file)
 }
 
-// checkMulticastStatus: the sender has sent one, the receiver has it and the group.
+// checkMulticastStatus: the first node has sent one datagram, and the second has received it and
+// is in the group.
 func checkMulticastStatus(t *testing.T, nodes []*node.Node, port int) {
 	t.Helper()
 	for i, n := range nodes {

@@ -17,7 +17,7 @@ import (
 // AddRequest names the networks to start.
 type AddRequest struct {
 	Networks string `json:"networks"` // networks string, as in the configuration, such as tcp1(eth1)
-	// IP2Nets has rules as in the configuration, in place of networks.
+	// IP2Nets has rules, as in the configuration, instead of Networks.
 	IP2Nets string `json:"ip2nets,omitempty"`
 	NISettings
 }
@@ -31,8 +31,8 @@ type RemoveRequest struct {
 // removeTimeout is how long messages may take to leave an NI that is removed.
 const removeTimeout = 5 * time.Second
 
-// AddNetworks starts the NIs of further networks, all or none, and pushes the change to
-// the peers that discovery knows. Errors carry the errno of LNetNIInit:
+// AddNetworks starts the NIs of more networks, all or none, and pushes the change to the peers
+// that discovery knows. Errors carry the errno of LNetNIInit:
 //
 //	EINVAL     no networks, no driver for them, or an invalid tunable
 //	EEXIST     the node has an NI with this NID
@@ -55,7 +55,8 @@ func (n *Node) AddNetworks(r AddRequest) error {
 	return n.startAll(start)
 }
 
-// interfaces are the NIs that a request names. ENOENT: no rule matches an address of this host.
+// interfaces returns the NIs that a request names. ENOENT: no rule matches an address of this
+// host.
 func (r AddRequest) interfaces() ([]networks.Interface, error) {
 	if r.IP2Nets != "" {
 		local, err := LocalAddresses()
@@ -76,10 +77,10 @@ func (r AddRequest) interfaces() ([]networks.Interface, error) {
 	return list, nil
 }
 
-// RemoveNet stops the NIs of a net and pushes the change to the peers that discovery knows.
-// It waits up to removeTimeout for queued messages to be sent; messages that injected
-// faults delay fail. An error says that some could not be sent. ENOENT: the node is not on
-// that net, or has no such NI.
+// RemoveNet stops the NIs of a net and pushes the change to the peers that discovery knows. It
+// waits up to removeTimeout for queued messages to be sent; messages that injected faults hold
+// back fail at once. An error says that some could not be sent. ENOENT: the node is not on that
+// net, or has no such NI.
 func (n *Node) RemoveNet(ctx context.Context, r RemoveRequest) error {
 	net, err := nid.ParseNet(r.Net)
 	if err != nil {

@@ -22,7 +22,7 @@ func newTCPNode(t *testing.T, change func(*config.Config)) (*node.Node, error) {
 	return newLoggedNode(t, nil, change)
 }
 
-// newLoggedNode is newTCPNode with a log as well.
+// newLoggedNode is newTCPNode with a log.
 func newLoggedNode(t *testing.T, log *slog.Logger, change func(*config.Config)) (*node.Node, error) {
 	t.Helper()
 	port, err := loopback.FreePort(netip.MustParseAddr(address))
@@ -44,7 +44,7 @@ func newLoggedNode(t *testing.T, log *slog.Logger, change func(*config.Config)) 
 }
 
 // TestNIInitErrors: for each reason, the error has the errno of LNetNIInit and says what to do.
-// TestInterfaceDown has the reason that is missing here, an interface that is down.
+// TestInterfaceDown tests the reason that is missing here: an interface that is down.
 func TestNIInitErrors(t *testing.T) {
 	n, err := newTCPNode(t, func(*config.Config) {})
 	if err != nil {

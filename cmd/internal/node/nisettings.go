@@ -15,8 +15,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// NISettings are the settings of single NIs. A setting that is absent is as in the
-// configuration.
+// NISettings are the settings of single NIs. A nil setting is taken from the configuration.
 type NISettings struct {
 	PeerTimeout       *int           `json:"peer_timeout,omitempty"`        // seconds; 0: as in the configuration, like the credits
 	PeerCredits       *int           `json:"peer_credits,omitempty"`        // messages in flight to a peer
@@ -26,11 +25,11 @@ type NISettings struct {
 	CPT               string         `json:"cpt,omitempty"`                 // CPU partitions, as [0,1]; kept and shown, without effect
 }
 
-// maxTunable is more than makes sense, as in the configuration.
+// maxTunable is larger than any value that makes sense, as in package config.
 const maxTunable = 1 << 20
 
-// override gives the configuration of an NI what it has for itself. EINVAL: a value is out of
-// range, or the driver has no such tunable.
+// override applies an NI's own settings to its configuration. EINVAL: a value is out of range,
+// or the driver has no such tunable.
 func (n *Node) override(d drivers.Driver, cfg *lnd.Config, own NISettings) error {
 	if err := own.apply(&cfg.Tunables); err != nil {
 		return err
@@ -48,7 +47,7 @@ func (n *Node) override(d drivers.Driver, cfg *lnd.Config, own NISettings) error
 	return err
 }
 
-// apply sets the tunables that all drivers have.
+// apply sets those tunables that all drivers have.
 func (own *NISettings) apply(t *lnd.Tunables) error {
 	seconds := 0
 	for _, f := range []struct {
@@ -78,7 +77,7 @@ func (own *NISettings) apply(t *lnd.Tunables) error {
 
 var cptForm = regexp.MustCompile(`^\[?[0-9]+([,-][0-9]+)*\]?$`)
 
-// checkCPT refuses what is no list of CPU partitions.
+// checkCPT refuses a text that is no list of CPU partitions.
 func checkCPT(s string) error {
 	if s == "" || len(s) <= math.MaxUint8 && cptForm.MatchString(s) {
 		return nil
@@ -86,7 +85,7 @@ func checkCPT(s string) error {
 	return fmt.Errorf("CPT %.40q: want numbers, as [0,1]: %w", s, syscall.EINVAL)
 }
 
-// cpts are the CPU partitions that NIs were given. Here they have no effect.
+// cpts are the CPU partitions that were set for NIs. They have no effect here.
 type cpts struct {
 	mu sync.Mutex
 	by map[nid.NID]string // CPU partitions by NID; guarded by mu

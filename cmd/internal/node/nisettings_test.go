@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestNISettings starts an NI with tunables of its own beside one that has those of the node.
+// TestNISettings: an NI with its own tunables runs beside another that has those of the node.
 func TestNISettings(t *testing.T) {
 	n, err := newTCPNode(t, func(*config.Config) {})
 	if err != nil {
@@ -48,7 +48,7 @@ func TestNISettings(t *testing.T) {
 	}
 }
 
-// TestNISettingsRefused has values out of range, after which there is no NI.
+// TestNISettingsRefused: values out of range are refused, and no NI starts.
 func TestNISettingsRefused(t *testing.T) {
 	n, err := newTCPNode(t, func(*config.Config) {})
 	if err != nil {

@@ -40,15 +40,15 @@ type Config struct {
 	config.Config
 	Log *slog.Logger // nil: nothing is logged
 	Tap lnd.Tap      // receives a copy of all messages; nil: nothing is captured
-	// Incarnation is the number of this incarnation of the node, above those before.
-	// 0: the wall clock.
+	// Incarnation is the number of this incarnation of the node, higher than all earlier ones. 0:
+	// the wall clock.
 	Incarnation uint64
-	// MayNotListen starts a node without a listener when binding the accept port is not
-	// permitted. Such a node can dial and keeps the connections that it has dialled. If the
-	// port is in use, that remains an error: another node has the NID, and peers would close
-	// that node's connections in favour of those of the new incarnation.
+	// MayNotListen starts a node without a listener when binding the accept port is not permitted.
+	// Such a node can still open connections. If the port is in use, that remains an error: another
+	// node has the NID, and peers would close the connections of that node in favour of those of
+	// the new incarnation.
 	MayNotListen bool
-	// Modules makes the modules, which are opened in this order; nil: none.
+	// Modules makes the modules in the order in which they will be opened; nil: no modules.
 	Modules func(Host) []Module
 }
 
@@ -56,18 +56,18 @@ type Config struct {
 type Node struct {
 	base  *node.Node
 	cfg   Config
-	lnet  *lnet.Node // the LNet node of base, like table
+	lnet  *lnet.Node // the LNet node of the field base; table is its portal table
 	table *portals.Table
 	lazy  [portals.Portals]atomic.Int64 // by portal: number of sinks that keep it lazy
 
-	statuses     []func(lnd.NI) *drivers.Status // functions that return the drivers' states of an NI
+	statuses     []func(lnd.NI) *drivers.Status // each returns a driver's status of an NI, or nil for another driver's NI
 	clock        *timerfd.Clock
 	plan         *fault.Plan
 	policies     policies
 	cpts         cpts
 	limits       limits
 	unconfigured atomic.Bool                // LNet has no networks, see Configure
-	largeNIDs    atomic.Bool                // NIs get large NIDs where they can, see Configure
+	largeNIDs    atomic.Bool                // NIs get large NIDs if possible, see Configure
 	counted      atomic.Pointer[lnet.Stats] // counters at the last ResetStats; nil: it was never called
 	changing     sync.Mutex                 // held while networks are added or removed
 	handlers     *handlers.Set
@@ -108,8 +108,8 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// parts is the configuration of the node below, without the configured NIs: start adds
-// these, because their errors need hints for users of the commands.
+// parts returns the configuration of the node below, without the configured NIs. The method
+// start adds those, because their errors need hints for users of the commands.
 func (n *Node) parts() node.Config {
 	cfg := n.cfg
 	parts := node.Config{
@@ -124,7 +124,7 @@ func (n *Node) parts() node.Config {
 			SourceUnchecked:    !cfg.SourceCheck,
 			PeerIdle:           cmp.Or(cfg.PeerIdle, -1),
 			RouterSilence:      cfg.RouterSilence(),
-			OnShrink:           debug.FreeOSMemory, // needed, as an idle process collects garbage only every two minutes
+			OnShrink:           debug.FreeOSMemory, // otherwise, an idle process would collect garbage only every two minutes
 		},
 		Discovery: discovery.Config{
 			Off: cfg.DiscoveryDisabled, CheckInterval: cmp.Or(cfg.CheckInterval, -1), CheckTimeout: cfg.RouterPingTimeout,
@@ -139,7 +139,7 @@ func (n *Node) parts() node.Config {
 
 // start adds the configured NIs, the event handlers and the modules.
 func (n *Node) start(list []tree.Net) error {
-	if err := n.lnet.SetHealth(n.lnet.Health()); err != nil { // checks the settings that the file has
+	if err := n.lnet.SetHealth(n.lnet.Health()); err != nil { // only checks the settings in the file
 		return err
 	}
 	if err := n.startLimits(); err != nil {
@@ -206,8 +206,8 @@ func (n *Node) addDialling(d drivers.DialOnly, cfg lnd.Config) (*lnet.NI, error)
 	return n.lnet.AddNI(fault.Wrap(driver, n.plan), cfg)
 }
 
-// explain replaces the advice of an NI that did not start by a hint for users of the
-// commands.
+// explain replaces the advice in the error of an NI that did not start by a hint for users of
+// the commands.
 func (n *Node) explain(driver drivers.Driver, err error) error {
 	if failed, ok := errors.AsType[*node.StartError](err); ok { // the error does not come from addDialling
 		_, down := errors.AsType[*node.DownError](err)
@@ -237,7 +237,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 // permitted (Config.MayNotListen).
 func (n *Node) DialsOnly() bool { return n.dialsOnly }
 
-// NIDs returns the NIDs of the node but 0@lo.
+// NIDs returns the NIDs of the node, except 0@lo.
 func (n *Node) NIDs() []nid.NID { return n.base.NIDs() }
 
 // Table returns the node's portal table. Portal 0 belongs to discovery. Callers unlink

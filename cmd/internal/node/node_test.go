@@ -23,7 +23,7 @@ import (
 // waitLimit ends tests that hang.
 const waitLimit = 20 * time.Second
 
-// newNode starts a node that has 0@lo only.
+// newNode starts a node whose only NI is 0@lo.
 func newNode(t *testing.T) *node.Node {
 	t.Helper()
 	cfg := config.Default()
@@ -50,7 +50,7 @@ type operation struct {
 	done   chan error
 }
 
-// start runs an operation and waits until it takes messages.
+// start runs an operation in the background, and waits until it can receive messages.
 func start(t *testing.T, run func(context.Context, node.Report) error) *operation {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
@@ -195,7 +195,7 @@ func (test transfer) run(t *testing.T) {
 	}
 }
 
-// took checks the events of the Sink and returns the payload.
+// took checks the events of the sink, and returns the payload that it received.
 func (test *transfer) took(t *testing.T, sink *operation) (payload []byte) {
 	t.Helper()
 	for _, want := range test.want {

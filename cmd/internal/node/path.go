@@ -11,6 +11,6 @@ type PathRequest struct {
 	Source nid.NID `query:"source"` // local NID to send from; zero lets LNet choose
 }
 
-// Path tells which path a message would take now. EINVAL: the destination is no NID, or the
-// source is none of this node's.
+// Path returns the path that a message would take now. EINVAL: the destination is no NID, or the
+// source is not a NID of this node.
 func (n *Node) Path(r PathRequest) (lnet.Path, error) { return n.lnet.Path(r.Source, r.NID) }

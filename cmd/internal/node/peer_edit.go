@@ -20,18 +20,18 @@ type AddPeerRequest struct {
 	Peers   []nid.NID `json:"peers,omitempty"`  // further peers, of one NID each: all are configured, or none
 }
 
-// RemovePeerRequest removes a peer, or NIDs of it.
+// RemovePeerRequest asks to remove a peer, or some of its NIDs.
 type RemovePeerRequest struct {
 	Primary nid.NID   `json:"primary"`        // identifies the peer
 	NIDs    []nid.NID `json:"nids,omitempty"` // NIDs to remove; absent, or with the primary one: the whole peer is removed
 }
 
-// AddPeer configures a peer, which then wins over what is discovered. Errors carry the errno of
-// discovery.Agent.AddPeer.
+// AddPeer configures a peer. The configuration takes precedence over what discovery finds out.
+// Errors have the errno of discovery.Agent.AddPeer.
 func (n *Node) AddPeer(r AddPeerRequest) error {
 	n.changing.Lock()
 	defer n.changing.Unlock()
-	var undo []func() error // takes back what was done, the last first
+	var undo []func() error // functions that undo the changes, to be called from the last to the first
 	for i, id := range append([]nid.NID{r.Primary}, r.Peers...) {
 		var nids []nid.NID
 		if i == 0 {
@@ -50,8 +50,8 @@ func (n *Node) AddPeer(r AddPeerRequest) error {
 	return nil
 }
 
-// restorePeer makes a peer that AddPeer has configured what it was before. One that was not configured
-// is forgotten, and discovered again by the next message to it.
+// restorePeer gives a peer that AddPeer has configured its earlier state. If the peer was not
+// configured before, it is forgotten, and the next message to it discovers it again.
 func (n *Node) restorePeer(id nid.NID, before lnet.Peer) error {
 	if !before.Flags.Has(lnet.PeerConfigured) {
 		return n.base.Discovery().RemovePeer(id, nil)
@@ -70,8 +70,8 @@ func (n *Node) restorePeer(id nid.NID, before lnet.Peer) error {
 	return n.base.Discovery().AddPeer(id, nil, before.Flags.Has(lnet.PeerMultiRail))
 }
 
-// RemovePeer removes a peer, which may have been discovered. ENOENT: there is none, or it has no
-// such NID.
+// RemovePeer removes a peer, which may have been discovered. ENOENT: there is no such peer, or
+// the peer has no such NID.
 func (n *Node) RemovePeer(r RemovePeerRequest) error {
 	err := n.base.Discovery().RemovePeer(r.Primary, r.NIDs)
 	switch known := n.lnet.Peer(r.Primary); {
@@ -95,9 +95,9 @@ type PeerStateRequest struct {
 	Health *int           `json:"health,omitempty"` // new health of the NI with the NID, 0 to 1000; absent: as it is
 }
 
-// SetPeerState sets the state of a peer by which messages go, and the health of an NI of it: both or
-// none. Discovery keeps its own state, and publishes that when it has asked the peer again. ENOENT:
-// there is no such peer.
+// SetPeerState sets the state of a peer that the choice of paths uses, and the health of one of
+// its NIs: both or none. Discovery has a state of its own, which replaces the set one when
+// discovery asks the peer again. ENOENT: there is no such peer.
 func (n *Node) SetPeerState(r PeerStateRequest) error {
 	p := n.lnet.Peer(r.NID)
 	if !p.Primary.IsValid() {

@@ -8,25 +8,24 @@ import (
 	"ulnet/lnet/recovery"
 )
 
-// MaxPeerPage is how many nodes a PeerPage has at most.
+// MaxPeerPage is the largest number of nodes in a PeerPage.
 const MaxPeerPage = 4096
 
-// PeerPage is a part of the peers that a node knows: `peer show` prints it, page by
-// page. The peers of one node are in one page.
+// PeerPage is a part of the peers that a node knows: `peer show` prints it, page by page. All
+// NIs of a node are in the same page.
 type PeerPage struct {
 	Peers []lnet.PeerSnapshot `json:"peers"` // state of the peers' NIs, ordered by NID
 	Known []KnownPeer         `json:"known"` // what discovery knows of peers, ordered by primary NID
-	// Recovery has the NIs of peers that are pinged because they are not well. It has those of
-	// all pages, not only of this one.
+	// Recovery has the NIs of peers that are pinged because they are not well. The list is the same
+	// in every page.
 	Recovery []recovery.Status `json:"recovery,omitempty"`
 	Clock    time.Duration     `json:"clock"` // time of the answer, by the clock of the times in Recovery
 	// Next is the value of after for the next page; absent in the last page.
 	Next *nid.NID `json:"next,omitempty"`
 }
 
-// Peers returns the peers of up to limit nodes that follow the one with the
-// primary NID after; an invalid NID for the first page. limit is MaxPeerPage
-// at most.
+// Peers returns the peers of at most limit nodes: those after the node with the primary NID
+// after, or the first ones if after is not a valid NID. The limit is at most MaxPeerPage.
 func (n *Node) Peers(after nid.NID, limit int) PeerPage {
 	return n.newPeerPage(n.lnet.PeersAfter(after, min(limit, MaxPeerPage)))
 }

@@ -24,8 +24,9 @@ type PutRequest struct {
 	Timeout   time.Duration `json:"timeout"`         // time limit for each message; 0: 10 s
 }
 
-// Put sends all of body in messages of up to 1 MiB at rising offsets. It sends each message
-// when the one before was sent or, with Ack, acknowledged. An empty body is one empty message.
+// Put sends all of body in messages of up to 1 MiB at rising offsets. It sends a message when
+// the previous one has been sent or, with Ack, acknowledged. An empty body becomes one empty
+// message.
 func (n *Node) Put(ctx context.Context, r PutRequest, body io.Reader, report Report) error {
 	buffer := make([]byte, pieceSize)
 	offset := uint64(r.Offset)
@@ -46,8 +47,8 @@ func (n *Node) Put(ctx context.Context, r PutRequest, body io.Reader, report Rep
 			return nil
 		}
 		offset += uint64(size)
-		// The message succeeded, so the buffer can be used again. The driver may still
-		// read the buffer of a message that failed.
+		// The message has been sent, so the buffer can be used again. If a message fails, the driver
+		// may still be reading its buffer.
 	}
 }
 

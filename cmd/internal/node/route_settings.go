@@ -6,8 +6,8 @@ import (
 	"ulnet/lnet/route"
 )
 
-// RouteTunables are the tunables of routes in force, with the names that module parameters of
-// kernels have, and the units.
+// RouteTunables are the tunables of routes in force, under the names and in the units of the
+// kernel's module parameters.
 type RouteTunables struct {
 	DropAsymmetric  bool `json:"drop_asym_route"`             // see lnet.Node.SetRouteSettings
 	Sensitivity     int  `json:"router_sensitivity"`          // percent
@@ -40,7 +40,7 @@ func (n *Node) setRoutes(s Setting, change func(*RouteTunables, int)) error {
 	return nil
 }
 
-// setRouteTunables puts tunables of routes in force.
+// setRouteTunables applies tunables of routes.
 func (n *Node) setRouteTunables(settings route.Settings, t RouteTunables) {
 	n.lnet.SetRouteSettings(settings, t.DropAsymmetric)
 	if before := n.routeTunables(); before.CheckInterval == t.CheckInterval && before.PingTimeout == t.PingTimeout {

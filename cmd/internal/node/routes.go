@@ -41,7 +41,7 @@ type RemoveRouteRequest struct {
 	Gateway string `json:"gateway"` // NID of the gateway
 }
 
-// hintRoutes says what helps against most errors of routes.
+// hintRoutes is the hint for most errors of routes.
 const hintRoutes = "'lnetctl route show' lists the routes, 'lnetctl net show' the networks of the node"
 
 // RoutesNow returns the routes of the node, by net.
@@ -63,7 +63,7 @@ func (n *Node) RoutesNow() []RouteStatus {
 	return list
 }
 
-// AddRoutes adds routes, all or none, until the node ends. Errors carry the errno of
+// AddRoutes adds routes, all or none, for the lifetime of the node. Errors have the errno of
 // LNetAddRoute, see route.Table.Add.
 func (n *Node) AddRoutes(r AddRoutesRequest) error {
 	list, err := r.routes()
@@ -135,8 +135,8 @@ func (n *Node) RemoveRoute(r RemoveRouteRequest) error {
 	return nil
 }
 
-// startRoutes gives the node the routes of its configuration. With check_routers_before_use it
-// waits until each gateway was checked once.
+// startRoutes gives the node the routes of its configuration. If check_routers_before_use is
+// set, it waits until each gateway has been checked once.
 func (n *Node) startRoutes() error {
 	n.lnet.SetRouteSettings(n.cfg.RouteSettings(), n.cfg.DropAsymmetricRoute)
 	list, err := n.cfg.AllRoutes()
@@ -148,7 +148,7 @@ func (n *Node) startRoutes() error {
 		return cli.Hint(err, hintRoutes)
 	}
 	n.logPassed(applied.Passed)
-	if applied.Router && n.cfg.Forwarding != "disabled" { // the node is a gateway of other nodes
+	if applied.Router && n.cfg.Forwarding != "disabled" { // the routes say that the node is a gateway of other nodes
 		if err := n.lnet.StartAsRouter(); err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (n *Node) startRoutes() error {
 // because the nodes of a cluster may share one list; but a route with a wrong name of a net is
 // not used either.
 func (n *Node) logPassed(passed []error) {
-	const most = 8 // largest number of lines
+	const most = 8 // largest number of lines in the log
 	for _, why := range passed[:min(most, len(passed))] {
 		n.cfg.Log.Info("a route of the configuration is not used", slog.Any("why", why))
 	}

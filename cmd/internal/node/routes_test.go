@@ -9,8 +9,8 @@ import (
 	"ulnet/cmd/internal/config"
 )
 
-// TestRoutesNotUsed: the log says which routes of the configuration are not for this node, and
-// why, in a few lines.
+// TestRoutesNotUsed: the log tells in a few lines which routes of the configuration this node
+// does not use, and why.
 func TestRoutesNotUsed(t *testing.T) {
 	var log bytes.Buffer
 	n, err := newLoggedNode(t, slog.New(slog.NewTextHandler(&log, nil)), func(c *config.Config) {

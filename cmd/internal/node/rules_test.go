@@ -13,8 +13,8 @@ import (
 	"ulnet/lnet/udsp"
 )
 
-// TestFaultRulesRefused: what cannot be a rule is refused here too, whatever the tool
-// checks, with a hint, and changes nothing.
+// TestFaultRulesRefused: the node itself refuses impossible rules, even if the tool did not
+// check them, with a hint and without changing anything.
 func TestFaultRulesRefused(t *testing.T) {
 	n := newNode(t)
 	all := faultrule.Attr{Source: nid.Any(), Dest: nid.Any(), Rate: 1}
@@ -71,7 +71,7 @@ func TestFaultRules(t *testing.T) {
 	}
 }
 
-// TestUDSP: rules are kept in order, and what cannot be is refused with a hint.
+// TestUDSP: rules are kept in order, and impossible ones are refused with a hint.
 func TestUDSP(t *testing.T) {
 	n := newNode(t)
 	rule := func(src, dst string) (r udsp.Rule) {

@@ -18,11 +18,11 @@ type ServeRequest struct {
 	Count      int  `json:"count"`       // GETs to answer; 0 means until the end of the context
 }
 
-// serveEvents is how many events are queued for report; further ones are only counted.
+// serveEvents is how many events are queued while report is busy; further ones are only counted.
 const serveEvents = 1024
 
-// Serve answers GETs with content, which must not have more than MaxBuffer bytes, at the
-// offset that each GET names, and reports each. A GET that reaches beyond the end gets a
+// Serve answers each GET with the part of the content at the offset that the GET names, and
+// reports it. The content has at most MaxBuffer bytes. A GET that reaches beyond the end gets a
 // shorter REPLY. Serve returns nil after Count GETs.
 func (n *Node) Serve(ctx context.Context, r ServeRequest, content io.Reader, report Report) error {
 	memory, err := io.ReadAll(io.LimitReader(content, MaxBuffer+1))
@@ -72,7 +72,8 @@ func (s *server) post(table *portals.Table, r ServeRequest, memory []byte) (port
 	return me, err
 }
 
-// handle never blocks: events that report is too slow for are counted.
+// handle queues an event for report. It never blocks: if the queue is full, the event is only
+// counted.
 func (s *server) handle(e *portals.Event) {
 	select {
 	case s.events <- *e:
@@ -99,7 +100,7 @@ func (s *server) run(ctx context.Context, report Report) error {
 	}
 }
 
-// drain reports the queued events when no more will follow.
+// drain reports the events that are still queued, once no more can follow.
 func (s *server) drain(report Report) error {
 	close(s.events)
 	for e := range s.events {

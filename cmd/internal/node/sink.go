@@ -15,18 +15,18 @@ import (
 // bytes.
 const MaxBuffer = 64 << 20
 
-// A sink keeps up to sinkBuffers buffers posted, fewer if they are large. When it
-// closes it polls every settleInterval until its last MD is gone.
+// A sink keeps up to sinkBuffers buffers posted, fewer if they are large. When a sink closes, it
+// checks every settleInterval whether its last MD is gone.
 const (
 	sinkBuffers = 16
 	sinkMemory  = 64 << 20 // largest memory of the buffers in bytes; there is at least one buffer
-	fewBuffers  = 8        // a sink with fewer keeps its portal lazy all the time
+	fewBuffers  = 8        // a sink with fewer buffers keeps its portal lazy all the time
 
 	settleTimeout  = time.Second
 	settleInterval = time.Millisecond
 )
 
-// SinkRequest says which PUTs to take.
+// SinkRequest selects the PUTs to accept.
 type SinkRequest struct {
 	Portal       int  `json:"portal"`        // index of the portal, 0 to 63
 	MatchBits    Bits `json:"match_bits"`    // match bits that a PUT must have
@@ -37,11 +37,11 @@ type SinkRequest struct {
 	Truncate     bool `json:"truncate"`      // cut messages that are too long instead of dropping them
 }
 
-// Sink takes PUTs and reports each with its payload. Every message gets a buffer of its own;
-// with ManageRemote it lands at the offset that its sender chose. Sink posts several buffers,
-// and posts each again when its message was reported. While no buffer is free the portal is
-// lazy: if a sender is faster than report, its messages wait and are not lost. Sink returns nil
-// after Count messages.
+// Sink accepts PUTs and reports each with its payload. Every message gets a buffer of its own;
+// with ManageRemote, its payload is stored at the offset that the sender chose. Sink posts
+// several buffers, and posts each again when its message has been reported. While no buffer is
+// free, the portal is lazy, so that messages of a sender that is faster than report wait and are
+// not lost. Sink returns nil after Count messages.
 func (n *Node) Sink(ctx context.Context, r SinkRequest, report Report) error {
 	if r.Size == 0 {
 		r.Size = pieceSize
@@ -86,7 +86,7 @@ func (r *SinkRequest) check() error {
 	return nil
 }
 
-// buffers returns how many buffers are worth posting.
+// buffers returns how many buffers to post.
 func (r *SinkRequest) buffers() int {
 	n := min(sinkBuffers, max(1, sinkMemory/r.Size))
 	if r.Count > 0 {
@@ -98,8 +98,8 @@ func (r *SinkRequest) buffers() int {
 type sink struct {
 	node    *Node
 	request SinkRequest
-	posted  []*sinkBuffer // posted at the table, or just used by a message that is not removed yet
-	taken   int           // number of messages for which buffers were posted, with Count
+	posted  []*sinkBuffer // at the portal table, or used by a message that was not removed from here yet
+	taken   int           // number of messages for which buffers were posted, if Count is set
 	filled  chan *sinkBuffer
 	backpressure
 	// users is the EQ of the sink's MDs. The sink reads no events from it, and uses it only to
@@ -108,15 +108,15 @@ type sink struct {
 	users *portals.EQ
 }
 
-// sinkBuffer is memory for one message. The table owns it while it is posted; when
-// event is set it belongs to the sink.
+// sinkBuffer is memory for one message. The portal table owns it while it is posted; once the
+// field event is set, the sink does.
 type sinkBuffer struct {
 	memory []byte
 	me     portals.MEHandle
 	event  portals.Event
 }
 
-// post hands b to the table, unless buffers for all messages have been posted.
+// post passes b to the portal table, unless buffers for all Count messages have been posted.
 func (s *sink) post(b *sinkBuffer) error {
 	r := s.request
 	if r.Count > 0 && s.taken == r.Count {
@@ -193,9 +193,9 @@ func (s *sink) remove(b *sinkBuffer) {
 	s.posted = slices.DeleteFunc(s.posted, func(p *sinkBuffer) bool { return p == b })
 }
 
-// close unlinks the posted buffers and waits, for a short time at most, until the last
-// ACK has left, because the node may end right after. A message that is arriving in a
-// buffer is still received there.
+// close unlinks the posted buffers, and waits for a short time until the last ACK has left,
+// because the node may end right after. A message that is arriving in a buffer is still
+// received.
 func (s *sink) close() {
 	s.last.Store(true)
 	for _, b := range s.posted {

@@ -21,9 +21,10 @@ import (
 	"ulnet/portals"
 )
 
-// TestSlowHandler: at a node with gossip, zone and client health a handler takes ten seconds,
-// three times as long as a node may be silent, while all others send to the handler's portal.
-// No node is found dead, because urgent messages use a connection that is still read.
+// TestSlowHandler: on a node with gossip, zone and client health, a handler takes ten seconds,
+// three times as long as a node may be silent. Meanwhile all other nodes send to the handler's
+// portal. No node is reported as dead, because urgent messages use a connection that is still
+// read.
 func TestSlowHandler(t *testing.T) {
 	for name, tt := range map[string]struct {
 		options     portals.MDOption
@@ -38,7 +39,7 @@ func TestSlowHandler(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newSlowCluster(t, 4)
 				defer c.stop()
-				time.Sleep(30 * time.Second) // long enough for all nodes to know each other
+				time.Sleep(30 * time.Second) // long enough for all nodes to meet
 				c.watch()
 				handled := c.slow(0, tt.options, 10*time.Second)
 				for i := range c.tables[1:] {
@@ -60,8 +61,8 @@ func TestSlowHandler(t *testing.T) {
 	}
 }
 
-// TestLazyPortal: as TestSlowHandler, but the messages go to a lazy portal that has no match
-// entry for ten seconds.
+// TestLazyPortal: like TestSlowHandler, but messages go to a lazy portal that has no match entry
+// for ten seconds.
 func TestLazyPortal(t *testing.T) {
 	for _, size := range []int{8, 2 << 10} {
 		t.Run(fmt.Sprint(size, " bytes"), func(t *testing.T) {
@@ -86,8 +87,8 @@ func TestLazyPortal(t *testing.T) {
 	}
 }
 
-// slowCluster is nodes that all are in a gossip list and in a zone. The first is a
-// server of client health, of which the second is a client.
+// slowCluster is a set of nodes that take part in gossip and in a zone. The first one is a
+// server of client health, and the second one its client.
 type slowCluster struct {
 	t        *testing.T
 	ids      []nid.NID
@@ -177,7 +178,7 @@ func (s onlyServer) Broadcast(_ []byte, done func(health.Outcome)) {
 	done(health.Outcome{Reply: (&healthwire.Reply{}).AppendTo(nil)})
 }
 
-// watch makes the death of any node an error from now on.
+// watch makes the test fail if any node is reported as dead from now on.
 func (c *slowCluster) watch() {
 	c.t.Helper()
 	for i := range c.tables {
@@ -201,7 +202,7 @@ func (c *slowCluster) watch() {
 	c.watching.Store(true)
 }
 
-// slow attaches an MD, whose handler takes its time with the first event, at portal 40.
+// slow attaches an MD at portal 40 whose handler takes the time d for the first event.
 func (c *slowCluster) slow(i int, options portals.MDOption, d time.Duration) *atomic.Int64 {
 	handled := new(atomic.Int64)
 	me, err := c.tables[i].MEAttach(40, portals.Match{}, portals.Unlink, portals.After)
@@ -219,7 +220,8 @@ func (c *slowCluster) slow(i int, options portals.MDOption, d time.Duration) *at
 	return handled
 }
 
-// flood has a node send so many messages to the first one, all to a place of its own.
+// flood makes node i send count messages to the first node, to an offset that no other node
+// uses.
 func (c *slowCluster) flood(i, size, count int) {
 	md, err := c.tables[i].MDBind(portals.MD{Segments: []portals.Segment{make([]byte, size)}, Threshold: count}, portals.Unlink)
 	c.must(err)

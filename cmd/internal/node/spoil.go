@@ -23,7 +23,7 @@ type AddedFault struct {
 	ID int `json:"id"` // number of the rule; 0: the statement was not a rule
 }
 
-// EndFault selects the faults to end: any of the following.
+// EndFault selects the faults to end, by any of the fields that are set.
 type EndFault struct {
 	Rule      int  `json:"rule,omitempty"`      // number of the rule to end
 	Rules     bool `json:"rules,omitempty"`     // end all rules
@@ -38,7 +38,7 @@ const spoiledHint = "messages are spoiled on purpose here: see 'lnetctl fault li
 func newPlan(c config.Config, clock machine.Clock) (*fault.Plan, error) {
 	seed := uint64(c.FaultSeed)
 	if seed == 0 {
-		seed = uint64(rand.Int32N(math.MaxInt32)) + 1 // a number that fault_seed can have
+		seed = uint64(rand.Int32N(math.MaxInt32)) + 1 // a random number in the range of fault_seed
 	}
 	p := fault.New(fault.Config{Clock: clock, Seed: seed})
 	for _, text := range c.Faults {
@@ -68,7 +68,7 @@ func (n *Node) AddFault(f AddFault) (AddedFault, error) {
 	return AddedFault{id}, nil
 }
 
-// warnOf logs an injected fault: without it an operator would look for the cause in the
+// warnOf logs an injected fault, because an operator would otherwise look for the cause in the
 // network.
 func (n *Node) warnOf(fault string) {
 	n.cfg.Log.Warn("messages are spoiled on purpose", slog.String("fault", fault))

@@ -18,10 +18,10 @@ import (
 	"ulnet/portals"
 )
 
-// TestExchangeUnderFaults: two nodes exchange messages over TCP that are lost, doubled, delayed
-// and reordered, where they are sent and where they arrive. The messages that arrive are
-// exactly those that the counters of the faults leave. Every PUT has its SEND event, and all
-// credits come back.
+// TestExchangeUnderFaults: two nodes exchange messages over TCP. Faults on both nodes lose,
+// double, delay and reorder the messages. The number of messages that arrive is exactly the one
+// that follows from the counters of the faults. Every PUT has its SEND event, and all credits
+// come back.
 func TestExchangeUnderFaults(t *testing.T) {
 	const messages = 2000
 	port, err := loopback.FreePort(netip.MustParseAddr("127.0.0.71"), netip.MustParseAddr("127.0.0.72"))
@@ -48,7 +48,8 @@ func TestExchangeUnderFaults(t *testing.T) {
 	if !lndtest.Poll(func() bool { return sent.Load()+failed.Load() == messages }) || failed.Load() > 0 {
 		t.Errorf("%d of %d were sent, %d failed", sent.Load(), messages, failed.Load())
 	}
-	// More are acknowledged than were sent; portals takes an ACK for each.
+	// Faults double ACKs, so more of them arrive than PUTs were sent; portals accepts one for each
+	// PUT.
 	settled := func() bool {
 		arrived.Add(int64(len(got)))
 		for range len(got) {
@@ -92,7 +93,7 @@ func sendPuts(t *testing.T, table *portals.Table, to nid.NID, n int, handler fun
 	}
 }
 
-// survivors is how many of n messages rules leave, copies included.
+// survivors returns how many of n messages arrive under the rules, copies included.
 func survivors(n int64, rules ...fault.RuleState) int64 {
 	for _, r := range rules {
 		n += int64(r.Duplicated) - int64(r.Lost)

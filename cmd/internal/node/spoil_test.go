@@ -17,8 +17,8 @@ import (
 	"ulnet/portals"
 )
 
-// TestFaults: a fault that is added spoils messages, is shown, is named as a reason when
-// messages do not arrive, and ends.
+// TestFaults: a fault that is added affects messages, is shown in the status, is given as a
+// reason when messages do not arrive, and can be ended.
 func TestFaults(t *testing.T) {
 	n := newNode(t)
 	ping := func() error {
@@ -55,7 +55,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestEndedWhileWaiting: an operation that the user cancels says that, without a hint to
+// TestEndedWhileWaiting: if the user cancels an operation, the error says so, without a hint to
 // check the network.
 func TestEndedWhileWaiting(t *testing.T) {
 	n := newNode(t)
@@ -89,8 +89,8 @@ func TestFaultsRefused(t *testing.T) {
 	}
 }
 
-// TestRemoveNetOfPausedNode: a pause holds messages back. Removing the network does not wait
-// for them: they fail, and so do the messages that wait behind them.
+// TestRemoveNetOfPausedNode: a pause holds messages back. Removing the network does not wait for
+// these messages: they fail, and so do the messages queued after them.
 func TestRemoveNetOfPausedNode(t *testing.T) {
 	port, err := loopback.FreePort(netip.MustParseAddr("127.0.0.73"))
 	if err != nil {
@@ -106,7 +106,7 @@ func TestRemoveNetOfPausedNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const messages = 20 // number of messages, more than a peer's credits
+	const messages = 20 // number of messages, more than the peer has credits
 	for range messages {
 		if err := n.Table().Put(portals.PutRequest{MD: md, Target: nid.ProcessID{NID: nid.MustParse("127.0.0.74@tcp")}, Portal: 4}); err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 // `stats show` print it.
 type Status struct {
 	PID nid.PID `json:"pid"` // PID of the node in LNet
-	// Incarnation is the number of this incarnation of the node, above those before.
+	// Incarnation is the number of this incarnation of the node, higher than all earlier ones.
 	Incarnation uint64     `json:"incarnation"`
 	Networks    string     `json:"networks"`            // networks string, as configured
 	LNetConf    string     `json:"lnet_conf,omitempty"` // path of the file that the node imports when it starts
@@ -36,13 +36,14 @@ type Status struct {
 	MaxInterfaces    int                 `json:"max_interfaces"`         // largest number of a peer's NIs, 0@lo included
 }
 
-// NIStatus is one NI with the state of its driver. Its interface is the name of the network
-// interface that has its address, even if the NI was configured by that address.
+// NIStatus is one NI with the state of its driver. The field Interface is the name of the
+// network interface that has the NI's address, even if the NI was configured with that address.
 type NIStatus struct {
 	lnet.NISnapshot
 	LND drivers.Status `json:"lnd,omitzero"`  // state of the driver; zero for 0@lo
 	CPT string         `json:"cpt,omitempty"` // CPU partitions that the NI was given; kept, without effect
-	// ByAddress: the address is not the one that the name of the interface stands for.
+	// ByAddress means that the NI's address is not the one for which the name of its interface
+	// stands.
 	ByAddress bool `json:"by_address,omitempty"`
 }
 

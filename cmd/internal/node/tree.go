@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/udsp"
 )
 
-// An Asker reads the state of a node: of this process, or by a control socket.
+// An Asker reads the state of a node, either in this process or through a control socket.
 type Asker struct {
 	Status  func(context.Context) (Status, error)                 // calls OpStatus
 	Peers   func(context.Context, PeersRequest) (PeerPage, error) // calls OpPeers
@@ -19,8 +19,8 @@ type Asker struct {
 	UDSP    func(context.Context) (UDSP, error)                   // calls OpUDSP
 }
 
-// Tree returns the configuration of the node with its state, as 'lnetctl export' prints it: with the
-// keys of Lustre's tool only.
+// Tree returns the configuration of the node with its state, as 'lnetctl export' prints it, with
+// only the keys of Lustre's tool.
 func (a Asker) Tree(ctx context.Context) (*tree.Tree, error) {
 	s, err := a.Status(ctx)
 	if err != nil {
@@ -99,8 +99,8 @@ func oneIf(yes bool) int64 {
 	return 0
 }
 
-// RoutingTree returns the state of the node as a router: nil if it is none. The numbers of buffers
-// of a node that is no router are part of the configuration if they were changed.
+// RoutingTree returns the state of the node as a router, nil if it is none. If the node is no
+// router, but its numbers of buffers were changed, these numbers are part of the configuration.
 func RoutingTree(s lnet.RouterSnapshot) (*tree.Routing, *tree.Buffers) {
 	buffers := &tree.Buffers{Tiny: &s.Config.Tiny, Small: &s.Config.Small, Large: &s.Config.Large}
 	if s.Mode == router.Off {

@@ -13,14 +13,16 @@ import (
 	"ulnet/lnet/udsp"
 )
 
-// RulesLevel is the level of detail from which on selection rules are shown with NIs.
+// RulesLevel is the level of detail from which on NIs are shown with the selection rules that
+// apply to them.
 const RulesLevel = 4
 
-// noCPT is the CPU partition of a device that has none.
+// noCPT means that a device has no CPU partition.
 const noCPT = -1
 
-// NetTree returns the NIs by net, in the order in which these were started, at a level of detail
-// of 'lnetctl net show -v'. Some keys are ours, see tree.NI.
+// NetTree returns the NIs by net, in the order in which the nets were started. The level is the
+// level of detail, as in 'lnetctl net show -v'. Lustre's tool does not have all the keys, see
+// tree.NI.
 func NetTree(s Status, level int, rules udsp.List) (nets []tree.Net) {
 	index := map[string]int{}
 	for _, ni := range s.NIs {
@@ -85,7 +87,7 @@ func newStatistics(t lnet.Traffic) *tree.Statistics {
 	return &tree.Statistics{Send: t.Sent.Total(), Recv: t.Received.Total(), Drop: t.Dropped.Total()}
 }
 
-// addTunables adds the tunables in force. Lustre's tool shows zeros of 0@lo.
+// addTunables adds the tunables in force. For 0@lo, Lustre's tool shows zeros.
 func addTunables(doc *tree.NI, ni NIStatus) {
 	t := ni.Tunables
 	timeout, cpt := int(t.PeerTimeout.Seconds()), noCPT
@@ -94,7 +96,7 @@ func addTunables(doc *tree.NI, ni NIStatus) {
 	}
 	doc.Tunables = &tree.Tunables{PeerTimeout: &timeout, PeerCredits: &t.PeerCredits, PeerBufferCredits: &t.PeerBufferCredits, Credits: &t.Credits}
 	if ni.LND.Tunables != nil {
-		_ = json.Unmarshal(ni.LND.Tunables, &doc.LND) // cannot fail: drivers makes it, as an object
+		_ = json.Unmarshal(ni.LND.Tunables, &doc.LND) // cannot fail, because package drivers made it from an object
 	}
 	doc.DevCPT, doc.CPT = &cpt, ni.CPT
 	if doc.CPT == "" {
@@ -115,8 +117,8 @@ func newHealthStats(ni NIStatus, s Status) *tree.HealthStats {
 	return doc
 }
 
-// nextPing returns how often an NI that is not well was pinged, and in how many seconds it will be
-// pinged again.
+// nextPing returns how often an NI in recovery has been pinged, and in how many seconds the next
+// ping is due.
 func nextPing(list []recovery.Status, id nid.NID, now time.Duration) (count, seconds int) {
 	for _, s := range list {
 		if s.NID == id {

@@ -10,9 +10,9 @@ import (
 	"ulnet/lnet/udsp"
 )
 
-// PeerTree returns the peers of a page, or the one with a NID, at a level of detail of
-// 'lnetctl peer show -v'. What discovery knows to be one node is one peer. Some keys are ours, see
-// tree.Peer.
+// PeerTree returns the peers of a page, or only the one with the given NID. The level is the
+// level of detail, as in 'lnetctl peer show -v'. The NIs that discovery knows to belong to one
+// node are one peer. Lustre's tool does not have all the keys, see tree.Peer.
 func PeerTree(s PeerPage, only nid.NID, level int, rules udsp.List) (list []tree.Peer) {
 	peers := make(map[nid.NID]*tree.Peer)
 	peer := func(primary nid.NID) *tree.Peer {
@@ -53,8 +53,8 @@ func hasNID(p *tree.Peer, id nid.NID) bool {
 	return slices.ContainsFunc(p.NIs, func(ni tree.PeerNI) bool { return ni.NID == id })
 }
 
-// completePeer adds the NIDs to which nothing was sent, and sorts all NIDs in the order in
-// which the peer's node listed them.
+// completePeer adds the NIDs to which this node has sent nothing, and sorts all NIDs in the
+// order in which the peer itself lists them.
 func completePeer(p *tree.Peer, known KnownPeer) {
 	rank := make(map[nid.NID]int)
 	for i, ni := range known.NIs {
@@ -90,7 +90,7 @@ func newPeerNITree(p lnet.PeerSnapshot, s PeerPage, level int, rules udsp.List) 
 	return doc
 }
 
-// remoteRules is what rules say of an NI of another node.
+// remoteRules returns the priorities that selection rules give an NI of another node.
 func remoteRules(l udsp.List, id nid.NID) *tree.Priorities {
 	ni, net, prefers := l.Remote(id)
 	d := &tree.Priorities{Net: priorityOf(net), NID: priorityOf(ni)}

@@ -2,11 +2,11 @@ package node
 
 import "ulnet/lnet"
 
-// joinLocals makes one of the peers of each NID. A node with several NIs on a network has one from each
-// of them, with credits and counters of its own, which are summed. Health and failures are those of the
-// NID already.
+// joinLocals merges all entries with the same NID. If this node has several NIs on a network, it
+// has an entry for each of them, with credits and counters of its own, which joinLocals adds up.
+// Health and failures already belong to the NID.
 func joinLocals(peers []lnet.PeerSnapshot) (list []lnet.PeerSnapshot) {
-	for _, p := range peers { // those of a NID follow each other
+	for _, p := range peers { // entries of one NID are adjacent
 		if at := len(list) - 1; at >= 0 && list[at].NID == p.NID {
 			list[at] = join(list[at], p)
 		} else {
@@ -41,8 +41,8 @@ func join(a, b lnet.PeerSnapshot) lnet.PeerSnapshot {
 	return a
 }
 
-// rankOf orders states: a NID that one NI reaches is up, and one of which something is known wins over
-// one of which nothing is.
+// rankOf orders states for merging: a NID that one NI can reach is up, and a known state takes
+// precedence over an unknown one.
 func rankOf(state string) int {
 	switch state {
 	case lnet.PeerStateUp.String():

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/udsp"
 )
 
-// TestPeerTreeJoins: a NID that several NIs of the node send to is one NI of its peer, with the sums of
-// credits and counters, and up if one of them reaches it.
+// TestPeerTreeJoins: if several NIs of this node send to a NID, the tree shows that NID once,
+// with the sums of credits and counters, and as up if one NI reaches it.
 func TestPeerTreeJoins(t *testing.T) {
 	id, other := nid.MustParse("10.0.0.2@tcp"), nid.MustParse("10.0.0.3@tcp")
 	one := func(state string, sent uint64, credits int) lnet.PeerSnapshot {

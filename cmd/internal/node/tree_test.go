@@ -33,7 +33,7 @@ func freshNode(t *testing.T) *node.Node {
 	return n
 }
 
-// exported is the configuration of a node as text.
+// exported returns the configuration of a node as text.
 func exported(t *testing.T, n *node.Node, of func(*tree.Tree) *tree.Tree) string {
 	t.Helper()
 	now, err := n.Editor().Tree(t.Context())
@@ -47,7 +47,8 @@ func exported(t *testing.T, n *node.Node, of func(*tree.Tree) *tree.Tree) string
 	return b.String()
 }
 
-// imported applies a text to a node, which must take all of it.
+// imported applies the text of a configuration to a node, and fails the test unless all of it
+// was applied.
 func imported(t *testing.T, n *node.Node, text string) {
 	t.Helper()
 	f, err := tree.Read([]byte(text))
@@ -59,8 +60,8 @@ func imported(t *testing.T, n *node.Node, text string) {
 	}
 }
 
-// TestImportExport configures a node at random and makes the same node of each form of its export.
-// The backup has what a kernel knows.
+// TestImportExport: a randomly configured node is exported in each form, and importing each form
+// gives the same configuration. The form Backup has only what a kernel node has.
 func TestImportExport(t *testing.T) {
 	for seed := range uint64(effort.Of(6, 40, 400)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -86,7 +87,8 @@ func TestImportExport(t *testing.T) {
 	}
 }
 
-// freshNodeInstead ends the networks of a node, whose addresses the next one needs.
+// freshNodeInstead starts a new node, after it has removed the networks of the old one, which
+// has the addresses that the new one needs.
 func freshNodeInstead(t *testing.T, old *node.Node) *node.Node {
 	t.Helper()
 	for _, net := range []string{"tcp", "tcp1", "tcp2", "tcp3"} {
@@ -154,9 +156,9 @@ func randomGlobal(r *rand.Rand) *tree.Global {
 	for _, one := range tree.NodeSettings() {
 		s := tree.Setting{Name: one.Name, Value: one.Least + r.Int64N(one.Most-one.Least+1)}
 		switch s.Name {
-		case "recovery_interval": // without effect
+		case "recovery_interval": // this setting has no effect
 			s.Value = one.Usual
-		case "transaction_timeout": // more than retry_count
+		case "transaction_timeout": // must be more than retry_count
 			s.Value = max(s.Value, 6)
 		}
 		if r.IntN(3) > 0 {
@@ -183,7 +185,8 @@ func randomRules(r *rand.Rand) (list []tree.UDSP) {
 	return list
 }
 
-// TestImportKernel makes a node of what was recorded on kernels, on addresses of the loopback.
+// TestImportKernel imports configurations that were recorded on kernel nodes, with addresses of
+// the loopback interface.
 func TestImportKernel(t *testing.T) {
 	for _, name := range []string{"export.yaml", "backup.yaml", "router.yaml", "udsp.yaml", "good.yaml"} {
 		t.Run(name, func(t *testing.T) {

@@ -21,17 +21,17 @@ type TuneRequest struct {
 	NID     nid.NID       `json:"nid,omitzero"`      // NID of the NI; absent: all NIs
 	Net     string        `json:"net,omitempty"`     // type of networks, such as tcp: all NIs on them; absent: on any network
 	Timeout time.Duration `json:"timeout,omitempty"` // how long the driver tries to send; 0: not changed
-	// ConnsPerPeer are the connections of each kind to a peer, for those made from now on; 0 leaves it
-	// to the speed of the link. Absent: as it is.
+	// ConnsPerPeer is the number of connections of each type to a peer. It applies to connections
+	// that are made from now on. 0: depends on the speed of the link. Nil: unchanged.
 	ConnsPerPeer *int `json:"conns_per_peer,omitempty"`
 	Health       *int `json:"health,omitempty"` // new health, 0 to 1000; absent: as it is
 }
 
-// Tune changes tunables of running NIs, of all that are named or of none.
+// Tune changes tunables of running NIs: of all NIs that the request names, or of none.
 //
 //	EINVAL      the time-out or the health is out of range
 //	ENOENT      there is no such NI
-//	EOPNOTSUPP  no driver of them can change this while it runs, or a driver has a time-out of its own
+//	EOPNOTSUPP  no driver of these NIs can change this while it runs, or the configuration sets the timeout of a driver
 func (n *Node) Tune(r TuneRequest) error {
 	n.changing.Lock()
 	defer n.changing.Unlock()
@@ -67,7 +67,7 @@ func (r *TuneRequest) check() error {
 	return nil
 }
 
-// checkConns refuses conns_per_peer where no driver has it.
+// checkConns refuses conns_per_peer if no driver of the NIs has that tunable.
 func (n *Node) checkConns(r TuneRequest, nis []*lnet.NI) error {
 	if r.ConnsPerPeer == nil || len(nis) == 0 {
 		return nil
@@ -78,8 +78,8 @@ func (n *Node) checkConns(r TuneRequest, nis []*lnet.NI) error {
 	return cli.Errnof(syscall.EOPNOTSUPP, "%v has no conns_per_peer", nis[0].NID())
 }
 
-// checkTimeout refuses a time-out for drivers that would not follow it, because the configuration gives
-// them one of their own.
+// checkTimeout refuses a timeout if a driver would not follow it, because the configuration sets
+// another one for that driver.
 func (n *Node) checkTimeout(r TuneRequest, nis []*lnet.NI) error {
 	if r.Timeout == 0 {
 		return nil

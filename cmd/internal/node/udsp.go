@@ -12,7 +12,7 @@ import (
 // AddUDSP is a selection rule to add.
 type AddUDSP struct {
 	udsp.Rule
-	// Index is where it is inserted; null, or beyond the end: at the end.
+	// Index is the position at which to insert the rule; null, or beyond the end: at the end.
 	Index *int `json:"index,omitempty"`
 }
 
@@ -60,7 +60,7 @@ func (n *Node) UDSP() UDSP {
 	return UDSP{n.policies.list.Rules()}
 }
 
-// changeUDSP replaces the rules by what change makes of them. The new rules apply to all NIs,
+// changeUDSP replaces the rules by those that change returns. The new rules apply to all NIs,
 // peers and routes, both present and later ones.
 func (n *Node) changeUDSP(change func(udsp.List) (udsp.List, error)) error {
 	n.policies.mu.Lock()
@@ -79,8 +79,8 @@ func (n *Node) changeUDSP(change func(udsp.List) (udsp.List, error)) error {
 }
 
 // AddUDSP adds a selection rule, or changes the priority of the one with the same patterns.
-// EINVAL: the patterns do not fit together. EALREADY: it is there. ENOSPC: there are too
-// many.
+// EINVAL: the patterns do not fit together. EALREADY: the rule exists. ENOSPC: there are too
+// many rules.
 func (n *Node) AddUDSP(r AddUDSP) error {
 	index := -1
 	if r.Index != nil {
@@ -95,7 +95,7 @@ func (n *Node) AddUDSP(r AddUDSP) error {
 	return nil
 }
 
-// RemoveUDSP removes selection rules. ENOENT: there is none with this index.
+// RemoveUDSP removes selection rules. ENOENT: there is no rule with this index.
 func (n *Node) RemoveUDSP(r RemoveUDSP) error {
 	err := n.changeUDSP(func(l udsp.List) (udsp.List, error) {
 		if r.All {

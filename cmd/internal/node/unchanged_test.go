@@ -12,7 +12,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestFailingChangesNothing: what names several things, and cannot do the last of them, has done none.
+// TestFailingChangesNothing: if a request names several things and the last of them fails, none
+// of them has been done.
 func TestFailingChangesNothing(t *testing.T) {
 	n, err := newTCPNode(t, func(c *config.Config) {
 		c.TCP.SockTimeout = 9 * time.Second
@@ -73,8 +74,8 @@ func TestFailingChangesNothing(t *testing.T) {
 	}
 }
 
-// TestOwnTimeout: a time-out for drivers is refused where the configuration gives the driver one, and
-// says by which key; else it is in force.
+// TestOwnTimeout: a timeout for drivers is refused if the configuration sets one for the driver;
+// the error names the key. Otherwise the timeout takes effect.
 func TestOwnTimeout(t *testing.T) {
 	for _, own := range []time.Duration{0, 9 * time.Second} {
 		n, err := newTCPNode(t, func(c *config.Config) { c.TCP.SockTimeout = own })

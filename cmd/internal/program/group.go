@@ -22,24 +22,24 @@ type group struct {
 }
 
 // await waits until the program has ended. If ctx ends first, await ends the group and returns
-// the cause. In either case it sends SIGKILL to the rest of the group before the program's
-// process number, which is also that of the group, can be reused.
+// the cause. In either case it sends SIGKILL to the rest of the group. It does so before the
+// program's process number, which is also the number of the group, can be reused.
 func (g *group) await(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { g.end(ctx.Err()) })
 	defer stop()
 	for {
-		// The program stays a zombie, and keeps its number, until Wait.
+		// Until Wait is called, the program stays a zombie and keeps its process number.
 		err := unix.Waitid(unix.P_PID, g.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
 			break
 		}
 	}
 	cause := g.killRest()
-	_ = g.cmd.Wait() // the result is in cmd.ProcessState
+	_ = g.cmd.Wait() // an error is ignored: the result is in cmd.ProcessState
 	return cause
 }
 
-// end sends the group SIGTERM, or SIGKILL without a grace period, because of cause.
+// end sends SIGTERM to the group or, if there is no grace period, SIGKILL. The reason is cause.
 func (g *group) end(cause error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -61,8 +61,8 @@ func (g *group) end(cause error) {
 	})
 }
 
-// killRest kills the rest of the group, and returns why the group was told to end. After it no
-// signal is sent.
+// killRest kills the rest of the group, and returns why the group was told to end. After that,
+// no signal is sent.
 func (g *group) killRest() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

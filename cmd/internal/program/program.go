@@ -1,10 +1,10 @@
 // Package program runs programs that the administrator has configured: the actions of package admin
 // and the event handlers of package handlers.
 //
-// A program runs in a process group of its own, in the folder /. Of this process's environment
-// it gets only PATH. As another user it does not get that either, and has only the groups of
-// that user. Its run time and the kept output are bounded. No process of its group outlives it,
-// and it does not outlive this process.
+// A program runs in a process group of its own, in the folder /. It inherits only PATH from this
+// process's environment. If it runs as another user, it does not even inherit PATH, and has only
+// the groups of that user. Its run time and the kept output are bounded. No process of its group
+// outlives it, and it does not outlive this process.
 package program
 
 import (
@@ -39,7 +39,7 @@ type Run struct {
 
 // Result is the result of a run.
 type Result struct {
-	Exit     int32  // exit code, or minus the signal that ended the program
+	Exit     int32  // exit code, or the negative number of the signal that ended the program
 	TimeOver bool   // the run was ended because its timeout had passed
 	Output   []byte // the last bytes of standard output and error together
 	Cut      bool   // there was more output than Output has
@@ -85,7 +85,7 @@ func (r *Run) environment() []string {
 	return append(env, r.Env...)
 }
 
-// exitOf returns the exit code, or minus the signal that ended the process.
+// exitOf returns the exit code, or the negative number of the signal that ended the process.
 func exitOf(s *os.ProcessState) int32 {
 	if s == nil {
 		return -1

@@ -34,7 +34,7 @@ func TestGrace(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		grace  time.Duration
-		script string // writes to descriptor 3 when it may be ended
+		script string // the script writes to descriptor 3 when the test may end it
 		exit   int32
 		output string
 	}{
@@ -70,7 +70,8 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// TestTimeOver: the timeout ends a program as the context does, and the result says so.
+// TestTimeOver: after its timeout a program is ended in the same way as when the context ends,
+// and the result says that the timeout was the reason.
 func TestTimeOver(t *testing.T) {
 	got := run(t, t.Context(), program.Run{Timeout: 50 * time.Millisecond, Grace: time.Minute}, "sleep 1000")
 	if got.Exit != -15 || !got.TimeOver {
@@ -97,14 +98,14 @@ func TestLeftBehind(t *testing.T) {
 	}
 }
 
-// TestSurroundings: the environment of a program, and the kept part of its output.
+// TestSurroundings: what a program's environment contains, and which part of its output is kept.
 func TestSurroundings(t *testing.T) {
 	t.Setenv("SECRET", "of the daemon")
 	got := run(t, t.Context(), program.Run{Input: []byte("in\n"), Env: []string{"A=b"}}, `pwd; cat; echo "$A-$SECRET-"; echo err >&2; exit 3`)
 	if want := "/\nin\nb--\nerr\n"; string(got.Output) != want || got.Exit != 3 || got.Cut || got.TimeOver {
 		t.Errorf("%+v %q, want %q", got, got.Output, want)
 	}
-	// Input that the program does not read blocks nothing.
+	// If the program does not read its input, nothing blocks.
 	got = run(t, t.Context(), program.Run{Input: make([]byte, 1<<20)}, "seq 1 1000")
 	if !got.Cut || len(got.Output) != 1000 || !strings.HasSuffix(string(got.Output), "\n999\n1000\n") || got.Exit != 0 {
 		t.Errorf("%+v", got)

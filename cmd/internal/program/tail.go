@@ -13,7 +13,7 @@ type tail struct {
 	cut   bool   // earlier output was dropped; guarded by mu
 }
 
-// Write never fails.
+// Write appends b. It never fails.
 func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -84,8 +84,8 @@ func (u *User) environment() []string {
 	return []string{"PATH=" + UserPath, "HOME=" + u.Home, "USER=" + u.Name, "LOGNAME=" + u.Name}
 }
 
-// credential makes a process run as the user, with the user's groups and none of lnetd's.
-// Without user id 0 the process also loses its capabilities.
+// credential makes a process run as the user, with the user's groups instead of those of lnetd.
+// If the user is not root, the process also loses its capabilities.
 func (u *User) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
 }

@@ -68,8 +68,8 @@ func lookPath(ts *testscript.TestScript, program string) string {
 	return ""
 }
 
-// begin starts a program and waits for its first line, on standard error or standard
-// output, which says that it is ready.
+// begin starts a program and waits for its first line, on standard error or standard output.
+// That line means that the program is ready.
 func (p *processes) begin(ts *testscript.TestScript, name string, onStderr bool, args []string) {
 	if p.byName[name] != nil {
 		ts.Fatalf("there is a %s already", name)
@@ -113,7 +113,7 @@ func (c *process) watch(pipe, file *os.File, ready chan<- error, closeFiles func
 	_, _ = file.WriteString(line)
 	ready <- err
 	_, _ = io.Copy(file, r)
-	_ = c.cmd.Wait() // the exit code is in cmd.ProcessState
+	_ = c.cmd.Wait() // an error is ignored: the exit code is in cmd.ProcessState
 	c.state = c.cmd.ProcessState
 	_ = pipe.Close()
 	closeFiles()

@@ -33,7 +33,8 @@ func Commands(root *cobra.Command) []*cobra.Command {
 	return []*cobra.Command{list, version}
 }
 
-// names returns what can be the first word: what the shell runs itself, and the commands of a tree.
+// names returns the words with which a line can begin: those that the shell runs itself, and the
+// commands of a tree.
 func names(root *cobra.Command) []string {
 	list := slices.Clone(own)
 	for _, sub := range root.Commands() {

@@ -1,5 +1,5 @@
-// Package shell is the interactive mode of Lustre's tools, in which they run when they are
-// called without arguments. They read commands from a terminal, with a prompt, editing and
+// Package shell is the interactive mode of Lustre's tools, into which they enter if they are
+// called without arguments. They then read commands from a terminal, with a prompt, editing and
 // history, or line by line from a file or a pipe.
 package shell
 
@@ -16,13 +16,13 @@ import (
 // maxLine bounds a line in bytes.
 const maxLine = 64 << 10
 
-// unknownCommand is the exit code after a command that the tool does not have: -1, as of
-// Lustre's tools.
+// unknownCommand is the exit code after a command that the tool does not have. It is -1 as in
+// Lustre's tools, which the system turns into 255.
 const unknownCommand = 255
 
 // A Shell reads and runs commands.
 type Shell struct {
-	Env    cli.Env                 // where commands and their output go
+	Env    cli.Env                 // input of the commands, and where their output goes
 	Prompt string                  // prompt on a terminal, such as "lnetctl > "
 	Has    func(word string) bool  // reports whether the tool has a command of this name
 	Usage  string                  // text to print if a command does not exist
@@ -66,7 +66,7 @@ func (s *Shell) terminal() (in, out *os.File, ok bool) {
 	return in, out, isFile && isToo && cli.IsTerminal(in) && cli.IsTerminal(out)
 }
 
-// line runs a line. done is true after quit and exit.
+// line runs a line. The result done is true after quit and exit.
 func (s *Shell) line(text string) (code int, done bool) {
 	words, err := Words(text)
 	if err != nil {
@@ -93,5 +93,6 @@ func (s *Shell) line(text string) (code int, done bool) {
 	return s.Run(words), false
 }
 
-// isIgnoreErrors reports whether a word has commands run after one that fails.
+// isIgnoreErrors reports whether a word is the command after which failing commands do not end
+// the loop.
 func isIgnoreErrors(word string) bool { return word == "ignore_errors" || word == "--ignore_errors" }

@@ -41,7 +41,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestQuotedWords: words in quotation marks come back as they were.
+// TestQuotedWords: a word that is put into quotation marks is read back as the same word.
 func TestQuotedWords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOfN(rapid.String(), 1, 5).Draw(t, "words")
@@ -56,7 +56,7 @@ func TestQuotedWords(t *testing.T) {
 	})
 }
 
-// recorder is a tool whose commands are ok and fail.
+// recorder is a tool that has the commands ok and fail.
 type recorder struct{ ran []string }
 
 func (r *recorder) shell(in string) (s *Shell, out, errs *strings.Builder) {

@@ -80,7 +80,7 @@ func readLine(t *term.Terminal, in, out *os.File) (string, error) {
 		return "", err
 	}
 	if columns, rows := cli.Size(out); columns > 0 {
-		_ = t.SetSize(columns, rows) // fails only if the prompt cannot be drawn, and then ReadLine fails too
+		_ = t.SetSize(columns, rows) // fails only if the prompt cannot be drawn, in which case ReadLine fails, too
 	}
 	line, err := t.ReadLine()
 	if err == term.ErrPasteIndicator {
@@ -92,8 +92,8 @@ func readLine(t *term.Terminal, in, out *os.File) (string, error) {
 	return line, err
 }
 
-// onTerminal calls do with the descriptor of a terminal, without changing the terminal's mode
-// for reading.
+// onTerminal calls do with the descriptor of a terminal. It does not change whether reads of the
+// file block.
 func onTerminal(f *os.File, do func(fd int) error) (err error) {
 	conn, err := f.SyscallConn()
 	if err != nil {
@@ -105,9 +105,9 @@ func onTerminal(f *os.File, do func(fd int) error) (err error) {
 	return err
 }
 
-// complete completes the word before the cursor when the tabulator key is pressed, as far as
-// all possible words have the same beginning. If that adds nothing, it lists the possible
-// words.
+// complete completes the word before the cursor when the tabulator key is pressed, up to the
+// longest beginning that all possible words have in common. If that adds nothing, it lists the
+// possible words.
 func (s *Shell) complete(t io.Writer, line string, position int, key rune) (string, int, bool) {
 	if key != '\t' {
 		return "", 0, false

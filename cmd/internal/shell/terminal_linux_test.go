@@ -139,10 +139,10 @@ func TestConversation(t *testing.T) {
 	ask("net show\r", "done\r\n") // the ordinary mode writes \n as \r\n
 	ask("fail\r", "done\r\n")
 	ask("nosuch\r", "usage: tool\r\n")
-	ask("\x1b[A\x1b[A\r", "done\r\n")   // two times up: the line before the previous one
-	ask("nex\x7ft sh\tx\r", "done\r\n") // uses backspace, and tab for completion
+	ask("\x1b[A\x1b[A\r", "done\r\n")   // pressing up twice gives the line before the previous one
+	ask("nex\x7ft sh\tx\r", "done\r\n") // uses backspace to edit, and tab to complete
 	ask("n\t\t", "net  nets-of-all")
-	ask(" show\r", "done\r\n") // the prompt has been shown again
+	ask(" show\r", "done\r\n") // the shell has printed the prompt again, with the beginning of the line
 	ask("history\r", "1  net show", "4  fail", "5  net show x")
 	ask("\x04") // the user presses ctrl-D
 	if code := <-ended; code != cli.OK {

@@ -60,7 +60,7 @@ func (t Tool) onlyFlags(env cli.Env, args []string) bool {
 	return flags.Parse(args) == nil && flags.NArg() == 0 && !slices.Contains(args, "--")
 }
 
-// has returns a function that reports whether a word is a command of the first level.
+// has returns a function that reports whether a word is a command at the top level of the tree.
 func (t Tool) has(env cli.Env) func(word string) bool {
 	root := t.Root(env)
 	root.InitDefaultHelpCmd()

@@ -31,7 +31,8 @@ func tool() Tool {
 	}}
 }
 
-// everything is what list-commands prints: what every tool has, and the commands of the tree.
+// everything is the output of list-commands: the commands that every tool has, and those of the
+// tree.
 const everything = `quit                exit                help                --help              
 version             --version           list-commands       --list-commands     
 --ignore_errors     ignore_errors       completion          man                 

@@ -28,7 +28,7 @@ type splitter struct {
 	words   []string
 	word    strings.Builder
 	inWord  bool // a word has begun, perhaps an empty one in quotation marks
-	quote   rune // the quotation mark that ends the word; 0: it is not quoted
+	quote   rune // the quotation mark that ends the quoted part; 0: not inside quotes
 	escaped bool // the last character was a backslash
 	comment bool // the rest of the line is a comment
 }

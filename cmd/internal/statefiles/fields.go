@@ -9,8 +9,8 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// Fields describes a file that shows fields of T, the status of a module. The file has the
-// values that the JSON form of the status has. [FieldsOf] makes one.
+// Fields describes a file that shows fields of T, the status of a module. The values are those
+// in the JSON form of the status. [FieldsOf] makes a Fields.
 type Fields[T any] struct {
 	name  string
 	lines []fieldLine
@@ -51,7 +51,7 @@ func FieldsOf[T any](name, fields string) *Fields[T] {
 	return f
 }
 
-// File returns the file with the present values of the fields.
+// File returns the file with the present values of the fields of the status of.
 func (f *Fields[T]) File(of *T) File {
 	return Lines(f.name, func(line func(...any)) {
 		for _, l := range f.lines {
@@ -73,7 +73,7 @@ func (f *Fields[T]) File(of *T) File {
 // nil pointer.
 func (l *fieldLine) value(v reflect.Value) reflect.Value {
 	for _, step := range l.steps {
-		field, err := v.FieldByIndexErr(step) // an error: an embedded pointer is nil
+		field, err := v.FieldByIndexErr(step) // an error means that an embedded pointer is nil
 		if v = reflect.Indirect(field); err != nil || !v.IsValid() {
 			return reflect.Value{}
 		}

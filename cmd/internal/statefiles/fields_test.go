@@ -6,9 +6,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestFields: there is a line for each requested field, by its name in JSON and in the
-// requested order, and none for a field behind a nil pointer. A name that no field has is a
-// mistake of the program, and panics where the file is declared.
+// TestFields: there is a line for each requested field, by its name in JSON and in the requested
+// order, and none for a field behind a nil pointer. Declaring a file with the name of a field
+// that does not exist is a programming error, and panics.
 func TestFields(t *testing.T) {
 	type part struct {
 		Why  string `json:"why"`

@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// Lines makes a file of lines; write calls line for each of them, with values to be separated
-// by blanks.
+// Lines makes a file of lines. The function write calls its argument line once for each line,
+// with the values, which are separated by blanks.
 func Lines(name string, write func(line func(values ...any))) File {
 	var b bytes.Buffer
 	write(func(values ...any) { fmt.Fprintln(&b, values...) })
@@ -27,7 +27,7 @@ func CountersFile(name string, counters map[string]uint64) File {
 	})
 }
 
-// Counters returns the counters in a struct, by names such as "no_group".
+// Counters returns the counters in the fields of a struct, by names such as "no_group".
 func Counters(of any) map[string]uint64 {
 	m := map[string]uint64{}
 	for field, value := range reflect.ValueOf(of).Fields() {

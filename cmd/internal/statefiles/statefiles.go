@@ -27,8 +27,8 @@ const (
 // File is one file that shows a state.
 type File struct {
 	Name string // name of the file in Config.Dir
-	Head []byte // first lines, such as a clock; a change of Head alone does not rewrite the file
-	Body []byte // contents after the first line
+	Head []byte // first lines, such as a clock; if only Head has changed, the file is not written again
+	Body []byte // contents after Head
 }
 
 // Config configures a [Writer].
@@ -36,8 +36,8 @@ type Config struct {
 	// Dir is the directory of the files, which has no other files. It is created with the first
 	// file.
 	Dir string
-	// Names are the names of all files that Source may return. Files of other writers
-	// with these names are removed.
+	// Names are the names of all files that Source may return. At the start, files with these names
+	// that another writer has left are removed.
 	Names []string
 	// Source returns the files that should exist now.
 	Source func() []File
@@ -87,9 +87,9 @@ func (w *Writer) run() {
 	}
 }
 
-// worked returns the processor time that f took. The time for which f waited does not count,
-// because otherwise the files would be updated rarely on a busy machine, just when an operator
-// needs them.
+// worked returns the processor time that f took. Time in which f waited is not included.
+// Otherwise the files would be updated rarely on a busy machine, just when an operator needs
+// them.
 func worked(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -107,7 +107,7 @@ func threadTime() time.Duration {
 // clear removes the files of this Writer or an earlier one.
 func (w *Writer) clear() {
 	for _, name := range w.cfg.Names {
-		_ = os.Remove(filepath.Join(w.cfg.Dir, name)) // the file may not exist
+		_ = os.Remove(filepath.Join(w.cfg.Dir, name)) // an error is ignored, since the file may not exist
 	}
 	_ = os.Remove(w.temporary())
 	if info, err := os.Lstat(w.cfg.Dir); err == nil && info.IsDir() {
@@ -120,7 +120,7 @@ func (w *Writer) clear() {
 // directory, so that a copy of the directory never contains an incomplete file.
 func (w *Writer) temporary() string { return w.cfg.Dir + ".tmp" }
 
-// update writes and removes files as Source requires.
+// update writes and removes files so that they are those that Source returns.
 func (w *Writer) update() error {
 	files := w.cfg.Source()
 	var errs []error

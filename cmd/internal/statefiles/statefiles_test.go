@@ -42,7 +42,7 @@ func file(name, head, body string) statefiles.File {
 	return statefiles.File{Name: name, Head: []byte(head), Body: []byte(body)}
 }
 
-// content returns the files in a directory and below it.
+// content returns the files in a directory and its subdirectories, by name.
 func content(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -73,7 +73,7 @@ func wantContent(t *testing.T, dir string, want map[string]string) {
 	}
 }
 
-// pass lets virtual time pass, so that the Writer does what is due.
+// pass lets virtual time pass, in which the Writer does its work.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -131,7 +131,7 @@ func TestWriter(t *testing.T) {
 	})
 }
 
-// TestLeftOver: files that a killed daemon left are removed at once; other files stay.
+// TestLeftOver: files that a killed daemon has left are removed at the start; other files stay.
 func TestLeftOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runtime := t.TempDir()
@@ -180,8 +180,8 @@ func TestFailure(t *testing.T) {
 }
 
 // TestWaits: reading the state or writing to the disk takes time without using the CPU, as on a
-// busy machine. The Writer reads the state as often as otherwise; only CPU time makes it read
-// less often.
+// busy machine. The Writer reads the state as often as on an idle machine; only the use of CPU
+// time makes it read the state less often.
 func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		looks := 0
@@ -195,7 +195,7 @@ func TestWaits(t *testing.T) {
 		})
 		pass(time.Minute)
 		w.Stop()
-		if looks < 40 { // one look in 1.5 s
+		if looks < 40 { // at least one read in 1.5 s
 			t.Errorf("%d looks in a minute, want 40 at least", looks)
 		}
 	})

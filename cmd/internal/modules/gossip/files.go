@@ -29,14 +29,13 @@ var (
 		malformed for_nobody not_young other_version disagreements strangers quiet behind missed bad_stages not_sent stray_bits other_pid not_posted`)
 )
 
-// Files shows the state of gossip.
+// Files returns the state files of gossip.
 func (m *Module) Files() *statefiles.Config {
 	return &statefiles.Config{Dir: "gossip", Names: fileNames, Source: m.files}
 }
 
-// files returns the state of gossip as files, all of the same moment
-// (gossip design, Debugging). There are none before an init, and those of an agent
-// only while there is one.
+// files returns the state of gossip as files, all of the same moment (gossip design, Debugging).
+// Before an init there are no files. Files about an agent exist only while there is an agent.
 func (m *Module) files() []statefiles.File {
 	setup, agent := m.now()
 	if setup == nil {
@@ -46,7 +45,7 @@ func (m *Module) files() []statefiles.File {
 	s := status.Snapshot
 	params := setup.params(status)
 	files := []statefiles.File{parametersFile.File(&params), setup.participantsFile()}
-	if s == nil || s.Digest != setup.list.Digest().String() { // do not show a state in which the list is changing
+	if s == nil || s.Digest != setup.list.Digest().String() { // while the list is changing, the agent's state does not fit the parameters
 		return files
 	}
 	clock := fmt.Appendf(nil, "# clock %d\n", s.Clock)

@@ -1,5 +1,5 @@
-// Package gossip is the module of gossip: its parameters, its agent from start to stop, and
-// what other modules know by it.
+// Package gossip is the module of gossip: its parameters, its agent from start to stop, and what
+// other modules learn from it.
 package gossip
 
 import (
@@ -24,8 +24,8 @@ import (
 	"ulnet/scoll"
 )
 
-// InitRequest are the parameters of gossip; the NIDs of the participants come
-// besides. Numbers are as in the section gossip of the configuration.
+// InitRequest has the parameters of gossip, but not the NIDs of the participants. Numbers have
+// the same meaning as in the section gossip of the configuration.
 type InitRequest struct {
 	IntervalMS int64  `json:"interval_ms"` // time between gossip cycles, in milliseconds
 	RTTMS      int64  `json:"rtt_ms"`      // estimated round-trip time of the network, in milliseconds
@@ -39,7 +39,7 @@ type InitRequest struct {
 	Seed       uint64 `json:"seed"`        // seed of the random choices; 0: chosen by the node
 }
 
-// NewInitRequest returns the parameters of a configuration.
+// NewInitRequest returns the parameters that a configuration sets.
 func NewInitRequest(g config.Gossip) InitRequest {
 	return InitRequest{
 		IntervalMS: g.Interval.Milliseconds(), RTTMS: g.RTT.Milliseconds(), Fudge: g.Fudge, DeadFactor: g.DeadFactor,
@@ -47,8 +47,8 @@ func NewInitRequest(g config.Gossip) InitRequest {
 	}
 }
 
-// inBounds refuses numbers of milliseconds that overflow a Duration. Gossip itself checks its
-// narrower bounds.
+// inBounds refuses numbers of milliseconds that overflow a Duration. Package gossip checks its
+// own, narrower bounds.
 func (r InitRequest) inBounds() error {
 	const day = 24 * 60 * 60 * 1000
 	if min(r.IntervalMS, r.RTTMS) < 0 || max(r.IntervalMS, r.RTTMS) > day {
@@ -73,15 +73,15 @@ type Module struct {
 	followers []follower // modules that follow gossip; not changed after Open
 	changed   []func()   // functions called when participants change; not changed after Open
 
-	keys     keyring.Keys // keys of the daemon's configuration; guarded by commands
-	commands sync.Mutex   // held by one command at a time, until it ends
+	keys     keyring.Keys // keys of the daemon's configuration; guarded by the mutex commands
+	commands sync.Mutex   // each command holds it until the command ends, so that they run one at a time
 
 	mu     sync.Mutex
 	setup  *settings     // parameters of gossip; nil before init; guarded by mu, like all below
-	staged *engine.List  // the list that was last staged
+	staged *engine.List  // the list of participants that was last staged
 	agent  *gossip.Agent // the present agent; nil unless gossip runs
-	past   []Change      // changes that earlier agents reported
-	epoch  time.Time     // wall-clock time at which Clock began
+	past   []Change      // changes that agents before the present one reported
+	epoch  time.Time     // wall-clock time at which the node's clock began
 }
 
 // follower has the functions of a module that follows the agents.
@@ -97,12 +97,12 @@ func New(host node.Host) *Module {
 	return m
 }
 
-// View tells which other nodes are alive, according to gossip while it runs. While it does not
-// run, all nodes count as worth trying.
+// View returns a view of which other nodes are alive. While gossip runs, the view is that of
+// gossip; otherwise, all nodes count as alive, so that they are tried.
 func (m *Module) View() scoll.View { return m.view }
 
-// Follow registers functions of another module, which are called when an agent begins and
-// when it ends. It must be called before Open, like OnChange.
+// Follow registers functions of another module, which are called when an agent begins and when
+// an agent ends. It must be called before Open, like OnChange.
 func (m *Module) Follow(begins func(*gossip.Agent), ends func()) {
 	m.followers = append(m.followers, follower{begins, ends})
 }
@@ -111,7 +111,7 @@ func (m *Module) Follow(begins func(*gossip.Agent), ends func()) {
 // must not block.
 func (m *Module) OnChange(f func()) { m.changed = append(m.changed, f) }
 
-// settings is what an init leaves until the next one.
+// settings are what an init has set, until the next init.
 type settings struct {
 	asked InitRequest
 	list  *engine.List
@@ -149,11 +149,11 @@ func (m *Module) Open() error {
 	return nil
 }
 
-// Init takes parameters and the NIDs of the participants, expressions as
-// config.ParseNIDs reads them. The same again are no change. Errors:
+// Init sets the parameters, and the NIDs of the participants, in the format of config.ParseNIDs.
+// Setting the same ones again changes nothing. Errors:
 //
-//	EINVAL  parameters or NIDs that cannot be, or none of this node
-//	EBUSY   gossip runs with others
+//	EINVAL  impossible parameters or NIDs, or no NID of this node
+//	EBUSY   gossip runs with other parameters or NIDs
 func (m *Module) Init(r InitRequest, nids io.Reader) error {
 	ids, err := config.ParseNIDs("NIDs", nids)
 	if err != nil {
@@ -193,7 +193,7 @@ func (m *Module) init(r InitRequest, list *engine.List) error {
 	case same:
 		return nil
 	case agent != nil && agent.Status().Stopped:
-		m.end(agent) // an agent that has given up is closed: init is the remedy
+		m.end(agent) // an agent that has given up is closed, since init is the way to start again
 	case agent != nil:
 		return cli.Hint(cli.Errnof(syscall.EBUSY, "gossip runs with other parameters"),
 			"'gossipctl stop' first; 'gossipctl list stage' changes the list while it runs")
@@ -214,10 +214,10 @@ func (m *Module) contains(list *engine.List) error {
 		"this node is %s: add one of its NIDs to the list, of every participant", cli.NIDList(own))
 }
 
-// Start begins to take part. Errors:
+// Start makes the node take part in gossip. Errors:
 //
-//	EINVAL    there was no init, or not one NID of this node is in the list
-//	EALREADY  it has begun
+//	EINVAL    there was no init, or the list does not have exactly one NID of this node
+//	EALREADY  the node takes part already
 func (m *Module) Start() error {
 	m.commands.Lock()
 	defer m.commands.Unlock()
@@ -231,7 +231,7 @@ func (m *Module) Start() error {
 	case agent != nil && !agent.Status().Stopped:
 		return cli.Hint(cli.Errnof(syscall.EALREADY, "gossip runs already"), "'gossipctl status' shows it")
 	case agent != nil:
-		m.end(agent) // the agent has given up because of a disagreement
+		m.end(agent) // the agent has given up, because its parameters differ from those of other nodes
 	}
 	cfg := setup.cfg
 	cfg.Participants = setup.list.NIDs()
@@ -253,7 +253,7 @@ func (m *Module) Start() error {
 	return nil
 }
 
-// Stop ends taking part; the parameters stay. ESRCH: it does not run.
+// Stop ends the node's part in gossip; the parameters stay. ESRCH: gossip does not run.
 func (m *Module) Stop() error {
 	m.commands.Lock()
 	defer m.commands.Unlock()
@@ -266,17 +266,18 @@ func (m *Module) Stop() error {
 	return nil
 }
 
-// gossipCloseTime is for how long the end of gossip waits for functions that are being called.
+// gossipCloseTime is how long the end of gossip waits for callbacks that still run.
 const gossipCloseTime = time.Second
 
-// end stops an agent and keeps what it has seen. The caller holds m.commands.
+// end stops an agent, and keeps the changes that the agent has reported. The caller holds
+// m.commands.
 func (m *Module) end(agent *gossip.Agent) {
 	for _, f := range m.followers {
 		f.ends()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), gossipCloseTime)
 	defer cancel()
-	_ = agent.Close(ctx) // late reports do no harm: views ignore them
+	_ = agent.Close(ctx) // reports after this do no harm, because views ignore them
 	changes := m.changes(agent)
 	m.mu.Lock()
 	defer m.mu.Unlock()

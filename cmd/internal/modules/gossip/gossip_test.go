@@ -22,10 +22,10 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// others are this node and two that do not exist.
+// others are the NIDs of this node and of two nodes that do not exist.
 const others = "127.0.0.[64-66]@tcp"
 
-// fast are parameters for tests.
+// fast returns parameters that make gossip fast enough for tests.
 func fast() gossip.InitRequest {
 	g := config.Default().Gossip
 	g.Interval, g.ColdStart = 200*time.Millisecond, true
@@ -34,7 +34,8 @@ func fast() gossip.InitRequest {
 
 const address = "127.0.0.64"
 
-// newGossipNode starts a node with one NI, on the address above, and gossip alone.
+// newGossipNode starts a node with one NI, on the address above, and with gossip as the only
+// module.
 func newGossipNode(t testing.TB, change func(*config.Gossip)) (m *gossip.Module, err error) {
 	t.Helper()
 	port, err := loopback.FreePort(netip.MustParseAddr(address))
@@ -67,7 +68,8 @@ func mustGossipNode(t testing.TB) *gossip.Module {
 	return n
 }
 
-// TestGossipCommands: start, stop and parameters by command (GO-40, GO-45, GO-49).
+// TestGossipCommands: commands start and stop gossip and set its parameters (GO-40, GO-45,
+// GO-49).
 func TestGossipCommands(t *testing.T) {
 	spec.Covers(t, "GO-40", "GO-45", "GO-49")
 	n := mustGossipNode(t)
@@ -81,7 +83,7 @@ func TestGossipCommands(t *testing.T) {
 	short := fast()
 	short.IntervalMS = 199
 	wrapped := fast()
-	wrapped.IntervalMS += 1 << 58 // as a Duration it would be 200 ms again
+	wrapped.IntervalMS += 1 << 58 // converted to a Duration, this number wraps around to 200 ms again
 	for i, step := range []struct {
 		what  string
 		do    func() error
@@ -117,7 +119,7 @@ func TestGossipCommands(t *testing.T) {
 		}
 		state := n.Status().State
 		if state == gossip.Running {
-			state = gossip.Listening // a cold start speaks with its first cycle
+			state = gossip.Listening // with a cold start, the node speaks from its first cycle on
 		}
 		if state != step.state {
 			t.Errorf("%d, %s: state %s, want %s", i, step.what, state, step.state)
@@ -129,8 +131,8 @@ func TestGossipCommands(t *testing.T) {
 	}
 }
 
-// TestGossipCommandsTakeTurns: GO-40, however many come at once one of them
-// starts it, and one stops it.
+// TestGossipCommandsTakeTurns: GO-40: of many commands at the same time, exactly one starts
+// gossip, and one stops it.
 func TestGossipCommandsTakeTurns(t *testing.T) {
 	spec.Covers(t, "GO-40")
 	n := mustGossipNode(t)
@@ -162,8 +164,8 @@ func TestGossipCommandsTakeTurns(t *testing.T) {
 	}
 }
 
-// TestGossipFromConfig: gossip begins with the node, without a command (GO-41);
-// what cannot be ends it, with the line (GO-46).
+// TestGossipFromConfig: gossip begins with the node, without a command (GO-41). An impossible
+// configuration is refused with an error that has the line (GO-46).
 func TestGossipFromConfig(t *testing.T) {
 	spec.Covers(t, "GO-41", "GO-46")
 	at := config.Position{File: "lnetd.yaml", Line: 7, Column: 3}
@@ -202,8 +204,8 @@ func TestGossipFromConfig(t *testing.T) {
 	}
 }
 
-// TestGossipFiles: GO-64: all values in the files are of one value of the clock. The values
-// that outlive a stop stay in the files.
+// TestGossipFiles: GO-64: the values in all files belong to the same moment. Values that remain
+// valid after a stop stay in the files.
 func TestGossipFiles(t *testing.T) {
 	spec.Covers(t, "GO-64")
 	n := mustGossipNode(t)
@@ -263,7 +265,7 @@ func TestGossipFiles(t *testing.T) {
 	}
 }
 
-// TestGossipAsks: a request to gossip while it does not run gets an error that says that.
+// TestGossipAsks: while gossip does not run, a request to it gets an error that says so.
 func TestGossipAsks(t *testing.T) {
 	n := mustGossipNode(t)
 	_, explain := n.Explain(nid.MustParse("127.0.0.65@tcp"))
@@ -291,7 +293,7 @@ func TestGossipAsks(t *testing.T) {
 	if err := n.Stage(strings.NewReader("127.0.0.[64-67]@tcp")); err != nil {
 		t.Errorf("stage: %v", err)
 	}
-	// The others never joined, so Commit waits for none of them.
+	// The other nodes never joined, so Commit does not wait for them.
 	if err := n.Commit(gossip.CommitRequest{}); err != nil {
 		t.Errorf("commit: %v", err)
 	}

@@ -14,7 +14,7 @@ func (m *Module) Keys() *node.Keys {
 	return &node.Keys{Section: "gossip", File: file, Set: m.setKeys, Count: m.countKeys}
 }
 
-// setKeys changes the keys of the running agent, and of agents that are started later.
+// setKeys changes the keys of the running agent, and of agents that will be started later.
 func (m *Module) setKeys(keys keyring.Keys) error {
 	m.commands.Lock()
 	defer m.commands.Unlock()
@@ -22,7 +22,7 @@ func (m *Module) setKeys(keys keyring.Keys) error {
 	m.mu.Lock()
 	agent := m.agent
 	if m.setup != nil {
-		setup := *m.setup // a copy, because other goroutines may be reading the setup
+		setup := *m.setup // a copy, since other goroutines may be reading the old one
 		setup.cfg.Keys = keys
 		m.setup = &setup
 	}

@@ -11,16 +11,16 @@ import (
 	"ulnet/gossip/engine"
 )
 
-// CommitRequest commits a change of the list.
+// CommitRequest asks to commit a staged change of the list of participants.
 type CommitRequest struct {
 	Anyway bool `json:"anyway"` // commit although perhaps not all members have staged the list
 }
 
-// Stage makes gossip understand a further list of participants, which is
-// to replace the present one. Errors:
+// Stage makes gossip accept messages for a second list of participants, which will replace the
+// present one. Errors:
 //
 //	ESRCH   gossip does not run
-//	EINVAL  NIDs that cannot be, or a list that cannot follow the present one
+//	EINVAL  impossible NIDs, or a list that cannot follow the present one
 func (m *Module) Stage(nids io.Reader) error {
 	ids, err := config.ParseNIDs("NIDs", nids)
 	if err != nil {
@@ -41,8 +41,8 @@ func (m *Module) Stage(nids io.Reader) error {
 	})
 }
 
-// Commit changes to the list that was staged. EBUSY: some have not staged
-// it yet. The other errors are those of Stage.
+// Commit replaces the list of participants by the staged one. EBUSY: some participants have not
+// staged it yet. The other errors are those of Stage.
 func (m *Module) Commit(r CommitRequest) error {
 	return m.change(func(agent *gossip.Agent) error {
 		commit := agent.Commit
@@ -70,7 +70,7 @@ func (m *Module) Cancel() error {
 	return m.change((*gossip.Agent).Cancel)
 }
 
-// change changes the list of the agent.
+// change calls a function that changes the list of the running agent.
 func (m *Module) change(do func(*gossip.Agent) error) error {
 	m.commands.Lock()
 	defer m.commands.Unlock()
@@ -85,8 +85,7 @@ func (m *Module) change(do func(*gossip.Agent) error) error {
 	return err
 }
 
-// ListStatus returns how far a change of the list is. ESRCH: gossip does
-// not run.
+// ListStatus returns the progress of a change of the list. ESRCH: gossip does not run.
 func (m *Module) ListStatus() (gossip.RollStatus, error) {
 	agent, err := m.running()
 	if err != nil {

@@ -23,11 +23,11 @@ const (
 	Unconfigured State = "none"      // gossip has no parameters
 	Stopped      State = "stopped"   // gossip has parameters and does not run
 	Running      State = "running"   // this node takes part in gossip
-	Excluded     State = "excluded"  // gossip has given up, because others have other parameters or the new list is without this node
-	Listening    State = "listening" // this node takes part, and is silent after its start
+	Excluded     State = "excluded"  // gossip has given up: other participants have other parameters, or a new list does not contain this node
+	Listening    State = "listening" // this node takes part, but is still silent after its start
 )
 
-// Status is the state of gossip and what it knows.
+// Status is the state of gossip, and what gossip knows.
 type Status struct {
 	State    State          `json:"state"`              // none, stopped, running, excluded or listening
 	Snapshot *gossip.Status `json:"snapshot,omitempty"` // state of the agent; nil: there is none
@@ -64,14 +64,14 @@ type Change struct {
 	Aliveness uint64           `json:"aliveness,omitempty"` // how often the participant has died
 }
 
-// Status returns what is known.
+// Status returns the state of gossip, and what gossip knows.
 func (m *Module) Status() Status {
 	setup, agent := m.now()
 	return statusOf(setup, agent)
 }
 
-// Now returns the participants and the agent, nil for none: there was no init, or gossip
-// does not run.
+// Now returns the list of participants, nil before an init, and the agent, nil if gossip does
+// not run.
 func (m *Module) Now() (*engine.List, *gossip.Agent) {
 	setup, agent := m.now()
 	if setup == nil {
@@ -80,7 +80,7 @@ func (m *Module) Now() (*engine.List, *gossip.Agent) {
 	return setup.list, agent
 }
 
-// now returns the parameters and the agent, nil for none.
+// now returns the parameters, nil before an init, and the agent, nil if there is none.
 func (m *Module) now() (*settings, *gossip.Agent) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -118,7 +118,7 @@ func (m *Module) Params() (Params, error) {
 	return setup.params(statusOf(setup, agent)), nil
 }
 
-// params returns the parameters in force, those of the agent if there is one.
+// params returns the parameters in force, which are those of the agent if there is one.
 func (s *settings) params(now Status) Params {
 	limits, _ := s.cfg.Engine().Limits(s.list.Len()) // cannot fail: init has checked the number
 	p := Params{
@@ -145,7 +145,7 @@ func (m *Module) History() []Change {
 	return changes
 }
 
-// changes returns what an agent remembers, with times.
+// changes returns the changes that an agent remembers, with wall-clock times.
 func (m *Module) changes(agent *gossip.Agent) (list []Change) {
 	began := m.began()
 	for _, c := range agent.History() {
@@ -158,8 +158,8 @@ func newGossipChange(began time.Time, e gossip.Event) Change {
 	return Change{config.GossipSource, began.Add(e.At), e.Clock, e.Kind, e.NID, e.Aliveness}
 }
 
-// began returns when the clock began, as wall-clock time. The result is the same each time,
-// unless the system's time was set; therefore the times of changes do not vary either.
+// began returns the wall-clock time at which the node's clock began. It returns the same time in
+// every call, unless the system's time was set, so that the times of changes stay the same, too.
 func (m *Module) began() time.Time {
 	began := time.Now().Round(0).Add(-m.Clock.Now())
 	m.mu.Lock()
@@ -170,8 +170,8 @@ func (m *Module) began() time.Time {
 	return m.epoch
 }
 
-// Explain tells why a participant is thought to be alive or dead. ESRCH:
-// gossip does not run. ENOENT: it is no participant.
+// Explain returns why gossip considers a participant alive or dead. ESRCH: gossip does not run.
+// ENOENT: the node is no participant.
 func (m *Module) Explain(id nid.NID) (gossip.Explanation, error) {
 	agent, err := m.running()
 	if err != nil {
@@ -184,7 +184,7 @@ func (m *Module) Explain(id nid.NID) (gossip.Explanation, error) {
 	return e, nil
 }
 
-// happened tells the handlers of an event. The time is that in the history.
+// happened passes an event to the event handlers, with the time that the history has for it.
 func (m *Module) happened(e gossip.Event) {
 	m.Handlers.Tell(config.GossipSource+"."+e.Kind.String(), newGossipChange(m.began(), e))
 }

@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Vital is what listeners are told of a node.
+// Vital is the state of a node as listeners are told.
 type Vital struct {
 	Alive  bool   // gossip considers the node alive
 	Deaths uint64 // how often the node has died so far
@@ -16,13 +16,13 @@ type Vital struct {
 
 // Tracker follows the agents of gossip that run at this node one after the other, and tells
 // listeners which nodes are alive. Each agent counts deaths from 0; a Tracker adds the deaths
-// that earlier agents counted, so that a restart of gossip does not look like a death.
+// that earlier agents have counted, so that the number never goes back.
 type Tracker struct {
 	telling sync.Mutex // held while listeners are called, so that events keep their order; never taken with mu held
 
 	mu      sync.Mutex
 	agent   *gossip.Agent      // guarded by mu, like all below; nil: gossip does not run
-	unwatch func()             // ends the agent's calls of heard
+	unwatch func()             // stops the agent's calls of the method heard
 	told    map[nid.NID]Vital  // state of each node that listeners were last told
 	base    map[nid.NID]uint64 // deaths of each node before the present agent began
 	watches []*watch           // the listeners; the slice is copied on each change
@@ -39,8 +39,8 @@ func (t *Tracker) Agent() *gossip.Agent {
 	return t.agent
 }
 
-// Look returns three things: what listeners were last told of a node, the agent that runs, and
-// how many deaths of the node were counted before that agent began.
+// Look returns three things: what listeners were last told about a node, the agent that runs,
+// and how many deaths of the node were counted before that agent began.
 func (t *Tracker) Look(id nid.NID) (told Vital, agent *gossip.Agent, base uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +68,8 @@ func (t *Tracker) Watch(f func(id nid.NID, alive bool, deaths uint64)) (stop fun
 	}
 }
 
-// Attach makes an agent the source, and reports whether nodes were known before.
+// Attach makes an agent the source of reports, and returns whether listeners know of nodes from
+// earlier agents.
 func (t *Tracker) Attach(agent *gossip.Agent) (again bool) {
 	again = t.begin(agent)
 	unwatch := agent.Watch(func(id nid.NID, alive bool, deaths uint64) { t.heard(agent, id, alive, deaths) })
@@ -111,7 +112,7 @@ func (t *Tracker) tell(id nid.NID, v Vital) {
 	}
 }
 
-// Detach takes the agent away when gossip stops.
+// Detach removes the agent, because gossip stops.
 func (t *Tracker) Detach() {
 	t.mu.Lock()
 	unwatch := t.unwatch
@@ -123,8 +124,8 @@ func (t *Tracker) Detach() {
 }
 
 // Update replaces the state of each node by the one that f returns, in the order of NIDs, and
-// reports the differences to listeners. Deaths that f adds count as deaths before the present agent.
-// No agent reports meanwhile.
+// reports the differences to listeners. Deaths that f adds are counted as deaths before the
+// present agent. While Update runs, no agent reports.
 func (t *Tracker) Update(f func(id nid.NID, v Vital) Vital) {
 	t.telling.Lock()
 	defer t.telling.Unlock()
@@ -141,7 +142,7 @@ func (t *Tracker) Update(f func(id nid.NID, v Vital) Vital) {
 	}
 }
 
-// Any reports whether f holds for what was told of a node.
+// Any reports whether f is true for the state of some node, as listeners were last told.
 func (t *Tracker) Any(f func(id nid.NID, v Vital) bool) bool {
 	return slices.ContainsFunc(t.known(), func(id nid.NID) bool {
 		v, _, _ := t.Look(id)

@@ -6,16 +6,16 @@ import (
 	"ulnet/scoll"
 )
 
-// An agent of gossip is a scoll.View itself; view is one while no agent runs, too, and
-// after another one has started.
+// An agent of gossip is itself a scoll.View; the type view is one, too, and goes on when the
+// agent is stopped or replaced.
 var (
 	_ scoll.View = (*gossip.Agent)(nil)
 	_ scoll.View = (*view)(nil)
 )
 
-// view tells collectives which other servers are alive (scoll.View). While gossip runs it
-// says what the agent says; otherwise it says that every server is alive, so that
-// collectives try all of them.
+// view tells collectives which other servers are alive (scoll.View). While gossip runs, its
+// answers are those of the agent. Otherwise every server counts as alive, so that collectives
+// try all of them.
 type view struct{ Tracker }
 
 // Alive implements scoll.View.
@@ -31,12 +31,12 @@ func (v *view) Alive(id nid.NID) (bool, uint64) {
 	return alive, base + deaths
 }
 
-// attach makes an agent the source of the view. A server that was tried while gossip did
-// not run counts as alive until the agent says otherwise.
+// attach makes an agent the source of the view. A server that counted as alive because gossip
+// did not run still does, until the agent reports otherwise.
 func (v *view) attach(agent *gossip.Agent) { v.Attach(agent) }
 
-// detach takes the agent away when gossip stops. From then on it is unknown which servers
-// are alive, so the view declares the dead ones alive: collectives try them too.
+// detach removes the agent, because gossip stops. From then on it is unknown which servers are
+// alive, so dead ones count as alive, too, and collectives try them.
 func (v *view) detach() {
 	v.Detach()
 	v.Update(func(_ nid.NID, s Vital) Vital { return Vital{true, s.Deaths} })

@@ -7,8 +7,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestView: deaths are counted on over the runs of gossip, and when it stops the
-// dead are tried again.
+// TestView: the number of deaths goes on rising when gossip stops and starts again. While gossip
+// is stopped, dead servers count as alive, so that they are tried.
 func TestView(t *testing.T) {
 	id := nid.MustParse("10.0.0.2@tcp")
 	v := new(view)

@@ -10,13 +10,14 @@ import (
 	"ulnet/health"
 )
 
-// noHealth returns the error of a node without a role.
+// noHealth returns the error of a node that has no role in client health.
 func noHealth(what, key string) error {
 	return cli.Hint(cli.Errno(syscall.ESRCH, errors.New("this node is no "+what+" of client health")),
 		"set %s: 1 in the section health of the configuration of lnetd, and start it again", key)
 }
 
-// server returns the running server role. Errors: ESRCH if this node has none, EAGAIN if it waits.
+// server returns the running server role. Errors: ESRCH if this node has none, EAGAIN if the
+// role waits for gossip.
 func (m *Module) server() (*health.ServerAgent, error) {
 	if m.roles == nil || !m.roles.cfg.Server {
 		return nil, noHealth("server", "server")
@@ -35,7 +36,7 @@ func (m *Module) server() (*health.ServerAgent, error) {
 	return agent, nil
 }
 
-// listing returns the server role, once a filter has been checked.
+// listing returns the server role if the filter is valid.
 func (m *Module) listing(filter interface{ Check() error }) (*health.ServerAgent, error) {
 	agent, err := m.server()
 	if err != nil {
@@ -62,8 +63,8 @@ func (m *Module) Clients(f ClientFilter) (list ClientList, err error) {
 	return list, nil
 }
 
-// Client returns one client of this server, by its id or its name. Errors: ENOENT if there is none,
-// EINVAL if several have the name or idOrName is empty.
+// Client returns one client of this server, by its id or its name. Errors: ENOENT if there is
+// none, EINVAL if several clients have that name, or idOrName is empty.
 func (m *Module) Client(idOrName string) (health.ClientInfo, error) {
 	agent, err := m.server()
 	if err != nil {
@@ -89,7 +90,7 @@ func (m *Module) Client(idOrName string) (health.ClientInfo, error) {
 		"name one by its id, such as %v", found[0].Client)
 }
 
-// Servers returns the servers as this one knows them, ordered by NID.
+// Servers returns what this server knows of all servers, ordered by NID.
 func (m *Module) Servers() ([]Peer, error) {
 	agent, err := m.server()
 	if err != nil {
@@ -135,8 +136,9 @@ func (m *Module) Evict(ctx context.Context, r EvictRequest) (EvictReply, error) 
 		"the client may be evicted all the same")
 }
 
-// Drain makes all clients choose other masters, and refuses to become a master, or ends that. It
-// lasts until the node ends. The error is EBUSY if no other server takes clients.
+// Drain makes all clients choose other masters, and makes this server refuse to become a master;
+// or it ends that. Otherwise this lasts until the node ends. The error is EBUSY if no other
+// server takes clients.
 func (m *Module) Drain(r DrainRequest) error {
 	agent, err := m.server()
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestHealthDocument: docs/client-health.md says what an operator does for each reason for
-// having no quorum, and for no other word.
+// TestHealthDocument: docs/client-health.md tells what an operator does about each reason for
+// which a server refuses a client, and has no other words in that place.
 func TestHealthDocument(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "client-health.md"))
 	if err != nil {
@@ -16,7 +16,7 @@ func TestHealthDocument(t *testing.T) {
 	}
 	_, table, _ := strings.Cut(string(b), "<!-- operator -->\n")
 	table, _, _ = strings.Cut(table, "\n\n")
-	known := map[string]bool{"other-times": true} // a reason that only clients report
+	known := map[string]bool{"other-times": true} // a reason that only clients report, not about the quorum
 	for _, why := range []QuorumLack{LackGossip, LackParams, LackListening, LackStarting, LackUnsure, LackCutOff, LackNone} {
 		known[string(why)] = true
 		if !strings.Contains(table, "\n| `"+string(why)+"` | ") {

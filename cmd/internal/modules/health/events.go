@@ -11,7 +11,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// keptEvents is the capacity of the queue of events; further ones are dropped and counted.
+// keptEvents is the capacity of the queue of events; if it is full, further events are dropped
+// and counted.
 const keptEvents = 4096
 
 // events writes events of client health to the log, and so to the listeners on the control socket.
@@ -26,15 +27,15 @@ type events struct {
 	missed uint64 // events dropped since the latest one in the queue; guarded by mu
 }
 
-// startEvents starts a goroutine that writes events until close. tell is called with each event, in
-// the goroutine that reports it.
+// startEvents starts a goroutine that writes events until close. The function tell is called
+// with each event, in the goroutine that reports the event.
 func startEvents(log *slog.Logger, tell func(*Event)) *events {
 	e := &events{log: log, tell: tell, queue: make(chan Event, keptEvents)}
 	e.worker.Go(e.write)
 	return e
 }
 
-// close writes the queued events. No event may be reported after it.
+// close writes the queued events. After close, no event may be reported.
 func (e *events) close() {
 	close(e.queue)
 	e.worker.Wait()
@@ -54,8 +55,8 @@ func (e *events) report(event Event) {
 	}
 }
 
-// tail returns an event with the number of those that were dropped after the latest one, if any
-// were.
+// tail returns an event that only reports how many events were dropped after the latest one, if
+// any were.
 func (e *events) tail() (event Event, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -93,7 +94,7 @@ func (e *events) ofClient(ev health.ClientEvent) {
 	e.report(event)
 }
 
-// textOf returns the text of a NID, "" for none.
+// textOf returns the text of a NID, or "" for the zero NID.
 func textOf(id nid.NID) string {
 	if !id.IsValid() {
 		return ""
@@ -101,7 +102,7 @@ func textOf(id nid.NID) string {
 	return id.String()
 }
 
-// write writes events until close.
+// write writes events to the log until close is called.
 func (e *events) write() {
 	for event := range e.queue {
 		e.line(&event)
@@ -134,7 +135,7 @@ func (e *Event) attrs() (list []slog.Attr) {
 	return list
 }
 
-// eventName returns the name of the event by which handlers select it.
+// eventName returns the name of the event, by which event handlers select it.
 func (e *Event) eventName() string {
 	name := config.HealthSource + "." + e.Event
 	if e.Cause != "" {

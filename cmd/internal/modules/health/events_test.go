@@ -15,7 +15,7 @@ type slowLog struct {
 	tokens chan struct{}
 
 	mu    sync.Mutex
-	lines []Event // incarnation and missed of each line; guarded by mu
+	lines []Event // of each line: incarnation and missed events; guarded by mu
 }
 
 func (*slowLog) Enabled(context.Context, slog.Level) bool { return true }
@@ -44,8 +44,8 @@ func (l *slowLog) count() int {
 	return len(l.lines)
 }
 
-// TestHealthEventFlood: the queue of events is bounded. Each gap is reported at its position, also at
-// the end.
+// TestHealthEventFlood: the queue of events is bounded. Each gap is reported where it occurs,
+// even at the end.
 func TestHealthEventFlood(t *testing.T) {
 	l, told := &slowLog{tokens: make(chan struct{})}, uint64(0)
 	e := startEvents(slog.New(l), func(*Event) { told++ })
@@ -59,8 +59,8 @@ func TestHealthEventFlood(t *testing.T) {
 	report(1)
 	await(t, "the first event at the log", func() bool { return len(e.queue) == 0 })
 	report(keptEvents + 7)
-	l.tokens <- struct{}{} // lets the log write the first event
-	l.tokens <- struct{}{} // the second one, so that there is room again
+	l.tokens <- struct{}{} // allows the log to write the first event
+	l.tokens <- struct{}{} // allows the second one, so that the queue has room again
 	await(t, "a place", func() bool { return l.count() == 2 && len(e.queue) < keptEvents })
 	report(keptEvents - len(e.queue) + 5)
 	close(l.tokens)

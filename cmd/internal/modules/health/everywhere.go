@@ -16,8 +16,8 @@ import (
 const (
 	// everywhereGroup is the name of the group of all servers. No command can use that name.
 	everywhereGroup = "(servers of client health)"
-	// pageRoom bounds the answer of a server in bytes, pagesRoom those of all servers
-	// together, and leastRoom is the least bound for a server.
+	// In bytes, pageRoom bounds the answer of one server, and pagesRoom those of all servers
+	// together. With very many servers, each still gets at least leastRoom.
 	pageRoom, pagesRoom, leastRoom = 48 << 10, 8 << 20, 2 << 10
 	// everywhereTimeout bounds the time for all pages.
 	everywhereTimeout = time.Minute
@@ -44,12 +44,12 @@ type ClientView struct {
 	Peer        nid.ProcessID `json:"peer"`            // the process from which the client sends
 }
 
-// ClientEverywhere has the views of all servers of a client.
+// ClientEverywhere has the views that all servers have of one client.
 type ClientEverywhere struct {
 	Client health.ClientID `json:"client"`         // id of the client
 	Name   string          `json:"name,omitempty"` // name of the client, for people to read
-	// Differ means that servers that are connected to the client disagree. A server that is
-	// not connected to it has no view.
+	// Differ means that servers that are connected to the client disagree. A server to which the
+	// client is not connected has no view.
 	Differ bool         `json:"differ"`
 	Views  []ClientView `json:"views"` // views of the servers, the most common one first
 }
@@ -87,7 +87,7 @@ func (m *Module) Everywhere(ctx context.Context, f EverywhereFilter) (Everywhere
 	return e.list(ctx, f)
 }
 
-// list asks for one page after the other, and merges them.
+// list asks for the pages one after the other, and merges the answers.
 func (e *everywhere) list(ctx context.Context, f EverywhereFilter) (list EverywhereList, err error) {
 	list.Clients, list.Servers, list.Unreached = []ClientEverywhere{}, []nid.NID{}, []scollmod.Unreached{}
 	after := health.ClientID{}
@@ -165,8 +165,9 @@ func pageOf(o admin.Order, p admin.Piece, after health.ClientID) (page clientPag
 	return page, ""
 }
 
-// mergePages merges the pages of all servers up to the last client that is certainly complete. It
-// returns the client after which the next pages begin, and whether there are any.
+// mergePages merges the pages of all servers, up to the last client about which all servers have
+// answered. It returns the client after which the next pages begin, and whether there are more
+// pages.
 func mergePages(pages map[nid.NID]clientPage) (clients []ClientEverywhere, after health.ClientID, more bool) {
 	for _, p := range pages { // any order: the result is a minimum
 		if last := len(p.clients) - 1; p.more && (!more || p.clients[last].Client.Compare(after) < 0) {
@@ -194,7 +195,7 @@ func mergePages(pages map[nid.NID]clientPage) (clients []ClientEverywhere, after
 	return clients, after, more
 }
 
-// add adds the view of a server.
+// add adds a server's view of the client.
 func (c *ClientEverywhere) add(server nid.NID, info *health.ClientInfo) {
 	c.Name = max(c.Name, info.Name)
 	for i := range c.Views {

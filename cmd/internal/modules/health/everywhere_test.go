@@ -64,8 +64,8 @@ func (h *healthNodes) isClient(name string, id nid.NID) bool {
 	return i > 0 && id == h.nid(i)
 }
 
-// refusesStrangers: a server tells its clients only to servers, and only if the question comes
-// through servers. A malformed question is refused.
+// refusesStrangers: a server gives the list of its clients only to other servers, and only if
+// the question came through servers alone. A malformed question is refused.
 func (h *healthNodes) refusesStrangers(t *testing.T) {
 	t.Helper()
 	ask := appendPageAsk(nil, health.ClientID{})

@@ -21,9 +21,9 @@ type EvictionState string
 const (
 	EvictionUnderWay EvictionState = "under-way" // live servers have not answered
 	EvictionDone     EvictionState = "evicted"   // all live servers have answered
-	EvictionKept     EvictionState = "kept"      // a server knows a later choice of a master: the client stays
-	EvictionCutOff   EvictionState = "cut-off"   // this server lost its quorum: the connection has ended here only
-	EvictionUnknown  EvictionState = "unknown"   // this server has been restarted, or has forgotten it
+	EvictionKept     EvictionState = "kept"      // a server knows a later choice of a master, so the client stays
+	EvictionCutOff   EvictionState = "cut-off"   // this server lost its quorum, and has ended only its own connection
+	EvictionUnknown  EvictionState = "unknown"   // this server has restarted since, or has forgotten the eviction
 )
 
 // EvictionStatus is the progress of an eviction.

@@ -12,8 +12,8 @@ import (
 // fileNames are the names of the state files.
 var fileNames = []string{"parameters", "server", "servers", "clients", "statistics", "client", "client-statistics"}
 
-// maxHealthFile is the largest number of clients in a state file. With more, writing the file would
-// take longer than its content is valid.
+// maxHealthFile is the largest number of clients that a state file lists. With more clients,
+// writing the file would take longer than the interval between two writes.
 const maxHealthFile = 4096
 
 // The state files that have a line for each field of a status.
@@ -24,7 +24,7 @@ var (
 	clientFields = statefiles.FieldsOf[ClientRole]("client", `state client "name" incarnation master? epoch`)
 )
 
-// Files shows the state of client health.
+// Files returns the state files of client health.
 func (m *Module) Files() *statefiles.Config {
 	if m.roles == nil {
 		return nil
@@ -32,7 +32,7 @@ func (m *Module) Files() *statefiles.Config {
 	return &statefiles.Config{Dir: "health", Names: fileNames, Source: m.files}
 }
 
-// files returns the state of client health as files, none if there is none.
+// files returns the state of client health as files; none if no role is configured.
 func (m *Module) files() []statefiles.File {
 	status, err := m.Status()
 	if err != nil {
@@ -42,7 +42,7 @@ func (m *Module) files() []statefiles.File {
 	if s := status.Server; s != nil {
 		files = append(files, serverFile.File(s), statefiles.CountersFile("statistics", s.Stats))
 		if agent, err := m.server(); err == nil {
-			servers, _ := m.Servers() // fails only if m.server does
+			servers, _ := m.Servers() // the error is nil, since m.server returned none
 			files = append(files, serversFile(servers), clientsFile(agent, s.Clients))
 		}
 	}
@@ -66,8 +66,8 @@ func serversFile(servers []Peer) statefiles.File {
 	return statefiles.File{Name: "servers", Body: b.Bytes()}
 }
 
-// clientsFile has a line for each client: id, incarnation, state, master, epoch, process, name. If
-// there are too many clients it has none of them.
+// clientsFile has a line for each client: id, incarnation, state, master, epoch, process, name.
+// If there are too many clients, the file lists none.
 func clientsFile(agent *health.ServerAgent, count int) statefiles.File {
 	var b bytes.Buffer
 	if count > maxHealthFile {

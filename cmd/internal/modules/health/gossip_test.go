@@ -14,9 +14,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestHealthGossip: CH-A6: a server waits for gossip that starts later. While gossip is stopped the
-// server does not know which servers are alive, and decides nothing. When gossip starts again the
-// server learns only of servers that have really died meanwhile.
+// TestHealthGossip: CH-A6: a server waits for gossip that starts later. While gossip is stopped
+// the server does not know which servers are alive, and decides nothing. When gossip starts
+// again the server learns of a death only if a server has really died in between.
 func TestHealthGossip(t *testing.T) {
 	spec.Covers(t, "CH-A6")
 	t.Parallel()
@@ -87,8 +87,8 @@ func (h *healthNodes) master() nid.NID {
 	return s.Client.Master
 }
 
-// TestHealthServers: CH-3, CH-21: if the servers are a part of the participants of gossip, the quorum
-// is one of the servers. A server that takes no part in gossip is dead.
+// TestHealthServers: CH-3, CH-21: if only some participants of gossip are servers, the quorum
+// counts only servers. A server that takes no part in gossip counts as dead.
 func TestHealthServers(t *testing.T) {
 	spec.Covers(t, "CH-3", "CH-21")
 	h := newHealthNodes(t, 3, 0, func(_ int, c *config.Config) {
@@ -108,7 +108,8 @@ func TestHealthServers(t *testing.T) {
 	}
 }
 
-// TestHealthList: a list of servers that comes from gossip changes with gossip's list.
+// TestHealthList: if the list of servers comes from gossip, it changes when gossip's list
+// changes.
 func TestHealthList(t *testing.T) {
 	h := newHealthNodes(t, 2, 0, nil)
 	await(t, "servers", func() bool { return h.alive(0) == 2 && h.alive(1) == 2 })

@@ -76,22 +76,22 @@ type roles struct {
 	store  *lateStore // store of records; nil: records are off
 	path   string     // path of the store; "": records are off
 
-	changed chan struct{} // gossip may have changed; capacity 1
+	changed chan struct{} // has a token if gossip may have changed; capacity 1
 	quit    chan struct{}
 	workers sync.WaitGroup
 
-	seen  gossipSeen // state of gossip at the last sync that succeeded; owned by sync
-	ready bool       // sync has succeeded once; owned by sync
-	lacks lackLog    // why there is no quorum, as logged; owned by follow
+	seen  gossipSeen // state of gossip when the method sync last succeeded; owned by sync
+	ready bool       // the method sync has succeeded once; owned by sync
+	lacks lackLog    // limits the log lines about a missing quorum; owned by the method follow
 
 	mu      sync.Mutex
 	servers []nid.NID // servers at present; guarded by mu, like all below
-	silent  []nid.NID // servers in this list that take no part in gossip
+	silent  []nid.NID // those of servers that take no part in gossip
 	failure string    // why a role could not be started; "": none has failed
 	server  *health.ServerAgent
 	all     *broadcast.Broadcaster
 	client  *health.Connection
-	keys    keyring.Keys // keys that sign and verify connects
+	keys    keyring.Keys // keys that sign and verify connect requests
 }
 
 // Open starts the configured roles, if the servers are known already.
@@ -137,11 +137,11 @@ func (h *roles) follow() {
 	}
 }
 
-// gossipChanged wakes follow.
+// gossipChanged wakes the goroutine of follow.
 func (h *roles) gossipChanged() {
 	select {
 	case h.changed <- struct{}{}:
-	default: // follow has been woken already
+	default: // the goroutine of follow has a token already
 	}
 }
 
@@ -149,7 +149,7 @@ func (h *roles) gossipChanged() {
 type gossipSeen struct {
 	agent  *gossip.Agent
 	list   *engine.List
-	digest string // digest of the list, which other nodes may have changed
+	digest string // digest of the list of participants, which other nodes may have changed
 }
 
 func (h *roles) gossipNow() gossipSeen {
@@ -161,8 +161,8 @@ func (h *roles) gossipNow() gossipSeen {
 	return seen
 }
 
-// sync starts the roles that wait, and gives running ones a changed list of servers. Only one
-// goroutine at a time calls it.
+// sync starts roles that wait for gossip, and gives running roles the list of servers if it has
+// changed. Only one goroutine at a time calls it.
 func (h *roles) sync() error {
 	now := h.gossipNow()
 	if h.ready && now == h.seen {
@@ -196,8 +196,8 @@ func (h *roles) sync() error {
 	return nil
 }
 
-// listed returns the servers in order: those of the configuration, or the participants of gossip. It
-// returns none while they are not known.
+// listed returns the servers in order: those of the configuration, or the participants of
+// gossip. It returns nil while the participants are not known.
 func (h *roles) listed(now gossipSeen) []nid.NID {
 	if len(h.cfg.Servers) > 0 {
 		return slices.SortedFunc(slices.Values(h.cfg.Servers), nid.NID.Compare)
@@ -216,8 +216,8 @@ func (h *roles) listed(now gossipSeen) []nid.NID {
 	return ids
 }
 
-// warnOfSilent warns of servers that take no part in gossip: this one believes them to be dead. The
-// caller holds h.mu.
+// warnOfSilent warns of servers that take no part in gossip: for this server they count as dead.
+// The caller holds h.mu.
 func (h *roles) warnOfSilent(agent *gossip.Agent) {
 	silent := slices.DeleteFunc(slices.Clone(h.servers), func(id nid.NID) bool { _, ok := agent.Explain(id); return ok })
 	if len(silent) > 0 && !slices.Equal(silent, h.silent) {
@@ -243,18 +243,20 @@ func (h *roles) setServers(ids []nid.NID) error {
 	return nil
 }
 
-// roles returns the roles that run, nil for those that do not.
+// roles returns the roles that run: the server and the client, nil for a role that does not run.
 func (h *roles) roles() (*health.ServerAgent, *health.Connection) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.server, h.client
 }
 
-// farewellWithin bounds the farewell of a client that stops: a server that does not answer is told
-// at least three times. It leaves most of the time for a stop to others.
+// farewellWithin bounds the time in which a client that stops disconnects from its servers. It
+// is enough to send the message three times to a server that does not answer, and leaves most of
+// the time of a shutdown to other modules.
 const farewellWithin = 2 * time.Second
 
-// farewell closes the client. Servers that do not learn of that evict it.
+// farewell closes the connection of the client. Servers that do not receive its message evict
+// the client.
 func (h *roles) farewell(ctx context.Context, client *health.Connection) {
 	ctx, cancel := context.WithTimeout(ctx, farewellWithin)
 	defer cancel()
@@ -263,8 +265,8 @@ func (h *roles) farewell(ctx context.Context, client *health.Connection) {
 	}
 }
 
-// Close ends the roles, first the client, which tells its servers. Collectives and gossip stop after
-// it.
+// Close ends the roles: first the client, which disconnects from its servers. Collectives and
+// gossip are closed later.
 func (m *Module) Close(ctx context.Context) error {
 	h := m.roles
 	if h == nil {

@@ -40,7 +40,7 @@ func start(cfg config.Config) (s *started, err error) {
 	return s, err
 }
 
-// await waits until something holds.
+// await waits until the function holds returns true.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -54,7 +54,7 @@ func await(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// healthNodes are servers at 127.0.0.81 and the following, and then clients.
+// healthNodes are nodes at 127.0.0.81 and the addresses after it: first servers, then clients.
 type healthNodes struct {
 	t       *testing.T
 	addrs   []netip.Addr
@@ -150,9 +150,9 @@ func (h *healthNodes) settled(i, n int) bool {
 	return true
 }
 
-// TestHealthRoles: CH-1, CH-2, CH-7, CH-15, CH-51: there are clients, and servers whose list is
-// that of gossip. All clients are connected. An order evicts one of them, but only at the
-// server that is its master. A server is drained. Names and filters find clients.
+// TestHealthRoles: CH-1, CH-2, CH-7, CH-15, CH-51: clients and servers run, and the list of
+// servers comes from gossip. All clients are connected. An administrator evicts one, which only
+// its master obeys, and drains a server. Names and filters find clients.
 func TestHealthRoles(t *testing.T) {
 	spec.Covers(t, "CH-1", "CH-2", "CH-7", "CH-15", "CH-51")
 	h := newHealthNodes(t, 3, 2, nil)
@@ -220,7 +220,8 @@ func (h *healthNodes) wantLists(t *testing.T) {
 	}
 }
 
-// evictByHand evicts a client at a server that is not its master, and then there.
+// evictByHand orders the eviction of a client, first from a server that is not its master, and
+// then from its master.
 func (h *healthNodes) evictByHand(t *testing.T) {
 	t.Helper()
 	before, _ := h.nodes[3].Status()
@@ -245,7 +246,7 @@ func (h *healthNodes) evictByHand(t *testing.T) {
 	})
 	for i, n := range h.nodes[:3] {
 		s, _ := n.Status()
-		if st := s.Server.Stats; st["ended_by_admin"]+st["ended_rebooted"] != 1 { // either event may come first, and ends the connection
+		if st := s.Server.Stats; st["ended_by_admin"]+st["ended_rebooted"] != 1 { // either of these two events may come first and end the connection
 			t.Errorf("server %d: %v", i, s.Server.Stats)
 		}
 	}
@@ -270,7 +271,8 @@ func (h *healthNodes) evictByHand(t *testing.T) {
 	}
 }
 
-// wantTombstones wants the tombstone of a client of an NID, found in each way.
+// wantTombstones checks that each way of listing tombstones finds the one of a client with the
+// given NID.
 func wantTombstones(t *testing.T, n *started, id health.ClientID, of nid.NID) {
 	t.Helper()
 	for _, c := range []struct {

@@ -7,8 +7,8 @@ import (
 	"ulnet/health/boltstore"
 )
 
-// TestMain lets the test binary be what nodes start: the check of the records of
-// connections.
+// TestMain also serves as the main function of the process that nodes start to check the records
+// of connections.
 func TestMain(m *testing.M) {
 	if code, asked := boltstore.Child(os.Args[1:], os.Stdout); asked {
 		os.Exit(code)

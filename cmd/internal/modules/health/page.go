@@ -13,12 +13,12 @@ import (
 //
 //	0  1  version  1
 //	1  1  reserved
-//	2 16  after    the page begins behind this client; 0: with the first
+//	2 16  after    the page begins after this client; 0: with the first
 //
-// An answer has the first clients behind that one, by their ids:
+// An answer has the first clients after that one, in the order of ids:
 //
 //	0  1  version  1
-//	1  1  flags    1 there are more clients behind these; 2 the server has a quorum
+//	1  1  flags    1: there are more clients after these; 2: the server has a quorum
 //	2  2  count    of entries
 //	4  4  clients  of the server, in all
 //	8     entries
@@ -171,7 +171,8 @@ func parseEntry(b []byte) (c health.ClientInfo, rest []byte, err error) {
 	return c, b[end:], nil
 }
 
-// printable returns a name that may be shown. Servers accept no other names from clients.
+// printable returns a name from a page if it is fit for printing, otherwise "". A server accepts
+// only such names from its clients.
 func printable(b []byte) string {
 	for _, r := range string(b) {
 		if r < ' ' || r == 0x7f || r == '\uFFFD' {

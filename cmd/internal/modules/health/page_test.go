@@ -64,8 +64,8 @@ func TestPageFormat(t *testing.T) {
 	}
 }
 
-// FuzzPage: in any page that parses, clients are in order and after the given one, and appending it
-// yields the same bytes.
+// FuzzPage: in any page that parses, clients are in order and after the given one, and encoding
+// the page gives the same bytes.
 func FuzzPage(f *testing.F) {
 	p := aPage()
 	b := p.appendBinary(nil, pageRoom)
@@ -92,8 +92,8 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
-// TestMergePages: clients after the last one of the shortest incomplete page do not count: that
-// server has not told about them yet.
+// TestMergePages: of the pages that are not the last ones, the shortest is decisive: clients
+// after its last one are left out, because that server has not reported about them yet.
 func TestMergePages(t *testing.T) {
 	one, two := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")
 	info := func(id byte, epoch uint32) health.ClientInfo {

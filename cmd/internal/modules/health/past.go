@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// PastFilter selects evictions by a server. The zero value selects all.
+// PastFilter selects evictions that a server has made. The zero value selects all.
 type PastFilter struct {
 	Client string        `query:"client"` // id or name of the client; "": any
 	NID    nid.NID       `query:"nid"`    // NID of the client; zero: any
@@ -24,14 +24,14 @@ func (f *PastFilter) Check() error {
 	return checkLimit(f.Limit)
 }
 
-// PastList is a list of evictions by a server, the oldest first.
+// PastList is a list of evictions that a server has made, the oldest first.
 type PastList struct {
 	Matching  int           `json:"matching"`  // number of matching evictions that the server remembers
 	More      bool          `json:"more"`      // the server remembers more than are listed
 	Evictions []health.Past `json:"evictions"` // the latest evictions
 }
 
-// History returns evictions by this server. Errors are those of Clients.
+// History returns evictions that this server has made. Errors are those of Clients.
 func (m *Module) History(f PastFilter) (list PastList, err error) {
 	agent, err := m.listing(&f)
 	if err != nil {

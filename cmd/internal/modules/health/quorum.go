@@ -17,12 +17,12 @@ type QuorumLack string
 // The reasons for having no quorum.
 const (
 	LackGossip    QuorumLack = "no-gossip" // gossip does not run
-	LackParams    QuorumLack = "excluded"  // gossip has given up: other nodes have other parameters, or their list is without this node
-	LackListening QuorumLack = "listening" // gossip is silent in its first cycles, so that all nodes notice that this one was gone
-	LackStarting  QuorumLack = "starting"  // gossip has run for fewer cycles than it takes to hear of a live server
+	LackParams    QuorumLack = "excluded"  // gossip has given up: other nodes have other parameters, or their list does not contain this node
+	LackListening QuorumLack = "listening" // gossip is silent in its first cycles, so that all nodes notice that this node was gone
+	LackStarting  QuorumLack = "starting"  // gossip has run for fewer cycles than the news that a server is alive may need to arrive
 	LackUnsure    QuorumLack = "unsure"    // gossip cannot judge: this process was paused, or gossip was restarted
 	LackCutOff    QuorumLack = "cut-off"   // gossip reports half of the servers or more as dead
-	LackNone      QuorumLack = "soon"      // most servers are alive: the server role notices that within a tick
+	LackNone      QuorumLack = "soon"      // most servers are alive, which the server role notices within a tick
 )
 
 // maxNotSeen bounds the servers in NoQuorum.NotSeen, and shownNotSeen those in its text.
@@ -35,8 +35,8 @@ const (
 type NoQuorum struct {
 	Why  QuorumLack `json:"why"`  // the reason, as one of the constants
 	Text string     `json:"text"` // the reason and the remedy, for people to read
-	// Cycle is how many of its first Cycles cycles gossip has begun, while Why is
-	// LackListening or LackStarting.
+	// Cycle is the number of the present cycle of gossip, and Cycles the number of cycles to wait
+	// for. Both are set while Why is LackListening or LackStarting.
 	Cycle  uint64 `json:"cycle,omitempty"`
 	Cycles int    `json:"cycles,omitempty"`  // number of these first cycles
 	LeftMS int64  `json:"left_ms,omitempty"` // longest time that the rest of these cycles takes
@@ -44,7 +44,7 @@ type NoQuorum struct {
 	NotSeen []nid.NID `json:"not_seen,omitempty"`
 }
 
-// sight is the state of discovery, to find out why there is no quorum.
+// sight is the state of discovery, from which a server finds out why it has no quorum.
 type sight struct {
 	gossip  *gossip.Status // state of gossip; nil: gossip does not run
 	unsure  bool
@@ -77,7 +77,8 @@ func (s *sight) noQuorum() *NoQuorum {
 	return q
 }
 
-// lack returns the reason. What keeps gossip from judging goes before its judgement.
+// lack returns the reason. If gossip cannot judge at all, that comes before anything that gossip
+// reports.
 func (s *sight) lack() QuorumLack {
 	switch {
 	case s.gossip == nil:
@@ -108,7 +109,7 @@ func (q *NoQuorum) progress() string {
 	return fmt.Sprintf("cycle %d of its first %d, %v more at most", q.Cycle, q.Cycles, time.Duration(q.LeftMS)*time.Millisecond)
 }
 
-// seen returns a text with the number of live servers, and the names of the others.
+// seen returns a text with the number of live servers and the NIDs of the others.
 func (s *sight) seen() string {
 	text := fmt.Sprintf("sees %d of %d servers", s.alive, s.known)
 	if len(s.notSeen) == 0 {
@@ -154,7 +155,8 @@ type lackLog struct {
 	at  time.Duration
 }
 
-// tells reports whether a reason is to be logged; "" is none.
+// tells reports whether the reason must be logged now. If why is "", there is no reason, because
+// there is a quorum.
 func (l *lackLog) tells(why QuorumLack, now time.Duration) bool {
 	tells := why != "" && (why != l.why || now >= l.at+lackEvery)
 	if l.why = why; tells {
@@ -163,7 +165,7 @@ func (l *lackLog) tells(why QuorumLack, now time.Duration) bool {
 	return tells
 }
 
-// failed reports whether a role could not be started, which has been logged.
+// failed reports whether a role could not be started; that is in the log already.
 func (h *roles) failed() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -183,7 +185,7 @@ func (h *roles) logLack() {
 	}
 	level := slog.LevelWarn
 	if q.Why == LackListening || q.Why == LackStarting || q.Why == LackNone {
-		level = slog.LevelInfo // the lack is normal after a start
+		level = slog.LevelInfo // after a start, it is normal that there is no quorum
 	}
 	h.log.Log(context.Background(), level, "this server has no quorum, and takes no clients", slog.String("why", string(q.Why)), slog.String("reason", q.Text))
 }

@@ -52,7 +52,7 @@ func TestNoQuorumReasons(t *testing.T) {
 	}
 }
 
-// TestNoQuorumBounds: neither the text nor the list grows with the servers.
+// TestNoQuorumBounds: the text and the list have a bounded size, however many servers there are.
 func TestNoQuorumBounds(t *testing.T) {
 	var away []nid.NID
 	for i := range 1000 {
@@ -64,9 +64,9 @@ func TestNoQuorumBounds(t *testing.T) {
 	}
 }
 
-// TestLackLog: a reason for the lack of a quorum is logged once. A different reason is logged
-// at once, and the same one again after a minute. After a quorum in between, the reason counts
-// as a new one.
+// TestLackLog: a reason for the lack of a quorum is logged once. A different reason is logged at
+// once, and the same one again after a minute. If there was a quorum in between, the same reason
+// is logged at once, too.
 func TestLackLog(t *testing.T) {
 	var l lackLog
 	for i, c := range []struct {
@@ -88,7 +88,7 @@ func TestLackLog(t *testing.T) {
 	}
 }
 
-// lack returns why a server has no quorum, nil if it has one.
+// lack returns why server i has no quorum, or nil if it has one.
 func (h *healthNodes) lack(i int) *NoQuorum {
 	s, err := h.nodes[i].Status()
 	if err != nil {
@@ -117,7 +117,7 @@ func TestHealthCutOff(t *testing.T) {
 	h := newHealthNodes(t, 2, 0, nil)
 	await(t, "quorum", func() bool { return h.lack(0) == nil && h.lack(1) == nil })
 	h.stop(1)
-	// A server that has just begun may still be starting when the other one goes.
+	// This server may itself still be starting when the other one goes.
 	await(t, "loss", func() bool { q := h.lack(0); return q != nil && q.Why == LackCutOff })
 	if q := h.lack(0); q == nil || len(q.NotSeen) != 1 || q.NotSeen[0] != h.nid(1) || !strings.Contains(q.Text, "sees 1 of 2 servers, not 127.0.0.82@tcp") {
 		t.Errorf("%+v", q)

@@ -14,8 +14,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestHealthRecord: an event handler gets an event in the form in which the watch command prints the
-// daemon's line about it. All events have names that handlers can select.
+// TestHealthRecord: an event handler gets the same form of an event as the watch command prints.
+// Handlers can select each event by its name.
 func TestHealthRecord(t *testing.T) {
 	var log bytes.Buffer
 	var told []Event

@@ -70,9 +70,9 @@ func (h *roles) startServer() error {
 	return nil
 }
 
-// warnOfSlow warns if gossip is too slow. A server that is cut off would then evict clients
-// that others have taken over, and these evictions would be final before gossip reports the
-// partition.
+// warnOfSlow warns if gossip is too slow. A server that is cut off would then evict clients that
+// others have taken over, and these evictions would be final before gossip has reported that the
+// server is cut off.
 func (h *roles) warnOfSlow(s gossip.Status) {
 	t, _ := h.cfg.Times.Filled() // cannot fail: the configuration was checked
 	if notices := time.Duration(s.Threshold+1) * s.Interval; notices >= 3*t.Evict-t.Ping {
@@ -99,7 +99,7 @@ func (h *roles) startClient() error {
 	return err
 }
 
-// attached returns the servers that the client connects to besides its master.
+// attached returns the servers that the client connects to in addition to its master.
 func (h *roles) attached(all []nid.NID) []nid.NID {
 	if h.cfg.AttachAll {
 		return all
@@ -115,7 +115,7 @@ func (m *Module) Keys() *node.Keys {
 	return &node.Keys{Section: "health", File: m.roles.cfg.KeyFile, Set: m.roles.setKeys, Count: m.roles.countKeys}
 }
 
-// setKeys changes the keys of connects, for running roles and for those that start later.
+// setKeys changes the keys for connect requests, in running roles and in roles that start later.
 func (h *roles) setKeys(keys keyring.Keys) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -131,7 +131,8 @@ func (h *roles) setKeys(keys keyring.Keys) error {
 	return nil
 }
 
-// countKeys reports how many connects the server has verified. Clients only sign.
+// countKeys adds to k how many connect requests the server has verified with each key. Clients
+// only sign.
 func (h *roles) countKeys(k *node.KeysStatus) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

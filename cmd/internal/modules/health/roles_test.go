@@ -13,8 +13,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestWarnOfSlow: CH-64: a server that is cut off must notice that before its evictions of clients
-// with another master are final. If gossip is too slow for that, the log has the remedy.
+// TestWarnOfSlow: CH-64: a server that is cut off must notice that before its evictions of
+// clients with another master are final. If gossip is too slow for that, the log says what to
+// do.
 func TestWarnOfSlow(t *testing.T) {
 	spec.Covers(t, "CH-64")
 	for _, test := range []struct {

@@ -98,8 +98,8 @@ func counters(of any) map[string]uint64 {
 	return m
 }
 
-// reasonOf returns the name of an element of an array of counters: a cause for Ended, a code for all
-// others.
+// reasonOf returns the name for an index of an array of counters: that of a cause in the array
+// Ended, otherwise that of a code.
 func reasonOf(field string, i int) string {
 	if field == "Ended" {
 		return health.Cause(i).String()

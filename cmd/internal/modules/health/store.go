@@ -19,9 +19,9 @@ const StoreName = "health.db"
 // reopenAfter is the time between two attempts to open the records.
 const reopenAfter = 2 * time.Second
 
-// openStore opens the records of connections. If that fails the server starts without them, because
-// it also watches over clients of other servers. It refuses new clients until the records can be
-// opened; log and status say why.
+// openStore opens the records of connections. If that fails, the server starts without them, so
+// that it still takes over clients of other servers that die. It refuses new clients until the
+// records can be opened; log and status say why.
 func (h *roles) openStore() {
 	if !h.cfg.Records || h.m.Config.StateDir == "" {
 		return
@@ -33,16 +33,16 @@ func (h *roles) openStore() {
 	}
 }
 
-// missStore logs that records cannot be kept, and starts the attempts to open them.
+// missStore logs that records cannot be stored, and starts the attempts to open the store.
 func (h *roles) missStore(err error) {
 	h.log.Error("connections cannot be recorded: no client is taken", slog.String("file", h.path), slog.Any("err", err),
 		slog.String("hint", fmt.Sprintf("mend that: the file is opened again every %v", reopenAfter)))
 	h.workers.Go(h.reopenStore)
 }
 
-// tryStore tries to open the records, and keeps the error.
+// tryStore tries to open the store, and remembers the error.
 func (h *roles) tryStore() error {
-	err := os.MkdirAll(filepath.Dir(h.path), 0o755) // repeated, as the disk may have been full before
+	err := os.MkdirAll(filepath.Dir(h.path), 0o755) // each time, since the disk may have been full before
 	var store *boltstore.Store
 	if err == nil {
 		store, err = boltstore.Open(boltstore.Config{Path: h.path, Log: h.log})
@@ -58,8 +58,8 @@ func (h *roles) tryStore() error {
 	return nil
 }
 
-// reopenStore tries to open the records until that succeeds. It does not load them, because
-// their clients have other masters by then, as if the node had been down.
+// reopenStore tries to open the store until that succeeds. It does not load the records, because
+// by then their clients have other masters, as if the node had been down.
 func (h *roles) reopenStore() {
 	tick := time.NewTicker(reopenAfter)
 	defer tick.Stop()
@@ -76,7 +76,7 @@ func (h *roles) reopenStore() {
 	}
 }
 
-// records returns the store of the server role, nil if none is configured.
+// records returns the store of the server role, nil if records are not configured.
 func (h *roles) records() health.Store {
 	if h.store == nil {
 		return nil
@@ -122,7 +122,7 @@ func (l *lateStore) get() (*boltstore.Store, error) {
 	return l.store, l.err
 }
 
-// Load returns the kept records and tombstones, if the store is open and can be read.
+// Load returns the stored records and tombstones, if the store is open and can be read.
 func (l *lateStore) Load() ([]health.Record, []health.Tombstone, error) {
 	store, _ := l.get()
 	if store == nil {
@@ -138,7 +138,7 @@ func (l *lateStore) Load() ([]health.Record, []health.Tombstone, error) {
 	return records, tombstones, nil
 }
 
-// Save keeps a record.
+// Save stores a record.
 func (l *lateStore) Save(r health.Record, done func(error)) {
 	if store, err := l.get(); store == nil {
 		done(err)

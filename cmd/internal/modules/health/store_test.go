@@ -57,7 +57,7 @@ func TestHealthStore(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "records", func() bool { // the records come without a restart
+	await(t, "records", func() bool { // the server stores records again without being restarted
 		s, _ := h.nodes[0].Status()
 		return s.Server.Store.Error == "" && h.settled(3, 3)
 	})
@@ -74,7 +74,7 @@ func TestLoadFails(t *testing.T) {
 	var lost error
 	late := &lateStore{lost: func(err error) { lost = err }}
 	late.set(store, nil)
-	if err := os.Truncate(path, 0); err != nil { // each page is an error of the disk then
+	if err := os.Truncate(path, 0); err != nil { // from then on, reading a page is an error of the disk
 		t.Fatal(err)
 	}
 	records, tombstones, err := late.Load()

@@ -44,7 +44,7 @@ const (
 // ServerStatus are set.
 type ServerRole struct {
 	State State `json:"state"` // state of the server role
-	// Gossip means that gossip runs; without it the server cannot tell which servers are alive.
+	// Gossip means that gossip runs; otherwise the server cannot tell which servers are alive.
 	Gossip bool `json:"gossip"`
 	// Unsure means that discovery cannot judge at present. The quorum stays as it was.
 	Unsure bool `json:"unsure"`
@@ -56,8 +56,9 @@ type ServerRole struct {
 	health.ServerStatus           // quorum, draining, clients, mastered, batches, claim_keys, connect_keys and others
 	// Store is nil if connections are not recorded.
 	Store *StoreStatus `json:"store,omitempty"`
-	// Stats has the fields of health.ServerStats, with underscores. Counters by code or cause
-	// have that as a suffix: rejected_no_quorum, ended_timed_out. Paused is paused_ms.
+	// Stats has the fields of health.ServerStats, with underscores. A counter for each code or
+	// cause has that code or cause as a suffix: rejected_no_quorum, ended_timed_out. Paused is
+	// paused_ms.
 	Stats map[string]uint64 `json:"stats"`
 }
 
@@ -117,22 +118,22 @@ type EvictRequest struct {
 // EvictReply is the result of an EvictRequest.
 type EvictReply struct {
 	Client health.ClientID `json:"client"` // id of the client, as in the request
-	// Result is OK if the eviction has begun; its end is an event. NoQuorum means that this
-	// server is cut off, and has ended only its own connection. With the other codes nothing
-	// was done: NotConnected, Busy (the client is connecting), Orphaned (the client was
-	// recovered, and its master has not confirmed it yet), or OtherMaster (the client can be
-	// evicted at that master).
+	// Result is OK if the eviction has begun; its end is an event. NoQuorum means that this server
+	// is cut off, and has ended only its own connection. With the other codes nothing was done:
+	// NotConnected, Busy (the client is connecting), Orphaned (this server was restarted, and the
+	// client's master has not confirmed the client yet), or OtherMaster (only the server Master can
+	// evict the client).
 	Result health.Code `json:"result"`
 	Master nid.NID     `json:"master,omitzero"` // the client's master, if it is connected
 	// Incarnation is the number of the incarnation that is being evicted or connected.
 	Incarnation uint64 `json:"incarnation,omitempty"`
 }
 
-// DrainRequest makes all clients choose other masters than this server, and keeps it from becoming
-// one, until a request with On false.
+// DrainRequest begins or ends draining: while On is true, all clients of this server choose
+// other masters, and the server takes no new ones.
 type DrainRequest struct {
 	On bool `json:"on"` // true: begin draining; false: end draining
-	// Force makes it drain although no other server takes clients.
+	// Force makes the server drain even if no other server takes clients.
 	Force bool `json:"force,omitempty"`
 }
 
@@ -142,7 +143,7 @@ type Peer struct {
 	Self      bool    `json:"self"`      // this is the server that answers
 	Alive     bool    `json:"alive"`     // discovery reports the server as alive
 	Lifetimes uint64  `json:"lifetimes"` // how often the server has died, as far as discovery knows
-	// Clients is how many of this server's clients have that one as their master.
+	// Clients is how many clients of this server have the other server as their master.
 	Clients int `json:"clients"`
 	// Draining is nil if it is not known: that server has not reported that it drains.
 	Draining *bool `json:"draining,omitempty"`
@@ -168,7 +169,8 @@ type Event struct {
 	Peer        string    `json:"peer,omitempty"`        // process of the client, at a server; node of the later incarnation, of superseded
 	Server      string    `json:"server,omitempty"`      // the server that an event of a client is about
 	Code        string    `json:"code,omitempty"`        // at a client: the reason
-	// Missed is how many events before this one were dropped, because they came faster than
-	// they could be written. An event without Role and Event has the number of the last ones.
+	// Missed is how many events before this one were dropped, because they came faster than they
+	// could be written. If the last events were dropped, an event without Role and Event reports
+	// their number.
 	Missed uint64 `json:"missed,omitempty"`
 }

@@ -18,30 +18,30 @@ var (
 )
 
 // view is what client health knows of other servers (health.View). While gossip runs, that is
-// what gossip reports. While gossip is stopped, all servers stay as they were and are unsure.
-// They remain unsure for a while after gossip has started again: until the new agent has heard
-// all that were alive, or would have detected the dead ones. A death that no agent has seen
-// counts as one death.
+// what gossip reports. While gossip is stopped, all servers keep their last state, and the view
+// is unsure. After gossip has started again, the view stays unsure until the new agent has heard
+// all servers that were alive, or has run long enough to detect deaths. If a server is dead
+// then, that counts as one death.
 type view struct {
 	gossipmod.Tracker
 
 	mu       sync.Mutex
-	excluded bool               // the agent has given up; guarded by mu, like all below but the last two
-	settling bool               // the agent is not the first one, and knows too little yet
-	until    time.Duration      // latest end of settling
-	alive    int                // servers, as of the last time that it was sure
-	known    int                // number of servers, counted at the same time
+	excluded bool               // the agent has given up; mu guards this field and all below, except the last two
+	settling bool               // gossip has been restarted, and the new agent knows too little yet
+	until    time.Duration      // time at which settling ends at the latest
+	alive    int                // number of live servers when the view was last sure
+	known    int                // number of servers at that time
 	servers  []nid.NID          // servers of the view; nil: the participants of gossip
 	self     func(nid.NID) bool // reports whether a NID is this node's
 }
 
-// newView returns a view of some servers, nil for the participants of
-// gossip.
+// newView returns a view of the given servers, or of the participants of gossip if servers is
+// nil.
 func newView(servers []nid.NID, self func(nid.NID) bool) *view {
 	return &view{servers: servers, self: self}
 }
 
-// running reports whether there is a gossip agent, one that has been stopped included.
+// running reports whether there is a gossip agent, even one that has given up.
 func (v *view) running() bool { return v.Agent() != nil }
 
 // Alive implements health.View.
@@ -60,7 +60,7 @@ func (v *view) Alive(id nid.NID) (bool, uint64) {
 	return alive, base + deaths
 }
 
-// sure returns the agent, if it can be believed.
+// sure returns the agent if its reports can be trusted now, otherwise nil.
 func (v *view) sure() *gossip.Agent {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -120,7 +120,7 @@ func (v *view) attach(agent *gossip.Agent, now time.Duration) {
 	v.excluded = false
 }
 
-// detach takes the agent away: from then on deaths go unnoticed.
+// detach removes the agent. From then on, no deaths are detected.
 func (v *view) detach() {
 	v.Detach()
 	v.mu.Lock()
@@ -128,8 +128,8 @@ func (v *view) detach() {
 	v.mu.Unlock()
 }
 
-// look is called now and then: it notices that the agent has given up, or knows
-// enough after a start.
+// look is called from time to time. It notices when the agent has given up, and when a new agent
+// knows enough.
 func (v *view) look(now time.Duration) {
 	agent := v.Agent()
 	if agent == nil {
@@ -147,8 +147,8 @@ func (v *view) look(now time.Duration) {
 	}
 }
 
-// settle ends the time after a start, when it is over or the agent sees all servers that were
-// alive. A server that it does not see has died meanwhile.
+// settle ends the time of settling after a start, if the time is over or the agent has heard all
+// servers that were alive before. A server that it has not heard has died since.
 func (v *view) settle(agent *gossip.Agent, over bool) {
 	missing := func(id nid.NID, s gossipmod.Vital) bool {
 		alive, _ := agent.Alive(id)

@@ -33,7 +33,7 @@ type BenchResult struct {
 	Final     bool   `json:"final"`      // this is the final result
 	// Released are the times from the call to the return of a blocking Send, in ns.
 	Released *Latency `json:"released_ns,omitempty"`
-	// Datagrams is the number of datagrams that this node sent meanwhile.
+	// Datagrams is the number of datagrams that this node sent during the measurement.
 	Datagrams uint64 `json:"datagrams"`
 	Repairs   uint64 `json:"repairs"` // number of payloads resent by this node
 	Acks      uint64 `json:"acks"`    // number of control messages with acknowledgements
@@ -76,7 +76,7 @@ type benchmark struct {
 	report  func(Step) error
 	before  rmcast.Stats
 	began   time.Time
-	took    []int64 // times of the messages in ns; owned by the goroutine of sending.follow until it ends
+	took    []int64 // times of the messages in ns; owned by the goroutine of sending.follow until that ends
 }
 
 func (b *benchmark) run(ctx context.Context) error {
@@ -106,7 +106,7 @@ func (b *benchmark) run(ctx context.Context) error {
 	return b.report(Step{Counts: last})
 }
 
-// counts returns the progress.
+// counts returns the progress so far.
 func (b *benchmark) counts(messages int) *BenchResult {
 	r, status := &b.request, b.group.Status()
 	now := &status.Stats

@@ -19,8 +19,8 @@ type Heard struct {
 	Number uint32  `json:"number,omitempty"` // communication number of the origin
 	Seq    uint64  `json:"seq"`              // number that rises with each message of an origin
 	Length int     `json:"length"`           // bytes of the message
-	// Event is "" for a message. It is "changed" for a new list of members, with the list's
-	// version, and "gone" when this node ceases to be a member, with the reason.
+	// Event is "" for a message. It is "changed" for a new roster, whose version is set, and "gone"
+	// when this node is no longer a member, with the reason.
 	Event   string `json:"event,omitempty"`
 	Version string `json:"version,omitempty"` // with "changed": version of the list of members
 	Error   string `json:"error,omitempty"`   // with "gone": the reason
@@ -28,10 +28,10 @@ type Heard struct {
 	data []byte
 }
 
-// batchSize is how many messages are reported at a time.
+// batchSize is how many messages one report has at most.
 const batchSize = 256
 
-// listener queues delivered messages for one client that listens.
+// listener queues delivered messages for one client that receives them.
 type listener struct {
 	limit int
 	news  chan struct{} // has a token while the queue is not empty; capacity 1
@@ -42,7 +42,7 @@ type listener struct {
 	missed int     // messages dropped because the queue was full
 }
 
-// heardSize is the memory of a message besides its data.
+// heardSize is the memory of a queued message, without its data, in bytes.
 const heardSize = 128
 
 func (l *listener) put(h Heard) {
@@ -60,8 +60,8 @@ func (l *listener) put(h Heard) {
 	}
 }
 
-// take removes and returns the oldest entries, up to the message that makes them so many
-// messages. When it takes the last ones, it also returns how many were dropped after them.
+// take removes and returns the oldest entries, with at most the given number of messages. If it
+// empties the queue, it also returns how many messages were dropped since the last entry.
 func (l *listener) take(most int) (batch []Heard, messages, missed int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,8 +81,8 @@ func (l *listener) take(most int) (batch []Heard, messages, missed int) {
 	return batch, messages, missed
 }
 
-// heard queues a message for all listeners, which share its memory, unless another module
-// takes it.
+// heard queues a message for all listeners, which share its memory, unless another module takes
+// the message.
 func (g *group) heard(m *rmcast.Message) {
 	if g.m.first(g.cfg.Name, m) {
 		return
@@ -114,7 +114,7 @@ func (g *group) changed(v rmcast.Version, err error) {
 	}
 }
 
-// listen adds a listener until stop is called.
+// listen adds a listener, which gets messages until stop is called.
 func (g *group) listen(l *listener) (stop func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -154,9 +154,9 @@ type ReceiveRequest struct {
 	Count int    `json:"count"` // number of messages after which Receive ends; 0: it does not end
 }
 
-// Receive reports messages that are delivered from now on. This node need not have joined the
-// group, and may leave and join meanwhile. Messages that come faster than report takes them
-// are dropped and counted. Errors: ESRCH, ENOENT as for all operations.
+// Receive reports messages that are delivered from now on. This node need not be a member of the
+// group, and may leave and join while Receive runs. Messages that come faster than report takes
+// them are dropped and counted. Errors: ESRCH, ENOENT as for all operations.
 func (m *Module) Receive(ctx context.Context, r ReceiveRequest, report func(Step) error) error {
 	g, err := m.group(r.Group)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 // Module is reliable multicast at a node.
 type Module struct {
 	node.Host
-	view  rmcast.View // health of nodes, for managers on this node
+	view  rmcast.View // which nodes are alive; for managers on this node
 	first func(group string, m *rmcast.Message) bool
 
 	cfg    *config.Rmcast
@@ -32,13 +32,13 @@ type Module struct {
 	groups []*group      // groups in the order of the configuration
 }
 
-// New returns the module of a node. view says which nodes are alive.
+// New returns the module of a node. The view tells which nodes are alive.
 func New(host node.Host, view rmcast.View) *Module {
 	return &Module{Host: host, view: view, first: func(string, *rmcast.Message) bool { return false }}
 }
 
-// HearFirst makes f, of another module, get each message before listeners do; they do not get
-// messages for which f returns true. Call it before Open.
+// HearFirst registers a function of another module, which gets each message before listeners do.
+// Listeners do not get messages for which f returns true. Call it before Open.
 func (m *Module) HearFirst(f func(group string, msg *rmcast.Message) bool) { m.first = f }
 
 // group is a group of the configuration.
@@ -46,7 +46,7 @@ type group struct {
 	m   *Module
 	cfg *config.McastGroup
 
-	changing chan struct{} // token: one goroutine at a time joins or leaves
+	changing chan struct{} // holds a token while a goroutine joins or leaves, so that only one does at a time
 
 	mu        sync.Mutex
 	group     *rmcast.Group // the membership; nil: the node has not joined; guarded by mu, as all below
@@ -55,14 +55,14 @@ type group struct {
 }
 
 const (
-	// goodbye bounds how long a node that stops leaves its groups.
+	// goodbye bounds the time in which a stopping node leaves its groups.
 	goodbye = time.Second
-	// joinTimeout is the default time limit of operations for becoming a member.
+	// joinTimeout is how long operations wait by default for this node to become a member.
 	joinTimeout = 10 * time.Second
 )
 
-// Open starts the agent, manages the groups whose managers include this node, and joins those
-// that are to be joined.
+// Open starts the agent, manages the groups whose managers include this node, and joins groups
+// as the configuration says.
 func (m *Module) Open() (err error) {
 	m.cfg = &m.Config.Rmcast
 	if !m.cfg.Enable {
@@ -89,10 +89,10 @@ func (m *Module) Open() (err error) {
 	return nil
 }
 
-// admitted are the nodes besides the managers that may be members; nil: all nodes.
+// admitted returns the nodes besides the managers that may be members; nil: all nodes.
 func (g *group) admitted() []nid.NID { return g.m.Config.McastMembers(g.cfg) }
 
-// warn logs settings of admitted nodes that are probably not intended.
+// warn logs settings that probably admit other nodes than intended.
 func (g *group) warn() {
 	log, list := g.m.Log.With(slog.String("group", g.cfg.Name)), g.admitted()
 	switch {
@@ -121,7 +121,8 @@ func (g *group) start() error {
 	return g.join()
 }
 
-// memberTimeout converts the configured timeout, where 0 is never, for the manager.
+// memberTimeout converts the configured timeout to the manager's form: 0 means never in the
+// configuration.
 func (g *group) memberTimeout() time.Duration {
 	if g.cfg.MemberTimeout == 0 {
 		return -1
@@ -177,7 +178,7 @@ func (g *group) change(ctx context.Context, do func() error) error {
 	}
 }
 
-// joined returns the member. ESRCH: this node has not joined the group.
+// joined returns this node's membership in the group. ESRCH: this node has not joined it.
 func (g *group) joined() (*rmcast.Group, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -191,7 +192,7 @@ func (g *group) notJoined() error {
 	return cli.Hint(cli.Errnof(syscall.ESRCH, "this node takes no part in group %s", g.cfg.Name), "'scollctl mcast join %s' joins it", g.cfg.Name)
 }
 
-// ready returns this node's member of a group, once it may send.
+// ready returns this node's membership in a group, once the node may send.
 func (m *Module) ready(ctx context.Context, name string, timeoutMS int64) (*rmcast.Group, error) {
 	g, err := m.group(name)
 	if err != nil {
@@ -200,7 +201,8 @@ func (m *Module) ready(ctx context.Context, name string, timeoutMS int64) (*rmca
 	return g.ready(ctx, time.Duration(timeoutMS)*time.Millisecond)
 }
 
-// ready returns the member once it may send. A timeout of 0 is the default.
+// ready returns this node's membership, once the node may send. A timeout of 0 stands for the
+// default.
 func (g *group) ready(ctx context.Context, timeout time.Duration) (*rmcast.Group, error) {
 	group, err := g.joined()
 	if err != nil {
@@ -238,7 +240,7 @@ func (m *Module) Close(ctx context.Context) error {
 		all.Go(func() { _ = g.leave(ctx) }) // an error means that the node has not joined, or that no manager answers
 	}
 	all.Wait()
-	_ = m.agent.Close(ctx) // an error means that a handler still runs; it is not called again
+	_ = m.agent.Close(ctx) // an error means that a handler still runs; no handler is called any more
 	return nil
 }
 

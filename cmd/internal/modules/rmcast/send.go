@@ -20,19 +20,19 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// SendRequest says how to send the data that comes with it.
+// SendRequest says how to send the data that follows the request.
 type SendRequest struct {
 	Group string `json:"group"` // name of the group
 	Lines bool   `json:"lines"` // each line is a message, without its newline
-	// Wait sends each message only when all members have the one before. Without it, as many
-	// messages are in flight as the window allows.
+	// If Wait is set, each message is sent only when all members have the previous one. Otherwise
+	// as many messages are in flight as the window allows.
 	Wait      bool  `json:"wait"`
 	TimeoutMS int64 `json:"timeout_ms"` // time limit for becoming a member; 0: default
 	// DeliverTimeoutMS bounds the time until all members have a message; 0: no limit.
 	DeliverTimeoutMS int64 `json:"deliver_timeout_ms,omitempty"`
 }
 
-// SendResult is the outcome of messages.
+// SendResult is the outcome of the messages that were sent.
 type SendResult struct {
 	Messages  int       `json:"messages"`   // number of messages that all live members have
 	Bytes     int64     `json:"bytes"`      // number of bytes of these messages
@@ -42,7 +42,8 @@ type SendResult struct {
 	Split     bool      `json:"split"`      // some members in Failed were only silent, and may be alive
 }
 
-// sendsUnderWay bounds the messages that wait to be released, besides the window.
+// sendsUnderWay bounds the messages that wait to be released, in addition to the bound that the
+// window sets.
 const sendsUnderWay = 4096
 
 // Send sends messages, and returns when all live members have them all. The error is about the
@@ -51,10 +52,10 @@ const sendsUnderWay = 4096
 //	ESRCH      reliable multicast is not enabled, or the group is not joined
 //	ENOENT     no such group
 //	ETIMEDOUT  no manager answers, or not all members have a message in time
-//	EHOSTUNREACH  the group has no manager that hears most members
-//	EMSGSIZE   a message of more than MaxMcast bytes, or than a window
+//	EHOSTUNREACH  the group has no manager that hears from most members
+//	EMSGSIZE   a message longer than MaxMcast bytes, or longer than a window
 //	ESTALE     this node was expelled
-//	ECANCELED  it has left the group
+//	ECANCELED  this node has left the group
 func (m *Module) Send(ctx context.Context, r SendRequest, body io.Reader) (SendResult, error) {
 	group, err := m.ready(ctx, r.Group, r.TimeoutMS)
 	if err != nil {
@@ -103,7 +104,7 @@ func eachMessage(r io.Reader, lines bool, send func([]byte) error) error {
 	return in.Err()
 }
 
-// splitLines is bufio.ScanLines without the removal of carriage returns.
+// splitLines is like bufio.ScanLines, but does not remove carriage returns.
 func splitLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i], nil
@@ -114,12 +115,13 @@ func splitLines(data []byte, atEOF bool) (advance int, token []byte, err error) 
 	return 0, nil, nil
 }
 
-// sending is messages on their way. The goroutine follow waits for their outcomes.
+// sending has the messages in flight. The method follow, in a goroutine, waits for their
+// outcomes.
 type sending struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	group  *rmcast.Group
-	room   chan struct{} // one token per message in flight
+	room   chan struct{} // has one token for each message in flight
 	under  chan underWay
 	done   chan struct{}
 
@@ -169,11 +171,12 @@ func (s *sending) send(data []byte) error {
 		}
 		return explain(err)
 	}
-	s.under <- underWay{sending, len(data), at} // does not block, as a token was free
+	s.under <- underWay{sending, len(data), at} // cannot block, because there was a free token
 	return nil
 }
 
-// follow waits for each message, in order. The first lost one cancels the rest.
+// follow waits for the outcome of each message, in order. When a message is lost, the later ones
+// are cancelled.
 func (s *sending) follow() {
 	defer close(s.done)
 	for u := range s.under {
@@ -216,7 +219,8 @@ func (s *sending) wait(u *underWay) (rmcast.Result, error) {
 	return r, err
 }
 
-// late returns the error of a message that took too long, with the members it waits for.
+// late returns the error of a message that took too long; it names the members that have not
+// acknowledged the message.
 func (s *sending) late(err error) error {
 	st := s.group.Status()
 	if st.Refusal != nil {
@@ -245,8 +249,8 @@ func (s *sending) end() (SendResult, error) {
 	return s.sent, s.err
 }
 
-// Carry sends the messages that cut makes, of at most size bytes each, and returns when all
-// live members have them. It first waits until this node is a member.
+// Carry sends the messages that cut(size) yields, of at most size bytes each, and returns when
+// all live members have them. It first waits until this node is a member.
 func (m *Module) Carry(ctx context.Context, name string, wait time.Duration, cut func(size int) iter.Seq[[]byte]) error {
 	group, err := m.ready(ctx, name, wait.Milliseconds())
 	if err != nil {

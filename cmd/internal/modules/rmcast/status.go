@@ -46,13 +46,13 @@ type GroupStatus struct {
 	Listeners int       `json:"listeners"`         // number of clients that listen
 	Faults    Faults    `json:"faults"`            // faults in effect at this node
 	Streams   []Stream  `json:"streams"`           // streams by origin
-	// Waits are the messages that wait for an acknowledgement at this node.
+	// Waits are the messages for which this node waits for an acknowledgement.
 	Waits    []Wait            `json:"waits"`
 	Managing *Managing         `json:"managing,omitempty"` // if this node is a manager of the group
 	Stats    map[string]uint64 `json:"stats,omitempty"`    // counters of rmcast.Stats, with underscores in the names
 }
 
-// Member is an entry of a list of members.
+// Member is a member in a roster.
 type Member struct {
 	Number uint32  `json:"number"` // communication number of the member
 	NID    nid.NID `json:"nid"`    // NID of the member's node
@@ -68,7 +68,8 @@ type Stream struct {
 	Head      uint64  `json:"head"`      // all datagrams below this number were sent, as far as known here
 }
 
-// Wait is a message of an origin, and the edge of its tree that blocks it.
+// Wait is a message of an origin that waits, and the edge of its tree where the acknowledgement
+// is missing.
 type Wait struct {
 	Origin  nid.NID `json:"origin"`           // NID of the origin's node
 	Seq     uint64  `json:"seq"`              // sequence number of the message's first datagram
@@ -151,7 +152,7 @@ func nidsOf(ids []rmcast.ID) []nid.NID {
 	return list
 }
 
-// fill copies the state of the member into s.
+// fill copies the state of this node's membership into s.
 func (s *GroupStatus) fill(of *rmcast.Status) {
 	s.State, s.Manager, s.Own = of.State, of.Manager, of.Number
 	if of.Refusal != nil {
@@ -183,8 +184,8 @@ func (s *GroupStatus) members(list []rmcast.Member) {
 	}
 }
 
-// SetFaults discards some of the messages that arrive for a group from now on, also after it
-// is joined again. EINVAL: not probabilities.
+// SetFaults makes this node discard some of the messages that arrive for a group from now on,
+// even after it has left and joined again. EINVAL: not probabilities.
 func (m *Module) SetFaults(f Faults) error {
 	g, err := m.group(f.Group)
 	if err != nil {
@@ -206,14 +207,14 @@ func (m *Module) SetFaults(f Faults) error {
 // Since returns how long the message has waited.
 func (w *Wait) Since() time.Duration { return time.Duration(w.SinceUS) * time.Microsecond }
 
-// ExpelRequest names the node whose members of a group have ended.
+// ExpelRequest names a node whose members of a group must be expelled, because they have ended.
 type ExpelRequest struct {
 	Group string  `json:"group"` // name of the group
 	NID   nid.NID `json:"nid"`   // NID of the node whose members have ended
 }
 
-// Expel tells the manager on this node that the members on a node have ended. ESRCH: this node
-// is not a manager of the group; EREMOTE: another one is active.
+// Expel tells the manager on this node that the members on the named node have ended. ESRCH:
+// this node is not a manager of the group; EREMOTE: another one is active.
 func (m *Module) Expel(r ExpelRequest) error {
 	g, err := m.group(r.Group)
 	if err != nil {

@@ -44,12 +44,12 @@ func answerOf(o admin.Order, p admin.Piece) Answer {
 	return a
 }
 
-// isBad reports whether a member failed to execute the order.
+// isBad reports whether the answer is that the member could not carry out the order.
 func (a *Answer) isBad() bool {
 	return a.Error != "" || a.TimeOver || a.Exit != nil && *a.Exit != 0
 }
 
-// ErrorOf returns the meaning of a status of the administration service.
+// ErrorOf returns what the status of a member's answer means, as text for people.
 func ErrorOf(o admin.Order, p admin.Piece) string {
 	const noEntry scoll.Status = 2
 	switch p.Status {

@@ -13,7 +13,7 @@ import (
 )
 
 // TestRefusalsNameKeys: the text of a refusal names the key of the configuration that raises the
-// limit, and its errno is that of the general case.
+// limit, and has the same errno as other refusals of that kind.
 func TestRefusalsNameKeys(t *testing.T) {
 	keys, ofAdmin := config.ScollKeys()
 	for status, want := range map[scoll.Status]struct {

@@ -34,10 +34,10 @@ type BenchReply struct {
 	// Bound bounds its error, in ns.
 	Last  []int64 `json:"last_ns"`
 	Bound int64   `json:"bound_ns"` // see Last
-	// Answered is the time to the aggregated answer, in ns.
+	// Answered is the time until the root had the aggregated answer, in ns.
 	Answered []int64 `json:"answered_ns"`
-	// Hop is half of the shortest round trip, and Send the time between two sends of the
-	// root, in ns: latency and overhead of package tree.
+	// Hop is half of the shortest round trip, and Send the time between two sends of the root, in
+	// ns. In package tree these are called latency and overhead.
 	Hop  int64 `json:"hop_ns"`
 	Send int64 `json:"send_ns"` // see Hop
 	// Recommended is the tree with the shortest time to the last member; "" for a group
@@ -49,13 +49,14 @@ type BenchReply struct {
 }
 
 const (
-	maxBench = 100_000 // bound of the number of broadcasts
+	maxBench = 100_000 // largest number of broadcasts in a measurement
 	// drift bounds the relative drift of two clocks.
 	drift = 100e-6
 )
 
-// Bench measures the parameters by which a spanning tree is chosen (collectives design, Choose
-// Spanning Tree). EREMOTEIO: a member does not answer. Other errors are those of Broadcast.
+// Bench measures the parameters on which the choice of a spanning tree depends (collectives
+// design, Choose Spanning Tree). EREMOTEIO: a member does not answer. Other errors are those of
+// Broadcast.
 func (m *Module) Bench(ctx context.Context, r BenchRequest) (BenchReply, error) {
 	if r.Count < 1 || r.Count > maxBench || r.Size < 0 || r.Size > 1<<20 {
 		return BenchReply{}, cli.Errnof(syscall.EINVAL, "want 1 to %d broadcasts of 0 to %d bytes", maxBench, 1<<20)
@@ -84,7 +85,7 @@ type measurement struct {
 	target *target
 	order  admin.Order
 	rounds []*admin.Outcome
-	other  []*admin.Outcome      // over a tree in which the root has another number of children
+	other  []*admin.Outcome      // broadcasts over a tree whose root has another number of children
 	clocks map[nid.NID][]clockAt // readings of each member's clock, in order
 }
 
@@ -94,7 +95,8 @@ type clockAt struct {
 	admin.Reading
 }
 
-// run sends the broadcasts, after one that makes the group known.
+// run sends the broadcasts; before them, it sends one more that makes the group known to the
+// members.
 func (m *measurement) run(ctx context.Context, count int) error {
 	for i := -1; i < count; i++ {
 		o, err := m.target.outcome(ctx, m.order)
@@ -149,11 +151,11 @@ func (m *measurement) reading(data []byte) (admin.Reading, error) {
 	return t.Reading, err
 }
 
-// best returns the most exact reading of a member's clock for a round: of that round, or of
-// another, whose bound grows with the time in between.
+// best returns the most exact reading of a member's clock for a round. The reading may be of
+// another round, in which case its bound grows with the time between the two.
 func (m *measurement) best(clocks []clockAt, round int) (best admin.Reading) {
 	best.Bound = admin.Unbounded
-	const near = 50 // number of rounds; further ones are seldom better
+	const near = 50 // number of rounds before and after that are searched; rounds further away are rarely better
 	for _, c := range clocks[max(round-near, 0):min(round+near, len(clocks))] {
 		between := m.rounds[c.round].Sent - m.rounds[round].Sent
 		age := time.Duration(max(between, -between))
@@ -193,10 +195,10 @@ func (m *measurement) reply() BenchReply {
 	return r
 }
 
-// flatNodes bounds the members that the root sends to directly for comparison.
+// flatNodes bounds how many members the root sends to directly in the comparison.
 const flatNodes = 64
 
-// compare sends a few broadcasts over a tree with another number of children of the root.
+// compare sends a few broadcasts over a tree whose root has another number of children.
 func (m *measurement) compare(ctx context.Context) error {
 	binomial, wide := scoll.Tree{Type: scoll.KNomial, K: 2}, scoll.Tree{Type: scoll.KNomial, K: 16}
 	if m.rounds[0].Nodes <= flatNodes {
@@ -212,8 +214,9 @@ func (m *measurement) compare(ctx context.Context) error {
 	return err
 }
 
-// betweenSends returns the time between two sends of the root. It computes how much longer
-// sending takes with more children, so the time to start a broadcast does not count.
+// betweenSends returns the time between two sends of the root. It compares two trees, and
+// divides the difference in sending time by the difference in children, so that the time to
+// start a broadcast cancels out.
 func (m *measurement) betweenSends() int64 {
 	sending, children := typicalSend(m.rounds)
 	more, moreChildren := typicalSend(m.other)

@@ -22,13 +22,13 @@ type BroadcastRequest struct {
 	Verb   string `json:"verb"`             // verb, as package admin names it
 	Action string `json:"action,omitempty"` // with the verb run: name of the action
 	Text   []byte `json:"text,omitempty"`   // text for the verb, such as the input of an action
-	// Live leaves out dead members. Without it, a broadcast is not sent if a member is dead.
-	// Ping is an exception: it asks the others and lists the dead ones as Unreached.
+	// If Live is set, dead members are left out. Otherwise a broadcast is not sent if a member is
+	// dead, except a ping, which is sent to the other members and lists the dead ones in Unreached.
 	Live      bool   `json:"live"`
 	TimeoutMS int64  `json:"timeout_ms"`     // time limit of a member, in ms; 0: 5 s, for the verb run 30 s
 	Tree      string `json:"tree,omitempty"` // tree of the broadcast; "": the group's
-	// Via "multicast" sends bulk data by multicast, where that works; "" or "tree": down the
-	// tree.
+	// Via tells how to send bulk data. "multicast": by multicast, where that works; "" or "tree":
+	// down the tree.
 	Via string `json:"via,omitempty"`
 }
 
@@ -64,7 +64,7 @@ type Unreached struct {
 	Error string  `json:"error"` // why the member was not reached
 }
 
-// Answer is a member's answer. Which fields it has depends on the verb.
+// Answer is a member's answer. It depends on the verb which fields are set.
 type Answer struct {
 	NID      nid.NID `json:"nid"`                 // NID of the member
 	TookUS   int64   `json:"took_us"`             // time that the member took, in µs
@@ -102,7 +102,7 @@ func (m *Module) Broadcast(ctx context.Context, r BroadcastRequest, bulk io.Read
 	return b.send(ctx, order)
 }
 
-// prepare returns the order of a request, and its target.
+// prepare returns the order for a request, and the members and tree to which to send it.
 func (m *Module) prepare(r BroadcastRequest, bulk io.Reader) (b *target, o admin.Order, err error) {
 	c, err := m.enabled()
 	if err == nil {
@@ -118,7 +118,7 @@ func (m *Module) prepare(r BroadcastRequest, bulk io.Reader) (b *target, o admin
 	return b, o, err
 }
 
-// order returns the order of a request.
+// order returns the order for a request.
 func (c *collective) order(r BroadcastRequest, bulk io.Reader) (o admin.Order, err error) {
 	verb, err := admin.ParseVerb(r.Verb)
 	switch {
@@ -135,7 +135,7 @@ func (c *collective) order(r BroadcastRequest, bulk io.Reader) (o admin.Order, e
 	}
 	o = admin.Order{Verb: verb, Action: r.Action, Text: r.Text, Live: r.Live, Timeout: time.Duration(r.TimeoutMS) * time.Millisecond}
 	if r.Via == viaMulticast {
-		o.Carry = func(context.Context, admin.ID, []byte) bool { return false } // the data goes down the tree, see carrier
+		o.Carry = func(context.Context, admin.ID, []byte) bool { return false } // no multicast: the data goes down the tree, see the method carrier
 	}
 	switch {
 	case o.Timeout == 0 && verb == admin.Run:
@@ -192,7 +192,8 @@ func (b *target) broadcast(ctx context.Context, o admin.Order) (BroadcastReply, 
 	return reply, nil
 }
 
-// givenUp says that lnetd stops, or that the client does not wait for a broadcast any more.
+// givenUp is the error of a broadcast that ended because lnetd stops, or because the client no
+// longer waits.
 type givenUp struct{ err error }
 
 func (g *givenUp) Error() string {
@@ -200,7 +201,8 @@ func (g *givenUp) Error() string {
 }
 func (g *givenUp) Unwrap() []error { return []error{syscall.ECANCELED, g.err} }
 
-// whyUnsent returns why members keep a broadcast from being sent, nil for other errors.
+// whyUnsent returns, for each member because of which a broadcast could not be sent, the reason;
+// nil for other errors.
 func whyUnsent(err error) map[nid.NID]string {
 	e, ok := errors.AsType[*scoll.Error](err)
 	if !ok || len(e.Dead)+len(e.Unreached) == 0 {
@@ -216,8 +218,8 @@ func whyUnsent(err error) map[nid.NID]string {
 	return why
 }
 
-// unsent lists all members as unreached, because some of them keep the broadcast from being
-// sent.
+// unsent lists all members as unreached, because the broadcast could not be sent; why has the
+// members that are the reason.
 func (b *target) unsent(reply *BroadcastReply, why map[nid.NID]string) {
 	reply.Status = BroadcastUnsent
 	for _, id := range b.group.nids {
@@ -281,7 +283,7 @@ func (b *target) account(o admin.Order, outcome *admin.Outcome) (answers []admin
 	return answers, unreached, skipped
 }
 
-// nameSkipped lists dead members that were left out as unreached.
+// nameSkipped moves the dead members that were left out to the list of unreached ones.
 func (r *BroadcastReply) nameSkipped() {
 	for _, id := range r.Skipped {
 		r.Unreached = append(r.Unreached, Unreached{id, unreachedText(scoll.EHOSTDOWN)})
@@ -293,7 +295,7 @@ func (r *BroadcastReply) nameSkipped() {
 	sortUnreached(r.Unreached)
 }
 
-// isMember reports whether a node has to answer; a root that only sends does not.
+// isMember reports whether a node has to answer. A root that is not in the group does not.
 func (b *target) isMember(id nid.NID) bool {
 	rank := b.group.members.Rank(id)
 	return rank >= 0 && len(b.group.members.Target(rank).Entities) > 0

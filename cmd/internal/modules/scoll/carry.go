@@ -14,13 +14,14 @@ import (
 // Bulk data of broadcasts can be sent by multicast before the request goes down the tree, to
 // the group that the key multicast in the section admin names. See admin.Carried.
 const (
-	// carryPiece is the data of a message in bytes, unless the window is smaller.
+	// carryPiece is how many bytes of data a message carries, unless the window is smaller.
 	carryPiece = 64 << 10
-	// carryTimeout bounds how long a broadcast waits until all have its data.
+	// carryTimeout bounds how long a broadcast waits until all members have its data.
 	carryTimeout = 10 * time.Second
 )
 
-// heardBulk takes a message of the group for bulk data, and reports whether it is one.
+// heardBulk takes over a message of the multicast group that carries bulk data, and reports
+// whether it does.
 func (c *collective) heardBulk(m *rmcast.Message) bool {
 	if !admin.IsCarried(m.Data) {
 		return false
@@ -34,8 +35,8 @@ func (c *collective) heardBulk(m *rmcast.Message) bool {
 // errNoCarrier says that no group carries bulk data.
 var errNoCarrier = errors.New("multicast in the section admin of scoll names no group")
 
-// carry sends bulk data to the members of the multicast group, and returns when all live ones
-// have it.
+// carry sends bulk data to the members of the multicast group, and returns when all live members
+// have the data.
 func (c *collective) carry(ctx context.Context, id admin.ID, bulk []byte) error {
 	name := c.cfg.Admin.Multicast
 	if name == "" {
@@ -61,8 +62,8 @@ const (
 	viaMulticast = "multicast"
 )
 
-// carrier sets an order's Carry, which sends the bulk data by multicast and records the result
-// in the reply.
+// carrier sets Carry in an order: a function that sends the bulk data by multicast, and records
+// the result in the reply.
 func (c *collective) carrier(o *admin.Order, reply *BroadcastReply) {
 	if o.Carry == nil || len(o.Bulk) == 0 {
 		return

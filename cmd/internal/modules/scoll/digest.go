@@ -12,9 +12,9 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// digestOf returns a digest of the settings that should be the same on all servers: all but
-// names and paths of a node. Defaults do not count, so that versions with more settings, or
-// with another order, compute the same digest of a file.
+// digestOf returns a digest of the settings that should be the same on all servers: all but the
+// names and paths of a single node. Settings with their default values are left out, so that
+// versions with more settings, or with another order of them, compute the same digest.
 func digestOf(c config.Config) [32]byte {
 	c.Networks, c.Socket, c.StateDir, c.RuntimeDir, c.Capture, c.FaultSeed = "", "", "", "", "", 0
 	c.Handlers, c.Sections.Net, c.Sections.Peer = nil, nil, nil
@@ -33,8 +33,7 @@ func digestOf(c config.Config) [32]byte {
 	return sha256.Sum256([]byte(strings.Join(unlike(reflect.ValueOf(c), reflect.ValueOf(config.Default())), "")))
 }
 
-// unlike returns a line for each value of a configuration that is not in another one, sorted
-// by name.
+// unlike returns a line for each value of c that other does not have, sorted by name.
 func unlike(c, other reflect.Value) []string {
 	known := named(nil, "", other)
 	lines := slices.DeleteFunc(named(nil, "", c), func(line string) bool { return slices.Contains(known, line) })

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	maxGreeted   = 64 // largest number of members greeted at the start
+	maxGreeted   = 64 // largest number of members to greet at the start
 	greetAtATime = 4
 	greetTimeout = 2 * time.Second
 )
 
-// greet opens connections to other members of the configuration's groups, by LNet pings. A
-// member that failed to connect to this node before it was up does not try again for up to
-// max_reconnectms, and meanwhile broadcasts would miss this node. A connection from this node
-// ends that wait. With gossip this is not necessary.
+// greet sends LNet pings to other members of the configuration's groups, to open connections to
+// them. A member that failed to connect to this node before this node was up does not try again
+// for up to max_reconnectms, and in that time its broadcasts would not reach this node. A
+// connection from this node ends that wait. If gossip runs, this is not necessary.
 func (c *collective) greet(ctx context.Context) {
 	todo := make(chan nid.NID)
 	for range greetAtATime {
@@ -40,8 +40,8 @@ func (c *collective) greet(ctx context.Context) {
 	}
 }
 
-// greeted returns the members to greet: first the parents of this node in trees of roots that
-// may run actions here, then the others.
+// greeted returns the members to greet: first this node's parents in the trees of those roots
+// that may run actions here, then the others.
 func (c *collective) greeted() (list []nid.NID) {
 	add := func(id nid.NID) {
 		if id.IsValid() && id != c.self && len(list) < maxGreeted && !slices.Contains(list, id) {

@@ -15,31 +15,31 @@ import (
 	"ulnet/scoll"
 )
 
-// AllGroup is the group of all participants of gossip, unless the configuration
-// has one of that name.
+// AllGroup is the name of the group of all participants of gossip, unless the configuration
+// gives that name to another group.
 const AllGroup = "all"
 
 const (
 	// maxGroups bounds the groups that commands create.
 	maxGroups = 1024
-	// listSize bounds the lists, in bytes, that ride on the first broadcast; longer ones are
-	// sent before it.
+	// listSize is up to how many bytes a list of members is sent with the first broadcast; longer
+	// ones are sent before it.
 	listSize = 2048
 )
 
-// tag is the entity of a server in a group, one on each node.
+// tag is the tag of a server's entity in a group; each node has one.
 var tag = scoll.Entity{'l', 'n', 'e', 't', 'd'}
 
 // groups are the named groups of this node.
 type groups struct {
-	listSize int // bytes of a list that ride on the first broadcast
+	listSize int // up to this size in bytes, a list is sent with the first broadcast
 
 	making chan struct{} // a lock of capacity 1, held while handles are created or destroyed
 
 	mu      sync.Mutex
 	named   map[string]*namedGroup     // groups by name; guarded by mu
 	handles map[handleKey]*scoll.Group // handles of groups in use; guarded by mu
-	retired []*scoll.Group             // groups to be destroyed when they are not busy any more; guarded by mu
+	retired []*scoll.Group             // groups to destroy as soon as they are not busy; guarded by mu
 }
 
 // namedGroup is a group with a name. It is immutable.
@@ -51,8 +51,8 @@ type namedGroup struct {
 	tree    scoll.Tree
 }
 
-// newGroup returns a group of servers. If this node is not among ids, the group includes it as
-// a root that only sends.
+// newGroup returns a group of servers. If this node is not among ids, the group includes it as a
+// root that does not itself answer.
 func (c *collective) newGroup(name, origin string, ids []nid.NID, tree scoll.Tree) (*namedGroup, error) {
 	var targets []scoll.Target
 	if !slices.Contains(ids, c.self) {
@@ -104,7 +104,7 @@ func (c *collective) group(name string) (*namedGroup, error) {
 	return g, err
 }
 
-// participants returns the group of the participants of gossip, nil if gossip does not run.
+// participants returns the group of all participants of gossip, or nil if gossip does not run.
 func (c *collective) participants() (*namedGroup, error) {
 	list, agent := c.m.gossip.Now()
 	if list == nil || agent == nil {
@@ -113,7 +113,7 @@ func (c *collective) participants() (*namedGroup, error) {
 	return c.newGroup(AllGroup, "gossip", list.NIDs(), scoll.Tree{})
 }
 
-// GroupCreate is a group to create; the NIDs of its members follow as data.
+// GroupCreate describes a group to create. The NIDs of its members follow the request.
 type GroupCreate struct {
 	Name string `json:"name"`           // see config.CheckName
 	Tree string `json:"tree,omitempty"` // tree of the group's broadcasts; "": that of the section admin
@@ -124,7 +124,7 @@ type GroupName struct {
 	Name string `json:"name"` // name of the group
 }
 
-// CreateGroup names servers as a group, until the daemon ends. Errors:
+// CreateGroup gives a name to a group of servers, until the daemon ends. Errors:
 //
 //	ESRCH   this node takes no part in collectives
 //	EEXIST  there is a group of that name
@@ -158,7 +158,7 @@ func (m *Module) CreateGroup(r GroupCreate, nids io.Reader) error {
 	return nil
 }
 
-// name adds a group that a command has created.
+// name adds a group that a command has made.
 func (g *groups) name(made *namedGroup) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -178,7 +178,7 @@ func (g *groups) name(made *namedGroup) error {
 //	ESRCH   this node takes no part in collectives
 //	ENOENT  there is no such group
 //	EBUSY   broadcasts over it are under way
-//	EIO     a member was not reached: it forgets the group when this node dies
+//	EIO     a member was not reached, and keeps the group until this node dies
 func (m *Module) DestroyGroup(ctx context.Context, r GroupName) error {
 	c, err := m.enabled()
 	if err != nil {

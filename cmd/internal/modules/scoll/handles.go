@@ -10,8 +10,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// lock gives the caller the exclusive right to create and destroy handles until unlock. It
-// returns the cause if ctx ends before.
+// lock gives the caller the exclusive right to create and destroy handles, until it calls
+// unlock. If ctx ends while lock waits, it returns the cause.
 func (g *groups) lock(ctx context.Context) error {
 	select {
 	case g.making <- struct{}{}:
@@ -24,8 +24,8 @@ func (g *groups) lock(ctx context.Context) error {
 func (g *groups) unlock() { <-g.making }
 
 // retire destroys a group whose members have changed. If broadcasts over the group are under
-// way, retire leaves it, and a later call destroys it together with the next one. Members that
-// are not reached drop the group when this node ends.
+// way, the group is kept for a later call of retire, which destroys it, too. Members that are
+// not reached drop the group when this node ends.
 func (g *groups) retire(h *scoll.Group) {
 	h.Destroy(func(err error) {
 		if errors.Is(err, scoll.EBUSY) {
@@ -36,7 +36,7 @@ func (g *groups) retire(h *scoll.Group) {
 	})
 }
 
-// retireAll destroys the groups that were busy before.
+// retireAll destroys the groups that retire could not destroy because they were busy.
 func (g *groups) retireAll() {
 	g.mu.Lock()
 	list := g.retired
@@ -47,14 +47,14 @@ func (g *groups) retireAll() {
 	}
 }
 
-// handle returns a handle, nil if there is none.
+// handle returns the handle for a key, or nil if there is none.
 func (g *groups) handle(key handleKey) *scoll.Group {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.handles[key]
 }
 
-// setHandle stores a handle, or with nil removes it.
+// setHandle stores a handle; if h is nil, it removes the handle.
 func (g *groups) setHandle(key handleKey, h *scoll.Group) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -76,8 +76,8 @@ func (g *groups) handlesOf(name string) map[handleKey]*scoll.Group {
 	return m
 }
 
-// handleKey identifies a handle: with another list or another tree, a group is another one to
-// package scoll.
+// handleKey identifies a handle. For package scoll, a group with another list of members or
+// another tree is another group.
 type handleKey struct {
 	name   string
 	tree   scoll.Tree
@@ -88,7 +88,7 @@ type handleKey struct {
 func (c *collective) handle(ctx context.Context, g *namedGroup, members *scoll.Membership, tree scoll.Tree) (*scoll.Group, error) {
 	key := handleKey{g.name, tree, members.Digest()}
 	if h := c.groups.handle(key); h != nil {
-		return h, nil // also while the handle of another group is being created
+		return h, nil // without the lock, even while the handle of another group is being created
 	}
 	if err := c.groups.lock(ctx); err != nil {
 		return nil, err
@@ -111,7 +111,8 @@ func (c *collective) handle(ctx context.Context, g *namedGroup, members *scoll.M
 	return h, err
 }
 
-// create creates a handle and, if the list is long, tells all members of the group.
+// create creates a handle. If the list of members is long, it sends the list to all members
+// first.
 func (c *collective) create(ctx context.Context, name string, members *scoll.Membership, tree scoll.Tree) (*scoll.Group, error) {
 	type result struct {
 		g   *scoll.Group

@@ -7,7 +7,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// list has the nodes that may be members and roots of groups here. It is immutable.
+// list has the nodes that count as listed: they may be members and roots of groups at this node.
+// It is immutable.
 type list struct {
 	nids map[nid.NID]bool
 	sets []nid.Set
@@ -17,9 +18,9 @@ func (l *list) has(id nid.NID) bool {
 	return l.nids[id] || slices.ContainsFunc(l.sets, func(s nid.Set) bool { return s.Has(id) })
 }
 
-// newList returns the list of nodes: allow_members or, without it, gossip's list and the
-// members of all groups. The roots and relays of the section admin are always added. If there
-// is neither allow_members nor any of the others, it returns nil, and all nodes count as
+// newList returns the list of nodes: those of the key allow_members or, if it is not set, the
+// participants of gossip and the members of all groups. The roots and relays of the section
+// admin are always added. If all of these are empty, newList returns nil, and all nodes count as
 // listed.
 func (c *collective) newList() *list {
 	l := &list{nids: map[nid.NID]bool{}, sets: slices.Clone(c.cfg.AllowMembers)}
@@ -49,13 +50,13 @@ func (c *collective) newList() *list {
 	return l
 }
 
-// relist updates the list, when that of gossip, or the groups, may have changed. With keys
-// only nodes that have one are heard, and none of these is a stranger.
+// relist updates the list, because the participants of gossip or the groups may have changed. If
+// there are keys, only nodes that have a key are heard, so no node counts as a stranger.
 func (c *collective) relist() {
 	if c.cfg.Keys.Len() > 0 {
 		return
 	}
-	c.relisting.Lock() // a list made earlier must not replace this one
+	c.relisting.Lock() // so that a list made earlier cannot replace this one
 	defer c.relisting.Unlock()
 	l := c.newList()
 	c.listed.Store(l)
@@ -79,8 +80,8 @@ func (c *collective) distrust(parent nid.NID) string {
 	return c.m.Config.BelievedPorts(parent.Net().Type())
 }
 
-// warn logs at the start if the configuration is open to all nodes, or keeps actions from
-// running.
+// warn logs at the start if the configuration is open to all nodes, or makes this node refuse
+// all actions.
 func (c *collective) warn() {
 	log := c.m.Log
 	if c.cfg.Keys.Len() == 0 && c.listed.Load() == nil {

@@ -14,9 +14,9 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// TestWhoIsListed: the nodes in allow_members are listed; without allow_members, those in
-// gossip's list. Members of groups, allowed roots and allowed relays are listed too. Without any
-// list of nodes, and with a key, no node is a stranger.
+// TestWhoIsListed: the nodes in allow_members are listed or, if that is not set, the
+// participants of gossip. Members of groups, allowed roots and allowed relays are listed, too.
+// If there is no list of nodes at all, or there is a key, no node is a stranger.
 func TestWhoIsListed(t *testing.T) {
 	member, other, root := nidAt("10.0.0.2"), nidAt("10.0.0.9"), nidAt("10.0.0.3")
 	group := []config.Group{{Name: "g", NIDs: []nid.NID{member}}}
@@ -53,8 +53,8 @@ func TestWhoIsListed(t *testing.T) {
 	}
 }
 
-// TestDistrust: actions need ports that only root can have, or a key, or
-// actions_without_identity.
+// TestDistrust: actions run only if ports are used that only root can have, or there is a key,
+// or actions_without_identity is set.
 func TestDistrust(t *testing.T) {
 	key, err := keyring.NewKeys([]byte("sixteen bytes at least"))
 	if err != nil {
@@ -107,8 +107,9 @@ func (l *sharedLog) String() string {
 	return l.text.String()
 }
 
-// TestActionsNeedIdentity: actions of other nodes on ports above 1023 are refused, with a hint,
-// until there is a key; the start logs what is open to all nodes.
+// TestActionsNeedIdentity: if the nodes use ports above 1023, actions that other nodes order are
+// refused, with a hint, until there is a key. At its start, a node logs what is open to all
+// nodes.
 func TestActionsNeedIdentity(t *testing.T) {
 	key, err := keyring.NewKeys([]byte("sixteen bytes at least"))
 	if err != nil {

@@ -28,8 +28,8 @@ type BroadcastEntry struct {
 	Unreached int             `json:"unreached"`            // number of members whose answer did not arrive
 }
 
-// broadcasts are those that this node has sent: all that are running, and the latest that have
-// ended.
+// broadcasts records the broadcasts that this node has sent: all that are running, and the
+// latest that have ended.
 type broadcasts struct {
 	mu   sync.Mutex
 	last uint64            // number of the latest broadcast; guarded by mu

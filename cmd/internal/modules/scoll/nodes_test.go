@@ -46,8 +46,8 @@ func start(t *testing.T, cfg config.Config, log *slog.Logger) (m *Module) {
 	return m
 }
 
-// scollNodes starts nodes at 127.0.0.71 and the following that take part in
-// collectives.
+// scollNodes starts nodes that take part in collectives, at 127.0.0.71 and the addresses after
+// it.
 func scollNodes(t *testing.T, n int, change func(*config.Config)) (nodes []*Module) {
 	t.Helper()
 	return scollNodesLogging(t, n, nil, change)
@@ -75,7 +75,7 @@ func scollNodesLogging(t *testing.T, n int, log *slog.Logger, change func(*confi
 	return nodes
 }
 
-// await waits until something holds.
+// await waits until the function holds returns true.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -100,8 +100,8 @@ func unreachedOf(r BroadcastReply) (list []nid.NID) {
 	return list
 }
 
-// TestLongList: the list of a group is too long for a message, so all members are told of it
-// before the broadcast. Members that are not reached then are reported as unreached. The others
+// TestLongList: the list of members of a group is too long for the message of a broadcast, so
+// the members get it before. Members that do not get it are reported as unreached. The others
 // are asked nevertheless, even those below unreached ones in the tree.
 func TestLongList(t *testing.T) {
 	nodes := scollNodes(t, 3, nil)
@@ -120,7 +120,7 @@ func TestLongList(t *testing.T) {
 			if err := n.CreateGroup(GroupCreate{Name: "g"}, strings.NewReader(strings.ReplaceAll(test.nids, " ", "\n"))); err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // the list can be tried again
+			for range 2 { // a second attempt with the list gives the same result
 				r, err := n.Broadcast(t.Context(), ping("g"), nil)
 				if err != nil || len(r.Reached) != test.reached {
 					t.Errorf("%+v, %v", r, err)
@@ -142,7 +142,7 @@ func TestLongList(t *testing.T) {
 }
 
 // TestLiveWithoutGossip: without gossip no member is known to be dead, and all are asked at
-// once: they do not have to agree on which are alive.
+// once: members need not agree on which of them are alive.
 func TestLiveWithoutGossip(t *testing.T) {
 	n := scollNodes(t, 3, nil)[0]
 	if err := n.CreateGroup(GroupCreate{Name: "g"}, strings.NewReader("127.0.0.[71-73]@tcp")); err != nil {
@@ -176,8 +176,8 @@ func TestRetired(t *testing.T) {
 		c.Scoll.Admin.Actions = []config.Action{{Name: "wait", Run: []string{"/bin/sh", "-c", script}, Timeout: time.Minute}}
 		c.Scoll.Groups = []config.Group{{Name: "g", NIDs: []nid.NID{nidAt("127.0.0.71"), nidAt("127.0.0.72")}}}
 	})
-	// The first node greeted the second before that one listened. Until the first tries to
-	// connect again, a broadcast may leave the second out.
+	// The first node sent its greeting to the second before the second one listened. Until the
+	// first tries to connect again, a broadcast may leave the second out.
 	await(t, "answer of both", func() bool {
 		r, err := nodes[0].Broadcast(t.Context(), ping("g"), nil)
 		return err == nil && len(r.Reached) == 2
@@ -196,7 +196,7 @@ func TestRetired(t *testing.T) {
 		begun, err := filepath.Glob(filepath.Join(dir, "begun.*"))
 		return err == nil && len(begun) == 2 && joined() == 1
 	})
-	use := func(ids ...string) { // a group of the same name with other members
+	use := func(ids ...string) { // makes a group of the same name with other members
 		var list []nid.NID
 		for _, id := range ids {
 			list = append(list, nidAt(id))
@@ -249,7 +249,8 @@ func TestJustStarted(t *testing.T) {
 	await(t, "answer of the one that has just started", func() bool { return missing() == 0 })
 }
 
-// TestGreeted: this node's parents in the trees of roots come first, and there is a bound.
+// TestGreeted: a node first greets its parents in the trees of roots. The number of nodes that
+// it greets is bounded.
 func TestGreeted(t *testing.T) {
 	var ids []nid.NID
 	for i := range 200 {
@@ -263,7 +264,8 @@ func TestGreeted(t *testing.T) {
 	if err := c.configureGroups(); err != nil {
 		t.Fatal(err)
 	}
-	// Rank 0 is 50 behind the root, 110010 to the base 2: 48 behind the root is above it.
+	// Rank 0 is 50 positions after the root, in binary 110010. Its parent is 48 positions after the
+	// root.
 	got := c.greeted()
 	if len(got) != maxGreeted || got[0] != ids[198] || slices.Contains(got, self) || got[1] != ids[1] {
 		t.Errorf("%d: %v", len(got), got)
@@ -273,7 +275,7 @@ func TestGreeted(t *testing.T) {
 	}
 }
 
-// TestGroups: names of groups, roots that only send, and what is refused.
+// TestGroups: groups have names, a root need not be a member, and impossible groups are refused.
 func TestGroups(t *testing.T) {
 	nodes := scollNodes(t, 2, func(c *config.Config) {
 		c.Scoll.Groups = []config.Group{{Name: "own", NIDs: []nid.NID{nidAt("127.0.0.71")}}}
@@ -375,8 +377,8 @@ func TestBroadcastEnds(t *testing.T) {
 	}
 }
 
-// TestOpenFailsHalfway: a module that cannot open, because the portal of collectives is in
-// use, leaves nothing open: the next daemon may take the folder of bulk data for itself.
+// TestOpenFailsHalfway: a module that cannot open, because the portal of collectives is in use,
+// leaves nothing open, so that the next daemon can use the folder of bulk data.
 func TestOpenFailsHalfway(t *testing.T) {
 	port, err := loopback.FreePort(netip.MustParseAddr("127.0.0.71"))
 	if err != nil {

@@ -47,7 +47,7 @@ type Module struct {
 	gossip  Gossip
 	mcast   Carrier
 	clients func(root, parent nid.NID, query []byte, room int) ([]byte, scoll.Status)
-	running atomic.Pointer[collective] // nil: not open; read by callbacks of multicast and gossip, which open first
+	running atomic.Pointer[collective] // the open module; nil: not open; callbacks of multicast and gossip, which open before it, read this
 }
 
 // New returns the module of a node.
@@ -66,13 +66,14 @@ func New(host node.Host, g Gossip, c Carrier) *Module {
 	return m
 }
 
-// AnswerClients makes f, of client health, answer servers that ask for a page of clients, in
-// at most room bytes. It must be called before Open.
+// AnswerClients registers a function of client health that answers other servers' questions for
+// a page of clients, with at most room bytes. It must be called before Open.
 func (m *Module) AnswerClients(f func(root, parent nid.NID, query []byte, room int) ([]byte, scoll.Status)) {
 	m.clients = f
 }
 
-// Agent returns the agent, for services of other modules; nil: not enabled.
+// Agent returns the agent, so that other modules can add services; nil: collectives are not
+// enabled.
 func (m *Module) Agent() *scoll.Agent {
 	if c := m.running.Load(); c != nil {
 		return c.agent
@@ -92,18 +93,18 @@ type collective struct {
 
 	groups groups
 	log    broadcasts
-	listed atomic.Pointer[list] // nodes that are no strangers; nil: no node is a stranger
+	listed atomic.Pointer[list] // the listed nodes, which are no strangers; nil: no node is a stranger
 
-	relisting sync.Mutex // held while the list is made; taken before all others
+	relisting sync.Mutex // held while the list is made; locked before any other mutex
 
 	carried *admin.Carried
 }
 
 // newsCycles is how many cycles of gossip pass between the first and the last node that detects
-// a death. Each node counts on its own, and their counts differ by a few cycles.
+// a death. Each node counts cycles by itself, so their counts differ a little.
 const newsCycles = 5
 
-// Open starts to take part in collectives, if the configuration enables them.
+// Open makes the node take part in collectives, if the configuration enables them.
 func (m *Module) Open() error {
 	if !m.Config.Scoll.Enable {
 		return nil
@@ -131,7 +132,7 @@ func (m *Module) Open() error {
 	c.admin = admin.New(adminConfig)
 	ctx, cancel := context.WithCancel(context.Background())
 	c.end = cancel
-	m.running.Store(c) // from here on Close ends what began, also if the rest fails
+	m.running.Store(c) // from here on, Close ends what has begun, even if the rest of Open fails
 	c.relist()
 	c.warn()
 	m.Log.Info("collectives start", slog.Any("nid", c.self), slog.Int("actions", len(c.cfg.Admin.Actions)))
@@ -162,8 +163,8 @@ func (c *collective) adminConfig() (admin.Config, error) {
 	}, nil
 }
 
-// mayAct reports whether a root may run actions here if its request comes through a parent. The
-// root has to be allowed. The parent has to be allowed too, unless it is the root itself.
+// mayAct reports whether a root may run actions here if the given parent has forwarded its
+// request. The root must be allowed, and so must the parent, unless it is the root itself.
 func (c *collective) mayAct(root, parent nid.NID) bool {
 	has := func(sets []nid.Set, id nid.NID) bool {
 		return slices.ContainsFunc(sets, func(s nid.Set) bool { return s.Has(id) })
@@ -181,19 +182,19 @@ func (c *collective) mayAct(root, parent nid.NID) bool {
 		slices.ContainsFunc(c.cfg.Groups, func(g config.Group) bool { return slices.Contains(g.NIDs, parent) })
 }
 
-// Close stops taking part. An error says that a callback or a worker has not returned when ctx
-// ends.
+// Close ends the node's part in collectives. An error means that a callback or a worker had not
+// returned when ctx ended.
 func (m *Module) Close(ctx context.Context) error {
 	c := m.running.Load()
 	if c == nil {
 		return nil
 	}
 	c.end()
-	_ = within(ctx, c.admin.Close) // Close waits for workers, as the last line does
+	_ = within(ctx, c.admin.Close) // an error is ignored, since the last line waits for the workers as well
 	return errors.Join(c.agent.Close(ctx), within(ctx, c.workers.Wait))
 }
 
-// within calls wait, and returns when that does, or ctx ends.
+// within calls wait, and returns when wait returns or ctx ends.
 func within(ctx context.Context, wait func()) error {
 	over := make(chan struct{})
 	go func() {
@@ -211,7 +212,7 @@ func within(ctx context.Context, wait func()) error {
 // Files implements [node.Module].
 func (m *Module) Files() *statefiles.Config { return nil }
 
-// Keys returns the keys of the configuration's section.
+// Keys returns the keys of the section scoll.
 func (m *Module) Keys() *node.Keys {
 	c := m.running.Load()
 	if c == nil || c.cfg.KeyFile == "" {

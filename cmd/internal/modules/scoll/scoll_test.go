@@ -70,14 +70,14 @@ func TestMayAct(t *testing.T) {
 	}
 }
 
-// TestMeasurement: SC-125: the last arrival by the root's clock, whatever the members' clocks
-// show, with the bound of the best comparison.
+// TestMeasurement: SC-125: the time of the last arrival is given by the root's clock, whatever
+// the members' clocks show. Its error bound is that of the best comparison of clocks.
 func TestMeasurement(t *testing.T) {
 	spec.Covers(t, "SC-125")
 	self, near, far := nidAt("10.0.0.1"), nidAt("10.0.0.2"), nidAt("10.0.0.3")
 	m := measurement{target: &target{c: &collective{self: self}, group: &namedGroup{name: "g"}}, clocks: map[nid.NID][]clockAt{}}
 	const ahead, behind = 5 * time.Second, -7 * time.Second
-	for i, bound := range []time.Duration{100, 40, 90} { // bounds in µs; the second round compares best
+	for i, bound := range []time.Duration{100, 40, 90} { // error bounds of three rounds in µs; the second round has the best
 		sent := int64(i) * int64(10*time.Millisecond)
 		reading := func(after, offset time.Duration, bound time.Duration, wrong time.Duration) []byte {
 			a := admin.Reading{Received: sent + int64(after+offset), Offset: offset + wrong, Bound: bound}
@@ -96,13 +96,13 @@ func TestMeasurement(t *testing.T) {
 			t.Errorf("round %d: %v ± %v, want 200µs", i, time.Duration(last), time.Duration(r.Bound))
 		}
 	}
-	// The first and last rounds are 10 ms from the best: 1 µs of drift.
+	// The first and the last round are 10 ms away from the best one, which adds 1 µs of drift.
 	if r.Bound != 41_000 || r.Hop != 30_000 || r.Send != 9_000 || r.Members != 3 || r.Recommended != "k-nomial 2" {
 		t.Errorf("%+v", r)
 	}
 }
 
-// TestFill: every member is in exactly one list, whatever comes.
+// TestFill: every member is in exactly one list, whatever answers arrive.
 func TestFill(t *testing.T) {
 	self := nidAt("10.0.0.1")
 	cfg := config.Default()

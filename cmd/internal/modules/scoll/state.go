@@ -32,12 +32,12 @@ type GroupStatus struct {
 	Members int    `json:"members"` // number of members
 	Alive   int    `json:"alive"`   // number of members that gossip reports alive
 	Tree    string `json:"tree"`    // tree of the group's broadcasts
-	// Known says that a broadcast over it has been sent.
+	// Known means that a broadcast over the group has been sent.
 	Known bool      `json:"known"`
 	NIDs  []nid.NID `json:"nids"` // NIDs of the members, in the order of ranks
 }
 
-// JoinedGroup is a group as its members know it.
+// JoinedGroup is a group of which this node is a member.
 type JoinedGroup struct {
 	ID       string          `json:"id"`        // id of the group, the same on all members
 	Service  scoll.ServiceID `json:"service"`   // id of the service that the group is for

@@ -15,29 +15,29 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// maxLists bounds the tries to tell all members of a group with a long list, before each
+// maxLists bounds the attempts to send a long list of members to all members of a group before a
 // broadcast.
 const maxLists = 4
 
-// target is the members and the tree of a broadcast.
+// target is where a broadcast goes: its members and its tree.
 type target struct {
 	c       *collective
 	group   *namedGroup
 	members *scoll.Membership // members of the group, without those that are left out
 	tree    scoll.Tree
-	lost    map[nid.NID]scoll.Status // members left out because the list did not reach them
-	// apart says that the members may not agree on which of them are alive. A broadcast to the
+	lost    map[nid.NID]scoll.Status // members left out because they did not receive the list
+	// apart means that the members may disagree about which of them are alive. A broadcast to the
 	// live members needs that agreement, so this node alone decides which members to ask.
 	apart bool
-	// names says that dead members do not keep a broadcast from being sent to the others, but
-	// are listed as unreached.
+	// If names is set, dead members do not prevent a broadcast to the others. They are then listed
+	// as unreached.
 	names bool
-	dead  []nid.NID // dead members that are left out of members
+	dead  []nid.NID // dead members that were removed from the field members
 }
 
-// target returns the target of broadcasts over a group. If live is set it leaves out the dead
+// target returns the target of broadcasts over a group. If live is set, it leaves out dead
 // members in the two cases in which package scoll cannot: the members do not agree on which are
-// alive, or the list is so long that all members have to be told of the group first.
+// alive, or the list of members is so long that it must be sent before the broadcast.
 func (c *collective) target(g *namedGroup, shape string, live bool) (*target, error) {
 	b := &target{c: c, group: g, members: g.members, tree: g.tree, lost: map[nid.NID]scoll.Status{}}
 	if shape != "" {
@@ -52,7 +52,7 @@ func (c *collective) target(g *namedGroup, shape string, live bool) (*target, er
 	return b, nil
 }
 
-// toLiving leaves out dead members, if package scoll cannot.
+// toLiving leaves out dead members, in the cases in which package scoll cannot.
 func (b *target) toLiving() error {
 	b.apart = !b.c.isWatched(b.group)
 	if !b.apart && b.members.Size() <= b.c.groups.listSize {
@@ -92,8 +92,8 @@ func (b *target) without(out func(nid.NID) bool) error {
 	return err
 }
 
-// ask sends an order. If dead members keep it from being sent, and b.names is set, it sets
-// o.Live and sends the order to the others.
+// ask sends an order. If the order cannot be sent because of dead members, and b.names is set,
+// ask sets o.Live and sends the order to the others.
 func (b *target) ask(ctx context.Context, o *admin.Order) (*admin.Outcome, error) {
 	outcome, err := b.outcome(ctx, *o)
 	if !namesDead(err) || !b.names {
@@ -122,9 +122,9 @@ func (b *target) outcome(ctx context.Context, o admin.Order) (*admin.Outcome, er
 	return outcome, err
 }
 
-// handle returns the handle for broadcasts. If the list is long, it first tells all members of
-// the group, and leaves out those that it does not reach. So the others are asked nevertheless,
-// as they are if the broadcast itself carries the list.
+// handle returns the handle for broadcasts. If the list of members is long, handle first sends
+// it to all members, and leaves out members that do not receive it. The others are asked all the
+// same, as if the broadcast itself carried the list.
 func (b *target) handle(ctx context.Context) (*scoll.Group, error) {
 	for last := 1; ; last++ {
 		h, err := b.c.handle(ctx, b.group, b.members, b.tree)
@@ -138,9 +138,9 @@ func (b *target) handle(ctx context.Context) (*scoll.Group, error) {
 	}
 }
 
-// leaveOut leaves out members that were not reached. Normally these are only the topmost
-// members of lost subtrees, because the list was not sent to those below them yet; with all
-// set, it leaves out every unreached member.
+// leaveOut leaves out members that were not reached. Normally it leaves out only the topmost
+// member of each lost subtree, since the list was not yet sent to those below. If all is set, it
+// leaves out every unreached member.
 func (b *target) leaveOut(unreached []scoll.Unreached, all bool) error {
 	why := map[nid.NID]scoll.Status{}
 	for _, u := range unreached {
@@ -177,8 +177,9 @@ func parents(members *scoll.Membership, shape scoll.Tree, root nid.NID) func(nid
 }
 
 // reasons returns a function that returns why a member's answer did not arrive. That is the
-// member's own status or, if nodes above it have the same status, the topmost of these nodes.
-// With live it ignores the tree, which has only the live members and may have changed.
+// member's own status or, if nodes above the member have the same status, that the topmost of
+// these nodes did not answer. If live is set, it ignores the tree, which has only the live
+// members and may have changed.
 func (b *target) reasons(unreached []scoll.Unreached, live bool) func(scoll.Unreached) string {
 	why := map[nid.NID]scoll.Status{}
 	above := func(nid.NID) nid.NID { return nid.NID{} }
@@ -200,8 +201,8 @@ func (b *target) reasons(unreached []scoll.Unreached, live bool) func(scoll.Unre
 	}
 }
 
-// deadError adds the dead members to an error that does not have them: package scoll returns
-// a plain EHOSTDOWN if a member dies between its plan and the sending.
+// deadError adds the dead members to an error that does not name them: package scoll returns a
+// plain EHOSTDOWN if a member dies while a request is being prepared.
 func (b *target) deadError(err error) error {
 	if namesDead(err) || !errors.Is(err, scoll.EHOSTDOWN) {
 		return err
@@ -218,7 +219,7 @@ func (b *target) deadError(err error) error {
 	return &scoll.Error{Why: fmt.Sprintf("dead members: %v", dead), Status: scoll.EHOSTDOWN, Dead: dead}
 }
 
-// namesDead reports whether an error has the dead members.
+// namesDead reports whether an error names the dead members.
 func namesDead(err error) bool {
 	e, ok := errors.AsType[*scoll.Error](err)
 	return ok && len(e.Dead) > 0

@@ -33,13 +33,13 @@ type WriteRequest struct {
 	Delete bool   `json:"delete,omitempty"` // delete the attribute instead of writing it
 }
 
-// Events are events of the zone.
+// Events is a list of events of the zone.
 type Events struct {
 	Next   uint64  `json:"next"`   // number of the next event
 	Events []Event `json:"events"` // the events, the oldest first
 }
 
-// Topology is the ring and the links of this node, each of which both ends monitor.
+// Topology is the ring, and the links of this node. Both ends of a link monitor each other.
 type Topology struct {
 	Self       zone.ID           `json:"self"`       // id of this node
 	Successors int               `json:"successors"` // number of successors to which each node has links
@@ -47,8 +47,8 @@ type Topology struct {
 	Links      []zone.LinkStatus `json:"links"`      // links of this node
 }
 
-// Status returns the state in numbers. ESRCH: the node is in no zone. All operations return
-// it, and all but Status and Events also for a node that has left its zone.
+// Status returns the state in numbers. ESRCH: the node is in no zone. All operations return this
+// error, and all but Status and Events also return it on a node that has left its zone.
 func (m *Module) Status() (s zone.Status, err error) {
 	a, err := m.agent()
 	if err == nil {
@@ -57,7 +57,7 @@ func (m *Module) Status() (s zone.Status, err error) {
 	return s, err
 }
 
-// Events returns the last events from a number on.
+// Events returns the latest events, from the one with the given number on.
 func (m *Module) Events(from uint64) (e Events, err error) {
 	if _, err = m.agent(); err == nil {
 		e.Events, e.Next = m.zone.since(from)
@@ -65,7 +65,7 @@ func (m *Module) Events(from uint64) (e Events, err error) {
 	return e, err
 }
 
-// Suspicions returns the reports that were not refuted.
+// Suspicions returns the reports of suspicions that have not been refuted.
 func (m *Module) Suspicions() (list []zone.SuspicionStatus, err error) {
 	a, err := m.member()
 	if err == nil {
@@ -74,8 +74,8 @@ func (m *Module) Suspicions() (list []zone.SuspicionStatus, err error) {
 	return list, err
 }
 
-// Census returns what the management zone knows of base zones. EINVAL: this node
-// is not in it.
+// Census returns what the management zone knows of base zones. EINVAL: this node is not in the
+// management zone.
 func (m *Module) Census() ([]zone.CensusEntry, error) {
 	a, err := m.member()
 	if err != nil {
@@ -135,8 +135,8 @@ func (m *Module) Topology() (t Topology, err error) {
 	return t, nil
 }
 
-// Attributes returns the attributes of a node, which is named by its name or its
-// id; "" is this node. ENOENT: it is no member.
+// Attributes returns the attributes of a node, given its name or its id; "" stands for this
+// node. ENOENT: that node is no member.
 func (m *Module) Attributes(node string) (t NodeAttributes, err error) {
 	a, err := m.member()
 	if err != nil {
@@ -153,7 +153,7 @@ func (m *Module) Attributes(node string) (t NodeAttributes, err error) {
 	return t, nil
 }
 
-// node finds a node by its name, its id, or "" for this one.
+// node finds a node by its name or its id; "" stands for this node.
 func (m *Module) node(a *zone.Agent, node string) (zone.ID, error) {
 	switch {
 	case node == "":
@@ -181,7 +181,7 @@ func (m *Module) node(a *zone.Agent, node string) (zone.ID, error) {
 		"name one with its NIDs: %v", found[0])
 }
 
-// Explain returns all that is known of a node, named as for Attributes.
+// Explain returns all that is known of a node. The argument is as for Attributes.
 func (m *Module) Explain(node string) (x zone.Explanation, err error) {
 	a, err := m.member()
 	if err != nil {
@@ -199,8 +199,8 @@ type NodeName struct {
 	Node string `json:"node" query:"node"` // name or id; empty: this node
 }
 
-// Remove removes a member from the views of the whole zone; if it runs it is back at
-// once. EINVAL: it is this node. ENOENT: it is no member.
+// Remove removes a member from the views of the whole zone; if the member runs, it comes back at
+// once. EINVAL: the node is this one. ENOENT: the node is no member.
 func (m *Module) Remove(r NodeName) error {
 	a, err := m.member()
 	if err != nil {
@@ -223,8 +223,7 @@ func (m *Module) Remove(r NodeName) error {
 	return err
 }
 
-// Write writes or deletes an attribute of this node. EINVAL: it can not be
-// written.
+// Write writes or deletes an attribute of this node. EINVAL: the attribute cannot be written.
 func (m *Module) Write(w WriteRequest) error {
 	a, err := m.agent()
 	if err != nil {

@@ -16,7 +16,7 @@ var fileNames = []string{"parameters", "members", "gone", "links", "suspicions",
 var parametersFile = statefiles.FieldsOf[zone.Status]("parameters", `zone self state version members supervises=supervisor delegation.delegate=delegate
 	delegation.activation=activation threshold=theta successors random`)
 
-// Files shows the state of the zone.
+// Files returns the state files of the zone.
 func (m *Module) Files() *statefiles.Config {
 	if m.zone == nil {
 		return nil
@@ -71,7 +71,7 @@ func linksFile(a *zone.Agent) statefiles.File {
 	})
 }
 
-// LinkRoles says why there is a link.
+// LinkRoles returns the reasons for which a link exists, as text.
 func LinkRoles(l *zone.LinkStatus) string {
 	text := ""
 	for _, role := range []struct {
@@ -108,7 +108,7 @@ func censusFile(a *zone.Agent) statefiles.File {
 	})
 }
 
-// CensusText says how far an entry of the census can be believed.
+// CensusText says how far an entry of the census can be relied on.
 func CensusText(e *zone.CensusEntry) string {
 	if e.State == zone.Current {
 		return e.State.String()

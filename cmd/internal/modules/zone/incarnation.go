@@ -34,8 +34,8 @@ func (m *Module) Join() error {
 	return err
 }
 
-// Leave makes the node say goodbye. Its attributes are then lost. ESRCH: the node takes no part
-// in a zone.
+// Leave makes the node leave its zone. Its attributes are then lost. ESRCH: the node takes no
+// part in a zone.
 func (m *Module) Leave(g LeaveRequest) error {
 	if _, err := m.agent(); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (m *Module) Leave(g LeaveRequest) error {
 	return notJoined(m.zone.leave(g.Code))
 }
 
-// member returns the agent of a node that takes part.
+// member returns the agent of this node, if the node takes part in a zone.
 func (m *Module) member() (*zone.Agent, error) {
 	a, err := m.agent()
 	if err == nil && !a.Joined() {
@@ -74,7 +74,7 @@ func (z *zoner) join() error {
 	return err
 }
 
-// leave says goodbye, so that the other members need not detect the end of this node.
+// leave tells the other members that this node leaves, so that they need not detect it.
 func (z *zoner) leave(code int32) error {
 	z.changing.Lock()
 	defer z.changing.Unlock()
@@ -91,7 +91,7 @@ func (m *Module) Close(ctx context.Context) error {
 	}
 	_ = m.zone.leave(0) // ErrNotJoined: the node has not joined, or has left already
 	m.zone.stop()
-	_ = m.zone.agent.Close(ctx) // what watches are told late is of no use
+	_ = m.zone.agent.Close(ctx) // callbacks that still run do no harm
 	return nil
 }
 
@@ -108,7 +108,7 @@ func (z *zoner) lastIncarnation(dir string) uint64 {
 	return n
 }
 
-// keeper returns what keeps incarnations for the next incarnation.
+// keeper returns a function that stores the number of an incarnation for the next start.
 func (z *zoner) keeper(dir string) func(uint64) {
 	if dir == "" {
 		return nil
@@ -120,11 +120,11 @@ func (z *zoner) keeper(dir string) func(uint64) {
 	}
 }
 
-// kept returns the name under which this node's incarnations are kept. It includes the id of the
-// node, because another id has incarnations of its own.
+// kept returns the name under which the numbers of this node's incarnations are stored. It
+// includes the id of the node, because each id has numbers of its own.
 func (z *zoner) kept() string { return "zone " + z.cfg.Name + " " + z.id.String() }
 
-// lookAround arms the timer that warns of a node which no other node answers.
+// lookAround starts the timer that warns if no other node answers this one.
 func (z *zoner) lookAround() {
 	if z.alone != nil {
 		z.alone()

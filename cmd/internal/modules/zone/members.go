@@ -19,7 +19,7 @@ type Member struct {
 	Gone  *Gone  `json:"gone,omitempty"` // how the node left; nil: it is a member
 }
 
-// Gone says when and why a node is a member no more.
+// Gone says when and why a node ceased to be a member.
 type Gone struct {
 	Time  time.Time      `json:"time"`         // time of the removal, by the wall clock
 	Cause zone.Cause     `json:"cause"`        // why the node left: its goodbye, a failure, or another node's correction
@@ -27,24 +27,25 @@ type Gone struct {
 	By    []zone.Witness `json:"by,omitempty"` // some of the nodes that reported the failure
 }
 
-// MemberStates are the states of a [Member]. A suspected member was reported by a node and has
-// not refuted that yet. A member that left said goodbye, a removed one was removed by an
-// administrator, and a dead one was reported by enough nodes.
+// MemberStates are the states of a [Member]. suspected: a node has reported the member, which
+// has not refuted that yet. left: the member announced that it leaves. removed: an administrator
+// removed it. dead: enough nodes reported it.
 var MemberStates = []string{"member", "suspected", "left", "removed", "dead"}
 
 // MemberFilter chooses members.
 type MemberFilter struct {
-	// State is a regular expression for the whole of the state; empty for all states.
+	// State is a regular expression that must match the whole name of the state; empty for all
+	// states.
 	State string `query:"state"`
-	// Tags are attributes that a node must have, each KEY, or KEY=REGEXP for the whole of its
-	// value. Those that are gone have none.
+	// Tags are attributes that a node must have, each KEY, or KEY=REGEXP, where the expression must
+	// match the whole value. Former members have no attributes.
 	Tags []string `query:"tag"`
 }
 
 // maxExpression bounds the parts of a filter, in bytes.
 const maxExpression = 1 << 10
 
-// matcher is a filter that is compiled.
+// matcher is a compiled filter.
 type matcher struct {
 	state *regexp.Regexp
 	tags  []tag
@@ -77,12 +78,12 @@ func (f *MemberFilter) matcher() (m matcher, err error) {
 	return m, nil
 }
 
-// wholly compiles an expression for the whole of a text.
+// wholly compiles an expression so that it matches only whole texts.
 func wholly(expression string) (*regexp.Regexp, error) {
 	if len(expression) > maxExpression {
 		return nil, cli.Errno(syscall.EINVAL, fmt.Errorf("an expression of %d bytes: at most %d are taken", len(expression), maxExpression))
 	}
-	_, err := regexp.Compile(expression) // by itself: a parenthesis too many would end the group below
+	_, err := regexp.Compile(expression) // first alone, because a superfluous parenthesis would close the group that is added below
 	if err == nil {
 		var whole *regexp.Regexp
 		if whole, err = regexp.Compile(`\A(?s:` + expression + `)\z`); err == nil {
@@ -96,7 +97,7 @@ func (m *matcher) hasState(state string) bool {
 	return m.state == nil || m.state.MatchString(state)
 }
 
-// hasTags reports whether attributes are those that are asked for.
+// hasTags reports whether the attributes of a member match all tags of the filter.
 func (m *matcher) hasTags(list []zone.Attribute) bool {
 	for _, t := range m.tags {
 		i := slices.IndexFunc(list, func(a zone.Attribute) bool { return a.Key == t.key })
@@ -107,9 +108,8 @@ func (m *matcher) hasTags(list []zone.Attribute) bool {
 	return true
 }
 
-// Members returns the members that match the filter, in the order of the ring. After them it
-// returns the former members that match, the last to leave first. EINVAL: the filter cannot be
-// understood.
+// Members returns the members that match the filter, in the order of the ring, and after them
+// the former members that match, the last to leave first. EINVAL: the filter is invalid.
 func (m *Module) Members(f MemberFilter) (list []Member, err error) {
 	a, err := m.member()
 	if err != nil {

@@ -19,7 +19,7 @@ func TestZoneFilter(t *testing.T) {
 	for _, test := range []struct {
 		state string
 		tags  []string
-		want  bool // the filter selects a member with these tags
+		want  bool // whether the filter selects a member with these tags
 	}{
 		{"", nil, true},
 		{"member", nil, true},
@@ -63,7 +63,7 @@ func TestZoneFilter(t *testing.T) {
 	}
 }
 
-// TestGoneMember: the state of a node that went follows from why it did.
+// TestGoneMember: the state of a former member depends on why it ceased to be one.
 func TestGoneMember(t *testing.T) {
 	now := time.Unix(1000, 0)
 	for _, test := range []struct {
@@ -82,7 +82,8 @@ func TestGoneMember(t *testing.T) {
 	}
 }
 
-// TestKeptEvents: the events that are kept are bounded, also by the keys that they name.
+// TestKeptEvents: the number of stored events is bounded, and so is the number of keys that they
+// name.
 func TestKeptEvents(t *testing.T) {
 	z := zoner{next: 1}
 	few, many := make([]string, 10), make([]string, wire.MaxTableKeys)

@@ -7,7 +7,7 @@ import (
 	"ulnet/gossip/zone"
 )
 
-// What the daemon can be asked of its zone.
+// The operations of zones that the daemon offers to clients.
 var (
 	OpStatus     = control.Question[control.None, zone.Status]{Path: "/v1/zone", Doc: "the state of the zone in numbers"}
 	OpMembers    = control.Question[MemberFilter, []Member]{Path: "/v1/zone/members", Doc: "members, and nodes that were some, as a filter wants them"}
@@ -24,7 +24,7 @@ var (
 	OpRemove     = control.Action[NodeName]{Path: "/v1/zone/remove", Doc: "removes a member from the views of the zone"}
 )
 
-// EventsFrom says from which event on events are wanted.
+// EventsFrom has the number of the first event to return.
 type EventsFrom struct {
 	From uint64 `query:"from,always"` // number of the first event wanted
 }

@@ -15,8 +15,8 @@ import (
 	"ulnet/gossip/zone"
 )
 
-// TestEventRecords: the events in docs/handlers.md are those of gossip and zones, field by
-// field, and an event that is no departure has no cause.
+// TestEventRecords: the events in docs/handlers.md have the same fields as those of gossip and
+// zones. An event has a cause only if a member has gone.
 func TestEventRecords(t *testing.T) {
 	doc, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "handlers.md"))
 	if err != nil {

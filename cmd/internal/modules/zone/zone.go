@@ -21,8 +21,8 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// keptEvents is how many events are kept for queries, and keptKeys how many keys
-// of attributes they may name together: a member can write thousands again and again.
+// keptEvents is how many events are stored for queries, and keptKeys how many keys of attributes
+// they may name together, because a member can write thousands of attributes again and again.
 const (
 	keptEvents = 4096
 	keptKeys   = 1 << 16
@@ -43,12 +43,12 @@ type zoner struct {
 	cfg   *config.Zone
 	log   *slog.Logger
 	id    zone.ID
-	stop  func() // stops the watch of the agent
+	stop  func() // ends the watch of the agent's events
 
-	handlers *handlers.Set // handlers that are told of events
-	alone    func()        // stops the timer of lookAround; nil before the first join
+	handlers *handlers.Set // event handlers, which get the events
+	alone    func()        // stops the timer that lookAround has started; nil before the first join
 
-	changing sync.Mutex // held while the node joins or leaves; guards alone
+	changing sync.Mutex // held while the node joins or leaves; guards the field alone
 
 	mu     sync.Mutex
 	events []Event // the latest events; guarded by mu, like next
@@ -63,12 +63,12 @@ type Event struct {
 	Number uint64    `json:"number"` // rises by one with each event
 	Time   time.Time `json:"time"`   // time of the event, by the wall clock
 	zone.Event
-	// Missed is how many events before this one a watch did not see, because it looked
-	// too late. Handlers are told of what they miss with their batch.
+	// Missed is how many events before this one a watch did not see, because it asked too late.
+	// Event handlers get the number of missed events in their batch instead.
 	Missed uint64 `json:"missed,omitempty"`
 }
 
-// MarshalJSON leaves out the cause of what is no departure.
+// MarshalJSON leaves out the cause unless the event is that a member has gone.
 func (e Event) MarshalJSON() ([]byte, error) {
 	type plain Event
 	if e.Kind == zone.Left {
@@ -132,14 +132,15 @@ func (m *Module) id() (zone.ID, error) {
 	return id, err
 }
 
-// happened keeps an event and tells the handlers of it. Events come one after the other.
+// happened stores an event, and passes it to the event handlers. It is called for one event at a
+// time.
 func (z *zoner) happened(e zone.Event) {
 	e.Attributes = nil // left out, as they may be large; clients can ask for them
 	event := z.keepEvent(e)
 	z.handlers.Tell(event.eventName(), &event)
 }
 
-// keepEvent gives an event its number and keeps it.
+// keepEvent gives an event its number, and stores the event.
 func (z *zoner) keepEvent(e zone.Event) Event {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -152,7 +153,8 @@ func (z *zoner) keepEvent(e zone.Event) Event {
 	return event
 }
 
-// forget leaves the last events, within the bounds, or the last one alone.
+// forget removes old events: it keeps as many of the last ones as the bounds allow, but at least
+// the last one.
 func (z *zoner) forget() {
 	from := len(z.events) - 1
 	z.keys = len(z.events[from].Keys)
@@ -163,7 +165,8 @@ func (z *zoner) forget() {
 	z.events = slices.Clone(z.events[from:])
 }
 
-// since returns the events from a number on, and the number of the next one.
+// since returns the events from the one with the given number on, and the number of the next
+// event.
 func (z *zoner) since(number uint64) (list []Event, next uint64) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -184,7 +187,7 @@ func (m *Module) agent() (*zone.Agent, error) {
 	return m.zone.agent, nil
 }
 
-// eventName is the name of an event of a zone as handlers select it.
+// eventName returns the name of an event, by which event handlers select it.
 func (e *Event) eventName() string {
 	name := config.ZoneSource + "." + e.Kind.String()
 	if e.Kind == zone.Left {

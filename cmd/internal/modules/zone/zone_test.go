@@ -20,7 +20,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// zoneNode starts a node of a zone, with a state directory. The result stops it.
+// zoneNode starts a node that is in a zone and has a state directory. The function stop stops
+// it.
 func zoneNode(t *testing.T, dir string, log *slog.Logger) (m *Module, stop func()) {
 	t.Helper()
 	addr := netip.MustParseAddr("127.0.0.91")
@@ -70,7 +71,7 @@ func TestZoneIncarnations(t *testing.T) {
 		t.Errorf("an incarnation with the node's number keeps %d, %v", kept, err)
 	}
 	ahead := first + 1<<40
-	if err := incarnation.Keep(dir, name, ahead); err != nil { // as an agent does that refutes a suspicion
+	if err := incarnation.Keep(dir, name, ahead); err != nil { // as an agent does when it refutes a suspicion
 		t.Fatal(err)
 	}
 	n, stop = zoneNode(t, dir, nil)
@@ -100,7 +101,7 @@ func TestZoneIncarnations(t *testing.T) {
 	stop()
 }
 
-// TestZoneAlone: a node that meets no other node warns of that, with hints.
+// TestZoneAlone: a node that meets no other node logs a warning, with hints.
 func TestZoneAlone(t *testing.T) {
 	var log bytes.Buffer
 	n, stop := zoneNode(t, t.TempDir(), slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})))
